@@ -1,0 +1,178 @@
+"""Config: everything that defines a model. Equal configs are the same model, to the last bit."""
+
+import dataclasses
+from dataclasses import dataclass
+
+from core.dial import ConfigError, dial
+from core.parts import MENUS
+
+
+@dataclass(frozen=True)
+class Config:
+    """The settings of a transformer block and of the stack made from it. Frozen and hashable: usable as a cache key.
+
+    Raises ConfigError, in words, for a value that cannot be: which field, why, and what is allowed.
+    """
+
+    d_model: int = dial(
+        64,
+        "Width (d_model)",
+        "Numbers per token: the width of the residual stream.",
+        group="Size",
+        low=8,
+        high=1024,
+        step=8,
+        top=256,
+    )
+    n_heads: int = dial(
+        4,
+        "Heads (n_heads)",
+        "Attention heads. Each works on d_model / n_heads numbers, so only divisors of d_model are offered.",
+        group="Size",
+        low=1,
+        high=64,
+    )
+    d_ff: int = dial(
+        None,
+        "FFN width (d_ff)",
+        "Hidden units of the feed-forward network. Follows 4 × d_model until you move it.",
+        group="Size",
+        kind=int,
+        low=1,
+        high=8192,
+        step=8,
+        follows=lambda config: 4 * config.d_model,
+    )
+    n_layers: int = dial(
+        1, "Layers (n_layers)", "Blocks on top of each other.", group="Size", low=1, high=64, step=1, top=12
+    )
+    seed: int = dial(
+        0,
+        "Random seed (seed)",
+        "Which random weights. The same seed gives the same numbers, everywhere.",
+        group="Size",
+        low=0,
+        high=2**31 - 1,
+        step=1,
+        top=99,
+    )
+    attention: bool = dial(
+        True, "Attention", "The sub-layer in which tokens read from each other (attention).", group="Parts"
+    )
+    ffn: bool = dial(
+        True, "Feed-forward", "The sub-layer that works on each token by itself (ffn, also called MLP).", group="Parts"
+    )
+    residual_attention: bool = dial(
+        True,
+        "Residual around attention",
+        "Add what attention computes to the stream, instead of replacing the stream (residual_attention).",
+        group="Parts",
+    )
+    residual_ffn: bool = dial(
+        True,
+        "Residual around feed-forward",
+        "Add what the feed-forward network computes to the stream, instead of replacing it (residual_ffn).",
+        group="Parts",
+    )
+    norm: str = dial(
+        "LayerNorm",
+        "Norm (norm)",
+        "Brings each token's numbers to a common scale.",
+        group="Parts",
+        menu=MENUS["norm"],
+    )
+    placement: str = dial(
+        "pre", "Norm placement (placement)", "Where the norm stands.", group="Parts", menu=MENUS["placement"]
+    )
+    activation: str = dial(
+        "gelu",
+        "Activation (activation)",
+        "The nonlinearity inside the feed-forward network.",
+        group="Parts",
+        menu=MENUS["activation"],
+    )
+    position: str = dial(
+        "none",
+        "Positions (position)",
+        "How the model is told where a token stands.",
+        group="Parts",
+        menu=MENUS["position"],
+    )
+    mask: str = dial("none", "Mask (mask)", "Which tokens a token may see.", group="Parts", menu=MENUS["mask"])
+    scale: bool = dial(
+        True,
+        "Scale scores by 1/√d_k",
+        "Divide query·key by the square root of the head size before the softmax (scale).",
+        group="More parts",
+    )
+    bias: bool = dial(
+        True, "Biases", "Constants added by every linear map and by LayerNorm (bias).", group="More parts"
+    )
+    padding: int = dial(
+        0,
+        "Padding tokens (padding)",
+        "Empty tokens after the sentence, as in a batch of unequal lengths. No token may attend to them.",
+        group="More parts",
+        low=0,
+        high=16,
+        step=1,
+    )
+    init: str = dial(
+        "default",
+        "Initial weights (init)",
+        "How the random weights are drawn.",
+        group="More parts",
+        menu=MENUS["init"],
+    )
+    dropout: float = dial(
+        0.0,
+        "Dropout (dropout)",
+        "Share of numbers set to zero at random. Acts only while the switch below is on.",
+        group="More parts",
+        low=0.0,
+        high=0.9,
+        step=0.05,
+    )
+
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            made, value = field.metadata["dial"], getattr(self, field.name)
+            if value is None and made.follows:
+                value = made.follows(self)
+            object.__setattr__(self, field.name, made.check(field.name, value))
+        self._check_heads()
+
+    def _check_heads(self):
+        fitting = self.allowed_heads(self.d_model)
+        if self.n_heads not in fitting:
+            raise ConfigError(
+                "n_heads",
+                f"n_heads is {self.n_heads}; it must divide d_model, which is {self.d_model}: "
+                f"one of {', '.join(map(str, fitting))}.",
+                max(n for n in fitting if n < self.n_heads),
+            )
+        if MENUS["position"][self.position].needs_even_head and self.d_head % 2:
+            raise ConfigError(
+                "position",
+                f"position is {self.position}, which turns pairs of numbers, so d_model / n_heads must be even; "
+                f"{self.d_model} / {self.n_heads} is {self.d_head}. Choose other heads, or other positions.",
+                "none",
+            )
+
+    @property
+    def d_head(self) -> int:
+        """Width of one head, d_model / n_heads (also called d_k)."""
+        return self.d_model // self.n_heads
+
+    @classmethod
+    def allowed_heads(cls, d_model: int) -> list[int]:
+        """The numbers of heads that divide d_model, up to 64."""
+        return [n for n in range(1, 65) if d_model % n == 0]
+
+    def part(self, field: str):
+        """The chosen entry of a menu, e.g. `part("norm")` -> the class LayerNorm."""
+        return MENUS[field][getattr(self, field)]
+
+    def replace(self, **changes) -> "Config":
+        """A copy with some settings changed."""
+        return dataclasses.replace(self, **changes)

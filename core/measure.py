@@ -1,0 +1,71 @@
+"""Meters: a trace -> one tidy table. A new meter is one decorated function of Totals."""
+
+import numpy as np
+import pandas as pd
+
+from core.menu import Menu
+from core.totals import Watcher
+
+meter = Menu("Statistics")
+
+
+@meter
+def mean(t):
+    """Mean: the average of all numbers."""
+    return t.total / t.n
+
+
+@meter
+def std(t):
+    """Standard deviation: how far the numbers lie from their mean (population formula, divided by n)."""
+    return np.sqrt(t.spread / t.n)
+
+
+@meter
+def rms(t):
+    """RMS: root mean square, how large the numbers are."""
+    return np.sqrt(t.squares / t.n)
+
+
+@meter
+def min(t):
+    """Smallest: the lowest number."""
+    return t.low
+
+
+@meter
+def max(t):
+    """Largest: the highest number."""
+    return t.high
+
+
+@meter
+def zeros(t):
+    """Exact zeros: the share of numbers that are 0, as ReLU and masks make them."""
+    return t.zero / t.n
+
+
+def reduce(watcher: Watcher):
+    """Every meter over all that a watcher saw -> ([(site, layer), …], float64 array (meters, tensors))."""
+    sums = watcher.totals()
+    return watcher.names, np.stack([part(sums) for part in meter.values()])
+
+
+def table(watcher: Watcher) -> pd.DataFrame:
+    """What a watcher saw as a tidy table: layer, site, meter, value; in the order in which the tensors passed."""
+    names, values = reduce(watcher)
+    rows = [
+        (layer, site, name, value)
+        for (site, layer), column in zip(names, values.T.tolist())
+        for name, value in zip(meter, column)
+    ]
+    return pd.DataFrame(rows, columns=["layer", "site", "meter", "value"])
+
+
+def measure(trace, sites=None) -> pd.DataFrame:
+    """A recorded trace as a tidy table: layer, site, meter, value; site by site."""
+    watcher = Watcher()
+    for site in trace if sites is None else sites:
+        for layer, x in enumerate(trace.get(site, ())):
+            watcher(site, layer, x)
+    return table(watcher)

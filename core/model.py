@@ -1,0 +1,170 @@
+"""The transformer: attention, feed-forward network, block, stack. Everything worth seeing passes through a tap."""
+
+import math
+from functools import partial
+
+import torch
+from torch import nn
+
+from core.config import Config
+from core.dropout import drop
+from core.parts.activation import inputs
+from core.parts.init import Draw
+from core.parts.norm import norm
+from core.trace import tap
+
+
+class Linear(nn.Module):
+    """x·Wᵀ + b. Several maps of one input may be stacked: each part of the weight is drawn from its own stream.
+
+    So a fused query-key-value matrix holds the same numbers as three separate ones would.
+    """
+
+    def __init__(self, fan_in: int, parts: dict[str, int], bias: bool, draw: Draw):
+        super().__init__()
+        self.weight = nn.Parameter(torch.cat([draw.weight(f"W_{name}", n, fan_in) for name, n in parts.items()]))
+        self.bias = None
+        if bias:
+            self.bias = nn.Parameter(torch.cat([draw.bias(f"b_{name}", n, fan_in) for name, n in parts.items()]))
+
+    def forward(self, x):  # (…, fan_in) -> (…, sum of parts)
+        return nn.functional.linear(x, self.weight, self.bias)
+
+
+class MultiHeadAttention(nn.Module):
+    """softmax(Q·Kᵀ/√d_k)·V in n_heads subspaces (Vaswani et al., 2017, section 3.2)."""
+
+    def __init__(self, config: Config, draw: Draw | None = None):
+        super().__init__()
+        draw = draw or drawing(config, "blocks.0.attn")
+        width = config.d_model
+        self.n_heads = config.n_heads
+        self.factor = 1 / math.sqrt(config.d_head) if config.scale else 1.0
+        self.dropout = config.dropout
+        self.position = config.part("position")(config)
+        self.qkv = Linear(width, {"Q": width, "K": width, "V": width}, config.bias, draw)
+        self.out = Linear(width, {"O": width}, config.bias, draw)
+
+    def forward(self, x, allowed=None):  # (B, T, D), bool (…, T, T) True where a query may look -> (B, T, D)
+        B, T, D = x.shape
+        q, k, v = self.qkv(x).view(B, T, 3, self.n_heads, -1).permute(2, 0, 3, 1, 4)
+        q, k = self.position.rotate(q, k)
+        q, k, v = tap("q", q), tap("k", k), tap("v", v)  # (B, H, T, d_head)
+        scores = tap("scores", self.position.bias((q @ k.mT).mul_(self.factor)))  # (B, H, T, T)
+        pattern = drop(tap("pattern", weights(scores, allowed)), self.dropout)
+        z = tap("z", pattern @ v)
+        return tap("attn_out", drop(self.out(z.transpose(1, 2).reshape(B, T, D)), self.dropout))
+
+
+def weights(scores, allowed=None):
+    """Softmax over what a query may look at; a query that may look at nothing gets zeros.
+
+    (…, T, T), bool broadcastable to it -> (…, T, T)
+    """
+    if allowed is None:
+        return scores.softmax(-1)
+    alone = ~allowed.any(-1, keepdim=True)
+    # A row of −inf would give NaN, and NaN gradients even if it were overwritten: such rows pass the softmax unmasked.
+    return scores.masked_fill(~(allowed | alone), -math.inf).softmax(-1).masked_fill(alone, 0.0)
+
+
+class FeedForward(nn.Module):
+    """activation(x·W_in + b_in)·W_out + b_out, on each token by itself (Vaswani et al., 2017, section 3.3)."""
+
+    def __init__(self, config: Config, draw: Draw | None = None):
+        super().__init__()
+        draw = draw or drawing(config, "blocks.0.mlp")
+        self.activation = config.part("activation")
+        self.dropout = config.dropout
+        hidden = dict.fromkeys(("in", "gate")[: inputs(self.activation)], config.d_ff)
+        self.w_in = Linear(config.d_model, hidden, config.bias, draw)
+        self.w_out = Linear(config.d_ff, {"out": config.d_model}, config.bias, draw)
+
+    def forward(self, x):  # (B, T, D) -> (B, T, D)
+        hidden = tap("mlp_post", self.activation(tap("mlp_pre", self.w_in(x))))  # (B, T, d_ff)
+        return tap("mlp_out", drop(self.w_out(hidden), self.dropout))
+
+
+class Block(nn.Module):
+    """Attention, then the feed-forward network, each with its norm and its residual.
+
+    A sub-layer that is switched off is gone, its norm and its residual with it. A residual that is switched off hands
+    on what the sub-layer computed, instead of adding it.
+    """
+
+    def __init__(self, config: Config, layer: int = 0):
+        super().__init__()
+        normalise, width = config.part("norm"), config.d_model
+        self.place = config.part("placement")
+        self.attn = self.mlp = None
+        if config.attention:
+            self.attn = MultiHeadAttention(config, drawing(config, f"blocks.{layer}.attn"))
+            self.ln1 = normalise("ln1", width, config.bias)
+            self.add_attention = adder("resid_mid", config.residual_attention)
+        if config.ffn:
+            self.mlp = FeedForward(config, drawing(config, f"blocks.{layer}.mlp"))
+            self.ln2 = normalise("ln2", width, config.bias)
+            self.add_ffn = adder("resid_post", config.residual_ffn)
+
+    def forward(self, x, allowed=None):  # (B, T, D), bool (…, T, T) -> (B, T, D)
+        x = tap("resid_pre", x)
+        if self.attn is not None:
+            x = self.place(x, lambda y: self.attn(y, allowed), self.ln1, self.add_attention)
+        if self.mlp is None:
+            return tap("resid_post", x)
+        return self.place(x, self.mlp, self.ln2, self.add_ffn)
+
+
+def adder(site: str, residual: bool):
+    """How a sub-layer's output joins the stream: added where the residual is on, in its place where it is off."""
+    return partial(added if residual else replaced, site)
+
+
+def added(site, x, y):
+    return tap(site, x + y)
+
+
+def replaced(site, x, y):
+    return tap(site, y)
+
+
+class Transformer(nn.Module):
+    """Embedding and positions, n_layers blocks, last norm (pre-norm only) and unembedding."""
+
+    def __init__(self, config: Config, vocabulary):
+        """vocabulary: the tokens as strings; token number i is vocabulary[i], and its vector depends on the string."""
+        super().__init__()
+        draw = drawing(config)
+        self.config, self.vocabulary = config, tuple(vocabulary)
+        self.mask = config.part("mask")
+        self.embed = nn.Parameter(draw.at("embed").rows(self.vocabulary, config.d_model))
+        self.position = config.part("position")(config, draw.at("pos_embed"))
+        self.blocks = nn.ModuleList(Block(config, layer) for layer in range(config.n_layers))
+        last = config.part("norm") if config.part("placement").final_norm else norm["none"]
+        self.ln_final = last("ln_final", config.d_model, config.bias)
+        self.unembed = Linear(config.d_model, {"U": len(self.vocabulary)}, False, draw.at("unembed"))
+
+    def stream(self, tokens, real=None):  # int (B, T), bool (B, T) False where padding -> (B, T, D)
+        """What leaves the last block, before the last norm."""
+        x = tap("embed", drop(self.position.embed(self.embed[tokens]), self.config.dropout))
+        allowed = self.allowed(tokens, real)
+        for block in self.blocks:
+            x = block(x, allowed)
+        return x
+
+    def forward(self, tokens, real=None):  # int (B, T), bool (B, T) -> (B, T, V)
+        return tap("logits", self.unembed(self.ln_final(self.stream(tokens, real))))
+
+    def allowed(self, tokens, real=None):
+        """Which key each query may see, or None for all: bool, broadcastable to (B, H, T, T)."""
+        seen = self.mask(tokens.shape[-1], tokens.device)
+        if real is None:
+            return seen
+        keys = real[:, None, None, :]
+        return keys if seen is None else keys & seen
+
+
+def drawing(config: Config, path: str = "") -> Draw:
+    """Where the initial weights below a path come from."""
+    draw = Draw(config.part("init"), config.seed)
+    return draw.at(path) if path else draw

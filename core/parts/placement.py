@@ -1,0 +1,22 @@
+"""Where the norm stands: before a sub-layer or after the sum."""
+
+from core.menu import Menu
+
+placement = Menu("Norm placement")
+
+
+@placement
+def pre(x, sublayer, norm, add):
+    """Before the sub-layer (pre-norm): normalises what the sub-layer reads; the stream itself is never squeezed (GPT-2 and later)."""
+    return add(x, sublayer(norm(x)))
+
+
+@placement
+def post(x, sublayer, norm, add):
+    """After the sum (post-norm): normalises the stream itself after every sub-layer (Vaswani et al., 2017)."""
+    return norm(add(x, sublayer(x)))
+
+
+# A pre-norm stack leaves its stream unnormalised, so its models read it through one more norm (GPT-2's ln_f).
+pre.final_norm = True
+post.final_norm = False
