@@ -48,7 +48,7 @@ class Config:
     )
     seed: int = dial(
         0,
-        "Random seed (seed)",
+        "Random seed",
         "Which random weights. The same seed gives the same numbers, everywhere.",
         group="Size",
         low=0,
@@ -59,49 +59,47 @@ class Config:
     attention: bool = dial(
         True, "Attention", "The sub-layer in which tokens read from each other (attention).", group="Parts"
     )
-    ffn: bool = dial(
-        True, "Feed-forward", "The sub-layer that works on each token by itself (ffn, also called MLP).", group="Parts"
-    )
     residual_attention: bool = dial(
         True,
-        "Residual around attention",
+        "Attention residual",
         "Add what attention computes to the stream, instead of replacing the stream (residual_attention).",
         group="Parts",
     )
+    ffn: bool = dial(
+        True, "Feed-forward", "The sub-layer that works on each token by itself (ffn, also called MLP).", group="Parts"
+    )
     residual_ffn: bool = dial(
         True,
-        "Residual around feed-forward",
+        "Feed-forward residual",
         "Add what the feed-forward network computes to the stream, instead of replacing it (residual_ffn).",
         group="Parts",
     )
     norm: str = dial(
         "LayerNorm",
-        "Norm (norm)",
+        "Norm",
         "Brings each token's numbers to a common scale.",
         group="Parts",
         menu=MENUS["norm"],
     )
-    placement: str = dial(
-        "pre", "Norm placement (placement)", "Where the norm stands.", group="Parts", menu=MENUS["placement"]
-    )
+    placement: str = dial("pre", "Placement", "Where the norm stands.", group="Parts", menu=MENUS["placement"])
     activation: str = dial(
         "gelu",
-        "Activation (activation)",
+        "Activation",
         "The nonlinearity inside the feed-forward network.",
         group="Parts",
         menu=MENUS["activation"],
     )
     position: str = dial(
         "none",
-        "Positions (position)",
+        "Positions",
         "How the model is told where a token stands.",
         group="Parts",
         menu=MENUS["position"],
     )
-    mask: str = dial("none", "Mask (mask)", "Which tokens a token may see.", group="Parts", menu=MENUS["mask"])
+    mask: str = dial("none", "Mask", "Which tokens a token may see.", group="Parts", menu=MENUS["mask"])
     scale: bool = dial(
         True,
-        "Scale scores by 1/√d_k",
+        "Scale 1/√d_k",
         "Divide query·key by the square root of the head size before the softmax (scale).",
         group="More parts",
     )
@@ -110,7 +108,7 @@ class Config:
     )
     padding: int = dial(
         0,
-        "Padding tokens (padding)",
+        "Padding tokens",
         "Empty tokens after the sentence, as in a batch of unequal lengths. No token may attend to them.",
         group="More parts",
         low=0,
@@ -119,14 +117,14 @@ class Config:
     )
     init: str = dial(
         "default",
-        "Initial weights (init)",
+        "Initial weights",
         "How the random weights are drawn.",
         group="More parts",
         menu=MENUS["init"],
     )
     dropout: float = dial(
         0.0,
-        "Dropout (dropout)",
+        "Dropout",
         "Share of numbers set to zero at random. Acts only while the switch below is on.",
         group="More parts",
         low=0.0,

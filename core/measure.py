@@ -17,7 +17,7 @@ def mean(t):
 
 @meter
 def std(t):
-    """Standard deviation: how far the numbers lie from their mean (population formula, divided by n)."""
+    """Std: standard deviation, how far the numbers lie from their mean (population formula, divided by n)."""
     return np.sqrt(t.spread / t.n)
 
 
@@ -29,19 +29,19 @@ def rms(t):
 
 @meter
 def min(t):
-    """Smallest: the lowest number."""
+    """Min: the lowest number."""
     return t.low
 
 
 @meter
 def max(t):
-    """Largest: the highest number."""
+    """Max: the highest number."""
     return t.high
 
 
 @meter
 def zeros(t):
-    """Exact zeros: the share of numbers that are 0, as ReLU and masks make them."""
+    """Zeros: the share of numbers that are 0, as ReLU and masks make them."""
     return t.zero / t.n
 
 
@@ -51,9 +51,8 @@ def reduce(watcher: Watcher):
     return watcher.names, np.stack([part(sums) for part in meter.values()])
 
 
-def table(watcher: Watcher) -> pd.DataFrame:
-    """What a watcher saw as a tidy table: layer, site, meter, value; in the order in which the tensors passed."""
-    names, values = reduce(watcher)
+def tidy(names, values) -> pd.DataFrame:
+    """What reduce() gives as a tidy table: layer, site, meter, value; in the order in which the tensors passed."""
     rows = [
         (layer, site, name, value)
         for (site, layer), column in zip(names, values.T.tolist())
@@ -68,4 +67,4 @@ def measure(trace, sites=None) -> pd.DataFrame:
     for site in trace if sites is None else sites:
         for layer, x in enumerate(trace.get(site, ())):
             watcher(site, layer, x)
-    return table(watcher)
+    return tidy(*reduce(watcher))

@@ -1,6 +1,60 @@
-"""Memory: what a run would need, the limit, and how freed memory is used again."""
+"""Memory: the limit of a run, the shelf of recent results, and how freed memory is used again."""
 
 import ctypes
+import os
+import threading
+from collections import OrderedDict
+from contextlib import nullcontext
+
+DEFAULT_MAX_MB = 1024
+HEAVY = 64 << 20
+
+_one_heavy_run_at_a_time = threading.Lock()
+
+
+class MemoryLimit(ValueError):
+    """A run that would need more memory than it may have; the message gives both figures."""
+
+
+def max_mb() -> int:
+    """The limit for one run in MB: ABLATION_MAX_MB, or 1024."""
+    text = os.environ.get("ABLATION_MAX_MB", "")
+    return int(text) if text.isascii() and text.isdigit() and int(text) > 0 else DEFAULT_MAX_MB
+
+
+def room_for(needed: int, what: str):
+    """A context to run in. Raises MemoryLimit before anything is allocated; lets one heavy run go at a time."""
+    if needed > max_mb() << 20:
+        raise MemoryLimit(
+            f"{what} would need about {needed / 2**20:,.0f} MB; a run here may use {max_mb():,} MB "
+            "(set by ABLATION_MAX_MB). Choose a smaller d_model, d_ff or n_layers, or a shorter text."
+        )
+    return _one_heavy_run_at_a_time if needed > HEAVY else nullcontext()
+
+
+class Shelf:
+    """The most recently used results, up to a number of bytes in all. Safe to use from several threads."""
+
+    def __init__(self, max_bytes: int):
+        self.max_bytes = max_bytes
+        self._kept: OrderedDict = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def get(self, key, make):
+        """The result of make() -> (value, bytes), kept under the key for the next time."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key][0]
+        value, size = make()
+        with self._lock:
+            if key not in self._kept and size <= self.max_bytes:
+                self._kept[key] = (value, size)
+                self._bytes += size
+            while self._bytes > self.max_bytes:
+                self._bytes -= self._kept.popitem(last=False)[1][1]
+        return value
 
 
 def reuse_freed_memory() -> None:
@@ -9,7 +63,7 @@ def reuse_freed_memory() -> None:
     Otherwise each pass pays a page fault per 4 kB of activations it records (a third of its time at 4 layers,
     d_model 128, 64 tokens), and every thread of a server grows an arena of its own. Elsewhere than on glibc: nothing.
     """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
     if mallopt:
         TRIM_THRESHOLD, MMAP_THRESHOLD, ARENA_MAX = -1, -3, -8  # <malloc.h>
         mallopt(ARENA_MAX, 2)

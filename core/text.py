@@ -3,6 +3,8 @@
 import unicodedata
 from dataclasses import dataclass
 
+from core.dial import ConfigError, dial
+
 MAX_TOKENS = 256
 MAX_CHARACTERS = 10_000
 PAD = "<pad>"
@@ -54,17 +56,11 @@ def _continues(token: str, c: str) -> bool:
 
 def cut(text: str) -> tuple[list[str], list[str]]:
     """-> (at most 256 tokens, sentences that say what was left out and why)."""
-    notes = []
-    if len(text) > MAX_CHARACTERS:
-        notes.append(f"text has {len(text):,} characters; it may have {MAX_CHARACTERS:,}, so the rest was cut off.")
-        text = text[:MAX_CHARACTERS]
-    if any(unicodedata.category(c) == "Cc" and not c.isspace() for c in text):
-        notes.append("text contained control characters, which cannot be shown; they were left out.")
-    tokens = words(text)
+    tokens, notes = words(text), []
     if len(tokens) > MAX_TOKENS:
         notes.append(
-            f"text has {len(tokens)} tokens; attention here is drawn for at most {MAX_TOKENS}, "
-            f"so it was cut after token {MAX_TOKENS}, {shown(tokens[MAX_TOKENS - 1])}."
+            f"text has {len(tokens)} tokens; at most {MAX_TOKENS} are shown, so it was cut after token {MAX_TOKENS}, "
+            f"“{shown(tokens[MAX_TOKENS - 1])}”."
         )
     return tokens[:MAX_TOKENS], notes
 
@@ -126,3 +122,24 @@ EXAMPLES = (
     ),
 )
 DEFAULT_TEXT = EXAMPLES[0].text
+
+
+@dataclass(frozen=True)
+class Input:
+    """The text of a pass. Raises ConfigError, with a text that can be used instead, for one that is too long or odd."""
+
+    text: str = dial(DEFAULT_TEXT, "Sentence (text)", "Any text; each word and mark is one token.", group="Text")
+
+    def __post_init__(self):
+        text = self.__dataclass_fields__["text"].metadata["dial"].check("text", self.text)
+        if len(text) > MAX_CHARACTERS:
+            raise ConfigError(
+                "text",
+                f"text has {len(text):,} characters; it may have {MAX_CHARACTERS:,}, so the rest was cut off.",
+                text[:MAX_CHARACTERS],
+            )
+        plain = "".join(c for c in text if c.isspace() or unicodedata.category(c) not in ("Cc", "Cs"))
+        if plain != text:
+            raise ConfigError(
+                "text", "text contained control characters, which cannot be shown; they were left out.", plain
+            )

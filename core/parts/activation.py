@@ -26,13 +26,13 @@ def relu(x):
 
 @activation
 def gelu(x):
-    """GELU (exact): x·Φ(x), with Φ the normal distribution function (Hendrycks and Gimpel, 2016)."""
+    """GELU: x·Φ(x), with Φ the normal distribution function (Hendrycks and Gimpel, 2016)."""
     return F.gelu(x)
 
 
 @activation
 def gelu_tanh(x):
-    """GELU (tanh): the approximation of GELU by tanh that GPT-2 uses; within 0.0005 of the exact one."""
+    """GELU tanh: the approximation of GELU by tanh that GPT-2 uses; within 0.0005 of the exact one."""
     return F.gelu(x, approximate="tanh")
 
 

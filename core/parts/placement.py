@@ -7,13 +7,13 @@ placement = Menu("Norm placement")
 
 @placement
 def pre(x, sublayer, norm, add):
-    """Before the sub-layer (pre-norm): normalises what the sub-layer reads; the stream itself is never squeezed (GPT-2 and later)."""
+    """Pre-norm: before the sub-layer. Normalises what the sub-layer reads; the stream itself is never squeezed (GPT-2 and later)."""
     return add(x, sublayer(norm(x)))
 
 
 @placement
 def post(x, sublayer, norm, add):
-    """After the sum (post-norm): normalises the stream itself after every sub-layer (Vaswani et al., 2017)."""
+    """Post-norm: after the sum. Normalises the stream itself after every sub-layer (Vaswani et al., 2017)."""
     return norm(add(x, sublayer(x)))
 
 

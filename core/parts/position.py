@@ -17,6 +17,7 @@ class Position(nn.Module):
     """The base does nothing. `draw` is given to the one instance that reads the embedding; attention has its own."""
 
     needs_even_head = False
+    table_rows = 0  # learned vectors, one per position
 
     def __init__(self, config, draw=None):
         super().__init__()
@@ -72,6 +73,8 @@ class sinusoidal(Position):
 @position
 class learned(Position):
     """Learned: adds a vector per position, which training would shape; random before that (GPT-2, BERT)."""
+
+    table_rows = CONTEXT
 
     def __init__(self, config, draw=None):
         super().__init__(config)

@@ -1,0 +1,95 @@
+"""Attention of one pass: what each head does, and every step of one head by hand."""
+
+import math
+from dataclasses import dataclass
+
+import pandas as pd
+import torch
+
+from core.experiments.forward import Pass
+
+
+def patterns(p: Pass, layer: int) -> torch.Tensor:
+    """Attention weights of a layer (H, T, T); NaN where the mask or padding forbids looking."""
+    return p.sites["pattern"][layer].masked_fill(~p.allowed, math.nan)
+
+
+def entropy(weights: torch.Tensor) -> torch.Tensor:
+    """Entropy of each row in bits (Shannon, 1948): 0 = all on one token, log2(n) = evenly over n.  (…, T) -> (…)"""
+    return -(weights * weights.clamp_min(1e-45).log2()).sum(-1)
+
+
+def heads(p: Pass, layer: int) -> pd.DataFrame:
+    """What each head does, averaged over the real tokens as readers: head, meter, value.
+
+    entropy in bits; distance: how many tokens away it looks on average (weighted mean of |query − key|); self: the
+    weight on the token itself; uniform: the entropy of looking evenly at all that may be seen.
+    """
+    weights = p.sites["pattern"][layer][:, : p.n_real]  # (H, readers, T)
+    at = torch.arange(weights.shape[-1])
+    away = (at - at[: p.n_real, None]).abs().float()
+    uniform = p.allowed[: p.n_real].sum(-1).clamp_min(1).float().log2().mean().item()
+    found = {
+        "entropy": entropy(weights).mean(-1),
+        "distance": (weights * away).sum(-1).mean(-1),
+        "self": weights.diagonal(dim1=-2, dim2=-1).mean(-1),
+    }
+    rows = [(head + 1, name, float(v)) for name, values in found.items() for head, v in enumerate(values)]
+    rows += [(head + 1, "uniform", uniform) for head in range(len(weights))]
+    return pd.DataFrame(rows, columns=["head", "meter", "value"])
+
+
+def similarity(p: Pass, layer: int) -> torch.Tensor:
+    """Cosine similarity between the heads' attention maps, over the real readers.  -> (H, H)"""
+    flat = torch.nn.functional.normalize(p.sites["pattern"][layer][:, : p.n_real].flatten(1), dim=-1)
+    return flat @ flat.T
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the walk through attention: a matrix with its words."""
+
+    name: str
+    formula: str
+    explanation: str
+    matrix: torch.Tensor  # (rows, columns)
+    columns: str  # "token" or "dimension"
+
+
+def walk(p: Pass, layer: int, head: int) -> list[Step]:
+    """Every step of one head, from the recorded tensors: queries to output projection.
+
+    Raw scores are recomputed from q and k; everything else is what the model itself computed.
+    """
+    q, k, v = (p.sites[site][layer][head] for site in "qkv")
+    raw, scores, pattern = q @ k.T, p.sites["scores"][layer][head], p.sites["pattern"][layer][head]
+    z, width = p.sites["z"][layer], p.config.d_head
+    scale = f"÷ √{width} = {math.sqrt(width):.3g}" if p.config.scale else "not scaled (1/√d_k is off)"
+    bias = " + position bias" if p.config.position == "alibi" else ""
+    visible = scores.masked_fill(~p.allowed, -math.inf)
+    return [
+        Step("Queries", "Q = x·W_Q + b_Q", "What each token is looking for.", q, "dimension"),
+        Step("Keys", "K = x·W_K + b_K", "What each token offers to be found by.", k, "dimension"),
+        Step("Values", "V = x·W_V + b_V", "What each token hands over when it is read.", v, "dimension"),
+        Step("Raw scores", "Q·Kᵀ", "How well each query fits each key, before scaling.", raw, "token"),
+        Step("Scaled scores", f"Q·Kᵀ {scale}{bias}", "The same, brought to a size that the softmax can handle.", scores, "token"),
+        Step("Mask", "−∞ where it may not look", "What a token may not see gets minus infinity.", visible, "token"),
+        Step("Softmax", "exp(s) / Σ exp(s)", "Weights: positive, and each row sums to 1.", pattern, "token"),
+        Step("Weighted sum", "z = weights · V", "Each token's mixture of the values it read.", z[head], "dimension"),
+        Step("Concatenation", "all heads side by side", "The mixtures of all heads, one after another.", z.transpose(0, 1).flatten(1), "dimension"),
+        Step("Output projection", "concat·W_O + b_O", "Mixes the heads; this is what joins the stream.", p.sites["attn_out"][layer], "dimension"),
+    ]  # fmt: skip
+
+
+def scaling(p: Pass, layer: int, head: int) -> dict[str, float]:
+    """Mean entropy (bits) of one head's softmax with the scores scaled by 1/√d_k and not, on the very same q and k."""
+    q, k = p.sites["q"][layer][head], p.sites["k"][layer][head]
+    made, recorded = {}, p.sites["scores"][layer][head]
+    bias = recorded - (q @ k.T) / (math.sqrt(p.config.d_head) if p.config.scale else 1.0)
+    readers = p.allowed.any(-1)
+    readers[p.n_real :] = False
+    for name, divisor in (("scaled", math.sqrt(p.config.d_head)), ("unscaled", 1.0)):
+        scores = ((q @ k.T) / divisor + bias).masked_fill(~p.allowed, -math.inf)
+        made[name] = entropy(scores[readers].softmax(-1)).mean().item()
+    made["uniform"] = p.allowed[readers].sum(-1).float().log2().mean().item()
+    return made

@@ -1,0 +1,46 @@
+"""The feed-forward network as a key-value store: which hidden units fire for which token (Geva et al., 2021)."""
+
+import pandas as pd
+import torch
+
+from core.experiments.forward import Pass, forward
+from core.parts import MENUS
+
+
+def strongest(p: Pass, layer: int, token: int, count: int = 8) -> pd.DataFrame:
+    """The units that fire most for one token: unit (from 1), before, after the activation; by size of `after`.
+
+    For a gated activation, `before` is the value half.
+    """
+    after, before = p.sites["mlp_post"][layer][token], p.sites["mlp_pre"][layer][token]
+    top = after.abs().argsort(descending=True, stable=True)[:count]
+    return pd.DataFrame({"unit": (top + 1).tolist(), "before": before[top].tolist(), "after": after[top].tolist()})
+
+
+def sparsity(p: Pass, layer: int) -> pd.DataFrame:
+    """Share of a token's hidden units that are exactly 0 after the activation: token (number), word, value."""
+    zero = (p.sites["mlp_post"][layer][: p.n_real] == 0).float().mean(-1)
+    return pd.DataFrame({"token": range(p.n_real), "word": p.labels[: p.n_real], "value": zero.tolist()})
+
+
+def every_activation(p: Pass, layer: int) -> pd.DataFrame:
+    """The same model and text under every activation: activation, zeros, small (|h| < 0.1 of the RMS), negative.
+
+    Everything else, weights included, stays as it is (SwiGLU adds its gate matrix).
+    """
+    rows = []
+    for name in MENUS["activation"]:
+        other = forward(p.config.replace(activation=name), p.tokens[: p.n_real], p.machine)
+        hidden = other.sites["mlp_post"][layer][: p.n_real]
+        scale = hidden.square().mean().sqrt()
+        shares = [(hidden == 0), (hidden.abs() < 0.1 * scale), (hidden < 0)]
+        label = MENUS["activation"].label(name)
+        rows.append((name, label, *(float(share.float().mean()) for share in shares)))
+    return pd.DataFrame(rows, columns=["activation", "label", "zeros", "small", "negative"])
+
+
+def unit_map(p: Pass, layer: int, units: int = 256) -> tuple[torch.Tensor, list[int]]:
+    """Hidden units after the activation, (real tokens, units); the most active `units` of them, in order of number."""
+    hidden = p.sites["mlp_post"][layer][: p.n_real]
+    kept = hidden.square().sum(0).argsort(descending=True, stable=True)[:units].sort().values
+    return hidden[:, kept], (kept + 1).tolist()

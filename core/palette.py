@@ -1,0 +1,24 @@
+"""Colours, once for canvas, Altair and drawings: safe for colour-blind readers in light and dark."""
+
+# viridis: perceptually uniform (van der Walt and Smith, 2015); every tenth of the range.
+SEQUENTIAL = (
+    "#440154", "#482475", "#414487", "#355f8d", "#2a788e", "#21918c", "#22a884", "#44bf70", "#7ad151", "#bddf26", "#fde725",
+)  # fmt: skip
+
+# Brewer's RdBu, blue for less and red for more, pale at zero.
+DIVERGING = (
+    "#053061", "#2166ac", "#4393c3", "#92c5de", "#d1e5f0", "#f7f7f7", "#fddbc7", "#f4a582", "#d6604d", "#b2182b", "#67001f",
+)  # fmt: skip
+
+# Okabe and Ito (2008), in the order in which they are used: the baseline first.
+BASELINE = "#0072B2"
+VARIANTS = ("#D55E00", "#009E73", "#CC79A7", "#E69F00")
+NEUTRAL = "#8a8f98"
+
+
+def colour(stops, share: float) -> tuple[int, int, int]:
+    """The colour at a share (0 to 1) of a scale, linear between its stops: (red, green, blue), 0 to 255."""
+    at = min(max(share, 0.0), 1.0) * (len(stops) - 1)
+    low = min(int(at), len(stops) - 2)
+    ends = [[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in stops[low : low + 2]]
+    return tuple(round(a + (b - a) * (at - low)) for a, b in zip(*ends))

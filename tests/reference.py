@@ -1,0 +1,219 @@
+"""The forward pass once more: NumPy, float64, one sentence, head, query and key at a time.
+
+Written from the papers and without a look at core's formulas, so that a mistake in one is not a mistake in both. It
+takes from core nothing but a model's weights and the fields of its Config. Slow and obvious on purpose.
+"""
+
+import math
+
+import numpy as np
+
+NORM_EPSILON = 1e-5  # the default of torch.nn.LayerNorm
+
+
+def weights_of(model) -> dict[str, np.ndarray]:
+    """Every parameter of a model by name, as float64."""
+    return {name: tensor.detach().double().numpy() for name, tensor in model.state_dict().items()}
+
+
+def forward(weights, config, tokens, real=None) -> dict[str, list[np.ndarray]]:
+    """Site -> one array per layer, with the sentences of the batch stacked as core stacks them.
+
+    tokens: rows of token numbers; real: rows of booleans, False where a token is padding.
+    """
+    sentences = []
+    for row, sentence in enumerate(tokens):
+        keys = [True] * len(sentence) if real is None else [bool(r) for r in real[row]]
+        sentences.append(Sentence(weights, config, [int(t) for t in sentence], keys).run())
+    return {
+        site: [np.stack([sentence[site][layer] for sentence in sentences]) for layer in range(len(layers))]
+        for site, layers in sentences[0].items()
+    }
+
+
+class Sentence:
+    """One sentence on its way through the model. A stream is a list with one vector per token."""
+
+    def __init__(self, weights, config, tokens, real):
+        self.weights, self.config, self.tokens, self.real = weights, config, tokens, real
+        self.seen = {}
+
+    def record(self, site, value):
+        self.seen.setdefault(site, []).append(np.array(value))
+        return value
+
+    def run(self):
+        x = [self.weights["embed"][token] + self.position_vector(at) for at, token in enumerate(self.tokens)]
+        self.record("embed", x)
+        for layer in range(self.config.n_layers):
+            x = self.block(layer, x)
+        if self.config.placement == "pre":  # a pre-norm stream has not been normalised yet
+            x = self.norm("ln_final", "ln_final", x)
+        self.record("logits", [self.linear("unembed", vector) for vector in x])
+        return self.seen
+
+    def block(self, layer, x):
+        config = self.config
+        self.record("resid_pre", x)
+        if config.attention:
+            x = self.sublayer(layer, x, self.attention, "ln1", config.residual_attention, "resid_mid")
+        if config.ffn:
+            return self.sublayer(layer, x, self.feed_forward, "ln2", config.residual_ffn, "resid_post")
+        self.record("resid_post", x)
+        return x
+
+    def sublayer(self, layer, x, compute, norm_site, residual, sum_site):
+        where = f"blocks.{layer}.{norm_site}"
+        if self.config.placement == "pre":
+            y = compute(layer, self.norm(norm_site, where, x))
+        elif self.config.placement == "post":
+            y = compute(layer, x)
+        else:
+            raise unknown("placement", self.config.placement)
+        total = [a + b for a, b in zip(x, y)] if residual else y
+        self.record(sum_site, total)
+        return self.norm(norm_site, where, total) if self.config.placement == "post" else total
+
+    # Attention
+
+    def attention(self, layer, x):
+        config, where = self.config, f"blocks.{layer}.attn"
+        length, size = len(x), config.d_model // config.n_heads
+        stacked = [self.linear(f"{where}.qkv", vector) for vector in x]  # queries, keys, values, one below the other
+        q, k, v, scores, pattern, z = ([] for _ in range(6))
+        for head in range(config.n_heads):
+            q.append([self.turn(row[self.rows(0, head, size)], at) for at, row in enumerate(stacked)])
+            k.append([self.turn(row[self.rows(1, head, size)], at) for at, row in enumerate(stacked)])
+            v.append([row[self.rows(2, head, size)] for row in stacked])
+            scores.append(np.zeros((length, length)))
+            pattern.append(np.zeros((length, length)))
+            z.append(np.zeros((length, size)))
+            for query in range(length):
+                for key in range(length):
+                    score = sum(a * b for a, b in zip(q[head][query], k[head][key]))
+                    if config.scale:
+                        score /= math.sqrt(size)
+                    scores[head][query][key] = score + self.score_bias(head, query, key)
+                visible = [key for key in range(length) if self.may_see(query, key)]
+                if not visible:
+                    continue  # sees nothing: weights of zero, and a z of zero
+                largest = max(scores[head][query][key] for key in visible)
+                share = {key: math.exp(scores[head][query][key] - largest) for key in visible}
+                for key in visible:
+                    pattern[head][query][key] = share[key] / sum(share.values())
+                    z[head][query] += pattern[head][query][key] * v[head][key]
+        for site, value in zip(("q", "k", "v", "scores", "pattern", "z"), (q, k, v, scores, pattern, z)):
+            self.record(site, value)
+        joined = [np.concatenate([z[head][at] for head in range(config.n_heads)]) for at in range(length)]
+        return self.record("attn_out", [self.linear(f"{where}.out", vector) for vector in joined])
+
+    def rows(self, part, head, size):
+        """Which rows of the stacked queries, keys and values are those of a part (0, 1, 2) and head."""
+        start = part * self.config.d_model + head * size
+        return slice(start, start + size)
+
+    def may_see(self, query, key):
+        if self.config.mask not in ("none", "causal"):
+            raise unknown("mask", self.config.mask)
+        return self.real[key] and not (self.config.mask == "causal" and key > query)
+
+    # Positions
+
+    def position_vector(self, at):
+        position, width = self.config.position, self.config.d_model
+        if position == "sinusoidal":
+            angles = [at / 10000 ** (2 * (i // 2) / width) for i in range(width)]
+            return np.array([math.cos(a) if i % 2 else math.sin(a) for i, a in enumerate(angles)])
+        if position == "learned":
+            return self.weights["position.weight"][at]
+        if position in ("none", "rope", "alibi"):
+            return np.zeros(width)
+        raise unknown("position", position)
+
+    def turn(self, vector, at):
+        """RoPE: number i and number i + half are the coordinates of a point in a plane, which turns as `at` grows."""
+        if self.config.position != "rope":
+            return vector
+        size, turned = len(vector), np.empty(len(vector))
+        half = size // 2
+        for i in range(half):
+            angle = at * 10000 ** (-2 * i / size)
+            turned[i] = vector[i] * math.cos(angle) - vector[i + half] * math.sin(angle)
+            turned[i + half] = vector[i] * math.sin(angle) + vector[i + half] * math.cos(angle)
+        return turned
+
+    def score_bias(self, head, query, key):
+        if self.config.position != "alibi":
+            return 0.0
+        return -alibi_slopes(self.config.n_heads)[head] * abs(query - key)
+
+    # Each token by itself
+
+    def feed_forward(self, layer, x):
+        where, name = f"blocks.{layer}.mlp", self.config.activation
+        before = [self.linear(f"{where}.w_in", vector) for vector in x]
+        self.record("mlp_pre", before)
+        if name == "swiglu":
+            width = self.config.d_ff
+            after = [
+                np.array([row[i] * silu(row[width + i]) for i in range(width)])  # values first, then their gates
+                for row in before
+            ]
+        elif name in ACTIVATIONS:
+            after = [np.array([ACTIVATIONS[name](number) for number in row]) for row in before]
+        else:
+            raise unknown("activation", name)
+        self.record("mlp_post", after)
+        return self.record("mlp_out", [self.linear(f"{where}.w_out", vector) for vector in after])
+
+    def norm(self, site, where, x):
+        name = self.config.norm
+        if name == "none":
+            return x
+        gain, normal = self.weights[f"{where}.weight"], []
+        for vector in x:
+            if name == "LayerNorm":
+                mean = sum(vector) / len(vector)
+                variance = sum((number - mean) ** 2 for number in vector) / len(vector)
+                shift = self.weights.get(f"{where}.bias", 0.0)
+                normal.append((vector - mean) / math.sqrt(variance + NORM_EPSILON) * gain + shift)
+            elif name == "RMSNorm":
+                mean_square = sum(number**2 for number in vector) / len(vector)
+                normal.append(vector / math.sqrt(mean_square + NORM_EPSILON) * gain)
+            else:
+                raise unknown("norm", name)
+        return self.record(site, normal)
+
+    def linear(self, where, vector):
+        outputs = np.array(
+            [sum(w * number for w, number in zip(row, vector)) for row in self.weights[f"{where}.weight"]]
+        )
+        return outputs + self.weights.get(f"{where}.bias", 0.0)
+
+
+def silu(x):
+    return x * (1 + math.tanh(x / 2)) / 2  # x·sigmoid(x), without an exp that could overflow
+
+
+ACTIVATIONS = {
+    "relu": lambda x: max(0.0, x),
+    "gelu": lambda x: x * (1 + math.erf(x / math.sqrt(2))) / 2,
+    "gelu_tanh": lambda x: x * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2,
+    "silu": silu,
+    "tanh": math.tanh,
+    "identity": lambda x: x,
+}
+
+
+def alibi_slopes(heads):
+    """Press et al. (2021), section 3 and appendix: a geometric series; in between, every other one of the next series."""
+    if heads & (heads - 1) == 0:
+        return [2 ** (-8 * (head + 1) / heads) for head in range(heads)]
+    below = 1
+    while 2 * below < heads:
+        below *= 2
+    return alibi_slopes(below) + alibi_slopes(2 * below)[0::2][: heads - below]
+
+
+def unknown(field, name):
+    return NotImplementedError(f"tests/reference.py has no formula for {field} = {name}: write it there")

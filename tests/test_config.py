@@ -1,0 +1,334 @@
+"""Settings: every value that cannot be is refused in words, and a link brings back what it was made from."""
+
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core import Config, ConfigError
+from core.dial import dials, read, shorten, write
+from core.parts import MENUS
+
+DIALS = dials(Config)
+NUMBERS = [name for name, dial in DIALS.items() if dial.low is not None]
+WHOLE = [name for name in NUMBERS if DIALS[name].kind is int]
+SWITCHES = [name for name, dial in DIALS.items() if dial.kind is bool]
+
+
+def refusal(**values) -> ConfigError:
+    with pytest.raises(ConfigError) as caught:
+        Config(**values)
+    return caught.value
+
+
+def assert_says_what_is_allowed(error, field):
+    dial, message = DIALS[field], str(error)
+    assert error.field == field
+    assert message.startswith(f"{field} is ")
+    assert message.isprintable() and len(message) < 250  # one line, fit for the screen
+    if dial.menu:
+        allowed = list(dial.menu)
+    else:
+        allowed = ["on or off"] if dial.kind is bool else [f"from {dial.low} to {dial.high}"]
+    for each in allowed:
+        assert each in message
+
+
+# Values that cannot be
+
+
+def test_every_field_is_a_dial_with_words():
+    assert list(DIALS) == [field.name for field in dataclasses.fields(Config)]
+    for name, dial in DIALS.items():
+        assert dial.label and dial.help.endswith(".") and dial.group, name
+        assert (dial.low is None) == (dial.kind in (bool, str)), name
+    assert {name: dial.menu for name, dial in DIALS.items() if dial.menu} == MENUS
+
+
+@pytest.mark.parametrize("field", NUMBERS)
+def test_bounds_belong_to_what_is_allowed_and_nothing_beyond_does(field):
+    low, high = DIALS[field].low, DIALS[field].high
+    # 64 heads need a width that 64 divides; every other bound fits the defaults.
+    for value in (low, high):
+        assert getattr(Config(**{"n_heads": 1, "d_model": 64} | {field: value}), field) == value
+    for value in (low - 1, high + 1, -(2**70), 2**70, low - 0.001, high + 0.001):
+        assert_says_what_is_allowed(refusal(**{"n_heads": 1} | {field: value}), field)
+
+
+@pytest.mark.parametrize("field", NUMBERS)
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), True, "64", b"64", [64], 1j, {}])
+def test_numbers_that_are_none_are_refused(field, value):
+    assert_says_what_is_allowed(refusal(**{field: value}), field)
+
+
+@pytest.mark.parametrize("field", NUMBERS)
+def test_a_number_too_long_to_be_printed_is_refused_in_words_too(field):
+    """Python does not print integers of more than 4,300 digits."""
+    assert_says_what_is_allowed(refusal(**{field: 10**5000}), field)
+
+
+@pytest.mark.parametrize("field", WHOLE)
+@pytest.mark.parametrize("value", [8.0, 8.5, np.float32(8)])
+def test_whole_numbers_must_be_whole(field, value):
+    assert_says_what_is_allowed(refusal(**{field: value}), field)
+
+
+@pytest.mark.parametrize("field", [name for name in DIALS if not DIALS[name].follows])
+def test_none_is_not_a_setting(field):
+    assert_says_what_is_allowed(refusal(**{field: None}), field)
+
+
+@pytest.mark.parametrize("field", SWITCHES)
+@pytest.mark.parametrize("value", [0, 1, "on", "", 0.0, []])
+def test_a_switch_is_on_or_off(field, value):
+    assert_says_what_is_allowed(refusal(**{field: value}), field)
+
+
+@pytest.mark.parametrize("field", MENUS)
+@pytest.mark.parametrize("value", ["", "nothing of the kind", 0, True, ["none"], "none\0", "😀" * 50])
+def test_a_menu_holds_what_it_holds(field, value):
+    assert_says_what_is_allowed(refusal(**{field: value}), field)
+
+
+@pytest.mark.parametrize("field", WHOLE)
+def test_numpy_numbers_become_plain_ones(field):
+    """Otherwise equal configs could be written, hashed or stored differently."""
+    config = Config(**{"n_heads": 1} | {field: np.int64(8)})
+    assert getattr(config, field) == 8 and type(getattr(config, field)) is int
+
+
+def test_what_was_given_is_shown_shortened_and_printable():
+    message = str(refusal(norm="<b>\n\0" + "x" * 1000))
+    assert "<b>��xxx" in message and "…" in message and len(message) < 150
+    assert shorten("abc") == "“abc”"
+    assert shorten(3.5) == "3.5"
+
+
+# Settings that do not go together
+
+
+def divisors(number):
+    return [n for n in range(1, 65) if number % n == 0]
+
+
+@pytest.mark.parametrize("d_model", [8, 9, 64, 72, 97, 1024])
+def test_heads_divide_the_width(d_model):
+    for heads in range(1, 65):
+        if heads in divisors(d_model):
+            assert Config(d_model=d_model, n_heads=heads).d_head == d_model // heads
+        else:
+            error = refusal(d_model=d_model, n_heads=heads)
+            assert error.field == "n_heads"
+            assert str(d_model) in str(error) and f"one of {', '.join(map(str, divisors(d_model)))}." in str(error)
+            assert error.instead == max(n for n in divisors(d_model) if n < heads)
+    assert Config.allowed_heads(d_model) == divisors(d_model)
+
+
+@pytest.mark.parametrize("position", MENUS["position"])
+def test_positions_that_turn_pairs_need_an_even_head(position):
+    values = {"d_model": 24, "n_heads": 8, "position": position}
+    if not MENUS["position"][position].needs_even_head:
+        assert Config(**values).d_head == 3
+        return
+    error = refusal(**values)
+    assert error.field == "position" and position in str(error) and "24 / 8 is 3" in str(error)
+    assert Config(**values | {"position": error.instead}).position == "none"
+    assert Config(**values | {"n_heads": 4}).position == position
+
+
+def test_rope_does_need_an_even_head():
+    assert MENUS["position"]["rope"].needs_even_head
+
+
+def test_a_config_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Config().d_model = 128
+
+
+# Links
+
+
+def numbers_of(dial):
+    if dial.kind is int:
+        return st.integers(dial.low, dial.high)
+    steps = round((dial.high - dial.low) / dial.step)
+    return st.integers(0, steps).map(lambda n: round(dial.low + n * dial.step, 6))
+
+
+@st.composite
+def configs(draw):
+    """Any valid config, over all fields that there are."""
+    values = {}
+    for name, dial in DIALS.items():
+        if dial.menu:
+            values[name] = draw(st.sampled_from(list(dial.menu)))
+        elif dial.kind is bool:
+            values[name] = draw(st.booleans())
+        elif not dial.follows or draw(st.booleans()):
+            values[name] = draw(numbers_of(dial))
+    heads = Config.allowed_heads(values["d_model"])
+    if MENUS["position"][values["position"]].needs_even_head:
+        heads = [n for n in heads if values["d_model"] // n % 2 == 0]
+    if not heads:  # an odd width
+        values["d_model"], heads = 64, [1, 2, 4]
+    values["n_heads"] = draw(st.sampled_from(heads))
+    return Config(**values)
+
+
+@given(configs())
+def test_a_link_brings_back_what_it_was_made_from(config):
+    link = write(config)
+    assert all(isinstance(text, str) for text in link.values())
+    assert read(Config, link) == (config, [])
+
+
+@given(st.floats(DIALS["dropout"].low, DIALS["dropout"].high))
+def test_a_link_keeps_every_digit_of_a_number(share):
+    config = Config(dropout=share)
+    assert read(Config, write(config))[0] == config
+
+
+@given(configs())
+def test_a_link_names_only_what_differs_from_the_defaults(config):
+    default = Config().replace(d_ff=4 * config.d_model)
+    differs = {name for name in DIALS if getattr(config, name) != getattr(default, name)}
+    assert write(config).keys() == differs
+
+
+def test_the_default_link_is_bare():
+    assert write(Config()) == {}
+    assert read(Config, {}) == (Config(), [])
+    assert write(Config(d_model=128)) == {"d_model": "128"}  # d_ff only follows
+    assert read(Config, {"d_model": "128"})[0].d_ff == 512
+
+
+@pytest.mark.parametrize(("field", "name"), [(field, name) for field, menu in MENUS.items() for name in menu])
+def test_menu_entries_are_read_whatever_their_case(field, name):
+    for text in (name, name.lower(), name.upper(), name.swapcase(), name.title(), f"  {name}\n"):
+        config, problems = read(Config, {field: text})
+        assert (getattr(config, field), problems) == (name, [])
+
+
+def test_menu_entries_do_not_differ_by_case_alone():
+    for menu in MENUS.values():
+        assert len({name.lower() for name in menu}) == len(menu)
+
+
+@pytest.mark.parametrize("field", SWITCHES)
+def test_switches_are_read_from_the_usual_words(field):
+    for text in ("on", "ON", "true", "Yes", "1", " on "):
+        assert getattr(read(Config, {field: text})[0], field) is True
+    for text in ("off", "OFF", "false", "No", "0", " off "):
+        assert getattr(read(Config, {field: text})[0], field) is False
+
+
+def test_bad_values_are_each_named_and_everything_else_is_kept():
+    link = {
+        "d_model": "96",
+        "n_heads": "5",  # does not divide 96; the nearest below that does is 4
+        "n_layers": "3",
+        "seed": "-1",
+        "norm": "batchnorm",
+        "activation": "SwiGLU",
+        "bias": "off",
+        "ffn": "perhaps",
+        "dropout": "nan",
+        "mask": "causal",
+        "utm_source": "newsletter",
+    }
+    config, problems = read(Config, link)
+    assert config == Config(d_model=96, n_heads=4, n_layers=3, activation="swiglu", bias=False, mask="causal")
+    assert sorted(problem.field for problem in problems) == ["dropout", "ffn", "n_heads", "norm", "seed"]
+    for problem in problems:
+        if problem.field == "n_heads":
+            assert "n_heads is 5" in str(problem) and "must divide d_model, which is 96" in str(problem)
+        else:
+            assert_says_what_is_allowed(problem, problem.field)
+
+
+def test_settings_that_do_not_go_together_cost_only_one_of_them():
+    config, problems = read(Config, {"d_model": "24", "n_heads": "8", "position": "rope", "seed": "7"})
+    assert config == Config(d_model=24, n_heads=8, position="none", seed=7)
+    assert [problem.field for problem in problems] == ["position"]
+
+
+NASTY = {
+    "nothing": "",
+    "space": " ",
+    "nan": "nan",
+    "NaN": "NaN",
+    "inf": "inf",
+    "minus inf": "-Infinity",
+    "overflow": "1e999",
+    "huge": "9" * 30,
+    "huge negative": "-" + "9" * 30,
+    "4,300 digits": "9" * 4300,
+    "100,000 digits": "9" * 100_000,
+    "100,000 zeros": "0" * 100_000,
+    "Arabic-Indic 12": "١٢",
+    "fullwidth 16": "１６",
+    "superscript": "²",
+    "fraction": "½",
+    "Roman": "Ⅷ",
+    "NUL": "\0",
+    "number and NUL": "8\0",
+    "surrogate": "\ud800",
+    "underscore": "1_6",
+    "hexadecimal": "0x10",
+    "plus": "+8",
+    "float": "8.0",
+    "None": "None",
+    "list": "[8]",
+    "dotted I": "İ",
+    "sharp s": "ß",
+    "newline": "8\n9",
+    "markup": "<script>alert(1)</script>",
+    "emoji": "👩‍👩‍👧",
+    "long text": "x" * 100_000,
+}
+
+
+@pytest.mark.parametrize("text", [pytest.param(text, id=name) for name, text in NASTY.items()])
+@pytest.mark.parametrize("field", DIALS)
+def test_nothing_in_a_link_can_break_it(field, text):
+    config, problems = read(Config, {"n_layers": "2", "seed": "5", field: text})
+    assert isinstance(config, Config)
+    assert Config(**dataclasses.asdict(config)) == config
+    for problem in problems:
+        assert problem.field in DIALS
+        assert str(problem).isprintable() and len(str(problem)) < 350
+    kept = {"n_layers": 2, "seed": 5}
+    kept.pop(field, None)
+    assert all(getattr(config, name) == value for name, value in kept.items())
+    if all(problem.field != field for problem in problems):  # accepted, so it means something
+        dial, value = DIALS[field], getattr(config, field)
+        assert isinstance(value, dial.kind)
+        if dial.low is not None:
+            assert value == dial.kind(text)
+
+
+SHORT = [text for text in NASTY.values() if len(text) < 100]
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(list(DIALS)),
+        st.one_of(
+            st.text(max_size=20),
+            st.integers().map(str),
+            st.integers(1, 70).map(str),
+            st.floats().map(str),
+            st.sampled_from(SHORT),
+            st.sampled_from([name for menu in MENUS.values() for name in menu]),
+        ),
+    )
+)
+@settings(max_examples=100)
+def test_no_link_at_all_can(link):
+    config, problems = read(Config, link)
+    assert Config(**dataclasses.asdict(config)) == config
+    for problem in problems:
+        assert re.match(rf"{problem.field} is ", str(problem))

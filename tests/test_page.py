@@ -1,0 +1,313 @@
+"""The page without a browser: every view, every control at its ends, every bad link; never a traceback."""
+
+import dataclasses
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from streamlit.testing.v1 import AppTest
+
+from core.config import Config
+from core.device import Machine
+from core.dial import dials, read
+from core.experiments.forward import forward
+from core.parts import MENUS
+from core.text import EXAMPLES, Input, words
+from ui.views import views
+from ui.views.base import Look, maps
+
+PAGE = "pages/1_One_block.py"
+KINDS = (Input, Config, Machine, Look)
+
+
+def opened(**params) -> AppTest:
+    """The page as it opens from a link."""
+    app = AppTest.from_file("../app.py", default_timeout=60)
+    app.switch_page(PAGE)
+    for name, value in params.items():
+        app.query_params[name] = value
+    return app.run()
+
+
+def told(app) -> str:
+    return " ".join(e.value for e in [*app.warning, *app.error]).replace("\\", "")
+
+
+def fine(app) -> AppTest:
+    assert not app.exception, [e.value for e in app.exception]
+    assert not any("went wrong" in e.value for e in app.error), [e.value for e in app.error]
+    return app
+
+
+def summary(app) -> str:
+    return next(m.value for m in app.markdown if "parameters" in m.value)
+
+
+def test_home_opens_and_links_to_experiments_that_are_valid():
+    app = fine(AppTest.from_file("../app.py", default_timeout=60).run())
+    links = [link.proto.query_string for link in app.get("page_link") if getattr(link.proto, "query_string", "")]
+    assert len(app.get("page_link")) >= 8
+    for link in links:
+        params = dict(pair.split("=", 1) for pair in link.split("&"))
+        for kind in KINDS:
+            assert read(kind, params)[1] == []
+
+
+def test_the_default_block_has_49984_parameters():
+    assert "49,984 parameters" in summary(fine(opened()))
+
+
+@pytest.mark.parametrize("view", views)
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"n_layers": "3", "mask": "causal", "padding": "2", "layer": "2", "head": "9", "token": "99"},
+        {"attention": "off"},
+        {"ffn": "off", "norm": "none"},
+        {"attention": "off", "ffn": "off"},
+        {"text": "one"},
+        {"placement": "post", "norm": "RMSNorm", "activation": "swiglu", "position": "rope", "compare": "on"},
+    ],
+    ids=lambda p: "&".join(f"{k}={v}" for k, v in p.items()) or "defaults",
+)
+def test_every_view_opens(view, params):
+    app = fine(opened(view=view, **params))
+    assert not app.error
+    assert not app.warning
+
+
+@pytest.mark.parametrize("how", maps)
+def test_every_picture_of_attention_opens(how):
+    fine(opened(maps=how, n_layers="2", mask="causal"))
+
+
+def ends():
+    for kind in (Config, Machine, Look):
+        for name, made in dials(kind).items():
+            if made.menu:
+                values = made.menu if kind is not Machine else ["auto", "cpu", "float32", "bfloat16"]
+                values = [v for v in values if v in made.menu]
+            elif made.kind is bool:
+                values = ["on", "off"]
+            elif made.kind is str:
+                continue
+            else:
+                values = [made.low, made.high]
+            for value in values:
+                yield name, str(value)
+
+
+@pytest.mark.parametrize("name, value", list(ends()))
+def test_every_control_at_its_ends(name, value):
+    app = fine(opened(**{name: value}))
+    # a model too large for this machine, or a pair of settings that exclude each other, is named and nothing more
+    assert not told(app) or name in told(app) or "ABLATION_MAX_MB" in told(app)
+
+
+@pytest.mark.parametrize(
+    "name, value, allowed",
+    [
+        ("d_model", "1000000000", "from 8 to 1024"),
+        ("d_model", "wide", "whole number"),
+        ("d_model", "64.5", "whole number"),
+        ("d_model", "9" * 5000, "from 8 to 1024"),
+        ("n_heads", "5", "1, 2, 4, 8, 16, 32, 64"),
+        ("dropout", "nan", "from 0.0 to 0.9"),
+        ("norm", "<script>alert(1)</script>", "LayerNorm, RMSNorm, none"),
+        ("seed", "-1", "from 0"),
+        ("attention", "maybe", "on or off"),
+        ("device", "tpu", "cuda, mps, cpu"),
+        ("device", "cuda", "cpu"),
+        ("dtype", "float16", "float32, bfloat16"),
+        ("nonsense", "1", "d_model"),
+        ("text", "a\0b", "control characters"),
+        ("text", "word " * 20_000, "10,000"),
+        ("text", "word " * 300, "256"),
+        ("pairs", "1-99", "1 to 14"),
+        ("view", "basement", "attention"),
+    ],
+)
+def test_a_bad_link_is_named_and_the_rest_is_kept(name, value, allowed, monkeypatch):
+    import torch
+
+    if name == "device" and value == "cuda" and torch.cuda.is_available():
+        monkeypatch.setattr("core.device.present", lambda: ("cpu",))
+    kept = {"d_ff": "96", "mask": "causal"} | ({"view": "pairs"} if name != "view" else {})
+    app = fine(opened(**{name: value, **kept}))
+    assert name in told(app)
+    assert allowed in told(app)
+    assert app.session_state["d_ff"] == 96
+    assert app.session_state["mask"] == "causal"
+    assert app.query_params["d_ff"] == "96"
+
+
+def test_a_run_that_is_too_large_is_refused_before_anything_is_built(monkeypatch):
+    monkeypatch.setenv("ABLATION_MAX_MB", "40")
+    monkeypatch.setattr("core.experiments.forward.Transformer", None)  # building it would fail
+    app = opened(d_model="1024", n_layers="12", d_ff="777")
+    assert "ABLATION_MAX_MB" in told(app)
+    assert "40 MB" in told(app)
+    assert app.session_state["d_ff"] == 777
+    assert not app.exception
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n\t"])
+def test_no_words_asks_for_some(text):
+    app = fine(opened(text=text or " "))
+    assert "Type a sentence" in " ".join(i.value for i in app.info)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "one",
+        "👩‍👩‍👧‍👦 🇩🇪 👍🏽 1️⃣",
+        "שלום עולם مرحبا بالعالم",
+        "<b>bold</b> <script>alert(1)</script>",
+        "**bold** _it_ [a](b) :red[x] `code` ~~s~~",
+        "$x^2$ and $$y$$",
+        "a | b \\ c {d}",
+        "supercalifragilistic" * 40,
+    ],
+)
+@pytest.mark.parametrize("view", views)
+def test_odd_text_shows_literally(text, view):
+    app = fine(opened(text=text, view=view))
+    assert app.session_state["text"] == text
+    for shown in app.markdown:
+        if shown.value.startswith("**"):  # every mark that a user typed is escaped
+            assert not re.search(r"(?<!\\)(<b>|<script|\[a\]|`code`|\$x|~~s)", shown.value), shown.value
+
+
+def test_examples_bring_their_own_pairs_and_text():
+    for example in EXAMPLES:
+        app = opened(view="pairs")
+        app.selectbox(key="example").set_value(example.name).run()
+        fine(app)
+        assert app.session_state["text"] == example.text
+        labels = [tuple(words(example.text)[n] for n in pair) for pair in example.pairs]
+        assert len(app.session_state["pair_list"]) == len(labels)
+
+
+def test_marking_and_clearing_pairs():
+    app = opened(view="pairs", text="the dog that barked ran")
+    assert "No pair is marked" in app.info[0].value
+    app.selectbox(key="pair_from").set_value(5)
+    app.selectbox(key="pair_to").set_value(2)
+    app.button[[b.label for b in app.button].index("Mark pair")].click().run()
+    assert fine(app).query_params["pairs"] == "5-2"
+    app.multiselect(key="pair_list").set_value([]).run()
+    assert fine(app).query_params["pairs"] == "none"
+
+
+def moved(app, **values):
+    """The page after its controls were moved, as a whole run (AppTest shows only the part of a page that ran last)."""
+    for name, value in values.items():
+        app.session_state[name] = value
+    return fine(app.run())
+
+
+def test_d_ff_follows_d_model_until_it_is_touched():
+    app = moved(opened(), d_model=128)
+    assert app.session_state["d_ff"] == 512
+    app = moved(app, d_ff=200)
+    app = moved(app, d_model=64)
+    assert app.session_state["d_ff"] == 200
+    assert app.query_params == {"d_ff": "200"}
+
+
+def test_only_heads_that_divide_are_offered_and_a_conflict_is_said():
+    app = moved(opened(d_model="72"), n_heads=24)
+    assert app.select_slider(key="n_heads").options == ["1", "2", "3", "4", "6", "8", "9", "12", "18", "24"]
+    app = moved(app, d_model=64)
+    assert app.session_state["n_heads"] == 16
+    assert "n_heads is 24" in told(app)
+    app = moved(moved(app, d_model=72), n_heads=24)
+    app = moved(app, position="rope")
+    assert app.session_state["position"] == "none"
+    assert "must be even" in told(app)
+
+
+def test_a_link_holds_only_what_differs():
+    assert opened().query_params == {}
+    app = opened(d_model="64", norm="none", d_ff="256", view="attention", seed="7")
+    assert app.query_params == {"norm": "none", "seed": "7"}
+
+
+def test_settings_survive_a_switch_of_pages():
+    app = moved(opened(), d_ff=128, mask="causal")
+    app.query_params.clear()
+    app.switch_page("app.py").run()
+    app.switch_page(PAGE).run()
+    assert fine(app).session_state["d_ff"] == 128
+    assert app.query_params == {"d_ff": "128", "mask": "causal"}
+
+
+def test_back_to_the_defaults():
+    app = opened(d_ff="128", mask="causal", norm="none", text="hello there")
+    app.button[[b.label for b in app.button].index("Back to the defaults")].click().run()
+    assert fine(app).query_params == {"text": "hello there"}
+
+
+def test_two_users_do_not_see_each_other():
+    one, two = opened(d_ff="96", seed="1"), opened(d_ff="320", seed="2", text="quite another sentence")
+    moved(one, norm="none")
+    moved(two, mask="causal")
+    assert one.query_params == {"d_ff": "96", "seed": "1", "norm": "none"}
+    assert two.query_params == {"d_ff": "320", "seed": "2", "text": "quite another sentence", "mask": "causal"}
+    assert summary(one) != summary(two)
+
+
+NAMES = sorted({name for kind in KINDS for name in dials(kind)})
+VALUES = some.one_of(
+    some.text(max_size=60),
+    some.integers(-(10**12), 10**12).map(str),
+    some.floats().map(str),
+    some.sampled_from([entry for menu in MENUS.values() for entry in menu] + ["on", "off"]),
+)
+
+
+@given(some.dictionaries(some.one_of(some.sampled_from(NAMES), some.text(min_size=1, max_size=12)), VALUES, max_size=6))
+@settings(max_examples=60)
+def test_no_link_breaks_the_page(params):
+    app = fine(opened(**{name.replace("\0", ""): value for name, value in params.items() if name.strip("\0")}))
+    for kind in KINDS:  # what is in the session is always a valid setting
+        kind(**{field.name: app.session_state[field.name] for field in dataclasses.fields(kind)})
+
+
+@given(
+    some.fixed_dictionaries(
+        {},
+        optional={
+            "d_model": some.integers(1, 8).map(lambda n: 8 * n),
+            "n_heads": some.sampled_from([1, 2, 4, 8]),
+            "n_layers": some.integers(1, 3),
+            "padding": some.integers(0, 16),
+            "seed": some.integers(0, 2**31 - 1),
+            "dropout": some.floats(0, 0.9),
+            **{name: some.sampled_from(list(menu)) for name, menu in MENUS.items()},
+            **{name: some.booleans() for name, made in dials(Config).items() if made.kind is bool},
+        },
+    ),
+    some.text(max_size=80),
+)
+@settings(max_examples=120)
+def test_no_setting_breaks_core(values, text):
+    try:
+        config = Config(**values)
+    except ValueError as error:
+        assert "must be even" in str(error)
+        return
+    tokens = words(text)[:20]
+    if not tokens:
+        with pytest.raises(ValueError, match="no words"):
+            forward(config, tokens)
+        return
+    seen = forward(config, tokens)
+    assert seen.output.shape == (len(tokens) + config.padding, config.d_model)
+    assert seen.output.isfinite().all()
+    for pattern in seen.sites.get("pattern", []):
+        total = pattern.sum(-1)
+        assert ((total - 1).abs() < 1e-5).logical_or(total == 0).all()

@@ -1,0 +1,259 @@
+"""Words to tokens: whatever is typed or pasted comes out whole, in order, as itself; what is left out is said."""
+
+import unicodedata
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from core import ConfigError
+from core.dial import read
+from core.text import DEFAULT_TEXT, EXAMPLES, MAX_CHARACTERS, MAX_TOKENS, PAD, Input, cut, shown, vocabulary, words
+
+FAMILY = "👨‍👩‍👧‍👦"
+FLAG = "🇩🇪"
+SKIN_TONE = "👍🏽"
+KEYCAP = "1️⃣"
+HEART = "❤️"
+ENGLAND = "🏴󠁧󠁢󠁥󠁮󠁧󠁿"
+SURFER = "🏄🏽‍♀️"  # skin tone, joiner and variation selector in one
+SHAKING = "\U0001fae8"  # from Unicode 15, which Python 3.11's tables do not know yet
+
+SENTENCES = {
+    "nothing": ("", []),
+    "white space": (" \t\n\r\u00a0\u3000\u2028", []),
+    "one word": ("court", ["court"]),
+    "one mark": ("!", ["!"]),
+    "spaces around": ("  the   court \n", ["the", "court"]),
+    "punctuation": ("The court (1st) held: yes!", ["The", "court", "(", "1st", ")", "held", ":", "yes", "!"]),
+    "repeated marks": ("wait ... what?!", ["wait", ".", ".", ".", "what", "?", "!"]),
+    "paragraph sign": ("§ 5(2)", ["§", "5", "(", "2", ")"]),
+    "apostrophe": ("don't O’Neil's", ["don't", "O’Neil's"]),
+    "plural possessive": ("tenants' lease", ["tenants", "'", "lease"]),
+    "single quotes": ("the 'rule' holds", ["the", "'", "rule", "'", "holds"]),
+    "typographic quotes": ("“the ‘rule’ holds”", ["“", "the", "‘", "rule", "’", "holds", "”"]),
+    "double quotes": ('"yes"', ['"', "yes", '"']),
+    "hyphen": ("cross-examine a well-known rule", ["cross-examine", "a", "well-known", "rule"]),
+    "dash": ("held - and - rose — so", ["held", "-", "and", "-", "rose", "—", "so"]),
+    "two hyphens": ("rule--which", ["rule", "-", "-", "which"]),
+    "trailing hyphen": ("pre- and post-norm", ["pre", "-", "and", "post-norm"]),
+    "numbers": ("$5 or 3.14", ["$", "5", "or", "3", ".", "14"]),
+    "HTML": ("<b>hi</b> &amp;", ["<", "b", ">", "hi", "<", "/", "b", ">", "&", "amp", ";"]),
+    "Markdown": ("**bold** [a](b)", ["*", "*", "bold", "*", "*", "[", "a", "]", "(", "b", ")"]),
+    "TeX": ("$x^2$ \\alpha", ["$", "x", "^", "2", "$", "\\", "alpha"]),
+    "identifiers": ("ln_final resid_pre", ["ln_final", "resid_pre"]),
+    "composed accent": ("café", ["café"]),
+    "combining accent": ("cafe\u0301 o\u0308l", ["cafe\u0301", "o\u0308l"]),
+    "Hebrew": ("שלום, עולם!", ["שלום", ",", "עולם", "!"]),
+    "Arabic with vowels": ("كِتَابٌ جَدِيد", ["كِتَابٌ", "جَدِيد"]),
+    "direction marks": ("\u200fשלום\u200e court", ["שלום", "court"]),
+    "Persian": ("می\u200cخواهم بروم", ["می\u200cخواهم", "بروم"]),
+    "Devanagari": ("नमस्ते दुनिया", ["नमस्ते", "दुनिया"]),
+    "Devanagari with joiner": ("क्\u200dष है", ["क्\u200dष", "है"]),
+    "Thai marks": ("ที่นี่ น้ำ", ["ที่นี่", "น้ำ"]),
+    "Chinese": ("法院，认为", ["法院", "，", "认为"]),
+    "family": (FAMILY, [FAMILY]),
+    "two families": (FAMILY + FAMILY, [FAMILY, FAMILY]),
+    "flag": (FLAG, [FLAG]),
+    "two flags": (FLAG + "🇫🇷", [FLAG, "🇫🇷"]),
+    "flag of England": (ENGLAND, [ENGLAND]),
+    "skin tone": (SKIN_TONE, [SKIN_TONE]),
+    "a skin tone by itself": ("👍 🏽", ["👍", "🏽"]),
+    "keycap": (KEYCAP, [KEYCAP]),
+    "two keycaps": (KEYCAP + "2️⃣", [KEYCAP, "2️⃣"]),
+    "variation selector": (HEART, [HEART]),
+    "surfer": (SURFER, [SURFER]),
+    "emoji side by side": ("👍👎", ["👍", "👎"]),
+    "emoji after a word": ("court👍 " + "held" + HEART, ["court", "👍", "held", HEART]),
+    "word after an emoji": ("👍court " + SKIN_TONE + "held", ["👍", "court", SKIN_TONE, "held"]),
+    "word after a variation selector": (HEART + "court", [HEART, "court"]),
+    "word after a keycap": (KEYCAP + "court", [KEYCAP, "court"]),
+    "an emoji of Unicode 15": ("a " + SHAKING + " b", ["a", SHAKING, "b"]),
+    "NUL": ("a\0 b\0", ["a", "b"]),
+    "bell, escape, delete": ("\x07a \x1bb\x7f", ["a", "b"]),
+    "byte order mark": ("\ufeffcourt", ["court"]),
+    "soft hyphen": ("de\u00adfendant", ["defendant"]),
+    "padding cannot be typed": (PAD, ["<", "pad", ">"]),
+}
+
+
+@pytest.mark.parametrize(("text", "tokens"), [pytest.param(*pair, id=name) for name, pair in SENTENCES.items()])
+def test_words(text, tokens):
+    assert words(text) == tokens
+
+
+# Any text at all
+
+
+PIECES = st.sampled_from(
+    [
+        *"aZé9_ '’-.,$<*\t\n\0",
+        FAMILY,
+        FLAG,
+        SKIN_TONE,
+        KEYCAP,
+        HEART,
+        ENGLAND,
+        *"🇩🏽\u200d\u200c\ufe0f\u20e3\u0301\u00ad",
+        "שלום",
+        "नमस्ते",
+        "\ud800",
+    ]
+)
+ANY_TEXT = st.one_of(st.text(), st.lists(PIECES, max_size=12).map("".join))
+
+
+def seen(text):
+    """The characters that a reader sees as something: letters, digits, punctuation, symbols."""
+    return [c for c in text if unicodedata.category(c)[0] in "LNPS"]
+
+
+@given(ANY_TEXT)
+def test_tokens_of_any_text_are_clean_and_in_order(text):
+    tokens = words(text)
+    assert all(tokens)
+    for c in "".join(tokens):
+        assert not c.isspace() and unicodedata.category(c) not in ("Cc", "Cs")
+    rest = iter(text)
+    assert all(c in rest for c in "".join(tokens))  # as they stand in the text, only with gaps
+
+
+@given(ANY_TEXT)
+def test_nothing_that_can_be_seen_is_lost(text):
+    assert seen("".join(words(text))) == seen(text)
+
+
+@given(ANY_TEXT)
+@example("👍 🏽")
+def test_a_token_typed_by_itself_is_that_token(text):
+    """Otherwise the words of a link, which is made of tokens joined by spaces, could come back as others."""
+    for token in words(text):
+        assert words(token) == [token]
+    assert words(" ".join(words(text))) == words(text)
+
+
+@given(ANY_TEXT)
+def test_what_is_left_out_is_said_and_nothing_else_is(text):
+    given, problems = read(Input, {"text": text})
+    kept = "".join(c for c in text if c.isspace() or unicodedata.category(c) not in ("Cc", "Cs"))
+    assert given.text == kept
+    assert len(problems) == (kept != text)
+    assert cut(given.text) == (words(kept), [])  # too short to be cut
+
+
+# Too long, and other notes
+
+
+def left_out(text):
+    """-> (tokens, the sentences a reader sees about them), as for a text from a link."""
+    given, problems = read(Input, {"text": text})
+    tokens, notes = cut(given.text)
+    return tokens, [*map(str, problems), *notes]
+
+
+def test_a_usual_text_passes_without_notes():
+    assert left_out("The court held .") == (["The", "court", "held", "."], [])
+    assert left_out("") == ([], [])
+
+
+def test_without_a_text_there_is_the_default():
+    assert Input().text == DEFAULT_TEXT
+    assert read(Input, {}) == (Input(), [])
+
+
+@pytest.mark.parametrize("value", [None, 3, b"court", ["court"]])
+def test_a_text_is_text(value):
+    with pytest.raises(ConfigError, match="text is .*; it must be text"):
+        Input(value)
+
+
+def test_control_characters_are_left_out_with_a_note():
+    tokens, notes = left_out("the\0 co\x07urt\n")
+    assert "".join(tokens) == "thecourt"
+    assert len(notes) == 1 and "control characters" in notes[0] and "left out" in notes[0]
+    assert left_out("\0")[0] == []
+
+
+def test_exactly_as_much_as_fits():
+    assert left_out("a " * MAX_TOKENS) == (["a"] * MAX_TOKENS, [])
+    assert left_out("a" * MAX_CHARACTERS) == (["a" * MAX_CHARACTERS], [])
+
+
+def test_one_token_too_many_is_cut_off_and_the_note_says_where_and_why():
+    text = " ".join(f"word{n}" for n in range(1, MAX_TOKENS + 2))
+    tokens, notes = left_out(text)
+    assert tokens == text.split()[:MAX_TOKENS]
+    assert len(notes) == 1
+    for part in ("257 tokens", "at most 256", "after token 256", "word256"):
+        assert part in notes[0]
+
+
+def test_a_note_does_not_repeat_a_word_of_ten_thousand_letters():
+    _, notes = left_out("a " * (MAX_TOKENS - 1) + "b" * 5000 + " c")
+    assert "bbb…" in notes[0] and len(notes[0]) < 200
+
+
+def test_one_character_too_many_is_cut_off_and_the_note_says_where_and_why():
+    tokens, notes = left_out("a" * MAX_CHARACTERS + "b")
+    assert tokens == ["a" * MAX_CHARACTERS]
+    assert len(notes) == 1 and "10,001 characters" in notes[0] and "may have 10,000" in notes[0]
+
+
+def test_a_hundred_thousand_characters_are_cut_twice_and_both_are_said():
+    tokens, notes = left_out("court " * 16_666 + "held")
+    assert tokens == ["court"] * MAX_TOKENS
+    assert len(notes) == 2
+    assert "100,000 characters" in notes[0] and "10,000" in notes[0] and "cut off" in notes[0]
+    assert "1667 tokens" in notes[1]
+
+
+@pytest.mark.parametrize("character", [*"a! \0", "\u0301", "\u200d", "👍", "🇩"])
+def test_a_hundred_thousand_times_the_same_character(character):
+    tokens, notes = left_out(character * 100_000)
+    assert len(tokens) <= MAX_TOKENS
+    assert "100,000 characters" in notes[0]
+
+
+def test_labels_are_cut_to_a_few_characters():
+    assert shown("court") == "court"
+    assert shown("a" * 14) == "a" * 14
+    assert shown("a" * 15) == "a" * 13 + "…"
+
+
+def test_a_vocabulary_has_every_word_once_and_padding_first():
+    assert vocabulary(["can", "the", "can", "Can"]) == (PAD, "can", "the", "Can")
+    assert vocabulary([]) == (PAD,)
+
+
+# Examples
+
+
+EACH = pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+
+
+@EACH
+def test_the_pairs_of_an_example_are_tokens_of_its_text(example):
+    tokens = words(example.text)
+    assert cut(example.text) == (tokens, [])
+    assert len(example.pairs) == len(example.about) >= 2
+    for pair, about in zip(example.pairs, example.about):
+        for at, word in zip(pair, about):
+            word, _, nth = word.partition("#")
+            assert tokens[at] == word
+            assert tokens[: at + 1].count(word) == int(nth or 1)
+        assert pair[0] != pair[1]
+
+
+@EACH
+def test_a_word_that_stands_twice_is_numbered(example):
+    """ "the" alone would be right by luck only."""
+    tokens = words(example.text)
+    for word in (word for pair in example.about for word in pair):
+        assert "#" in word or tokens.count(word) == 1, word
+
+
+def test_there_are_at_least_three_legal_examples_and_no_name_twice():
+    names = [example.name for example in EXAMPLES]
+    assert sum(name.startswith("Legal") for name in names) >= 3
+    assert len(set(names)) == len(names)
+    assert DEFAULT_TEXT == EXAMPLES[0].text

@@ -1,0 +1,302 @@
+"""Watching and editing by name, and dropout: both live in the caller's context and nowhere else."""
+
+import copy
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+
+from core import Config, Transformer, tap, trace
+from core.dropout import drop, dropping
+from core.parts.init import generator
+from core.trace import SITES
+
+CONFIG = Config(d_model=16, n_heads=4, d_ff=24, n_layers=2, seed=3)
+WORDS = ("<pad>", "the", "court", "held", "that")
+TOKENS = torch.tensor([[1, 2, 3, 4, 1], [4, 3, 2, 1, 2]])
+
+
+@pytest.fixture(scope="module")
+def model():
+    """One for all tests: nothing that they do may leave a mark on it."""
+    return Transformer(CONFIG, WORDS).requires_grad_(False)
+
+
+def zero_head(head, at_layer=0):
+    def edit(site, layer, z):
+        if site == "z" and layer == at_layer:
+            z = z.clone()
+            z[:, head] = 0
+            return z
+
+    return edit
+
+
+# Watching
+
+
+def test_tap_without_a_trace_returns_the_very_same_tensor():
+    x = torch.ones(3)
+    assert tap("embed", x) is x
+
+
+def test_tap_in_a_trace_without_edits_records_and_returns_the_very_same_tensor():
+    x = torch.ones(3)
+    with trace() as seen:
+        assert tap("embed", x) is x
+    assert seen["embed"][0] is x
+
+
+def test_a_trace_holds_one_tensor_per_layer_in_order(model):
+    with trace() as seen:
+        logits = model(TOKENS)
+    assert {site: len(layers) for site, layers in seen.items()} == {
+        site: 1 if site in ("embed", "ln_final", "logits") else 2 for site in SITES
+    }
+    assert torch.equal(seen["logits"][0], logits)
+    assert torch.equal(seen["resid_pre"][0], seen["embed"][0])
+    assert torch.equal(seen["resid_pre"][1], seen["resid_post"][0])
+    assert not torch.equal(seen["resid_post"][0], seen["resid_post"][1])
+
+
+def test_a_second_pass_is_recorded_after_the_first(model):
+    with trace(sites=["logits"]) as seen:
+        model(TOKENS)
+        model(TOKENS[:1])
+    assert [len(logits) for logits in seen["logits"]] == [2, 1]
+
+
+def test_sites_limits_what_is_kept_and_not_what_edits_see(model):
+    met = []
+    with trace(lambda site, layer, x: met.append((site, layer)), sites=["pattern", "z"]) as seen:
+        model(TOKENS)
+    assert set(seen) == {"pattern", "z"}
+    assert {site for site, _ in met} == set(SITES)
+    assert met.count(("z", 1)) == 1
+
+
+def test_no_sites_at_all_keeps_nothing(model):
+    with trace(sites=[]) as seen:
+        model(TOKENS)
+    assert seen == {}
+
+
+def test_an_unknown_site_is_refused_by_name():
+    with pytest.raises(ValueError, match=r"no site atention;.*attn_out.*logits"):
+        trace(sites=["z", "atention"])
+
+
+def test_nothing_is_seen_before_and_after(model):
+    seen = trace()
+    model(TOKENS)
+    with seen:
+        model(TOKENS)
+    model(TOKENS)
+    assert len(seen["logits"]) == 1
+
+
+def test_a_trace_is_closed_after_an_exception(model):
+    with pytest.raises(RuntimeError, match="stop here"):
+        with trace(zero_head(0)) as seen:
+            model(TOKENS)
+            raise RuntimeError("stop here")
+    model(TOKENS)
+    assert len(seen["logits"]) == 1
+    x = torch.ones(3)
+    assert tap("embed", x) is x
+
+
+def test_an_exception_in_an_edit_closes_the_trace_and_leaves_the_outer_one_open(model):
+    def broken(site, layer, x):
+        raise RuntimeError("broken edit")
+
+    with trace(sites=["logits"]) as outer:
+        with pytest.raises(RuntimeError, match="broken edit"), trace(broken):
+            model(TOKENS)
+        model(TOKENS)
+    assert len(outer["logits"]) == 1
+
+
+# Editing
+
+
+def test_an_edit_runs_before_recording_and_changes_what_follows(model):
+    with trace() as plain:
+        model(TOKENS)
+    with trace(zero_head(1)) as edited:
+        model(TOKENS)
+    assert (edited["z"][0][:, 1] == 0).all()
+    assert torch.equal(edited["z"][0][:, 0], plain["z"][0][:, 0])
+    for site in ("q", "k", "v", "scores", "pattern"):  # what comes before is as it was
+        assert torch.equal(edited[site][0], plain[site][0])
+    for site in ("attn_out", "resid_post", "logits"):
+        assert not torch.equal(edited[site][0], plain[site][0])
+
+
+@pytest.mark.parametrize("head", range(CONFIG.n_heads))
+def test_zeroing_z_of_a_head_is_taking_its_columns_out_of_the_output_matrix(model, head):
+    with trace(zero_head(head)) as edited:
+        model(TOKENS)
+    without = copy.deepcopy(model)
+    columns = slice(head * CONFIG.d_head, (head + 1) * CONFIG.d_head)
+    without.blocks[0].attn.out.weight[:, columns] = 0
+    with trace() as right:
+        without(TOKENS)
+    for site in ("attn_out", "logits"):
+        torch.testing.assert_close(edited[site][0], right[site][0], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("site", SITES)
+def test_every_site_can_be_edited(model, site):
+    """Scores are doubled before their softmax, patterns after it, and so on: something further on must change."""
+    with trace(lambda at, layer, x: 2 * x if at == site else None) as edited:
+        logits = model(TOKENS)
+    with trace() as plain:
+        model(TOKENS)
+    assert not torch.allclose(edited[site][0], plain[site][0])
+    assert torch.equal(edited["logits"][0], logits)
+    assert not torch.allclose(logits, plain["logits"][0], rtol=0, atol=1e-4)
+
+
+def test_edits_run_in_order_each_on_what_the_last_one_returned():
+    with trace(lambda site, layer, x: x + 1, lambda site, layer, x: None, lambda site, layer, x: x * 10) as seen:
+        assert tap("embed", torch.tensor(1.0)) == 20
+    assert seen["embed"][0] == 20
+
+
+def test_the_outer_trace_sees_first_and_the_inner_one_what_the_outer_made_of_it():
+    with trace(lambda site, layer, x: x + 1) as outer:
+        with trace(lambda site, layer, x: x * 10) as inner:
+            assert tap("embed", torch.tensor(1.0)) == 20
+        assert tap("embed", torch.tensor(1.0)) == 2
+    assert [x.item() for x in outer["embed"]] == [2, 2]
+    assert [x.item() for x in inner["embed"]] == [20]
+
+
+def test_an_edit_lets_gradients_through(model):
+    stream = model.embed[TOKENS].clone().requires_grad_()
+    with trace(lambda site, layer, x: stream if site == "embed" else None):
+        model(TOKENS).square().sum().backward()
+    assert stream.grad.isfinite().all() and stream.grad.abs().min() > 0
+
+
+def test_threads_with_different_edits_on_one_shared_model_do_not_see_each_others(model):
+    def run(head):
+        with trace(zero_head(head)) as seen:
+            together.wait(timeout=10)  # four traces are open whenever a pass starts, and while it runs
+            model(TOKENS)
+            together.wait(timeout=10)
+        return seen
+
+    alone = []
+    for head in range(4):
+        with trace(zero_head(head)) as seen:
+            model(TOKENS)
+        alone.append(seen)
+    together = threading.Barrier(4)
+    with ThreadPoolExecutor(4) as threads:
+        results = [list(threads.map(run, range(4))) for _ in range(5)]
+    for seen_by_all in results:
+        for expected, seen in zip(alone, seen_by_all):
+            assert {site: len(layers) for site, layers in seen.items()} == {s: len(x) for s, x in expected.items()}
+            assert all(torch.equal(a, b) for site in SITES for a, b in zip(seen[site], expected[site]))
+    assert not torch.equal(alone[0]["logits"][0], alone[1]["logits"][0])
+
+
+def test_a_thread_started_inside_a_trace_is_not_watched(model):
+    with trace() as seen, ThreadPoolExecutor(1) as threads:
+        threads.submit(model, TOKENS).result()
+    assert seen == {}
+
+
+# Dropout
+
+
+def test_dropout_acts_only_inside_dropping():
+    model = Transformer(CONFIG.replace(dropout=0.5), WORDS)
+    plain = Transformer(CONFIG, WORDS)(TOKENS)
+    assert torch.equal(model(TOKENS), plain)
+    assert torch.equal(model.train()(TOKENS), plain)  # there is no train/eval switch on a shared model
+    with dropping(generator(0, "dropout")):
+        assert not torch.equal(model(TOKENS), plain)
+    assert torch.equal(model(TOKENS), plain)
+
+
+def test_dropout_is_switched_off_again_after_an_exception():
+    x = torch.ones(100)
+    with pytest.raises(RuntimeError, match="stop here"), dropping(generator(0, "dropout")):
+        raise RuntimeError("stop here")
+    assert drop(x, 0.5) is x
+
+
+def test_dropout_of_zero_is_the_identity_and_draws_nothing():
+    stream, x = generator(0, "dropout"), torch.ones(100)
+    before = stream.get_state()
+    with dropping(stream):
+        assert drop(x, 0.0) is x
+    assert torch.equal(stream.get_state(), before)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5, 0.9])
+def test_dropout_zeroes_about_its_share_and_scales_up_the_rest(share):
+    with dropping(generator(0, "dropout")):
+        x = drop(torch.ones(20_000), share)
+    zeros = (x == 0).double().mean().item()
+    assert zeros == pytest.approx(share, abs=4 * (share * (1 - share) / 20_000) ** 0.5)
+    torch.testing.assert_close(x[x != 0], torch.full_like(x[x != 0], 1 / (1 - share)))
+
+
+def test_dropout_with_the_same_stream_gives_the_same_numbers_and_a_stream_goes_on():
+    model = Transformer(CONFIG.replace(dropout=0.3), WORDS)
+
+    def run(seed, passes=2):
+        with dropping(generator(seed, "dropout")):
+            return [model(TOKENS) for _ in range(passes)]
+
+    once, again, other = run(0), run(0), run(1)
+    assert all(map(torch.equal, once, again))
+    assert not torch.equal(once[0], once[1])
+    assert not torch.equal(once[0], other[0])
+
+
+def test_dropout_acts_at_embeddings_attention_weights_and_both_outputs():
+    model = Transformer(CONFIG.replace(dropout=0.5), WORDS)
+    with dropping(generator(0, "dropout")), trace() as seen:
+        model(TOKENS)
+    for site in ("embed", "attn_out", "mlp_out"):
+        for x in seen[site]:
+            assert 0.3 < (x == 0).double().mean() < 0.7
+    for pattern, v, z in zip(seen["pattern"], seen["v"], seen["z"]):
+        torch.testing.assert_close(pattern.sum(-1), torch.ones(2, 4, 5))  # recorded before dropout
+        assert not torch.allclose(pattern @ v, z)
+
+
+def test_dropout_leaves_the_global_random_state_alone():
+    model = Transformer(CONFIG.replace(dropout=0.5), WORDS)
+    before = torch.random.get_rng_state()
+    with dropping(generator(0, "dropout")):
+        model(TOKENS)
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_threads_that_drop_do_not_disturb_each_other():
+    model = Transformer(CONFIG.replace(dropout=0.4), WORDS)
+
+    def run(seed):
+        if seed == 0:  # dropout is off for this one, beside three for whom it is on
+            return [model(TOKENS) for _ in range(5)]
+        with dropping(generator(seed, "dropout")):
+            return [model(TOKENS) for _ in range(5)]
+
+    def at_once(seed):
+        together.wait(timeout=10)
+        torch.manual_seed(seed)
+        return run(seed)
+
+    expected = [run(seed) for seed in range(4)]
+    together = threading.Barrier(4)
+    with ThreadPoolExecutor(4) as threads:
+        results = list(threads.map(at_once, range(4)))
+    for right, got in zip(expected, results):
+        assert all(map(torch.equal, got, right))

@@ -1,0 +1,183 @@
+"""Settings between link, session and widgets. The link is the truth when it is new; else the widgets are.
+
+Every setting is a field with a Dial (core/dial.py): its name is the link's parameter and the widget's key. At the top
+of a page, settings() reads them all, mends what does not fit together, and hands every widget its value; so the model
+is known before a single control is drawn, and no control is forgotten by a page that does not show it.
+"""
+
+import dataclasses
+import time
+
+import streamlit as st
+
+from core.config import Config
+from core.dial import ConfigError, dials, read, settle, write
+
+SETTLED, LINK, NOTES = "_settled", "_link", "_notes"  # keys in the session
+BODY = "body"  # the fragment of a page that shows what the settings say
+IN_FLIGHT = 2.0  # seconds for which a run may still carry the link from before the last write
+
+
+@dataclasses.dataclass(frozen=True)
+class Link:
+    """What the page last did with the link."""
+
+    page: str
+    read: dict
+    written: dict
+    when: float
+
+
+def settings(page: str, *kinds, body: bool = False):
+    """One instance of each dataclass of dials, from the link or the widgets; writes the link back.
+
+    body: called again from the page's body, when the sidebar stands already and only what changed may be set. Else
+    every widget is handed its value: one whose ends have moved would start afresh without.
+
+    -> (instances, sentences about what had to be changed)
+    """
+    link = st.query_params.to_dict()
+    settled, last = st.session_state.get(SETTLED, {}), st.session_state.get(LINK)
+    if _is_new(link, last, page):
+        made, notes = _from_link(link, kinds)
+    else:
+        made, notes = _from_widgets(kinds, settled)
+        if not notes and all(settled.get(type(each)) == each for each in made):
+            notes = st.session_state.get(NOTES, [])
+    for each in made:
+        put(
+            **{
+                name: getattr(each, name)
+                for name in dials(each)
+                if not (body and st.session_state.get(name) == getattr(each, name))
+            }
+        )
+    params = {name: value for each in made for name, value in write(each).items()}
+    if params != link:
+        st.query_params.from_dict(params)
+    st.session_state[SETTLED] = settled | {type(each): each for each in made}
+    st.session_state[NOTES] = notes
+    st.session_state[LINK] = Link(page, link, params, time.monotonic())
+    return made, notes
+
+
+def _is_new(link: dict, last: Link | None, page: str) -> bool:
+    """Whether the link came from outside, rather than from what the page itself wrote."""
+    if last is None:
+        return True
+    if link == last.written:
+        return False
+    if not link and page != last.page:
+        return False  # a switch of pages leaves the link bare
+    return link != last.read or time.monotonic() - last.when > IN_FLIGHT
+
+
+def _from_link(link, kinds):
+    made, notes, known = [], [], set()
+    for kind in kinds:
+        one, problems = read(kind, link)
+        made.append(one)
+        known |= set(dials(kind))
+        notes += [f"{error} {_instead(error, one)}" for error in problems]
+    unknown = [name for name in link if name not in known]
+    if unknown:
+        names = ", ".join(f"“{name[:30]}”" for name in unknown[:5])
+        notes.append(f"The link names {names}, which is no setting here; known are {', '.join(sorted(known))}.")
+    return made, notes
+
+
+def _from_widgets(kinds, settled):
+    made, notes = [], []
+    for kind in kinds:
+        old = settled.get(kind) or kind()
+        values = {name: st.session_state.get(name, getattr(old, name)) for name in dials(kind)}
+        for name, each in dials(kind).items():
+            if each.follows and values[name] == getattr(old, name) == each.follows(old):
+                values[name] = None  # untouched so far: it goes on following
+        one, problems = settle(kind, values)
+        made.append(one)
+        notes += [f"{error} {_instead(error, one)}" for error in problems]
+    return made, notes
+
+
+def _instead(error: ConfigError, made) -> str:
+    each = dials(made)[error.field]
+    free_text = each.kind is str and each.menu is None
+    return "" if free_text else f"Used instead: {each.write(getattr(made, error.field))}."
+
+
+def choices(settings, name: str) -> list:
+    """What the control of a setting offers now: the entries of its menu, or the ends of its slider."""
+    made, value = dials(settings)[name], getattr(settings, name)
+    if made.menu:
+        return settings.choices(name) if hasattr(settings, "choices") else list(made.menu)
+    if name == "n_heads":
+        return [n for n in Config.allowed_heads(settings.d_model) if n <= max(32, value)]
+    if made.kind in (bool, str):
+        return []
+    top = made.top or (8 * settings.d_model if made.follows else made.high)
+    top = (
+        made.high if value >= top else min(top, made.high)
+    )  # pushed to its end, a slider opens up to all that is allowed
+    low = min(value, made.step) if made.kind is int and made.step > 1 else made.low
+    return [low, top]
+
+
+def control(settings, name: str):
+    """The widget of one setting: a switch, a slider or a choice, as its Dial says."""
+    made = dials(settings)[name]
+    offered, words = (
+        choices(settings, name),
+        dict(key=name, help=made.help, on_change=_moved, args=(type(settings), name)),
+    )
+    if made.kind is bool:
+        st.toggle(made.label, **words)
+    elif made.menu:
+        about = "\n".join(f"- **{made.menu.label(o)}**: {made.menu.help(o)}" for o in offered)
+        st.selectbox(made.label, offered, format_func=made.menu.label, **(words | {"help": f"{made.help}\n\n{about}"}))
+    elif name == "n_heads":
+        st.select_slider(made.label, offered, **words)
+    else:
+        st.slider(made.label, *offered, step=made.step, **words)
+
+
+def _moved(kind, name: str):
+    """After a control moved: run the page's body alone, unless another control must change too.
+
+    Sending and drawing a sidebar of twenty controls again costs the browser more than the whole picture.
+    """
+    old = st.session_state.get(SETTLED, {}).get(kind)
+    if old is None:
+        return
+    (new,), notes = _from_widgets([kind], {kind: old})
+    others = [field for field in dials(kind) if field != name]
+    if not notes and all(getattr(new, f) == getattr(old, f) and choices(new, f) == choices(old, f) for f in others):
+        if choices(new, name) == choices(old, name):
+            st.rerun(BODY)
+
+
+def group(settings, name: str):
+    """All controls of one group, one below the other; choices from menus in pairs."""
+    members = [(field, made) for field, made in dials(settings).items() if made.group == name]
+    menus = [field for field, made in members if made.menu]
+    for field, _ in members:
+        if field not in menus:
+            control(settings, field)
+    for pair in zip(menus[::2], [*menus[1::2], None]):
+        for column, field in zip(st.columns(2), pair):
+            if field:
+                with column:
+                    control(settings, field)
+
+
+def put(**values):
+    """Change settings from a button's callback, as if their widgets had been moved."""
+    for name, value in values.items():
+        st.session_state[name] = value
+
+
+def reset(*kinds):
+    """Every setting back to its default (a callback)."""
+    for kind in kinds:
+        one = kind()
+        put(**{name: getattr(one, name) for name in dials(one)})

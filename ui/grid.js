@@ -1,0 +1,224 @@
+// One or several matrices of one shape as heat maps on a canvas: colours, words, hover, click, arrow keys.
+// The bytes: length of a JSON header (uint32, little endian), the header, zeros up to a multiple of 4, the cells
+// (float32, NaN = may not be looked at; or uint16 in steps of (high - low) / 65534, 65535 = may not be looked at).
+
+function unpack(bytes) {
+  const view = bytes instanceof Uint8Array ? bytes : new Uint8Array(bytes)
+  const length = new DataView(view.buffer, view.byteOffset, 4).getUint32(0, true)
+  const head = JSON.parse(new TextDecoder().decode(view.subarray(4, 4 + length)))
+  const cells = view.slice(4 + length + ((4 - (length % 4)) % 4)).buffer
+  if (!head.steps) return { ...head, cells: new Float32Array(cells) }
+  const raw = new Uint16Array(cells)
+  const values = new Float32Array(raw.length)
+  const step = (head.high - head.low) / 65534
+  for (let i = 0; i < raw.length; i++) values[i] = raw[i] === 65535 ? NaN : head.low + raw[i] * step
+  return { ...head, cells: values }
+}
+
+function ramp(stops) {
+  const rgb = stops.map((s) => [1, 3, 5].map((i) => parseInt(s.slice(i, i + 2), 16)))
+  return (share) => {
+    const at = Math.min(Math.max(share, 0), 1) * (rgb.length - 1)
+    const low = Math.min(Math.floor(at), rgb.length - 2)
+    return rgb[low].map((a, i) => Math.round(a + (rgb[low + 1][i] - a) * (at - low)))
+  }
+}
+
+function number(value) {
+  if (Number.isNaN(value)) return "masked"
+  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞"
+  const size = Math.abs(value)
+  const text = size !== 0 && (size < 0.001 || size >= 100000) ? value.toExponential(2) : value.toFixed(size >= 100 ? 1 : 3)
+  return text.replace("-", "−")
+}
+
+// How many panels to a row, and how large: as large as the width and the height at hand allow. Words stand once, left
+// of each row of panels and below each column of them.
+function arrange(m, width, height) {
+  const long = (words, per) => per * Math.max(...words.map((w) => w.length))
+  let best = null
+  for (let across = 1; across <= m.panels; across++) {
+    const down = Math.ceil(m.panels / across)
+    const left = Math.min(112, 14 + long(m.rowWords, 6.4))
+    const foot = m.colWords ? Math.min(92, 10 + long(m.colWords, 5.4)) : 8
+    const top = m.titles ? 20 : 4
+    const gap = across > 1 ? 10 : 0
+    let cellW = (width - left - 4 - gap * (across - 1)) / across / m.cols
+    let cellH = (height - foot) / down / m.rows - (top + 4) / m.rows
+    if (m.square) cellW = cellH = Math.min(cellW, cellH)
+    cellW = Math.min(cellW, m.square ? 44 : 64)
+    cellH = Math.min(cellH, 44)
+    const score = Math.min(cellW, cellH * (m.square ? 1 : 4))
+    if (!best || score > best.score) best = { score, across, down, left, foot, top, gap, cellW, cellH }
+  }
+  best.stepX = best.cellW * m.cols + best.gap
+  best.stepY = best.cellH * m.rows + best.top + 4
+  best.rowWords = best.cellH >= 8
+  best.colWords = m.colWords && best.cellW >= 8
+  if (!best.colWords) best.foot = 6
+  best.height = Math.ceil(best.stepY * best.down + best.foot)
+  return best
+}
+
+function paint(canvas, m, theme) {
+  const width = canvas.parentElement.clientWidth
+  const a = arrange(m, width, m.height)
+  const scale = window.devicePixelRatio || 1
+  const height = a.height
+  canvas.width = Math.round(width * scale)
+  canvas.height = Math.round(height * scale)
+  canvas.style.height = height + "px"
+  const ink = canvas.getContext("2d")
+  ink.scale(scale, scale)
+  ink.imageSmoothingEnabled = false
+  const colour = ramp(m.stops)
+  const span = m.high - m.low || 1
+  const font = theme.font
+  for (let p = 0; p < m.panels; p++) {
+    const across = p % a.across
+    const x = across * a.stepX + a.left
+    const y = Math.floor(p / a.across) * a.stepY + a.top
+    const image = new ImageData(m.cols, m.rows)
+    for (let i = 0; i < m.rows * m.cols; i++) {
+      const value = m.cells[p * m.rows * m.cols + i]
+      if (Number.isNaN(value)) continue
+      const [r, g, b] = colour((value - m.low) / span)
+      image.data.set([r, g, b, 255], 4 * i)
+    }
+    const small = new OffscreenCanvas(m.cols, m.rows)
+    small.getContext("2d").putImageData(image, 0, 0)
+    ink.drawImage(small, x, y, a.cellW * m.cols, a.cellH * m.rows)
+    ink.strokeStyle = theme.line
+    ink.lineWidth = 1
+    ink.strokeRect(x - 0.5, y - 0.5, a.cellW * m.cols + 1, a.cellH * m.rows + 1)
+    for (const [row, col] of m.marks || []) {
+      ink.strokeStyle = "#D55E00"
+      ink.lineWidth = 2
+      ink.strokeRect(x + col * a.cellW + 1, y + row * a.cellH + 1, a.cellW - 2, a.cellH - 2)
+    }
+    if (m.numbers && a.cellW >= 27 && a.cellH >= 13) {
+      ink.font = `${Math.min(11, a.cellH - 2)}px ${font}`
+      ink.textAlign = "center"
+      ink.textBaseline = "middle"
+      for (let r = 0; r < m.rows; r++)
+        for (let c = 0; c < m.cols; c++) {
+          const value = m.cells[(p * m.rows + r) * m.cols + c]
+          if (Number.isNaN(value)) continue
+          const [red, green, blue] = colour((value - m.low) / span)
+          ink.fillStyle = 0.3 * red + 0.59 * green + 0.11 * blue > 140 ? "#111" : "#fff"
+          const text = Number.isFinite(value) ? value.toFixed(2).replace("-", "−") : number(value)
+          ink.fillText(text, x + (c + 0.5) * a.cellW, y + (r + 0.5) * a.cellH)
+        }
+    }
+    ink.fillStyle = theme.text
+    ink.textBaseline = "middle"
+    if (m.titles) {
+      ink.font = `600 12px ${font}`
+      ink.textAlign = "left"
+      ink.fillText(m.titles[p], x, y - 10)
+    }
+    ink.font = `${Math.min(11, a.cellH + 1)}px ${font}`
+    ink.textAlign = "right"
+    if (a.rowWords && across === 0) m.rowWords.forEach((w, r) => ink.fillText(w, x - 5, y + (r + 0.5) * a.cellH, a.left - 6))
+    if (a.colWords && p + a.across >= m.panels) {
+      ink.font = `${Math.min(11, a.cellW + 1)}px ${font}`
+      m.colWords.forEach((w, c) => {
+        ink.save()
+        ink.translate(x + (c + 0.5) * a.cellW, y + a.cellH * m.rows + 5)
+        ink.rotate(-Math.PI / 3)
+        ink.fillText(w, 0, 0, a.foot)
+        ink.restore()
+      })
+    }
+  }
+  return a
+}
+
+const shown = new WeakMap()
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const m = unpack(data)
+  const root = parentElement.querySelector(".root")
+  const canvas = root.querySelector("canvas")
+  const tip = root.querySelector(".tip")
+  const style = getComputedStyle(root)
+  const pick = (name, other) => style.getPropertyValue(name).trim() || other
+  const theme = {
+    text: pick("--st-text-color", "#333"),
+    line: pick("--st-border-color", "#ccc"),
+    font: pick("--st-font", "sans-serif"),
+  }
+  canvas.setAttribute("aria-label", m.alt + (m.clickable ? " Arrow keys move, Enter picks." : " Arrow keys move."))
+  canvas.style.cursor = m.clickable ? "pointer" : "default"
+  const bar = root.querySelector(".bar")
+  bar.style.background = `linear-gradient(90deg, ${m.stops.join(",")})`
+  root.querySelector(".low").textContent = number(m.low)
+  root.querySelector(".high").textContent = number(m.high)
+  root.querySelector(".what").textContent = m.what
+  let a = paint(canvas, m, theme)
+
+  const cell = (panel, row, col) => {
+    const value = m.cells[(panel * m.rows + row) * m.cols + col]
+    const where = m.titles ? m.titles[panel] + ": " : ""
+    const words = m.colWords ? ` ${m.arrow} ${m.colTips ? m.colTips[col] : m.colWords[col]}` : ""
+    return `${where}${m.rowTips ? m.rowTips[row] : m.rowWords[row]}${words}  ${number(value)}`
+  }
+  const locate = (event) => {
+    const box = canvas.getBoundingClientRect()
+    const x = event.clientX - box.left
+    const y = event.clientY - box.top
+    const across = Math.max(0, Math.floor((x - a.left) / a.stepX))
+    const down = Math.floor(y / a.stepY)
+    const panel = down * a.across + across
+    if (across >= a.across || panel >= m.panels || panel < 0) return null
+    const col = Math.floor((x - a.left - across * a.stepX) / a.cellW)
+    const row = Math.floor((y - down * a.stepY - a.top) / a.cellH)
+    const inside = row >= 0 && row < m.rows && col >= 0 && col < m.cols
+    return { panel, row, col, inside, x, y }
+  }
+  const say = (panel, row, col, x, y) => {
+    tip.textContent = cell(panel, row, col)
+    tip.style.display = "block"
+    const wide = canvas.clientWidth
+    tip.style.left = Math.max(0, Math.min(x + 12, wide - tip.offsetWidth)) + "px"
+    tip.style.top = Math.max(0, y - 34) + "px"
+  }
+  canvas.onmousemove = (event) => {
+    const at = locate(event)
+    if (at && at.inside) say(at.panel, at.row, at.col, at.x, at.y)
+    else tip.style.display = "none"
+  }
+  canvas.onmouseleave = () => (tip.style.display = "none")
+  canvas.onclick = (event) => {
+    const at = locate(event)
+    if (at && m.clickable) setTriggerValue("picked", { panel: at.panel, row: at.row, col: at.col })
+  }
+  let here = { panel: 0, row: 0, col: 0 }
+  canvas.onkeydown = (event) => {
+    const move = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key]
+    if (move) {
+      event.preventDefault()
+      here.row += move[0]
+      here.col += move[1]
+      if (here.col < 0 || here.col >= m.cols) {
+        here.panel = Math.min(Math.max(here.panel + Math.sign(move[1]), 0), m.panels - 1)
+        here.col = Math.min(Math.max(here.col, 0), m.cols - 1)
+      }
+      here.row = Math.min(Math.max(here.row, 0), m.rows - 1)
+      const x = (here.panel % a.across) * a.stepX + a.left + here.col * a.cellW
+      const y = Math.floor(here.panel / a.across) * a.stepY + a.top + here.row * a.cellH
+      say(here.panel, here.row, here.col, x, y)
+    } else if (event.key === "Enter" && m.clickable) setTriggerValue("picked", { ...here })
+  }
+  const before = shown.get(root)
+  if (before) before.disconnect()
+  let wide = root.clientWidth
+  const watch = new ResizeObserver(() => {
+    if (root.clientWidth === wide) return
+    wide = root.clientWidth
+    a = paint(canvas, m, theme)
+  })
+  watch.observe(root)
+  shown.set(root, watch)
+  return () => watch.disconnect()
+}

@@ -1,0 +1,76 @@
+"""The frame of every page: boot, title, menu, and the one place where errors become words."""
+
+import gc
+import logging
+from contextlib import contextmanager
+
+import streamlit as st
+import torch
+
+from core.dial import ConfigError
+from core.memory import MemoryLimit, reuse_freed_memory
+
+MENU = (
+    ("app.py", "Start", ":material/home:"),
+    ("pages/1_One_block.py", "One block", ":material/view_agenda:"),
+)
+CSS = """<style>
+[data-testid="stMainBlockContainer"] { padding-left: 2rem; padding-right: 2rem; max-width: 1800px; }
+[data-testid="stHeader"] { background: transparent; height: 2.2rem; min-height: 2.2rem; }
+[data-testid="stSidebarHeader"] { height: 2.2rem; margin-bottom: 0; padding-top: 0.3rem; }
+[data-testid="stSidebar"] [data-testid="stVerticalBlock"] { gap: 0.5rem; }
+[data-testid="stSidebar"] [data-testid="stExpanderDetails"] { padding-top: 0.4rem; padding-bottom: 0.6rem; }
+[data-testid="stMain"] [data-testid="stVerticalBlock"] { gap: 0.6rem; }
+@media (max-width: 640px) { [data-testid="stMainBlockContainer"] { padding-left: 0.9rem; padding-right: 0.9rem; } }
+</style>"""
+
+
+@st.cache_resource
+def boot():
+    """Once per process: see design notes in docs/log.md for what each line is worth."""
+    torch.set_num_threads(1)  # at these sizes a second thread gains little and can stall
+    reuse_freed_memory()
+    gc.collect()
+    gc.freeze()  # Streamlit collects garbage after every run; without this it walks all of torch each time
+
+
+@contextmanager
+def page(title: str, icon: str):
+    """Everything a page shows goes inside."""
+    st.set_page_config(page_title=f"{title} · Ablation Lab", page_icon=icon, layout="wide", initial_sidebar_state=330)
+    boot()
+    st.html(CSS)
+    with st.sidebar:
+        for path, label, symbol in MENU:
+            st.page_link(path, label=label, icon=symbol)
+    with words_for_errors():
+        yield
+
+
+@contextmanager
+def words_for_errors():
+    """Nothing raised in here reaches the user as a traceback."""
+    try:
+        yield
+    except (ConfigError, MemoryLimit, ValueError) as error:
+        st.error(literal(error))
+    except Exception as error:
+        logging.exception("a page failed")
+        st.error(
+            f"Something went wrong here ({type(error).__name__}). Your settings are kept; change one and it goes on."
+        )
+
+
+def literal(text) -> str:
+    """Text that may hold anything a user typed, for places that render Markdown: every mark shows as itself."""
+    return "".join("\\" + c if c in "\\`*_{}[]()#+-.!|~$<>:@&^=" else c for c in str(text))
+
+
+def figure(title: str, sentence: str, weights: str):
+    """The words above a picture: a question or a finding, what the numbers say, and whose weights they are."""
+    st.markdown(f"**{literal(title)}**  \n:small[{literal(sentence)} :gray[{literal(weights)}.]]")
+
+
+def chart(spec: dict, table, alt: str, height: int | None = None, key: str | None = None):
+    """An Altair specification with this table as its data."""
+    st.vega_lite_chart(table, spec, alt=alt, width="stretch", height=height or "content", key=key)

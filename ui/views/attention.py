@@ -1,0 +1,106 @@
+import math
+
+import pandas as pd
+import streamlit as st
+
+from core import charts
+from core.experiments import attention as experiment
+from ui.controls import put
+from ui.heatmaps import heatmaps, lines
+from ui.page import chart, figure
+from ui.views.base import maps as menu
+from ui.views.base import needs, views, weights
+
+ALTAIR_UP_TO = 64  # tokens; a picked head larger than this stays on the canvas
+
+
+@views
+def attention(seen, look):
+    """Attention: who reads from whom, head by head."""
+    if not needs(seen, "attention", "Attention"):
+        return
+    layer, head = look.layer_of(seen), look.head_of(seen)
+    patterns = experiment.patterns(seen, layer)
+    columns = st.columns([3, 1, 1], vertical_alignment="bottom")
+    with columns[0]:
+        st.segmented_control(
+            "Picture", list(menu), format_func=menu.label, key="maps", label_visibility="collapsed", required=True
+        )
+    with columns[1]:
+        if seen.config.n_layers > 1:
+            control_of("layer", seen.config.n_layers, "layer")
+    with columns[2]:
+        if look.maps == "lines" and seen.config.n_heads > 1:
+            control_of("head", seen.config.n_heads, "head")
+    SHOWN[look.maps](seen, look, patterns, head)
+
+
+def control_of(name, count, word):
+    st.session_state[name] = min(st.session_state[name], count)
+    st.selectbox(word, range(1, count + 1), format_func=lambda n: f"{word} {n}", key=name, label_visibility="collapsed")
+
+
+def sharpest(seen, patterns) -> str:
+    """The weight that stands out most from an even spread, in words."""
+    even = 1 / seen.allowed.sum(-1).clamp_min(1)
+    above = (patterns[:, : seen.n_real] - even[: seen.n_real, None]).nan_to_num(-1)
+    head, reader, source = (int(n) for n in (above == above.max()).nonzero()[0])
+    return (
+        f"Stands out most: in head {head + 1}, “{seen.labels[reader]}” puts {patterns[head, reader, source]:.3f} of its "
+        f"attention on “{seen.labels[source]}”; an even spread would be {even[reader]:.3f}."
+    )
+
+
+def all_heads(seen, look, patterns, head):
+    figure(
+        "Who reads from whom? Each row is one word reading; each row adds up to 1.",
+        sharpest(seen, patterns),
+        weights(seen),
+    )
+    heatmaps(
+        "all_heads",
+        patterns,
+        seen.labels,
+        seen.labels,
+        titles=[f"head {n + 1}" for n in range(len(patterns))],
+        what="attention weight",
+        alt=f"Attention maps of {len(patterns)} heads over {len(seen.tokens)} tokens.",
+        height=500,
+        on_pick=lambda panel, row, col: put(head=panel + 1),
+    )
+    one_head(seen, patterns, head)
+
+
+def one_head(seen, patterns, head):
+    """The picked head, large."""
+    figure(f"Head {head + 1}, large", "", weights(seen))
+    if len(seen.tokens) > ALTAIR_UP_TO:
+        heatmaps("one_head", patterns[head : head + 1], seen.labels, seen.labels, what="attention weight", alt=f"Attention map of head {head + 1}.", height=620)  # fmt: skip
+        return
+    rows = [
+        (charts.word(q, seen.labels[q]), charts.word(k, seen.labels[k]), value, seen.tokens[q], seen.tokens[k])
+        for q, row in enumerate(patterns[head].tolist())
+        for k, value in enumerate(row)
+        if not math.isnan(value)
+    ]
+    table = pd.DataFrame(rows, columns=["query", "key", "weight", "reader", "source"])
+    chart(charts.attention_map(len(seen.tokens) <= 32), table, f"Attention map of head {head + 1}", height=430)
+
+
+def averaged(seen, look, patterns, head):
+    figure(f"Who reads from whom, on average over {len(patterns)} heads?", "", weights(seen))
+    heatmaps("average", patterns.mean(0, keepdim=True), seen.labels, seen.labels, what="mean attention weight", alt="Attention averaged over the heads.", height=520, numbers=True)  # fmt: skip
+
+
+def as_lines(seen, look, patterns, head):
+    figure(f"Head {head + 1}: thicker means more attention. Point at a word on the left.", "", weights(seen))
+    lines(
+        "lines",
+        patterns[head],
+        seen.labels,
+        alt=f"Lines from each token to those it reads, head {head + 1}.",
+        height=470,
+    )
+
+
+SHOWN = {"heads": all_heads, "average": averaged, "lines": as_lines}

@@ -1,0 +1,104 @@
+"""What views share: their menu, what is picked on the page, and small choices that several views offer."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from core.dial import dial
+from core.experiments.dependencies import read_pairs
+from core.menu import Menu
+from core.text import EXAMPLES
+from ui.controls import control
+
+views = Menu("Views")
+maps = Menu("Picture")
+
+
+@maps
+def heads():
+    """All heads: one small map per head; click one to open it."""
+
+
+@maps
+def average():
+    """Average: the mean over all heads."""
+
+
+@maps
+def lines():
+    """Lines: from each token that reads to the tokens it reads, for one head."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What of a pass is looked at. Counted from 1, as on screen; more than there is means the last."""
+
+    view: str = dial("attention", "View", "What to look at.", group="Look", menu=views)
+    maps: str = dial("heads", "Picture", "How attention is drawn.", group="Look", menu=maps)
+    layer: int = dial(1, "Layer", "Which block of the stack.", group="Look", low=1, high=64, step=1)
+    head: int = dial(1, "Head", "Which attention head.", group="Look", low=1, high=64, step=1)
+    token: int = dial(2, "Token", "Which token of the sentence.", group="Look", low=1, high=272, step=1)
+    step: int = dial(1, "Step", "Which step of attention.", group="Look", low=1, high=10, step=1)
+    compare: bool = dial(
+        False, "Compare 1, 4 and 8 heads", "The same sentence and width with 1, 4 and 8 heads.", group="Look"
+    )
+    pairs: str = dial("", "Marked pairs", "Pairs of tokens that depend on each other, as 12-2,13-2.", group="Look")
+    apply_dropout: bool = dial(
+        False,
+        "Apply dropout in this pass",
+        "Off: as at test time. On: as in training, from a random stream of its own.",
+        group="Look",
+    )
+
+    def layer_of(self, seen) -> int:
+        return min(self.layer, seen.config.n_layers) - 1
+
+    def head_of(self, seen) -> int:
+        return min(self.head, seen.config.n_heads) - 1
+
+    def token_of(self, seen) -> int:
+        return min(self.token, seen.n_real) - 1
+
+    def pairs_of(self, seen, text: str):
+        """The marked pairs (from 0) and what was wrong with them; an example brings its own until others are marked."""
+        if not self.pairs:
+            own = next((example.pairs for example in EXAMPLES if example.text == text), ())
+            return own, []
+        return read_pairs("" if self.pairs == "none" else self.pairs, seen.n_real)
+
+
+def weights(seen) -> str:
+    """What every chart says about its weights."""
+    return f"Random weights, seed {seen.config.seed}"
+
+
+def needs(seen, part: str, words: str) -> bool:
+    """Whether a sub-layer is there to be looked at; says what to do if not."""
+    if getattr(seen.config, part):
+        return True
+    st.info(
+        f"{words} is switched off, so there is nothing to see here. Switch it on under Parts.",
+        icon=":material/toggle_off:",
+    )
+    return False
+
+
+def pick(look, *names, seen):
+    """A row of choices: layer (where there are several), head, token."""
+    names = [name for name in names if name != "layer" or seen.config.n_layers > 1]
+    names = [name for name in names if name != "head" or seen.config.n_heads > 1]
+    if not names:
+        return
+    for column, name in zip(st.columns([1] * len(names) + [2] * (len(names) < 3)), names):
+        with column:
+            if name == "token":
+                st.session_state.token = look.token_of(seen) + 1
+                st.selectbox(
+                    "Token", range(1, seen.n_real + 1), format_func=lambda n: f"{n} {seen.labels[n - 1]}", key="token"
+                )
+            elif name in ("layer", "head"):
+                count = seen.config.n_layers if name == "layer" else seen.config.n_heads
+                st.session_state[name] = min(st.session_state[name], count)
+                st.selectbox(name.capitalize(), range(1, count + 1), key=name)
+            else:
+                control(look, name)
