@@ -76,7 +76,7 @@ class Dial:
         """The text of a value in a link."""
         if self.kind is bool:
             return "on" if value else "off"
-        return f"{value:g}" if self.kind is float else str(value)
+        return str(value)
 
 
 def dial(default, label, help, *, group, kind=None, **bounds):
@@ -92,6 +92,8 @@ def dials(settings) -> dict[str, Dial]:
 
 def shorten(value, width: int = 40) -> str:
     """A given value as it may be shown in a sentence: quoted if text, one line, printable, not too long."""
+    if isinstance(value, int) and abs(value) >= 10**width:
+        return f"a number of more than {width} digits"
     text = value if isinstance(value, str) else repr(value)
     text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text[: width + 1])
     text = text if len(text) <= width else text[:width] + "…"

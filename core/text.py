@@ -11,6 +11,7 @@ PAD = "<pad>"
 
 JOINERS = {"\u200d", "\ufe0e", "\ufe0f", "\u20e3"}  # zero-width joiner, variation selectors, keycap
 INSIDE_WORD = {"'", "’", "-", "\u200c"}  # don't, O’Neil, re-read, and the Persian zero-width non-joiner
+SOFT_HYPHEN = "\u00ad"
 
 
 def words(text: str) -> list[str]:
@@ -21,13 +22,13 @@ def words(text: str) -> list[str]:
     """
     tokens, glue = [], False  # glue: whether the next character may still belong to the last token
     for at, c in enumerate(text):
-        kind = unicodedata.category(c)
-        if c in JOINERS or kind[0] == "M" or "\U0001f3fb" <= c <= "\U0001f3ff":
-            if glue:
-                tokens[-1] += c
+        if c == SOFT_HYPHEN:
+            continue
+        if glue and _modifies(c):
+            tokens[-1] += c
         elif c in INSIDE_WORD and glue and _in_word(tokens[-1][-1]) and at + 1 < len(text) and _in_word(text[at + 1]):
             tokens[-1] += c
-        elif kind in ("Cc", "Cf", "Cs", "Cn", "Co") or c.isspace():
+        elif not _visible(c):
             glue = False
         elif glue and _continues(tokens[-1], c):
             tokens[-1] += c
@@ -37,12 +38,30 @@ def words(text: str) -> list[str]:
     return tokens
 
 
-def _in_word(c: str) -> bool:
-    return unicodedata.category(c)[0] in "LNM" or c == "_"
+def _within(low: str, c: str, high: str) -> bool:
+    return low <= c <= high
+
+
+def _skin_tone(c: str) -> bool:
+    return _within("\U0001f3fb", c, "\U0001f3ff")
 
 
 def _regional(c: str) -> bool:
-    return "\U0001f1e6" <= c <= "\U0001f1ff"
+    return _within("\U0001f1e6", c, "\U0001f1ff")
+
+
+def _modifies(c: str) -> bool:
+    """Accents, joiners, skin tones and the tags that make the flags of England, Scotland and Wales."""
+    return c in JOINERS or unicodedata.category(c)[0] == "M" or _skin_tone(c) or _within("\U000e0020", c, "\U000e007f")
+
+
+def _visible(c: str) -> bool:
+    """Not white space, control, formatting or private characters. Unassigned ones may be emoji newer than Python."""
+    return not c.isspace() and unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Mn", "Mc", "Me")
+
+
+def _in_word(c: str) -> bool:
+    return c == "_" or (unicodedata.category(c)[0] in "LNM" and c not in JOINERS)
 
 
 def _continues(token: str, c: str) -> bool:
@@ -51,7 +70,7 @@ def _continues(token: str, c: str) -> bool:
         return True
     if _regional(c):
         return len(token) == 1 and _regional(token)
-    return _in_word(c) and (_in_word(token[-1]) or token[-1] in INSIDE_WORD)
+    return _in_word(c) and (_in_word(token[-1]) or (len(token) > 1 and token[-1] in INSIDE_WORD))
 
 
 def cut(text: str) -> tuple[list[str], list[str]]:

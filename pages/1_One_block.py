@@ -68,7 +68,7 @@ KINDS = (Input, Config, Machine, Look)
 def body():
     """All that follows the settings; runs alone when a control moves."""
     with words_for_errors():
-        (text, config, machine, look), notes = controls.settings("one_block", *KINDS, body=True)
+        (text, config, machine, look), notes = controls.settings("one_block", *KINDS)
         st.title("One block", anchor=False)
         sentence()
         tokens, cuts = cut(text.text)

@@ -15,24 +15,20 @@ from core.dial import ConfigError, dials, read, settle, write
 
 SETTLED, LINK, NOTES = "_settled", "_link", "_notes"  # keys in the session
 BODY = "body"  # the fragment of a page that shows what the settings say
-IN_FLIGHT = 2.0  # seconds for which a run may still carry the link from before the last write
+IN_FLIGHT = 2.0  # seconds for which a run may still carry a link from before the last write
 
 
 @dataclasses.dataclass(frozen=True)
 class Link:
-    """What the page last did with the link."""
+    """What the page last did with the link: its own name, what it wrote, and what stood there lately: [(when, link)]."""
 
     page: str
-    read: dict
     written: dict
-    when: float
+    lately: tuple
 
 
-def settings(page: str, *kinds, body: bool = False):
+def settings(page: str, *kinds):
     """One instance of each dataclass of dials, from the link or the widgets; writes the link back.
-
-    body: called again from the page's body, when the sidebar stands already and only what changed may be set. Else
-    every widget is handed its value: one whose ends have moved would start afresh without.
 
     -> (instances, sentences about what had to be changed)
     """
@@ -45,20 +41,28 @@ def settings(page: str, *kinds, body: bool = False):
         if not notes and all(settled.get(type(each)) == each for each in made):
             notes = st.session_state.get(NOTES, [])
     for each in made:
-        put(
-            **{
-                name: getattr(each, name)
-                for name in dials(each)
-                if not (body and st.session_state.get(name) == getattr(each, name))
-            }
-        )
+        _hand_out(each, settled.get(type(each)))
     params = {name: value for each in made for name, value in write(each).items()}
     if params != link:
         st.query_params.from_dict(params)
     st.session_state[SETTLED] = settled | {type(each): each for each in made}
     st.session_state[NOTES] = notes
-    st.session_state[LINK] = Link(page, link, params, time.monotonic())
+    now = time.monotonic()
+    lately = [entry for entry in (last.lately if last else ()) if now - entry[0] < IN_FLIGHT]
+    st.session_state[LINK] = Link(page, params, (*lately, (now, link), (now, params)))
     return made, notes
+
+
+def _hand_out(made, before):
+    """Give the widgets their values, but only those that need it.
+
+    A value set here goes to the browser, and would undo a move that the user made since. A widget needs one where it
+    shows another value or none, or where what it offers has changed: to Streamlit it is then a new widget.
+    """
+    for name in dials(made):
+        value = getattr(made, name)
+        if st.session_state.get(name) != value or (before and choices(before, name) != choices(made, name)):
+            st.session_state[name] = value
 
 
 def _is_new(link: dict, last: Link | None, page: str) -> bool:
@@ -69,7 +73,8 @@ def _is_new(link: dict, last: Link | None, page: str) -> bool:
         return False
     if not link and page != last.page:
         return False  # a switch of pages leaves the link bare
-    return link != last.read or time.monotonic() - last.when > IN_FLIGHT
+    # A quick hand moves a slider again before the browser has taken over the link that the last move led to.
+    return all(link != seen for when, seen in last.lately if time.monotonic() - when < IN_FLIGHT)
 
 
 def _from_link(link, kinds):
@@ -90,7 +95,9 @@ def _from_widgets(kinds, settled):
     made, notes = [], []
     for kind in kinds:
         old = settled.get(kind) or kind()
-        values = {name: st.session_state.get(name, getattr(old, name)) for name in dials(kind)}
+        # A run that was cut short by the next one leaves the widgets it did not come to without a value.
+        seen = {name: st.session_state.get(name) for name in dials(kind)}
+        values = {name: getattr(old, name) if value is None else value for name, value in seen.items()}
         for name, each in dials(kind).items():
             if each.follows and values[name] == getattr(old, name) == each.follows(old):
                 values[name] = None  # untouched so far: it goes on following

@@ -131,6 +131,7 @@ function paint(canvas, m, theme) {
       })
     }
   }
+  canvas.dataset.layout = JSON.stringify(a) // where each panel lies, for whoever wants to check pixels against numbers
   return a
 }
 

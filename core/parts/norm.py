@@ -23,7 +23,8 @@ class LayerNorm(nn.Module):
         self.bias = nn.Parameter(torch.zeros(width)) if bias else None
 
     def forward(self, x):  # (B, T, D) -> (B, T, D)
-        return tap(self.site, F.layer_norm(x, self.weight.shape, self.weight, self.bias, EPSILON))
+        weight, bias = self._parameters["weight"], self._parameters.get("bias")
+        return tap(self.site, F.layer_norm(x, weight.shape, weight, bias, EPSILON))
 
 
 @norm
@@ -36,7 +37,8 @@ class RMSNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(width))
 
     def forward(self, x):  # (B, T, D) -> (B, T, D)
-        return tap(self.site, F.rms_norm(x, self.weight.shape, self.weight, EPSILON))
+        weight = self._parameters["weight"]
+        return tap(self.site, F.rms_norm(x, weight.shape, weight, EPSILON))
 
 
 @norm

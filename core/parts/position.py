@@ -33,6 +33,7 @@ class Position(nn.Module):
 
 
 @functools.lru_cache(maxsize=64)
+@torch.inference_mode(False)  # kept tables must also serve a training that comes later
 def sinusoid(length: int, width: int) -> torch.Tensor:  # -> (T, D)
     """sin and cos of t / 10000^(2i/D) in alternate columns (Vaswani et al., 2017, section 3.5)."""
     even = torch.arange(0, width, 2, dtype=torch.float64)
@@ -41,6 +42,7 @@ def sinusoid(length: int, width: int) -> torch.Tensor:  # -> (T, D)
 
 
 @functools.lru_cache(maxsize=64)
+@torch.inference_mode(False)
 def rotation(length: int, width: int) -> tuple[torch.Tensor, torch.Tensor]:  # -> 2 × (T, d_head)
     """cos and sin of t / 10000^(2i/d_head), once for each half of a head (Su et al., 2021; half-split as in Llama)."""
     even = torch.arange(0, width, 2, dtype=torch.float64)

@@ -9,7 +9,7 @@ from ui.controls import put
 from ui.heatmaps import heatmaps, lines
 from ui.page import chart, figure
 from ui.views.base import maps as menu
-from ui.views.base import needs, views, weights
+from ui.views.base import needs, pick, views, weights
 
 ALTAIR_UP_TO = 64  # tokens; a picked head larger than this stays on the canvas
 
@@ -21,37 +21,28 @@ def attention(seen, look):
         return
     layer, head = look.layer_of(seen), look.head_of(seen)
     patterns = experiment.patterns(seen, layer)
-    columns = st.columns([3, 1, 1], vertical_alignment="bottom")
-    with columns[0]:
+    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    with left:
         st.segmented_control(
             "Picture", list(menu), format_func=menu.label, key="maps", label_visibility="collapsed", required=True
         )
-    with columns[1]:
-        if seen.config.n_layers > 1:
-            control_of("layer", seen.config.n_layers, "layer")
-    with columns[2]:
-        if look.maps == "lines" and seen.config.n_heads > 1:
-            control_of("head", seen.config.n_heads, "head")
-    SHOWN[look.maps](seen, look, patterns, head)
+    with right:
+        pick(look, "layer", *(["head"] if look.maps in ("one", "lines") else []), seen=seen, across=2)
+    SHOWN[look.maps](seen, patterns, head)
 
 
-def control_of(name, count, word):
-    st.session_state[name] = min(st.session_state[name], count)
-    st.selectbox(word, range(1, count + 1), format_func=lambda n: f"{word} {n}", key=name, label_visibility="collapsed")
-
-
-def sharpest(seen, patterns) -> str:
+def sharpest(seen, patterns, first: int = 0) -> str:
     """The weight that stands out most from an even spread, in words."""
     even = 1 / seen.allowed.sum(-1).clamp_min(1)
     above = (patterns[:, : seen.n_real] - even[: seen.n_real, None]).nan_to_num(-1)
     head, reader, source = (int(n) for n in (above == above.max()).nonzero()[0])
     return (
-        f"Stands out most: in head {head + 1}, “{seen.labels[reader]}” puts {patterns[head, reader, source]:.3f} of its "
+        f"Stands out most: in head {first + head + 1}, “{seen.labels[reader]}” puts {patterns[head, reader, source]:.3f} of its "
         f"attention on “{seen.labels[source]}”; an even spread would be {even[reader]:.3f}."
     )
 
 
-def all_heads(seen, look, patterns, head):
+def all_heads(seen, patterns, head):
     figure(
         "Who reads from whom? Each row is one word reading; each row adds up to 1.",
         sharpest(seen, patterns),
@@ -66,16 +57,23 @@ def all_heads(seen, look, patterns, head):
         what="attention weight",
         alt=f"Attention maps of {len(patterns)} heads over {len(seen.tokens)} tokens.",
         height=500,
-        on_pick=lambda panel, row, col: put(head=panel + 1),
+        on_pick=lambda panel, row, column: put(maps="one", head=panel + 1),
     )
-    one_head(seen, patterns, head)
 
 
 def one_head(seen, patterns, head):
     """The picked head, large."""
-    figure(f"Head {head + 1}, large", "", weights(seen))
+    figure(f"Head {head + 1}: who reads from whom?", sharpest(seen, patterns[head : head + 1], head), weights(seen))
     if len(seen.tokens) > ALTAIR_UP_TO:
-        heatmaps("one_head", patterns[head : head + 1], seen.labels, seen.labels, what="attention weight", alt=f"Attention map of head {head + 1}.", height=620)  # fmt: skip
+        heatmaps(
+            "one_head",
+            patterns[head : head + 1],
+            seen.labels,
+            seen.labels,
+            what="attention weight",
+            alt=f"Attention map of head {head + 1}.",
+            height=620,
+        )
         return
     rows = [
         (charts.word(q, seen.labels[q]), charts.word(k, seen.labels[k]), value, seen.tokens[q], seen.tokens[k])
@@ -84,15 +82,16 @@ def one_head(seen, patterns, head):
         if not math.isnan(value)
     ]
     table = pd.DataFrame(rows, columns=["query", "key", "weight", "reader", "source"])
-    chart(charts.attention_map(len(seen.tokens) <= 32), table, f"Attention map of head {head + 1}", height=430)
+    dense = len(seen.tokens) <= 32
+    chart(charts.attention_map(dense), table, f"Attention map of head {head + 1}", height=520)
 
 
-def averaged(seen, look, patterns, head):
+def averaged(seen, patterns, head):
     figure(f"Who reads from whom, on average over {len(patterns)} heads?", "", weights(seen))
     heatmaps("average", patterns.mean(0, keepdim=True), seen.labels, seen.labels, what="mean attention weight", alt="Attention averaged over the heads.", height=520, numbers=True)  # fmt: skip
 
 
-def as_lines(seen, look, patterns, head):
+def as_lines(seen, patterns, head):
     figure(f"Head {head + 1}: thicker means more attention. Point at a word on the left.", "", weights(seen))
     lines(
         "lines",
@@ -103,4 +102,4 @@ def as_lines(seen, look, patterns, head):
     )
 
 
-SHOWN = {"heads": all_heads, "average": averaged, "lines": as_lines}
+SHOWN = {"heads": all_heads, "one": one_head, "average": averaged, "lines": as_lines}

@@ -8,7 +8,6 @@ from core.dial import dial
 from core.experiments.dependencies import read_pairs
 from core.menu import Menu
 from core.text import EXAMPLES
-from ui.controls import control
 
 views = Menu("Views")
 maps = Menu("Picture")
@@ -17,6 +16,11 @@ maps = Menu("Picture")
 @maps
 def heads():
     """All heads: one small map per head; click one to open it."""
+
+
+@maps
+def one():
+    """One head: large, with every word."""
 
 
 @maps
@@ -83,22 +87,14 @@ def needs(seen, part: str, words: str) -> bool:
     return False
 
 
-def pick(look, *names, seen):
-    """A row of choices: layer (where there are several), head, token."""
-    names = [name for name in names if name != "layer" or seen.config.n_layers > 1]
-    names = [name for name in names if name != "head" or seen.config.n_heads > 1]
-    if not names:
-        return
-    for column, name in zip(st.columns([1] * len(names) + [2] * (len(names) < 3)), names):
+def pick(look, *names, seen, across: int = 3):
+    """A row of choices: layer and head (where there are several), token."""
+    counts = {"layer": seen.config.n_layers, "head": seen.config.n_heads, "token": seen.n_real}
+    names = [name for name in names if counts[name] > 1 or name == "token"]
+    for column, name in zip(st.columns(across), names):
+        st.session_state[name] = min(st.session_state[name], counts[name])
+        words = {"token": lambda n: f"word {n}: {seen.labels[n - 1]}"}.get(name, lambda n, name=name: f"{name} {n}")
         with column:
-            if name == "token":
-                st.session_state.token = look.token_of(seen) + 1
-                st.selectbox(
-                    "Token", range(1, seen.n_real + 1), format_func=lambda n: f"{n} {seen.labels[n - 1]}", key="token"
-                )
-            elif name in ("layer", "head"):
-                count = seen.config.n_layers if name == "layer" else seen.config.n_heads
-                st.session_state[name] = min(st.session_state[name], count)
-                st.selectbox(name.capitalize(), range(1, count + 1), key=name)
-            else:
-                control(look, name)
+            st.selectbox(
+                name.capitalize(), range(1, counts[name] + 1), format_func=words, key=name, label_visibility="collapsed"
+            )

@@ -1,0 +1,106 @@
+"""Many users on one server: from a slider's move sent to its script finished, at the same time as everybody else's.
+
+    python -m benchmarks.crowd [--users 100] [--seconds 30]
+
+Every user is a websocket that speaks Streamlit's own protocol: it opens "One block" and then moves d_ff every 2 to 6
+seconds. Prints median, 95th percentile and worst, moves a second, the server's processor time and memory, and how many
+users were dropped (a dropped user is a failure: the exit status is then 1).
+"""
+
+import argparse
+import asyncio
+import random
+import sys
+import time
+
+import psutil
+import websockets
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+from benchmarks.serving import server
+
+VALUES = [float(value) for value in range(64, 512, 8)]
+
+
+async def run(socket, slider=None, value=None):
+    """One run of the script -> (id of the d_ff slider, bytes received)."""
+    message = BackMsg()
+    message.rerun_script.query_string = ""
+    message.rerun_script.page_name = "One_block"
+    if slider:
+        state = message.rerun_script.widget_states.widgets.add()
+        state.id = slider
+        state.double_array_value.data.append(value)
+    await socket.send(message.SerializeToString())
+    size = 0
+    while True:
+        data = await asyncio.wait_for(socket.recv(), 120)
+        size += len(data)
+        answer = ForwardMsg()
+        answer.ParseFromString(data)
+        kind = answer.WhichOneof("type")
+        if kind == "delta" and answer.delta.new_element.WhichOneof("type") == "slider":
+            found = answer.delta.new_element.slider.id
+            slider = found if found.endswith("d_ff") else slider
+        if kind == "script_finished":
+            return slider, size
+
+
+async def user(address, until, took, lost, ready, go):
+    try:
+        async with websockets.connect(
+            address.replace("http", "ws") + "/_stcore/stream",
+            subprotocols=["streamlit"],
+            max_size=None,
+            compression=None,
+        ) as socket:
+            slider, _ = await run(socket)
+            ready.append(1)
+            await go.wait()
+            await asyncio.sleep(random.uniform(0, 4))
+            while time.monotonic() < until[0]:
+                start = time.perf_counter()
+                slider, size = await run(socket, slider, random.choice(VALUES))
+                took.append((1e3 * (time.perf_counter() - start), size))
+                await asyncio.sleep(random.uniform(2, 6))
+    except Exception as error:  # a dropped user is a result, and is counted
+        lost.append(repr(error)[:200])
+        ready.append(1)
+
+
+async def crowd(address, process, users, seconds):
+    took, lost, ready, go, until = [], [], [], asyncio.Event(), [0.0]
+    tasks = [asyncio.create_task(user(address, until, took, lost, ready, go)) for _ in range(users)]
+    while len(ready) < users:
+        await asyncio.sleep(0.1)
+    busy, start = sum(process.cpu_times()[:2]), time.monotonic()
+    until[0] = start + seconds
+    go.set()
+    await asyncio.gather(*tasks)
+    lasted = time.monotonic() - start
+    ms = sorted(wait for wait, _ in took)
+    at = lambda share: ms[min(len(ms) - 1, int(share * len(ms)))]  # noqa: E731
+    print(
+        f"{users} users: p50 {at(0.5):.0f} ms, p95 {at(0.95):.0f} ms, worst {ms[-1]:.0f} ms over {len(ms)} moves "
+        f"({len(ms) / lasted:.1f} a second, {sum(size for _, size in took) / len(took) / 1000:.0f} kB each); "
+        f"server: {(sum(process.cpu_times()[:2]) - busy) / lasted:.2f} cores, {process.memory_info().rss / 2**20:.0f} MB; "
+        f"dropped: {len(lost)} {lost[:1] or ''}",
+        flush=True,
+    )
+    return len(lost)
+
+
+def main():
+    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args.add_argument("--users", type=lambda text: [int(n) for n in text.split(",")], default=[1, 30, 100])
+    args.add_argument("--seconds", type=float, default=30)
+    args = args.parse_args()
+    with server() as (address, process):
+        watched = psutil.Process(process.pid)
+        lost = sum(asyncio.run(crowd(address, watched, users, args.seconds)) for users in args.users)
+    sys.exit(bool(lost))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""A server of the app and a headless Chromium, for benchmarks and browser tests. Both listen on 127.0.0.1 only."""
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+CHROMIUM_FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+IDLE = "[data-testid=stApp][data-test-script-state=notRunning]"
+
+
+def chromium_path() -> str | None:
+    """Chromium of this machine: $CHROMIUM, or the first found on the path."""
+    found = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
+    return os.environ.get("CHROMIUM") or next(filter(None, found), None)
+
+
+@contextlib.contextmanager
+def server(**environment):
+    """`streamlit run app.py` on a free port -> (address, process); ended when the block ends."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+    command += ["--server.address", "127.0.0.1", "--server.headless", "true", "--server.fileWatcherType", "none"]
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, env={**os.environ, **environment})
+        try:
+            address = f"http://127.0.0.1:{port}"
+            for _ in range(600):
+                with contextlib.suppress(OSError):
+                    urllib.request.urlopen(f"{address}/_stcore/health", timeout=1)
+                    break
+                time.sleep(0.05)
+            else:
+                raise RuntimeError("the server did not start within 30 s")
+            yield address, process
+        finally:
+            process.terminate()
+            process.wait()
+
+
+@contextlib.contextmanager
+def browser():
+    """A headless Chromium, driven by Playwright."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=chromium_path(), args=CHROMIUM_FLAGS)
+        try:
+            yield made
+        finally:
+            made.close()
+
+
+def settle(page, quiet_ms: int = 300):
+    """Wait until no script runs and nothing on the page has changed for a while."""
+    page.wait_for_selector(IDLE, timeout=60_000)
+    page.evaluate(
+        """quiet => new Promise(done => {
+          let timer = setTimeout(finish, quiet)
+          const watch = new MutationObserver(() => { clearTimeout(timer); timer = setTimeout(finish, quiet) })
+          function finish() { watch.disconnect(); done() }
+          watch.observe(document.body, {subtree: true, childList: true, attributes: true, characterData: true})
+        })""",
+        quiet_ms,
+    )
+    page.wait_for_selector(IDLE, timeout=60_000)

@@ -1,0 +1,262 @@
+"""What only a browser shows: the picture's pixels, hover, click, keys, links on a cold server, themes, narrow screens."""
+
+import io
+import json
+import os
+import re
+
+import pytest
+import torch
+from PIL import Image
+
+from benchmarks.serving import browser, chromium_path, server, settle
+from core.config import Config
+from core.experiments.attention import patterns
+from core.experiments.forward import forward
+from core.palette import SEQUENTIAL, colour
+from core.text import DEFAULT_TEXT, words
+from ui.views import views
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    if not chromium_path():
+        if os.environ.get("CI"):
+            pytest.fail("no Chromium found, and in CI that is a failure")
+        pytest.skip("no Chromium found; install one, or set CHROMIUM to its path")
+    with browser() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def address():
+    with server() as (where, _):
+        yield where
+
+
+@pytest.fixture
+def open_page(chromium, address):
+    """A fresh visitor; fails on any error in the console that is the page's own, and on any pop-up."""
+    contexts, errors = [], []
+
+    def opened(path="/One_block", theme="light", width=1400, height=900, at=None):
+        context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("dialog", lambda dialog: errors.append(f"pop-up: {dialog.message}"))
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto((at or address) + path)
+        settle(page)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert not errors
+
+
+def summary(page) -> str:
+    return page.get_by_text(re.compile("parameters in")).first.inner_text()
+
+
+def test_a_deep_link_opens_on_a_cold_server(chromium, open_page):
+    with server() as (address, _):
+        page = open_page(
+            "/One_block?d_model=96&n_heads=12&d_ff=100&mask=causal&text=one+two+three&view=stages", at=address
+        )
+        assert "3 tokens" in summary(page)
+        expected = forward(Config(d_model=96, n_heads=12, d_ff=100, mask="causal"), ["one", "two", "three"])
+        assert f"{sum(p for p in [96 * 96 * 4 + 96 * 4, 96 * 100 * 2 + 196, 4 * 96]):,} parameters" in summary(page)
+        std = expected.statistics.query("site == 'resid_post' and meter == 'std'").value.item()
+        assert f"to {std:.3g} at the output" in page.locator("[data-testid=stMain]").inner_text()
+
+
+def canvas_of(page, key):
+    canvas = page.locator(f".st-key-{key} canvas")
+    return canvas, json.loads(canvas.get_attribute("data-layout"))
+
+
+def centre(layout, panel, row, col):
+    """The middle of a cell in CSS pixels from the canvas's corner."""
+    x = (panel % layout["across"]) * layout["stepX"] + layout["left"] + (col + 0.5) * layout["cellW"]
+    y = (panel // layout["across"]) * layout["stepY"] + layout["top"] + (row + 0.5) * layout["cellH"]
+    return x, y
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "query, config, text",
+    [
+        ("", Config(), DEFAULT_TEXT),
+        ("?mask=causal&n_heads=8&seed=3", Config(mask="causal", n_heads=8, seed=3), DEFAULT_TEXT),
+        # more than 20,000 cells travel as 16-bit steps
+        (
+            "?n_heads=8&text=" + "+".join(f"w{n}" for n in range(60)),
+            Config(n_heads=8),
+            " ".join(f"w{n}" for n in range(60)),
+        ),
+    ],
+    ids=["default", "causal", "long"],
+)
+def test_the_picture_shows_the_numbers(open_page, query, config, text, theme):
+    page = open_page("/One_block" + query, theme=theme)
+    canvas, layout = canvas_of(page, "all_heads")
+    canvas.scroll_into_view_if_needed()
+    picture = Image.open(io.BytesIO(canvas.screenshot())).convert("RGB")
+    expected = patterns(forward(config, words(text)), 0)
+    high = expected.nan_to_num().max().item()
+    background = picture.getpixel((2, 2))
+    heads, length, _ = expected.shape
+    rows = torch.linspace(0, length - 1, 7).int().tolist()
+    for panel in range(heads):
+        for row in rows:
+            for col in rows:
+                value = expected[panel, row, col].item()
+                shown = picture.getpixel(tuple(int(at) for at in centre(layout, panel, row, col)))
+                wanted = background if value != value else colour(SEQUENTIAL, value / high)
+                assert max(abs(a - b) for a, b in zip(shown, wanted)) <= 6, (panel, row, col, value)
+
+
+def test_hover_names_the_words_and_the_weight(open_page):
+    page = open_page()
+    canvas, layout = canvas_of(page, "all_heads")
+    x, y = centre(layout, 2, 11, 1)
+    canvas.hover(position={"x": x, "y": y})
+    weight = patterns(forward(Config(), words(DEFAULT_TEXT)), 0)[2, 11, 1].item()
+    assert page.locator(".st-key-all_heads .tip").inner_text() == f"head 3: was → defendant  {weight:.3f}"
+
+
+def test_arrow_keys_move_over_the_cells(open_page):
+    page = open_page()
+    canvas, _ = canvas_of(page, "all_heads")
+    canvas.focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    weight = patterns(forward(Config(), words(DEFAULT_TEXT)), 0)[0, 3, 1].item()
+    assert page.locator(".st-key-all_heads .tip").inner_text() == f"head 1: who → defendant  {weight:.3f}"
+
+
+def test_a_click_opens_that_head(open_page):
+    page = open_page()
+    canvas, layout = canvas_of(page, "all_heads")
+    x, y = centre(layout, 3, 5, 5)
+    canvas.click(position={"x": x, "y": y})
+    page.wait_for_function("location.search.includes('head=4')")
+    settle(page)
+    assert "maps=one" in page.url
+    assert page.locator("[data-testid=stVegaLiteChart]").count() == 1
+
+
+def test_lines_answer_to_the_pointer(open_page):
+    page = open_page("/One_block?maps=lines")
+    canvas = page.locator(".st-key-lines canvas")
+    before = canvas.screenshot()
+    canvas.hover(position={"x": 60, "y": 120})
+    page.wait_for_timeout(100)
+    assert canvas.screenshot() != before
+
+
+def press(page, key, name, times=1):
+    page.locator(f".st-key-{key} input[type=range]").first.focus()
+    for _ in range(times):
+        page.keyboard.press(name)
+        page.wait_for_timeout(60)
+    settle(page)
+
+
+def test_a_slider_changes_the_numbers_and_the_link_and_the_link_opens_the_same(open_page):
+    page = open_page()
+    assert "49,984 parameters" in summary(page)
+    press(page, "d_ff", "ArrowRight", 3)
+    assert f"{49_984 + 24 * 129:,} parameters" in summary(page)
+    assert page.url.endswith("?d_ff=280")
+    press(page, "d_model", "ArrowRight")  # d_ff was touched: it stays
+    assert page.url.endswith("?d_model=72&d_ff=280")
+    again = open_page(page.url[page.url.index("/One_block") :])
+    assert summary(again).split("·")[:3] == summary(page).split("·")[:3]
+
+
+def test_many_quick_moves_end_where_the_slider_ends(open_page):
+    page = open_page()
+    page.locator(".st-key-d_ff input[type=range]").first.focus()
+    for _ in range(12):
+        page.keyboard.press("ArrowRight")
+        page.wait_for_timeout(25)
+    page.wait_for_function("location.search === '?d_ff=352'", timeout=10_000)
+    settle(page)
+    assert f"{49_984 + 96 * 129:,} parameters" in summary(page)
+
+
+def test_settings_survive_the_way_home_and_back(open_page):
+    page = open_page("/One_block?d_ff=128&mask=causal")
+    page.get_by_role("link", name="Start").first.click()
+    page.get_by_text("Or start with an experiment").wait_for()
+    settle(page)
+    page.get_by_role("link", name="One block").first.click()
+    page.wait_for_function("location.search === '?d_ff=128&mask=causal'")
+    settle(page)
+    assert "causal" in page.locator(".st-key-drawing").inner_text()
+
+
+def test_an_experiment_on_the_start_page_opens(open_page):
+    page = open_page("/")
+    page.get_by_role("link", name="Take the residual out").click()
+    page.get_by_text("How far did each word move?").wait_for()
+    settle(page)
+    assert "residual off" in page.locator(".st-key-drawing").inner_text()
+    assert "residual_attention=off" in page.url
+
+
+def test_typed_markup_is_shown_and_not_run(open_page):
+    page = open_page(
+        "/One_block?text=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E+%3Cscript%3Ealert(2)%3C%2Fscript%3E+%24x%24+**b**&view=pairs"
+    )
+    assert page.locator("[data-testid=stMain] img[src=x]").count() == 0
+    assert page.locator(".st-key-text input").input_value().startswith("<img src=x")
+
+
+def test_a_bad_link_is_named_on_the_page(open_page):
+    page = open_page("/One_block?d_model=1000000000&n_heads=5&d_ff=96")
+    told = " ".join(page.locator("[data-testid=stAlert]").all_inner_texts())
+    assert "d_model is 1000000000; it must be a whole number from 8 to 1024." in told
+    assert "n_heads is 5" in told
+    assert page.url.endswith("?d_ff=96")
+    assert page.locator("[data-testid=stException]").count() == 0
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("view", views)
+def test_every_view_shows_something_on_wide_and_narrow_screens(open_page, view, theme):
+    for width in (1400, 420):
+        page = open_page(f"/One_block?view={view}", theme=theme, width=width)
+        assert page.locator("[data-testid=stException], [data-testid=stAlert]").count() == 0
+        pictures = page.locator("[data-testid=stMain] :is(canvas, [data-testid=stVegaLiteChart] svg)")
+        assert pictures.count() > 0
+        assert all(
+            box["width"] > 50 and box["height"] > 30 for box in map(lambda p: p.bounding_box(), pictures.all()) if box
+        )
+        main = page.locator("[data-testid=stMain]")
+        assert main.evaluate("e => e.scrollWidth <= e.clientWidth"), "the page is wider than the screen"
+        dark = page.evaluate("getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor")
+        assert (dark == "rgb(17, 21, 26)") == (theme == "dark")
+
+
+def test_the_first_screen_shows_the_picture_without_scrolling(open_page):
+    page = open_page()
+    box = page.locator(".st-key-all_heads canvas").bounding_box()
+    assert box["y"] + box["height"] <= 900
+    drawing = page.locator(".st-key-drawing svg").bounding_box()
+    assert drawing["y"] + drawing["height"] <= 900
+
+
+def test_two_visitors_do_not_disturb_each_other(open_page):
+    one, two = open_page("/One_block?seed=1"), open_page("/One_block?seed=2&norm=none")
+    press(one, "d_ff", "ArrowRight")
+    press(two, "d_ff", "ArrowLeft", 2)
+    assert one.url.endswith("?d_ff=264&seed=1")
+    assert two.url.endswith("?d_ff=240&seed=2&norm=none")
+    assert "no norm" in two.locator(".st-key-drawing").inner_text()
+    assert "no norm" not in one.locator(".st-key-drawing").inner_text()
