@@ -4,14 +4,16 @@
 
 The bare stack is written here, as plainly as nanoGPT's: fused qkv, scaled_dot_product_attention, no taps; its weights
 are the model's own, and the outputs are compared before anything is timed. Both run in turn, A B A B, on one thread,
-so that neither finds the caches as it left them; medians after warm-up, ratio within one run. --rivals times
-TransformerLens and Hugging Face with hooks that do the same work, where they are installed.
+so that neither finds the caches as it left them; medians after warm-up, ratio within one run.
+
+--rivals times TransformerLens (HookedTransformer up to version 3, TransformerBridge from 4 on) and Hugging Face's GPT-2
+where they are installed: the same stack at the same size with random weights, the same sites as far as they can be
+hooked, the same statistics; once reduced with torch tensor by tensor, once with core.totals.
 """
 
 import argparse
 import statistics
 import time
-from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -96,7 +98,7 @@ def ours(model, tokens, sites=None):
     return reduce(watcher)
 
 
-def measured_by_hooks(tensors):
+def by_torch(tensors):
     """The same six statistics the way a user of hooks would write them, tensor by tensor."""
     rows = []
     for x in tensors:
@@ -106,26 +108,51 @@ def measured_by_hooks(tensors):
     return torch.stack(rows).cpu()
 
 
-def transformer_lens(config, tokens, device):
-    from transformer_lens import HookedTransformer, HookedTransformerConfig
+def by_our_totals(tensors):
+    watcher = Watcher()
+    for at, x in enumerate(tensors):
+        watcher("", at, x)
+    return reduce(watcher)
 
-    model = HookedTransformer(
-        HookedTransformerConfig(
-            n_layers=config.n_layers,
-            d_model=config.d_model,
-            n_ctx=tokens.shape[1],
-            d_head=config.d_head,
-            n_heads=config.n_heads,
-            d_vocab=64,
-            act_fn="gelu",
-            attention_dir="bidirectional",
-            device=device,
-        )
+
+def transformer_lens(config, length, device):
+    size = dict(
+        n_layers=config.n_layers,
+        d_model=config.d_model,
+        n_ctx=length,
+        d_head=config.d_head,
+        n_heads=config.n_heads,
+        d_mlp=config.d_ff,
+        d_vocab=length,
+        act_fn="gelu",
+        attention_dir="bidirectional",
     )
-    return lambda: measured_by_hooks(model.run_with_cache(tokens % 64)[1].values())
+    try:
+        from transformer_lens import HookedTransformer, HookedTransformerConfig
+
+        model = HookedTransformer(HookedTransformerConfig(**size, device=device))
+    except ImportError:
+        from transformer_lens.config import TransformerBridgeConfig
+        from transformer_lens.model_bridge import TransformerBridge
+
+        size["architecture"] = "TransformerLensNative"
+        model = TransformerBridge.boot_native(TransformerBridgeConfig(**size), device=device)
+    model.eval()
+    in_block = "hook_resid_pre ln1.hook_normalized attn.hook_q attn.hook_k attn.hook_v attn.hook_attn_scores"
+    in_block += " attn.hook_pattern attn.hook_z hook_attn_out hook_resid_mid ln2.hook_normalized mlp.hook_pre"
+    in_block += " mlp.hook_post hook_mlp_out hook_resid_post"
+    names = ["hook_embed"]
+    names += [f"blocks.{layer}.{name}" for layer in range(config.n_layers) for name in in_block.split()]
+    options = dict(names_filter=names, stop_at_layer=config.n_layers, return_type=None, return_cache_object=False)
+
+    def run(tokens):
+        cache = model.run_with_cache(tokens, **options)[1]
+        return [cache[name] for name in names]  # the bridge adds each site under a second name
+
+    return run
 
 
-def hugging_face(config, tokens, device):
+def hugging_face(config, length, device):
     from transformers import GPT2Config, GPT2Model
 
     model = GPT2Model(
@@ -133,27 +160,62 @@ def hugging_face(config, tokens, device):
             n_layer=config.n_layers,
             n_embd=config.d_model,
             n_head=config.n_heads,
-            vocab_size=64,
-            n_positions=tokens.shape[1],
-            attn_implementation="eager",
+            n_inner=config.d_ff,
+            vocab_size=length,
+            n_positions=length,
+            activation_function="gelu",
+            attn_implementation="eager",  # the one that hands out its attention weights
         )
     ).to(device)
     model.eval()
     kept = []
 
-    def keep(module, args, output):
-        kept.extend(x for x in (output if isinstance(output, tuple) else (output,)) if torch.is_tensor(x))
+    def entered(module, args):  # resid_pre, resid_mid, z
+        kept.append(args[0])
 
-    for name, module in model.named_modules():
-        if name.startswith("h.") and (name.count(".") > 1 or name[2:].isdigit()):
-            module.register_forward_hook(keep)
+    def left(module, args, output):  # attn_out and pattern; else the one tensor that the module returns
+        kept.extend(output if isinstance(output, tuple) else (output,))
 
-    def call():
+    def projected(module, args, output):  # q, k, v
+        kept.extend(output.split(config.d_model, dim=2))
+
+    model.drop.register_forward_hook(left)
+    for block in model.h:
+        for module in (block, block.ln_2, block.attn.c_proj):
+            module.register_forward_pre_hook(entered)
+        for module in (block.ln_1, block.attn, block.ln_2, block.mlp.c_fc, block.mlp.act, block.mlp, block):
+            module.register_forward_hook(left)
+        block.attn.c_attn.register_forward_hook(projected)
+
+    def run(tokens):
+        model(tokens, use_cache=False)
+        seen = kept.copy()
         kept.clear()
-        model(tokens % 64, output_attentions=True, use_cache=False)
-        return measured_by_hooks(kept)
+        return seen
 
-    return call
+    return run
+
+
+def rounds(config, length, device, rivals):
+    """What is to be timed in turn at one size, each time with the bare stack as the first: name -> call."""
+    model = Transformer(config, [str(i) for i in range(length)]).to(device)
+    tokens = torch.arange(length, device=device)[None]
+    bare = Bare(model).to(device)
+    torch.testing.assert_close(bare(tokens), model.stream(tokens), rtol=1e-4, atol=1e-4)
+    yield {
+        "bare": lambda: bare(tokens),
+        "watched, all kept": lambda: ours(model, tokens),
+        "watched, pattern kept": lambda: ours(model, tokens, ["pattern"]),
+    }
+    for rival in (transformer_lens, hugging_face) if rivals else ():
+        try:
+            run = rival(config, length, device)
+        except ImportError as missing:
+            print(f"not installed, left out: {missing.name}")
+            continue
+        name = f"{rival.__name__}, {len(run(tokens))} tensors"
+        for how, reduced in ((name, by_torch), (f"{name}, our totals", by_our_totals)):
+            yield {"bare": lambda: bare(tokens), how: lambda run=run, reduced=reduced: reduced(run(tokens))}
 
 
 def main():
@@ -168,24 +230,10 @@ def main():
     with torch.inference_mode():
         for layers, width, heads, length in SIZES:
             config = Config(d_model=width, n_heads=heads, n_layers=layers)
-            model = Transformer(config, [str(i) for i in range(length)]).to(args.device)
-            tokens = torch.arange(length, device=args.device)[None]
-            bare = Bare(model).to(args.device)
-            torch.testing.assert_close(bare(tokens), model.stream(tokens), rtol=1e-4, atol=1e-4)
-            calls = {
-                "bare": lambda: bare(tokens),
-                "watched, all kept": lambda: ours(model, tokens),
-                "watched, pattern kept": lambda: ours(model, tokens, ["pattern"]),
-            }
-            if args.rivals:
-                for rival in (transformer_lens, hugging_face):
-                    try:
-                        calls[rival.__name__] = rival(config, tokens, args.device)
-                    except ImportError as missing:
-                        print(f"not installed, left out: {missing.name}")
             print(f"{layers} layers, d_model {width}, {heads} heads, {length} tokens")
-            for name, (seconds, ratio) in compare(calls, args.device).items():
-                print(f"  {name:22} {1e3 * seconds:8.3f} ms   {ratio:5.2f} × bare")
+            for calls in rounds(config, length, args.device, args.rivals):
+                for name, (seconds, ratio) in compare(calls, args.device).items():
+                    print(f"  {name:42} {1e3 * seconds:8.3f} ms   {ratio:5.2f} × bare")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Dials: the fields of a settings dataclass, each with its bounds, its words on screen and its form in a link."""
 
 import dataclasses
+import functools
 import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -87,7 +88,12 @@ def dial(default, label, help, *, group, kind=None, **bounds):
 
 def dials(settings) -> dict[str, Dial]:
     """Name -> Dial for every setting of a dataclass (or an instance of one)."""
-    return {field.name: field.metadata["dial"] for field in dataclasses.fields(settings)}
+    return _dials(settings if isinstance(settings, type) else type(settings))
+
+
+@functools.cache
+def _dials(kind) -> dict[str, Dial]:
+    return {field.name: field.metadata["dial"] for field in dataclasses.fields(kind)}
 
 
 def shorten(value, width: int = 40) -> str:

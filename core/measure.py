@@ -48,7 +48,7 @@ def zeros(t):
 def reduce(watcher: Watcher):
     """Every meter over all that a watcher saw -> ([(site, layer), …], float64 array (meters, tensors))."""
     sums = watcher.totals()
-    return watcher.names, np.stack([part(sums) for part in meter.values()])
+    return watcher.names, np.array([part(sums) for part in meter.values()])
 
 
 def tidy(names, values) -> pd.DataFrame:

@@ -7,16 +7,17 @@ torch.std_mean costs forty times a sum, and counting zeros ten times; so every s
 benchmarks/instrumentation.py has the figures.
 """
 
-from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
 SMALL, LARGE = 4096, 65536  # numbers in a tensor
+PIECE = 4096  # numbers that BLAS may add up in float32
 
 
-@dataclass(frozen=True)
-class Totals:
+class Totals(NamedTuple):
     """What statistics are made from: float64 arrays, one entry per tensor."""
 
     n: np.ndarray  # how many numbers
@@ -37,17 +38,19 @@ class Watcher:
         self._done: list[tuple[int, np.ndarray]] = []
 
     def __call__(self, site, layer, x):
-        at = len(self.names)
-        self.names.append((site, layer))
-        if x.numel() > LARGE and not (x.is_cuda or x.is_mps):
-            self._done.append((at, _rows(x.detach().reshape(1, -1))))
+        names = self.names
+        if x.numel() > LARGE and x.is_cpu:
+            self._done.append((len(names), _rows(x.detach().reshape(1, -1))))
         else:
-            self._waiting.append((at, x))
+            self._waiting.append((len(names), x))
+        names.append((site, layer))
 
     def totals(self) -> Totals:
         """The totals of everything seen, in the order of `names`."""
-        if not self._done and all(x.numel() <= SMALL and x.is_cpu for _, x in self._waiting):
-            return Totals(*_end_to_end([x for _, x in self._waiting]))
+        if not self._done:
+            n = tuple([x.numel() for _, x in self._waiting])
+            if n and max(n) <= SMALL and all([x.is_cpu for _, x in self._waiting]):
+                return Totals(*_end_to_end([x for _, x in self._waiting], n))
         fields = np.empty((7, len(self.names)))
         for at, values in self._done:
             fields[:, at : at + 1] = values
@@ -56,59 +59,73 @@ class Watcher:
             groups.setdefault(x.shape, []).append((at, x))
         for members in groups.values():
             at, tensors = zip(*members)
-            rows = torch.cat([x.detach() for x in tensors]).reshape(len(at), -1)
+            rows = torch.stack(tensors).detach().reshape(len(at), -1)
             fields[:, at] = _rows(rows) if rows.is_cpu else _rows_on_device(rows)
         return Totals(*fields)
 
 
-def _end_to_end(tensors) -> tuple:
+@np.errstate(over="ignore", invalid="ignore")  # _spreads() looks again where numbers are out of range
+def _end_to_end(tensors, n: tuple) -> np.ndarray:
     """The fields of Totals for small tensors on the CPU."""
+    n, start = _layout(n)
     flat = torch.cat([x.reshape(-1) for x in tensors]).detach().float().numpy()
-    n = np.array([x.numel() for x in tensors])
-    start = n.cumsum() - n
-    total, squares, spread = _sums(n, np.add.reduceat(flat, start), np.add.reduceat(flat * flat, start))
-    for at in _inexact(n, total, squares):
-        squares[at], spread[at] = _carefully(flat[start[at] : start[at] + n[at]], total[at] / n[at], squares[at])
-    empty = flat == 0
-    zero = np.add.reduceat(empty, start, dtype=np.int64) if empty.any() else np.zeros(len(n))
-    return n, total, squares, spread, np.minimum.reduceat(flat, start), np.maximum.reduceat(flat, start), zero
+    square = flat * flat
+    fields = np.empty((7, len(tensors)))
+    fields[0] = n
+    fields[1] = np.add.reduceat(flat, start)
+    fields[2] = np.add.reduceat(square, start)
+    fields[4] = np.minimum.reduceat(flat, start)
+    fields[5] = np.maximum.reduceat(flat, start)
+    # No square is 0: no number is. The test is cheap, and NaN fails it.
+    fields[6] = 0 if np.minimum.reduce(square) > 0 else np.add.reduceat(flat == 0, start, dtype=np.int64)
+    _spreads(fields, flat, start)
+    return fields
 
 
+@lru_cache(maxsize=256)
+def _layout(n: tuple) -> tuple[np.ndarray, np.ndarray]:
+    """How many numbers each tensor has, and where it starts when they are laid end to end."""
+    n = np.array(n)
+    return n.astype(float), n.cumsum() - n
+
+
+@np.errstate(over="ignore", invalid="ignore")
 def _rows(x: torch.Tensor) -> np.ndarray:
     """The fields of Totals for each row of a matrix on the CPU."""
     x = x.float()
-    rows, n = x.numpy(), x.shape[1]
-    # torch sums in a cascade, so that float32's rounding does not pile up
-    total, squares, spread = _sums(n, x.sum(1).numpy(), np.einsum("ij,ij->i", rows, rows))
-    for at in _inexact(n, total, squares):
-        squares[at], spread[at] = _carefully(rows[at], total[at] / n, squares[at])
-    low, high = np.minimum.reduce(rows, axis=1), np.maximum.reduce(rows, axis=1)
+    rows = x.numpy()
+    fields = np.empty((7, len(rows)))
+    fields[0] = x.shape[1]
+    fields[1] = x.sum(1).numpy()  # in a cascade, so that float32's rounding does not pile up
+    fields[2] = _squares(rows)
+    fields[4] = np.minimum.reduce(rows, axis=1)
+    fields[5] = np.maximum.reduce(rows, axis=1)
     full = np.count_nonzero(rows != 0) == rows.size
-    zero = np.zeros(len(rows)) if full else (rows == 0).sum(axis=1)
-    return np.stack([np.full(len(rows), n), total, squares, spread, low, high, zero])
+    fields[6] = 0 if full else [np.count_nonzero(row) for row in rows == 0]
+    _spreads(fields, rows.reshape(-1), range(0, rows.size, rows.shape[1]))
+    return fields
 
 
-def _sums(n, total, squares):
-    """Σx, Σx² and Σ(x − mean)² in float64."""
-    total, squares = total.astype(np.float64), squares.astype(np.float64)
-    return total, squares, squares - total * total / n
+def _squares(rows) -> np.ndarray:
+    """Σx² for each row. BLAS is fastest, but sums straight on: so it gets pieces, and float64 adds them up."""
+    pieces, rest = divmod(rows.shape[1], PIECE)
+    cut = rows.shape[1] - rest
+    head, tail = rows[:, :cut].reshape(len(rows), pieces, PIECE), rows[:, cut:]
+    return np.vecdot(head, head).sum(1, dtype=np.float64) + np.vecdot(tail, tail)
 
 
-def _inexact(n, total, squares):
-    """Where float32 squares overflow or underflow, or Σx² − n·mean² cancels."""
-    return (~((squares < 1e37) & (squares > 1e-30) & (total * total < 0.5 * n * squares))).nonzero()[0]
-
-
-def _carefully(x: np.ndarray, mean: float, squares: float) -> tuple[float, float]:
-    """Σx² and Σ(x − mean)², in float64 where float32 has not the range for it."""
-    if 1e-30 < squares < 1e37:
-        away = x - x.dtype.type(mean)
-        spread = float(np.dot(away, away))
-        if spread > 1e-30:
-            return squares, spread
-    wide = x.astype(np.float64)
-    away = wide - mean
-    return float(np.dot(wide, wide)), float(np.dot(away, away))
+def _spreads(fields, flat, start) -> None:
+    """Fills in Σ(x − mean)², with a second look in float64 where float32's range or rounding falls short."""
+    n, total, squares, spread = fields[:4]
+    np.subtract(squares, total * total / n, out=spread)
+    # Where less than a sixteenth is left, rounding shows; infinity, NaN and all but nothing fail this too.
+    exact = 16 * spread > squares + 2e-29
+    if not exact.all():
+        for at in (~exact).nonzero()[0]:
+            wide = flat[start[at] :][: int(n[at])].astype(np.float64)
+            total[at], squares[at] = wide.sum(), np.dot(wide, wide)
+            wide -= total[at] / n[at]
+            spread[at] = np.dot(wide, wide)
 
 
 def _rows_on_device(x: torch.Tensor) -> np.ndarray:

@@ -8,7 +8,7 @@ from core.device import Machine
 from core.experiments.forward import forward
 from core.text import EXAMPLES, Input, cut
 from ui import controls, drawing
-from ui.page import literal, page, words_for_errors
+from ui.page import literal, page
 from ui.views import views
 from ui.views.base import Look, weights
 
@@ -56,46 +56,29 @@ def summary(seen):
     operations = sum(cost.flops(seen.config, len(seen.tokens)).values())
     padding = f" + {seen.config.padding} padding" if seen.config.padding else ""
     st.markdown(
-        f"**{seen.n_real} tokens**{padding} · **{parameters:,} parameters** in {blocks} · {operations / 1e6:.2f} MFLOP · "
-        f"{seen.milliseconds:.2f} ms on {seen.machine.name}, {seen.machine.dtype} · {weights(seen).lower()}"
+        f"**{parameters:,} parameters** in {blocks}  \n{seen.n_real} tokens{padding} · {operations / 1e6:.2f} MFLOP  \n"
+        f"{seen.milliseconds:.2f} ms on {seen.machine.name}, {seen.machine.dtype}  \n:gray[{weights(seen)}]"
     )
 
 
-KINDS = (Input, Config, Machine, Look)
-
-
-@st.fragment(key=controls.BODY)
-def body():
-    """All that follows the settings; runs alone when a control moves."""
-    with words_for_errors():
-        (text, config, machine, look), notes = controls.settings("one_block", *KINDS)
-        st.title("One block", anchor=False)
-        sentence()
-        tokens, cuts = cut(text.text)
-        for note in [*notes, *cuts]:
-            st.warning(literal(note), icon=":material/info:")
-        if not tokens:
-            st.info("There is no word to work on. Type a sentence above, or choose an example.", icon=":material/edit:")
-            return
+with page("One block", ":material/view_agenda:"):
+    (text, config, machine, look), notes = controls.settings("one_block", Input, Config, Machine, Look)
+    sidebar(config, machine, look)
+    st.title("One block", anchor=False)
+    sentence()
+    st.segmented_control(
+        "View", list(views), format_func=views.label, key="view", label_visibility="collapsed", required=True, wrap=True
+    )
+    tokens, cuts = cut(text.text)
+    for note in [*notes, *cuts]:
+        st.warning(literal(note), icon=":material/info:")
+    if tokens:
         seen = forward(config, tokens, machine, look.apply_dropout)
-        summary(seen)
-        st.segmented_control(
-            "View",
-            list(views),
-            format_func=views.label,
-            key="view",
-            label_visibility="collapsed",
-            required=True,
-            wrap=True,
-        )
         picture, view = st.columns([3, 7], gap="medium")
         with picture:
             drawing.block(seen, look.layer_of(seen))
+            summary(seen)
         with view:
             views[look.view](seen, look)
-
-
-with page("One block", ":material/view_agenda:"):
-    (_, config, machine, look), _ = controls.settings("one_block", *KINDS)
-    sidebar(config, machine, look)
-    body()
+    else:
+        st.info("There is no word to work on. Type a sentence above, or choose an example.", icon=":material/edit:")

@@ -14,7 +14,6 @@ from core.config import Config
 from core.dial import ConfigError, dials, read, settle, write
 
 SETTLED, LINK, NOTES = "_settled", "_link", "_notes"  # keys in the session
-BODY = "body"  # the fragment of a page that shows what the settings say
 IN_FLIGHT = 2.0  # seconds for which a run may still carry a link from before the last write
 
 
@@ -59,9 +58,10 @@ def _hand_out(made, before):
     A value set here goes to the browser, and would undo a move that the user made since. A widget needs one where it
     shows another value or none, or where what it offers has changed: to Streamlit it is then a new widget.
     """
+    offers = before is not None and before != made
     for name in dials(made):
         value = getattr(made, name)
-        if st.session_state.get(name) != value or (before and choices(before, name) != choices(made, name)):
+        if st.session_state.get(name) != value or (offers and choices(before, name) != choices(made, name)):
             st.session_state[name] = value
 
 
@@ -133,10 +133,7 @@ def choices(settings, name: str) -> list:
 def control(settings, name: str):
     """The widget of one setting: a switch, a slider or a choice, as its Dial says."""
     made = dials(settings)[name]
-    offered, words = (
-        choices(settings, name),
-        dict(key=name, help=made.help, on_change=_moved, args=(type(settings), name)),
-    )
+    offered, words = choices(settings, name), {"key": name, "help": made.help}
     if made.kind is bool:
         st.toggle(made.label, **words)
     elif made.menu:
@@ -146,21 +143,6 @@ def control(settings, name: str):
         st.select_slider(made.label, offered, **words)
     else:
         st.slider(made.label, *offered, step=made.step, **words)
-
-
-def _moved(kind, name: str):
-    """After a control moved: run the page's body alone, unless another control must change too.
-
-    Sending and drawing a sidebar of twenty controls again costs the browser more than the whole picture.
-    """
-    old = st.session_state.get(SETTLED, {}).get(kind)
-    if old is None:
-        return
-    (new,), notes = _from_widgets([kind], {kind: old})
-    others = [field for field in dials(kind) if field != name]
-    if not notes and all(getattr(new, f) == getattr(old, f) and choices(new, f) == choices(old, f) for f in others):
-        if choices(new, name) == choices(old, name):
-            st.rerun(BODY)
 
 
 def group(settings, name: str):

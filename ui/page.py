@@ -36,20 +36,13 @@ def boot():
 
 @contextmanager
 def page(title: str, icon: str):
-    """Everything a page shows goes inside."""
+    """Everything a page shows goes inside. Nothing raised in it reaches the user as a traceback."""
     st.set_page_config(page_title=f"{title} · Ablation Lab", page_icon=icon, layout="wide", initial_sidebar_state=330)
     boot()
     st.html(CSS)
     with st.sidebar:
         for path, label, symbol in MENU:
             st.page_link(path, label=label, icon=symbol)
-    with words_for_errors():
-        yield
-
-
-@contextmanager
-def words_for_errors():
-    """Nothing raised in here reaches the user as a traceback."""
     try:
         yield
     except (ConfigError, MemoryLimit, ValueError) as error:
