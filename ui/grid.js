@@ -7,21 +7,37 @@ function unpack(bytes) {
   const length = new DataView(view.buffer, view.byteOffset, 4).getUint32(0, true)
   const head = JSON.parse(new TextDecoder().decode(view.subarray(4, 4 + length)))
   const cells = view.slice(4 + length + ((4 - (length % 4)) % 4)).buffer
-  if (!head.steps) return { ...head, cells: new Float32Array(cells) }
-  const raw = new Uint16Array(cells)
-  const values = new Float32Array(raw.length)
+  const raw = head.steps ? new Uint16Array(cells) : new Float32Array(cells)
   const step = (head.high - head.low) / 65534
-  for (let i = 0; i < raw.length; i++) values[i] = raw[i] === 65535 ? NaN : head.low + raw[i] * step
-  return { ...head, cells: values }
+  const value = head.steps ? (i) => (raw[i] === 65535 ? NaN : head.low + raw[i] * step) : (i) => raw[i]
+  return { ...head, raw, value }
 }
 
+// A table of 1024 colours as canvas pixels (little endian: alpha, blue, green, red), linear between the stops.
 function ramp(stops) {
   const rgb = stops.map((s) => [1, 3, 5].map((i) => parseInt(s.slice(i, i + 2), 16)))
-  return (share) => {
-    const at = Math.min(Math.max(share, 0), 1) * (rgb.length - 1)
+  return Uint32Array.from({ length: 1024 }, (_, n) => {
+    const at = (n / 1023) * (rgb.length - 1)
     const low = Math.min(Math.floor(at), rgb.length - 2)
-    return rgb[low].map((a, i) => Math.round(a + (rgb[low + 1][i] - a) * (at - low)))
+    const [r, g, b] = rgb[low].map((x, i) => Math.round(x + (rgb[low + 1][i] - x) * (at - low)))
+    return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0
+  })
+}
+
+// One panel as an image of a pixel per cell; what may not be looked at stays transparent.
+function pixels(m, panel, colours) {
+  const image = new ImageData(m.cols, m.rows)
+  const out = new Uint32Array(image.data.buffer)
+  const from = panel * out.length
+  if (m.steps) for (let i = 0; i < out.length; i++) out[i] = m.raw[from + i] === 65535 ? 0 : colours[m.raw[from + i] >> 6]
+  else {
+    const scale = 1023 / (m.high - m.low || 1)
+    for (let i = 0; i < out.length; i++) {
+      const x = m.raw[from + i]
+      out[i] = x === x ? colours[Math.max(0, Math.min(1023, Math.round((x - m.low) * scale)))] : 0
+    }
   }
+  return image
 }
 
 function number(value) {
@@ -71,22 +87,14 @@ function paint(canvas, m, theme) {
   const ink = canvas.getContext("2d")
   ink.scale(scale, scale)
   ink.imageSmoothingEnabled = false
-  const colour = ramp(m.stops)
-  const span = m.high - m.low || 1
+  const colours = ramp(m.stops)
   const font = theme.font
   for (let p = 0; p < m.panels; p++) {
     const across = p % a.across
     const x = across * a.stepX + a.left
     const y = Math.floor(p / a.across) * a.stepY + a.top
-    const image = new ImageData(m.cols, m.rows)
-    for (let i = 0; i < m.rows * m.cols; i++) {
-      const value = m.cells[p * m.rows * m.cols + i]
-      if (Number.isNaN(value)) continue
-      const [r, g, b] = colour((value - m.low) / span)
-      image.data.set([r, g, b, 255], 4 * i)
-    }
     const small = new OffscreenCanvas(m.cols, m.rows)
-    small.getContext("2d").putImageData(image, 0, 0)
+    small.getContext("2d").putImageData(pixels(m, p, colours), 0, 0)
     ink.drawImage(small, x, y, a.cellW * m.cols, a.cellH * m.rows)
     ink.strokeStyle = theme.line
     ink.lineWidth = 1
@@ -102,10 +110,12 @@ function paint(canvas, m, theme) {
       ink.textBaseline = "middle"
       for (let r = 0; r < m.rows; r++)
         for (let c = 0; c < m.cols; c++) {
-          const value = m.cells[(p * m.rows + r) * m.cols + c]
+          const value = m.value((p * m.rows + r) * m.cols + c)
           if (Number.isNaN(value)) continue
-          const [red, green, blue] = colour((value - m.low) / span)
-          ink.fillStyle = 0.3 * red + 0.59 * green + 0.11 * blue > 140 ? "#111" : "#fff"
+          const share = Math.max(0, Math.min(1, (value - m.low) / (m.high - m.low || 1)))
+          const pixel = colours[Math.round(1023 * share)]
+          const bright = 0.3 * (pixel & 255) + 0.59 * ((pixel >> 8) & 255) + 0.11 * ((pixel >> 16) & 255)
+          ink.fillStyle = bright > 140 ? "#111" : "#fff"
           const text = Number.isFinite(value) ? value.toFixed(2).replace("-", "−") : number(value)
           ink.fillText(text, x + (c + 0.5) * a.cellW, y + (r + 0.5) * a.cellH)
         }
@@ -159,7 +169,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   let a = paint(canvas, m, theme)
 
   const cell = (panel, row, col) => {
-    const value = m.cells[(panel * m.rows + row) * m.cols + col]
+    const value = m.value((panel * m.rows + row) * m.cols + col)
     const where = m.titles ? m.titles[panel] + ": " : ""
     const words = m.colWords ? ` ${m.arrow} ${m.colTips ? m.colTips[col] : m.colWords[col]}` : ""
     return `${where}${m.rowTips ? m.rowTips[row] : m.rowWords[row]}${words}  ${number(value)}`

@@ -4,7 +4,6 @@ Vega at 12 heads × 128 tokens; hover and arrow keys work in the browser, a clic
 import json
 from pathlib import Path
 
-import numpy as np
 import streamlit as st
 import torch
 
@@ -42,14 +41,14 @@ def pack(matrices, rows, columns=None, *, titles=None, what="", alt="", divergin
     matrices: (panels, rows, columns), NaN where the mask forbids looking. The scale runs from 0 (or the lowest value)
     to the highest; diverging: the same to both sides of zero.
     """
-    cells = np.ascontiguousarray(torch.as_tensor(matrices).float().numpy())
-    finite = cells[np.isfinite(cells)]
-    high = float(finite.max(initial=0.0))
-    low = float(finite.min(initial=0.0))
+    cells = torch.as_tensor(matrices).float()
+    blank = cells.isnan()
+    finite = torch.where(cells.isfinite(), cells, 0.0)
+    low, high = min(finite.min().item(), 0.0), max(finite.max().item(), 0.0)
     if diverging:
         high = max(high, -low) or 1.0
         low = -high
-    steps = cells.size > EXACT_UP_TO
+    steps = cells.numel() > EXACT_UP_TO
     head = {
         "panels": cells.shape[0],
         "rows": cells.shape[1],
@@ -69,10 +68,12 @@ def pack(matrices, rows, columns=None, *, titles=None, what="", alt="", divergin
         **more,
     }
     if steps:
-        share = (np.clip(cells, low, high) - low) / ((high - low) or 1.0)
-        cells = np.where(np.isnan(cells), 65535, np.rint(np.nan_to_num(share) * 65534)).astype("<u2")
+        share = (cells.clamp(low, high) - low).mul_(65534 / ((high - low) or 1.0)).round_()
+        body = share.masked_fill_(blank, 65535).int().numpy().astype("<u2").tobytes()
+    else:
+        body = cells.numpy().astype("<f4").tobytes()
     text = json.dumps(head, ensure_ascii=False).encode("utf-8", "replace")
-    return len(text).to_bytes(4, "little") + text + bytes(-len(text) % 4) + cells.tobytes()
+    return len(text).to_bytes(4, "little") + text + bytes(-len(text) % 4) + body
 
 
 def heatmaps(key: str, matrices, rows, columns=None, *, on_pick=None, **words):

@@ -14,7 +14,7 @@ export default function ({ data, parentElement }) {
   const height = Math.ceil(step * m.rows + 30)
   const top = 24
   const line = style.getPropertyValue("--st-primary-color").trim() || "#0072B2"
-  const most = m.cells.reduce((a, b) => (b > a ? b : a), 1e-9)
+  const most = m.high || 1
   let reader = -1
 
   const draw = () => {
@@ -38,7 +38,7 @@ export default function ({ data, parentElement }) {
     for (let r = 0; r < m.rows; r++) {
       if (reader >= 0 && r !== reader) continue
       for (let c = 0; c < m.cols; c++) {
-        const value = m.cells[r * m.cols + c]
+        const value = m.value(r * m.cols + c)
         const share = value / most
         if (!(share > 0.02)) continue
         ink.strokeStyle = line
@@ -56,7 +56,7 @@ export default function ({ data, parentElement }) {
       ink.globalAlpha = reader >= 0 && i !== reader ? 0.35 : 1
       ink.textAlign = "right"
       ink.fillText(m.rowWords[i], left - 8, y(i))
-      const weight = reader >= 0 ? m.cells[reader * m.cols + i] : NaN
+      const weight = reader >= 0 ? m.value(reader * m.cols + i) : NaN
       ink.globalAlpha = reader >= 0 ? Math.max(0.35, Math.min(1, 0.35 + 3 * (weight || 0))) : 1
       ink.textAlign = "left"
       ink.fillText(m.rowWords[i] + (reader >= 0 ? "  " + number(weight) : ""), right + 8, y(i))

@@ -34,8 +34,9 @@ def attention(seen, look):
 def sharpest(seen, patterns, first: int = 0) -> str:
     """The weight that stands out most from an even spread, in words."""
     even = 1 / seen.allowed.sum(-1).clamp_min(1)
-    above = (patterns[:, : seen.n_real] - even[: seen.n_real, None]).nan_to_num(-1)
-    head, reader, source = (int(n) for n in (above == above.max()).nonzero()[0])
+    above = (patterns[:, : seen.n_real] - even[: seen.n_real, None]).nan_to_num_(-1)
+    head, rest = divmod(int(above.argmax()), above[0].numel())
+    reader, source = divmod(rest, above.shape[2])
     return (
         f"Stands out most: in head {first + head + 1}, “{seen.labels[reader]}” puts {patterns[head, reader, source]:.3f} of its "
         f"attention on “{seen.labels[source]}”; an even spread would be {even[reader]:.3f}."
