@@ -152,11 +152,10 @@ def group(settings, name: str):
     for field, _ in members:
         if field not in menus:
             control(settings, field)
-    for pair in zip(menus[::2], [*menus[1::2], None]):
-        for column, field in zip(st.columns(2), pair):
-            if field:
-                with column:
-                    control(settings, field)
+    if menus:
+        with st.grid(2, min_column_width=90, gap="small"):
+            for field in menus:
+                control(settings, field)
 
 
 def put(**values):

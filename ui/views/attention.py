@@ -45,7 +45,7 @@ def sharpest(seen, patterns, first: int = 0) -> str:
 
 def all_heads(seen, patterns, head):
     figure(
-        "Who reads from whom? Each row is one word reading; each row adds up to 1.",
+        "Who reads from whom? Each row is one word reading, and adds up to 1. Click a head to open it.",
         sharpest(seen, patterns),
         weights(seen),
     )
@@ -57,7 +57,7 @@ def all_heads(seen, patterns, head):
         titles=[f"head {n + 1}" for n in range(len(patterns))],
         what="attention weight",
         alt=f"Attention maps of {len(patterns)} heads over {len(seen.tokens)} tokens.",
-        height=500,
+        height=540,
         on_pick=lambda panel, row, column: put(maps="one", head=panel + 1),
     )
 
