@@ -70,6 +70,7 @@ def browser():
 
 def settle(page, quiet_ms: int = 300):
     """Wait until no script runs and nothing on the page has changed for a while."""
+    page.locator("h1").first.wait_for(timeout=60_000)
     page.wait_for_selector(IDLE, timeout=60_000)
     page.evaluate(
         """quiet => new Promise(done => {

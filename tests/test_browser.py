@@ -61,6 +61,11 @@ def summary(page) -> str:
     return page.get_by_text(re.compile("parameters in")).first.inner_text()
 
 
+def drawing(page) -> str:
+    """The words on the picture of the block."""
+    return page.locator(".st-key-drawing svg").text_content()
+
+
 def test_a_deep_link_opens_on_a_cold_server(chromium, open_page):
     with server() as (address, _):
         page = open_page(
@@ -198,7 +203,7 @@ def test_settings_survive_the_way_home_and_back(open_page):
     page.get_by_role("link", name="One block").first.click()
     page.wait_for_function("location.search === '?d_ff=128&mask=causal'")
     settle(page)
-    assert "causal" in page.locator(".st-key-drawing").inner_text()
+    assert "causal" in drawing(page)
 
 
 def test_an_experiment_on_the_start_page_opens(open_page):
@@ -206,7 +211,7 @@ def test_an_experiment_on_the_start_page_opens(open_page):
     page.get_by_role("link", name="Take the residual out").click()
     page.get_by_text("How far did each word move?").wait_for()
     settle(page)
-    assert "residual off" in page.locator(".st-key-drawing").inner_text()
+    assert "residual off" in drawing(page)
     assert "residual_attention=off" in page.url
 
 
@@ -234,7 +239,8 @@ def test_every_view_shows_something_on_wide_and_narrow_screens(open_page, view, 
         page = open_page(f"/One_block?view={view}", theme=theme, width=width)
         assert page.locator("[data-testid=stException], [data-testid=stAlert]").count() == 0
         pictures = page.locator("[data-testid=stMain] :is(canvas, [data-testid=stVegaLiteChart] svg)")
-        assert pictures.count() > 0
+        pictures.first.wait_for()
+        settle(page)
         assert all(
             box["width"] > 50 and box["height"] > 30 for box in map(lambda p: p.bounding_box(), pictures.all()) if box
         )
@@ -258,5 +264,5 @@ def test_two_visitors_do_not_disturb_each_other(open_page):
     press(two, "d_ff", "ArrowLeft", 2)
     assert one.url.endswith("?d_ff=264&seed=1")
     assert two.url.endswith("?d_ff=240&seed=2&norm=none")
-    assert "no norm" in two.locator(".st-key-drawing").inner_text()
-    assert "no norm" not in one.locator(".st-key-drawing").inner_text()
+    assert "no norm" in drawing(two)
+    assert "no norm" not in drawing(one)

@@ -5,13 +5,13 @@ import random
 
 import numpy as np
 import pytest
-import reference
 import torch
 
 from core import Config, Transformer, trace
 from core.parts import MENUS
 from core.parts.init import Draw
 from core.trace import SITES
+from tests import reference
 
 WORDS = ("<pad>", "the", "court", "held", "that", "tenants")
 TOKENS = torch.tensor([[1, 2, 3, 4, 5], [3, 1, 5, 0, 0], [0, 0, 2, 4, 2]])

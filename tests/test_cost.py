@@ -1,0 +1,92 @@
+"""Costs are formulas; here they are held against the model itself and against PyTorch's own counter."""
+
+import random
+
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from core.config import Config
+from core.cost import BYTES, activations, by_length, flops, parameters, run_bytes
+from core.experiments.forward import forward
+from core.memory import MemoryLimit, Shelf, max_mb, room_for
+from core.model import Transformer
+from core.parts import MENUS
+
+
+def configs(count=40):
+    pick = random.Random(0)
+    for _ in range(count):
+        values = {name: pick.choice(list(menu)) for name, menu in MENUS.items()}
+        values |= {name: pick.random() < 0.75 for name in ("attention", "ffn", "bias", "scale", "residual_ffn")}
+        yield Config(
+            d_model=pick.choice([16, 32, 48]),
+            n_heads=pick.choice([1, 2, 4, 8]),
+            d_ff=pick.choice([5, 64]),
+            n_layers=pick.choice([1, 3]),
+            **values,
+        )
+
+
+@pytest.mark.parametrize("config", list(configs()), ids=str)
+def test_costs_are_those_of_the_model(config):
+    tokens = ["a", "b", "c", "b", "d"]
+    model = Transformer(config, ["<pad>", "a", "b", "c", "d"])
+    assert sum(parameters(config, 5).values()) == sum(p.numel() for p in model.parameters())
+    assert sum(parameters(config).values()) == sum(p.numel() for p in model.blocks.parameters())
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        model.stream(torch.tensor([[1, 2, 3, 2, 4]]))
+    assert sum(flops(config, 5).values()) == counter.get_total_flops()
+    seen = forward(config, tokens)
+    recorded = 4 * sum(x.numel() for site in seen.sites.values() for x in site)
+    kept = sum(activations(config, len(seen.tokens)).values())
+    shared = 4 * len(seen.tokens) * config.d_model  # the embedding is also the first resid_pre
+    assert recorded - 2 * shared * config.n_layers <= kept <= recorded + 2 * shared * config.n_layers
+    assert run_bytes(config, len(seen.tokens), 5) >= recorded
+
+
+def test_the_numbers_of_the_default_block():
+    assert parameters(Config()) == {"attention": 16_640, "ffn": 33_088, "norm": 256}
+    assert sum(parameters(Config()).values()) == 49_984
+
+
+def test_attention_grows_with_the_square_of_the_length():
+    table = by_length(Config()).pivot(index="tokens", columns="part", values="value")
+    assert table.loc[512, "scores and weighted sum"] == 4 * table.loc[256, "scores and weighted sum"]
+    assert table.loc[512, "ffn"] == 2 * table.loc[256, "ffn"]
+
+
+def test_a_run_over_the_limit_is_refused_with_both_figures(monkeypatch):
+    monkeypatch.setenv("ABLATION_MAX_MB", "10")
+    with pytest.raises(MemoryLimit, match="20 MB.*10 MB.*ABLATION_MAX_MB"):
+        room_for(20 << 20, "This")
+    with room_for(5 << 20, "This"):
+        pass
+
+
+@pytest.mark.parametrize("text", ["", "many", "-5", "0", "٣"])
+def test_a_limit_that_makes_no_sense_is_the_default(monkeypatch, text):
+    monkeypatch.setenv("ABLATION_MAX_MB", text)
+    assert max_mb() == 1024
+
+
+def test_the_shelf_keeps_the_latest_up_to_its_size():
+    shelf, made = Shelf(10), []
+
+    def get(key, size):
+        return shelf.get(key, lambda: (made.append(key) or key, size))
+
+    assert [get(k, 4) for k in "abab"] == list("abab")
+    assert made == ["a", "b"]
+    get("c", 4)  # pushes out the one used least lately
+    get("b", 4)
+    get("a", 4)
+    assert made == ["a", "b", "c", "a"]
+    get("too large", 11)
+    get("too large", 11)
+    assert made.count("too large") == 2
+
+
+def test_bytes_of_every_precision():
+    for name, size in BYTES.items():
+        assert getattr(torch, name).itemsize == size

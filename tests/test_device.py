@@ -1,0 +1,75 @@
+"""Devices and precisions. What needs a GPU is marked gpu and skipped, with a reason, where there is none."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from core.config import Config
+from core.cost import BYTES
+from core.device import Machine, dtype, median_ms, present, timed
+from core.dial import ConfigError
+from core.experiments.forward import forward, timed_stream
+from core.parts import MENUS
+from core.text import DEFAULT_TEXT, words
+
+TOKENS = words(DEFAULT_TEXT)
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
+
+
+def test_core_imports_neither_streamlit_nor_altair():
+    code = "import core, core.experiments.forward, sys; print(sorted({'streamlit', 'altair'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_the_bytes_of_every_precision_are_known():
+    assert {name: part().itemsize for name, part in dtype.items()} == BYTES
+
+
+def test_what_is_not_there_is_refused_in_words(monkeypatch):
+    monkeypatch.setattr("core.device.present", lambda: ("cpu",))
+    with pytest.raises(ConfigError, match="device is cuda, which this machine does not have; it has cpu"):
+        Machine(device="cuda")
+    with pytest.raises(ConfigError, match="float16, which needs a GPU.*float32, bfloat16"):
+        Machine(dtype="float16")
+    assert Machine().place == "cpu"
+    assert Machine().choices("device") == ["auto", "cpu"]
+    assert Machine().choices("dtype") == ["float32", "bfloat16"]
+
+
+def test_bfloat16_is_near_float32_and_is_what_ran():
+    exact, rough = forward(Config(), TOKENS), forward(Config(), TOKENS, Machine(device="cpu", dtype="bfloat16"))
+    assert not torch.equal(exact.output, rough.output)
+    assert (exact.output - rough.output).abs().max() < 0.1
+    assert torch.equal(rough.output, rough.output.bfloat16().float())
+    assert (rough.sites["pattern"][0].sum(-1) - 1).abs().max() < 0.02
+
+
+def test_time_is_measured():
+    result, ms = timed(lambda: sum(range(100_000)), "cpu")
+    assert result == 4_999_950_000
+    assert ms > 0
+    assert median_ms(timed_stream(Config(), TOKENS, Machine()), "cpu", 3) > 0
+
+
+@pytest.mark.gpu
+@needs_gpu
+@pytest.mark.parametrize("field, entry", [(f, e) for f, menu in MENUS.items() for e in menu])
+def test_a_gpu_gives_the_same_numbers_for_every_part(field, entry):
+    config = Config(**{field: entry}, n_layers=2, padding=2)
+    here, there = (forward(config, TOKENS, Machine(device=place)) for place in ("cpu", "cuda"))
+    scale = here.output.abs().max().clamp_min(1)
+    assert ((here.output - there.output).abs().max() / scale) < 1e-3
+    first, second = (seen.statistics.value.to_numpy() for seen in (here, there))
+    assert abs(first - second).max() / max(1, abs(first).max()) < 1e-3
+
+
+@pytest.mark.gpu
+@needs_gpu
+@pytest.mark.parametrize("name", dtype)
+def test_every_precision_runs_on_a_gpu_and_is_timed_by_its_events(name):
+    seen = forward(Config(), TOKENS, Machine(device="cuda", dtype=name))
+    assert seen.machine.name == torch.cuda.get_device_name()
+    assert 0 < seen.milliseconds < 10_000
+    assert present()[0] == "cuda"
