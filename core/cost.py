@@ -37,25 +37,29 @@ def flops(config: Config, tokens: int) -> dict[str, int]:
 
 
 def activations(config: Config, tokens: int, dtype: str = "float32") -> dict[str, int]:
-    """Bytes of everything a trace records in one pass, by part."""
+    """Bytes of everything a trace records in one pass, by part (a tensor that stands at two sites counts twice)."""
     D, F, T, H, layers = config.d_model, config.d_ff, tokens, config.n_heads, config.n_layers
-    per = BYTES[dtype] * layers
+    norm = config.norm != "none"
+    vectors = 1 + config.attention * (6 + norm) + (2 + norm if config.ffn else 1)  # resid_pre first
+    size = BYTES[dtype]
     return {
-        "token vectors": per * T * D * (1 + config.attention * 7 + config.ffn * 3),
-        "attention weights": per * config.attention * 2 * H * T * T,
-        "hidden units": per * config.ffn * T * F * (1 + inputs(config.part("activation"))),
+        "token vectors": size * T * D * (1 + layers * vectors),
+        "attention weights": size * layers * config.attention * 2 * H * T * T,
+        "hidden units": size * layers * config.ffn * T * F * (1 + inputs(config.part("activation"))),
     }
 
 
 def run_bytes(config: Config, tokens: int, vocabulary: int, dtype: str = "float32") -> int:
-    """Memory a traced pass asks for: weights as drawn (float32), the copy in another precision, the activations twice
-    (what is recorded, and what is under way)."""
-    numbers = sum(parameters(config, vocabulary).values())
-    copies = 4 + (BYTES[dtype] if dtype != "float32" else 0)
-    return numbers * copies + 2 * sum(activations(config, tokens, dtype).values())
+    """Memory a traced pass asks for: weights as drawn (float32) and in another precision, activations as recorded, as
+    many again under way, and in float32 for those who look; a fifth on top."""
+    copied = dtype != "float32"
+    weights = sum(parameters(config, vocabulary).values()) * (4 + copied * BYTES[dtype])
+    recorded = 2 * sum(activations(config, tokens, dtype).values())
+    shown = copied * sum(activations(config, tokens).values())
+    return int(1.2 * (weights + recorded + shown))
 
 
 def by_length(config: Config, lengths=(8, 16, 32, 64, 128, 256, 512, 1024)) -> pd.DataFrame:
     """How cost grows with the text: tokens, part, value (operations)."""
-    rows = [(length, part, value) for length in lengths for part, value in flops(config, length).items()]
+    rows = [(length, part, value) for length in lengths for part, value in flops(config, length).items() if value]
     return pd.DataFrame(rows, columns=["tokens", "part", "value"])

@@ -17,7 +17,7 @@ BOX = 172
 def block_svg(p: Pass, layer: int = 0) -> str:
     """One block of the stack, from its input at the top to its output at the bottom."""
     made, y = [], 18
-    shape = " × ".join(map(str, p.sites["resid_pre"][layer].shape))
+    shape = _shape(p.sites["resid_pre"][layer])
     many = f"layer {layer + 1} of {p.config.n_layers}" if p.config.n_layers > 1 else "in"
     made.append(_text(STREAM, 12, f"{many}: {shape}", "small middle"))
     if p.config.position in ("sinusoidal", "learned") and layer == 0:
@@ -46,7 +46,7 @@ def describe(config: Config) -> str:
         parts.append(f"{name}{'' if residual else ' without residual'}" if there else f"no {name}")
     norm = (
         "no norm"
-        if config.norm == "none"
+        if config.norm == "none" or not (config.attention or config.ffn)
         else f"{config.norm} {'before' if config.placement == 'pre' else 'after'} each"
     )
     return f"A transformer block: {parts[0]}, then {parts[1]}; {norm}."
@@ -65,8 +65,8 @@ def _attention(p, layer, y):
     changed = _differs(c, "n_heads", "scale", "mask", "padding", "bias") or c.position in ("rope", "alibi")
     there = "attn_out" in p.sites
     shape = p.sites["pattern"][layer].shape if there else ()
-    note = " × ".join(map(str, shape)) + " weights" if there else ""
-    return _sublayer(p, layer, y, "Attention", there, inside, changed, "ln1", c.residual_attention, note)
+    inside.append("weights: " + " × ".join(map(str, shape)))
+    return _sublayer(p, layer, y, "Attention", there, inside, changed, "ln1", c.residual_attention)
 
 
 def _ffn(p, layer, y):
@@ -74,12 +74,13 @@ def _ffn(p, layer, y):
     hidden = p.sites["mlp_post"][layer].shape[-1] if there else c.d_ff
     inside = [f"{c.d_model} → {hidden} → {c.d_model}", MENUS["activation"].label(c.activation)]
     changed = _differs(c, "activation", "bias") or c.d_ff != 4 * c.d_model
-    note = " × ".join(map(str, p.sites["mlp_post"][layer].shape)) + " hidden" if there else ""
-    return _sublayer(p, layer, y, "Feed-forward", there, inside, changed, "ln2", c.residual_ffn, note)
+    return _sublayer(p, layer, y, "Feed-forward", there, inside, changed, "ln2", c.residual_ffn)
 
 
-def _sublayer(p, layer, y, name, there, inside, changed, norm_site, residual, note):
+def _sublayer(p, layer, y, name, there, inside, changed, norm_site, residual):
     """One sub-layer with its norm and its residual -> (SVG, height)."""
+    if p.dropout and p.config.dropout:
+        inside, changed = [*inside, f"dropout {p.config.dropout:g} acts"], True
     work = 26 + 15 * len(inside)
     if not there:
         parts = _line("stream", (STREAM, y), (STREAM, y + work + 24))
@@ -100,7 +101,9 @@ def _sublayer(p, layer, y, name, there, inside, changed, norm_site, residual, no
     at += work
     joint = at + 16
     parts += _line("wire", (CENTRE, at), (CENTRE, joint), (STREAM + 9, joint)) + _arrow(STREAM + 9, joint, "left")
-    parts += _text(CENTRE + 6, joint - 4, note, "small")
+    parts += _text(
+        CENTRE + 6, joint - 4, _shape(p.sites["attn_out" if norm_site == "ln1" else "mlp_out"][layer]), "small"
+    )
     parts += _line("stream", (STREAM, y), (STREAM, top))
     if residual:
         parts += _line("stream", (STREAM, top), (STREAM, joint - 9))
@@ -121,6 +124,10 @@ def _sublayer(p, layer, y, name, there, inside, changed, norm_site, residual, no
         parts += _box(STREAM, end + 9, 100, 24, [norm_name], norm_class)
         end += 33
     return parts + _line("stream", (STREAM, end), (STREAM, end + 6)), end + 6 - y
+
+
+def _shape(x) -> str:
+    return " × ".join(map(str, x.shape))
 
 
 def _differs(config, *fields) -> bool:

@@ -10,7 +10,7 @@ from core.text import EXAMPLES, Input, cut
 from ui import controls, drawing
 from ui.page import literal, page
 from ui.views import views
-from ui.views.base import Look, weights
+from ui.views.base import Look, count, weights
 
 OWN = "Your own text"
 
@@ -32,7 +32,7 @@ def sidebar(config, machine, look):
         st.button(
             "Back to the defaults",
             on_click=controls.reset,
-            args=(Config, Machine, Look),
+            args=(Config, Machine),
             icon=":material/restart_alt:",
             width="stretch",
         )
@@ -45,7 +45,14 @@ def sentence():
         (example.name for example in EXAMPLES if example.text == st.session_state.text), OWN
     )
     with left:
-        st.text_input("Sentence", key="text", label_visibility="collapsed", placeholder="Type a sentence …")
+        st.text_input(
+            "Sentence",
+            key="text",
+            on_change=controls.put,
+            kwargs={"pairs": ""},
+            label_visibility="collapsed",
+            placeholder="Type a sentence …",
+        )
     with right:
         st.selectbox("Example", [*names, OWN], key="example", on_change=choose_example, label_visibility="collapsed")
 
@@ -56,7 +63,7 @@ def summary(seen):
     operations = sum(cost.flops(seen.config, len(seen.tokens)).values())
     padding = f" + {seen.config.padding} padding" if seen.config.padding else ""
     st.markdown(
-        f"**{parameters:,} parameters** in {blocks}  \n{seen.n_real} tokens{padding} · {operations / 1e6:.2f} MFLOP  \n"
+        f"**{parameters:,} parameters** in {blocks}  \n{count(seen.n_real, 'token')}{padding} · {operations / 1e6:.3g} MFLOP  \n"
         f"{seen.milliseconds:.2f} ms on {seen.machine.name}, {seen.machine.dtype}  \n:gray[{weights(seen)}]"
     )
 
@@ -74,6 +81,8 @@ with page("One block", ":material/view_agenda:"):
         st.warning(literal(note), icon=":material/info:")
     if tokens:
         seen = forward(config, tokens, machine, look.apply_dropout)
+        if not seen.finite:
+            st.warning(f"Some numbers have left the range of {machine.dtype}: they are infinite, or no numbers at all.")
         picture, view = st.columns([3, 7], gap="medium")
         with picture:
             drawing.block(seen, look.layer_of(seen))

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from core.config import Config
+from core.device import Machine
 from core.dial import dials
 from core.experiments import attention, change, dependencies, neurons, positions, stages
 from core.experiments.forward import forward
@@ -141,10 +142,46 @@ def test_neurons_by_hand():
 
 
 def test_without_positions_and_mask_two_orders_are_a_permutation():
-    found = positions.order(forward(Config(), TOKENS)).set_index(["position", "mask"]).value
-    assert found["none", "none"] < 1e-5
-    assert found["alibi", "none"] < 1e-5  # distances alone cannot tell a text from its mirror image
-    assert found.drop([("none", "none"), ("alibi", "none")]).min() > 0.01
+    table = positions.order(forward(Config(), TOKENS)).set_index(["position", "mask"])
+    same = [("none", "none"), ("alibi", "none")]  # distances alone cannot tell a text from its mirror image
+    assert table.value[same].max() < 1e-13
+    assert table.value.drop(same).min() > 0.01
+    assert table.notices.equals(table.value > 1e-3)
+
+
+@pytest.mark.parametrize("n_layers, seed", [(3, 3), (6, 1), (12, 0)])
+def test_rounding_is_not_taken_for_noticing(n_layers, seed):
+    table = positions.order(forward(Config(init="normal_1", n_layers=n_layers, seed=seed), TOKENS))
+    assert not table.set_index(["position", "mask"]).notices["none", "none"]
+    faint = positions.order(forward(Config(init="normal_002", norm="none"), TOKENS)).set_index(["position", "mask"])
+    assert faint.notices["rope", "none"]
+    assert not faint.notices["none", "none"]
+
+
+@pytest.mark.parametrize("position", MENUS["position"])
+@pytest.mark.parametrize("mask", MENUS["mask"])
+def test_the_table_of_orders_is_that_of_the_models_themselves(position, mask):
+    table = positions.order(forward(Config(n_layers=2), TOKENS)).set_index(["position", "mask"])
+    config = Config(position=position, mask=mask, n_layers=2)
+    first, second = (forward(config, order).output for order in (["dog", "bites", "man"], ["man", "bites", "dog"]))
+    assert table.value[position, mask] == pytest.approx((first - second.flip(0)).abs().max().item(), abs=2e-5)
+
+
+def test_every_activation_at_the_end_of_the_range():
+    seen = forward(Config(init="normal_1", norm="none", n_layers=5), TOKENS)
+    table = neurons.every_activation(seen, 4).set_index("activation")
+    hidden = seen.sites["mlp_post"][4].double().numpy()
+    assert table.small["gelu"] == pytest.approx((abs(hidden) < 0.1 * math.sqrt((hidden**2).mean())).mean())
+    assert table.loc["swiglu"].isna().any() == (not forward(seen.config.replace(activation="swiglu"), TOKENS).finite)
+
+
+def test_scaling_in_bfloat16_does_not_feed_rounding_back():
+    machine = Machine(dtype="bfloat16")
+    made = [
+        attention.scaling(forward(Config(init="normal_1", scale=scale), TOKENS, machine), 0, 3)
+        for scale in (True, False)
+    ]
+    assert made[0] == pytest.approx(made[1], abs=1e-6)
 
 
 def test_share_on_marked_pairs_by_hand(seen):

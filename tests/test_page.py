@@ -194,12 +194,19 @@ def test_examples_bring_their_own_pairs_and_text():
 def test_marking_and_clearing_pairs():
     app = opened(view="pairs", text="the dog that barked ran")
     assert "No pair is marked" in app.info[0].value
-    app.selectbox(key="pair_from").set_value(5)
-    app.selectbox(key="pair_to").set_value(2)
+    app.selectbox(key="pair_from").set_value("5 ran")
+    app.selectbox(key="pair_to").set_value("2 dog").run()
     app.button[[b.label for b in app.button].index("Mark pair")].click().run()
     assert fine(app).query_params["pairs"] == "5-2"
     app.multiselect(key="pair_list").set_value([]).run()
     assert fine(app).query_params["pairs"] == "none"
+
+
+def test_another_sentence_starts_without_the_pairs_of_the_last():
+    app = opened(view="pairs", text="the dog that barked ran", pairs="5-2")
+    app.text_input(key="text").set_value("one two").run()
+    assert fine(app).query_params == {"view": "pairs", "text": "one two"}
+    assert app.selectbox(key="pair_from").options == ["1 one", "2 two"]
 
 
 def moved(app, **values):
@@ -311,3 +318,24 @@ def test_no_setting_breaks_core(values, text):
     for pattern in seen.sites.get("pattern", []):
         total = pattern.sum(-1)
         assert ((total - 1).abs() < 1e-5).logical_or(total == 0).all()
+
+
+@pytest.mark.parametrize("view", views)
+@pytest.mark.parametrize("n_layers, activation", [(6, "gelu"), (12, "gelu"), (2, "swiglu"), (3, "swiglu")])
+def test_numbers_out_of_range_are_said_to_be_so(view, n_layers, activation):
+    app = fine(opened(view=view, init="normal_1", norm="none", n_layers=str(n_layers), activation=activation))
+    assert not app.error
+    assert ("left the range of float32" in told(app)) == (n_layers != 2)
+    for shown in app.markdown:
+        assert not re.search(r"\b(nan|inf)\b", shown.value), shown.value
+
+
+def test_a_pair_that_the_mask_forbids_is_called_forbidden():
+    app = fine(opened(view="pairs", mask="causal", pairs="2-5"))
+    assert any("mask forbids all marked pairs" in shown.value for shown in app.markdown)
+
+
+def test_one_of_something_is_not_called_many():
+    app = fine(opened(text="one", d_model="8", n_heads="8", view="heads", compare="on"))
+    assert "1 token " in summary(app) and "1 tokens" not in summary(app)
+    assert any("8 heads of 1 number" in shown.value and "1 numbers" not in shown.value for shown in app.markdown)

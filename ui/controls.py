@@ -14,7 +14,7 @@ from core.config import Config
 from core.dial import ConfigError, dials, read, settle, write
 
 SETTLED, LINK, NOTES = "_settled", "_link", "_notes"  # keys in the session
-IN_FLIGHT = 2.0  # seconds for which a run may still carry a link from before the last write
+IN_FLIGHT = 1.0  # seconds for which a run may still carry a link from before the last write
 
 
 @dataclasses.dataclass(frozen=True)

@@ -40,9 +40,14 @@ function pixels(m, panel, colours) {
   return image
 }
 
-function number(value) {
-  if (Number.isNaN(value)) return "masked"
+function number(value, m) {
+  if (Number.isNaN(value)) return m?.blank ?? "not a number"
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞"
+  if (m?.steps) {
+    // no more digits than the steps in which the cells travelled can carry
+    const digits = Math.floor(-Math.log10((m.high - m.low) / 65534))
+    return value.toFixed(Math.max(0, Math.min(4, digits))).replace("-", "−")
+  }
   const size = Math.abs(value)
   const text = size !== 0 && (size < 0.001 || size >= 100000) ? value.toExponential(2) : value.toFixed(size >= 100 ? 1 : 3)
   return text.replace("-", "−")
@@ -69,9 +74,9 @@ function arrange(m, width, height) {
   }
   best.stepX = best.cellW * m.cols + best.gap
   best.stepY = best.cellH * m.rows + best.top + 4
-  best.rowWords = best.cellH >= 8
-  best.colWords = m.colWords && best.cellW >= 8
-  if (!best.colWords) best.foot = 6
+  // where there is no room for every word, every second or third, … stands
+  best.rowEvery = Math.ceil(9 / best.cellH)
+  best.colEvery = Math.ceil(9 / best.cellW)
   best.height = Math.ceil(best.stepY * best.down + best.foot)
   return best
 }
@@ -104,7 +109,7 @@ function paint(canvas, m, theme) {
       ink.lineWidth = 2
       ink.strokeRect(x + col * a.cellW + 1, y + row * a.cellH + 1, a.cellW - 2, a.cellH - 2)
     }
-    if (m.numbers && a.cellW >= 27 && a.cellH >= 13) {
+    if (m.numbers && a.cellW >= 20 && a.cellH >= 13) {
       ink.font = `${Math.min(11, a.cellH - 2)}px ${font}`
       ink.textAlign = "center"
       ink.textBaseline = "middle"
@@ -116,7 +121,7 @@ function paint(canvas, m, theme) {
           const pixel = colours[Math.round(1023 * share)]
           const bright = 0.3 * (pixel & 255) + 0.59 * ((pixel >> 8) & 255) + 0.11 * ((pixel >> 16) & 255)
           ink.fillStyle = bright > 140 ? "#111" : "#fff"
-          const text = Number.isFinite(value) ? value.toFixed(2).replace("-", "−") : number(value)
+          const text = Number.isFinite(value) ? value.toFixed(a.cellW >= 27 ? 2 : 1).replace("-", "−") : number(value)
           ink.fillText(text, x + (c + 0.5) * a.cellW, y + (r + 0.5) * a.cellH)
         }
     }
@@ -127,12 +132,13 @@ function paint(canvas, m, theme) {
       ink.textAlign = "left"
       ink.fillText(m.titles[p], x, y - 10)
     }
-    ink.font = `${Math.min(11, a.cellH + 1)}px ${font}`
+    ink.font = `${Math.max(9, Math.min(11, a.cellH + 1))}px ${font}`
     ink.textAlign = "right"
-    if (a.rowWords && across === 0) m.rowWords.forEach((w, r) => ink.fillText(w, x - 5, y + (r + 0.5) * a.cellH, a.left - 6))
-    if (a.colWords && p + a.across >= m.panels) {
-      ink.font = `${Math.min(11, a.cellW + 1)}px ${font}`
+    if (across === 0) m.rowWords.forEach((w, r) => r % a.rowEvery || ink.fillText(w, x - 5, y + (r + 0.5) * a.cellH, a.left - 6))
+    if (m.colWords && p + a.across >= m.panels) {
+      ink.font = `${Math.max(9, Math.min(11, a.cellW + 1))}px ${font}`
       m.colWords.forEach((w, c) => {
+        if (c % a.colEvery) return
         ink.save()
         ink.translate(x + (c + 0.5) * a.cellW, y + a.cellH * m.rows + 5)
         ink.rotate(-Math.PI / 3)
@@ -166,13 +172,14 @@ export default function ({ data, parentElement, setTriggerValue }) {
   root.querySelector(".low").textContent = number(m.low)
   root.querySelector(".high").textContent = number(m.high)
   root.querySelector(".what").textContent = m.what
+  root.querySelector(".blank").textContent = m.blanks ? `no colour: ${m.blank}` : ""
   let a = paint(canvas, m, theme)
 
   const cell = (panel, row, col) => {
     const value = m.value((panel * m.rows + row) * m.cols + col)
     const where = m.titles ? m.titles[panel] + ": " : ""
     const words = m.colWords ? ` ${m.arrow} ${m.colTips ? m.colTips[col] : m.colWords[col]}` : ""
-    return `${where}${m.rowTips ? m.rowTips[row] : m.rowWords[row]}${words}  ${number(value)}`
+    return `${where}${m.rowTips ? m.rowTips[row] : m.rowWords[row]}${words}  ${number(value, m)}`
   }
   const locate = (event) => {
     const box = canvas.getBoundingClientRect()

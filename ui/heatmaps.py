@@ -20,7 +20,8 @@ canvas:focus-visible { outline: 2px solid var(--st-primary-color); }
 .bar { width: 110px; height: 10px; border-radius: 2px; }
 """
 HTML = """<div class="root">
-<div class="scale"><span class="what"></span><span class="low"></span><span class="bar"></span><span class="high"></span></div>
+<div class="scale"><span class="what"></span><span class="low"></span><span class="bar"></span><span class="high"></span>
+<span class="blank"></span></div>
 <canvas tabindex="0" role="img"></canvas><div class="tip" role="status" aria-live="polite"></div></div>
 """
 _grid_js = (HERE / "grid.js").read_text()
@@ -48,7 +49,7 @@ def pack(matrices, rows, columns=None, *, titles=None, what="", alt="", divergin
     if diverging:
         high = max(high, -low) or 1.0
         low = -high
-    steps = cells.numel() > EXACT_UP_TO
+    steps = cells.numel() > EXACT_UP_TO and not bool(cells.isinf().any())
     head = {
         "panels": cells.shape[0],
         "rows": cells.shape[1],
@@ -62,6 +63,8 @@ def pack(matrices, rows, columns=None, *, titles=None, what="", alt="", divergin
         "low": low,
         "high": high,
         "steps": steps,
+        "blank": "not a number",
+        "blanks": bool(blank.any()),
         "height": height,
         "square": True,
         "arrow": "→",

@@ -59,7 +59,7 @@ export default function ({ data, parentElement }) {
       const weight = reader >= 0 ? m.value(reader * m.cols + i) : NaN
       ink.globalAlpha = reader >= 0 ? Math.max(0.35, Math.min(1, 0.35 + 3 * (weight || 0))) : 1
       ink.textAlign = "left"
-      ink.fillText(m.rowWords[i] + (reader >= 0 ? "  " + number(weight) : ""), right + 8, y(i))
+      ink.fillText(m.rowWords[i] + (reader >= 0 ? "  " + number(weight, m) : ""), right + 8, y(i))
     }
     ink.globalAlpha = 1
   }

@@ -61,31 +61,43 @@ def walk(p: Pass, layer: int, head: int) -> list[Step]:
 
     Raw scores are recomputed from q and k; everything else is what the model itself computed.
     """
+    c = p.config
     q, k, v = (p.sites[site][layer][head] for site in "qkv")
     raw, scores, pattern = q @ k.T, p.sites["scores"][layer][head], p.sites["pattern"][layer][head]
-    z, width = p.sites["z"][layer], p.config.d_head
-    scale = f"÷ √{width} = {math.sqrt(width):.3g}" if p.config.scale else "not scaled (1/√d_k is off)"
-    bias = " + position bias" if p.config.position == "alibi" else ""
+    z = p.sites["z"][layer]
     visible = scores.masked_fill(~p.allowed, -math.inf)
+    drawn = lambda name: f"x·W_{name}{f' + b_{name}' * c.bias}"  # noqa: E731
+    turned = ", then turned by its position (RoPE)" * (c.position == "rope")
+    scale = f" / √{c.d_head}" if c.scale else ""
+    further = " − slope · distance (ALiBi)" * (c.position == "alibi")
+    sized = (
+        f"Divided by √{c.d_head}, to a size that the softmax can handle."
+        if c.scale
+        else "Left as they are: scaling is off."
+    )
+    dropped = " Dropout has acted on the weights before." * p.dropout
+    joins = (
+        "this is added to the stream" if c.residual_attention else "this takes the place of the stream (residual off)"
+    )
     return [
-        Step("Queries", "Q = x·W_Q + b_Q", "What each token is looking for.", q, "dimension"),
-        Step("Keys", "K = x·W_K + b_K", "What each token offers to be found by.", k, "dimension"),
-        Step("Values", "V = x·W_V + b_V", "What each token hands over when it is read.", v, "dimension"),
-        Step("Raw scores", "Q·Kᵀ", "How well each query fits each key, before scaling.", raw, "token"),
-        Step("Scaled scores", f"Q·Kᵀ {scale}{bias}", "The same, brought to a size that the softmax can handle.", scores, "token"),
+        Step("Queries", f"Q = {drawn('Q')}{turned}", "What each token is looking for.", q, "dimension"),
+        Step("Keys", f"K = {drawn('K')}{turned}", "What each token offers to be found by.", k, "dimension"),
+        Step("Values", f"V = {drawn('V')}", "What each token hands over when it is read.", v, "dimension"),
+        Step("Raw scores", "Q·Kᵀ", "How well each query fits each key.", raw, "token"),
+        Step("Scaled scores", f"Q·Kᵀ{scale}{further}", sized, scores, "token"),
         Step("Mask", "−∞ where it may not look", "What a token may not see gets minus infinity.", visible, "token"),
         Step("Softmax", "exp(s) / Σ exp(s)", "Weights: positive, and each row sums to 1.", pattern, "token"),
-        Step("Weighted sum", "z = weights · V", "Each token's mixture of the values it read.", z[head], "dimension"),
+        Step("Weighted sum", "z = weights · V", f"Each token's mixture of the values it read.{dropped}", z[head], "dimension"),
         Step("Concatenation", "all heads side by side", "The mixtures of all heads, one after another.", z.transpose(0, 1).flatten(1), "dimension"),
-        Step("Output projection", "concat·W_O + b_O", "Mixes the heads; this is what joins the stream.", p.sites["attn_out"][layer], "dimension"),
+        Step("Output projection", f"concat·W_O{' + b_O' * c.bias}", f"Mixes the heads; {joins}.{dropped}", p.sites["attn_out"][layer], "dimension"),
     ]  # fmt: skip
 
 
 def scaling(p: Pass, layer: int, head: int) -> dict[str, float]:
     """Mean entropy (bits) of one head's softmax with the scores scaled by 1/√d_k and not, on the very same q and k."""
     q, k = p.sites["q"][layer][head], p.sites["k"][layer][head]
-    made, recorded = {}, p.sites["scores"][layer][head]
-    bias = recorded - (q @ k.T) / (math.sqrt(p.config.d_head) if p.config.scale else 1.0)
+    made, length = {}, len(q)
+    bias = p.config.part("position")(p.config).bias(torch.zeros(1, p.config.n_heads, length, length))[0, head]
     readers = p.allowed.any(-1)
     readers[p.n_real :] = False
     for name, divisor in (("scaled", math.sqrt(p.config.d_head)), ("unscaled", 1.0)):

@@ -10,7 +10,7 @@ from core.experiments.forward import Pass
 def per_token(p: Pass) -> pd.DataFrame:
     """token (number), word, distance (Euclidean, output − input), cosine (similarity of output and input)."""
     before, after = ends(p)
-    distance = (after - before).norm(dim=-1)
+    distance = (after.double() - before.double()).norm(dim=-1)
     cosine = (normalize(before.double(), dim=-1) * normalize(after.double(), dim=-1)).sum(-1)
     return pd.DataFrame(
         {
@@ -39,6 +39,6 @@ def cosines(x: torch.Tensor) -> torch.Tensor:
 
 
 def mean_similarity(matrix: torch.Tensor) -> float:
-    """Mean over pairs of different tokens; 1 means that all point the same way. NaN for a single token."""
+    """Mean over pairs of tokens; 1 means that all point the same way. NaN for a single token."""
     n = len(matrix)
     return ((matrix.sum() - matrix.trace()) / (n * (n - 1))).item() if n > 1 else float("nan")

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 import torch
 
@@ -32,7 +33,8 @@ class Pass:
     measured: tuple  # of every site: names and values as core.measure.reduce gives them
     output: torch.Tensor  # (T, D), what leaves the last block
     allowed: torch.Tensor  # (T, T) bool, which key each query may see
-    milliseconds: float
+    milliseconds: float  # of one pass with nothing recorded
+    dropout: bool = False  # whether dropout acted
 
     @property
     def statistics(self) -> pd.DataFrame:
@@ -43,6 +45,11 @@ class Pass:
     def labels(self) -> list[str]:
         """The tokens as axis labels."""
         return [shown(token) for token in self.tokens]
+
+    @property
+    def finite(self) -> bool:
+        """Whether all numbers stayed in range; if not, what is computed from them may be no number."""
+        return bool(np.isfinite(self.measured[1]).all())
 
     @property
     def layers(self) -> range:
@@ -95,7 +102,7 @@ def _run(config, tokens, machine, dropout) -> Pass:
         watcher = Watcher()
         with trace(watcher) as seen:
             output, milliseconds = _timed_pass(model, ids, real, machine, dropout)
-        if milliseconds < 50:  # once more with nothing recorded and nothing cold: the time of the pass alone
+        if milliseconds < 1000:  # once more with nothing recorded and nothing cold: the time of the pass alone
             milliseconds = _timed_pass(model, ids, real, machine, dropout)[1]
         return Pass(
             config=config,
@@ -107,6 +114,7 @@ def _run(config, tokens, machine, dropout) -> Pass:
             output=output[0].float().cpu(),
             allowed=_square(model.allowed(ids, real), length),
             milliseconds=milliseconds,
+            dropout=dropout,
         )
 
 

@@ -1,5 +1,7 @@
 """The feed-forward network as a key-value store: which hidden units fire for which token (Geva et al., 2021)."""
 
+import math
+
 import pandas as pd
 import torch
 
@@ -26,21 +28,22 @@ def sparsity(p: Pass, layer: int) -> pd.DataFrame:
 def every_activation(p: Pass, layer: int) -> pd.DataFrame:
     """The same model and text under every activation: activation, zeros, small (|h| < 0.1 of the RMS), negative.
 
-    Everything else, weights included, stays as it is (SwiGLU adds its gate matrix).
+    Everything else, weights included, stays as it is (SwiGLU adds its gate matrix). NaN where numbers left their range.
     """
     rows = []
     for name in MENUS["activation"]:
-        other = forward(p.config.replace(activation=name), p.tokens[: p.n_real], p.machine)
-        hidden = other.sites["mlp_post"][layer][: p.n_real]
+        other = forward(p.config.replace(activation=name), p.tokens[: p.n_real], p.machine, p.dropout)
+        hidden = other.sites["mlp_post"][layer][: p.n_real].double()  # squares of 1e19 leave the range of float32
         scale = hidden.square().mean().sqrt()
         shares = [(hidden == 0), (hidden.abs() < 0.1 * scale), (hidden < 0)]
         label = MENUS["activation"].label(name)
-        rows.append((name, label, *(float(share.float().mean()) for share in shares)))
+        known = bool(hidden.isfinite().all())
+        rows.append((name, label, *(float(share.float().mean()) if known else math.nan for share in shares)))
     return pd.DataFrame(rows, columns=["activation", "label", "zeros", "small", "negative"])
 
 
 def unit_map(p: Pass, layer: int, units: int = 256) -> tuple[torch.Tensor, list[int]]:
     """Hidden units after the activation, (real tokens, units); the most active `units` of them, in order of number."""
     hidden = p.sites["mlp_post"][layer][: p.n_real]
-    kept = hidden.square().sum(0).argsort(descending=True, stable=True)[:units].sort().values
+    kept = hidden.double().square().sum(0).argsort(descending=True, stable=True)[:units].sort().values
     return hidden[:, kept], (kept + 1).tolist()

@@ -1,13 +1,18 @@
 """What positions do: the tables themselves, and the same words in another order."""
 
+import itertools
+
 import pandas as pd
 import torch
 
+from core.cost import run_bytes
 from core.experiments.change import cosines
-from core.experiments.forward import Pass, forward
+from core.experiments.forward import Pass
+from core.memory import room_for
+from core.model import Transformer
 from core.parts import MENUS
 from core.parts.init import Draw
-from core.parts.position import sinusoid
+from core.parts.position import CONTEXT, sinusoid
 
 ORDERS = (("dog", "bites", "man"), ("man", "bites", "dog"))
 
@@ -27,18 +32,32 @@ def position_similarity(table: torch.Tensor) -> torch.Tensor:
 
 
 def order(p: Pass) -> pd.DataFrame:
-    """The text "dog bites man" against "man bites dog" under every position encoding: position, label, mask, value.
+    """The text "dog bites man" against "man bites dog" under every position encoding: position, label, mask, value, notices.
 
-    value: the largest difference between a word's output in the one order and the same word's in the other. Zero (to
-    rounding) means that the two outputs are a permutation of each other: the model cannot know who bit whom.
+    value: the largest difference between a word's output in the one order and the same word's in the other. Computed in
+    float64, so that a difference of 0 can be told from rounding; notices: whether it is larger than rounding. If not,
+    the two outputs are a permutation of each other: the model cannot know who bit whom.
     """
-    rows = []
-    for name, part in MENUS["position"].items():
-        if part.needs_even_head and p.config.d_head % 2:
-            continue
-        for mask in MENUS["mask"]:
-            config = p.config.replace(position=name, mask=mask, padding=0)
-            first, second = (forward(config, words, p.machine).output for words in ORDERS)
-            back = [ORDERS[1].index(word) for word in ORDERS[0]]
-            rows.append((name, MENUS["position"].label(name), mask, (first - second[back]).abs().max().item()))
-    return pd.DataFrame(rows, columns=["position", "label", "mask", "value"])
+    config = p.config.replace(padding=0)
+    needed = 3 * run_bytes(config, len(ORDERS[0]), CONTEXT)
+    with room_for(needed, "Comparing two word orders with this model"), torch.inference_mode():
+        model = Transformer(config, ORDERS[0]).double()
+        rows = [_compared(model, *names) for names in itertools.product(MENUS["position"], MENUS["mask"])]
+    return pd.DataFrame(filter(None, rows), columns=["position", "label", "mask", "value", "notices"])
+
+
+def _compared(model, position, mask):
+    """One row of the table. Only the two parts in question change: all weights stay what they are."""
+    part, config = MENUS["position"][position], model.config.replace(mask=mask, position="none")
+    if part.needs_even_head and config.d_head % 2:
+        return None
+    model.mask = MENUS["mask"][mask]
+    model.position = part(config, Draw(config.part("init"), config.seed).at("pos_embed")).double()
+    for block in model.blocks:
+        if block.attn is not None:
+            block.attn.position = part(config).double()
+    ids = torch.tensor([[0, 1, 2], [2, 1, 0]])  # ORDERS, as numbers of the words of the first
+    first, second = (model.stream(one[None])[0] for one in ids)
+    value = (first - second.flip(0)).abs().max().item()
+    notices = value > 1e-9 * max(first.abs().max().item(), 1e-300)
+    return position, MENUS["position"].label(position), mask, value, notices

@@ -33,6 +33,8 @@ POST_ORDER = (
 
 def words(p: Pass, site: str) -> str:
     """A site's plain name in this model: a sum is no sum where the residual is off."""
+    if site == "embed" and p.config.position not in ("sinusoidal", "learned"):
+        return "Token vectors"
     if site == "resid_mid" and not p.config.residual_attention:
         return "Attention alone (residual off)"
     if site == "resid_post" and not p.config.ffn:

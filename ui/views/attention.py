@@ -9,7 +9,7 @@ from ui.controls import put
 from ui.heatmaps import heatmaps, lines
 from ui.page import chart, figure
 from ui.views.base import maps as menu
-from ui.views.base import needs, pick, views, weights
+from ui.views.base import needs, pick, sure, views, weights
 
 ALTAIR_UP_TO = 64  # tokens; a picked head larger than this stays on the canvas
 
@@ -37,9 +37,12 @@ def sharpest(seen, patterns, first: int = 0) -> str:
     above = (patterns[:, : seen.n_real] - even[: seen.n_real, None]).nan_to_num_(-1)
     head, rest = divmod(int(above.argmax()), above[0].numel())
     reader, source = divmod(rest, above.shape[2])
-    return (
+    if above[head, reader, source] < 0.0005:
+        return "No weight stands out from an even spread."
+    return sure(
         f"Stands out most: in head {first + head + 1}, “{seen.labels[reader]}” puts {patterns[head, reader, source]:.3f} of its "
-        f"attention on “{seen.labels[source]}”; an even spread would be {even[reader]:.3f}."
+        f"attention on “{seen.labels[source]}”; an even spread would be {even[reader]:.3f}.",
+        patterns[head, reader, source],
     )
 
 
@@ -55,7 +58,8 @@ def all_heads(seen, patterns, head):
         seen.labels,
         seen.labels,
         titles=[f"head {n + 1}" for n in range(len(patterns))],
-        what="attention weight",
+        what="attention weight, row reads column",
+        blank="masked",
         alt=f"Attention maps of {len(patterns)} heads over {len(seen.tokens)} tokens.",
         height=540,
         on_pick=lambda panel, row, column: put(maps="one", head=panel + 1),
@@ -71,7 +75,8 @@ def one_head(seen, patterns, head):
             patterns[head : head + 1],
             seen.labels,
             seen.labels,
-            what="attention weight",
+            what="attention weight, row reads column",
+            blank="masked",
             alt=f"Attention map of head {head + 1}.",
             height=620,
         )
@@ -89,7 +94,7 @@ def one_head(seen, patterns, head):
 
 def averaged(seen, patterns, head):
     figure(f"Who reads from whom, on average over {len(patterns)} heads?", "", weights(seen))
-    heatmaps("average", patterns.mean(0, keepdim=True), seen.labels, seen.labels, what="mean attention weight", alt="Attention averaged over the heads.", height=520, numbers=True)  # fmt: skip
+    heatmaps("average", patterns.mean(0, keepdim=True), seen.labels, seen.labels, what="mean attention weight, row reads column", blank="masked", alt="Attention averaged over the heads.", height=520, numbers=True)  # fmt: skip
 
 
 def as_lines(seen, patterns, head):

@@ -1,5 +1,6 @@
 """What views share: their menu, what is picked on the page, and small choices that several views offer."""
 
+import math
 from dataclasses import dataclass
 
 import streamlit as st
@@ -76,12 +77,24 @@ def weights(seen) -> str:
     return f"Random weights, seed {seen.config.seed}"
 
 
+def sure(sentence: str, *values) -> str:
+    """A sentence made from numbers, unless one of them is no number."""
+    if all(math.isfinite(value) for value in values):
+        return sentence
+    return "The numbers have left their range here, so nothing can be said."
+
+
+def count(n: int, one: str) -> str:
+    """A number of things: 1 token, 2 tokens."""
+    return f"{n:,} {one}{'s' * (n != 1)}"
+
+
 def needs(seen, part: str, words: str) -> bool:
     """Whether a sub-layer is there to be looked at; says what to do if not."""
     if getattr(seen.config, part):
         return True
     st.info(
-        f"{words} is switched off, so there is nothing to see here. Switch it on under Parts.",
+        f"{words} is switched off, and with it what would be shown here. Switch it on under Parts.",
         icon=":material/toggle_off:",
     )
     return False

@@ -5,17 +5,18 @@ from core import charts
 from core import cost as formulas
 from core.device import median_ms
 from core.experiments.forward import timed_stream
+from core.text import vocabulary
 from ui.page import chart, figure
-from ui.views.base import views, weights
+from ui.views.base import count, views, weights
 
-MB = 2**20
+MB = 10**6
 
 
 @views
 def cost(seen, look):
     """Cost: parameters, operations, memory, time."""
     tokens, config = len(seen.tokens), seen.config
-    parameters = formulas.parameters(config, len(set(seen.tokens)))
+    parameters = formulas.parameters(config, len(vocabulary(list(seen.tokens))))
     operations, memory = formulas.flops(config, tokens), formulas.activations(config, tokens, seen.machine.dtype)
     block = sum(formulas.parameters(config).values())
     left, right = st.columns(2)
@@ -28,23 +29,26 @@ def cost(seen, look):
         _bars(parameters, "numbers to learn", "Parameters by part.")
         figure(
             "What does one pass compute?",
-            f"{sum(operations.values()):,} floating point operations in matrix products, for {tokens} tokens.",
+            f"{sum(operations.values()):,} floating point operations in matrix products, for {count(tokens, 'token')}.",
             "Formulas",
         )
         _bars(operations, "floating point operations", "Operations by part.")
     with right:
         figure(
             "What does one pass remember?",
-            f"{sum(memory.values()) / MB:.2f} MB if every stage is kept ({seen.machine.dtype}).",
+            f"{sum(memory.values()) / MB:.3g} MB if every stage is kept ({seen.machine.dtype}).",
             "Formulas",
         )
         _bars(memory, "bytes", "Memory of activations by part.")
-        figure(
-            "How does it grow with the text?",
-            "Scores and weighted sum grow with the square of the length: twice the text, four times the work.",
-            "Formulas",
-        )
-        chart(charts.growth(), formulas.by_length(config), "Operations against length of text.", height=360)
+        growth = formulas.by_length(config)
+        if len(growth):
+            square = "Scores and weighted sum grow with the square of the length: twice the text, four times the work."
+            figure(
+                "How does it grow with the text?",
+                square if config.attention else "In proportion to its length.",
+                "Formulas",
+            )
+            chart(charts.growth(), growth, "Operations against length of text.", height=360)
     if st.button("Time this pass 15 times", icon=":material/timer:", key="time_it"):
         call = timed_stream(config, seen.tokens[: seen.n_real], seen.machine)
         how = "device events" if seen.machine.place != "cpu" else "the clock"

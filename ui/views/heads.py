@@ -7,7 +7,8 @@ from core.experiments.forward import forward
 from ui.controls import control
 from ui.heatmaps import heatmaps
 from ui.page import chart, figure
-from ui.views.base import needs, pick, views, weights
+from ui.views.base import count as plural
+from ui.views.base import needs, pick, sure, views, weights
 
 
 @views
@@ -31,7 +32,7 @@ def heads(seen, look):
     with first:
         figure(
             "How spread out is each head's attention?",
-            f"Entropy in bits; line: attending evenly, {even:.2f}.",
+            sure(f"Entropy in bits; line: attending evenly, {even:.2f}.", *table.entropy),
             weights(seen),
         )
         chart(charts.per_head("entropy (bits)", "attending evenly"), table.rename(columns={"entropy": "value", "uniform": "reference"}), "Entropy of each head.", height=240)  # fmt: skip
@@ -74,19 +75,23 @@ def _compared(seen, layer, count):
         st.info(f"{count} heads do not divide d_model {seen.config.d_model}.")
         return
     config = seen.config.replace(n_heads=count, position=_possible(seen.config, count))
-    other = forward(config, seen.tokens[: seen.n_real], seen.machine)
+    other = forward(config, seen.tokens[: seen.n_real], seen.machine, seen.dropout)
     patterns = experiment.patterns(other, layer)
     means = experiment.heads(other, layer).groupby("meter").value.mean()
-    spread = torch.nanmean(patterns.std(0, correction=0)).item()
+    spread = torch.nanmean(patterns[:, : other.n_real].std(0, correction=0)).item()
     figure(
-        f"{count} head{'s' * (count > 1)} of {config.d_head} numbers",
-        f"Entropy {means['entropy']:.2f} bits on average (evenly: {means['uniform']:.2f})"
-        + (f"; the heads' weights differ by {spread:.3f} (standard deviation) on average." if count > 1 else "."),
+        f"{plural(count, 'head')} of {plural(config.d_head, 'number')}",
+        sure(
+            f"Entropy {means['entropy']:.2f} bits on average (evenly: {means['uniform']:.2f})"
+            + (f"; the heads' weights differ by {spread:.3f} (standard deviation) on average." if count > 1 else ".")
+            + " Without positions here: RoPE needs an even head size." * (config.position != seen.config.position),
+            means["entropy"],
+        ),
         weights(seen),
     )
     heatmaps(
         f"compare_{count}", patterns, seen.labels, seen.labels, titles=[f"head {n + 1}" for n in range(count)],
-        what="attention weight", alt=f"Attention with {count} heads.", height=220 if count <= 4 else 400,
+        what="attention weight", blank="masked", alt=f"Attention with {count} heads.", height=220 if count <= 4 else 400,
     )  # fmt: skip
 
 

@@ -3,9 +3,10 @@ import streamlit as st
 from core import charts
 from core.experiments import neurons as experiment
 from core.parts import MENUS
+from core.parts.activation import inputs
 from ui.heatmaps import heatmaps
 from ui.page import chart, figure
-from ui.views.base import needs, pick, views, weights
+from ui.views.base import needs, pick, sure, views, weights
 
 
 @views
@@ -15,13 +16,17 @@ def neurons(seen, look):
         return
     pick(look, "token", "layer", seen=seen)
     layer, token = look.layer_of(seen), look.token_of(seen)
+    gates = inputs(seen.config.part("activation"))
     units, numbers = experiment.unit_map(seen, layer)
     name = MENUS["activation"].label(seen.config.activation)
     zeros = experiment.sparsity(seen, layer)
     some = f", the {len(numbers)} most active" if len(numbers) < seen.config.d_ff else ""
     figure(
         f"Which of {seen.config.d_ff} hidden units fire for which word?",
-        f"{zeros.value.mean():.0%} of them are exactly zero after {name}. One column per unit{some}.",
+        sure(
+            f"{zeros.value.mean():.1%} of them are exactly zero after {name}. One column per unit{some}.",
+            float(units.sum()),
+        ),
         weights(seen),
     )
     heatmaps(
@@ -30,7 +35,13 @@ def neurons(seen, look):
     )  # fmt: skip
     left, right = st.columns(2)
     with left:
-        figure("How many units are silent for each word?", "Exact zeros after the activation.", weights(seen))
+        figure(
+            "How many units are silent for each word?",
+            "Exact zeros after the activation."
+            if zeros.value.any()
+            else f"None: {name} makes no exact zeros. Try ReLU.",
+            weights(seen),
+        )
         zeros["label"] = [charts.word(at, word) for at, word in enumerate(zeros.word)]
         chart(
             charts.per_token(seen.n_real <= 24, "zeros", 1.0, True),
@@ -39,7 +50,11 @@ def neurons(seen, look):
             height=240,
         )
     with right:
-        figure(f"Which units fire most for “{seen.labels[token]}”?", "By size after the activation.", weights(seen))
+        figure(
+            f"Which units fire most for “{seen.labels[token]}”?",
+            "By size after the activation." + " Before: the value, without its gate." * (gates > 1),
+            weights(seen),
+        )
         st.dataframe(
             experiment.strongest(seen, layer, token),
             hide_index=True,

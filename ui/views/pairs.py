@@ -7,7 +7,7 @@ from core.experiments.dependencies import share, write_pairs
 from ui.controls import put
 from ui.heatmaps import heatmaps
 from ui.page import chart, figure, literal
-from ui.views.base import needs, views, weights
+from ui.views.base import needs, pick, sure, views, weights
 
 
 @views
@@ -26,18 +26,15 @@ def pairs(seen, look):
             icon=":material/link:",
         )
         return
+    pick(look, "layer", seen=seen)
     layer = look.layer_of(seen)
     table = share(seen, layer, marked).rename(columns={"uniform": "reference"})
-    best = table.loc[table.value.idxmax()]
-    verdict = (
-        "more than"
-        if best.value > 1.05 * best.reference
-        else "about what"
-        if best.value > 0.95 * best.reference
-        else "less than"
+    hidden = sum(not seen.allowed[pair] for pair in marked)
+    figure(
+        "Which words depend on which?",
+        "Arcs join the marked pairs." + " Only their words are shown." * (seen.n_real > 30),
+        "Marked by hand, not by the model",
     )
-    verdict += " an even spread gives" if verdict == "about what" else " an even spread"
-    figure("Which words depend on which?", "Arcs join the marked pairs.", "Marked by hand, not by the model")
     chart(charts.arcs(), _arcs(seen, marked), "Marked pairs as arcs over the sentence.", height=170)
     left, right = st.columns([3, 2])
     with left:
@@ -48,31 +45,46 @@ def pairs(seen, look):
         )
         heatmaps(
             "pairs_map", experiment.patterns(seen, layer).mean(0, keepdim=True), seen.labels, seen.labels,
-            what="mean weight", alt="Attention with the marked pairs outlined.", marks=[list(pair) for pair in marked], height=360,
+            what="mean weight", blank="masked", alt="Attention with the marked pairs outlined.", marks=[list(pair) for pair in marked], height=360,
         )  # fmt: skip
     with right:
-        figure(
-            "Does any head look there?",
-            f"Head {best['head']:.0f} most: {best.value:.1%} of the marked readers' attention, {verdict} ({best.reference:.1%}, the line).",
-            weights(seen),
-        )
+        figure("Does any head look there?", _verdict(table, len(marked), hidden), weights(seen))
         chart(charts.per_head("attention on marked pairs", "even spread", True), table, "Share of attention on the marked pairs, by head.", height=300)  # fmt: skip
+
+
+def _verdict(table, marked, hidden) -> str:
+    """What the shares say, in words."""
+    if hidden == marked:
+        return "The mask forbids all marked pairs: their readers may not look there."
+    best = table.loc[table.value.fillna(0).idxmax()]
+    ratio = best.value / best.reference
+    words = "more than" if ratio > 1.05 else "less than" if ratio < 0.95 else "about as much as"
+    return sure(
+        f"Head {best['head']:.0f} most: {best.value:.1%} of the marked readers' attention, {words} an even spread would "
+        f"give ({best.reference:.1%}, the line)."
+        + f" {hidden} of {marked} pairs are forbidden by the mask and count as 0."
+        * (hidden > 0),
+        *table.value,
+    )
 
 
 def _editor(seen, marked):
     """Mark and unmark pairs."""
-    name = lambda n: f"{n} {seen.labels[n - 1]}"  # noqa: E731
-    words = range(1, seen.n_real + 1)
-    for key in ("pair_from", "pair_to"):
-        if st.session_state.get(key, 1) not in words:
-            st.session_state[key] = 1
-    columns = st.columns([2, 2, 1], vertical_alignment="bottom")
-    with columns[0]:
-        st.selectbox("This word", words, format_func=name, key="pair_from")
-    with columns[1]:
-        st.selectbox("depends on", words, format_func=name, key="pair_to")
-    with columns[2]:
-        st.button("Mark pair", on_click=_mark, args=(marked,), width="stretch")
+    words = [f"{n} {label}" for n, label in enumerate(seen.labels[: seen.n_real], 1)]
+    left, right, button = st.columns([2, 2, 1], vertical_alignment="bottom")
+    with left:
+        reader = words.index(st.selectbox("This word", words, index=len(words) - 1, key="pair_from"))
+    with right:
+        other = words.index(st.selectbox("depends on", words, key="pair_to"))
+    with button:
+        pair = (reader, other)
+        st.button(
+            "Mark pair",
+            on_click=_mark,
+            args=(marked, pair),
+            disabled=reader == other or pair in marked,
+            width="stretch",
+        )
     labels = [write_pairs([pair]) for pair in marked]
     st.session_state.pair_list = labels
     both = {label: f"{seen.labels[a]} → {seen.labels[b]}" for label, (a, b) in zip(labels, marked)}
@@ -87,9 +99,8 @@ def _editor(seen, marked):
     )
 
 
-def _mark(marked):
-    pair = (st.session_state.pair_from - 1, st.session_state.pair_to - 1)
-    put(pairs=write_pairs([*marked, *([] if pair in marked else [pair])]))
+def _mark(marked, pair):
+    put(pairs=write_pairs([*marked, pair]))
 
 
 def _keep():
@@ -105,5 +116,7 @@ def _arcs(seen, marked) -> pd.DataFrame:
             rows.append(
                 (f"{seen.labels[a]} → {seen.labels[b]}", x, 4 * share_ * (1 - share_) * max(1, abs(b - a)), step, None)
             )
-    rows += [(None, at, 0.0, 0, word) for at, word in enumerate(seen.labels[: seen.n_real])]
+    ends = {end for pair in marked for end in pair}
+    shown = [at for at in range(seen.n_real) if seen.n_real <= 30 or at in ends]  # more would run into each other
+    rows += [(None, at, 0.0, 0, seen.labels[at]) for at in shown]
     return pd.DataFrame(rows, columns=["pair", "x", "y", "step", "word"])

@@ -6,7 +6,7 @@ from core.experiments import positions as experiment
 from core.parts import MENUS
 from ui.heatmaps import heatmaps
 from ui.page import chart, figure
-from ui.views.base import needs, views, weights
+from ui.views.base import needs, sure, views, weights
 
 
 @views
@@ -14,13 +14,11 @@ def positions(seen, look):
     """Positions: how the model is told the order of words."""
     if needs(seen, "attention", "Attention"):
         table = experiment.order(seen)
-        found = table.set_index(["position", "mask"]).value
-        now = found.get((seen.config.position, seen.config.mask))
         figure(
-            "“dog bites man” against “man bites dog”: does the block notice?",
-            f"Now ({MENUS['position'].label(seen.config.position)}, mask {seen.config.mask}): {_in_words(now)} "
-            "A difference of zero, but for rounding, means the outputs are a permutation of each other. "
-            "ALiBi without a mask sees distance only, and these two orders are mirror images.",
+            "“dog bites man” against “man bites dog”: does the model notice?",
+            f"{_now(table, seen.config)} No difference but rounding (10⁻⁹ of the output, in float64) means that the "
+            "outputs are a permutation of each other. ALiBi without a mask sees distances only, and these two orders are "
+            "mirror images.",
             weights(seen),
         )
         table["seen"] = table["mask"].map({"none": "every word sees every word", "causal": "causal mask"})
@@ -30,8 +28,8 @@ def positions(seen, look):
     left, right = st.columns(2)
     with left:
         figure(
-            "What is added to each position?",
-            "Sinusoidal table: one row per position, one column per dimension.",
+            "What do sinusoidal positions add?",
+            "One row per position, from the first; one column per dimension.",
             "Not learned",
         )
         heatmaps("sinusoid", made["sinusoidal"][None], [f"position {n}" for n in rows], [str(n + 1) for n in range(seen.config.d_model)],
@@ -47,7 +45,12 @@ def positions(seen, look):
                  alt="Similarity between positions.", diverging=True, rowTips=[f"position {n}" for n in rows], arrow="and", height=600)  # fmt: skip
 
 
-def _in_words(value) -> str:
-    if value is None:
-        return "these settings cannot be compared."
-    return f"no ({value:.1e})." if value < 1e-4 else f"yes, outputs differ by up to {value:.2f}."
+def _now(table, config) -> str:
+    """What the present settings make of the two orders."""
+    rows = table[(table.position == config.position) & (table["mask"] == config.mask)]
+    name = f"Now ({MENUS['position'].label(config.position)}, {MENUS['mask'].label(config.mask).lower()} mask)"
+    if not len(rows):
+        return f"{name}: cannot be compared."
+    row = rows.iloc[0]
+    answer = f"yes, by up to {row.value:.2g}" if row.notices else f"no, outputs differ by {row.value:.0e}"
+    return sure(f"{name.replace('none mask', 'no mask')}: {answer}.", row.value)

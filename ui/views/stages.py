@@ -4,7 +4,7 @@ from core import charts
 from core.experiments.stages import stages as table_of
 from core.measure import meter
 from ui.page import chart, figure
-from ui.views.base import pick, views, weights
+from ui.views.base import pick, sure, views, weights
 
 
 @views
@@ -15,8 +15,13 @@ def stages(seen, look):
     first, last = table.iloc[0], table.iloc[-1]
     figure(
         "How large are the numbers at each stage?",
-        f"Standard deviation goes from {first['std']:.3g} at the input to {last['std']:.3g} at the output. "
-        "Line: lowest to highest; bar: mean ± one standard deviation; tick: mean.",
+        sure(
+            f"Standard deviation goes from {first['std']:.3g} at the input to {last['std']:.3g} at the output. ",
+            first["std"],
+            last["std"],
+        )
+        + "Padding tokens are counted in. " * (seen.config.padding > 0)
+        + "Line: lowest to highest; bar: mean ± one standard deviation; tick: mean.",
         weights(seen),
     )
     drawn = table.assign(

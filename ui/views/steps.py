@@ -3,7 +3,7 @@ import streamlit as st
 from core.experiments.attention import scaling, walk
 from ui.heatmaps import heatmaps
 from ui.page import figure
-from ui.views.base import needs, pick, views, weights
+from ui.views.base import needs, pick, sure, views, weights
 
 
 @views
@@ -42,6 +42,7 @@ def steps(seen, look):
         diverging=step.name != "Softmax",
         square=by_token,
         numbers=True,
+        blank="minus infinity: may not look",
         height=470,
     )
 
@@ -50,7 +51,8 @@ def _entropies(seen, layer, head, step) -> str:
     if step.name not in ("Raw scores", "Scaled scores", "Softmax"):
         return ""
     bits = scaling(seen, layer, head)
-    return (
-        f" Entropy of this head's softmax: {bits['scaled']:.2f} bits with scores divided by √{seen.config.d_head}, "
-        f"{bits['unscaled']:.2f} bits without; attending evenly would be {bits['uniform']:.2f}."
+    return " " + sure(
+        f"Entropy of this head's softmax: {bits['scaled']:.2f} bits with scores divided by √{seen.config.d_head}, "
+        f"{bits['unscaled']:.2f} bits without; attending evenly would be {bits['uniform']:.2f}.",
+        *bits.values(),
     )
