@@ -130,6 +130,8 @@ def test_neurons_by_hand():
     hidden = seen.sites["mlp_post"][0].numpy()
     assert neurons.sparsity(seen, 0).value.tolist() == pytest.approx([(row == 0).mean() for row in hidden])
     assert 0.4 < (hidden == 0).mean() < 0.6
+    limit = 0.1 * math.sqrt((hidden.astype(np.float64) ** 2).mean())
+    assert neurons.sparsity(seen, 0).small.tolist() == pytest.approx([(abs(row) < limit).mean() for row in hidden])
     top = neurons.strongest(seen, 0, 5)
     assert top.after.tolist() == sorted(hidden[5].tolist(), reverse=True)[:8]
     assert [hidden[5][unit - 1] for unit in top.unit] == top.after.tolist()

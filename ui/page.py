@@ -27,7 +27,7 @@ CSS = """<style>
 
 @st.cache_resource
 def boot():
-    """Once per process: see design notes in docs/log.md for what each line is worth."""
+    """Once per process; docs/log.md says what each line is worth."""
     torch.set_num_threads(1)  # at these sizes a second thread gains little and can stall
     reuse_freed_memory()
     gc.collect()

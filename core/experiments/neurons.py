@@ -19,14 +19,24 @@ def strongest(p: Pass, layer: int, token: int, count: int = 8) -> pd.DataFrame:
     return pd.DataFrame({"unit": (top + 1).tolist(), "before": before[top].tolist(), "after": after[top].tolist()})
 
 
+NEARLY = 0.1  # of the RMS of all hidden units: below this a unit is called nearly zero
+
+
 def sparsity(p: Pass, layer: int) -> pd.DataFrame:
-    """Share of a token's hidden units that are exactly 0 after the activation: token (number), word, value."""
-    zero = (p.sites["mlp_post"][layer][: p.n_real] == 0).float().mean(-1)
-    return pd.DataFrame({"token": range(p.n_real), "word": p.labels[: p.n_real], "value": zero.tolist()})
+    """How silent a token's hidden units are after the activation: token (number), word, value (share that is exactly 0),
+    small (share that is nearly zero)."""
+    hidden = p.sites["mlp_post"][layer][: p.n_real].double()
+    zero, small = (hidden == 0).double().mean(-1), (hidden.abs() < NEARLY * _rms(hidden)).double().mean(-1)
+    words = p.labels[: p.n_real]
+    return pd.DataFrame({"token": range(p.n_real), "word": words, "value": zero.tolist(), "small": small.tolist()})
+
+
+def _rms(hidden):
+    return hidden.square().mean().sqrt()
 
 
 def every_activation(p: Pass, layer: int) -> pd.DataFrame:
-    """The same model and text under every activation: activation, zeros, small (|h| < 0.1 of the RMS), negative.
+    """The same model and text under every activation: activation, zeros, small (nearly zero), negative.
 
     Everything else, weights included, stays as it is (SwiGLU adds its gate matrix). NaN where numbers left their range.
     """
@@ -34,8 +44,7 @@ def every_activation(p: Pass, layer: int) -> pd.DataFrame:
     for name in MENUS["activation"]:
         other = forward(p.config.replace(activation=name), p.tokens[: p.n_real], p.machine, p.dropout)
         hidden = other.sites["mlp_post"][layer][: p.n_real].double()  # squares of 1e19 leave the range of float32
-        scale = hidden.square().mean().sqrt()
-        shares = [(hidden == 0), (hidden.abs() < 0.1 * scale), (hidden < 0)]
+        shares = [(hidden == 0), (hidden.abs() < NEARLY * _rms(hidden)), (hidden < 0)]
         label = MENUS["activation"].label(name)
         known = bool(hidden.isfinite().all())
         rows.append((name, label, *(float(share.float().mean()) if known else math.nan for share in shares)))

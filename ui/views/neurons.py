@@ -35,18 +35,22 @@ def neurons(seen, look):
     )  # fmt: skip
     left, right = st.columns(2)
     with left:
+        exact = zeros.value.any()
         figure(
-            "How many units are silent for each word?",
+            f"How many units are {'' if exact else 'nearly '}silent for each word?",
             "Exact zeros after the activation."
-            if zeros.value.any()
-            else f"None: {name} makes no exact zeros. Try ReLU.",
+            if exact
+            else f"{name} makes no exact zeros; counted are units below a tenth of the RMS.",
             weights(seen),
         )
-        zeros["label"] = [charts.word(at, word) for at, word in enumerate(zeros.word)]
+        zeros = zeros.assign(
+            label=[charts.word(at, word) for at, word in enumerate(zeros.word)],
+            value=zeros.value if exact else zeros.small,
+        )
         chart(
-            charts.per_token(seen.n_real <= 24, "zeros", 1.0, True),
+            charts.per_token(seen.n_real <= 24, "share of units", 1.0, True),
             zeros,
-            "Share of hidden units that are zero, by token.",
+            "Share of hidden units that are silent, by token.",
             height=240,
         )
     with right:
