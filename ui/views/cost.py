@@ -53,7 +53,7 @@ def cost(seen, look):
         call = timed_stream(config, seen.tokens[: seen.n_real], seen.machine)
         how = "device events" if seen.machine.place != "cpu" else "the clock"
         st.success(
-            f"{median_ms(call, seen.machine.place):.3f} ms: median of 15 passes on {seen.machine.name}, {seen.machine.dtype}, by {how}; nothing recorded."
+            f"{median_ms(call, seen.machine.place):.3f} ms: median of 15 passes on {seen.machine.name}, {seen.machine.dtype}, by {how}; nothing recorded, no dropout."
         )
 
 

@@ -16,7 +16,7 @@ def positions(seen, look):
         table = experiment.order(seen)
         figure(
             "“dog bites man” against “man bites dog”: does the model notice?",
-            f"{_now(table, seen.config)} No difference but rounding (10⁻⁹ of the output, in float64) means that the "
+            f"{_now(table, seen.config)} No difference but rounding (10⁻⁹ of the output, in float64, without dropout) means that the "
             "outputs are a permutation of each other. ALiBi without a mask sees distances only, and these two orders are "
             "mirror images.",
             weights(seen),
