@@ -123,9 +123,8 @@ def choices(settings, name: str) -> list:
     if made.kind in (bool, str):
         return []
     top = made.top or (8 * settings.d_model if made.follows else made.high)
-    top = (
-        made.high if value >= top else min(top, made.high)
-    )  # pushed to its end, a slider opens up to all that is allowed
+    # pushed to its end, a slider opens up to all that is allowed
+    top = made.high if value >= top else min(top, made.high)
     low = min(value, made.step) if made.kind is int and made.step > 1 else made.low
     return [low, top]
 

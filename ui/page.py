@@ -31,7 +31,7 @@ def boot():
     torch.set_num_threads(1)  # at these sizes a second thread gains little and can stall
     reuse_freed_memory()
     gc.collect()
-    gc.freeze()  # Streamlit collects garbage after every run; without this it walks all of torch each time
+    gc.freeze()  # so that no later collection has to walk all of torch again
 
 
 @contextmanager
@@ -45,7 +45,7 @@ def page(title: str, icon: str):
             st.page_link(path, label=label, icon=symbol)
     try:
         yield
-    except (ConfigError, MemoryLimit, ValueError) as error:
+    except (ConfigError, MemoryLimit) as error:
         st.error(literal(error))
     except Exception as error:
         logging.exception("a page failed")
@@ -64,6 +64,6 @@ def figure(title: str, sentence: str, weights: str):
     st.markdown(f"**{literal(title)}**  \n:small[{literal(sentence)} :gray[{literal(weights)}.]]")
 
 
-def chart(spec: dict, table, alt: str, height: int | None = None, key: str | None = None):
+def chart(spec: dict, table, alt: str, height: int | None = None):
     """An Altair specification with this table as its data."""
-    st.vega_lite_chart(table, spec, alt=alt, width="stretch", height=height or "content", key=key)
+    st.vega_lite_chart(table, spec, alt=alt, width="stretch", height=height or "content")

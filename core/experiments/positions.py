@@ -6,12 +6,10 @@ import pandas as pd
 import torch
 
 from core.cost import run_bytes
-from core.experiments.change import cosines
 from core.experiments.forward import Pass
 from core.memory import room_for
-from core.model import Transformer
+from core.model import Transformer, drawing
 from core.parts import MENUS
-from core.parts.init import Draw
 from core.parts.position import CONTEXT, sinusoid
 
 ORDERS = (("dog", "bites", "man"), ("man", "bites", "dog"))
@@ -19,16 +17,11 @@ ORDERS = (("dog", "bites", "man"), ("man", "bites", "dog"))
 
 def tables(p: Pass, rows: int = 64) -> dict[str, torch.Tensor]:
     """The vectors that are added to token 1 to `rows`: sinusoidal, and learned (random before training).  -> (rows, D)"""
-    draw = Draw(p.config.part("init"), p.config.seed).at("pos_embed")
+    draw = drawing(p.config, "pos_embed")
     return {
         "sinusoidal": sinusoid(rows, p.config.d_model),
         "learned": draw.rows(map(str, range(rows)), p.config.d_model),
     }
-
-
-def position_similarity(table: torch.Tensor) -> torch.Tensor:
-    """Cosine similarity between the vectors of every two positions.  (rows, D) -> (rows, rows)"""
-    return cosines(table)
 
 
 def order(p: Pass) -> pd.DataFrame:
@@ -48,11 +41,11 @@ def order(p: Pass) -> pd.DataFrame:
 
 def _compared(model, position, mask):
     """One row of the table. Only the two parts in question change: all weights stay what they are."""
-    part, config = MENUS["position"][position], model.config.replace(mask=mask, position="none")
+    part, config = MENUS["position"][position], model.config
     if part.needs_even_head and config.d_head % 2:
         return None
     model.mask = MENUS["mask"][mask]
-    model.position = part(config, Draw(config.part("init"), config.seed).at("pos_embed")).double()
+    model.position = part(config, drawing(config, "pos_embed")).double()
     for block in model.blocks:
         if block.attn is not None:
             block.attn.position = part(config).double()

@@ -27,7 +27,7 @@ def attention(seen, look):
             "Picture", list(menu), format_func=menu.label, key="maps", label_visibility="collapsed", required=True
         )
     with right:
-        pick(look, "layer", *(["head"] if look.maps in ("one", "lines") else []), seen=seen, across=2)
+        pick("layer", *(["head"] if look.maps in ("one", "lines") else []), seen=seen, across=2)
     SHOWN[look.maps](seen, patterns, head)
 
 

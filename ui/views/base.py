@@ -100,7 +100,7 @@ def needs(seen, part: str, words: str) -> bool:
     return False
 
 
-def pick(look, *names, seen, across: int = 3):
+def pick(*names, seen, across: int = 3):
     """A row of choices: layer and head (where there are several), token."""
     counts = {"layer": seen.config.n_layers, "head": seen.config.n_heads, "token": seen.n_real}
     names = [name for name in names if counts[name] > 1 or name == "token"]

@@ -20,7 +20,7 @@ def heads(seen, look):
     with left:
         control(look, "compare")
     with right:
-        pick(look, "layer", seen=seen)
+        pick("layer", seen=seen)
     layer = look.layer_of(seen)
     if look.compare:
         for count in (1, 4, 8):

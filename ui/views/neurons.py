@@ -14,7 +14,7 @@ def neurons(seen, look):
     """Neurons: which hidden units of the feed-forward network fire for which word."""
     if not needs(seen, "ffn", "The feed-forward network"):
         return
-    pick(look, "token", "layer", seen=seen)
+    pick("token", "layer", seen=seen)
     layer, token = look.layer_of(seen), look.token_of(seen)
     gates = inputs(seen.config.part("activation"))
     units, numbers = experiment.unit_map(seen, layer)

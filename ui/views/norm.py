@@ -20,7 +20,7 @@ def norm(seen, look):
             "There is no norm in this block. Choose LayerNorm or RMSNorm under Parts.", icon=":material/toggle_off:"
         )
         return
-    pick(look, "token", "layer", seen=seen)
+    pick("token", "layer", seen=seen)
     for site in sites:
         table, numbers = normalised(seen, look.layer_of(seen), site, look.token_of(seen))
         where = "attention" if site == "ln1" else "the feed-forward network"

@@ -26,7 +26,7 @@ def pairs(seen, look):
             icon=":material/link:",
         )
         return
-    pick(look, "layer", seen=seen)
+    pick("layer", seen=seen)
     layer = look.layer_of(seen)
     table = share(seen, layer, marked).rename(columns={"uniform": "reference"})
     hidden = sum(not seen.allowed[pair] for pair in marked)

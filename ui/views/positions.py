@@ -3,6 +3,7 @@ import torch
 
 from core import charts
 from core.experiments import positions as experiment
+from core.experiments.change import cosines
 from core.parts import MENUS
 from ui.heatmaps import heatmaps
 from ui.page import chart, figure
@@ -40,7 +41,7 @@ def positions(seen, look):
             "Sinusoidal: near ones alike. Learned: nothing before training.",
             weights(seen),
         )
-        both = [experiment.position_similarity(made[name]) for name in ("sinusoidal", "learned")]
+        both = [cosines(made[name]) for name in ("sinusoidal", "learned")]
         heatmaps("position_pairs", torch.stack(both), rows, rows, titles=["sinusoidal", "learned (untrained)"], what="cosine similarity",
                  alt="Similarity between positions.", diverging=True, rowTips=[f"position {n}" for n in rows], arrow="and", height=600)  # fmt: skip
 

@@ -10,7 +10,7 @@ from ui.views.base import pick, sure, views, weights
 @views
 def stages(seen, look):
     """Stages: the numbers at every point of the block."""
-    pick(look, "layer", seen=seen)
+    pick("layer", seen=seen)
     table = table_of(seen, look.layer_of(seen))
     first, last = table.iloc[0], table.iloc[-1]
     figure(

@@ -11,7 +11,7 @@ def steps(seen, look):
     """Step by step: one head by hand, from queries to output."""
     if not needs(seen, "attention", "Attention"):
         return
-    pick(look, "layer", "head", seen=seen)
+    pick("layer", "head", seen=seen)
     layer, head = look.layer_of(seen), look.head_of(seen)
     made = walk(seen, layer, head)
     st.segmented_control(
