@@ -19,6 +19,7 @@ class Config:
         "Width (d_model)",
         "Numbers per token: the width of the residual stream.",
         group="Size",
+        short="d_model",
         low=8,
         high=1024,
         step=8,
@@ -29,6 +30,7 @@ class Config:
         "Heads (n_heads)",
         "Attention heads. Each works on d_model / n_heads numbers, so only divisors of d_model are offered.",
         group="Size",
+        short="heads",
         low=1,
         high=64,
     )
@@ -37,6 +39,7 @@ class Config:
         "FFN width (d_ff)",
         "Hidden units of the feed-forward network. Follows 4 × d_model until you move it.",
         group="Size",
+        short="d_ff",
         kind=int,
         low=1,
         high=8192,
@@ -44,49 +47,72 @@ class Config:
         follows=lambda config: 4 * config.d_model,
     )
     n_layers: int = dial(
-        1, "Layers (n_layers)", "Blocks on top of each other.", group="Size", low=1, high=64, step=1, top=12
+        1,
+        "Layers (n_layers)",
+        "Blocks on top of each other.",
+        group="Size",
+        short="layers",
+        low=1,
+        high=100,
+        step=1,
+        top=12,
     )
     seed: int = dial(
         0,
         "Random seed",
         "Which random weights. The same seed gives the same numbers, everywhere.",
         group="Size",
+        short="seed",
         low=0,
         high=2**31 - 1,
         step=1,
         top=99,
     )
     attention: bool = dial(
-        True, "Attention", "The sub-layer in which tokens read from each other (attention).", group="Parts"
+        True,
+        "Attention",
+        "The sub-layer in which tokens read from each other (attention).",
+        group="Parts",
+        short="attention",
     )
     residual_attention: bool = dial(
         True,
         "Attention residual",
         "Add what attention computes to the stream, instead of replacing the stream (residual_attention).",
         group="Parts",
+        short="residual (attention)",
     )
     ffn: bool = dial(
-        True, "Feed-forward", "The sub-layer that works on each token by itself (ffn, also called MLP).", group="Parts"
+        True,
+        "Feed-forward",
+        "The sub-layer that works on each token by itself (ffn, also called MLP).",
+        group="Parts",
+        short="FFN",
     )
     residual_ffn: bool = dial(
         True,
         "Feed-forward residual",
         "Add what the feed-forward network computes to the stream, instead of replacing it (residual_ffn).",
         group="Parts",
+        short="residual (FFN)",
     )
     norm: str = dial(
         "LayerNorm",
         "Norm",
         "Brings each token's numbers to a common scale.",
         group="Parts",
+        short="norm",
         menu=MENUS["norm"],
     )
-    placement: str = dial("pre", "Placement", "Where the norm stands.", group="Parts", menu=MENUS["placement"])
+    placement: str = dial(
+        "pre", "Placement", "Where the norm stands.", group="Parts", short="norm", menu=MENUS["placement"]
+    )
     activation: str = dial(
         "gelu",
         "Activation",
         "The nonlinearity inside the feed-forward network.",
         group="Parts",
+        short="activation",
         menu=MENUS["activation"],
     )
     position: str = dial(
@@ -94,23 +120,30 @@ class Config:
         "Positions",
         "How the model is told where a token stands.",
         group="Parts",
+        short="positions",
         menu=MENUS["position"],
     )
-    mask: str = dial("none", "Mask", "Which tokens a token may see.", group="Parts", menu=MENUS["mask"])
+    mask: str = dial("none", "Mask", "Which tokens a token may see.", group="Parts", short="mask", menu=MENUS["mask"])
     scale: bool = dial(
         True,
         "Scale 1/√d_k",
         "Divide query·key by the square root of the head size before the softmax (scale).",
         group="More parts",
+        short="scaling",
     )
     bias: bool = dial(
-        True, "Biases", "Constants added by every linear map and by LayerNorm (bias).", group="More parts"
+        True,
+        "Biases",
+        "Constants added by every linear map and by LayerNorm (bias).",
+        group="More parts",
+        short="biases",
     )
     padding: int = dial(
         0,
         "Padding tokens",
         "Empty tokens after the sentence, as in a batch of unequal lengths. No token may attend to them.",
         group="More parts",
+        short="padding tokens",
         low=0,
         high=16,
         step=1,
@@ -120,6 +153,7 @@ class Config:
         "Initial weights",
         "How the random weights are drawn.",
         group="More parts",
+        short="weights",
         menu=MENUS["init"],
     )
     dropout: float = dial(
@@ -127,6 +161,7 @@ class Config:
         "Dropout",
         "Share of numbers set to zero at random. Acts only while the switch below is on.",
         group="More parts",
+        short="dropout",
         low=0.0,
         high=0.9,
         step=0.05,

@@ -25,6 +25,7 @@ class Dial:
     """One setting. A slider first ends at `top` and opens up to `high` when it is pushed there.
 
     `follows` computes the value from the other settings for as long as none is given (the default is then None).
+    `short` is the word for it in the name of a variant; a plural ("heads") is counted, anything else is named.
     """
 
     kind: type
@@ -37,6 +38,7 @@ class Dial:
     top: float | None = None
     menu: Menu | None = None
     follows: Callable | None = None
+    short: str = ""
 
     def allowed(self) -> str:
         if self.menu:
@@ -72,6 +74,20 @@ class Dial:
             raise
         except (KeyError, ValueError):
             raise ConfigError(name, f"{name} is {shorten(text)}; it must be {self.allowed()}.") from None
+
+    def change(self, value) -> str:
+        """A change to this value in few words: "− norm", "8 heads", "identity activation", "d_model 128"."""
+        if self.kind is bool:
+            return f"{'+' if value else '−'} {self.short}"
+        if self.menu:
+            label = self.menu.label(value)
+            label = label.lower() if label[1:].islower() else label
+            if value == "none":
+                return f"− {self.short}"
+            return label if self.short.rstrip("s") in label.lower() else f"{label} {self.short}"
+        if self.short.endswith("s"):
+            return f"{value} {self.short[:-1] if value == 1 else self.short}"
+        return f"{self.short} {self.write(value)}"
 
     def write(self, value) -> str:
         """The text of a value in a link."""

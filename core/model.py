@@ -45,10 +45,17 @@ class Linear(Part):
 
     def __init__(self, fan_in: int, parts: dict[str, int], bias: bool, draw: Draw):
         super().__init__()
-        self.weight = nn.Parameter(torch.cat([draw.weight(f"W_{name}", n, fan_in) for name, n in parts.items()]))
-        self.bias = None
-        if bias:
-            self.bias = nn.Parameter(torch.cat([draw.bias(f"b_{name}", n, fan_in) for name, n in parts.items()]))
+        self.fan_in, self.parts, self.biased = fan_in, parts, bias
+        weight, bias = self.drawn(draw)
+        self.weight = nn.Parameter(weight)
+        self.bias = None if bias is None else nn.Parameter(bias)
+
+    def drawn(self, draw: Draw):
+        """-> the weight, and the bias or None, as they are drawn below one path."""
+        weight = torch.cat([draw.weight(f"W_{name}", n, self.fan_in) for name, n in self.parts.items()])
+        if not self.biased:
+            return weight, None
+        return weight, torch.cat([draw.bias(f"b_{name}", n, self.fan_in) for name, n in self.parts.items()])
 
     def forward(self, x):  # (…, fan_in) -> (…, sum of parts)
         return F.linear(x, self._parameters["weight"], self._parameters.get("bias"))
@@ -167,24 +174,36 @@ class Transformer(nn.Module):
         self.ln_final = last("ln_final", config.d_model, config.bias)
         self.unembed = Linear(config.d_model, {"U": len(self.vocabulary)}, False, draw.at("unembed"))
 
-    def stream(self, tokens, real=None):  # int (B, T), bool (B, T) False where padding -> (B, T, D)
-        """What leaves the last block, before the last norm."""
-        x = tap("embed", drop(self.position.embed(self.embed[tokens]), self.config.dropout))
-        allowed = self.allowed(tokens, real)
-        for block in self.blocks:
+    def stream(self, tokens, real=None, order=None):  # int (B, T), bool (B, T) False where padding -> (B, T, D)
+        """What leaves the last block, before the last norm. order: which blocks to go through; all, once, if None."""
+        x, allowed = self.start(tokens), self.allowed(tokens, real)
+        for block in self.blocks if order is None else [self.blocks[at] for at in order]:
             x = block(x, allowed)
         return x
 
-    def forward(self, tokens, real=None):  # int (B, T), bool (B, T) -> (B, T, V)
-        return tap("logits", self.unembed(self.ln_final(self.stream(tokens, real))))
+    def start(self, tokens):  # int (B, T) -> (B, T, D)
+        """What enters the first block."""
+        return tap("embed", drop(self.position.embed(self.embed[tokens]), self.config.dropout))
+
+    def forward(self, tokens, real=None, order=None):  # int (B, T), bool (B, T) -> (B, T, V)
+        return self.read(self.stream(tokens, real, order))
+
+    def read(self, stream):  # (B, T, D) -> (B, T, V)
+        """The scores of every word, from what leaves the last block."""
+        return tap("logits", self.unembed(self.ln_final(stream)))
 
     def allowed(self, tokens, real=None):
         """Which key each query may see, or None for all: bool, broadcastable to (B, H, T, T)."""
-        seen = self.mask(tokens.shape[-1], tokens.device)
-        if real is None:
-            return seen
-        keys = real[:, None, None, :]
-        return keys if seen is None else keys & seen
+        return visible(self.mask, tokens, real)
+
+
+def visible(mask, tokens, real=None):
+    """What a mask and the padding leave to be seen: bool, broadcastable to (B, H, T, T), or None for everything."""
+    seen = mask(tokens.shape[-1], tokens.device)
+    if real is None:
+        return seen
+    keys = real[:, None, None, :]
+    return keys if seen is None else keys & seen
 
 
 def drawing(config: Config, path: str = "") -> Draw:

@@ -12,6 +12,7 @@ from core.dial import dials
 from core.experiments import attention, change, dependencies, neurons, positions, stages
 from core.experiments.forward import forward
 from core.parts import MENUS
+from core.streams import row_entropy
 from core.text import DEFAULT_TEXT, EXAMPLES, words
 
 TOKENS = words(DEFAULT_TEXT)
@@ -64,7 +65,7 @@ def test_before_and_after_of_a_norm_belong_together(placement, parts, norm):
 def test_entropy_in_closed_form():
     even, sure = torch.full((8,), 1 / 8), torch.eye(8)[3]
     half = torch.tensor([0.5, 0.5, 0, 0])
-    assert [attention.entropy(x).item() for x in (even, sure, half)] == pytest.approx([3, 0, 1])
+    assert [row_entropy(x).item() for x in (even, sure, half)] == pytest.approx([3, 0, 1])
 
 
 def test_every_step_of_the_walk(seen):

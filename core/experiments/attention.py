@@ -7,16 +7,12 @@ import pandas as pd
 import torch
 
 from core.experiments.forward import Pass
+from core.streams import row_entropy
 
 
 def patterns(p: Pass, layer: int) -> torch.Tensor:
     """Attention weights of a layer (H, T, T); NaN where the mask or padding forbids looking."""
     return p.sites["pattern"][layer].masked_fill(~p.allowed, math.nan)
-
-
-def entropy(weights: torch.Tensor) -> torch.Tensor:
-    """Entropy of each row in bits (Shannon, 1948): 0 = all on one token, log2(n) = evenly over n.  (…, T) -> (…)"""
-    return -(weights * weights.clamp_min(1e-45).log2()).sum(-1)
 
 
 def heads(p: Pass, layer: int) -> pd.DataFrame:
@@ -30,7 +26,7 @@ def heads(p: Pass, layer: int) -> pd.DataFrame:
     away = (at - at[: p.n_real, None]).abs().float()
     uniform = p.allowed[: p.n_real].sum(-1).clamp_min(1).float().log2().mean().item()
     found = {
-        "entropy": entropy(weights).mean(-1),
+        "entropy": row_entropy(weights).mean(-1),
         "distance": (weights * away).sum(-1).mean(-1),
         "self": weights.diagonal(dim1=-2, dim2=-1).mean(-1),
     }
@@ -102,6 +98,6 @@ def scaling(p: Pass, layer: int, head: int) -> dict[str, float]:
     readers[p.n_real :] = False
     for name, divisor in (("scaled", math.sqrt(p.config.d_head)), ("unscaled", 1.0)):
         scores = ((q @ k.T) / divisor + bias).masked_fill(~p.allowed, -math.inf)
-        made[name] = entropy(scores[readers].softmax(-1)).mean().item()
+        made[name] = row_entropy(scores[readers].softmax(-1)).mean().item()
     made["uniform"] = p.allowed[readers].sum(-1).float().log2().mean().item()
     return made

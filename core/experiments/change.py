@@ -5,6 +5,7 @@ import torch
 from torch.nn.functional import normalize
 
 from core.experiments.forward import Pass
+from core.streams import cosines
 
 
 def per_token(p: Pass) -> pd.DataFrame:
@@ -30,12 +31,6 @@ def token_similarity(p: Pass) -> torch.Tensor:
 def ends(p: Pass) -> tuple[torch.Tensor, torch.Tensor]:
     """What enters the first block and what leaves the last one, real tokens only: 2 × (T, D)."""
     return p.sites["embed"][0][: p.n_real], p.output[: p.n_real]
-
-
-def cosines(x: torch.Tensor) -> torch.Tensor:
-    """Cosine similarity of every row with every other.  (T, D) -> (T, T)"""
-    unit = normalize(x.double(), dim=-1)
-    return (unit @ unit.T).float()
 
 
 def mean_similarity(matrix: torch.Tensor) -> float:

@@ -74,7 +74,7 @@ def forward(config: Config, tokens, machine: Machine | None = None, dropout: boo
 
 def timed_stream(config: Config, tokens, machine: Machine):
     """The same stack and text, built once, as a call that runs it without recording: what a time is taken of."""
-    model, ids, real = _prepare(config, tuple(tokens), machine)
+    model, ids, real = prepared(config, tuple(tokens), machine)
 
     def call():
         with torch.inference_mode():
@@ -83,22 +83,28 @@ def timed_stream(config: Config, tokens, machine: Machine):
     return call
 
 
-def _prepare(config, tokens, machine):
+def prepared(config, tokens, machine):
     """-> (model, token numbers (1, T), which of them are real (1, T) or None for all)"""
-    padded = (*tokens, *[PAD] * config.padding)
-    known = vocabulary(list(tokens))
+    known, ids, real = numbered(tokens, config.padding, machine.place)
     model = Transformer(config, known).to(machine.place, machine.precision).requires_grad_(False)
-    number = {word: at for at, word in enumerate(known)}
-    ids = torch.tensor([[number[word] for word in padded]], device=machine.place)
-    real = torch.arange(len(padded), device=machine.place)[None] < len(tokens) if config.padding else None
     return model, ids, real
+
+
+def numbered(tokens, padding: int, place: str):
+    """-> (vocabulary, token numbers (1, T), which of them are real (1, T) or None for all)"""
+    padded = (*tokens, *[PAD] * padding)
+    known = vocabulary(list(tokens))
+    number = {word: at for at, word in enumerate(known)}
+    ids = torch.tensor([[number[word] for word in padded]], device=place)
+    real = torch.arange(len(padded), device=place)[None] < len(tokens) if padding else None
+    return known, ids, real
 
 
 def _run(config, tokens, machine, dropout) -> Pass:
     length = len(tokens) + config.padding
     needed = run_bytes(config, length, len(vocabulary(list(tokens))), machine.dtype)
     with room_for(needed, "This model and text"), torch.inference_mode():
-        model, ids, real = _prepare(config, tokens, machine)
+        model, ids, real = prepared(config, tokens, machine)
         watcher = Watcher()
         with trace(watcher) as seen:
             output, milliseconds = _timed_pass(model, ids, real, machine, dropout)

@@ -80,23 +80,35 @@ class normal_1(Init):
 
 
 class Draw:
-    """Draws the parameters below one path of the model, e.g. `Draw(init["default"], 0).at("blocks.0.attn")`."""
+    """Draws the parameters below one path of the model, e.g. `Draw(init["default"], 0).at("blocks.0.attn")`.
 
-    def __init__(self, recipe: type[Init], seed: int, path: str = ""):
-        self.recipe, self.seed, self.path = recipe, seed, path
+    kept: where what was drawn is kept for models that share weights, so that nothing is drawn twice; None: nowhere.
+    """
+
+    def __init__(self, recipe: type[Init], seed: int, path: str = "", kept: dict | None = None):
+        self.recipe, self.seed, self.path, self.kept = recipe, seed, path, kept
         self._init = recipe()
 
     def at(self, path: str) -> "Draw":
-        return Draw(self.recipe, self.seed, f"{self.path}{path}.")
+        return Draw(self.recipe, self.seed, f"{self.path}{path}.", self.kept)
+
+    def _once(self, name: str, size: tuple, draw):
+        if self.kept is None:
+            return draw()
+        key = (self.path + name, size)
+        if key not in self.kept:
+            self.kept[key] = draw()
+        return self.kept[key]
 
     def stream(self, name: str) -> torch.Generator:
         return generator(self.seed, self.path + name)
 
     def weight(self, name: str, fan_out: int, fan_in: int) -> torch.Tensor:
-        return self._init.weight((fan_out, fan_in), self.stream(name))
+        shape = (fan_out, fan_in)
+        return self._once(name, shape, lambda: self._init.weight(shape, self.stream(name)))
 
     def bias(self, name: str, width: int, fan_in: int) -> torch.Tensor:
-        return self._init.bias((width,), fan_in, self.stream(name))
+        return self._once(name, (width, fan_in), lambda: self._init.bias((width,), fan_in, self.stream(name)))
 
     def rows(self, names, width: int) -> torch.Tensor:
         """One embedding row per name, each from its own stream: a word keeps its vector whatever stands around it."""

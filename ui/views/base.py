@@ -40,7 +40,7 @@ class Look:
 
     view: str = dial("attention", "View", "What to look at.", group="Look", menu=views)
     maps: str = dial("heads", "Picture", "How attention is drawn.", group="Look", menu=maps)
-    layer: int = dial(1, "Layer", "Which block of the stack.", group="Look", low=1, high=64, step=1)
+    layer: int = dial(1, "Layer", "Which block of the stack.", group="Look", low=1, high=100, step=1)
     head: int = dial(1, "Head", "Which attention head.", group="Look", low=1, high=64, step=1)
     token: int = dial(2, "Token", "Which token of the sentence.", group="Look", low=1, high=272, step=1)
     step: int = dial(1, "Step", "Which step of attention.", group="Look", low=1, high=10, step=1)
