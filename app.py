@@ -8,37 +8,72 @@ from core.text import DEFAULT_TEXT, words
 from ui import controls, drawing
 from ui.page import page
 
-PAGE = "pages/1_One_block.py"
-EXPERIMENTS = (  # title, what to look for, the link's parameters
+BLOCK, DEPTH = "pages/1_One_block.py", "pages/2_Depth.py"
+EXPERIMENTS = (  # title, what to look for, the page, the link's parameters
     (
         "Take the residual out",
         "Cut the stream around attention. How much of each word is left in the output?",
+        BLOCK,
         {"view": "change", "residual_attention": "off"},
     ),
     (
         "Stop scaling the scores",
         "Without 1/√d_k the softmax sharpens. Watch the entropy fall.",
+        BLOCK,
         {"view": "steps", "step": "7", "scale": "off"},
     ),
     (
         "One head, four, eight",
         "The same width cut into fewer or more heads. What does each one look at?",
+        BLOCK,
         {"view": "heads", "compare": "on"},
     ),
     (
         "Dog bites man",
         "Without positions the block cannot know who bit whom. See the difference, in numbers.",
+        BLOCK,
         {"view": "positions", "text": "The dog bites the man"},
     ),
     (
         "Half the neurons are silent",
         "ReLU sets about every second hidden unit to exactly zero. Which ones, for which word?",
+        BLOCK,
         {"view": "neurons", "activation": "relu"},
     ),
     (
         "Hide the future",
         "The causal mask: each word may only look back. Where does its attention go?",
+        BLOCK,
         {"view": "attention", "mask": "causal"},
+    ),
+    (
+        "Ten passes without a norm",
+        "Feed a block its own output, with and without LayerNorm. Who grows, and how fast?",
+        DEPTH,
+        {},
+    ),
+    (
+        "All words become one",
+        "Cut the residuals. After how many passes do all words point the same way?",
+        DEPTH,
+        {"variants": "residual_attention-off__residual_ffn-off", "show": "attention", "matrix": "alike"},
+    ),
+    (
+        "Where the gradient goes",
+        "64 blocks deep: what of the error still arrives at the first one, without residuals, or with the norm moved?",
+        DEPTH,
+        {
+            "passes": "64",
+            "blocks": "separate",
+            "variants": "residual_attention-off__residual_ffn-off~placement-post",
+            "show": "gradients",
+        },
+    ),
+    (
+        "96 blocks at once",
+        "Every combination of norm, placement, residual, activation and heads, in one picture. Which part matters most?",
+        DEPTH,
+        {"show": "grid"},
     ),
 )
 
@@ -60,12 +95,12 @@ if __name__ == "__main__":  # worker processes import this file again and must d
                 "Here you take one out, or change it, and see in numbers what it was for. "
                 "Type a sentence, move a slider, and every picture follows."
             )
-            st.page_link(PAGE, label="Open the block", icon=":material/play_arrow:")
+            st.page_link(BLOCK, label="Open the block", icon=":material/play_arrow:")
             st.markdown("**Or start with an experiment**")
             with st.grid("auto", min_column_width=270):
-                for title, text, params in EXPERIMENTS:
+                for title, text, path, params in EXPERIMENTS:
                     with st.container(border=True, height="stretch"):
-                        st.page_link(PAGE, label=f"**{title}**", icon=":material/science:", query_params=params)
+                        st.page_link(path, label=f"**{title}**", icon=":material/science:", query_params=params)
                         st.caption(text)
         with right:
             picture()

@@ -13,6 +13,7 @@ DIVERGING = (
 # Okabe and Ito (2008), in the order in which they are used: the baseline first.
 BASELINE = "#0072B2"
 VARIANTS = ("#D55E00", "#009E73", "#CC79A7", "#E69F00")
+NOW = "#56B4E9"  # the settings of the sidebar, beside a pinned baseline
 NEUTRAL = "#8a8f98"
 
 

@@ -14,6 +14,16 @@ from core.menu import Menu
 statistic = Menu("Statistics of a pass")
 
 
+def asks(question: str, log: bool = False):
+    """What a statistic answers, for the title of its chart; log: whether it may grow or fade by powers of ten."""
+
+    def mark(part):
+        part.question, part.log = question, log
+        return part
+
+    return mark
+
+
 class Streams:
     """Streams of one shape, side by side.
 
@@ -52,12 +62,14 @@ class Streams:
 
 
 @statistic
+@asks("Does the stream grow?", log=True)
 def rms(s):
     """RMS: root mean square of all numbers in the stream: how large it is."""
     return s.square.sqrt()
 
 
 @statistic
+@asks("How far do its numbers spread?", log=True)
 def std(s):
     """Std: standard deviation of all numbers in the stream (population formula)."""
     spread = s.square - s.mean.square()
@@ -68,18 +80,21 @@ def std(s):
 
 
 @statistic
+@asks("Does its average drift?")
 def mean(s):
     """Mean: the average of all numbers in the stream."""
     return s.mean
 
 
 @statistic
+@asks("How large is the largest number?", log=True)
 def largest(s):
     """Largest magnitude: the number farthest from zero, without its sign."""
     return s.largest
 
 
 @statistic
+@asks("Do the words become alike?")
 def cosine(s):
     """Token similarity: cosine similarity, averaged over all pairs of different tokens. 1: all point the same way."""
     length = s.products.diagonal(dim1=1, dim2=2).sqrt()
@@ -90,6 +105,7 @@ def cosine(s):
 
 
 @statistic
+@asks("How many directions are left?")
 def rank(s):
     """Effective rank: exp of the entropy of the singular values, each divided by their sum: in how many directions the tokens spread (Roy and Vetterli, 2007)."""
     # Squared singular values are the eigenvalues of the products; largest first to 1, so that nothing leaves the range.
@@ -99,6 +115,7 @@ def rank(s):
 
 
 @statistic
+@asks("Does attention narrow or spread?")
 def entropy(s):
     """Attention entropy: in bits, averaged over heads and reading tokens. 0: each reads one token; log2(n): evenly over n."""
     return s.entropy

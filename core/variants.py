@@ -203,7 +203,11 @@ def lineup(config: Config, pins: Pins, **fixed) -> tuple[list[Variant], list[str
             continue
         if one == baseline:
             notes.append(f"{name} is left out here: the baseline is so already.")
-        elif all(one != other.config for other in made):
+            continue
+        twin = next((other for other in made if other.config == one), None)
+        if twin:
+            notes.append(f"{name} is left out here: it is the same as {twin.name}.")
+        else:
             made.append(Variant(name, one, place))
     now = dataclasses.replace(config, **fixed)
     if pinned and all(now != other.config for other in made):

@@ -1,24 +1,21 @@
 """One block: a sentence, one transformer block, and what each of its parts does to it."""
 
+from functools import partial
+
 import streamlit as st
 
 from core import cost
 from core.config import Config
 from core.device import Machine
 from core.experiments.forward import forward
-from core.text import EXAMPLES, Input, cut
-from ui import controls, drawing
-from ui.page import literal, page
+from core.export import scripts as export
+from core.text import Input, cut
+from core.variants import Pins, lineup
+from ui import controls, drawing, pins, takeaway
+from ui.page import heading, literal, page
+from ui.sentence import sentence
 from ui.views import views
 from ui.views.base import Look, count, weights
-
-OWN = "Your own text"
-
-
-def choose_example():
-    chosen = next((example for example in EXAMPLES if example.name == st.session_state.example), None)
-    if chosen:
-        controls.put(text=chosen.text, pairs="")
 
 
 def sidebar(config, machine, look):
@@ -38,25 +35,6 @@ def sidebar(config, machine, look):
         )
 
 
-def sentence():
-    left, right = st.columns([3, 1], vertical_alignment="bottom")
-    names = [example.name for example in EXAMPLES]
-    st.session_state.example = next(
-        (example.name for example in EXAMPLES if example.text == st.session_state.text), OWN
-    )
-    with left:
-        st.text_input(
-            "Sentence",
-            key="text",
-            on_change=controls.put,
-            kwargs={"pairs": ""},
-            label_visibility="collapsed",
-            placeholder="Type a sentence …",
-        )
-    with right:
-        st.selectbox("Example", [*names, OWN], key="example", on_change=choose_example, label_visibility="collapsed")
-
-
 def summary(seen):
     blocks = f"{seen.config.n_layers} blocks" if seen.config.n_layers > 1 else "the block"
     parameters = sum(cost.parameters(seen.config).values())
@@ -68,11 +46,21 @@ def summary(seen):
     )
 
 
+def scripts(seen, view, pinned):
+    """What writes the scripts of this page."""
+    tokens = seen.tokens[: seen.n_real]
+    write, given = export.block_script, (seen.config, tokens, seen.machine, seen.dropout)
+    if view == "compare" and not seen.dropout:
+        write, given = export.compare_script, (lineup(seen.config, pinned)[0], tokens, seen.machine)
+    return {label: partial(write, flavour, *given) for label, flavour in takeaway.FLAVOURS.items()}
+
+
 with page("One block", ":material/view_agenda:"):
-    (text, config, machine, look), notes = controls.settings("one_block", Input, Config, Machine, Look)
+    (text, config, machine, look, pinned), notes = controls.settings("one_block", Input, Config, Machine, Look, Pins)
     sidebar(config, machine, look)
-    st.title("One block", anchor=False)
+    corner = heading("One block")
     sentence()
+    pins.row(config, pinned, on_choice={"view": "compare"})
     st.segmented_control(
         "View", list(views), format_func=views.label, key="view", label_visibility="collapsed", required=True, wrap=True
     )
@@ -89,5 +77,7 @@ with page("One block", ":material/view_agenda:"):
             summary(seen)
         with view:
             views[look.view](seen, look)
+        with corner:
+            takeaway.offer("One block", scripts(seen, look.view, pinned))
     else:
         st.info("There is no word to work on. Type a sentence above, or choose an example.", icon=":material/edit:")

@@ -1,10 +1,52 @@
-"""For all tests: one torch thread, and the same hypothesis examples in every run."""
+"""For all tests: one torch thread, the same hypothesis examples in every run, and a browser on a server of the app."""
 
+import os
+
+import pytest
 import torch
 from hypothesis import settings
+
+from benchmarks.serving import browser, chromium_path, server, settle
 
 torch.set_num_threads(1)  # the tensors are tiny: a second thread costs more than it brings
 
 # Derandomized: a test that fails, fails in every run. No deadline: no test here is about time.
 settings.register_profile("lab", deadline=None, derandomize=True, max_examples=200)
 settings.load_profile("lab")
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    if not chromium_path():
+        if os.environ.get("CI"):
+            pytest.fail("no Chromium found, and in CI that is a failure")
+        pytest.skip("no Chromium found; install one, or set CHROMIUM to its path")
+    with browser() as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def address():
+    with server() as (where, _):
+        yield where
+
+
+@pytest.fixture
+def open_page(chromium, address):
+    """A fresh visitor; fails on any error in the console that is the page's own, and on any pop-up."""
+    contexts, errors = [], []
+
+    def opened(path="/One_block", theme="light", width=1400, height=900, at=None):
+        context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("dialog", lambda dialog: errors.append(f"pop-up: {dialog.message}"))
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto((at or address) + path)
+        settle(page)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert not errors

@@ -2,14 +2,13 @@
 
 import io
 import json
-import os
 import re
 
 import pytest
 import torch
 from PIL import Image
 
-from benchmarks.serving import browser, chromium_path, server, settle
+from benchmarks.serving import server, settle
 from core.config import Config
 from core.experiments.attention import patterns
 from core.experiments.forward import forward
@@ -18,43 +17,6 @@ from core.text import DEFAULT_TEXT, words
 from ui.views import views
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    if not chromium_path():
-        if os.environ.get("CI"):
-            pytest.fail("no Chromium found, and in CI that is a failure")
-        pytest.skip("no Chromium found; install one, or set CHROMIUM to its path")
-    with browser() as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def address():
-    with server() as (where, _):
-        yield where
-
-
-@pytest.fixture
-def open_page(chromium, address):
-    """A fresh visitor; fails on any error in the console that is the page's own, and on any pop-up."""
-    contexts, errors = [], []
-
-    def opened(path="/One_block", theme="light", width=1400, height=900, at=None):
-        context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("dialog", lambda dialog: errors.append(f"pop-up: {dialog.message}"))
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto((at or address) + path)
-        settle(page)
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert not errors
 
 
 def summary(page) -> str:

@@ -39,8 +39,9 @@ def settings(page: str, *kinds):
         made, notes = _from_widgets(kinds, settled)
         if not notes and all(settled.get(type(each)) == each for each in made):
             notes = st.session_state.get(NOTES, [])
+    arrived = last is None or last.page != page
     for each in made:
-        _hand_out(each, settled.get(type(each)))
+        _hand_out(each, settled.get(type(each)), arrived)
     params = {name: value for each in made for name, value in write(each).items()}
     if params != link:
         st.query_params.from_dict(params)
@@ -52,16 +53,27 @@ def settings(page: str, *kinds):
     return made, notes
 
 
-def _hand_out(made, before):
+def here() -> str:
+    """The name of the page that is being drawn."""
+    return st.session_state[LINK].page
+
+
+def current(kind):
+    """The settings of this run, for a part of the page that is not handed them."""
+    return st.session_state[SETTLED][kind]
+
+
+def _hand_out(made, before, arrived: bool):
     """Give the widgets their values, but only those that need it.
 
     A value set here goes to the browser, and would undo a move that the user made since. A widget needs one where it
-    shows another value or none, or where what it offers has changed: to Streamlit it is then a new widget.
+    shows another value or none, where what it offers has changed, and where one has just arrived at the page: to
+    Streamlit it is then a new widget, whatever the session holds under its key.
     """
     offers = before is not None and before != made
     for name in dials(made):
         value = getattr(made, name)
-        if st.session_state.get(name) != value or (offers and choices(before, name) != choices(made, name)):
+        if arrived or st.session_state.get(name) != value or (offers and choices(before, name) != choices(made, name)):
             st.session_state[name] = value
 
 
@@ -144,15 +156,15 @@ def control(settings, name: str):
         st.slider(made.label, *offered, step=made.step, **words)
 
 
-def group(settings, name: str):
-    """All controls of one group, one below the other; choices from menus in pairs."""
-    members = [(field, made) for field, made in dials(settings).items() if made.group == name]
+def group(settings, name: str, without=()):
+    """All controls of one group but those without, one below the other; choices from menus in pairs."""
+    members = [(f, made) for f, made in dials(settings).items() if made.group == name and f not in without]
     menus = [field for field, made in members if made.menu]
     for field, _ in members:
         if field not in menus:
             control(settings, field)
     if menus:
-        with st.grid(2, min_column_width=90, gap="small"):
+        with st.grid(min(2, len(menus)), min_column_width=90, gap="small"):
             for field in menus:
                 control(settings, field)
 

@@ -40,8 +40,10 @@ function pixels(m, panel, colours) {
   return image
 }
 
+// m.log: the cells hold the logarithm (to base 10) of what they stand for.
 function number(value, m) {
   if (Number.isNaN(value)) return m?.blank ?? "not a number"
+  if (m?.log) return number(10 ** value)
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞"
   if (m?.steps) {
     // no more digits than the steps in which the cells travelled can carry
@@ -53,21 +55,29 @@ function number(value, m) {
   return text.replace("-", "−")
 }
 
+// A number in a cell of a few characters.
+function brief(value) {
+  const size = Math.abs(value)
+  if (!Number.isFinite(value)) return number(value)
+  const text = size >= 1e4 || (size !== 0 && size < 0.01) ? value.toExponential(0).replace("e+", "e") : String(Number(value.toPrecision(2)))
+  return text.replaceAll("-", "−")
+}
+
 // How many panels to a row, and how large: as large as the width and the height at hand allow. Words stand once, left
 // of each row of panels and below each column of them.
 function arrange(m, width, height) {
   const long = (words, per) => per * Math.max(...words.map((w) => w.length))
   let best = null
-  for (let across = 1; across <= m.panels; across++) {
+  for (let across = m.across || 1; across <= (m.across || m.panels); across++) {
     const down = Math.ceil(m.panels / across)
-    const left = Math.min(112, 14 + long(m.rowWords, 6.4))
-    const foot = m.colWords ? Math.min(92, 10 + long(m.colWords, 5.4)) : 8
+    const left = Math.min(m.square ? 112 : 260, 14 + long(m.rowWords, 6.4))
+    const foot = m.colWords ? Math.min(m.square ? 92 : 120, 10 + long(m.colWords, 5.4)) : 8
     const top = m.titles ? 20 : 4
     const gap = across > 1 ? 10 : 0
     let cellW = (width - left - 4 - gap * (across - 1)) / across / m.cols
     let cellH = (height - foot) / down / m.rows - (top + 4) / m.rows
     if (m.square) cellW = cellH = Math.min(cellW, cellH)
-    cellW = Math.min(cellW, m.square ? 44 : 64)
+    cellW = Math.min(cellW, m.square ? 44 : 84)
     cellH = Math.min(cellH, 44)
     const score = Math.min(cellW, cellH * (m.square ? 1 : 4))
     if (!best || score > best.score) best = { score, across, down, left, foot, top, gap, cellW, cellH }
@@ -75,23 +85,48 @@ function arrange(m, width, height) {
   best.stepX = best.cellW * m.cols + best.gap
   best.stepY = best.cellH * m.rows + best.top + 4
   // where there is no room for every word, every second or third, … stands
-  best.rowEvery = Math.ceil(9 / best.cellH)
+  best.rowEvery = Math.ceil(10.5 / best.cellH)
   best.colEvery = Math.ceil(9 / best.cellW)
   best.height = Math.ceil(best.stepY * best.down + best.foot)
   return best
 }
 
 function paint(canvas, m, theme) {
-  const width = canvas.parentElement.clientWidth
-  const a = arrange(m, width, m.height)
+  const a = arrange(m, canvas.parentElement.clientWidth, m.height)
   const scale = window.devicePixelRatio || 1
-  const height = a.height
-  canvas.width = Math.round(width * scale)
-  canvas.height = Math.round(height * scale)
-  canvas.style.height = height + "px"
+  canvas.width = Math.round(canvas.parentElement.clientWidth * scale)
+  canvas.height = Math.round(a.height * scale)
+  canvas.style.height = a.height + "px"
   const ink = canvas.getContext("2d")
   ink.scale(scale, scale)
   ink.imageSmoothingEnabled = false
+  drawPanels(ink, m, a, theme)
+  canvas.dataset.layout = JSON.stringify(a) // where each panel lies, for whoever wants to check pixels against numbers
+  return a
+}
+
+// The same as an SVG, with its scale above it.
+function asSvg(m, a, theme, width) {
+  const ink = new SvgInk(width, a.height + 30, theme.background)
+  ink.font = `12px ${theme.font}`
+  ink.fillStyle = theme.text
+  ink.textAlign = "left"
+  ink.fillText(m.what, 4, 14)
+  const from = 16 + 6.2 * m.what.length
+  ink.fillText(number(m.low, m.log ? m : undefined), from, 14)
+  m.stops.forEach((stop, n) => {
+    ink.fillStyle = stop
+    ink.out.push(`<rect x="${from + 60 + 10 * n}" y="8" width="10.5" height="11" fill="${stop}"/>`)
+  })
+  ink.fillStyle = theme.text
+  ink.fillText(number(m.high, m.log ? m : undefined), from + 68 + 10 * m.stops.length, 14)
+  ink.out.push('<g transform="translate(0 30)">')
+  drawPanels(ink, m, a, theme)
+  ink.out.push("</g>")
+  return ink.done()
+}
+
+function drawPanels(ink, m, a, theme) {
   const colours = ramp(m.stops)
   const font = theme.font
   for (let p = 0; p < m.panels; p++) {
@@ -121,7 +156,8 @@ function paint(canvas, m, theme) {
           const pixel = colours[Math.round(1023 * share)]
           const bright = 0.3 * (pixel & 255) + 0.59 * ((pixel >> 8) & 255) + 0.11 * ((pixel >> 16) & 255)
           ink.fillStyle = bright > 140 ? "#111" : "#fff"
-          const text = Number.isFinite(value) ? value.toFixed(a.cellW >= 27 ? 2 : 1).replace("-", "−") : number(value)
+          const shown = m.log ? 10 ** value : value
+          const text = m.log || Math.abs(shown) >= 100 ? brief(shown) : Number.isFinite(value) ? value.toFixed(a.cellW >= 27 ? 2 : 1).replace("-", "−") : number(value)
           ink.fillText(text, x + (c + 0.5) * a.cellW, y + (r + 0.5) * a.cellH)
         }
     }
@@ -130,7 +166,7 @@ function paint(canvas, m, theme) {
     if (m.titles) {
       ink.font = `600 12px ${font}`
       ink.textAlign = "left"
-      ink.fillText(m.titles[p], x, y - 10)
+      ink.fillText(m.titles[p], x, y - 10, a.cellW * m.cols + a.gap - 2)
     }
     ink.font = `${Math.max(9, Math.min(11, a.cellH + 1))}px ${font}`
     ink.textAlign = "right"
@@ -147,8 +183,6 @@ function paint(canvas, m, theme) {
       })
     }
   }
-  canvas.dataset.layout = JSON.stringify(a) // where each panel lies, for whoever wants to check pixels against numbers
-  return a
 }
 
 const shown = new WeakMap()
@@ -164,16 +198,18 @@ export default function ({ data, parentElement, setTriggerValue }) {
     text: pick("--st-text-color", "#333"),
     line: pick("--st-border-color", "#ccc"),
     font: pick("--st-font", "sans-serif"),
+    background: pick("--st-background-color", "#fff"),
   }
   canvas.setAttribute("aria-label", m.alt + (m.clickable ? " Arrow keys move, Enter picks." : " Arrow keys move."))
   canvas.style.cursor = m.clickable ? "pointer" : "default"
   const bar = root.querySelector(".bar")
   bar.style.background = `linear-gradient(90deg, ${m.stops.join(",")})`
-  root.querySelector(".low").textContent = number(m.low)
-  root.querySelector(".high").textContent = number(m.high)
+  root.querySelector(".low").textContent = number(m.low, m.log ? m : undefined)
+  root.querySelector(".high").textContent = number(m.high, m.log ? m : undefined)
   root.querySelector(".what").textContent = m.what
   root.querySelector(".blank").textContent = m.blanks ? `no colour: ${m.blank}` : ""
   let a = paint(canvas, m, theme)
+  canvas.toSvg = () => asSvg(m, a, theme, canvas.clientWidth)
 
   const cell = (panel, row, col) => {
     const value = m.value((panel * m.rows + row) * m.cols + col)

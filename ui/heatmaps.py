@@ -8,6 +8,7 @@ import streamlit as st
 import torch
 
 from core.palette import DIVERGING, SEQUENTIAL
+from ui.takeaway import matrix_table, note
 
 HERE = Path(__file__).parent
 CSS = """
@@ -24,7 +25,7 @@ HTML = """<div class="root">
 <span class="blank"></span></div>
 <canvas tabindex="0" role="img"></canvas><div class="tip" role="status" aria-live="polite"></div></div>
 """
-_grid_js = (HERE / "grid.js").read_text()
+_grid_js = (HERE / "ink.js").read_text() + (HERE / "grid.js").read_text()
 _lines_js = (
     _grid_js[: _grid_js.index("// How many panels")] + "const shown = new WeakMap()\n" + (HERE / "lines.js").read_text()
 )
@@ -33,19 +34,33 @@ _lines = st.components.v2.component(
     "ablation_lines", html=HTML, css=CSS + ".scale { display: none; } .tip { display: none !important; }", js=_lines_js
 )
 
+DECADES = 8  # what lies farther below the highest value is mostly rounding
 EXACT_UP_TO = 20_000  # cells that travel as float32; more travel as uint16, in steps of a 65,534th of the range
 
 
-def pack(matrices, rows, columns=None, *, titles=None, what="", alt="", diverging=False, height=430, **more) -> bytes:
+def pack(
+    matrices, rows, columns=None, *, titles=None, what="", alt="", diverging=False, log=False, height=430, **more
+) -> bytes:
     """The bytes that grid.js and lines.js read.
 
-    matrices: (panels, rows, columns), NaN where the mask forbids looking. The scale runs from 0 (or the lowest value)
-    to the highest; diverging: the same to both sides of zero.
+    matrices: (panels, rows, columns), NaN where there is nothing to show (a mask forbids looking). The scale runs from
+    0 (or the lowest value) to the highest; diverging: the same to both sides of zero; log: by powers of ten, from the
+    lowest positive value (0 counts as that; at most 8 powers of ten below the highest) to the highest.
     """
     cells = torch.as_tensor(matrices).float()
     blank = cells.isnan()
-    finite = torch.where(cells.isfinite(), cells, 0.0)
-    low, high = min(finite.min().item(), 0.0), max(finite.max().item(), 0.0)
+    if log:
+        positive = cells[cells.isfinite() & (cells > 0)]
+        cells = (
+            torch.as_tensor(matrices)
+            .double()
+            .clamp_min(positive.min().item() if len(positive) else 1.0)
+            .log10()
+            .float()
+        )
+    known = cells[cells.isfinite()]
+    low, high = (known.min().item(), known.max().item()) if len(known) else (0.0, 0.0)
+    low, high = (max(low, high - DECADES), high) if log else (min(low, 0.0), max(high, 0.0))
     if diverging:
         high = max(high, -low) or 1.0
         low = -high
@@ -63,6 +78,7 @@ def pack(matrices, rows, columns=None, *, titles=None, what="", alt="", divergin
         "low": low,
         "high": high,
         "steps": steps,
+        "log": log,
         "blank": "not a number",
         "blanks": bool(blank.any()),
         "height": height,
@@ -79,8 +95,16 @@ def pack(matrices, rows, columns=None, *, titles=None, what="", alt="", divergin
     return len(text).to_bytes(4, "little") + text + bytes(-len(text) % 4) + body
 
 
+def as_lists(matrices) -> list:
+    return torch.as_tensor(matrices).tolist()
+
+
 def heatmaps(key: str, matrices, rows, columns=None, *, on_pick=None, **words):
     """Draw matrices of one shape side by side; see pack(). on_pick(panel, row, column) is called on a click."""
+
+    note(
+        words.get("alt", key).rstrip("."), lambda: matrix_table(as_lists(matrices), rows, columns, words.get("titles"))
+    )
 
     def picked():
         at = st.session_state[key].picked
@@ -92,4 +116,5 @@ def heatmaps(key: str, matrices, rows, columns=None, *, on_pick=None, **words):
 
 def lines(key: str, weights, tokens, **words):
     """Draw one attention map (T, T) as lines from reader to read."""
+    note(words["alt"].rstrip("."), lambda: matrix_table(as_lists(torch.as_tensor(weights)[None]), tokens, tokens, None))
     _lines(key=key, data=pack(torch.as_tensor(weights)[None], tokens, tokens, **words))

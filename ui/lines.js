@@ -25,6 +25,14 @@ export default function ({ data, parentElement }) {
     canvas.style.height = height + "px"
     const ink = canvas.getContext("2d")
     ink.scale(scale, scale)
+    drawLines(ink, width)
+  }
+  canvas.toSvg = () => {
+    const ink = new SvgInk(root.clientWidth, height, style.getPropertyValue("--st-background-color").trim() || "#fff")
+    drawLines(ink, root.clientWidth)
+    return ink.done()
+  }
+  const drawLines = (ink, width) => {
     const left = Math.min(150, width * 0.25)
     const right = width - left
     const y = (i) => top + (i + 0.5) * step

@@ -9,10 +9,12 @@ import torch
 
 from core.dial import ConfigError
 from core.memory import MemoryLimit, reuse_freed_memory
+from ui import takeaway
 
 MENU = (
     ("app.py", "Start", ":material/home:"),
     ("pages/1_One_block.py", "One block", ":material/view_agenda:"),
+    ("pages/2_Depth.py", "Depth", ":material/layers:"),
 )
 CSS = """<style>
 [data-testid="stMainBlockContainer"] { padding-left: 2rem; padding-right: 2rem; max-width: 1800px; }
@@ -39,6 +41,7 @@ def page(title: str, icon: str):
     """Everything a page shows goes inside. Nothing raised in it reaches the user as a traceback."""
     st.set_page_config(page_title=f"{title} · Ablation Lab", page_icon=icon, layout="wide", initial_sidebar_state=330)
     boot()
+    takeaway.begin()
     st.html(CSS)
     with st.sidebar:
         for path, label, symbol in MENU:
@@ -54,6 +57,14 @@ def page(title: str, icon: str):
         )
 
 
+def heading(title: str):
+    """The page's title, and beside it a place for what can be taken away (ui/takeaway.py), filled at the end."""
+    left, right = st.columns([5, 1], vertical_alignment="center")
+    with left:
+        st.title(title, anchor=False)
+    return right
+
+
 def literal(text) -> str:
     """Text that may hold anything a user typed, for places that render Markdown: every mark shows as itself."""
     return "".join("\\" + c if c in "\\`*_{}[]()#+-.!|~$<>:@&^=" else c for c in str(text))
@@ -66,4 +77,5 @@ def figure(title: str, sentence: str, weights: str):
 
 def chart(spec: dict, table, alt: str, height: int | None = None):
     """An Altair specification with this table as its data."""
+    takeaway.note(alt.rstrip("."), lambda: table)
     st.vega_lite_chart(table, spec, alt=alt, width="stretch", height=height or "content")

@@ -24,7 +24,7 @@ blocks = Menu("Blocks")  # (config, passes) -> (config of the model to build, wh
 
 @blocks
 def same(config, passes):
-    """Same block, repeated: its output is fed back to it as input, as in a Universal Transformer."""
+    """Same block: its output is fed back to it as input, as in a Universal Transformer."""
     return config.replace(n_layers=1), [0] * passes
 
 
@@ -63,13 +63,13 @@ class Depth:
 class Journey:
     """One configuration, pass after pass. Pass 0 is the input."""
 
-    config: Config
+    config: Config  # with n_layers 1: how deep it goes is not the model's business here
     tokens: tuple[str, ...]
     n_real: int
     values: np.ndarray  # (passes + 1, statistics), NaN from where it diverged on; entropy of pass 0 is NaN too
     diverged: int | None  # the first pass after which a number is infinite or no number
-    patterns: dict[int, torch.Tensor]  # pass -> attention weights (H, T, T) float32; empty without attention
-    alike: dict[int, torch.Tensor]  # pass -> cosine similarity of the real tokens (n_real, n_real)
+    patterns: dict[int, torch.Tensor]  # pass -> attention weights (H, T, T) float32; first, middle, last, where finite
+    alike: dict[int, torch.Tensor]  # pass -> cosine similarity of the real tokens (n_real, n_real); likewise
 
     def of(self, meter: str) -> np.ndarray:
         """One statistic, pass by pass: (passes + 1,)."""
@@ -84,7 +84,7 @@ def travel(config: Config, tokens, machine: Machine | None = None, depth: Depth 
 
     Raises MemoryLimit before anything is allocated, if that would need more than ABLATION_MAX_MB.
     """
-    machine, tokens, depth = machine or Machine(), tuple(tokens), depth or Depth()
+    machine, tokens, depth, config = machine or Machine(), tuple(tokens), depth or Depth(), config.replace(n_layers=1)
     if not tokens:
         raise ValueError("text has no words; type at least one.")
 
@@ -93,7 +93,7 @@ def travel(config: Config, tokens, machine: Machine | None = None, depth: Depth 
         kept = [*made.patterns.values(), *made.alike.values()]
         return made, made.values.nbytes + 4 * sum(x.numel() for x in kept)
 
-    return _shelf.get((config.replace(n_layers=1), tokens, machine, depth), run)
+    return _shelf.get((config, tokens, machine, depth), run)
 
 
 def table(journeys: dict[str, Journey]) -> pd.DataFrame:
@@ -121,16 +121,28 @@ def journey(model, ids, real, config, tokens, order, shown) -> Journey:
     watch = _Watch(len(tokens), shown)
     with trace(watch, sites=[]):
         watch.stream(model.stream(ids, real, order))
-    values, finite = watch.measured()
+    values, diverged = until_diverged(*watch.measured())
     return Journey(
         config=config,
         tokens=(*tokens, *[PAD] * config.padding),
         n_real=len(tokens),
         values=values,
-        diverged=None if finite.all() else int(finite.argmin()),
-        patterns=watch.patterns,
-        alike=watch.alike,
+        diverged=diverged,
+        # attention is made from what enters a pass, likeness from what leaves it
+        patterns={at: x for at, x in watch.patterns.items() if diverged is None or at <= diverged},
+        alike={at: x for at, x in watch.alike.items() if diverged is None or at < diverged},
     )
+
+
+def until_diverged(values: np.ndarray, finite: np.ndarray) -> tuple[np.ndarray, int | None]:
+    """-> (values, NaN from the first pass on that is not finite; that pass, or None).
+
+    A stream can come back from infinity, for instance because ReLU makes 0 of −∞; what it then is means nothing.
+    """
+    if finite.all():
+        return values, None
+    diverged = int(finite.argmin())
+    return np.where(np.arange(len(values))[:, None] < diverged, values, np.nan), diverged
 
 
 class _Watch:

@@ -118,7 +118,7 @@ def _run(config, tokens, machine, dropout) -> Pass:
             sites={site: [x[0].float().cpu() for x in seen[site]] for site in seen},
             measured=reduce(watcher),
             output=output[0].float().cpu(),
-            allowed=_square(model.allowed(ids, real), length),
+            allowed=square(model.allowed(ids, real), length),
             milliseconds=milliseconds,
             dropout=dropout,
         )
@@ -131,7 +131,7 @@ def _timed_pass(model, ids, real, machine, dropout):
         return timed(lambda: model.stream(ids, real), machine.place)
 
 
-def _square(allowed, length) -> torch.Tensor:
+def square(allowed, length) -> torch.Tensor:
     """What a model allows, as one matrix (T, T)."""
     if allowed is None:
         return torch.ones(length, length, dtype=torch.bool)

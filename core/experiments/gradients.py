@@ -39,7 +39,7 @@ def gradients(config: Config, tokens, machine: Machine | None = None, depth: Dep
 
     Raises MemoryLimit before anything is allocated, if that would need more than ABLATION_MAX_MB.
     """
-    machine, tokens, depth = machine or Machine(), tuple(tokens), depth or Depth()
+    machine, tokens, depth, config = machine or Machine(), tuple(tokens), depth or Depth(), config.replace(n_layers=1)
     if not tokens:
         raise ValueError("text has no words; type at least one.")
 
@@ -47,7 +47,7 @@ def gradients(config: Config, tokens, machine: Machine | None = None, depth: Dep
         made = _run(config, tokens, machine, depth)
         return made, made.stream.nbytes + 100 * len(made.weights)
 
-    return _shelf.get((config.replace(n_layers=1), tokens, machine, depth), run)
+    return _shelf.get((config, tokens, machine, depth), run)
 
 
 def _run(config, tokens, machine, depth) -> Gradients:
@@ -55,7 +55,7 @@ def _run(config, tokens, machine, depth) -> Gradients:
     length = len(tokens) + config.padding
     # What is kept for the way back is what a trace of that many layers keeps; gradients take the place of the copies.
     needed = run_bytes(config.replace(n_layers=depth.passes), length, len(vocabulary(list(tokens))), machine.dtype)
-    with room_for(needed, "This model and text"), torch.enable_grad():
+    with room_for(needed, "This model and text"), torch.inference_mode(False), torch.enable_grad():
         model, ids, real = prepared(built, tokens, machine)
         model.requires_grad_(True)
         with trace(sites=["resid_pre"]) as seen:

@@ -10,12 +10,12 @@ from core.config import Config
 from core.cost import run_bytes
 from core.device import Machine
 from core.dial import ConfigError, dial, dials, shorten
-from core.experiments.depth import CHUNK, Depth
+from core.experiments.depth import CHUNK, Depth, until_diverged
 from core.experiments.forward import numbered
 from core.many import Many, families, stream_of
 from core.memory import Shelf, max_mb, room_for
 from core.parts import MENUS
-from core.streams import Streams
+from core.streams import Streams, statistic
 from core.text import vocabulary
 from core.variants import apply
 
@@ -25,34 +25,48 @@ RESIDUALS = {"both": (True, True), "attention": (True, False), "ffn": (False, Tr
 
 @dataclass(frozen=True)
 class Axis:
-    """One part that varies: what can stand there (entry -> changed settings), and what stands there at first.
+    """One part that varies: what can stand there (entry -> changed settings, words), and what stands there at first.
 
     An axis of which nothing is chosen leaves the baseline as it is.
     """
 
     label: str
     entries: dict[str, dict]
+    words: dict[str, str]
     first: tuple[str, ...] = ()
 
 
 def _menu(field, *first) -> Axis:
-    return Axis(dials(Config)[field].label, {entry: {field: entry} for entry in MENUS[field]}, first)
+    """An axis of all entries of a menu."""
+    menu, made = MENUS[field], dials(Config)[field]
+    words = {entry: f"no {made.short}" if entry == "none" else menu.label(entry) for entry in menu}
+    return Axis(made.label, {entry: {field: entry} for entry in menu}, words, first)
 
 
 def _switch(field) -> Axis:
-    return Axis(dials(Config)[field].label, {"on": {field: True}, "off": {field: False}})
+    made = dials(Config)[field]
+    words = {"on": made.short, "off": f"no {made.short}"}
+    return Axis(made.label, {"on": {field: True}, "off": {field: False}}, words)
+
+
+def _residual() -> Axis:
+    words = {"both": "residual", "attention": "residual attention", "ffn": "residual FFN", "none": "no residual"}
+    entries = {n: {"residual_attention": one, "residual_ffn": two} for n, (one, two) in RESIDUALS.items()}
+    return Axis("Residual", entries, words, ("both", "none"))
+
+
+def _heads() -> Axis:
+    counts = (1, 2, 4, 8, 16)
+    words = {str(n): dials(Config)["n_heads"].change(n) for n in counts}
+    return Axis("Heads", {str(n): {"n_heads": n} for n in counts}, words, ("1", "4"))
 
 
 AXES = {  # at first 3 × 2 × 2 × 4 × 2 = 96 variants
     "norm": _menu("norm", "LayerNorm", "RMSNorm", "none"),
     "placement": _menu("placement", "pre", "post"),
-    "residual": Axis(
-        "Residual around",
-        {name: {"residual_attention": one, "residual_ffn": two} for name, (one, two) in RESIDUALS.items()},
-        ("both", "none"),
-    ),
+    "residual": _residual(),
     "activation": _menu("activation", "relu", "gelu", "swiglu", "identity"),
-    "n_heads": Axis("Heads", {str(n): {"n_heads": n} for n in (1, 2, 4, 8, 16)}, ("1", "4")),
+    "n_heads": _heads(),
     "position": _menu("position"),
     "mask": _menu("mask"),
     "scale": _switch("scale"),
@@ -123,6 +137,35 @@ class Grid:
     diverged: list[int | None]
     left_out: list[str]  # why some combinations cannot be
 
+    def name(self, at: int, axes=None) -> str:
+        """One variant's place on these axes (all, if None) in words."""
+        entry = self.entries[at]
+        return " · ".join(AXES[axis].words[entry[axis]] for axis in (self.axes if axes is None else axes))
+
+    def ends(self, meter: str) -> np.ndarray:
+        """A statistic after the last pass: (variants,); NaN where one diverged."""
+        return self.values[:, -1, list(statistic).index(meter)]
+
+    def explained(self, meter: str) -> dict[str, float]:
+        """How much of the variance of a statistic after the last pass each axis explains by itself (eta squared).
+
+        The variance between the means of its entries, divided by the whole; of the logarithm, where the statistic may
+        grow by powers of ten. Variants without a number are left out.
+        """
+        values = self.ends(meter)
+        if statistic[meter].log:
+            values = np.log10(np.maximum(values, 1e-30))
+        known = np.isfinite(values)
+        spread = values[known].var() if known.any() else 0.0
+        shares = {}
+        for axis in self.axes:
+            groups = [known & np.array([entry[axis] == name for entry in self.entries]) for name in self.axes[axis]]
+            means = [
+                (values[group].mean() - values[known].mean()) ** 2 * group.sum() for group in groups if group.any()
+            ]
+            shares[axis] = float(sum(means) / known.sum() / spread) if spread > 0 else 0.0
+        return shares
+
 
 _shelf = Shelf(max_mb() << 14)
 
@@ -175,7 +218,7 @@ def travel_together(configs, tokens, machine: Machine, order) -> tuple[np.ndarra
         family = [different[at] for at in members]
         with room_for(_bytes(family, tokens, machine), "This grid"), torch.inference_mode():
             values, finite = _measure(family, tokens, machine, order)
-        found |= {config: (v, None if f.all() else int(f.argmin())) for config, v, f in zip(family, values, finite)}
+        found |= {config: until_diverged(v, f) for config, v, f in zip(family, values, finite)}
     return np.stack([found[config][0] for config in built]), [found[config][1] for config in built]
 
 

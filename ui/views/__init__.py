@@ -8,6 +8,19 @@ open is called, so a closed one costs nothing.
 from ui.views.base import views
 
 # in the order of the tabs
-from ui.views import attention, steps, stages, norm, neurons, change, heads, pairs, positions, cost
+from ui.views import attention, compare, steps, stages, norm, neurons, change, heads, pairs, positions, cost
 
-__all__ = ["attention", "change", "cost", "heads", "neurons", "norm", "pairs", "positions", "stages", "steps", "views"]
+__all__ = [
+    "attention",
+    "change",
+    "compare",
+    "cost",
+    "heads",
+    "neurons",
+    "norm",
+    "pairs",
+    "positions",
+    "stages",
+    "steps",
+    "views",
+]

@@ -61,7 +61,7 @@ def all_heads(seen, patterns, head):
         what="attention weight, row reads column",
         blank="masked",
         alt=f"Attention maps of {len(patterns)} heads over {len(seen.tokens)} tokens.",
-        height=540,
+        height=500,
         on_pick=lambda panel, row, column: put(maps="one", head=panel + 1),
     )
 

@@ -1,0 +1,184 @@
+"""What a script of flavour "torch" runs below the model: one variant after the other through the plain model.
+
+Only torch, the standard library, and functions of core that need no more than these: core/export/bundle.py copies them.
+"""
+
+import csv
+import itertools
+import math
+import sys
+
+import torch
+
+from core.dial import ConfigError
+from core.dropout import dropping
+from core.experiments.compare import apart
+from core.experiments.forward import numbered, square
+from core.experiments.gradients import norm, successor_loss, weight_rows
+from core.measure import meter
+from core.model import Transformer
+from core.parts.init import generator
+from core.streams import Streams, attention_entropy, statistic
+from core.text import shown
+from core.trace import trace
+
+
+def section(name, header, rows):
+    """Print a table as CSV below a line with its name; numbers with all their digits."""
+    if hasattr(sys.stdout, "reconfigure"):  # words may hold any character; a notebook's output takes them as it is
+        sys.stdout.reconfigure(encoding="utf-8")
+    print(f"# {name}")
+    table = csv.writer(sys.stdout, lineterminator="\n")
+    table.writerow(header)
+    table.writerows(rows)
+
+
+def prepare(config, tokens, device, dtype):
+    """-> (model, token numbers (1, T), which of them are real (1, T) or None for all)"""
+    known, ids, real = numbered(tokens, config.padding, device)
+    model = Transformer(config, known).to(device, dtype).requires_grad_(False)
+    return model, ids, real
+
+
+class Totals:
+    """What the statistics of one recorded tensor are made from, in float64."""
+
+    def __init__(self, x):
+        x = x.float().cpu().double()
+        self.n = torch.tensor(float(x.numel()))
+        self.total = x.sum()
+        self.squares = x.square().sum()
+        self.spread = (x - x.mean()).square().sum()
+        self.low, self.high = x.min(), x.max()
+        self.zero = (x == 0).sum()
+
+
+@torch.inference_mode()
+def print_block(config, tokens, device, dtype, dropout=False):
+    """One pass through the stack, every tensor of it recorded."""
+    model, ids, real = prepare(config, tokens, device, dtype)
+    with trace() as seen, dropping(generator(config.seed, "dropout") if dropout else None):
+        output = model.stream(ids, real)
+    section("stages", ("layer", "site", "meter", "value"), stage_rows(seen, config.n_layers))
+    ends = [x[0, : len(tokens)].float().cpu() for x in (seen["embed"][0], output)]
+    section("tokens", ("token", "word", "distance", "cosine"), token_rows(tokens, *ends))
+    allowed = square(model.allowed(ids, real), ids.shape[1])
+    rows = attention_rows(seen.get("pattern", []), allowed)
+    section("attention", ("layer", "head", "query", "key", "weight"), rows)
+
+
+def stage_rows(seen, n_layers):
+    """layer, site, meter, value: in the order in which the tensors were computed."""
+    for layer in range(n_layers):
+        for site, tensors in seen.items():
+            for x in tensors[layer : layer + 1]:
+                totals = Totals(x)
+                for name, part in meter.items():
+                    yield layer + 1, site, name, float(part(totals))
+
+
+def token_rows(tokens, before, after):
+    """token, word, distance (Euclidean), cosine (similarity): from the input of the stack to its output."""
+    before, after = before.double(), after.double()
+    distance = (after - before).norm(dim=-1).tolist()
+    unit = [torch.nn.functional.normalize(x, dim=-1) for x in (before, after)]
+    cosine = (unit[0] * unit[1]).sum(-1).tolist()
+    return [(at, shown(word), *row) for at, (word, *row) in enumerate(zip(tokens, distance, cosine), 1)]
+
+
+def attention_rows(patterns, allowed):
+    """layer, head, query, key, weight: of all that a query may see; numbers from 1."""
+    for layer, pattern in enumerate(patterns, 1):
+        for head, weights in enumerate(pattern[0].float().cpu(), 1):
+            for query, key in allowed.nonzero().tolist():
+                yield layer, head, query + 1, key + 1, weights[query, key].item()
+
+
+@torch.inference_mode()
+def travel(config, tokens, order, shown, device, dtype):
+    """Pass after pass -> (statistics of the stream before pass 1 and after each, pass -> its attention weights).
+
+    A stream can come back from infinity, but what it then is means nothing: NaN from there on.
+    """
+    model, ids, real = prepare(config, tokens, device, dtype)
+    x, allowed, n_real = model.start(ids), model.allowed(ids, real), len(tokens)
+    values, patterns = [summary(x[:, :n_real])], {}
+    for number, at in enumerate(order, 1):
+        if not x[:, :n_real].isfinite().all():
+            break
+        with trace(sites=["pattern"]) as seen:
+            x = model.blocks[at](x, allowed)
+        pattern = seen["pattern"][0] if seen else None
+        values.append(summary(x[:, :n_real], None if pattern is None else attention_entropy(pattern, n_real)))
+        if pattern is not None and number in shown:
+            patterns[number] = pattern[0].float().cpu()
+    unknown = [math.nan] * len(statistic)
+    return values + [unknown] * (len(order) + 1 - len(values)), patterns
+
+
+def summary(stream, entropy=None):
+    """Every statistic of one stream (1, T, D), with the entropy of the attention that made it, if any did."""
+    known = torch.full((1,), math.nan) if entropy is None else entropy.float()
+    return Streams(stream, known.to(stream.device)).table[0].tolist()
+
+
+def gradient_norms(config, tokens, order, device, dtype):
+    """-> (norm of the gradient of the loss in the stream before every pass and after the last, rows of the weights)"""
+    model, ids, real = prepare(config, tokens, device, dtype)
+    model.requires_grad_(True)
+    with trace(sites=["resid_pre"]) as seen:
+        out = model.stream(ids, real, order)
+    loss = successor_loss(model, out, ids, len(tokens))
+    streams, blocks = [*seen["resid_pre"], out], dict(model.blocks.named_parameters())
+    found = torch.autograd.grad(loss, [*streams, *blocks.values()])
+    rows = weight_rows(model, dict(zip(blocks, found[len(streams) :])))
+    return [norm(each) for each in found[: len(streams)]], rows
+
+
+@torch.inference_mode()
+def print_compared(variants, tokens, device, dtype):
+    """What leaves every model, and how far it is from what leaves the first."""
+    rows, outputs = [], []
+    for name, config in variants.items():
+        model, ids, real = prepare(config, tokens, device, dtype)
+        with trace(sites=["pattern"]) as seen:
+            outputs.append(model.stream(ids, real)[0, : len(tokens)].float().cpu())
+        maps = [attention_entropy(pattern.float().cpu(), len(tokens)) for pattern in seen.get("pattern", ())]
+        values = summary(outputs[-1][None], torch.stack(maps).mean()[None] if maps else None)
+        parameters = sum(weight.numel() for weight in model.blocks.parameters())
+        rows.append((name, parameters, *values, *apart(outputs[-1], outputs[0])))
+    section("compared", ("variant", "parameters", *statistic, "distance", "direction"), rows)
+
+
+def print_depth(variants, tokens, order, shown, device, dtype):
+    """Every variant, pass after pass, and how its gradient comes back."""
+    statistics, gradients, weights, attention = [], [], [], []
+    for name, config in variants.items():
+        values, patterns = travel(config, tokens, order, shown, device, dtype)
+        statistics += [(name, at, *each) for at, row in enumerate(values) for each in zip(statistic, row)]
+        norms, rows = gradient_norms(config, tokens, order, device, dtype)
+        gradients += [(name, at, value) for at, value in enumerate(norms)]
+        weights += [(name, *row) for row in rows]
+        for number, pattern in patterns.items():
+            for query, row in enumerate(pattern.mean(0).tolist(), 1):
+                attention += [(name, number, query, key, weight) for key, weight in enumerate(row, 1)]
+    section("statistics", ("variant", "pass", "meter", "value"), statistics)
+    section("gradients", ("variant", "pass", "value"), gradients)
+    section("weights", ("variant", "layer", "weight", "value"), weights)
+    section("attention", ("variant", "pass", "query", "key", "weight"), attention)
+
+
+def print_grid(baseline, axes, tokens, order, device, dtype):
+    """Every combination of the entries that can be, pass after pass."""
+    rows = []
+    for entries in itertools.product(*axes.values()):
+        changes = {}
+        for axis, entry in zip(axes, entries):
+            changes |= axes[axis][entry]
+        try:
+            config = baseline.replace(**changes)
+        except ConfigError:  # heads that do not divide the width, or that cannot be turned
+            continue
+        values, _ = travel(config, tokens, order, (), device, dtype)
+        rows += [(*entries, at, *each) for at, row in enumerate(values) for each in zip(statistic, row)]
+    section("grid", (*axes, "pass", "meter", "value"), rows)

@@ -1,0 +1,366 @@
+"""Settings -> Python scripts that print the numbers which the app shows, as CSV.
+
+Each script comes in two flavours. "core" imports this repository's package and is short. "torch" needs nothing but
+torch: it is core's own source, cut down to what the settings use (bundle.py), and below it one of the experiments of
+plain.py, which send one variant after the other through the model.
+"""
+
+from dataclasses import fields
+from string import Template
+
+import torch
+
+from core.config import Config
+from core.dial import ConfigError, dials
+from core.experiments.depth import Depth
+from core.experiments.grid import AXES, Axes
+from core.export.bundle import WIDTH, Bundle, Import, braces, literal, quoted
+from core.export.plain import print_block, print_compared, print_depth, print_grid
+from core.model import Transformer
+from core.variants import apply
+
+FLAVOURS = ("core", "torch")
+SETTINGS = ("TOKENS", "DEVICE", "DTYPE", "VARIANTS", "AXES", "ORDER", "SHOWN")  # names that a script gives itself
+
+BLOCK = """\
+# stages: mean, standard deviation and more of every tensor that the block computes, layer by layer
+# tokens: how far each token was moved from what enters the first block to what leaves the last one
+# attention: the weight that every query gives to every key that it may see, head by head"""
+DEPTH = """\
+# statistics: what is left in the stream after every pass (0: what enters the first)
+# gradients: the norm of the gradient of the loss with respect to the stream before pass 1, 2, … and after the last
+# weights: the same with respect to every weight of the blocks
+# attention: weights averaged over heads, in the first, middle and last pass"""
+COMPARED = """\
+# compared: what leaves each model in numbers (the baseline first), and how far it is from what leaves the baseline"""
+GRID = "# grid: what is left in the stream after every pass (0: what enters the first), for every combination of parts"
+
+
+def block_script(flavour: str, config: Config, tokens, machine, dropout: bool = False) -> str:
+    """A script that prints the numbers of the page "One block": CSV sections stages, tokens, attention.
+
+    tokens: strings, without padding. dropout: whether it acts. flavour: "core" or "torch", as everywhere here.
+    """
+    if _flavour(flavour) == "core":
+        return _core_script(BLOCK, machine, CORE_BLOCK, CONFIG=_config(config), TOKENS=_tokens(tokens), DROPOUT=dropout)  # fmt: skip
+    bundle = Bundle([Transformer, print_block], _values([config]), SETTINGS)
+    settings = [f"TOKENS = {_tokens(tokens)}", *_machine(machine)]
+    call = f"print_block(Config(), TOKENS, DEVICE, DTYPE, dropout={dropout})"
+    return _torch_script(bundle, BLOCK, machine, config, settings, call)
+
+
+def compare_script(flavour: str, variants, tokens, machine) -> str:
+    """A script that prints the table of the view "Compare": a CSV section compared, with a row for every variant.
+
+    variants: core.variants.Variant, the baseline first.
+    """
+    named = {each.name: each.config for each in variants}
+    baseline = variants[0].config
+    if _flavour(flavour) == "core":
+        return _core_script(
+            COMPARED,
+            machine,
+            CORE_COMPARED,
+            CONFIG=_config(baseline),
+            VARIANTS=_variants(named, baseline, "BASELINE.replace({})", "BASELINE"),
+            TOKENS=_tokens(tokens),
+        )
+    bundle = Bundle([Transformer, print_compared], _values(named.values()), SETTINGS)
+    settings = [
+        f"VARIANTS = {_variants(named, baseline, 'Config({})', 'Config()')}",
+        f"TOKENS = {_tokens(tokens)}",
+        *_machine(machine),
+    ]
+    call = "print_compared(VARIANTS, TOKENS, DEVICE, DTYPE)"
+    return _torch_script(bundle, COMPARED, machine, baseline, settings, call)
+
+
+def depth_script(flavour: str, variants, tokens, machine, depth: Depth) -> str:
+    """A script that prints the numbers of the page "Depth": CSV sections statistics, gradients, weights, attention.
+
+    variants: core.variants.Variant, the baseline first.
+    """
+    if _flavour(flavour) == "core":
+        named = {each.name: each.config for each in variants}
+        return _core_script(
+            DEPTH,
+            machine,
+            CORE_DEPTH,
+            CONFIG=_config(variants[0].config),
+            VARIANTS=_variants(named, variants[0].config, "BASELINE.replace({})", "BASELINE"),
+            TOKENS=_tokens(tokens),
+            DEPTH=f"Depth(passes={depth.passes}, blocks={quoted(depth.blocks)})",
+        )
+    built = {each.name: depth.plan(each.config)[0] for each in variants}
+    baseline = built[variants[0].name]
+    bundle = Bundle([Transformer, print_depth], _values(built.values()), SETTINGS)
+    settings = [
+        f"VARIANTS = {_variants(built, baseline, 'Config({})', 'Config()')}",
+        f"TOKENS = {_tokens(tokens)}",
+        f"ORDER = {_order(depth.plan(baseline)[1])}  # the blocks that the stream goes through",
+        f"SHOWN = {sorted(set(depth.shown.values()))}  # the passes whose attention is printed",
+        *_machine(machine),
+    ]
+    return _torch_script(
+        bundle, DEPTH, machine, baseline, settings, "print_depth(VARIANTS, TOKENS, ORDER, SHOWN, DEVICE, DTYPE)"
+    )
+
+
+def grid_script(flavour: str, baseline: Config, axes: Axes, tokens, machine, depth: Depth) -> str:
+    """A script that prints the numbers of a grid of variants: a CSV section grid, with a column for every axis."""
+    if _flavour(flavour) == "core":
+        return _core_script(
+            GRID,
+            machine,
+            CORE_GRID,
+            CONFIG=_config(baseline),
+            AXES=_call("Axes({})", [quoted(axes.grid)] if axes.grid else [], before=len("AXES = ")),
+            TOKENS=_tokens(tokens),
+            DEPTH=f"Depth(passes={depth.passes}, blocks={quoted(depth.blocks)})",
+        )
+    built, order = depth.plan(baseline)
+    chosen = {
+        axis: {name: _followed(AXES[axis].entries[name], built) for name in names}
+        for axis, names in axes.chosen.items()
+        if names
+    }
+    changes = [change for entries in chosen.values() for change in entries.values()]
+    values = {field: {v, *(c[field] for c in changes if field in c)} for field, (v,) in _values([built]).items()}
+    settings = [
+        f"AXES = {literal(chosen, before=len('AXES = '))}",
+        f"TOKENS = {_tokens(tokens)}",
+        f"ORDER = {_order(order)}  # the blocks that the stream goes through",
+        *_machine(machine),
+    ]
+    bundle = Bundle([Transformer, print_grid], values, SETTINGS, checked=True)
+    call = "print_grid(Config(), AXES, TOKENS, ORDER, DEVICE, DTYPE)"
+    return _torch_script(bundle, GRID, machine, built, settings, call)
+
+
+def _flavour(flavour):
+    if flavour not in FLAVOURS:
+        raise ValueError(f"flavour is {flavour!r}; it must be one of {', '.join(FLAVOURS)}")
+    return flavour
+
+
+def _values(configs) -> dict[str, set]:
+    """Field of Config -> the values that it takes."""
+    return {field.name: {getattr(config, field.name) for config in configs} for field in fields(Config)}
+
+
+def _followed(change: dict, baseline: Config) -> dict:
+    """A change together with what follows it (d_ff follows d_model)."""
+    try:
+        return _changes(apply(change, baseline), baseline) | change
+    except ConfigError:  # it cannot be alone, only together with others
+        return change
+
+
+def _changes(config: Config, baseline: Config) -> dict:
+    """The settings that differ, d_ff too where it only follows."""
+    names = [field.name for field in fields(Config)]
+    return {name: getattr(config, name) for name in names if getattr(config, name) != getattr(baseline, name)}
+
+
+def _tokens(tokens) -> str:
+    return literal(list(tokens), before=len("TOKENS = "))
+
+
+def _machine(machine) -> list[str]:
+    return [f'DEVICE = "{machine.place}"', f"DTYPE = {machine.precision}"]
+
+
+def _order(order: list[int]) -> str:
+    if len(order) > 1 and order == list(range(len(order))):
+        return f"list(range({len(order)}))"
+    return f"[{order[0]}] * {len(order)}" if len(set(order)) == 1 else repr(order)
+
+
+def _config(config: Config) -> str:
+    """Config(…) with every setting that is not its default."""
+    usual = {name: each.follows for name, each in dials(Config).items() if each.follows}
+    usual = {
+        field.name: usual[field.name](config) if field.name in usual else field.default for field in fields(Config)
+    }
+    named = {name: getattr(config, name) for name in usual if getattr(config, name) != usual[name]}
+    return _call("Config({})", _named(named), before=len("BASELINE = "))
+
+
+def _variants(configs: dict[str, Config], baseline: Config, changed: str, same: str) -> str:
+    """A dict of configs, each written as what it changes in the baseline."""
+    made = []
+    for name, config in configs.items():
+        changes = _named(_changes(config, baseline))
+        before = 4 + len(quoted(name)) + 2
+        made.append(f"{quoted(name)}: {_call(changed, changes, before) if changes else same}")
+    return braces(made, before=WIDTH)
+
+
+def _named(values: dict) -> list[str]:
+    return [f"{name}={literal(value)}" for name, value in values.items()]
+
+
+def _call(form: str, arguments: list[str], before: int) -> str:
+    return form.format(braces(arguments, ("", ""), before + len(form)))
+
+
+def _docstring(about: str, machine, run: str) -> str:
+    lines = "\n".join("    " + line.removeprefix("# ") for line in about.splitlines())
+    return f'''"""Prints, as CSV, numbers that Ablation Lab shows; each table begins with a line "# name":
+
+{lines}
+
+The app's numbers were made with PyTorch {torch.__version__} on {machine.place} in {machine.dtype}. Elsewhere they agree up to
+rounding. {run}
+"""'''
+
+
+def _torch_script(bundle, about, machine, config, settings, call) -> str:
+    run = "Nothing but torch is needed: run this file with `python script.py`."
+    used = "The settings of a model; where nothing else is said, they are these."
+    parts = [
+        f"{_docstring(about, machine, run)}\n\n{bundle.import_text(Import('torch', None, 'torch'))}",
+        bundle.config_text(config, used),
+        "\n".join(settings),
+        bundle.text(),
+        f'if __name__ == "__main__":\n    {call}\n',
+    ]
+    return "\n\n\n".join(parts)
+
+
+def _core_script(about, machine, form, **settings) -> str:
+    run = "Save this file in the folder of the repository and run it there: `python script.py`."
+    made = Template(form).substitute(settings, MACHINE=f'Machine("{machine.place}", "{machine.dtype}")')
+    return f"{_docstring(about, machine, run)}\n\n{made}"
+
+
+CORE_BLOCK = """\
+import sys
+
+import pandas as pd
+
+from core import Config
+from core.device import Machine
+from core.experiments.change import per_token
+from core.experiments.forward import forward
+
+CONFIG = $CONFIG
+MACHINE = $MACHINE
+TOKENS = $TOKENS
+
+
+def show(name, table):
+    print(f"# {name}")
+    table.to_csv(sys.stdout, index=False, na_rep="nan")
+
+
+sys.stdout.reconfigure(encoding="utf-8")  # words may hold any character
+seen = forward(CONFIG, TOKENS, MACHINE, dropout=$DROPOUT)
+
+stages = seen.statistics
+stages["layer"] += 1
+show("stages", stages)
+
+tokens = per_token(seen)
+tokens["token"] += 1
+show("tokens", tokens)
+
+rows = [
+    (layer, head, query + 1, key + 1, pattern[query, key].item())
+    for layer, patterns in enumerate(seen.sites.get("pattern", []), 1)
+    for head, pattern in enumerate(patterns, 1)
+    for query, key in seen.allowed.nonzero().tolist()
+]
+show("attention", pd.DataFrame(rows, columns=["layer", "head", "query", "key", "weight"]))
+"""
+
+CORE_DEPTH = """\
+import sys
+
+import pandas as pd
+
+from core import Config
+from core.device import Machine
+from core.experiments.depth import Depth, table, travel
+from core.experiments.gradients import gradients
+
+BASELINE = $CONFIG
+VARIANTS = $VARIANTS
+DEPTH = $DEPTH
+MACHINE = $MACHINE
+TOKENS = $TOKENS
+
+
+def show(name, table):
+    print(f"# {name}")
+    table.to_csv(sys.stdout, index=False, na_rep="nan")
+
+
+sys.stdout.reconfigure(encoding="utf-8")  # names of variants hold characters such as −
+journeys = {name: travel(config, TOKENS, MACHINE, DEPTH) for name, config in VARIANTS.items()}
+found = {name: gradients(config, TOKENS, MACHINE, DEPTH) for name, config in VARIANTS.items()}
+
+show("statistics", table(journeys))
+
+rows = [(name, at, value) for name, each in found.items() for at, value in enumerate(each.stream.tolist())]
+show("gradients", pd.DataFrame(rows, columns=["variant", "pass", "value"]))
+
+rows = [(name, *row) for name, each in found.items() for row in each.weights.itertuples(index=False)]
+show("weights", pd.DataFrame(rows, columns=["variant", "layer", "weight", "value"]))
+
+rows = [
+    (name, number, query, key, weight)
+    for name, journey in journeys.items()
+    for number, pattern in journey.patterns.items()
+    for query, row in enumerate(pattern.mean(0).tolist(), 1)
+    for key, weight in enumerate(row, 1)
+]
+show("attention", pd.DataFrame(rows, columns=["variant", "pass", "query", "key", "weight"]))
+"""
+
+CORE_COMPARED = """\
+import sys
+
+from core import Config
+from core.device import Machine
+from core.experiments.compare import compare
+from core.experiments.forward import forward
+
+BASELINE = $CONFIG
+VARIANTS = $VARIANTS
+MACHINE = $MACHINE
+TOKENS = $TOKENS
+
+table = compare({name: forward(config, TOKENS, MACHINE) for name, config in VARIANTS.items()})
+print("# compared")
+table.to_csv(sys.stdout, index=False, na_rep="nan")
+"""
+
+CORE_GRID = """\
+import sys
+
+import pandas as pd
+
+from core import Config
+from core.device import Machine
+from core.experiments.depth import Depth
+from core.experiments.grid import Axes, grid
+from core.streams import statistic
+
+BASELINE = $CONFIG
+AXES = $AXES
+DEPTH = $DEPTH
+MACHINE = $MACHINE
+TOKENS = $TOKENS
+
+found = grid(BASELINE, AXES, TOKENS, MACHINE, DEPTH)
+rows = [
+    (*entries.values(), number, meter, value)
+    for entries, passes in zip(found.entries, found.values.tolist())
+    for number, row in enumerate(passes)
+    for meter, value in zip(statistic, row)
+]
+table = pd.DataFrame(rows, columns=[*found.axes, "pass", "meter", "value"])
+print("# grid")
+table.to_csv(sys.stdout, index=False, na_rep="nan")
+"""

@@ -1,0 +1,608 @@
+"""Pass after pass: what is measured is what the definitions say of the streams of reference.py, at every range of numbers."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import core.experiments.depth as depth_module
+from core import Config, ConfigError, Transformer, trace
+from core.device import Machine
+from core.experiments.depth import Depth, blocks, journey, table, travel
+from core.experiments.forward import numbered, prepared
+from core.experiments.gradients import gradients
+from core.experiments.grid import Axes, grid, travel_together
+from core.parts import MENUS
+from core.parts.init import generator
+from core.streams import Streams, attention_entropy, cosines, row_entropy, statistic
+from tests import reference
+
+WORDS = ("the", "court", "held", "that", "the", "tenants")  # one word twice: two tokens that start alike
+HERE = Machine(device="cpu")
+BASE = Config(d_model=16, n_heads=2, d_ff=24, seed=3)
+SETTINGS = {  # the two surroundings in which every part is tried
+    "all seen": {},
+    "causal and padded": {"mask": "causal", "padding": 3},
+}
+
+ENTRIES = [{field: name} for field, menu in MENUS.items() for name in menu]
+SWITCHES = [field for field, kind in Config.__annotations__.items() if kind is bool]
+OFF = [{field: False, "placement": placement} for field in SWITCHES for placement in MENUS["placement"]]
+COMBINED = [
+    {"attention": False, "ffn": False},
+    {"residual_attention": False, "residual_ffn": False, "norm": "none"},
+    {"placement": "post", "norm": "RMSNorm", "position": "rope", "activation": "swiglu", "bias": False},
+    {"n_heads": 1, "position": "alibi"},
+]
+
+
+def named(changes: list[dict]):
+    return [pytest.param(change, id=",".join(f"{k}={v}" for k, v in change.items())) for change in changes]
+
+
+EVERY = pytest.mark.parametrize("change", named(ENTRIES + OFF + COMBINED))
+WAYS = pytest.mark.parametrize("way", blocks)
+
+
+# The definitions, in float64, one number at a time
+
+
+def plain_statistics(x, patterns, n_real) -> dict[str, float]:
+    """x: the real tokens' vectors (T, D); patterns: (H, T, T) attention weights that made them, or None."""
+    numbers = [float(number) for vector in x for number in vector]
+    average = math.fsum(numbers) / len(numbers)
+    return {
+        "rms": math.sqrt(math.fsum(number**2 for number in numbers) / len(numbers)),
+        "std": math.sqrt(math.fsum((number - average) ** 2 for number in numbers) / len(numbers)),
+        "mean": average,
+        "largest": max(abs(number) for number in numbers),
+        "cosine": plain_cosine(x),
+        "rank": plain_rank(np.linalg.svd(np.array(x), compute_uv=False)),
+        "entropy": math.nan if patterns is None else plain_entropy(patterns, n_real),
+    }
+
+
+def plain_cosine(x) -> float:
+    """Over pairs of different tokens; a token alone has no other to be like."""
+    found = []
+    for one in range(len(x)):
+        for two in range(one):
+            lengths = math.sqrt(math.fsum(a * a for a in x[one])) * math.sqrt(math.fsum(b * b for b in x[two]))
+            found.append(math.fsum(a * b for a, b in zip(x[one], x[two])) / lengths if lengths else 0.0)
+    return math.fsum(found) / len(found) if found else math.nan
+
+
+def plain_rank(singular) -> float:
+    """Roy and Vetterli (2007): exp of the Shannon entropy of the singular values, divided by their sum."""
+    shares = [value / sum(singular) for value in singular]
+    return math.exp(-math.fsum(share * math.log(share) for share in shares if share > 0))
+
+
+def plain_entropy(patterns, n_real) -> float:
+    """Bits, averaged over heads and real readers."""
+    found = []
+    for head in patterns:
+        for reader in range(n_real):
+            found.append(-math.fsum(weight * math.log2(weight) for weight in head[reader] if weight > 0))
+    return math.fsum(found) / len(found)
+
+
+def plain_journey(model, config, order) -> list[dict[str, float]]:
+    """reference.py's float64 stream after every pass, and its statistics."""
+    known, ids, _ = numbered(WORDS, config.padding, "cpu")
+    assert known == model.vocabulary
+    real = [at < len(WORDS) for at in range(len(WORDS) + config.padding)]
+    sentence = reference.Sentence(reference.weights_of(model), config, ids[0].tolist(), real)
+    x = [sentence.weights["embed"][token] + sentence.position_vector(at) for at, token in enumerate(sentence.tokens)]
+    found = [plain_statistics(x[: len(WORDS)], None, len(WORDS))]
+    for layer in order:
+        x, patterns = sentence.block(layer, x), None  # with post-norm: after the block's last norm
+        if config.attention:
+            patterns = sentence.seen["pattern"][-1]
+        found.append(plain_statistics(x[: len(WORDS)], patterns, len(WORDS)))
+    return found
+
+
+def shaken(config, way, passes):
+    """A model whose gains and biases of norms are not 1 and 0 (a forgotten one would show), and its order of blocks."""
+    built, order = Depth(passes, way).plan(config)
+    model, ids, real = prepared(built, WORDS, HERE)
+    noise = generator(1, "shaken")
+    for name, parameter in model.named_parameters():
+        if ".ln" in name:
+            parameter += 0.3 * torch.randn(parameter.shape, generator=noise)
+    return model, ids, real, order
+
+
+def assert_statistics(made, expected, tolerance):
+    assert list(expected[0]) == list(statistic)
+    right = np.array([list(row.values()) for row in expected])
+    assert made.values.shape == right.shape
+    assert (np.isnan(made.values) == np.isnan(right)).all()
+    off = np.nan_to_num(np.abs(made.values - right) / (1 + np.abs(right)))
+    at, which = np.unravel_index(off.argmax(), off.shape)
+    assert off.max() <= tolerance, f"{list(statistic)[which]} after pass {at} is off by {off.max():.1e}"
+
+
+@EVERY
+@WAYS
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_every_statistic_of_every_pass_is_what_its_definition_says_of_the_reference(change, way, setting):
+    config = BASE.replace(**SETTINGS[setting] | change)
+    model, ids, real, order = shaken(config, way, 4)
+    # float32 rounds to 6e-8. Four passes let that grow, here to less than 5e-6, and the
+    # statistics themselves are taken in float64: 1e-4 is room, and far below what a wrong formula would do.
+    # normal_1 saturates attention, which magnifies rounding (tests/test_reference.py): it is compared in float64.
+    if config.init == "normal_1":
+        model = model.double()
+    made = journey(model, ids, real, config, WORDS, order, set())
+    assert_statistics(made, plain_journey(model, config, order), 1e-4)
+    assert made.diverged is None
+
+
+def test_with_post_norm_a_stream_is_what_leaves_the_last_norm():
+    """A pure norm leaves an RMS of 1, and what enters it has another."""
+    config = BASE.replace(placement="post")
+    assert travel(config, WORDS, HERE, Depth(3)).of("rms")[1:] == pytest.approx(1, abs=1e-4)
+    model, ids, real = prepared(config, WORDS, HERE)
+    with trace(sites=["resid_post"]) as seen:
+        model.stream(ids, real, [0] * 3)
+    assert all(abs(x.square().mean().sqrt().item() - 1) > 1e-3 for x in seen["resid_post"])
+
+
+@WAYS
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_travel_measures_the_model_that_the_settings_name(way, setting):
+    config = BASE.replace(position="learned", **SETTINGS[setting])
+    built, order = Depth(5, way).plan(config)
+    model = Transformer(built, numbered(WORDS, config.padding, "cpu")[0])
+    made = travel(config, WORDS, HERE, Depth(5, way))
+    assert_statistics(made, plain_journey(model, config, order), 1e-4)
+    assert made.tokens == (*WORDS, *["<pad>"] * config.padding)
+    assert made.n_real == len(WORDS)
+    assert made.config == config
+
+
+@WAYS
+def test_how_many_layers_the_settings_have_does_not_matter(way):
+    one, three = (travel(BASE.replace(n_layers=n), WORDS, HERE, Depth(2, way)) for n in (1, 3))
+    assert np.array_equal(one.values, three.values, equal_nan=True)
+
+
+def test_same_and_separate_agree_after_one_pass_and_not_after_two():
+    one, other = (travel(BASE, WORDS, HERE, Depth(2, way)) for way in blocks)
+    assert np.array_equal(one.values[:2], other.values[:2], equal_nan=True)
+    assert not np.allclose(one.values[2], other.values[2], rtol=1e-3)
+
+
+@WAYS
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("passes", [1, 2, 5])
+def test_attention_and_similarity_are_kept_of_the_passes_that_are_shown(way, setting, passes):
+    config, depth = BASE.replace(**SETTINGS[setting]), Depth(passes, way)
+    built, order = depth.plan(config)
+    model, ids, real = prepared(built, WORDS, HERE)
+    made = travel(config, WORDS, HERE, depth)
+    assert list(depth.shown.values()) == [1, math.ceil(passes / 2), passes]
+    assert set(made.patterns) == set(made.alike) == set(depth.shown.values())
+    numbers = ids[0].tolist()
+    sentence = reference.Sentence(
+        reference.weights_of(model), config, numbers, [at < len(WORDS) for at in range(len(numbers))]
+    )
+    x = [sentence.weights["embed"][token] for token in numbers]
+    for at, layer in enumerate(order, 1):
+        x = sentence.block(layer, x)
+        if at in made.patterns:
+            pattern = sentence.seen["pattern"][-1]
+            assert np.abs(made.patterns[at].numpy() - pattern).max() < 1e-5
+            unit = np.array([vector / np.linalg.norm(vector) for vector in x[: len(WORDS)]])
+            assert np.abs(made.alike[at].numpy() - unit @ unit.T).max() < 1e-5
+
+
+def test_without_attention_there_are_no_patterns_and_no_entropy():
+    made = travel(BASE.replace(attention=False), WORDS, HERE, Depth(3))
+    assert made.patterns == {}
+    assert np.isnan(made.of("entropy")).all()
+    assert set(made.alike) == {1, 2, 3}
+
+
+def test_the_table_says_what_the_journeys_say():
+    journeys = {"one": travel(BASE, WORDS, HERE, Depth(2)), "two": travel(BASE.replace(seed=1), WORDS, HERE, Depth(2))}
+    rows = table(journeys)
+    assert len(rows) == 2 * 3 * len(statistic)
+    for name, at, meter, value in rows.itertuples(index=False):
+        assert value == pytest.approx(journeys[name].of(meter)[at], nan_ok=True)
+
+
+def test_a_text_without_words_is_refused():
+    with pytest.raises(ValueError, match="text has no words"):
+        travel(BASE, [], HERE)
+
+
+@pytest.mark.parametrize("passes", [0, 101, 2.5, True, "4"])
+def test_a_number_of_passes_that_cannot_be_is_refused_in_words(passes):
+    with pytest.raises(ConfigError, match="passes is .*; it must be a whole number from 1 to 100") as refused:
+        Depth(passes)
+    assert refused.value.field == "passes"
+    with pytest.raises(ConfigError, match="blocks is “other”; it must be one of same, separate"):
+        Depth(blocks="other")
+
+
+# Closed forms
+
+
+def measured(x, patterns=None) -> dict[str, float]:
+    """The statistics of one stream (T, D)."""
+    entropy = torch.tensor([math.nan]) if patterns is None else attention_entropy(patterns, x.shape[0])[None]
+    return dict(zip(statistic, Streams(x[None], entropy).table[0].tolist()))
+
+
+def normal(*shape, seed=0):
+    return torch.randn(shape, generator=generator(seed, "depth"), dtype=torch.float64)
+
+
+def directions(count, width, seed=0):
+    """Orthogonal vectors of length 1: (count, width)."""
+    return torch.linalg.qr(normal(width, width, seed=seed))[0][:count]
+
+
+@pytest.mark.parametrize("tokens", [1, 2, 5, 16])
+@pytest.mark.parametrize("length", [1e-20, 1.0, 1e20])
+def test_as_many_orthogonal_tokens_of_one_length_as_the_effective_rank(tokens, length):
+    assert measured(length * directions(tokens, 16))["rank"] == pytest.approx(tokens, rel=1e-6)
+    assert measured((length * directions(tokens, 16)).float())["rank"] == pytest.approx(tokens, rel=1e-5)
+
+
+@pytest.mark.parametrize(("tokens", "width"), [(2, 8), (6, 16), (64, 64), (256, 64), (16, 512), (256, 1024)])
+def test_a_stream_in_one_direction_has_effective_rank_1(tokens, width):
+    lengths, direction = normal(tokens, 1), normal(1, width, seed=1)
+    assert measured(lengths * direction)["rank"] == pytest.approx(1, abs=1e-4)
+    assert measured(direction.float().expand(tokens, width))["rank"] == pytest.approx(1, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "singular",
+    [[1, 1], [2, 1], [3, 2, 1], [1, 0.5, 0.25, 0.125, 0.0625], [1, 1e-3], [1, 1e-6, 1e-6], [5, 5, 5, 0, 0], [1e15, 1]],
+)
+@pytest.mark.parametrize("shape", [(5, 12), (12, 5), (12, 12)])
+def test_effective_rank_of_singular_values_that_are_known(singular, shape):
+    count = min(len(singular), *shape)
+    values = torch.tensor(singular[:count], dtype=torch.float64)
+    left, right = directions(count, shape[0], seed=1), directions(count, shape[1], seed=2)
+    got = measured((left.T * values) @ right)["rank"]
+    assert got == pytest.approx(plain_rank(values.tolist()), rel=1e-5)
+
+
+def test_effective_rank_of_two_to_one_by_hand():
+    """Shares 2/3 and 1/3: exp(ln 3 − 2/3·ln 2) = 3 / 2^(2/3)."""
+    assert measured(torch.tensor([[2.0, 0.0], [0.0, 1.0]]))["rank"] == pytest.approx(3 / 2 ** (2 / 3), rel=1e-9)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 64, 256])
+def test_entropy_of_even_attention_is_log2_n_and_of_one_hot_0(n):
+    even = torch.full((2, n, n), 1 / n)
+    assert attention_entropy(even, n).item() == pytest.approx(math.log2(n), abs=1e-5)
+    assert attention_entropy(torch.eye(n).expand(2, n, n), n).item() == 0
+    assert row_entropy(even).shape == (2, n)
+
+
+def test_entropy_is_averaged_over_heads_and_real_readers_only():
+    pattern = torch.zeros(2, 4, 4)  # three real tokens and a padding one, which nobody reads
+    pattern[0, :3, 0] = 1  # 0 bits
+    pattern[1, :3, :2] = 0.5  # 1 bit
+    pattern[:, 3, :3] = 1 / 3  # the padding token reads evenly, and does not count
+    assert attention_entropy(pattern, 3).item() == pytest.approx(0.5, abs=1e-6)
+    assert attention_entropy(torch.stack([pattern, pattern]), 3).tolist() == pytest.approx([0.5, 0.5], abs=1e-6)
+
+
+def test_entropy_of_weights_that_float32_can_hardly_hold():
+    for weight in (1e-45, 1e-40, 1e-38, 1e-10):
+        row = torch.tensor([[[1.0, weight]]])
+        small = row[0, 0, 1].item()
+        assert attention_entropy(row, 1).item() == pytest.approx(-small * math.log2(small), rel=1e-5, abs=1e-44)
+
+
+def test_entropy_of_a_causal_mask_over_equal_tokens_by_hand():
+    """Reader number t sees t equal tokens: log2 t bits."""
+    made = travel(BASE.replace(mask="causal"), ["so"] * 6, HERE, Depth(2))
+    assert made.of("entropy")[1:] == pytest.approx(np.mean(np.log2(range(1, 7))), abs=1e-5)
+
+
+def test_cosine_of_identical_orthogonal_and_opposite_tokens():
+    one, other = directions(2, 8)
+    assert measured(torch.stack([one] * 5))["cosine"] == pytest.approx(1, abs=1e-12)
+    assert measured(torch.stack([one, 7 * one, 0.1 * one]))["cosine"] == pytest.approx(1, abs=1e-12)
+    assert measured(directions(8, 8))["cosine"] == pytest.approx(0, abs=1e-12)
+    assert measured(torch.stack([one, -one]))["cosine"] == pytest.approx(-1, abs=1e-12)
+    # Two against three: of 10 pairs 1 + 3 agree and 6 oppose.
+    groups = torch.stack([one, one, -one, -one, -one])
+    assert measured(groups)["cosine"] == pytest.approx((4 - 6) / 10, abs=1e-12)
+    # Half way between: 45 degrees to both, and those at a right angle.
+    between = torch.stack([one, other, one + other])
+    assert measured(between)["cosine"] == pytest.approx(2 * math.sqrt(0.5) / 3, abs=1e-12)
+
+
+def test_a_token_of_zeros_is_like_no_other():
+    one = directions(1, 8)
+    assert measured(torch.cat([one, one, 0 * one]))["cosine"] == pytest.approx(1 / 3, abs=1e-12)
+    assert cosines(torch.zeros(2, 4)).tolist() == [[0, 0], [0, 0]]
+
+
+def test_a_single_token_is_like_itself_and_has_no_others():
+    got = measured(normal(1, 16))
+    assert math.isnan(got["cosine"])
+    assert got["rank"] == pytest.approx(1, abs=1e-6)
+    made = travel(BASE, ["alone"], HERE, Depth(2))
+    assert np.isnan(made.of("cosine")).all()
+    assert made.of("entropy")[1:].tolist() == [0, 0]
+    assert made.of("rank") == pytest.approx(1, abs=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_a_stream_of_zeros_has_sizes_of_zero_and_raises_nothing(dtype):
+    got = measured(torch.zeros(4, 8, dtype=dtype))
+    assert got["rms"] == got["std"] == got["mean"] == got["largest"] == got["cosine"] == 0
+    assert math.isnan(got["rank"]) and math.isnan(got["entropy"])
+
+
+def test_streams_of_zeros_do_not_touch_their_neighbours():
+    zeros, some = torch.zeros(4, 8, dtype=torch.float64), normal(4, 8)
+    nan, inf = torch.full((4, 8), math.nan, dtype=torch.float64), some.clone()
+    inf[2, 3] = -math.inf
+    got = Streams(torch.stack([zeros, some, nan, some, inf]), torch.zeros(5))
+    assert got.finite.tolist() == [True, True, False, True, False]
+    assert got.table[[2, 4]].isnan().all()
+    alone = Streams(some[None], torch.zeros(1)).table[0]
+    torch.testing.assert_close(got.table[1], alone, rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(got.table[3], alone, rtol=1e-9, atol=1e-12)
+
+
+# Numbers near the edge of what can be written
+
+
+def right(x) -> dict[str, float]:
+    return plain_statistics(x.double().numpy(), None, len(x))
+
+
+def close(got, expected, **tolerance):
+    for name in expected:
+        assert got[name] == pytest.approx(expected[name], nan_ok=True, **tolerance), name
+
+
+@pytest.mark.parametrize(
+    ("average", "spread"), [(1e4, 1e-3), (1e4, 0.1), (-3e6, 1.0), (1.0, 1e-6), (1.0, 1e-3), (1.0, 3e-3), (1e30, 1e24)]
+)
+def test_the_spread_of_numbers_far_from_zero(average, spread):
+    """In float32 near 1e4 numbers stand 0.001 apart: rounded first, so that both sides see the same numbers."""
+    x = (average + spread * normal(6, 64)).float()
+    got, expected = measured(x), right(x)
+    assert expected["std"] > 0
+    for name in ("std", "mean", "rms", "largest", "cosine"):
+        assert got[name] == pytest.approx(expected[name], rel=1e-7), name
+
+
+def test_1e4_and_a_spread_of_1e_3_by_hand():
+    step = 2**-10  # the distance between neighbours in float32 from 8192 to 16384
+    x = torch.tensor([10_000 - step, 10_000 + step]).repeat(4, 8)
+    assert measured(x)["std"] == step
+    assert measured(x)["mean"] == 10_000
+
+
+@pytest.mark.parametrize("size", [1e37, 1e-37, 1e-42])
+def test_the_largest_and_smallest_numbers_of_float32(size):
+    x = (size * normal(6, 64).clamp(-3, 3)).float()
+    assert x.isfinite().all() and x.any()
+    close(measured(x), right(x), rel=1e-6)
+
+
+def test_numbers_at_the_very_end_of_float32():
+    most = torch.finfo(torch.float32).max
+    x = most * torch.tensor([[1.0, -1.0], [1.0, 1.0]])
+    got = measured(x)
+    assert got["largest"] == got["rms"] == pytest.approx(most, rel=1e-12)
+    assert got["mean"] == pytest.approx(most / 2, rel=1e-12)
+    assert got["std"] == pytest.approx(most * math.sqrt(0.75), rel=1e-9)
+    assert got["cosine"] == pytest.approx(0, abs=1e-12)
+    assert got["rank"] == pytest.approx(2, rel=1e-6)
+    close(measured((1e38 * normal(6, 64).clamp(-3, 3)).float()), right((1e38 * normal(6, 64).clamp(-3, 3)).float()))
+
+
+@pytest.mark.parametrize("noise", [1e-6, 1e-5, 1e-3, 1.0])
+def test_effective_rank_of_a_stream_that_has_nearly_collapsed(noise):
+    """The squares of the small singular values are 1e-14 of the largest one's: float32 sums would lose them."""
+    x = (normal(1, 512) + noise * normal(128, 512, seed=1)).float()
+    expected = plain_rank(np.linalg.svd(x.double().numpy(), compute_uv=False))
+    assert expected > 1 + 1e-5
+    assert measured(x)["rank"] == pytest.approx(expected, abs=1e-3)
+    assert measured(x)["rank"] - 1 == pytest.approx(expected - 1, rel=0.05)
+
+
+# Divergence
+
+
+def first_not_finite(config, way, passes, dtype=torch.float32) -> int | None:
+    """Block by block, with no trace and no measuring."""
+    built, order = Depth(passes, way).plan(config)
+    model, ids, real = prepared(built, WORDS, HERE)
+    model = model.to(dtype)
+    x, allowed = model.position.embed(model.embed[ids]), model.allowed(ids, real)
+    for at, layer in enumerate(order, 1):
+        x = model.blocks[layer](x, allowed)
+        if not all(math.isfinite(number) for number in x[0, : len(WORDS)].flatten().tolist()):
+            return at
+    return None
+
+
+TOO_LARGE = {"init": "normal_1", "norm": "none"}
+
+
+@WAYS
+@pytest.mark.parametrize(
+    "change",
+    named(
+        [
+            {},
+            {"d_model": 64, "n_heads": 4},
+            {"residual_attention": False, "residual_ffn": False},
+            {"activation": "relu", "padding": 3},
+            {"activation": "swiglu", "mask": "causal"},
+            {"attention": False, "activation": "identity"},
+            {"position": "alibi", "scale": False, "bias": False},
+        ]
+    ),
+)
+def test_it_diverges_where_the_bare_blocks_do(change, way):
+    config, passes = BASE.replace(**TOO_LARGE | change), 60
+    pass_ = first_not_finite(config, way, passes)
+    assert pass_ is not None and pass_ > 1
+    made = travel(config, WORDS, HERE, Depth(passes, way))
+    assert made.diverged == pass_
+    assert np.isnan(made.values[pass_:]).all()
+    entropy = list(statistic).index("entropy")
+    assert np.isfinite(np.delete(made.values, entropy, axis=1)[:pass_]).all()
+    if config.attention:
+        assert np.isfinite(made.values[1:pass_, entropy]).all()
+
+
+@WAYS
+def test_in_float16_it_diverges_where_float32_and_bfloat16_go_on(way):
+    """float16 ends at 65,504. Machine lends it to a GPU only, but a CPU can compute it."""
+    config, passes = BASE.replace(**TOO_LARGE), 4
+    built, order = Depth(passes, way).plan(config)
+    for dtype in (torch.float16, torch.bfloat16, torch.float32):
+        with torch.inference_mode():
+            model, ids, real = prepared(built, WORDS, HERE)
+            made = journey(model.to(dtype), ids, real, config, WORDS, order, {1, passes})
+        assert made.diverged == first_not_finite(config, way, passes, dtype)
+        assert (made.diverged is not None) == (dtype == torch.float16)
+        kept = made.values[: made.diverged, : list(statistic).index("entropy")]
+        assert np.isfinite(kept).all() and kept.size
+        if made.diverged:
+            assert 1 < made.diverged < passes
+            assert np.isnan(made.values[made.diverged :]).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_in_half_precision_the_statistics_are_those_of_the_rounded_stream(dtype):
+    built, order = Depth(3, "separate").plan(BASE)
+    with torch.inference_mode():
+        model, ids, real = prepared(built, WORDS, HERE)
+        made = journey(model.to(dtype), ids, real, BASE, WORDS, order, set())
+        x, expected = model.embed[ids], []
+        expected.append(right(x[0]))
+        for layer in order:
+            x = model.blocks[layer](x)
+            expected.append(right(x[0]))
+    for at, row in enumerate(expected):
+        del row["entropy"]
+        close({name: made.of(name)[at] for name in row}, row, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@WAYS
+def test_divergence_raises_nothing_anywhere(way, dtype):
+    config, machine, depth = BASE.replace(**TOO_LARGE), Machine(device="cpu", dtype=dtype), Depth(30, way)
+    made = travel(config, WORDS, machine, depth)
+    assert made.diverged
+    table({"it": made})
+    assert gradients(config, WORDS, machine, depth).diverged
+    together = grid(config, Axes("norm-none"), WORDS, machine, depth)
+    assert all(together.diverged)
+    assert np.isnan(together.values[:, -1]).all()
+    assert made.diverged < 15  # so of the first, the middle and the last pass only the first is left to look at
+    assert set(made.patterns) == set(made.alike) == {1}
+    assert made.patterns[1].isfinite().all() and made.alike[1].isfinite().all()
+
+
+def come_back() -> Config:
+    """A stream of one number times a fixed vector: w_out·relu(w_in·x). It grows 2.4 times a pass; then the largest
+    number alone overflows, where w_in is negative: relu(−inf) is 0, and everything after it is 0, and finite."""
+    return Config(
+        d_model=8,
+        n_heads=1,
+        d_ff=1,
+        seed=2829,
+        attention=False,
+        residual_ffn=False,
+        activation="relu",
+        bias=False,
+        **TOO_LARGE,
+    )
+
+
+def test_a_stream_can_come_back_from_infinity():
+    """Shows that the next test is about something."""
+    assert travel(come_back(), ["the"], HERE, Depth(100)).diverged == 85
+
+
+@pytest.mark.parametrize("by", ["travel", "grid"])
+def test_a_stream_that_comes_back_from_infinity_stays_diverged(by):
+    if by == "travel":
+        values = travel(come_back(), ["the"], HERE, Depth(100)).values
+    else:
+        values = travel_together([come_back()], ["the"], HERE, [0] * 100)[0][0]
+    assert np.isnan(values[85:]).all()
+
+
+# Measuring does not disturb
+
+
+@WAYS
+@pytest.mark.parametrize(
+    "change", named([{}, {"padding": 3, "mask": "causal"}, {"attention": False}, TOO_LARGE, {"placement": "post"}])
+)
+def test_measured_in_chunks_or_all_at_once_is_the_same(change, way, monkeypatch):
+    config = BASE.replace(**change)
+    model, ids, real, order = shaken(config, way, 20)
+    sizes = []
+
+    class Counted(Streams):
+        def __init__(self, x, entropy):
+            sizes.append(len(x))
+            super().__init__(x, entropy)
+
+    monkeypatch.setattr(depth_module, "Streams", Counted)
+
+    def run(chunk):
+        sizes.clear()
+        monkeypatch.setattr(depth_module, "CHUNK", chunk)
+        return journey(model, ids, real, config, WORDS, order, {1, 10, 20})
+
+    whole = run(1 << 30)
+    assert sizes == [21]
+    for chunk in (1, 2 * len(WORDS) * config.d_model, 1000):
+        parts = run(chunk)
+        assert len(sizes) > 1 and sum(sizes) == 21
+        np.testing.assert_allclose(parts.values, whole.values, rtol=1e-6, atol=1e-6)
+        assert parts.diverged == whole.diverged
+        assert parts.patterns.keys() == whole.patterns.keys()
+        # NaN is not equal to itself
+        same = [torch.allclose(parts.patterns[at], whole.patterns[at], 0, 0, equal_nan=True) for at in whole.patterns]
+        same += [torch.allclose(parts.alike[at], whole.alike[at], 0, 0, equal_nan=True) for at in whole.alike]
+        assert all(same)
+
+
+@WAYS
+@EVERY
+def test_measuring_does_not_change_the_stream_bit_for_bit(change, way, monkeypatch):
+    config = BASE.replace(padding=2).replace(**change)
+    model, ids, real, order = shaken(config, way, 4)
+    x, allowed = model.position.embed(model.embed[ids]), model.allowed(ids, real)
+    plain = [x[0, : len(WORDS)]]
+    for layer in order:
+        x = model.blocks[layer](x, allowed)
+        plain.append(x[0, : len(WORDS)])
+    seen, stream, last = [], model.stream, []
+
+    class Kept(Streams):
+        def __init__(self, x, entropy):
+            seen.extend(x.clone())
+            super().__init__(x, entropy)
+
+    monkeypatch.setattr(depth_module, "Streams", Kept)
+    monkeypatch.setattr(model, "stream", lambda *args: last.append(stream(*args)) or last[-1])
+    journey(model, ids, real, config, WORDS, order, {1, 2, 4})
+    assert len(seen) == len(plain) == 5
+    assert all(map(torch.equal, seen, plain))
+    assert torch.equal(last[0], x)

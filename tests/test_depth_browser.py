@@ -1,0 +1,290 @@
+"""Depth, pins and what can be taken away, in a browser: curves against numbers, links, clicks, files, two visitors."""
+
+import csv
+import io
+import re
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from benchmarks.serving import server, settle
+from core.config import Config
+from core.experiments.depth import Depth, travel
+from core.experiments.grid import Axes, grid
+from core.text import DEFAULT_TEXT, words
+from tests.test_browser import canvas_of, centre
+from ui.depth import views
+
+pytestmark = pytest.mark.browser
+
+WITHOUT = {
+    "norm": {"norm": "none"},
+    "residual": {"residual_attention": False, "residual_ffn": False},
+    "head": {"n_heads": 1},
+}
+THREE = "variants=norm-none~residual_attention-off__residual_ffn-off~n_heads-1"
+
+
+def curves(page):
+    return page.locator(".st-key-statistics .panel")
+
+
+def marks(page) -> list[str]:
+    """Everything that is drawn in every panel, and the words beside it."""
+    return [
+        panel.locator(".marks").evaluate("e => e.innerHTML")
+        + panel.locator(".title, .label, .sentence").all_inner_texts()[-1]
+        for panel in curves(page).all()
+    ]
+
+
+def legend(page) -> str:
+    return page.locator(".legend").inner_text()
+
+
+def points(panel, colour) -> list[tuple[float, float]]:
+    """Where the line of a colour goes through, in pixels."""
+    path = panel.locator(f"path[stroke='{colour}']:not(.ended)").get_attribute("d")
+    return [(float(x), float(y)) for x, y in re.findall(r"[ML]([-\d.]+) ([-\d.]+)", path)]
+
+
+def scale(panel) -> list[tuple[float, float]]:
+    """The labelled values of the vertical axis and where they stand: [(value, pixel)]."""
+    found = panel.locator("text.tick[text-anchor=end]").evaluate_all(
+        "all => all.map(t => [t.textContent, +t.getAttribute('y')])"
+    )
+    return [(float(text.replace("−", "-")), y) for text, y in found]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_curves_show_the_numbers(open_page, theme):
+    page = open_page("/Depth?passes=12", theme=theme)
+    shown = {"Does the stream grow?": ("rms", True), "Do the words become alike?": ("cosine", False)}
+    for title, (meter, log) in shown.items():
+        panel = curves(page).filter(has_text=title)
+        (low, bottom), *_, (high, top) = scale(panel)
+        size = np.log10 if log else float
+        for colour, changes in (("#0072B2", {}), ("#D55E00", WITHOUT["norm"])):
+            values = travel(Config(**changes), words(DEFAULT_TEXT), None, Depth(12)).of(meter)
+            drawn = points(panel, colour)
+            assert len(drawn) == 13
+            for (_, y), value in zip(drawn, values):
+                expected = bottom + (size(value) - size(low)) / (size(high) - size(low)) * (top - bottom)
+                assert abs(y - expected) < 0.6, (meter, value)
+
+
+def test_pointing_at_a_curve_reads_every_variant(open_page):
+    page = open_page("/Depth")
+    panel = curves(page).first
+    box = panel.locator("svg").bounding_box()
+    x = points(panel, "#0072B2")[7][0]
+    page.mouse.move(box["x"] + x, box["y"] + 60)
+    tip = panel.locator(".tip").inner_text()
+    assert "pass 7" in tip
+    for changes in ({}, WITHOUT["norm"]):
+        value = travel(Config(**changes), words(DEFAULT_TEXT)).of("rms")[7]
+        assert f"{value:.5g}" in tip
+    assert curves(page).nth(3).locator(".here").evaluate("e => e.style.display") == "block"  # marked in every panel
+    panel.locator("svg").focus()
+    page.keyboard.press("ArrowLeft")
+    assert "pass 6" in panel.locator(".tip").inner_text()
+
+
+def test_divergence_is_drawn_and_said(open_page):
+    page = open_page("/Depth?variants=norm-none__init-normal_1&passes=20")
+    k = travel(Config(norm="none", init="normal_1"), words(DEFAULT_TEXT), None, Depth(20)).diverged
+    assert f"diverged at pass {k}" in legend(page)
+    assert curves(page).first.locator(".ended").count() == 1
+    assert f"diverged at pass {k}" in curves(page).first.locator(".sentence").inner_text()
+    assert len(points(curves(page).first, "#D55E00")) == k
+
+
+def test_a_link_with_three_variants_opens_the_same_on_a_cold_server(open_page):
+    page = open_page("/Depth")
+    for name in ("− residual", "1 head"):
+        page.get_by_role("button", name=name, exact=True).click()
+        settle(page)
+    page.locator(".st-key-passes input[type=range]").focus()
+    page.keyboard.press("ArrowRight")
+    settle(page)
+    page.get_by_role("button", name="Pin baseline").click()
+    settle(page)
+    page.locator(".st-key-seed input[type=range]").focus()
+    page.keyboard.press("ArrowRight")
+    settle(page)
+    link, seen, said = page.url, marks(page), legend(page)
+    assert "variants=norm-none~residual_attention-off__residual_ffn-off~n_heads-1" in link
+    assert "baseline=defaults" in link and "passes=11" in link and "seed=1" in link
+    assert "now: seed 1" in said
+    with server() as (address, _):
+        again = open_page("/Depth?" + link.split("?")[1], at=address)
+        assert again.url.split("?")[1] == link.split("?")[1]
+        assert legend(again) == said
+        assert marks(again) == seen
+        assert again.locator(".st-key-passes input[type=range]").input_value() == "11"
+
+
+def test_pins_travel_between_pages_and_a_click_shows_its_effect(open_page):
+    page = open_page("/Depth?d_ff=96&variants=ffn-off")
+    page.get_by_role("link", name="One block").first.click()
+    page.locator(".st-key-all_heads canvas").wait_for()
+    settle(page)
+    assert page.url.endswith("/One_block?d_ff=96&variants=ffn-off")
+    page.get_by_role("button", name="− scaling", exact=True).click()
+    page.locator(".st-key-compared_maps canvas").wait_for()
+    settle(page)
+    assert "− scaling" in legend(page) and "− FFN" in legend(page)
+    assert "view=compare" in page.url
+    page.get_by_role("link", name="Depth").first.click()
+    curves(page).first.wait_for()
+    settle(page)
+    assert page.url.endswith("/Depth?d_ff=96&variants=ffn-off~scale-off")
+    assert page.locator(".st-key-d_ff input[type=range]").input_value() == "96"
+
+
+def test_two_visitors_pins_do_not_mix(open_page):
+    one, two = open_page("/Depth?variants=none"), open_page("/Depth?variants=none&seed=2")
+    one.get_by_role("button", name="− FFN", exact=True).click()
+    two.get_by_role("button", name="1 head", exact=True).click()
+    settle(one)
+    settle(two)
+    one.get_by_role("button", name="Pin baseline").click()
+    settle(one)
+    two.get_by_role("button", name="post-norm", exact=True).click()
+    settle(two)
+    assert "− FFN" in legend(one) and "1 head" not in legend(one)
+    assert "1 head" in legend(two) and "post-norm" in legend(two) and "FFN" not in legend(two)
+    assert "baseline" not in two.url
+
+
+def test_quick_clicks_on_pins_are_all_counted(open_page):
+    page = open_page("/Depth?variants=none")
+    for name in ("− FFN", "− norm", "1 head"):
+        page.get_by_role("button", name=name, exact=True).click()
+    settle(page)
+    for name in ("− FFN", "− norm", "1 head"):
+        assert name in legend(page)
+
+
+def test_a_click_on_the_grid_makes_a_variant(open_page):
+    page = open_page("/Depth?show=grid&variants=none")
+    canvas, layout = canvas_of(page, "grid_cells")
+    made = grid(Config(), Axes(), words(DEFAULT_TEXT))
+    page.mouse.wheel(0, 0)
+    x, y = centre(layout, 0, 2, 0)  # LayerNorm, post, residual; ReLU, 1 head
+    canvas.hover(position={"x": x, "y": y})
+    tip = page.locator(".st-key-grid_cells .tip").inner_text()
+    at = made.entries.index(
+        {"norm": "LayerNorm", "placement": "post", "residual": "both", "activation": "relu", "n_heads": "1"}
+    )
+    assert "LayerNorm · Post-norm · residual" in tip and "ReLU · 1 head" in tip
+    assert f"{made.ends('rms')[at]:.3f}" in tip
+    canvas.click(position={"x": x, "y": y})
+    page.wait_for_url("**variants=n_heads-1__placement-post__activation-relu**")
+    settle(page)
+    page.get_by_role("button", name="1 head, post-norm, ReLU activation").wait_for()
+
+
+def test_the_grid_can_be_filtered_and_sorted(open_page):
+    page = open_page("/Depth?show=grid")
+    page.get_by_role("button", name="Parts in the grid").click()
+    settle(page)
+    page.locator("[data-testid=stPopoverBody]").get_by_role("button", name="RMSNorm", exact=True).click()
+    settle(page)
+    assert "grid=norm-LayerNorm%2Bnone" in page.url
+    page.keyboard.press("Escape")
+    page.get_by_role("radio", name="Largest first").click()
+    settle(page)
+    main = page.locator("[data-testid=stMain]").inner_text()
+    assert "RMS of 64 variants, pass after pass" in main
+    layout = canvas_of(page, "grid_cells")[1]
+    assert layout["down"] == layout["across"] == 1
+
+
+def downloaded(page, click) -> bytes:
+    with page.expect_download() as got:
+        click()
+    return open(got.value.path(), "rb").read()
+
+
+def open_take_away(page):
+    page.get_by_role("button", name="Take away").click()
+    body = page.locator("[data-testid=stPopoverBody]")
+    body.locator(".list button").first.wait_for()
+    settle(page)
+    return body
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/Depth",
+        "/Depth?show=attention",
+        "/Depth?show=gradients",
+        "/Depth?show=grid",
+        "/One_block",
+        "/One_block?maps=lines",
+        "/One_block?view=cost",
+    ],
+)
+def test_every_picture_can_be_taken_away(open_page, path, theme):
+    page = open_page(path, theme=theme)
+    body = open_take_away(page)
+    rows = body.locator(".list > div")
+    shown = page.locator(
+        "[data-testid=stMain] :is(canvas[role=img], svg.picture, [data-testid=stVegaLiteChart] svg.marks)"
+    )
+    assert rows.count() >= shown.count() > 0
+    for row in rows.all()[:4]:  # a browser lets no page save many files in a row
+        svg = downloaded(page, row.get_by_text("SVG").click)
+        root = ElementTree.fromstring(svg)
+        assert root.tag.endswith("svg")
+        assert sum(1 for each in root.iter() if each.tag.rsplit("}")[-1] in ("path", "image", "rect", "circle")) > 3
+        assert b"var(--" not in svg
+        image = Image.open(io.BytesIO(downloaded(page, row.get_by_text("PNG").click)))
+        assert (image.width, image.height) == (
+            2 * round(float(root.get("width"))),
+            2 * round(float(root.get("height"))),
+        )
+        assert len(set(image.convert("RGB").resize((60, 60)).tobytes())) > 8  # something is to be seen on it
+
+
+def test_a_table_taken_away_holds_the_numbers(open_page):
+    page = open_page("/Depth?passes=4")
+    body = open_take_away(page)
+    text = downloaded(page, body.get_by_role("button", name="statistics").click).decode()
+    rows = {
+        (r["meter"], r["variant"], int(r["pass"])): float(r["value"] or "nan")
+        for r in csv.DictReader(io.StringIO(text))
+    }
+    for name, changes in (("baseline", {}), ("− norm", WITHOUT["norm"])):
+        made = travel(Config(**changes), words(DEFAULT_TEXT), None, Depth(4))
+        for at in range(5):
+            assert rows["Effective rank", name, at] == made.of("rank")[at]
+    script = downloaded(page, body.get_by_role("button", name="Python script with torch alone").click).decode()
+    compile(script, "script.py", "exec")
+    assert "norm" in script and "import core" not in script
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("view", views)
+def test_every_view_of_depth_shows_something_on_wide_and_narrow_screens(open_page, view, theme):
+    for width in (1400, 420):
+        page = open_page(f"/Depth?show={view}&{THREE}&blocks=separate&passes=12", theme=theme, width=width)
+        assert page.locator("[data-testid=stException], [data-testid=stAlert]").count() == 0
+        pictures = page.locator("[data-testid=stMain] :is(canvas[role=img], svg.picture)")
+        pictures.first.wait_for()
+        boxes = [box for box in (picture.bounding_box() for picture in pictures.all()) if box]
+        assert boxes and all(box["width"] > 50 and box["height"] > 30 for box in boxes)
+        main = page.locator("[data-testid=stMain]")
+        assert main.evaluate("e => e.scrollWidth <= e.clientWidth"), "the page is wider than the screen"
+
+
+def test_the_first_screen_of_depth_shows_the_curves_without_scrolling(open_page):
+    page = open_page("/Depth")
+    for panel in curves(page).all():
+        box = panel.locator("svg").bounding_box()
+        assert box["y"] + box["height"] <= 900

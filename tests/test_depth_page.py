@@ -1,0 +1,255 @@
+"""The page "Depth" and the pins, without a browser: every view, every link, every button; never a traceback."""
+
+import dataclasses
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from streamlit.testing.v1 import AppTest
+
+from core.config import Config
+from core.device import Machine
+from core.dial import dials, read
+from core.experiments.depth import Depth
+from core.experiments.grid import AXES, Axes
+from core.streams import statistic
+from core.text import Input
+from core.variants import Pins, ablation, encode
+from tests.test_page import fine, moved, told
+from ui.depth import views
+from ui.depth.base import DepthLook, matrices, orders
+from ui.pins import PILLS
+
+KINDS = (Input, Config, Machine, Depth, Pins, DepthLook, Axes)
+DEPTH, BLOCK = "pages/2_Depth.py", "pages/1_One_block.py"
+ALL_OFF = {"attention": "off", "ffn": "off"}
+
+
+def opened(page=DEPTH, **params) -> AppTest:
+    app = AppTest.from_file("../app.py", default_timeout=60)
+    app.switch_page(page)
+    for name, value in params.items():
+        app.query_params[name] = value
+    return app.run()
+
+
+def press(app, label) -> AppTest:
+    return fine(app.button[[b.label for b in app.button].index(label)].click().run())
+
+
+def legend(app) -> str:
+    return next(html.proto.body for html in app.get("html") if "class='legend'" in html.proto.body)
+
+
+def names(app) -> list[str]:
+    """The names in the legend, baseline first."""
+    return [n.strip() for n in re.findall(r"●</span> ([^<]*)", legend(app))]
+
+
+def test_it_opens_on_ten_passes_with_and_without_a_norm():
+    app = fine(opened())
+    assert app.query_params == {}
+    assert app.session_state["passes"] == 10
+    assert names(app) == ["baseline: the settings of the sidebar", "− norm"]
+    assert "Paired: same sentence, same seed, same initial weights" in legend(app)
+
+
+@pytest.mark.parametrize("view", views)
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"passes": "1"},
+        {"passes": "100", "blocks": "separate"},
+        {"text": "one"},
+        {"variants": "none", **ALL_OFF},
+        {"mask": "causal", "padding": "3", "variants": "padding-0~attention-off~n_heads-1~activation-swiglu"},
+        {"baseline": "norm-none", "variants": "ffn-off__residual_attention-off", "position": "rope", "d_model": "32"},
+        {"init": "normal_1", "norm": "none", "passes": "40", "variants": "norm-LayerNorm~activation-swiglu"},
+        {"dtype": "bfloat16", "text": "<b>**x**</b> $y$ 👩‍👩‍👧‍👦"},
+    ],
+    ids=lambda p: "&".join(f"{k}={v}" for k, v in p.items()) or "defaults",
+)
+def test_every_view_opens(view, params):
+    app = fine(opened(show=view, **params))
+    assert not app.error
+    assert not app.warning
+    for shown in [*app.markdown, *app.caption]:
+        assert not re.search(r"\b(nan|inf|None)\b", shown.value), shown.value
+
+
+@pytest.mark.parametrize("matrix", matrices)
+@pytest.mark.parametrize("head", ["0", "2", "64"])
+def test_every_matrix_opens(matrix, head):
+    fine(opened(show="attention", matrix=matrix, map_head=head, variants="n_heads-1~attention-off"))
+
+
+@pytest.mark.parametrize("order", orders)
+@pytest.mark.parametrize("meter", statistic)
+def test_every_statistic_of_the_grid_opens(order, meter):
+    fine(
+        opened(
+            show="grid",
+            grid_order=order,
+            grid_statistic=meter,
+            grid="activation-gelu__attention-on+off",
+            init="normal_1",
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    "name, value, allowed",
+    [
+        ("passes", "101", "from 1 to 100"),
+        ("passes", "many", "whole number"),
+        ("blocks", "glass", "same, separate"),
+        ("variants", "norm-nonce", "LayerNorm, RMSNorm, none"),
+        ("variants", "nerm-none", "n_heads"),
+        ("variants", "~".join(encode(part()) for part in ablation.values()), "at most 4"),
+        ("baseline", "d_model-7", "from 8 to 1024"),
+        ("baseline", "d_model-64__n_heads-5", "must divide"),
+        ("grid", "norms-none", ", ".join(AXES)),
+        ("grid", "norm-some", "LayerNorm, RMSNorm, none"),
+        ("grid", "__".join(f"{axis}-{'+'.join(each.entries)}" for axis, each in AXES.items()), "1,024"),
+        ("grid_statistic", "kurtosis", "rms"),
+        ("show", "cellar", "statistics"),
+        ("view", "attention", "no setting here"),
+    ],
+)
+def test_a_bad_link_is_named_and_the_rest_is_kept(name, value, allowed):
+    app = fine(opened(**{name: value, "d_ff": "96", "mask": "causal"}))
+    assert name in told(app)
+    assert allowed in told(app)
+    assert app.query_params["d_ff"] == "96"
+    assert app.query_params["mask"] == "causal"
+
+
+def test_what_is_right_among_bad_variants_is_kept():
+    app = fine(opened(variants="norm-none~nerm-none~n_heads-1"))
+    assert app.session_state["variants"] == "norm-none~n_heads-1"
+
+
+def test_a_variant_that_cannot_be_is_left_out_with_its_reason():
+    app = fine(opened(d_model="72", variants="n_heads-5~norm-none"))
+    assert "5 heads is left out" in told(app) and "must divide" in told(app)
+    assert names(app)[1:] == ["− norm"]
+    app = fine(opened(norm="none"))
+    assert "the baseline is so already" in told(app)
+
+
+@pytest.mark.parametrize("name", ablation)
+def test_one_click_adds_an_ablation_and_one_takes_it_away(name):
+    text, label = encode(ablation[name]()), ablation.label(name)
+    app = opened(variants="none")
+    app.button_group(key=PILLS).set_value([text]).run()
+    assert fine(app).query_params["variants"] == text if text != "norm-none" else "variants" not in app.query_params
+    assert names(app)[1:] == [label]
+    app.button_group(key=PILLS).set_value([]).run()
+    assert fine(app).query_params == {"variants": "none"}
+    assert len(names(app)) == 1
+
+
+def test_more_than_four_variants_are_refused_and_the_first_four_kept():
+    app = opened()
+    app.button_group(key=PILLS).set_value([encode(part()) for part in ablation.values()][:5]).run()
+    assert "at most 4" in told(fine(app))
+    assert len(names(app)) == 5
+    assert len(app.session_state[PILLS]) == 4
+
+
+def test_pinning_keeps_the_baseline_while_the_sidebar_moves():
+    app = press(moved(opened(), d_ff=128), "Pin baseline")
+    assert app.query_params == {"d_ff": "128", "baseline": "d_ff-128"}
+    assert names(app) == ["baseline: d_ff 128", "− norm"]
+    app = moved(app, n_heads=8, residual_ffn=False)
+    assert names(app)[-1] == "now: 8 heads, − residual (FFN)"
+    app = press(app, "Keep")
+    assert app.query_params["variants"] == "norm-none~n_heads-8__residual_ffn-off"
+    assert names(app) == ["baseline: d_ff 128", "− norm", "8 heads, − residual (FFN)"]
+    app = press(app, "Unpin")
+    assert app.query_params == {"d_ff": "128", "variants": "norm-none~n_heads-8__residual_ffn-off"}
+    assert app.session_state["n_heads"] == 4
+
+
+def test_without_a_pin_variants_move_with_the_sidebar():
+    app = moved(opened(variants="n_heads-1"), d_model=32)
+    assert names(app) == ["baseline: the settings of the sidebar", "1 head"]
+    assert app.query_params == {"d_model": "32", "variants": "n_heads-1"}
+
+
+def test_pins_and_settings_travel_between_pages():
+    app = moved(opened(variants="ffn-off~scale-off", passes="5"), mask="causal")
+    app.query_params.clear()
+    app.switch_page(BLOCK).run()
+    assert fine(app).query_params == {"mask": "causal", "variants": "ffn-off~scale-off"}
+    app = press(app, "Pin baseline")  # the widgets of the other page must not come back with values of their own
+    app.query_params.clear()
+    app.switch_page(DEPTH).run()
+    pinned = {"mask": "causal", "variants": "ffn-off~scale-off", "baseline": "mask-causal"}
+    assert fine(app).query_params == pinned | {"passes": "5"}
+    assert moved(app, seed=3).query_params == pinned | {"passes": "5", "seed": "3"}
+
+
+def test_on_one_block_a_click_on_an_ablation_shows_its_effect():
+    app = opened(BLOCK, view="stages")
+    app.button_group(key=PILLS).set_value(["ffn-off", "norm-none"]).run()
+    assert fine(app).query_params["view"] == "compare"
+    assert sorted(names(app)[1:]) == ["− FFN", "− norm"]
+    assert "Farthest from the baseline is − FFN" in " ".join(m.value for m in app.markdown)
+
+
+def test_two_users_do_not_see_each_others_pins():
+    one, two = opened(variants="ffn-off"), opened(variants="n_heads-1~scale-off", seed="3")
+    one, two = press(moved(one, d_ff=96), "Pin baseline"), moved(two, norm="RMSNorm")
+    one = moved(one, seed=9)
+    assert names(one) == ["baseline: d_ff 96", "− FFN", "now: seed 9"]
+    assert names(moved(two, passes=4)) == ["baseline: the settings of the sidebar", "1 head", "− scaling"]
+    assert two.query_params == {"variants": "n_heads-1~scale-off", "seed": "3", "norm": "RMSNorm", "passes": "4"}
+
+
+def test_a_link_opens_the_same_again():
+    app = press(moved(opened(show="grid", grid_order="largest"), d_model=32, activation="relu"), "Pin baseline")
+    app = moved(app, n_heads=2, passes=7, blocks="separate")
+    again = fine(opened(**app.query_params))
+    assert again.query_params == app.query_params
+    assert {k: again.session_state[k] for kind in KINDS for k in dials(kind)} == {
+        k: app.session_state[k] for kind in KINDS for k in dials(kind)
+    }
+
+
+def test_back_to_the_defaults():
+    app = opened(passes="3", variants="ffn-off", baseline="norm-none", grid="n_heads-1", seed="4", text="two words")
+    assert press(app, "Back to the defaults").query_params == {"text": "two words"}
+
+
+def test_a_run_that_is_too_large_is_refused_in_words(monkeypatch):
+    monkeypatch.setenv("ABLATION_MAX_MB", "30")
+    for view in views:
+        app = opened(show=view, d_model="1024", passes="64", blocks="separate")
+        assert "ABLATION_MAX_MB" in told(app) and not app.exception
+
+
+def test_the_links_of_the_start_page_are_valid():
+    app = fine(AppTest.from_file("../app.py", default_timeout=60).run())
+    links = [link.proto for link in app.get("page_link") if link.proto.page == "Depth" and link.proto.query_string]
+    assert len(links) >= 3
+    for link in links:
+        params = dict(pair.split("=", 1) for pair in link.query_string.split("&"))
+        assert set(params) <= {name for kind in KINDS for name in dials(kind)}
+        for kind in KINDS:
+            assert read(kind, params)[1] == []
+
+
+NAMES = sorted({name for kind in (Depth, Pins, DepthLook, Axes) for name in dials(kind)})
+WORDS = some.sampled_from([*dials(Config), "none", "off", "1", "0.5", "LayerNorm", "-", "__", "~", "+", *AXES])
+TEXTS = some.one_of(some.text(max_size=30), some.lists(WORDS, max_size=8).map("".join), some.integers(-9, 200).map(str))
+
+
+@given(some.dictionaries(some.sampled_from(NAMES), TEXTS, max_size=5))
+@settings(max_examples=60)
+def test_no_link_breaks_the_page(params):
+    app = fine(opened(**{name: value.replace("\0", "") for name, value in params.items()}))
+    for kind in KINDS:  # what is in the session is always a valid setting
+        kind(**{field.name: app.session_state[field.name] for field in dataclasses.fields(kind)})

@@ -1,0 +1,289 @@
+"""How far the gradient travels back: autograd on the bare model, finite differences, and what happens very deep down."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from core import Config, Transformer
+from core.device import Machine
+from core.experiments.depth import Depth, blocks
+from core.experiments.forward import prepared
+from core.experiments.gradients import gradients
+from core.parts import MENUS
+
+WORDS = ("the", "court", "held", "that", "the", "tenants")
+KNOWN = ("<pad>", "the", "court", "held", "that", "tenants")
+NUMBERS = [1, 2, 3, 4, 1, 5]
+HERE = Machine(device="cpu")
+BASE = Config(d_model=16, n_heads=2, d_ff=24, seed=3)
+
+SWITCHES = [field for field, kind in Config.__annotations__.items() if kind is bool]
+ENTRIES = [{field: name} for field, menu in MENUS.items() for name in menu]
+OFF = [{field: False} for field in SWITCHES]
+NORMED = [  # every norm in every place, around every choice of residuals
+    {"norm": norm, "placement": placement, "residual_attention": one, "residual_ffn": two}
+    for norm in MENUS["norm"]
+    for placement in MENUS["placement"]
+    for one in (True, False)
+    for two in (True, False)
+]
+COMBINED = [
+    {"attention": False, "ffn": False},
+    {"padding": 3},
+    {"padding": 3, "mask": "causal", "placement": "post", "activation": "swiglu"},
+    {"norm": "RMSNorm", "position": "rope", "activation": "swiglu", "bias": False, "n_heads": 4, "padding": 1},
+]
+
+
+def named(changes: list[dict]):
+    return [pytest.param(change, id=",".join(f"{k}={v}" for k, v in change.items())) for change in changes]
+
+
+EVERY = pytest.mark.parametrize("change", named(ENTRIES + OFF + COMBINED))
+WAYS = pytest.mark.parametrize("way", blocks)
+
+
+class Bare:
+    """The model in float64, block by block, with no trace; core's weights, and nothing of core.experiments."""
+
+    def __init__(self, config, way, passes):
+        self.config, self.n_real = config, len(WORDS)
+        self.model = Transformer(config.replace(n_layers=passes if way == "separate" else 1), KNOWN).double()
+        self.order = list(range(passes)) if way == "separate" else [0] * passes
+        self.ids = torch.tensor([NUMBERS + [0] * config.padding])
+        self.real = self.ids != 0 if config.padding else None
+
+    def start(self):
+        return self.model.position.embed(self.model.embed[self.ids])
+
+    def step(self, x, at):
+        return self.model.blocks[self.order[at]](x, self.model.allowed(self.ids, self.real))
+
+    def loss(self, x):
+        """Each real token names its successor, the last one the first: minus the logarithm of the chance it gives it."""
+        logits = self.model.unembed(self.model.ln_final(x))[0]
+        total = 0.0
+        for at in range(self.n_real):
+            successor = NUMBERS[at + 1] if at + 1 < self.n_real else NUMBERS[0]
+            total = total + logits[at].logsumexp(0) - logits[at][successor]
+        return total / self.n_real
+
+    def backward(self):
+        """-> (loss, norm of the gradient of every stream, {(layer, weight): norm})"""
+        streams = [self.start()]
+        for at in range(len(self.order)):
+            streams[-1].retain_grad()
+            streams.append(self.step(streams[-1], at))
+        streams[-1].retain_grad()
+        loss = self.loss(streams[-1])
+        loss.backward()
+        rows = {}
+        for layer, block in enumerate(self.model.blocks, 1):
+            for name, parameter in block.named_parameters():
+                for weight, part in self.parts(name, parameter.grad.detach()):
+                    rows[layer, weight] = math.sqrt(math.fsum((part**2).flatten().tolist()))
+        return loss.item(), [x.grad.square().sum().sqrt().item() for x in streams], rows
+
+    def parts(self, name, tensor):
+        width, hidden = self.config.d_model, self.config.d_ff
+        letter = "W" if name.endswith("weight") else "b"
+        if name.startswith("attn.qkv"):
+            return [(f"{letter}_{part}", tensor[at * width : (at + 1) * width]) for at, part in enumerate("QKV")]
+        if name.startswith("mlp.w_in"):
+            parts = [(f"{letter}_in", tensor[:hidden])]
+            return parts + [(f"{letter}_gate", tensor[hidden:])] * (len(tensor) > hidden)
+        if name.startswith("ln"):
+            return [(f"{name[:3]} {'gain' if letter == 'W' else 'bias'}", tensor)]
+        return [(f"{letter}_{'O' if name.startswith('attn.out') else 'out'}", tensor)]
+
+
+def rows_of(made) -> dict:
+    return {(layer, weight): value for layer, weight, value in made.weights.itertuples(index=False)}
+
+
+def assert_agree(made, bare):
+    loss, stream, weights = bare.backward()
+    assert made.loss == pytest.approx(loss, rel=1e-4)
+    assert made.stream == pytest.approx(stream, rel=1e-4)
+    found = rows_of(made)
+    assert len(found) == len(made.weights)
+    assert found.keys() == weights.keys()
+    # A gradient that cancels to nothing is left with the rounding of what cancelled: that of b_K is 0, since a softmax
+    # does not see what all its scores have in common. float32 rounds to 6e-8 of the largest gradient around.
+    nothing = 1e-6 * max([*weights.values(), 0])
+    for key, value in weights.items():
+        assert found[key] == pytest.approx(value, rel=1e-4, abs=nothing), key
+    assert not made.diverged
+
+
+@EVERY
+@WAYS
+def test_norms_are_those_of_autograd_on_the_bare_model_in_float64(change, way, monkeypatch):
+    config = BASE.replace(**change)
+    if config.init == "normal_1":  # magnifies the rounding of float32, see tests/test_reference.py
+        in_float64(monkeypatch)
+    # Another seed than in other tests: what is on the shelf was not computed in float64.
+    config = config.replace(seed=11)
+    assert_agree(gradients(config, WORDS, HERE, Depth(4, way)), Bare(config, way, 4))
+
+
+@pytest.mark.parametrize("change", named(NORMED))
+@pytest.mark.parametrize("padding", [0, 2])
+@WAYS
+def test_so_they_are_for_every_norm_in_every_place_and_every_residual(change, padding, way):
+    config = BASE.replace(padding=padding, **change)
+    assert_agree(gradients(config, WORDS, HERE, Depth(3, way)), Bare(config, way, 3))
+
+
+@pytest.mark.parametrize("activation", MENUS["activation"])
+@pytest.mark.parametrize("placement", MENUS["placement"])
+@WAYS
+def test_so_they_are_for_every_activation_without_a_norm_and_with_post_norm(activation, placement, way):
+    norm = "none" if placement == "pre" else "LayerNorm"
+    config = BASE.replace(activation=activation, placement=placement, norm=norm, padding=1)
+    assert_agree(gradients(config, WORDS, HERE, Depth(3, way)), Bare(config, way, 3))
+
+
+def in_float64(monkeypatch):
+    def wide(config, tokens, machine):
+        model, ids, real = prepared(config, tokens, machine)
+        return model.double(), ids, real
+
+    monkeypatch.setattr("core.experiments.gradients.prepared", wide)
+
+
+def test_a_repeated_block_has_one_layer_and_its_gradients_add_up_over_the_passes():
+    config, passes = BASE.replace(padding=2), 3
+    bare = Bare(config, "same", passes)
+    bare.model = Transformer(config.replace(n_layers=passes), KNOWN).double()
+    for block in bare.model.blocks[1:]:  # separate blocks that hold the same numbers
+        block.load_state_dict(bare.model.blocks[0].state_dict())
+    bare.order = list(range(passes))
+    x = bare.start()
+    for at in range(passes):
+        x = bare.step(x, at)
+    bare.loss(x).backward()
+    found = rows_of(gradients(config, WORDS, HERE, Depth(passes, "same")))
+    assert {layer for layer, _ in found} == {1}
+    per_pass = [dict(block.named_parameters()) for block in bare.model.blocks]
+    for name in per_pass[0]:
+        summed = sum(each[name].grad for each in per_pass)
+        for weight, part in bare.parts(name, summed):
+            if weight != "b_K":
+                assert found[1, weight] == pytest.approx(part.norm().item(), rel=1e-4), weight
+    apart = sum(each["mlp.w_out.weight"].grad.norm().item() for each in per_pass)
+    assert found[1, "W_out"] < 0.999 * apart  # adding norms would not be the same
+
+
+def test_separate_blocks_have_a_row_each():
+    found = gradients(BASE, WORDS, HERE, Depth(4, "separate"))
+    assert sorted(set(found.weights.layer)) == [1, 2, 3, 4]
+    assert len(found.weights) == 4 * 16  # 4 matrices and biases of attention, 2 of the FFN, 2 norms of 2
+    assert len(found.stream) == 5
+
+
+@WAYS
+def test_finite_differences_of_the_loss_give_the_same_norms(way):
+    """Every number of every stream and every weight moved a little to both sides, in float64."""
+    config, passes, little = Config(d_model=8, n_heads=2, d_ff=8, seed=5, padding=1, mask="causal"), 2, 1e-5
+    bare = Bare(config, way, passes)
+    made = gradients(config, WORDS, HERE, Depth(passes, way))
+
+    def slopes(numbers, loss):
+        found = torch.empty(len(numbers), dtype=torch.float64)
+        for at in range(len(numbers)):
+            before = numbers[at].item()
+            numbers[at] = before + little
+            up = loss()
+            numbers[at] = before - little
+            found[at] = (up - loss()) / (2 * little)
+            numbers[at] = before
+        return found
+
+    def onwards(x, at):
+        for each in range(at, passes):
+            x = bare.step(x, each)
+        return bare.loss(x).item()
+
+    with torch.no_grad():
+        x = bare.start()
+        assert made.loss == pytest.approx(onwards(x, 0), rel=1e-5)
+        for at in range(passes + 1):
+            moved = x.clone()
+            found = slopes(moved.view(-1), lambda moved=moved, at=at: onwards(moved, at))
+            assert made.stream[at] == pytest.approx(found.norm().item(), rel=1e-4)
+            x = bare.step(x, at) if at < passes else x
+        start, found = bare.start(), rows_of(made)
+        for layer, block in enumerate(bare.model.blocks, 1):
+            for name, parameter in block.named_parameters():
+                slope = slopes(parameter.data.view(-1), lambda: onwards(start, 0)).view(parameter.shape)
+                for weight, part in bare.parts(name, slope):
+                    assert found[layer, weight] == pytest.approx(part.norm().item(), rel=1e-4, abs=1e-7), weight
+
+
+def test_a_token_alone_names_itself():
+    made = gradients(BASE, ["the"], HERE, Depth(2))
+    model = Transformer(BASE, ("<pad>", "the"))
+    with torch.no_grad():
+        logits = model(torch.tensor([[1]]), None, [0, 0])[0, 0]
+    assert made.loss == pytest.approx((logits.logsumexp(0) - logits[1]).item(), rel=1e-5)
+    assert rows_of(made)[1, "W_Q"] == rows_of(made)[1, "W_K"] == 0  # one token has nothing to choose from
+
+
+def test_without_sublayers_the_gradient_arrives_as_it_left_and_there_are_no_weights():
+    made = gradients(BASE.replace(attention=False, ffn=False), WORDS, HERE, Depth(5))
+    assert len(set(made.stream)) == 1 and made.stream[0] > 0
+    assert made.weights.empty
+    assert list(made.weights.columns) == ["layer", "weight", "value"]
+
+
+def test_a_text_without_words_is_refused():
+    with pytest.raises(ValueError, match="text has no words"):
+        gradients(BASE, [], HERE)
+
+
+@pytest.mark.parametrize("around", [torch.no_grad, torch.inference_mode])
+def test_gradients_are_there_whatever_the_caller_has_switched_off(around):
+    config = BASE.replace(seed=21, bias=around is torch.no_grad)  # one of its own: nothing comes from the shelf
+    with around():
+        made = gradients(config, WORDS, HERE, Depth(2))
+    assert_agree(made, Bare(config, "same", 2))
+
+
+def assert_numbers_or_diverged(made):
+    numbers = np.array([made.loss, *made.stream, *made.weights.value])
+    assert made.diverged == (not np.isfinite(numbers).all())
+    assert (numbers[np.isfinite(numbers)] >= 0).all()
+
+
+@EVERY
+@WAYS
+def test_64_passes_deep_everything_runs_and_is_a_number_or_flagged(change, way):
+    made = gradients(BASE.replace(**change), WORDS, HERE, Depth(64, way))
+    assert len(made.stream) == 65
+    assert_numbers_or_diverged(made)
+    if change.get("init") != "normal_1":
+        assert not made.diverged
+
+
+@WAYS
+def test_vanishing_gradients_are_small_numbers_and_not_flagged(way):
+    config = BASE.replace(init="normal_002", norm="none", residual_attention=False, residual_ffn=False)
+    made = gradients(config, WORDS, HERE, Depth(64, way))
+    assert_numbers_or_diverged(made)
+    assert not made.diverged
+    assert made.stream[0] < 1e-20 < made.stream[-1]
+
+
+@WAYS
+def test_exploding_gradients_are_flagged(way):
+    config = BASE.replace(init="normal_1", norm="none")
+    made = gradients(config, WORDS, HERE, Depth(64, way))
+    assert_numbers_or_diverged(made)
+    assert made.diverged
+    few = gradients(config, WORDS, HERE, Depth(2, way))
+    assert_numbers_or_diverged(few)
+    assert not few.diverged
+    assert few.stream[0] > 100 * few.stream[-1]

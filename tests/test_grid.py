@@ -1,0 +1,301 @@
+"""The grid: many variants in one run give what each gives by itself, and its text says what is in it."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from core import Config, ConfigError
+from core.device import Machine
+from core.dial import read
+from core.experiments.depth import Depth, blocks, travel
+from core.experiments.grid import AXES, MOST, RESIDUALS, Axes, grid, travel_together, write_axes
+from core.memory import MemoryLimit
+from core.parts import MENUS
+from core.streams import statistic
+
+WORDS = ("the", "court", "held", "that", "the", "tenants")
+HERE = Machine(device="cpu")
+BASE = Config(d_model=32, n_heads=2, d_ff=24, seed=3)
+WAYS = pytest.mark.parametrize("way", blocks)
+
+
+def axes(**chosen) -> Axes:
+    """A grid of these entries and nothing else; "all" are all of an axis."""
+    every = {axis: list(each.entries) for axis, each in AXES.items()}
+    return Axes(
+        "__".join(
+            f"{axis}-{'+'.join(every[axis] if chosen.get(axis) == 'all' else chosen.get(axis, []))}" for axis in AXES
+        )
+    )
+
+
+# Together they hold every entry of every axis, and every pair of axes that share a computation.
+GRIDS = {
+    "norms, places, residuals and sub-layers": dict.fromkeys(
+        ("norm", "placement", "residual", "attention", "ffn"), "all"
+    ),
+    "activations and norms": {"activation": "all", "norm": "all", "placement": "all", "ffn": "all"},
+    "heads, positions and masks": {"n_heads": "all", "position": "all", "mask": "all", "scale": "all"},
+    "a little of everything": {
+        "norm": ["RMSNorm", "none"],
+        "placement": ["post"],
+        "residual": ["attention", "ffn"],
+        "activation": ["swiglu", "tanh"],
+        "n_heads": ["1", "8"],
+        "position": ["alibi", "learned"],
+        "mask": ["causal"],
+        "scale": ["on", "off"],
+        "attention": ["on", "off"],
+        "ffn": ["on"],
+    },
+}
+
+
+def test_the_grids_below_hold_every_entry_of_every_axis():
+    for axis, each in AXES.items():
+        found = [
+            set(each.entries) if chosen.get(axis) == "all" else set(chosen.get(axis, [])) for chosen in GRIDS.values()
+        ]
+        assert set().union(*found) == set(each.entries), axis
+
+
+def test_the_axes_offer_every_entry_of_every_menu_but_the_initial_weights():
+    assert {axis: set(AXES[axis].entries) for axis in MENUS if axis != "init"} == {
+        field: set(menu) for field, menu in MENUS.items() if field != "init"
+    }
+    assert set(itertools.product((True, False), repeat=2)) == set(RESIDUALS.values())
+
+
+def assert_same(values, alone):
+    """To 1e-5 of a number: of 1 where it is a cosine, and of the RMS where it is a mean, which is a sum that cancels."""
+    scale = np.abs(alone)
+    names = list(statistic)
+    scale[:, names.index("mean")] = alone[:, names.index("rms")]
+    scale[:, names.index("cosine")] = 1
+    scale[:, names.index("entropy")] += 1e-3  # bits
+    scale[scale == 0] = 1  # a stream that has faded to nothing
+    assert values.shape == alone.shape
+    assert (np.isnan(values) == np.isnan(alone)).all()
+    off = np.nan_to_num(np.abs(values - alone) / scale)
+    at, which = np.unravel_index(off.argmax(), off.shape)
+    assert off.max() <= 1e-5, f"{names[which]} after pass {at} is off by {off.max():.1e}"
+
+
+def assert_cells_are_journeys(baseline, chosen, way, passes=4):
+    depth = Depth(passes, way)
+    made = grid(baseline, chosen, WORDS, HERE, depth)
+    assert len(made.entries) == len(made.changes) == len(made.configs) == len(made.values) == len(made.diverged)
+    for named, change, config, values, diverged in zip(
+        made.entries, made.changes, made.configs, made.values, made.diverged
+    ):
+        expected = baseline
+        for axis, entry in named.items():
+            expected = expected.replace(**AXES[axis].entries[entry])
+        assert depth.plan(expected)[0] == config
+        assert baseline.replace(**change) == expected
+        alone = travel(expected, WORDS, HERE, depth)
+        assert_same(values, alone.values)
+        assert diverged == alone.diverged
+    return made
+
+
+@WAYS
+@pytest.mark.parametrize("name", GRIDS)
+@pytest.mark.parametrize("padding", [0, 2])
+def test_every_cell_is_what_travel_measures(name, way, padding):
+    made = assert_cells_are_journeys(BASE.replace(padding=padding), axes(**GRIDS[name]), way)
+    if not made.left_out:
+        assert len(made.configs) == np.prod([len(entries) for entries in made.axes.values()])
+    assert not any(made.diverged)
+
+
+@WAYS
+@pytest.mark.parametrize("init", MENUS["init"])
+def test_so_it_is_for_every_way_to_draw_weights(init, way):
+    few = axes(norm="all", residual=["both", "none"], activation=["gelu", "swiglu"])
+    if init == "normal_1":  # saturated attention magnifies the rounding of a sum in another order
+        few = axes(norm="all", residual=["both", "none"], activation=["gelu", "swiglu"], attention=["off"])
+    assert_cells_are_journeys(BASE.replace(init=init), few, way, 3)
+
+
+@WAYS
+@pytest.mark.parametrize("change", [{"bias": False}, {"position": "learned"}, {"mask": "causal"}, {"n_layers": 7}])
+def test_what_is_on_no_axis_is_as_in_the_baseline(change, way):
+    assert_cells_are_journeys(BASE.replace(**change), axes(norm="all", activation=["relu"]), way)
+
+
+@WAYS
+def test_cells_diverge_at_the_pass_at_which_they_do_alone(way):
+    # Without attention, so that rounding is not magnified: a pass more or less would be a fault.
+    chosen = axes(norm="all", residual="all", attention=["off"], activation=["relu", "identity", "tanh"])
+    made = assert_cells_are_journeys(BASE.replace(init="normal_1"), chosen, way, 100)
+    passes = set(made.diverged)
+    assert None in passes and len(passes) > 2
+    for values, at in zip(made.values, made.diverged):
+        if at is not None:
+            assert np.isnan(values[at:]).all() and np.isfinite(values[:at, 0]).all()
+
+
+def test_separate_blocks_are_others_than_the_same_block_again():
+    one, other = (grid(BASE, axes(norm="all"), WORDS, HERE, Depth(3, way)).values for way in blocks)
+    assert np.array_equal(one[:, :2], other[:, :2], equal_nan=True)
+    assert (np.abs(one[:, 2:, 0] - other[:, 2:, 0]) > 1e-4).all()
+
+
+def test_families_that_differ_in_size_seed_or_padding_run_one_after_the_other():
+    configs = [
+        BASE,
+        BASE.replace(d_model=16),
+        BASE.replace(padding=2, norm="none"),
+        BASE.replace(seed=4),
+        BASE.replace(norm="none", placement="post"),
+        BASE.replace(d_ff=48),
+        BASE.replace(n_heads=4, bias=False),
+        BASE,
+    ]
+    values, diverged = travel_together(configs, WORDS, HERE, [0] * 3)
+    for config, row, at in zip(configs, values, diverged):
+        alone = travel(config, WORDS, HERE, Depth(3))
+        assert_same(row, alone.values)
+        assert at == alone.diverged
+
+
+def test_measured_in_chunks_or_all_at_once_is_the_same(monkeypatch):
+    monkeypatch.setattr("core.experiments.grid.CHUNK", 1 << 30)
+    configs = [BASE, BASE.replace(norm="none"), BASE.replace(attention=False)]
+    whole = travel_together(configs, WORDS, HERE, [0] * 5)
+    monkeypatch.setattr("core.experiments.grid.CHUNK", 1)
+    parts = travel_together(configs, WORDS, HERE, [0] * 5)
+    np.testing.assert_allclose(parts[0], whole[0], rtol=1e-9, atol=1e-12)
+    assert parts[1] == whole[1]
+
+
+# What is in a grid
+
+
+def test_at_first_it_has_96_variants_in_the_order_of_its_axes():
+    baseline = Config()
+    made = grid(baseline, Axes(), WORDS, HERE, Depth(1))
+    assert len(made.configs) == 96
+    assert made.left_out == []
+    first = {axis: each.first for axis, each in AXES.items() if each.first}
+    assert made.axes == first
+    assert [tuple(named.values()) for named in made.entries] == list(itertools.product(*first.values()))
+    assert [list(named) for named in made.entries] == [list(first)] * 96
+    assert len(set(made.configs)) == 96
+
+
+def test_entries_stand_in_the_order_of_the_menu_however_they_are_written():
+    assert Axes("activation-tanh+relu__norm-none+RMSNorm") == Axes("norm-RMSNorm+none__activation-relu+tanh")
+    chosen = Axes("activation-tanh+relu+tanh").chosen
+    assert chosen["activation"] == ("relu", "tanh")
+    assert chosen["norm"] == AXES["norm"].first
+    assert list(chosen) == list(AXES)
+
+
+def test_what_is_as_at_first_is_not_written():
+    assert Axes().grid == ""
+    assert Axes("norm-none+RMSNorm+LayerNorm").grid == ""
+    assert write_axes({axis: each.first for axis, each in AXES.items()}) == ""
+    assert Axes("n_heads-8").grid == "n_heads-8"
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_a_grid_reads_what_it_writes(name):
+    made = axes(**GRIDS[name])
+    assert Axes(made.grid) == made
+    assert Axes(write_axes(made.chosen)).chosen == made.chosen
+    assert set(made.grid) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+")
+
+
+def test_an_axis_of_which_nothing_is_chosen_leaves_the_baseline_as_it_is():
+    assert Axes("norm-").chosen["norm"] == Axes("norm").chosen["norm"] == ()
+    made = grid(BASE.replace(norm="RMSNorm"), axes(), WORDS, HERE, Depth(2))
+    assert made.configs == [BASE.replace(norm="RMSNorm")]
+    assert made.entries == made.changes == [{}]
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "instead"),
+    [
+        ("colour-red", ["colour", *AXES], ""),
+        ("norm-none+BatchNorm", ["norm", "BatchNorm", *AXES["norm"].entries], ""),
+        ("n_heads-3__activation-tanh", ["n_heads", "3", *AXES["n_heads"].entries], "activation-tanh"),
+        ("scale-maybe__colour-red__mask-causal", ["scale", "maybe", "on", "off", "colour", *AXES], "mask-causal"),
+        ("-", [*AXES], ""),
+        ("activation-RELU", ["RELU", *AXES["activation"].entries], ""),
+        ("norm-" + 200 * "x" + "__ffn-off", ["norm", *AXES["norm"].entries], "ffn-off"),
+    ],
+)
+def test_a_bad_text_is_refused_in_words_and_the_rest_is_kept(text, names, instead):
+    with pytest.raises(ConfigError) as refused:
+        Axes(text)
+    assert refused.value.field == "grid"
+    assert refused.value.instead == instead
+    assert all(name in str(refused.value) for name in names)
+    assert len(str(refused.value)) < 400
+    Axes(refused.value.instead)
+    settings, problems = read(Axes, {"grid": text})
+    assert settings.grid == instead
+    assert len(problems) == 1
+
+
+def test_heads_that_do_not_divide_the_width_are_left_out_with_the_reason():
+    made = grid(Config(d_model=12, n_heads=2), axes(n_heads="all", norm="all"), WORDS, HERE, Depth(1))
+    assert {config.n_heads for config in made.configs} == {1, 2, 4}
+    assert len(made.configs) == 3 * 3
+    assert len(made.left_out) == 2  # once each, and not once per norm
+    assert all("must divide d_model, which is 12" in reason for reason in made.left_out)
+    assert "n_heads is 8" in made.left_out[0] and "n_heads is 16" in made.left_out[1]
+    assert [named["n_heads"] for named in made.entries] == ["1", "2", "4"] * 3
+
+
+def test_rope_with_an_odd_head_is_left_out_with_the_reason():
+    made = grid(Config(d_model=12, n_heads=2), axes(n_heads=["2", "4"], position="all"), WORDS, HERE, Depth(1))
+    assert len(made.configs) == 2 * 5 - 1
+    assert len(made.left_out) == 1
+    assert "must be even" in made.left_out[0] and "12 / 4 is 3" in made.left_out[0]
+    assert {"n_heads": "4", "position": "rope"} not in made.entries
+
+
+def test_a_grid_of_which_nothing_is_possible_is_refused_with_the_reason():
+    with pytest.raises(
+        ConfigError, match="No combination.*n_heads is 8; it must divide d_model, which is 12"
+    ) as refused:
+        grid(Config(d_model=12, n_heads=2), axes(n_heads=["8", "16"]), WORDS, HERE, Depth(1))
+    assert refused.value.field == "grid"
+
+
+def test_too_many_variants_are_refused_with_their_number():
+    assert MOST == 1024
+    every = "__".join(f"{axis}-{'+'.join(each.entries)}" for axis, each in AXES.items())
+    size = int(np.prod([len(each.entries) for each in AXES.values()]))
+    with pytest.raises(ConfigError, match=f"{size:,} variants; it may have 1,024") as refused:
+        Axes(every)
+    assert (refused.value.field, refused.value.instead) == ("grid", "")
+    # 3 · 2 · 4 · 7 · 5 = 840; with two masks 1680.
+    most = {"norm": "all", "placement": "all", "residual": "all", "activation": "all", "n_heads": "all"}
+    assert axes(**most)
+    with pytest.raises(ConfigError, match="1,680"):
+        axes(**most, mask="all")
+
+
+def test_a_grid_that_needs_too_much_memory_is_refused_before_it_runs(monkeypatch):
+    monkeypatch.setenv("ABLATION_MAX_MB", "1")
+    with pytest.raises(MemoryLimit, match="This grid would need"):
+        grid(Config(d_model=256, n_heads=4), Axes(), WORDS, HERE, Depth(1))
+
+
+def test_a_text_without_words_is_refused():
+    with pytest.raises(ValueError, match="text has no words"):
+        grid(BASE, Axes(), [], HERE)
+
+
+@WAYS
+def test_bfloat16_runs_too_and_is_near(way):
+    chosen, depth = axes(norm="all", placement="all", residual=["both"]), Depth(3, way)
+    rough = grid(BASE, chosen, WORDS, Machine(device="cpu", dtype="bfloat16"), depth)
+    fine = grid(BASE, chosen, WORDS, HERE, depth)
+    off = np.abs(rough.values - fine.values) / (1 + np.abs(fine.values))
+    assert 1e-5 < np.nanmax(off) < 0.1

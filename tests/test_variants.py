@@ -1,0 +1,414 @@
+"""Baseline and variants: differences that add up, texts that come back, names, and who stands in the line."""
+
+import string
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core import Config, ConfigError, Transformer
+from core.dial import dials, read, write
+from core.parts import MENUS
+from core.variants import (
+    MOST,
+    NEXT,
+    NOTHING,
+    NOW,
+    PLAIN,
+    Pins,
+    Variant,
+    ablation,
+    apply,
+    decode,
+    difference,
+    encode,
+    lineup,
+    name_of,
+    pin,
+)
+
+LINK = set(string.ascii_letters + string.digits + "_.-~+")
+WORDS = ("<pad>", "the", "court", "held", "that", "tenants")
+
+
+def value_of(name):
+    """Any value that one setting may have, whatever the others are."""
+    made = dials(Config)[name]
+    if made.menu:
+        return st.sampled_from(list(made.menu))
+    if made.kind is bool:
+        return st.booleans()
+    if made.kind is int:
+        return st.integers(made.low, made.high)
+    return st.floats(made.low, made.high)
+
+
+@st.composite
+def configs(draw):
+    """Any Config; often with d_ff at 4 × d_model, as it is until it is moved."""
+    width = draw(st.one_of(st.sampled_from([8, 12, 64, 72, 128]), st.integers(8, 1024)))
+    heads = draw(st.sampled_from(Config.allowed_heads(width)))
+    values = {name: draw(value_of(name)) for name in dials(Config) if name not in ("d_model", "n_heads", "d_ff")}
+    if (width // heads) % 2 and MENUS["position"][values["position"]].needs_even_head:
+        values["position"] = "none"
+    d_ff = draw(st.one_of(st.none(), st.sampled_from([32, 48, 256, 512]), st.integers(1, 8192)))
+    return Config(d_model=width, n_heads=heads, d_ff=d_ff, **values)
+
+
+@st.composite
+def neighbours(draw, config):
+    """Another Config that has most of its settings from this one."""
+    other, made = draw(configs()), {}
+    kept = draw(st.sets(st.sampled_from([name for name in dials(Config) if name not in ("d_model", "n_heads")])))
+    for name in kept:
+        made[name] = getattr(config, name)
+    if draw(st.booleans()):
+        made |= {"d_model": config.d_model, "n_heads": config.n_heads}
+    try:
+        return other.replace(**made)
+    except ConfigError:  # RoPE and an odd head
+        return other
+
+
+@st.composite
+def pairs(draw):
+    one = draw(configs())
+    return one, draw(st.one_of(configs(), neighbours(one)))
+
+
+@st.composite
+def change_sets(draw):
+    """Changed settings that need not be possible together."""
+    names = draw(st.sets(st.sampled_from(list(dials(Config))), min_size=1))
+    return {name: draw(value_of(name)) for name in dials(Config) if name in names}
+
+
+# Differences
+
+
+@given(pairs())
+def test_a_difference_applied_to_the_baseline_gives_the_config(pair):
+    one, baseline = pair
+    assert apply(difference(one, baseline), baseline) == one
+
+
+@given(configs())
+def test_nothing_differs_from_itself(config):
+    assert difference(config, config) == {}
+    assert apply({}, config) == config
+
+
+@given(pairs())
+def test_a_difference_holds_only_what_differs_and_as_little_of_it_as_possible(pair):
+    one, baseline = pair
+    changes = difference(one, baseline)
+    for name, value in changes.items():
+        assert value == getattr(one, name)
+        rest = {other: each for other, each in changes.items() if other != name}
+        try:
+            assert apply(rest, baseline) != one
+        except ConfigError:
+            pass  # not possible without it
+
+
+def test_d_ff_is_in_a_difference_only_where_it_does_not_follow():
+    assert difference(Config(d_model=128), Config()) == {"d_model": 128}
+    assert difference(Config(d_model=128, d_ff=256), Config()) == {"d_model": 128, "d_ff": 256}
+    assert difference(Config(d_ff=512), Config()) == {"d_ff": 512}
+    assert difference(Config(d_model=128), Config(d_ff=100)) == {"d_model": 128, "d_ff": 512}
+    assert apply({"d_model": 128}, Config()).d_ff == 512
+    assert apply({"d_model": 128}, Config(d_ff=100)).d_ff == 100
+    assert apply({"d_ff": 100}, Config()).d_ff == 100
+
+
+# Texts
+
+
+@given(change_sets())
+def test_what_is_written_is_read_back(changes):
+    assert decode(encode(changes), "variants") == changes
+    assert list(decode(encode(changes), "variants")) == [name for name in dials(Config) if name in changes]
+
+
+@given(pairs())
+def test_a_difference_in_a_link_has_only_characters_that_stand_as_they_are(pair):
+    one, baseline = pair
+    changes = difference(one, baseline)
+    assert set(encode(changes)) <= LINK
+    if changes:
+        assert decode(encode(changes), "variants") == changes
+    made = Pins(pin(baseline), encode(changes) or NOTHING)
+    assert set(made.baseline + made.variants) <= LINK
+    assert made.pinned() == baseline
+    assert [apply(each, baseline) for each in made.changes] == [one] * bool(changes)
+
+
+@given(st.lists(change_sets(), max_size=MOST, unique_by=encode))
+def test_pins_come_back_from_a_link(sets):
+    made = Pins(variants=NEXT.join(map(encode, sets)))
+    assert set(made.variants) <= LINK
+    assert made.changes == sets
+    assert read(Pins, write(made)) == (made, [])
+
+
+@given(configs())
+def test_a_baseline_comes_back_from_a_link(config):
+    assert Pins(baseline=pin(config)).pinned() == config
+    assert set(pin(config)) <= LINK
+
+
+def test_the_defaults_are_a_baseline_too():
+    assert pin(Config()) == PLAIN
+    assert Pins(baseline=PLAIN).pinned() == Config()
+    assert Pins().pinned() is None
+
+
+def test_entries_of_the_menus_and_names_of_settings_cannot_be_mistaken_for_what_joins_them():
+    for name, made in dials(Config).items():
+        assert "-" not in name and "__" not in name and "~" not in name
+        for entry in made.menu or ():
+            assert not {"-", "~", "+"} & set(entry) and "__" not in entry and entry.strip("_") == entry
+
+
+# Names
+
+
+def test_there_are_eight_one_click_ablations():
+    assert len(ablation) == 8
+
+
+@pytest.mark.parametrize("name", ablation)
+def test_an_ablation_is_named_by_its_label(name):
+    assert name_of(ablation[name]()) == ablation.label(name)
+
+
+@pytest.mark.parametrize("name", ablation)
+def test_an_ablation_changes_the_defaults_and_nothing_that_is_as_it_was(name):
+    changes = ablation[name]()
+    assert apply(changes, Config()) != Config()
+    assert difference(apply(changes, Config()), Config()) == changes
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({"residual_ffn": False, "n_heads": 8}, "8 heads, − residual (FFN)"),
+        ({"residual_attention": False}, "− residual (attention)"),
+        ({"residual_attention": False, "residual_ffn": False, "norm": "none"}, "− residual, − norm"),
+        ({"residual_attention": False, "residual_ffn": True}, "− residual (attention), + residual (FFN)"),
+        ({"n_heads": 1, "d_model": 128}, "d_model 128, 1 head"),
+        ({"scale": True}, "+ scaling"),
+        ({"norm": "RMSNorm"}, "RMSNorm"),
+        ({"activation": "relu"}, "ReLU activation"),
+        ({"position": "rope", "mask": "none"}, "RoPE positions, − mask"),
+        ({"mask": "causal"}, "causal mask"),
+        ({"padding": 1}, "1 padding token"),
+        ({"dropout": 0.1}, "dropout 0.1"),
+        ({}, ""),
+    ],
+)
+def test_names_say_what_was_changed(changes, name):
+    assert name_of(changes) == name
+
+
+def test_every_single_change_has_a_name_of_its_own():
+    values = {
+        name: made.menu or ([True, False] if made.kind is bool else [1, 8]) for name, made in dials(Config).items()
+    }
+    changes = [{name: value} for name in values if name != "dropout" for value in values[name]]
+    assert len({name_of(change) for change in changes}) == len(changes)
+
+
+@given(st.lists(change_sets(), min_size=2, max_size=2, unique_by=encode))
+def test_different_changes_have_different_names(sets):
+    assert name_of(sets[0]) != name_of(sets[1])
+
+
+# Bad texts
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "instead"),
+    [
+        ("colour-red", ["colour", *dials(Config)], NOTHING),
+        ("norm-BatchNorm", ["norm", "BatchNorm", *MENUS["norm"]], NOTHING),
+        ("n_heads-65", ["n_heads", "65", "from 1 to 64"], NOTHING),
+        ("n_heads-many", ["n_heads", "many", "whole number"], NOTHING),
+        ("d_model-1e3", ["d_model", "1e3"], NOTHING),
+        ("dropout-nan", ["dropout", "0.0 to 0.9"], NOTHING),
+        ("ffn-perhaps", ["ffn", "perhaps", "on or off"], NOTHING),
+        ("norm", ["norm", *MENUS["norm"]], NOTHING),
+        ("norm-none~colour-red~n_heads-8", ["colour"], "norm-none~n_heads-8"),
+        ("norm-none__colour-red~n_heads-8", ["colour"], "n_heads-8"),
+        ("norm-x~norm-none~ffn-y", ["“x”", "“y”"], "norm-none"),
+        ("norm-none~~n_heads-8", ["variants"], "norm-none~n_heads-8"),
+        ("x" * 10_000, ["variants"], NOTHING),
+    ],
+)
+def test_bad_variants_are_refused_in_words_and_the_good_ones_kept(text, names, instead):
+    with pytest.raises(ConfigError) as refused:
+        Pins(variants=text)
+    assert refused.value.field == "variants"
+    assert "variants" in str(refused.value)
+    assert all(name in str(refused.value) for name in names)
+    assert len(str(refused.value)) < 1000
+    assert refused.value.instead == instead
+    settings, problems = read(Pins, {"variants": text})
+    assert settings.variants == instead
+    assert [problem.field for problem in problems] == ["variants"]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("colour-red", ["colour", *dials(Config)]),
+        ("norm-BatchNorm", ["norm", "BatchNorm", *MENUS["norm"]]),
+        ("n_heads-5", ["n_heads is 5", "must divide d_model, which is 64"]),
+        ("n_heads-64__position-rope", ["position is rope", "even"]),
+        ("none", ["baseline"]),
+    ],
+)
+def test_a_bad_baseline_is_refused_in_words_and_the_variants_kept(text, names):
+    with pytest.raises(ConfigError) as refused:
+        Pins(baseline=text, variants="ffn-off")
+    assert (refused.value.field, refused.value.instead) == ("baseline", "")
+    assert str(refused.value).startswith("baseline")
+    assert str(refused.value).count("baseline") == 1
+    assert all(name in str(refused.value) for name in names)
+    settings, problems = read(Pins, {"baseline": text, "variants": "ffn-off"})
+    assert settings == Pins(variants="ffn-off")
+    assert len(problems) == 1
+
+
+def test_of_more_than_four_the_first_four_are_kept():
+    texts = [f"n_heads-{n}" for n in (1, 2, 8, 16, 32)]
+    with pytest.raises(ConfigError, match="variants holds 5; at most 4") as refused:
+        Pins(variants=NEXT.join(texts))
+    assert refused.value.field == "variants"
+    assert refused.value.instead == NEXT.join(texts[:4])
+    assert Pins(variants=NEXT.join(texts[:4])).texts == texts[:4]
+    with pytest.raises(ConfigError) as refused:  # one that is wrong does not take a place
+        Pins(variants=NEXT.join(["n_heads-x", *texts]))
+    assert refused.value.instead == NEXT.join(texts[:4])
+
+
+def test_the_same_variant_twice_is_once_and_takes_one_place():
+    assert Pins(variants="norm-none~norm-NONE~ffn-off").texts == ["norm-none", "ffn-off"]
+    assert Pins(variants="ffn-off__norm-none~norm-none__ffn-no").texts == ["ffn-off__norm-none"]
+    assert len(Pins(variants="~".join(["ffn-off"] * 9)).texts) == 1
+
+
+def test_at_first_there_is_one_variant_and_there_may_be_none():
+    assert Pins().changes == [{"norm": "none"}]
+    assert Pins(variants=NOTHING).changes == Pins(variants="").changes == []
+    assert Pins(variants="") == Pins(variants=NOTHING)
+
+
+# The line
+
+
+def test_variants_move_with_the_baseline_and_d_ff_with_d_model():
+    pins = Pins(variants="norm-none~d_model-128~d_ff-100")
+    for seed, width in ((0, 64), (5, 32)):
+        baseline = Config(seed=seed, d_model=width)
+        made, notes = lineup(baseline, pins)
+        assert notes == []
+        assert made == [
+            Variant("baseline", baseline, 0),
+            Variant("− norm", Config(seed=seed, d_model=width, norm="none"), 1),
+            Variant("d_model 128", Config(seed=seed, d_model=128, d_ff=512), 2),
+            Variant("d_ff 100", Config(seed=seed, d_model=width, d_ff=100), 3),
+        ]
+    moved, _ = lineup(Config(d_ff=100), pins)
+    assert [each.config.d_ff for each in moved] == [100, 100, 100]  # a d_ff that was moved stays, the last is no change
+
+
+def test_a_variant_that_cannot_be_is_left_out_with_the_reason_and_the_others_keep_their_places():
+    pins = Pins(variants="norm-none~n_heads-16~ffn-off")
+    made, notes = lineup(Config(d_model=72), pins)
+    assert [(each.name, each.place) for each in made] == [("baseline", 0), ("− norm", 1), ("− FFN", 3)]
+    assert len(notes) == 1
+    assert notes[0].startswith("16 heads is left out here: n_heads is 16; it must divide d_model, which is 72")
+    assert len(lineup(Config(), pins)[0]) == 4  # where it can be, it is there again
+
+
+def test_a_variant_that_changes_nothing_is_left_out_with_the_reason():
+    made, notes = lineup(Config(norm="none"), Pins(variants="norm-none~ffn-off"))
+    assert [each.place for each in made] == [0, 2]
+    assert notes == ["− norm is left out here: the baseline is so already."]
+
+
+def test_now_stands_only_beside_a_pinned_baseline_and_only_where_it_differs():
+    variants = "norm-none"
+    assert [each.place for each in lineup(Config(seed=9), Pins(variants=variants))[0]] == [0, 1]
+    pins = Pins(baseline=pin(Config(seed=9)), variants=variants)
+    assert [each.place for each in lineup(Config(seed=9), pins)[0]] == [0, 1]
+    assert [each.place for each in lineup(Config(seed=9, norm="none"), pins)[0]] == [0, 1]  # that is the variant
+    made, notes = lineup(Config(seed=9, ffn=False), pins)
+    assert made == [
+        Variant("baseline", Config(seed=9), 0),
+        Variant("− norm", Config(seed=9, norm="none"), 1),
+        Variant("now: − FFN", Config(seed=9, ffn=False), NOW),
+    ]
+    assert notes == []
+    assert lineup(Config(), Pins(baseline=PLAIN, variants=variants))[0][0].config == Config()
+
+
+@given(pairs(), st.lists(change_sets(), max_size=MOST, unique_by=encode))
+def test_everything_pinned_stands_in_the_line_once_or_is_left_out_in_words(pair, sets):
+    config, baseline = pair
+    made, notes = lineup(config, Pins(pin(baseline), NEXT.join(map(encode, sets))))
+    assert made[0] == Variant("baseline", baseline, 0)
+    assert len({each.config for each in made}) == len(made)
+    assert [each.place for each in made] == sorted({each.place for each in made})
+    for each in made[1:]:
+        if each.place != NOW:
+            assert each.config == apply(sets[each.place - 1], baseline)
+            assert each.name == name_of(sets[each.place - 1])
+    assert any(each.config == config for each in made)
+    missing = set(range(1, len(sets) + 1)) - {each.place for each in made}
+    assert all("is left out here" in note for note in notes)
+    assert len(notes) <= len(missing)
+
+
+def test_what_is_fixed_is_the_same_for_all_whatever_the_pins_say():
+    pins = Pins(baseline="n_layers-3", variants="n_layers-5__norm-none~n_layers-2")
+    made, notes = lineup(Config(n_layers=7, ffn=False), pins, n_layers=1)
+    assert [each.config.n_layers for each in made] == [1, 1, 1]
+    assert [each.place for each in made] == [0, 1, NOW]
+    assert notes == ["2 layers is left out here: the baseline is so already."]
+
+
+def test_a_variant_that_is_the_same_as_another_here_is_left_out_with_the_reason():
+    made, notes = lineup(Config(), Pins(variants="norm-none~n_layers-5__norm-none"), n_layers=1)
+    assert [each.place for each in made] == [0, 1]
+    assert len(notes) == 1
+
+
+# Paired comparison
+
+
+@pytest.mark.parametrize("name", ablation)
+@pytest.mark.parametrize("baseline", [Config(n_layers=2), Config(n_layers=2, position="learned", activation="swiglu")])
+def test_an_ablation_leaves_every_weight_that_it_does_not_take_out_as_it_was_bit_for_bit(name, baseline):
+    changed = apply(ablation[name](), baseline)
+    before, after = (dict(Transformer(config, WORDS).named_parameters()) for config in (baseline, changed))
+    common = [each for each in before if each in after and before[each].shape == after[each].shape]
+    assert all(torch.equal(before[each], after[each]) for each in common)
+    left = {each for each in before if each not in common}
+    gone = {  # what may go or change its shape
+        "no_norm": lambda each: "ln" in each,
+        "no_ffn": lambda each: ".mlp." in each or ".ln2." in each,
+        "no_attention": lambda each: ".attn." in each or ".ln1." in each,
+        "post_norm": lambda each: "ln_final" in each,
+        "identity_activation": lambda each: baseline.activation == "swiglu" and ".mlp.w_in" in each,
+    }.get(name, lambda each: False)
+    assert left == {each for each in before if gone(each)}
+    assert after.keys() <= before.keys()
+
+
+def test_another_seed_is_not_a_paired_comparison():
+    """Shows that the test above could fail."""
+    before, after = (dict(Transformer(Config(seed=seed), WORDS).named_parameters()) for seed in (0, 1))
+    assert not torch.equal(before["blocks.0.attn.qkv.weight"], after["blocks.0.attn.qkv.weight"])

@@ -1,0 +1,191 @@
+// Small multiples of lines over passes (or layers, or steps): one panel per question, one line per variant, the sentence
+// below. Pointing at one panel (or arrow keys in it) reads all variants at that pass, and marks it in every panel.
+
+const EDGE = { left: 44, right: 12, top: 8, bottom: 34 } // pixels
+const SUPER = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+
+function number(value) {
+  if (value === null) return "no number"
+  const size = Math.abs(value)
+  if (size !== 0 && (size < 1e-3 || size >= 1e5)) return value.toExponential(3).replace("e+", "e").replaceAll("-", "−")
+  return Number(value.toPrecision(5)).toString().replace("-", "−")
+}
+
+function label(value) {
+  const size = Math.abs(value)
+  if (size === 0 || (size >= 1e-3 && size < 1e5)) return Number(value.toPrecision(6)).toString().replace("-", "−")
+  const power = Math.floor(Math.log10(size) + 1e-9)
+  const digits = String(power).replace("-", "⁻").replace(/\d/g, (d) => SUPER[d])
+  const times = Number((value / 10 ** power).toPrecision(3))
+  return times === 1 ? `10${digits}` : `${times}·10${digits}`.replace("-", "−")
+}
+
+function steps(low, high, many) {
+  const raw = (high - low) / many || 1
+  const base = 10 ** Math.floor(Math.log10(raw))
+  const step = [1, 2, 2.5, 5, 10].map((n) => n * base).find((n) => n >= raw * 0.999)
+  const found = []
+  for (let n = Math.ceil(low / step - 1e-9); n * step <= high + step * 1e-9; n++) found.push(n * step)
+  return found
+}
+
+// Where a value lies between 0 and 1, and the values that get a line and a label.
+function axis(values, log) {
+  let low = Math.min(...values)
+  let high = Math.max(...values)
+  if (!values.length) [low, high] = log ? [1, 10] : [0, 1]
+  if (!log) {
+    const room = (high - low) * 0.05 || Math.abs(high) * 0.1 || 1
+    low -= room
+    high += room
+    return { at: (v) => (v - low) / (high - low), ticks: steps(low, high, 4) }
+  }
+  let [a, b] = [Math.log10(low), Math.log10(high)]
+  const room = Math.max((b - a) * 0.05, 0.05 - (b - a) / 2, 0.005)
+  a -= room
+  b += room
+  const at = (v) => (Math.log10(v) - a) / (b - a)
+  const inside = (v) => at(v) >= 0 && at(v) <= 1
+  const every = Math.max(1, Math.ceil((b - a) / 5))
+  let ticks = []
+  for (let n = Math.ceil(a / every) * every; n <= b; n += every) ticks.push(10 ** n)
+  if (b - a < 2.2)
+    ticks = [-3, -2, -1, 0, 1, 2, 3].flatMap((n) => [1, 2, 5].map((m) => m * 10 ** (Math.floor(a) + 1 + n))).filter(inside)
+  if (ticks.length < 2) ticks = steps(10 ** a, 10 ** b, 4).filter((v) => v > 0)
+  return { at, ticks }
+}
+
+const escape = (text) => String(text).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c])
+
+function draw(panel, m, width) {
+  const wide = Math.max(60, width - EDGE.left - EDGE.right)
+  const tall = m.height - EDGE.top - EDGE.bottom
+  const known = panel.lines.flatMap((line) => line.values.filter((v) => v !== null))
+  const y = axis(known, panel.log)
+  const across = (at) => EDGE.left + (wide * (at - m.from)) / Math.max(1, m.to - m.from)
+  const down = (value) => EDGE.top + tall * (1 - y.at(value))
+  const out = []
+  for (const tick of y.ticks) {
+    const at = down(tick).toFixed(1)
+    out.push(`<line class="rule" x1="${EDGE.left}" x2="${EDGE.left + wide}" y1="${at}" y2="${at}"/>`)
+    out.push(`<text class="tick" x="${EDGE.left - 6}" y="${at}" dy="0.32em" text-anchor="end">${label(tick)}</text>`)
+  }
+  const many = Math.min(10, wide / 34)
+  const step = [1, 2, 5, 10, 20, 50, 100].find((n) => n >= (m.to - m.from) / many) || 200
+  for (let tick = Math.ceil(m.from / step) * step; tick <= m.to; tick += step)
+    out.push(`<text class="tick" x="${across(tick).toFixed(1)}" y="${m.height - EDGE.bottom + 15}" text-anchor="middle">${tick}</text>`)
+  out.push(`<text class="tick" x="${EDGE.left + wide / 2}" y="${m.height - 4}" text-anchor="middle">${escape(m.x)}</text>`)
+  for (const line of panel.lines) {
+    const colour = m.colours[line.place]
+    const broad = line.place === 0 ? 3.4 : 1.8 // a variant on top of the baseline leaves it to be seen
+    let path = ""
+    line.values.forEach((value, n) => {
+      if (value === null) return
+      const start = n === 0 || line.values[n - 1] === null
+      path += `${start ? "M" : "L"}${across(m.from + n).toFixed(1)} ${down(value).toFixed(1)}`
+    })
+    out.push(`<path d="${path}" fill="none" stroke="${colour}" stroke-width="${broad}" stroke-linejoin="round"/>`)
+    if (line.values.length <= 41)
+      line.values.forEach((value, n) => {
+        if (value !== null)
+          out.push(`<circle cx="${across(m.from + n).toFixed(1)}" cy="${down(value).toFixed(1)}" r="${broad * 0.62 + 0.9}" fill="${colour}"/>`)
+      })
+    const last = line.values.findLastIndex((v) => v !== null)
+    if (line.ended && last >= 0) {
+      const [x, at] = [across(m.from + last), down(line.values[last])]
+      out.push(`<path d="M${x - 5} ${at - 5}l10 10m0 -10l-10 10" stroke="${colour}" stroke-width="3" class="ended"/>`)
+    }
+  }
+  return { svg: out.join(""), across, wide }
+}
+
+function shell(root, m) {
+  root.innerHTML = `<div class="panels ${m.panels.length === 1 ? "single" : ""}">${m.panels
+    .map(
+      (p) => `<div class="panel"><div class="title"></div><div class="label"></div>
+<div class="plot"><svg class="picture" role="img" tabindex="0" height="${m.height}"><g class="marks"></g><line class="here" y1="${EDGE.top}" y2="${m.height - EDGE.bottom}"/></svg><div class="tip" role="status"></div></div>
+<div class="sentence"></div></div>`,
+    )
+    .join("")}</div>`
+}
+
+export default function ({ data, parentElement }) {
+  const m = JSON.parse(data)
+  const root = parentElement.querySelector(".root")
+  const key = m.panels.length
+  if (root.dataset.key !== String(key)) shell(root, m)
+  root.dataset.key = key
+  const panels = [...root.querySelectorAll(".panel")]
+  let drawn = []
+  const paint = () => {
+    drawn = panels.map((element, n) => {
+      const panel = m.panels[n]
+      const set = (name, text) => {
+        const child = element.querySelector(name)
+        if (child.textContent !== text) child.textContent = text
+      }
+      set(".title", panel.title)
+      set(".label", panel.label)
+      set(".sentence", panel.sentence)
+      element.querySelector(".label").title = panel.help
+      const svg = element.querySelector("svg")
+      const width = svg.parentElement.clientWidth
+      const made = draw(panel, m, width)
+      svg.setAttribute("width", width)
+      svg.setAttribute("aria-label", `${panel.title} ${panel.label}. ${panel.sentence}`)
+      svg.querySelector(".marks").innerHTML = made.svg
+      const legend = panel.lines.map((line) => ({ name: m.names[line.place], colour: m.colours[line.place] }))
+      svg.about = { ...panel, legend } // the words of the picture when it is taken away (pictures.js)
+      return made
+    })
+    hide()
+  }
+  const hide = () => {
+    for (const element of panels) {
+      element.querySelector(".here").style.display = "none"
+      element.querySelector(".tip").style.display = "none"
+    }
+  }
+  let here = m.from
+  const show = (which, at) => {
+    here = Math.max(m.from, Math.min(m.to, at))
+    panels.forEach((element, n) => {
+      const rule = element.querySelector(".here")
+      const x = drawn[n].across(here)
+      rule.setAttribute("x1", x)
+      rule.setAttribute("x2", x)
+      rule.style.display = "block"
+      const tip = element.querySelector(".tip")
+      tip.style.display = n === which ? "block" : "none"
+      if (n !== which) return
+      const rows = m.panels[n].lines.map((line) => {
+        const value = line.values[here - m.from]
+        const text = value === null ? line.ended || "no number" : number(value)
+        return `<div><span style="color:${m.colours[line.place]}">●</span> ${escape(m.names[line.place])} <b>${escape(text)}</b></div>`
+      })
+      tip.innerHTML = `<div>${escape(m.x)} ${here}</div>${rows.join("")}`
+      const left = x > drawn[n].wide * 0.55 + EDGE.left
+      tip.style.left = left ? "" : `${x + 10}px`
+      tip.style.right = left ? `${element.clientWidth - x + 10}px` : ""
+    })
+  }
+  panels.forEach((element, n) => {
+    const svg = element.querySelector("svg")
+    svg.onpointermove = (event) => {
+      const x = event.clientX - svg.getBoundingClientRect().left - EDGE.left
+      show(n, Math.round(m.from + (x / drawn[n].wide) * (m.to - m.from)))
+    }
+    svg.onpointerleave = hide
+    svg.onblur = hide
+    svg.onkeydown = (event) => {
+      const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key]
+      if (!move) return
+      event.preventDefault()
+      show(n, here + move)
+    }
+  })
+  paint()
+  const watch = new ResizeObserver(() => panels.length && panels[0].querySelector("svg").getAttribute("width") !== String(panels[0].querySelector(".plot").clientWidth) && paint())
+  watch.observe(root)
+  return () => watch.disconnect()
+}

@@ -1,0 +1,84 @@
+"""What the views of the page "Depth" share: their menu, what is looked at, and what is compared."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from core.config import Config
+from core.device import Machine
+from core.dial import dial
+from core.experiments.depth import Depth, Journey, travel
+from core.experiments.grid import Axes
+from core.menu import Menu
+from core.streams import statistic
+from core.variants import Pins, Variant
+
+views = Menu("Views of depth")
+matrices = Menu("Matrix")
+orders = Menu("Arrangement")
+
+
+@matrices
+def pattern():
+    """Attention: which word reads from which."""
+
+
+@matrices
+def alike():
+    """Likeness: cosine similarity of every word's vector with every other's."""
+
+
+@orders
+def parts():
+    """By parts: one row and column per combination."""
+
+
+@orders
+def largest():
+    """Largest first: every variant pass after pass, those that diverged on top."""
+
+
+@orders
+def smallest():
+    """Smallest first: every variant pass after pass, those that diverged last."""
+
+
+@dataclass(frozen=True)
+class DepthLook:
+    """What is looked at on the page "Depth"."""
+
+    show: str = dial("statistics", "View", "What to look at.", group="Look", menu=views)
+    matrix: str = dial(
+        "pattern", "Matrix", "What is drawn at the first, middle and last pass.", group="Look", menu=matrices
+    )
+    map_head: int = dial(
+        0, "Head", "Which head's attention; 0: the average over all.", group="Look", low=0, high=64, step=1
+    )
+    grid_statistic: str = dial("rms", "Colour", "Which statistic colours the grid.", group="Look", menu=statistic)
+    grid_order: str = dial("parts", "Arrangement", "How the grid is laid out.", group="Look", menu=orders)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a page compares: baseline first. Computed when a view asks for it."""
+
+    variants: list[Variant]
+    tokens: tuple[str, ...]
+    machine: Machine
+    depth: Depth
+    pins: Pins
+    look: DepthLook
+    axes: Axes
+
+    @cached_property
+    def journeys(self) -> dict[str, Journey]:
+        """Name -> journey, in the order of the variants."""
+        return {v.name: travel(v.config, self.tokens, self.machine, self.depth) for v in self.variants}
+
+    @property
+    def baseline(self) -> Config:
+        return self.variants[0].config
+
+    @property
+    def weights(self) -> str:
+        """What every chart says about its weights."""
+        return f"Random weights, seed {self.baseline.seed}"

@@ -1,0 +1,150 @@
+import itertools
+import math
+
+import numpy as np
+import streamlit as st
+
+from core.experiments.findings import number
+from core.experiments.grid import AXES, write_axes
+from core.experiments.grid import grid as run
+from core.streams import statistic
+from core.variants import apply
+from ui import pins
+from ui.controls import put
+from ui.depth.base import orders, views
+from ui.heatmaps import heatmaps
+from ui.page import figure, literal
+
+
+@views
+def grid(seen):
+    """Grid: every combination of parts at once."""
+    choices(seen)
+    made = run(seen.baseline, seen.axes, seen.tokens, seen.machine, seen.depth)
+    meter = seen.look.grid_statistic
+    label = statistic.label(meter)
+    figure(
+        f"{label} of {len(made.configs)} variants, {'after the last pass' if seen.look.grid_order == 'parts' else 'pass after pass'}. Click one to compare it.",
+        told(made, meter),
+        seen.weights,
+    )
+    for reason in made.left_out:
+        st.caption(literal(f"Left out: {reason}"))
+    (by_parts if seen.look.grid_order == "parts" else ranked)(seen, made, meter)
+
+
+def choices(seen):
+    """What colours the grid, how it is laid out, and which parts are in it."""
+    left, middle, right = st.columns([2, 3, 2], vertical_alignment="bottom")
+    with left:
+        st.selectbox(
+            "Colour", list(statistic), format_func=statistic.label, key="grid_statistic", label_visibility="collapsed"
+        )
+    with middle:
+        st.segmented_control(
+            "Arrangement", list(orders), format_func=orders.label, key="grid_order", label_visibility="collapsed", required=True
+        )  # fmt: skip
+    with right:
+        shown = st.popover(
+            "Parts in the grid", icon=":material/filter_alt:", key="grid_parts", on_change="rerun", width="stretch"
+        )
+        if shown.open:
+            with shown:
+                parts_in_grid(seen)
+
+
+def parts_in_grid(seen):
+    st.caption("Every combination of what is chosen is run. A part with nothing chosen stays as in the baseline.")
+    for axis, entries in seen.axes.chosen.items():
+        key = f"axis_{axis}"
+        if st.session_state.get(key) is None or sorted(st.session_state[key]) != sorted(entries):
+            st.session_state[key] = list(entries)
+        st.pills(
+            AXES[axis].label, list(AXES[axis].entries), format_func=AXES[axis].words.get, selection_mode="multi",
+            key=key, on_change=_chosen,
+        )  # fmt: skip
+
+
+def _chosen():
+    put(grid=write_axes({axis: tuple(st.session_state.get(f"axis_{axis}") or ()) for axis in AXES}))
+
+
+def told(made, meter) -> str:
+    """What the grid says: its ends, how many diverged, and which part makes the most difference."""
+    ends = made.ends(meter)
+    known = np.flatnonzero(np.isfinite(ends))
+    gone = sum(each is not None for each in made.diverged)
+    lost = f" {gone} of {len(ends)} diverged." if gone else ""
+    if not len(known):
+        return f"None of them has a number after the last pass.{lost}"
+    most, least = known[ends[known].argmax()], known[ends[known].argmin()]
+    shares = made.explained(meter)
+    axis = max(shares, key=shares.get, default=None)
+    of = "the variance of its logarithm" if statistic[meter].log else "its variance"
+    why = (
+        f" Most depends on {AXES[axis].label.lower()}: {shares[axis]:.0%} of {of}." if axis and shares[axis] > 0 else ""
+    )
+    return f"From {number(ends[least])} ({made.name(least)}) to {number(ends[most])} ({made.name(most)}).{why}{lost}"
+
+
+def halves(made) -> tuple[list[str], list[str]]:
+    """The axes that make rows and those that make columns, so that there are somewhat more rows."""
+    axes = list(made.axes)
+    sizes = [len(made.axes[axis]) for axis in axes]
+    cuts = range(len(axes) + 1)
+    cut = min(cuts, key=lambda n: abs(math.log(math.prod(sizes[:n]) / math.prod(sizes[n:]) / 1.5)))
+    return axes[:cut], axes[cut:]
+
+
+def by_parts(seen, made, meter):
+    """A cell per variant."""
+    down, across = halves(made)
+    rows, columns = (list(itertools.product(*[made.axes[axis] for axis in side])) for side in (down, across))
+    cells, found = np.full((len(rows), len(columns)), math.nan), {}
+    for at, entry in enumerate(made.entries):
+        place = rows.index(tuple(entry[axis] for axis in down)), columns.index(tuple(entry[axis] for axis in across))
+        cells[place], found[place] = made.ends(meter)[at], at
+    compared = [apply({}, v.config).replace(n_layers=made.configs[0].n_layers) for v in seen.variants]
+    marks = [place for place, at in found.items() if made.configs[at] in compared]
+    heatmaps(
+        "grid_cells", cells[None], [_words(down, row) for row in rows], [_words(across, column) for column in columns],
+        height=520, marks=marks, numbers=True, arrow="·", on_pick=lambda _, row, column: pick(seen, made, found.get((row, column))),
+        **_picture(seen, meter, "framed: compared now"),
+    )  # fmt: skip
+
+
+def _words(axes, entries) -> str:
+    return " · ".join(AXES[axis].words[entry] for axis, entry in zip(axes, entries)) or "all"
+
+
+def ranked(seen, made, meter):
+    """A row per variant, a column per pass, in the order of the last value."""
+    ends = made.ends(meter)
+    first = seen.look.grid_order == "largest"
+    lost = np.array([-1.0 if each is None else 1e9 / (1 + each) for each in made.diverged])
+    nothing = np.isnan(ends) & (lost < 0)  # no number, and yet not diverged: attention that is switched off
+    keys = (np.where(np.isfinite(ends), ends, 0.0) * (-1 if first else 1), lost * (-1 if first else 1), nothing)
+    order = np.lexsort(keys)
+    cells = made.values[order, :, list(statistic).index(meter)]
+    names = [made.name(at) for at in order]
+    heatmaps(
+        "grid_cells", cells[None], names, [str(n) for n in range(cells.shape[1])], height=max(520, 6 * len(names)),
+        arrow="· pass", on_pick=lambda _, row, column: pick(seen, made, int(order[row])), **_picture(seen, meter, "columns: passes"),
+    )  # fmt: skip
+
+
+def _picture(seen, meter, note) -> dict:
+    return {
+        "what": f"{statistic.label(meter)} ({note})",
+        "log": statistic[meter].log,
+        "diverging": meter == "cosine",
+        "blank": "diverged or not there",
+        "square": False,
+        "alt": f"{statistic.label(meter)} of every variant in the grid.",
+    }
+
+
+def pick(seen, made, at):
+    """Compare a variant of the grid (a callback)."""
+    if at is not None:
+        pins.add(seen.pins, made.changes[at], seen.baseline)

@@ -1,0 +1,27 @@
+from core.experiments.findings import finding
+from core.streams import statistic
+from ui import pins
+from ui.curves import Line, Panel, curves
+from ui.depth.base import views
+
+ORDER = ("rms", "cosine", "rank", "entropy", "std", "largest", "mean")
+
+
+@views
+def statistics(seen):
+    """Statistics: how the stream changes, pass after pass."""
+    journeys = seen.journeys
+    ended = {n: None if j.diverged is None else f"diverged at pass {j.diverged}" for n, j in journeys.items()}
+    pins.legend(seen.variants, ended, pins.baseline_words(seen.pins))
+    panels = [
+        Panel(
+            title=statistic[meter].question,
+            label=statistic.label(meter),
+            help=statistic.help(meter),
+            log=statistic[meter].log,
+            sentence=finding(meter, journeys),
+            lines=[Line(v.place, journeys[v.name].of(meter).tolist(), ended[v.name]) for v in seen.variants],
+        )
+        for meter in [*ORDER, *[name for name in statistic if name not in ORDER]]
+    ]
+    curves("statistics", panels, {v.place: v.name for v in seen.variants})

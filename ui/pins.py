@@ -1,0 +1,136 @@
+"""The row of pins: what the baseline is, and what it is compared with. The same on every page that compares."""
+
+import html
+
+import streamlit as st
+
+from core.config import Config
+from core.dial import dials
+from core.palette import BASELINE, NOW, VARIANTS
+from core.variants import (
+    MOST,
+    NEXT,
+    NOTHING,
+    Pins,
+    Variant,
+    ablation,
+    apply,
+    decode,
+    difference,
+    encode,
+    name_of,
+    pin,
+)
+from core.variants import NOW as NOW_PLACE
+from ui.controls import here, put
+
+COLOURS = (BASELINE, *VARIANTS, NOW)
+PAIRED = "Paired: same sentence, same seed, same initial weights wherever shapes agree"
+PILLS, OFFERED = "compared_with", "_pins_offered"
+
+
+def row(config: Config, pins: Pins, on_choice: dict | None = None):
+    """One click adds or takes away an ablation; the buttons pin the present settings, or keep them as a variant.
+
+    on_choice: settings to change along with it, so that the effect of the click is seen.
+    """
+    ready = [encode(part()) for part in ablation.values()]
+    offered = [*ready, *[text for text in pins.texts if text not in ready]]
+    # Set only where it differs, or where page or pills are others: to Streamlit they are then another widget.
+    shown = here(), offered
+    if sorted(st.session_state.get(PILLS) or []) != sorted(pins.texts) or st.session_state.get(OFFERED) != shown:
+        st.session_state[PILLS] = pins.texts
+    st.session_state[OFFERED] = shown
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(":small[Compare with]", width="content")
+        st.pills(
+            "Compare with",
+            offered,
+            selection_mode="multi",
+            key=PILLS,
+            format_func=_label,
+            on_change=_chosen,
+            args=(on_choice or {},),
+            label_visibility="collapsed",
+            width="content",
+        )
+        _buttons(config, pins, on_choice or {})
+
+
+def _label(text: str) -> str:
+    return name_of(decode(text, "variants"))
+
+
+def _chosen(more):
+    put(variants=NEXT.join(st.session_state[PILLS]) or NOTHING, **more)
+
+
+def _buttons(config, pins, more):
+    pinned = pins.pinned()
+    if pinned is None:
+        st.button(
+            "Pin baseline",
+            icon=":material/keep:",
+            type="tertiary",
+            on_click=put,
+            kwargs={"baseline": pin(config)},
+            help="Keep the settings of the sidebar as the baseline. What you change then is shown beside it.",
+        )
+        return
+    changes = encode(difference(config, pinned))
+    st.button(
+        "Keep",
+        icon=":material/add:",
+        type="tertiary",
+        disabled=not changes or changes in pins.texts or len(pins.texts) >= MOST,
+        on_click=put,
+        kwargs={"variants": NEXT.join([*pins.texts, changes]), **more},
+        help=f"Keep the present settings as one of up to {MOST} variants, named by what differs from the baseline.",
+    )
+    st.button(
+        "Unpin",
+        icon=":material/keep_off:",
+        type="tertiary",
+        on_click=_unpin,
+        args=(pinned,),
+        help="The sidebar becomes the baseline again, with the settings that were pinned.",
+    )
+
+
+def _unpin(pinned: Config):
+    put(baseline="", **{name: getattr(pinned, name) for name in dials(Config)})
+
+
+def legend(variants: list[Variant], said: dict[str, str], baseline: str):
+    """Who has which colour, and what is said of each, e.g. "diverged at pass 7"."""
+    marks = []
+    for variant in variants:
+        name = f"baseline: {baseline}" if variant.place == 0 else variant.name
+        more = (
+            f" <span style='opacity:.75'>· {html.escape(said[variant.name])}</span>" if said.get(variant.name) else ""
+        )
+        marks.append(
+            f"<span style='white-space:nowrap'><span style='color:{COLOURS[variant.place]}'>●</span> "
+            f"{html.escape(name)}{more}</span>"
+        )
+    marks.append(f"<span style='opacity:.65'>{PAIRED}.</span>" if len(variants) > 1 else "")
+    style = "display:flex;flex-wrap:wrap;gap:2px 18px;font-size:.9rem"
+    st.html(f"<div class='legend' style='{style}'>{''.join(marks)}</div>")
+
+
+def baseline_words(pins: Pins) -> str:
+    """What the baseline is, in few words."""
+    pinned = pins.pinned()
+    if pinned is None:
+        return "the settings of the sidebar"
+    return name_of(difference(pinned, Config())) or "the default settings"
+
+
+def add(pins: Pins, changes: dict, baseline: Config):
+    """One more variant, from a callback. The last one gives way where there are four already."""
+    text = encode(difference(apply(changes, baseline), baseline))
+    if text and text not in pins.texts:
+        put(variants=NEXT.join([*pins.texts[: MOST - 1], text]))
+
+
+__all__ = ["COLOURS", "NOW_PLACE", "PAIRED", "add", "baseline_words", "legend", "row"]
