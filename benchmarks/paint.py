@@ -2,8 +2,8 @@
 
     python -m benchmarks.paint [--moves 15]
 
-Moves the slider "Random seed", which changes every number on the page. Three sizes: the default sentence; 12 heads ×
-64 tokens; 12 × 128. Median, 90th percentile and range over the moves, after one that does not count; then the server's
+Moves the slider "Random seed", which changes every number on the page. One block: the default sentence; 12 heads ×
+64 tokens; 12 × 128. Depth: ten passes of a baseline and four variants; their gradients; the grid. Median, 90th percentile and range over the moves, after one that does not count; then the server's
 memory with this one user, and the time from starting the server to the first painted attention map.
 """
 
@@ -15,10 +15,14 @@ import psutil
 
 from benchmarks.serving import IDLE, browser, server, settle
 
+FOUR = "norm-none~residual_attention-off__residual_ffn-off~placement-post~n_heads-1"
 CASES = (
     ("default sentence", "/One_block"),
     ("12 heads × 64 tokens", "/One_block?d_model=96&n_heads=12&text=" + "+".join(f"w{n}" for n in range(64))),
     ("12 heads × 128 tokens", "/One_block?d_model=96&n_heads=12&text=" + "+".join(f"w{n}" for n in range(128))),
+    ("depth, 4 variants", f"/Depth?variants={FOUR}"),
+    ("depth, gradients", f"/Depth?show=gradients&variants={FOUR}"),
+    ("depth, grid of 96", "/Depth?show=grid"),
 )
 
 # Notes the time of every drawing call and every change of the page outside the slider, and of the frame after it.

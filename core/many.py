@@ -18,7 +18,7 @@ from core.trace import trace
 FAMILY = ("d_model", "n_layers", "seed", "init", "padding", "dropout")  # what all members of one Many have in common
 ATTENTION = ("n_heads", "scale", "position", "mask", "bias")  # the settings that each part reads beside those
 FFN = ("d_ff", "activation", "bias")
-NORM = ("norm", "bias")
+NORM = ("placement", "norm", "bias")
 
 
 def stream_of(config: Config) -> Config:
@@ -38,11 +38,8 @@ class Many:
     """
 
     def __init__(self, configs: list[Config], vocabulary, ids, real, machine: Machine):
-        self.configs, self.machine, self.n_real = (
-            configs,
-            machine,
-            int(real.sum()) if real is not None else ids.shape[1],
-        )
+        self.configs, self.machine = configs, machine
+        self.n_real = ids.shape[1] if real is None else int(real.sum())
         first = configs[0]
         self._draw = Draw(first.part("init"), first.seed, kept={})
         inputs = {c.position: c.replace(n_layers=1) for c in configs}
@@ -50,20 +47,27 @@ class Many:
         self._start = torch.cat([inputs[c.position] for c in configs])
         self._allowed = {c.mask: visible(c.part("mask"), ids, real) for c in configs}
         self._parts: list[tuple[str, torch.nn.Module]] = []  # what has weights to be drawn: its site, and itself
-        self._sublayers = self._block()
         self._layer = 0
+        self._sublayers = [
+            self._sublayer("attention", ATTENTION, self._attention),
+            self._sublayer("ffn", FFN, self._ffn),
+        ]
 
     def streams(self, order):
         """What enters the first pass and what leaves each one: (V, T, D), and the attention entropy in bits: (V,)."""
         x = self._start
         yield x, torch.full((len(x),), torch.nan)
         for at in order:
+            self._redraw(at)
             self._entropy = torch.full((len(x),), torch.nan, device=x.device)
             with trace(self._watch, sites=[]):
-                self._redraw(at)
-                for members, sublayer in self._sublayers:
-                    x = sublayer(x) if members is None else x.index_copy(0, members, sublayer(x[members]))
+                for sublayer in self._sublayers:
+                    x = sublayer(x)
             yield x, self._entropy
+
+    def _watch(self, site, layer, x):
+        if site == "pattern":
+            self._entropy[self._reading] = attention_entropy(x, self.n_real)
 
     def _redraw(self, layer: int):
         """Give the parts the weights of another layer: drawing is all that has to be done again for it."""
@@ -78,35 +82,34 @@ class Many:
                     if drawn is not None:
                         linear._parameters[name] = drawn.to(self.machine.place, self.machine.precision)
 
-    def _watch(self, site, layer, x):
-        if site == "pattern":
-            self._entropy[self._reading] = attention_entropy(x, self.n_real)
-
     def _placed(self, module):
         return module.to(self.machine.place, self.machine.precision).requires_grad_(False)
 
     def _at(self, members):
         return torch.tensor(members, device=self.machine.place)
 
-    def _block(self) -> list:
-        """The sub-layers of a block of all variants: [(which variants, or None for all; x -> x)]."""
-        made = []
-        for name, fields, make in (("attention", ATTENTION, self._attention), ("ffn", FFN, self._ffn)):
-            for (there, _), members in _groups(self.configs, (name, "placement")).items():
-                if there:
-                    whole = len(members) == len(self.configs)
-                    sublayer = self._sublayer(name, members, fields, make)
-                    made.append((None if whole else self._at(members), sublayer))
-        return made
-
-    def _sublayer(self, name, members, fields, make) -> Callable:
-        """One sub-layer of variants that put the norm in the same place."""
+    def _sublayer(self, name, fields, make) -> Callable:
+        """One sub-layer of all variants that have it: x -> x."""
+        members = [at for at, config in enumerate(self.configs) if getattr(config, name)]
+        if not members:
+            return lambda x: x
         residual = f"residual_{name}"
-        place = self.configs[members[0]].part("placement")
+        halves = lambda c: cut(c.part("placement"), self._norm(c), adder("resid_mid", getattr(c, residual)))  # noqa: E731
+        before = self._split(members, NORM, lambda c, at: halves(c)[0])
         compute = self._split(members, fields, make)
-        norm = self._split(members, NORM, lambda c, at: self._placed(c.part("norm")("ln", c.d_model, c.bias)))
-        add = self._split(members, (residual,), lambda c, at: adder("resid_mid", getattr(c, residual)))
-        return lambda x: place(x, compute, norm, add)
+        after = self._split(members, (*NORM, residual), lambda c, at: halves(c)[1])
+        if len(members) == len(self.configs):
+            return lambda x: after(x, compute(before(x)))
+        at = self._at(members)
+
+        def some(x):
+            mine = x[at]
+            return x.index_copy(0, at, after(mine, compute(before(mine))))
+
+        return some
+
+    def _norm(self, config):
+        return self._placed(config.part("norm")("ln", config.d_model, config.bias))
 
     def _attention(self, config, members):
         module = self._part("attn", MultiHeadAttention, config)
@@ -127,22 +130,58 @@ class Many:
         return module
 
     def _split(self, members, fields, make) -> Callable:
-        """One function for all members: each goes to what make(config, members) gives for those that agree in the fields."""
-        groups = _groups([self.configs[at] for at in members], fields)
-        parts = [
-            (self._at(group), make(self.configs[members[group[0]]], [members[at] for at in group]))
-            for group in groups.values()
-        ]
+        """One function for all members: each goes to what make(config, members) gives for those that agree in the fields.
+
+        Those that agree are brought side by side, so that a group is a slice: one gather before, and one after.
+        """
+        groups = list(_groups([self.configs[at] for at in members], fields).values())
+        parts = [make(self.configs[members[group[0]]], [members[at] for at in group]) for group in groups]
         if len(parts) == 1:
-            return parts[0][1]
+            return parts[0]
+        order = [at for group in groups for at in group]
+        sizes = [len(group) for group in groups]
+        there, back = self._at(order), self._at(order).argsort()
+        sorted_already = order == list(range(len(order)))
 
         def run(*streams):
-            out = torch.empty_like(streams[0])
-            for at, part in parts:
-                out.index_copy_(0, at, part(*[x.index_select(0, at) for x in streams]))
-            return out
+            if sorted_already:
+                return torch.cat([part(*each) for part, each in zip(parts, zip(*[x.split(sizes) for x in streams]))])
+            streams = zip(*[x[there].split(sizes) for x in streams])
+            return torch.cat([part(*each) for part, each in zip(parts, streams)])[back]
 
         return run
+
+
+class _Read(Exception):
+    """Carries what a sub-layer was about to read."""
+
+
+def cut(place, norm, add) -> tuple[Callable, Callable]:
+    """A placement (core/parts/placement.py) cut in two at its sub-layer.
+
+    -> (x -> what the sub-layer reads; (x, what the sub-layer wrote) -> what leaves)
+    """
+
+    def stop(read):
+        raise _Read(read)
+
+    def before(x):
+        try:
+            return place(x, stop, norm, add)
+        except _Read as caught:
+            return caught.args[0]
+
+    def after(x, y):
+        written = False
+
+        def sublayer(read):
+            nonlocal written
+            written = True
+            return y
+
+        return place(x, sublayer, lambda z: norm(z) if written else z, add)
+
+    return before, after
 
 
 def _groups(configs, fields) -> dict[tuple, list[int]]:

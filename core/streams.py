@@ -13,6 +13,8 @@ from core.menu import Menu
 
 statistic = Menu("Statistics of a pass")
 
+SAME = 1e-6  # a difference of that share is float32's rounding
+
 
 def asks(question: str, log: bool = False):
     """What a statistic answers, for the title of its chart; log: whether it may grow or fade by powers of ten."""

@@ -49,9 +49,10 @@ def summary(seen):
 def scripts(seen, view, pinned):
     """What writes the scripts of this page."""
     tokens = seen.tokens[: seen.n_real]
-    write, given = export.block_script, (seen.config, tokens, seen.machine, seen.dropout)
-    if view == "compare" and not seen.dropout:
-        write, given = export.compare_script, (lineup(seen.config, pinned)[0], tokens, seen.machine)
+    write, what = export.block_script, seen.config
+    if view == "compare":
+        write, what = export.compare_script, lineup(seen.config, pinned)[0]
+    given = what, tokens, seen.machine, seen.dropout
     return {label: partial(write, flavour, *given) for label, flavour in takeaway.FLAVOURS.items()}
 
 

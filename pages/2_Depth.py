@@ -57,8 +57,10 @@ with page("Depth", ":material/layers:"):
     )
     tokens, cuts = cut(text.text)
     variants, left_out = lineup(config, pinned, n_layers=1, dropout=0.0)
-    for note in [*notes, *cuts, *left_out]:
+    for note in [*notes, *cuts]:
         st.warning(literal(note), icon=":material/info:")
+    for reason in left_out:
+        st.caption(literal(reason))
     if tokens:
         seen = Seen(variants, tuple(tokens), machine, depth, pinned, look, axes)
         views[look.show](seen)

@@ -288,3 +288,70 @@ def test_the_first_screen_of_depth_shows_the_curves_without_scrolling(open_page)
     for panel in curves(page).all():
         box = panel.locator("svg").bounding_box()
         assert box["y"] + box["height"] <= 900
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "text=a+a+a+a&passes=1&variants=none",  # likeness is 1 but for the last bit
+        "norm=none&bias=off&init=normal_002&activation=relu&residual_attention=off&residual_ffn=off&passes=30",  # zeros
+        "init=normal_1&norm=none&passes=40&variants=norm-LayerNorm",
+        "text=one&passes=1&attention=off&ffn=off",
+    ],
+)
+def test_curves_of_every_kind_of_numbers_are_drawn(open_page, link):
+    page = open_page("/Depth?" + link)
+    assert curves(page).count() == 7
+    for panel in curves(page).all():
+        ticks = [
+            y
+            for _, y in panel.locator("text.tick[text-anchor=end]").evaluate_all(
+                "all => all.map(t => [t.textContent, +t.getAttribute('y')])"
+            )
+        ]
+        assert all(0 <= y <= 300 for y in ticks)
+        assert "NaN" not in panel.locator(".marks").evaluate("e => e.innerHTML")
+
+
+def test_hovering_over_a_stream_of_zeros_says_zero(open_page):
+    page = open_page(
+        "/Depth?norm=none&bias=off&init=normal_002&activation=relu&residual_attention=off&residual_ffn=off&passes=30"
+    )
+    panel = curves(page).first
+    box = panel.locator("svg").bounding_box()
+    page.mouse.move(box["x"] + points(panel, "#0072B2")[25][0], box["y"] + 60)
+    assert "baseline 0" in panel.locator(".tip").inner_text()
+
+
+def test_curves_stay_those_of_now_when_the_page_changes_its_width(open_page):
+    page = open_page("/Depth")
+    page.get_by_role("button", name="− residual", exact=True).click()
+    settle(page)
+    page.get_by_role("button", name="post-norm", exact=True).click()
+    settle(page)
+    before = [panel.locator("path[stroke-linejoin]").count() for panel in curves(page).all()]
+    assert before == [4] * 7
+    page.set_viewport_size({"width": 1150, "height": 900})
+    settle(page)
+    assert [panel.locator("path[stroke-linejoin]").count() for panel in curves(page).all()] == before
+
+
+def test_the_gradient_curve_keeps_to_its_column(open_page):
+    page = open_page("/Depth?show=gradients&blocks=separate")
+    page.set_viewport_size({"width": 1024, "height": 900})
+    settle(page)
+    curve = page.locator(".st-key-gradient_curves svg.picture").bounding_box()
+    map_ = page.locator(".st-key-weight_gradients canvas").bounding_box()
+    assert curve["x"] + curve["width"] <= map_["x"]
+
+
+def test_back_to_a_page_that_was_entered_with_settings_brings_them_back(open_page):
+    page = open_page("/Depth?passes=20&norm=none&variants=ffn-off")
+    page.get_by_role("link", name="One block").first.click()
+    page.locator(".st-key-all_heads canvas").wait_for()
+    settle(page, 1500)
+    assert page.url.endswith("/One_block?norm=none&variants=ffn-off")
+    page.go_back()
+    settle(page, 1500)
+    assert page.url.endswith("/One_block?norm=none&variants=ffn-off")
+    assert "no norm" in page.locator(".st-key-drawing svg").text_content()

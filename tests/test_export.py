@@ -84,7 +84,10 @@ DEPTH = {  # name -> (configs, the baseline first, tokens, depth)
         Depth(passes=5),
     ),
     "separate, padded": (
-        {"baseline": SMALL.replace(padding=3, n_layers=4, position="learned"), "b": SMALL.replace(bias=False, seed=7)},
+        {
+            "baseline": SMALL.replace(padding=3, n_layers=4, position="learned"),
+            "b": SMALL.replace(bias=False, seed=7, dropout=0.2),
+        },
         ODD,
         Depth(passes=4, blocks="separate"),
     ),
@@ -137,7 +140,7 @@ def _grid(flavour, name):
 def _compared(flavour, name):
     configs, tokens, _ = DEPTH[name]
     variants = [Variant(name, config, place) for place, (name, config) in enumerate(configs.items())]
-    return compare_script(flavour, variants, tokens, CPU)
+    return compare_script(flavour, variants, tokens, CPU, dropout=name == "separate, padded")
 
 
 CASES = ((_block, BLOCK), (_depth, DEPTH), (_grid, GRID), (_compared, ["same", "separate, padded"]))
@@ -249,7 +252,9 @@ def _check_grid(found, name):
 
 def _check_compared(found, name):
     configs, tokens, _ = DEPTH[name]
-    table = compare({each: forward(config, tokens, CPU) for each, config in configs.items()})
+    table = compare(
+        {each: forward(config, tokens, CPU, name == "separate, padded") for each, config in configs.items()}
+    )
     columns = ("variant", "parameters", *statistic, "distance", "direction")
     _same(found["compared"], ",".join(columns), (tuple(row) for row in table.itertuples(index=False)))
 

@@ -13,7 +13,7 @@ import streamlit as st
 from core.config import Config
 from core.dial import ConfigError, dials, read, settle, write
 
-SETTLED, LINK, NOTES = "_settled", "_link", "_notes"  # keys in the session
+SETTLED, LINK, NOTES, BARE = "_settled", "_link", "_notes", "_bare"  # keys in the session
 IN_FLIGHT = 1.0  # seconds for which a run may still carry a link from before the last write
 
 
@@ -33,8 +33,10 @@ def settings(page: str, *kinds):
     """
     link = st.query_params.to_dict()
     settled, last = st.session_state.get(SETTLED, {}), st.session_state.get(LINK)
+    bare = st.session_state.setdefault(BARE, {})
     if _is_new(link, last, page):
-        made, notes = _from_link(link, kinds)
+        # The browser's Back may lead to the bare link of a page that was entered with settings from another one.
+        made, notes = _from_link(link or bare.get(page, {}), kinds)
     else:
         made, notes = _from_widgets(kinds, settled)
         if not notes and all(settled.get(type(each)) == each for each in made):
@@ -43,6 +45,8 @@ def settings(page: str, *kinds):
     for each in made:
         _hand_out(each, settled.get(type(each)), arrived)
     params = {name: value for each in made for name, value in write(each).items()}
+    if last and last.page != page and not link:
+        bare[page] = params
     if params != link:
         st.query_params.from_dict(params)
     st.session_state[SETTLED] = settled | {type(each): each for each in made}

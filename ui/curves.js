@@ -13,15 +13,15 @@ function number(value) {
 
 function label(value) {
   const size = Math.abs(value)
-  if (size === 0 || (size >= 1e-3 && size < 1e5)) return Number(value.toPrecision(6)).toString().replace("-", "−")
-  const power = Math.floor(Math.log10(size) + 1e-9)
+  if (size === 0 || (size >= 0.00099 && size < 99999)) return Number(value.toPrecision(6)).toString().replace("-", "−")
+  const [times, power] = value.toExponential(2).split("e").map(Number)
   const digits = String(power).replace("-", "⁻").replace(/\d/g, (d) => SUPER[d])
-  const times = Number((value / 10 ** power).toPrecision(3))
-  return times === 1 ? `10${digits}` : `${times}·10${digits}`.replace("-", "−")
+  return Math.abs(times) === 1 ? `${times < 0 ? "−" : ""}10${digits}` : `${times}·10${digits}`.replace("-", "−")
 }
 
 function steps(low, high, many) {
   const raw = (high - low) / many || 1
+  if (!(high - low > 1e-9 * Math.max(Math.abs(low), Math.abs(high)))) return [low]
   const base = 10 ** Math.floor(Math.log10(raw))
   const step = [1, 2, 2.5, 5, 10].map((n) => n * base).find((n) => n >= raw * 0.999)
   const found = []
@@ -31,20 +31,30 @@ function steps(low, high, many) {
 
 // Where a value lies between 0 and 1, and the values that get a line and a label.
 function axis(values, log) {
-  let low = Math.min(...values)
-  let high = Math.max(...values)
-  if (!values.length) [low, high] = log ? [1, 10] : [0, 1]
-  if (!log) {
-    const room = (high - low) * 0.05 || Math.abs(high) * 0.1 || 1
-    low -= room
-    high += room
-    return { at: (v) => (v - low) / (high - low), ticks: steps(low, high, 4) }
-  }
-  let [a, b] = [Math.log10(low), Math.log10(high)]
+  const positive = values.filter((v) => v > 0)
+  if (log) return logarithmic(positive.length ? positive : [1], values.some((v) => v <= 0))
+  let low = Math.min(0, ...values)
+  let high = low
+  if (values.length) [low, high] = [Math.min(...values), Math.max(...values)]
+  const size = Math.max(Math.abs(low), Math.abs(high))
+  const wide = Math.log10(1 + Math.max(high, 0)) + Math.log10(1 + Math.max(-low, 0))
+  if (size > 1e3 && wide - Math.log10(1 + Math.max(low, -high, 0)) > 2) return signed(low, high)
+  // What differs by less than a ten-thousandth is drawn as the constant that it is to the eye.
+  const room = high - low > 1e-4 * size ? (high - low) * 0.05 : size * 0.1 || 1
+  low -= room
+  high += room
+  return { at: (v) => (v - low) / (high - low), ticks: steps(low, high, 4) }
+}
+
+// Zeros have no logarithm: where there are some, they stand a power of ten below everything else.
+function logarithmic(positive, zeros) {
+  let [a, b] = [Math.log10(Math.min(...positive)), Math.log10(Math.max(...positive))]
+  const floor = a - 1
+  if (zeros) a = floor
   const room = Math.max((b - a) * 0.05, 0.05 - (b - a) / 2, 0.005)
   a -= room
   b += room
-  const at = (v) => (Math.log10(v) - a) / (b - a)
+  const at = (v) => ((v > 0 ? Math.log10(v) : floor) - a) / (b - a)
   const inside = (v) => at(v) >= 0 && at(v) <= 1
   const every = Math.max(1, Math.ceil((b - a) / 5))
   let ticks = []
@@ -52,14 +62,32 @@ function axis(values, log) {
   if (b - a < 2.2)
     ticks = [-3, -2, -1, 0, 1, 2, 3].flatMap((n) => [1, 2, 5].map((m) => m * 10 ** (Math.floor(a) + 1 + n))).filter(inside)
   if (ticks.length < 2) ticks = steps(10 ** a, 10 ** b, 4).filter((v) => v > 0)
-  return { at, ticks }
+  return { at, ticks: ticks.filter(inside) }
+}
+
+// Powers of ten to both sides of zero, for what may explode with either sign: linear only between −1 and 1.
+function signed(low, high) {
+  const squeeze = (v) => Math.sign(v) * Math.log10(1 + Math.abs(v))
+  const [a, b] = [squeeze(low), squeeze(high)]
+  const room = (b - a) * 0.05
+  const every = Math.max(1, Math.ceil((b - a) / 5))
+  const ticks = [0]
+  for (let n = every; n <= Math.max(b, -a); n += every) ticks.push(10 ** n, -(10 ** n))
+  const at = (v) => (squeeze(v) - a + room) / (b - a + 2 * room)
+  return { at, ticks: ticks.filter((v) => at(v) >= 0 && at(v) <= 1) }
 }
 
 const escape = (text) => String(text).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c])
 
+// Taller where there is room, for a projector.
+function heightOf(m, width) {
+  return Math.max(m.height, Math.min(300, Math.round(width * 0.62)))
+}
+
 function draw(panel, m, width) {
   const wide = Math.max(60, width - EDGE.left - EDGE.right)
-  const tall = m.height - EDGE.top - EDGE.bottom
+  const height = heightOf(m, width)
+  const tall = height - EDGE.top - EDGE.bottom
   const known = panel.lines.flatMap((line) => line.values.filter((v) => v !== null))
   const y = axis(known, panel.log)
   const across = (at) => EDGE.left + (wide * (at - m.from)) / Math.max(1, m.to - m.from)
@@ -73,8 +101,8 @@ function draw(panel, m, width) {
   const many = Math.min(10, wide / 34)
   const step = [1, 2, 5, 10, 20, 50, 100].find((n) => n >= (m.to - m.from) / many) || 200
   for (let tick = Math.ceil(m.from / step) * step; tick <= m.to; tick += step)
-    out.push(`<text class="tick" x="${across(tick).toFixed(1)}" y="${m.height - EDGE.bottom + 15}" text-anchor="middle">${tick}</text>`)
-  out.push(`<text class="tick" x="${EDGE.left + wide / 2}" y="${m.height - 4}" text-anchor="middle">${escape(m.x)}</text>`)
+    out.push(`<text class="tick" x="${across(tick).toFixed(1)}" y="${height - EDGE.bottom + 15}" text-anchor="middle">${tick}</text>`)
+  out.push(`<text class="tick" x="${EDGE.left + wide / 2}" y="${height - 4}" text-anchor="middle">${escape(m.x)}</text>`)
   for (const line of panel.lines) {
     const colour = m.colours[line.place]
     const broad = line.place === 0 ? 3.4 : 1.8 // a variant on top of the baseline leaves it to be seen
@@ -90,24 +118,28 @@ function draw(panel, m, width) {
         if (value !== null)
           out.push(`<circle cx="${across(m.from + n).toFixed(1)}" cy="${down(value).toFixed(1)}" r="${broad * 0.62 + 0.9}" fill="${colour}"/>`)
       })
+    // where the line breaks off: at its end, or, where the first values are missing (a gradient travels back), at its start
     const last = line.values.findLastIndex((v) => v !== null)
+    const end = last === line.values.length - 1 ? line.values.findIndex((v) => v !== null) : last
     if (line.ended && last >= 0) {
-      const [x, at] = [across(m.from + last), down(line.values[last])]
+      const [x, at] = [across(m.from + end), down(line.values[end])]
       out.push(`<path d="M${x - 5} ${at - 5}l10 10m0 -10l-10 10" stroke="${colour}" stroke-width="3" class="ended"/>`)
     }
   }
-  return { svg: out.join(""), across, wide }
+  return { svg: out.join(""), across, wide, height }
 }
 
 function shell(root, m) {
   root.innerHTML = `<div class="panels ${m.panels.length === 1 ? "single" : ""}">${m.panels
     .map(
       (p) => `<div class="panel"><div class="title"></div><div class="label"></div>
-<div class="plot"><svg class="picture" role="img" tabindex="0" height="${m.height}"><g class="marks"></g><line class="here" y1="${EDGE.top}" y2="${m.height - EDGE.bottom}"/></svg><div class="tip" role="status"></div></div>
+<div class="plot"><svg class="picture" role="img" tabindex="0" ><g class="marks"></g><line class="here" y1="${EDGE.top}"/></svg><div class="tip" role="status"></div></div>
 <div class="sentence"></div></div>`,
     )
     .join("")}</div>`
 }
+
+const observers = new WeakMap()
 
 export default function ({ data, parentElement }) {
   const m = JSON.parse(data)
@@ -131,7 +163,9 @@ export default function ({ data, parentElement }) {
       const svg = element.querySelector("svg")
       const width = svg.parentElement.clientWidth
       const made = draw(panel, m, width)
-      svg.setAttribute("width", width)
+      svg.setAttribute("height", made.height)
+      svg.querySelector(".here").setAttribute("y2", made.height - EDGE.bottom)
+      svg.dataset.width = width
       svg.setAttribute("aria-label", `${panel.title} ${panel.label}. ${panel.sentence}`)
       svg.querySelector(".marks").innerHTML = made.svg
       const legend = panel.lines.map((line) => ({ name: m.names[line.place], colour: m.colours[line.place] }))
@@ -160,7 +194,8 @@ export default function ({ data, parentElement }) {
       if (n !== which) return
       const rows = m.panels[n].lines.map((line) => {
         const value = line.values[here - m.from]
-        const text = value === null ? line.ended || "no number" : number(value)
+        const gone = line.ended && here - m.from > line.values.findLastIndex((v) => v !== null)
+        const text = value !== null ? number(value) : gone ? line.ended : "–"
         return `<div><span style="color:${m.colours[line.place]}">●</span> ${escape(m.names[line.place])} <b>${escape(text)}</b></div>`
       })
       tip.innerHTML = `<div>${escape(m.x)} ${here}</div>${rows.join("")}`
@@ -185,7 +220,10 @@ export default function ({ data, parentElement }) {
     }
   })
   paint()
-  const watch = new ResizeObserver(() => panels.length && panels[0].querySelector("svg").getAttribute("width") !== String(panels[0].querySelector(".plot").clientWidth) && paint())
+  observers.get(root)?.disconnect() // else an older call would go on painting what it was given
+  const plot = panels[0]?.querySelector(".plot")
+  const watch = new ResizeObserver(() => plot && plot.firstElementChild.dataset.width !== String(plot.clientWidth) && paint())
   watch.observe(root)
+  observers.set(root, watch)
   return () => watch.disconnect()
 }

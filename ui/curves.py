@@ -16,11 +16,11 @@ from ui.takeaway import note
 
 CSS = """
 .root { font-family: var(--st-font); color: var(--st-text-color); font-size: 14px; }
-.panels { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 225px), 1fr)); gap: 14px 22px; }
-.single { grid-template-columns: 1fr; }
+.panels { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, max(225px, 22%)), 1fr)); gap: 14px 22px; }
+.single { grid-template-columns: minmax(0, 1fr); } .panel { min-width: 0; }
 .title { font-weight: 600; line-height: 1.25; } .label { font-size: 12px; opacity: 0.7; cursor: help; width: fit-content; }
 .sentence { font-size: 13px; line-height: 1.3; opacity: 0.85; min-height: 3.9em; }
-.plot { position: relative; margin-top: 2px; } svg { display: block; overflow: visible; outline-offset: 2px; }
+.plot { position: relative; margin-top: 2px; } svg { display: block; width: 100%; overflow: visible; outline-offset: 2px; }
 svg:focus-visible { outline: 2px solid var(--st-primary-color); }
 .rule { stroke: var(--st-text-color); stroke-opacity: 0.14; } .tick { fill: var(--st-text-color); font-size: 11px; opacity: 0.8; }
 .here { stroke: var(--st-text-color); stroke-opacity: 0.5; display: none; }
@@ -33,8 +33,6 @@ _curves = st.components.v2.component(
     css=CSS,
     js=(Path(__file__).parent / "curves.js").read_text(),
 )
-
-FLOOR = 1e-30  # where a logarithmic axis ends: zero has no place on it
 
 
 @dataclass(frozen=True)
@@ -87,9 +85,9 @@ def table(panels, names, x, start) -> pd.DataFrame:
 
 
 def _panel(panel: Panel) -> dict:
-    lines = [{"place": e.place, "values": _values(e.values, panel.log), "ended": e.ended} for e in panel.lines]
+    lines = [{"place": e.place, "values": _values(e.values), "ended": e.ended} for e in panel.lines]
     return {**panel.__dict__, "lines": lines}
 
 
-def _values(values, log) -> list:
-    return [(max(v, FLOOR) if log else v) if math.isfinite(v) else None for v in values]
+def _values(values) -> list:
+    return [value if math.isfinite(value) else None for value in values]

@@ -51,16 +51,30 @@ function number(value, m) {
     return value.toFixed(Math.max(0, Math.min(4, digits))).replace("-", "−")
   }
   const size = Math.abs(value)
-  const text = size !== 0 && (size < 0.001 || size >= 100000) ? value.toExponential(2) : value.toFixed(size >= 100 ? 1 : 3)
-  return text.replace("-", "−")
+  const text = size !== 0 && (size < 0.001 || size >= 100000) ? value.toExponential(2).replace("e+", "e") : value.toFixed(size >= 100 ? 1 : 3)
+  return text.replaceAll("-", "−")
 }
 
 // A number in a cell of a few characters.
 function brief(value) {
   const size = Math.abs(value)
   if (!Number.isFinite(value)) return number(value)
-  const text = size >= 1e4 || (size !== 0 && size < 0.01) ? value.toExponential(0).replace("e+", "e") : String(Number(value.toPrecision(2)))
-  return text.replaceAll("-", "−")
+  if (size >= 1e4 || (size !== 0 && size < 0.01)) return value.toExponential(0).replace("e+", "e").replaceAll("-", "−")
+  return String(size >= 100 ? Math.round(value) : Number(value.toPrecision(2))).replace("-", "−")
+}
+
+// An end of the scale, in words: what lies beyond it has its colour too.
+function end(m, which) {
+  const text = number(which ? m.high : m.low, m.log ? m : undefined)
+  return m.clipped?.[which] ? (which ? "≥ " : "≤ ") + text : text
+}
+
+// As much of a text as there is room for.
+function fit(ink, text, width) {
+  if (!ink.measureText || ink.measureText(text).width <= width) return text
+  let long = text.length
+  while (long > 1 && ink.measureText(text.slice(0, long) + "…").width > width) long--
+  return text.slice(0, long) + "…"
 }
 
 // How many panels to a row, and how large: as large as the width and the height at hand allow. Words stand once, left
@@ -107,20 +121,25 @@ function paint(canvas, m, theme) {
 
 // The same as an SVG, with its scale above it.
 function asSvg(m, a, theme, width) {
-  const ink = new SvgInk(width, a.height + 30, theme.background)
+  const ink = new SvgInk(width, a.height + 52, theme.background)
+  ink.font = `600 13px ${theme.font}`
+  ink.fillStyle = theme.text
+  ink.textAlign = "left"
+  ink.fillText(m.alt, 4, 14)
+  ink.out.push('<g transform="translate(0 22)">')
   ink.font = `12px ${theme.font}`
   ink.fillStyle = theme.text
   ink.textAlign = "left"
   ink.fillText(m.what, 4, 14)
   const from = 16 + 6.2 * m.what.length
-  ink.fillText(number(m.low, m.log ? m : undefined), from, 14)
+  ink.fillText(end(m, 0), from, 14)
   m.stops.forEach((stop, n) => {
     ink.fillStyle = stop
     ink.out.push(`<rect x="${from + 60 + 10 * n}" y="8" width="10.5" height="11" fill="${stop}"/>`)
   })
   ink.fillStyle = theme.text
-  ink.fillText(number(m.high, m.log ? m : undefined), from + 68 + 10 * m.stops.length, 14)
-  ink.out.push('<g transform="translate(0 30)">')
+  ink.fillText(end(m, 1), from + 68 + 10 * m.stops.length, 14)
+  ink.out.push('</g><g transform="translate(0 52)">')
   drawPanels(ink, m, a, theme)
   ink.out.push("</g>")
   return ink.done()
@@ -157,7 +176,7 @@ function drawPanels(ink, m, a, theme) {
           const bright = 0.3 * (pixel & 255) + 0.59 * ((pixel >> 8) & 255) + 0.11 * ((pixel >> 16) & 255)
           ink.fillStyle = bright > 140 ? "#111" : "#fff"
           const shown = m.log ? 10 ** value : value
-          const text = m.log || Math.abs(shown) >= 100 ? brief(shown) : Number.isFinite(value) ? value.toFixed(a.cellW >= 27 ? 2 : 1).replace("-", "−") : number(value)
+          const text = m.log || m.numbers === "brief" || Math.abs(shown) >= 100 ? brief(shown) : Number.isFinite(value) ? value.toFixed(a.cellW >= 27 ? 2 : 1).replace("-", "−") : number(value)
           ink.fillText(text, x + (c + 0.5) * a.cellW, y + (r + 0.5) * a.cellH)
         }
     }
@@ -166,7 +185,7 @@ function drawPanels(ink, m, a, theme) {
     if (m.titles) {
       ink.font = `600 12px ${font}`
       ink.textAlign = "left"
-      ink.fillText(m.titles[p], x, y - 10, a.cellW * m.cols + a.gap - 2)
+      ink.fillText(fit(ink, m.titles[p], a.cellW * m.cols + a.gap - 4), x, y - 10)
     }
     ink.font = `${Math.max(9, Math.min(11, a.cellH + 1))}px ${font}`
     ink.textAlign = "right"
@@ -204,8 +223,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   canvas.style.cursor = m.clickable ? "pointer" : "default"
   const bar = root.querySelector(".bar")
   bar.style.background = `linear-gradient(90deg, ${m.stops.join(",")})`
-  root.querySelector(".low").textContent = number(m.low, m.log ? m : undefined)
-  root.querySelector(".high").textContent = number(m.high, m.log ? m : undefined)
+  root.querySelector(".low").textContent = end(m, 0)
+  root.querySelector(".high").textContent = end(m, 1)
   root.querySelector(".what").textContent = m.what
   root.querySelector(".blank").textContent = m.blanks ? `no colour: ${m.blank}` : ""
   let a = paint(canvas, m, theme)

@@ -4,6 +4,7 @@ Vega at 12 heads × 128 tokens; hover and arrow keys work in the browser, a clic
 import json
 from pathlib import Path
 
+import numpy as np
 import streamlit as st
 import torch
 
@@ -34,7 +35,7 @@ _lines = st.components.v2.component(
     "ablation_lines", html=HTML, css=CSS + ".scale { display: none; } .tip { display: none !important; }", js=_lines_js
 )
 
-DECADES = 8  # what lies farther below the highest value is mostly rounding
+DECADES = 4
 EXACT_UP_TO = 20_000  # cells that travel as float32; more travel as uint16, in steps of a 65,534th of the range
 
 
@@ -44,27 +45,26 @@ def pack(
     """The bytes that grid.js and lines.js read.
 
     matrices: (panels, rows, columns), NaN where there is nothing to show (a mask forbids looking). The scale runs from
-    0 (or the lowest value) to the highest; diverging: the same to both sides of zero; log: by powers of ten, from the
-    lowest positive value (0 counts as that; at most 8 powers of ten below the highest) to the highest.
+    0 (or the lowest value) to the highest; diverging: the same to both sides of zero; log: by powers of ten, four to
+    each side of the median at most: one value that explodes, or one that is rounding, must not turn all others into one.
     """
-    cells = torch.as_tensor(matrices).float()
+    if isinstance(matrices, np.ndarray):
+        matrices = np.array(matrices)  # a copy: what comes from the shelf may not be written to
+    cells = torch.as_tensor(matrices).double()
     blank = cells.isnan()
-    if log:
-        positive = cells[cells.isfinite() & (cells > 0)]
-        cells = (
-            torch.as_tensor(matrices)
-            .double()
-            .clamp_min(positive.min().item() if len(positive) else 1.0)
-            .log10()
-            .float()
-        )
+    cells = (cells.log10() if log else cells).float()  # −∞ stands for 0
     known = cells[cells.isfinite()]
     low, high = (known.min().item(), known.max().item()) if len(known) else (0.0, 0.0)
-    low, high = (max(low, high - DECADES), high) if log else (min(low, 0.0), max(high, 0.0))
+    least, most = low, high
+    if log:
+        middle = known.median().item() if len(known) else 0.0
+        low, high = max(low, middle - DECADES), min(high, middle + DECADES)
+    else:
+        low, high = min(low, 0.0), max(high, 0.0)
     if diverging:
         high = max(high, -low) or 1.0
         low = -high
-    steps = cells.numel() > EXACT_UP_TO and not bool(cells.isinf().any())
+    steps = not log and cells.numel() > EXACT_UP_TO and not bool(cells.isinf().any())
     head = {
         "panels": cells.shape[0],
         "rows": cells.shape[1],
@@ -77,6 +77,7 @@ def pack(
         "stops": DIVERGING if diverging else SEQUENTIAL,
         "low": low,
         "high": high,
+        "clipped": [least < low or bool((cells == -torch.inf).any()), most > high] if log else [False, False],
         "steps": steps,
         "log": log,
         "blank": "not a number",

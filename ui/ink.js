@@ -8,6 +8,9 @@ class SvgInk {
     this.turns = []
     this.globalAlpha = 1
   }
+  measureText(text) {
+    return { width: 0.56 * parseFloat(/([\d.]+)px/.exec(this.font)[1]) * text.length } // near enough for a cut
+  }
   scale() {} // an SVG has no pixels to be scaled to
   #attributes(kind) {
     const turn = this.turns.join(" ")

@@ -59,7 +59,7 @@ def page(title: str, icon: str):
 
 def heading(title: str):
     """The page's title, and beside it a place for what can be taken away (ui/takeaway.py), filled at the end."""
-    left, right = st.columns([5, 1], vertical_alignment="center")
+    left, right = st.columns([7, 2], vertical_alignment="center")
     with left:
         st.title(title, anchor=False)
     return right
@@ -70,9 +70,13 @@ def literal(text) -> str:
     return "".join("\\" + c if c in "\\`*_{}[]()#+-.!|~$<>:@&^=" else c for c in str(text))
 
 
-def figure(title: str, sentence: str, weights: str):
-    """The words above a picture: a question or a finding, what the numbers say, and whose weights they are."""
-    st.markdown(f"**{literal(title)}**  \n:small[{literal(sentence)} :gray[{literal(weights)}.]]")
+def figure(title: str, sentence: str, weights: str = ""):
+    """The words above a picture: a question or a finding, what the numbers say, and whose weights they are.
+
+    weights: empty where a legend has said so already.
+    """
+    whose = f" :gray[{literal(weights)}.]" if weights else ""
+    st.markdown(f"**{literal(title)}**  \n:small[{literal(sentence)}{whose}]")
 
 
 def chart(spec: dict, table, alt: str, height: int | None = None):

@@ -25,7 +25,7 @@ from core.variants import NOW as NOW_PLACE
 from ui.controls import here, put
 
 COLOURS = (BASELINE, *VARIANTS, NOW)
-PAIRED = "Paired: same sentence, same seed, same initial weights wherever shapes agree"
+PAIRED = "Paired: same sentence, and the same random numbers behind all weights of one name and shape"
 PILLS, OFFERED = "compared_with", "_pins_offered"
 
 
@@ -62,7 +62,15 @@ def _label(text: str) -> str:
 
 
 def _chosen(more):
-    put(variants=NEXT.join(st.session_state[PILLS]) or NOTHING, **more)
+    texts = st.session_state[PILLS]
+    if len(texts) > MOST:
+        full()  # and the pill goes out again, since what is compared has not changed
+    else:
+        put(variants=NEXT.join(texts) or NOTHING, **more)
+
+
+def full():
+    st.toast(f"{MOST} variants are compared already: take one away first.", icon=":material/info:")
 
 
 def _buttons(config, pins, more):
@@ -101,11 +109,11 @@ def _unpin(pinned: Config):
     put(baseline="", **{name: getattr(pinned, name) for name in dials(Config)})
 
 
-def legend(variants: list[Variant], said: dict[str, str], baseline: str):
-    """Who has which colour, and what is said of each, e.g. "diverged at pass 7"."""
+def legend(variants: list[Variant], said: dict[str, str | None], pins: Pins):
+    """Who has which colour, what is said of each, e.g. "diverged at pass 7", and what they have in common."""
     marks = []
     for variant in variants:
-        name = f"baseline: {baseline}" if variant.place == 0 else variant.name
+        name = f"baseline: {baseline_words(pins)}" if variant.place == 0 else variant.name
         more = (
             f" <span style='opacity:.75'>· {html.escape(said[variant.name])}</span>" if said.get(variant.name) else ""
         )
@@ -113,9 +121,24 @@ def legend(variants: list[Variant], said: dict[str, str], baseline: str):
             f"<span style='white-space:nowrap'><span style='color:{COLOURS[variant.place]}'>●</span> "
             f"{html.escape(name)}{more}</span>"
         )
-    marks.append(f"<span style='opacity:.65'>{PAIRED}.</span>" if len(variants) > 1 else "")
+    common = [f"{weights(variants)}.", f"{paired(variants)}." * (len(variants) > 1)]
+    if any("diverged" in (text or "") for text in said.values()):
+        common.append("Diverged: a number has become infinite, or no number at all.")
+    marks.append(f"<span style='opacity:.7'>{' '.join(common)}</span>")
     style = "display:flex;flex-wrap:wrap;gap:2px 18px;font-size:.9rem"
     st.html(f"<div class='legend' style='{style}'>{''.join(marks)}</div>")
+
+
+def weights(variants: list[Variant]) -> str:
+    """Whose weights these are."""
+    seeds = list(dict.fromkeys(variant.config.seed for variant in variants))
+    return f"Random weights, seed{'s' * (len(seeds) > 1)} {' and '.join(map(str, seeds))}"
+
+
+def paired(variants: list[Variant]) -> str:
+    """What baseline and variants share by construction (core/parts/init.py)."""
+    other = len({variant.config.seed for variant in variants}) > 1
+    return f"{PAIRED}{', for those of one seed' * other}"
 
 
 def baseline_words(pins: Pins) -> str:
@@ -126,11 +149,17 @@ def baseline_words(pins: Pins) -> str:
     return name_of(difference(pinned, Config())) or "the default settings"
 
 
-def add(pins: Pins, changes: dict, baseline: Config):
-    """One more variant, from a callback. The last one gives way where there are four already."""
+def toggle(pins: Pins, changes: dict, baseline: Config):
+    """One more variant, or one less if it is there already; from a callback."""
     text = encode(difference(apply(changes, baseline), baseline))
-    if text and text not in pins.texts:
-        put(variants=NEXT.join([*pins.texts[: MOST - 1], text]))
+    if not text:
+        st.toast("That is the baseline.", icon=":material/info:")
+    elif text in pins.texts:
+        put(variants=NEXT.join(each for each in pins.texts if each != text) or NOTHING)
+    elif len(pins.texts) == MOST:
+        full()
+    else:
+        put(variants=NEXT.join([*pins.texts, text]))
 
 
-__all__ = ["COLOURS", "NOW_PLACE", "PAIRED", "add", "baseline_words", "legend", "row"]
+__all__ = ["COLOURS", "NOW_PLACE", "legend", "paired", "row", "toggle", "weights"]

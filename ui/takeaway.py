@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 TABLES = "_tables"  # the key in the session: name -> what makes the table
-FLAVOURS = {"Python script with core": "core", "Python script with torch alone": "torch"}
+FLAVOURS = {"Python script with core (save it in the repository)": "core", "Python script with torch alone": "torch"}
 CSS = """
 .list div { display: flex; gap: 6px; align-items: center; margin: 3px 0; font-family: var(--st-font); font-size: 13px; }
 .list span { flex: 1; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; color: var(--st-text-color); }
@@ -47,7 +47,8 @@ def offer(page: str, scripts: dict[str, Callable[[], str]]):
 
     scripts: label -> what writes the script.
     """
-    shown = st.popover("Take away", icon=":material/download:", key="take_away", on_change="rerun", width="stretch")
+    with st.container(horizontal=True, horizontal_alignment="right"):
+        shown = st.popover("Take away", icon=":material/download:", key="take_away", on_change="rerun")
     if not shown.open:
         return
     with shown, st.container(gap="xxsmall"):

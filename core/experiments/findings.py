@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from core.experiments.depth import Journey
-from core.streams import statistic
+from core.streams import SAME, statistic
 
 ALIKE = 0.99  # cosine similarity from which on tokens are said to point the same way
 
@@ -14,19 +14,41 @@ ALIKE = 0.99  # cosine similarity from which on tokens are said to point the sam
 def finding(meter: str, journeys: dict[str, Journey]) -> str:
     """What happened to one statistic; the first of the journeys is the baseline.
 
-    Speaks of the variant that ends farthest from the baseline, or of the baseline where there is none.
+    Speaks of the variant that ends farthest from the baseline (see far()), or of the baseline where there is none.
     """
-    names = list(journeys)
-    base = journeys[names[0]]
-    others = {name: journeys[name] for name in names[1:] if meter != "entropy" or journeys[name].config.attention}
-    if meter == "entropy" and not base.config.attention and not others:
+    first, *rest = [(n, j) for n, j in journeys.items() if meter != "entropy" or j.config.attention] or [("", None)]
+    if first[1] is None:
         return "Attention is off, so there is nothing to measure."
-    name = max(others, key=lambda each: _far(meter, others[each], base), default=None)
-    told = (name, others[name]) if name else (names[0], base)
-    beside = base if name and (meter != "entropy" or base.config.attention) else None
-    if told[1].diverged is not None:
-        return _diverged(meter, *told, beside)
-    return SENTENCES.get(meter, _plain)(meter, *told, beside)
+    if meter in ("cosine", "rank", "entropy") and first[1].n_real < 2:
+        return "There is only one word."
+    if first[0] != next(iter(journeys)):  # the baseline has no attention; the others are told by themselves
+        rest, base = [first, *rest], None
+    else:
+        base = first[1]
+    if not rest:
+        return _told(meter, "", base, None)
+    name, journey = max(rest, key=lambda each: far(meter, each[1], base) if base else 0)
+    if base and far(meter, journey, base) < SAME:
+        return f"No difference. {_told(meter, '', base, None)}"
+    return _told(meter, f"{name}: ", journey, base)
+
+
+def far(meter: str, journey: Journey, base: Journey) -> float:
+    """How far apart two journeys end: one that diverged is farthest of all, the sooner the farther; then one that ends
+    with nothing (zeros) where the other does not; then the difference, of logarithms where powers of ten count."""
+    if journey.diverged is not None or base.diverged is not None:
+        return 1e9 * abs(_until(journey) - _until(base)) / (1 + min(_until(journey), _until(base)))
+    one, two = last(journey, meter)[1], last(base, meter)[1]
+    if math.isnan(one) or math.isnan(two):
+        return 0.0 if math.isnan(one) and math.isnan(two) else 1e6
+    if statistic[meter].log:
+        return abs(math.log(one / two)) if one > 0 and two > 0 else 1e6 * (one != two)
+    scale = last(base, "rms")[1] if meter == "mean" else max(abs(one), abs(two))
+    return abs(one - two) if abs(one - two) > SAME * scale else 0.0
+
+
+def _until(journey) -> float:
+    return 1e6 if journey.diverged is None else journey.diverged
 
 
 def number(value: float) -> str:
@@ -35,7 +57,13 @@ def number(value: float) -> str:
         return "no number"
     size = abs(value)
     text = f"{value:.2e}" if size and (size >= 1e5 or size < 1e-3) else f"{value:.3g}"
-    return text.replace("-", "−").replace("e+0", "e").replace("e+", "e").replace("e−0", "e−")
+    return text.replace("e+0", "e").replace("e+", "e").replace("e-0", "e-").replace("-", "−")
+
+
+def fixed(value: float, digits: int = 2) -> str:
+    """A number with so many decimals."""
+    text = f"{value:.{digits}f}"
+    return (text.lstrip("-") if float(text) == 0 else text).replace("-", "−")
 
 
 def passes(n: int) -> str:
@@ -43,99 +71,103 @@ def passes(n: int) -> str:
 
 
 def last(journey: Journey, meter: str) -> tuple[int, float]:
-    """The last pass that has a number, and the number; NaN where none has."""
-    values = journey.of(meter)
-    known = np.flatnonzero(np.isfinite(values))
-    return (int(known[-1]), float(values[known[-1]])) if len(known) else (0, math.nan)
+    """The last pass before it diverged, if it did, and the statistic there; NaN where it has none."""
+    at = len(journey.values) - 1 if journey.diverged is None else journey.diverged - 1
+    return (at, float(journey.of(meter)[at])) if at >= 0 else (0, math.nan)
 
 
-def first(journey: Journey, meter: str) -> float:
-    values = journey.of(meter)
-    known = np.flatnonzero(np.isfinite(values))
-    return float(values[known[0]]) if len(known) else math.nan
+def start(journey: Journey, meter: str) -> float:
+    """The first value that there is (entropy has none at pass 0)."""
+    known = [value for value in journey.of(meter) if math.isfinite(value)]
+    return float(known[0]) if known else math.nan
 
 
-def _far(meter, journey, base) -> float:
-    """How far apart two journeys end; one that diverged is farthest of all, the sooner the farther."""
-    if journey.diverged is not None and base.diverged is None:
-        return 1e9 / (1 + journey.diverged)
-    one, two = last(journey, meter)[1], last(base, meter)[1]
-    if getattr(statistic[meter], "log", False) and one > 0 and two > 0:
-        return abs(math.log(one / two))
-    return abs(one - two) if math.isfinite(one - two) else -1.0
+def _told(meter, lead, journey, base) -> str:
+    """lead: whose journey it is, "" for the baseline's own; base: what it is compared with, or None."""
+    if journey.diverged is not None:
+        text = _diverged(meter, journey)
+    else:
+        text = SENTENCES.get(meter, _plain)(meter, journey)
+    if base is not None:
+        text += f"; {_beside(meter, journey, base)}"
+    return f"{lead}{text}." if lead else f"{text[0].upper()}{text[1:]}."
 
 
-def _diverged(meter, name, journey, base) -> str:
-    at, value = last(journey, meter)
-    k = journey.diverged
-    seen = f", after {number(value)} at pass {at}" if math.isfinite(value) else ""
-    if not base:
-        return f"The {name} diverged at pass {k}{seen}."
-    if base.diverged is not None:
-        return f"{name} diverged at pass {k}{seen}; the baseline at pass {base.diverged}."
-    return f"{name} diverged at pass {k}{seen}; the baseline ends at {number(last(base, meter)[1])}."
-
-
-def _grown(meter, name, journey, base) -> str:
-    n, end = last(journey, meter)
-    if not base:
-        change = _change(first(journey, meter), end, n)
-        return f"{change[0].upper()}{change[1:]}."
-    return f"{name}: {_change(first(journey, meter), end, n)}; {_beside(base, meter)}."
-
-
-def _change(start, end, n) -> str:
-    verb = (
-        "stays near"
-        if start == end or (start > 0 and 0.8 < end / start < 1.25)
-        else "grows"
-        if end > start
-        else "shrinks"
-    )
-    if verb == "stays near":
-        return f"stays near {number(end)} over {passes(n)}"
-    times = f" (× {number(end / start)})" if start > 0 else ""
-    return f"{verb} from {number(start)} to {number(end)} in {passes(n)}{times}"
-
-
-def _beside(base, meter) -> str:
+def _beside(meter, journey, base) -> str:
     if base.diverged is not None:
         return f"the baseline diverged at pass {base.diverged}"
-    return f"the baseline ends at {number(last(base, meter)[1])}"
+    if meter == "cosine" and journey.diverged is None:
+        at = _alike_from(journey.of(meter))
+        return f"baseline {fixed(base.of(meter)[at])}" if at is not None else f"baseline {fixed(last(base, meter)[1])}"
+    end = last(base, meter)[1]
+    if math.isnan(end):
+        return "the baseline ends with zeros alone"
+    return (
+        f"the baseline ends at {f'{end:.1f}' if meter == 'rank' else fixed(end) if meter == 'entropy' else number(end)}"
+    )
 
 
-def _alike(meter, name, journey, base) -> str:
-    if journey.n_real < 2:
-        return "There is only one word."
+def _diverged(meter, journey) -> str:
+    at, value = last(journey, meter)
+    seen = f", after {number(value)} at pass {at}" if math.isfinite(value) else ""
+    return f"diverged at pass {journey.diverged}{seen}"
+
+
+def _grown(meter, journey) -> str:
+    n, end = last(journey, meter)
+    begin, values = start(journey, meter), journey.of(meter)
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    if end == 0:
+        return f"shrinks from {number(begin)} to 0 in {passes(int(np.flatnonzero(values == 0)[0]))}"
+    if begin > 0 and 0.8 < end / begin < 1.25:
+        if high / low < 1.25:
+            return f"stays near {number(end)} over {passes(n)}"
+        return f"ends at {number(end)} after {passes(n)}, having been between {number(low)} and {number(high)}"
+    verb = "grows" if end > begin else "shrinks"
+    return (
+        f"{verb} from {number(begin)} to {number(end)} in {passes(n)}{f' (× {number(end / begin)})' if begin else ''}"
+    )
+
+
+def _alike_from(values) -> int | None:
+    """The pass from which on, to the end, all tokens point the same way."""
+    below = np.flatnonzero(~(values >= ALIKE))
+    at = int(below[-1]) + 1 if len(below) else 0
+    return at if at < len(values) else None
+
+
+def _alike(meter, journey) -> str:
     values, n = journey.of(meter), journey.n_real
-    reached = np.flatnonzero(values >= ALIKE)
-    at = int(reached[0]) if len(reached) else int(last(journey, meter)[0])
-    subject = f"{name}: the" if base else "The"
-    if len(reached):
-        text = f"{subject} {n} words point the same way after {passes(at)}: cosine similarity {values[at]:.2f}"
-    else:
-        text = f"{subject} {n} words are alike by {values[at]:.2f} after {passes(at)} (1: all point the same way)"
-    if base and math.isfinite(base.of(meter)[at]):
-        return f"{text}; baseline {base.of(meter)[at]:.2f}."
-    return f"{text}."
+    at = _alike_from(values)
+    if at is None:
+        at, end = last(journey, meter)
+        return f"the {n} words are alike by {fixed(end)} after {passes(at)} (1: all point the same way)"
+    when = f"after {passes(at)}" if at else "from the start"
+    return f"the {n} words point the same way {when}: cosine similarity {fixed(values[at])}"
 
 
-def _directions(meter, name, journey, base) -> str:
+def _directions(meter, journey) -> str:
     n, end = last(journey, meter)
-    if not math.isfinite(end):
-        return "All numbers are zero, so there is no direction."
-    start, whole = first(journey, meter), min(journey.n_real, journey.config.d_model)
-    text = f"{f'{name}: ' if base else ''}from {start:.1f} of at most {whole} to {end:.1f} after {passes(n)}"
-    return f"{text}; {_beside(base, meter)}." if base else f"{text[0].upper()}{text[1:]}."
+    whole, values = min(journey.n_real, journey.config.d_model), journey.of(meter)
+    if math.isnan(end):
+        known = np.flatnonzero(np.isfinite(values))
+        return (
+            f"nothing but zeros {f'from pass {known[-1] + 1} on' if len(known) else 'from the start'}, so no direction"
+        )
+    return f"from {start(journey, meter):.1f} directions, of at most {whole}, to {end:.1f} in {passes(n)}"
 
 
-def _narrowed(meter, name, journey, base) -> str:
+def _narrowed(meter, journey) -> str:
     n, end = last(journey, meter)
-    start, even = first(journey, meter), evenly(journey)
-    verb = "narrows" if end < start - 0.05 else "spreads" if end > start + 0.05 else "stays"
-    way = f"from {start:.2f} to {end:.2f} bits" if verb != "stays" else f"at {end:.2f} bits"
-    text = f"{f'{name}: attention' if base else 'Attention'} {verb} {way} in {passes(n)} (spread evenly: {even:.2f})"
-    return f"{text}; {_beside(base, meter)}." if base else f"{text}."
+    begin, values = start(journey, meter), journey.of(meter)
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    even = f"(spread evenly: {fixed(evenly(journey))})"
+    if abs(end - begin) <= 0.05:
+        if high - low <= 0.1:
+            return f"attention stays at {fixed(end)} bits over {passes(n)} {even}"
+        return f"attention ends at {fixed(end)} bits, having been between {fixed(low)} and {fixed(high)} {even}"
+    verb = "narrows" if end < begin else "spreads"
+    return f"attention {verb} from {fixed(begin)} bits in pass 1 to {fixed(end)} in pass {n} {even}"
 
 
 def evenly(journey: Journey) -> float:
@@ -145,10 +177,9 @@ def evenly(journey: Journey) -> float:
     return seen.log2().mean().item()
 
 
-def _plain(meter, name, journey, base) -> str:
+def _plain(meter, journey) -> str:
     n, end = last(journey, meter)
-    text = f"{number(end)} after {passes(n)}"
-    return f"{name}: {text}; {_beside(base, meter)}." if base else f"{text[0].upper()}{text[1:]}."
+    return f"goes from {number(start(journey, meter))} to {number(end)} in {passes(n)}"
 
 
 SENTENCES = {

@@ -15,7 +15,7 @@ from core.experiments.forward import numbered
 from core.many import Many, families, stream_of
 from core.memory import Shelf, max_mb, room_for
 from core.parts import MENUS
-from core.streams import Streams, statistic
+from core.streams import SAME, Streams, statistic
 from core.text import vocabulary
 from core.variants import apply
 
@@ -140,7 +140,8 @@ class Grid:
     def name(self, at: int, axes=None) -> str:
         """One variant's place on these axes (all, if None) in words."""
         entry = self.entries[at]
-        return " · ".join(AXES[axis].words[entry[axis]] for axis in (self.axes if axes is None else axes))
+        words = [AXES[axis].words[entry[axis]] for axis in (self.axes if axes is None else axes)]
+        return " · ".join(words) or "as in the baseline"
 
     def ends(self, meter: str) -> np.ndarray:
         """A statistic after the last pass: (variants,); NaN where one diverged."""
@@ -156,15 +157,31 @@ class Grid:
         if statistic[meter].log:
             values = np.log10(np.maximum(values, 1e-30))
         known = np.isfinite(values)
-        spread = values[known].var() if known.any() else 0.0
-        shares = {}
+        if self.alike(meter):
+            return {}
+        spread, shares = values[known].var(), {}
         for axis in self.axes:
             groups = [known & np.array([entry[axis] == name for entry in self.entries]) for name in self.axes[axis]]
             means = [
                 (values[group].mean() - values[known].mean()) ** 2 * group.sum() for group in groups if group.any()
             ]
-            shares[axis] = float(sum(means) / known.sum() / spread) if spread > 0 else 0.0
+            shares[axis] = min(1.0, float(sum(means) / known.sum() / spread))
         return shares
+
+    def alike(self, meter: str) -> bool:
+        """Whether all variants end with the same number, but for float32's rounding."""
+        values, size = self.ends(meter), self.ends("rms" if meter == "mean" else meter)
+        known = np.isfinite(values)
+        return not known.any() or np.ptp(values[known]) <= SAME * np.abs(size[known]).max()
+
+    def shared_by_diverged(self) -> tuple[str, str] | None:
+        """The axis and entry that all diverged variants have and no other has, if there is one."""
+        lost = [each is not None for each in self.diverged]
+        for axis, names in self.axes.items():
+            for name in names:
+                if any(lost) and lost == [entry[axis] == name for entry in self.entries]:
+                    return axis, name
+        return None
 
 
 _shelf = Shelf(max_mb() << 14)

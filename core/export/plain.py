@@ -136,12 +136,12 @@ def gradient_norms(config, tokens, order, device, dtype):
 
 
 @torch.inference_mode()
-def print_compared(variants, tokens, device, dtype):
+def print_compared(variants, tokens, device, dtype, dropout=False):
     """What leaves every model, and how far it is from what leaves the first."""
     rows, outputs = [], []
     for name, config in variants.items():
         model, ids, real = prepare(config, tokens, device, dtype)
-        with trace(sites=["pattern"]) as seen:
+        with trace(sites=["pattern"]) as seen, dropping(generator(config.seed, "dropout") if dropout else None):
             outputs.append(model.stream(ids, real)[0, : len(tokens)].float().cpu())
         maps = [attention_entropy(pattern.float().cpu(), len(tokens)) for pattern in seen.get("pattern", ())]
         values = summary(outputs[-1][None], torch.stack(maps).mean()[None] if maps else None)

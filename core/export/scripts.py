@@ -49,7 +49,7 @@ def block_script(flavour: str, config: Config, tokens, machine, dropout: bool = 
     return _torch_script(bundle, BLOCK, machine, config, settings, call)
 
 
-def compare_script(flavour: str, variants, tokens, machine) -> str:
+def compare_script(flavour: str, variants, tokens, machine, dropout: bool = False) -> str:
     """A script that prints the table of the view "Compare": a CSV section compared, with a row for every variant.
 
     variants: core.variants.Variant, the baseline first.
@@ -64,6 +64,7 @@ def compare_script(flavour: str, variants, tokens, machine) -> str:
             CONFIG=_config(baseline),
             VARIANTS=_variants(named, baseline, "BASELINE.replace({})", "BASELINE"),
             TOKENS=_tokens(tokens),
+            DROPOUT=dropout,
         )
     bundle = Bundle([Transformer, print_compared], _values(named.values()), SETTINGS)
     settings = [
@@ -71,7 +72,7 @@ def compare_script(flavour: str, variants, tokens, machine) -> str:
         f"TOKENS = {_tokens(tokens)}",
         *_machine(machine),
     ]
-    call = "print_compared(VARIANTS, TOKENS, DEVICE, DTYPE)"
+    call = f"print_compared(VARIANTS, TOKENS, DEVICE, DTYPE, dropout={dropout})"
     return _torch_script(bundle, COMPARED, machine, baseline, settings, call)
 
 
@@ -331,7 +332,7 @@ VARIANTS = $VARIANTS
 MACHINE = $MACHINE
 TOKENS = $TOKENS
 
-table = compare({name: forward(config, TOKENS, MACHINE) for name, config in VARIANTS.items()})
+table = compare({name: forward(config, TOKENS, MACHINE, dropout=$DROPOUT) for name, config in VARIANTS.items()})
 print("# compared")
 table.to_csv(sys.stdout, index=False, na_rep="nan")
 """

@@ -3,7 +3,8 @@ import math
 import streamlit as st
 import torch
 
-from core.experiments.findings import finding
+from core.experiments.findings import finding, fixed
+from core.streams import row_entropy
 from core.text import shown
 from ui import pins
 from ui.depth.base import matrices, views
@@ -38,18 +39,19 @@ def attention(seen):
     )
     for variant, at in pairs:
         cells.append(_alike(seen, variant, at) if of_words else _pattern(seen, variant, at))
-        titles.append(_title(seen, variant, at, of_words))
+        said = _said(seen, variant, at, of_words)
+        titles.append(f"{variant.name} · {at}: {said}" if variants_across else f"{variant.name}, pass {at}: {said}")
+    head = seen.look.map_head
     labels = [shown(word) for word in (seen.tokens if of_words else _padded(seen))]
     figure(
         "How alike are the words?" if of_words else "Who reads from whom, pass after pass?",
         finding("cosine" if of_words else "entropy", seen.journeys),
-        seen.weights,
     )
-    pins.legend(seen.variants, {}, pins.baseline_words(seen.pins))
+    pins.legend(seen.variants, {}, seen.pins)
     heatmaps(
-        "three_passes", torch.stack(cells), labels, labels, titles=titles, height=490,
-        what="cosine similarity" if of_words else "attention weight, row reads column",
-        alt=f"{'Likeness of words' if of_words else 'Attention'} at passes {', '.join(map(str, passes))}.",
+        "three_passes", torch.stack(cells), labels, labels, titles=titles, height=520,
+        what="cosine similarity" if of_words else f"attention weight, row reads column (above: variant, pass, entropy in bits{', mean over heads' * (not head)})",
+        alt=f"{'Likeness of words' if of_words else f'Attention of head {head}' if head else 'Attention'} at passes {', '.join(map(str, passes))}.",
         diverging=of_words, blank="diverged" if of_words else "masked, diverged or switched off",
         arrow="and" if of_words else "→", across=len(seen.variants) if variants_across else len(passes),
     )  # fmt: skip
@@ -71,13 +73,18 @@ def _padded(seen):
     return max((journey.tokens for journey in seen.journeys.values()), key=len)
 
 
+def _head(seen, journey) -> int:
+    """The chosen head; a model with fewer heads shows its last. 0: the average."""
+    return min(seen.look.map_head, journey.config.n_heads)
+
+
 def _pattern(seen, variant, at) -> torch.Tensor:
     """(T, T); NaN where there is nothing to look at. Variants of other padding are filled up."""
     journey, length = seen.journeys[variant.name], len(_padded(seen))
     cells = torch.full((length, length), math.nan)
     if at in journey.patterns:
-        weights, head = journey.patterns[at], seen.look.map_head
-        chosen = weights[min(head, len(weights)) - 1] if head else weights.mean(0)
+        weights, head = journey.patterns[at], _head(seen, journey)
+        chosen = weights[head - 1] if head else weights.mean(0)
         mask = variant.config.part("mask")(len(journey.tokens))
         allowed = torch.ones_like(chosen, dtype=torch.bool) if mask is None else mask.clone()
         allowed[:, journey.n_real :] = False
@@ -90,13 +97,16 @@ def _alike(seen, variant, at) -> torch.Tensor:
     return seen.journeys[variant.name].alike.get(at, torch.full((n_real, n_real), math.nan))
 
 
-def _title(seen, variant, at, of_words) -> str:
+def _said(seen, variant, at, of_words) -> str:
+    """What of a matrix is put into one number."""
     journey = seen.journeys[variant.name]
     if journey.diverged is not None and journey.diverged <= at:
-        said = f"diverged at {journey.diverged}"
-    elif of_words:
-        said = f"{journey.of('cosine')[at]:.2f}" if journey.n_real > 1 else ""
-    else:
-        entropy = journey.of("entropy")[at]
-        said = f"{entropy:.2f} bits" if math.isfinite(entropy) else "no attention"
-    return f"{variant.name}, pass {at}: {said}"
+        return f"diverged at {journey.diverged}"
+    if of_words:
+        return fixed(journey.of("cosine")[at]) if journey.n_real > 1 else "one word"
+    if at not in journey.patterns:
+        return "none"
+    head = _head(seen, journey)
+    bits = row_entropy(journey.patterns[at][:, : journey.n_real]).mean(-1)
+    said = fixed(bits[head - 1].item() if head else bits.mean().item())
+    return f"{said} (head {head})" if head != seen.look.map_head else said

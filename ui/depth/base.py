@@ -11,6 +11,7 @@ from core.experiments.grid import Axes
 from core.menu import Menu
 from core.streams import statistic
 from core.variants import Pins, Variant
+from ui import pins
 
 views = Menu("Views of depth")
 matrices = Menu("Matrix")
@@ -81,4 +82,4 @@ class Seen:
     @property
     def weights(self) -> str:
         """What every chart says about its weights."""
-        return f"Random weights, seed {self.baseline.seed}"
+        return pins.weights(self.variants)

@@ -10,7 +10,7 @@ from ui import pins
 from ui.curves import Line, Panel, curves
 from ui.depth.base import views
 from ui.heatmaps import heatmaps
-from ui.page import figure, literal
+from ui.page import figure
 
 VANISHED, EXPLODED = 1e-3, 1e3  # a thousandth, a thousandfold of what went in at the end
 
@@ -19,16 +19,15 @@ VANISHED, EXPLODED = 1e-3, 1e3  # a thousandth, a thousandfold of what went in a
 def gradients(seen):
     """Gradients: what of the error arrives at each layer, and at each weight."""
     found = {v.name: run(v.config, seen.tokens, seen.machine, seen.depth) for v in seen.variants}
-    said = {name: "diverged" if each.diverged else None for name, each in found.items()}
-    pins.legend(seen.variants, said, pins.baseline_words(seen.pins))
-    lines = [Line(v.place, [x or math.nan for x in found[v.name].stream.tolist()], said[v.name]) for v in seen.variants]
+    said = {name: lost(each) for name, each in found.items()}
+    pins.legend(seen.variants, said, seen.pins)
     panel = Panel(
         title="How much of the gradient arrives?",
         label="Norm of ∂loss/∂stream after each pass; 0: at the input",
         help="Loss: cross-entropy of each word naming the next one, and of the last naming the first.",
         log=True,
         sentence=travelled(found),
-        lines=lines,
+        lines=[Line(v.place, found[v.name].stream.tolist(), said[v.name]) for v in seen.variants],
     )
     left, right = st.columns([2, 3], gap="medium")
     with left:
@@ -37,27 +36,33 @@ def gradients(seen):
         per_weight(seen, found)
 
 
+def lost(each) -> str | None:
+    """Why there is no gradient, or not all of it."""
+    if not each.diverged:
+        return None
+    return "the gradient leaves its range" if math.isfinite(each.loss) else "diverged on the way forward"
+
+
 def travelled(found) -> str:
-    """What becomes of the gradient on its way from the last pass to the first, told of the variant farthest from 1."""
-    shares = {}
-    for name, each in found.items():
-        if each.diverged:
-            shares[name] = math.inf
-        elif each.stream[-1] > 0:
-            shares[name] = each.stream[0] / each.stream[-1]
-    names = list(found)
-    far = max(shares, key=lambda name: (name != names[0]) * abs(math.log10(shares[name] or 1e-300)), default=None)
-    if far is None:
-        return "No gradient leaves the last pass."
-    told = [f"{_share(shares[name])} in {name}" for name in dict.fromkeys([far, names[0]]) if name in shares]
-    return f"On its way back from the last pass to the input the gradient changes {', '.join(told)}."
+    """What becomes of the gradient on its way from the last pass to the first, variant by variant."""
+    factors = [
+        f"{name} {_times(each.stream[0] / each.stream[-1])}"
+        for name, each in found.items()
+        if not each.diverged and each.stream[-1] > 0
+    ]
+    without = [f"{name} ({lost(each)})" for name, each in found.items() if each.diverged]
+    without += [f"{name} (nothing leaves the last pass)" for name, each in found.items() if each.stream[-1] == 0]
+    told = (
+        f"From the last pass back to the input the gradient changes by a factor of {', '.join(factors)}."
+        if factors
+        else ""
+    )
+    return " ".join(filter(None, [told, f"None to be followed: {', '.join(without)}." if without else ""]))
 
 
-def _share(share: float) -> str:
-    if math.isinf(share):
-        return "beyond all numbers"
+def _times(share: float) -> str:
     kind = " (vanished)" if share < VANISHED else " (exploded)" if share > EXPLODED else ""
-    return f"× {number(share)}{kind}"
+    return f"{number(share)}{kind}"
 
 
 def per_weight(seen, found):
@@ -70,10 +75,10 @@ def per_weight(seen, found):
     layers = max(table.layer.max() for table in tables.values())
     shared = seen.depth.blocks == "same"
     where = "summed over all passes of the one block" if shared else f"in each of {layers} blocks"
-    figure(f"How large is each weight's gradient, {where}?", largest(tables), seen.weights)
-    if "b_K" in weights and seen.baseline.position != "rope":
+    figure(f"How large is each weight's gradient, {where}?", largest(tables, shared))
+    if "b_K" in weights:
         st.caption(
-            "The gradient of b_K is rounding: it adds the same to all scores of a query, which a softmax ignores."
+            "b_K adds the same to all scores of a query, which a softmax ignores: without RoPE its gradient is rounding."
         )
     matrices = [
         table.pivot(index="weight", columns="layer", values="value").reindex(
@@ -96,20 +101,21 @@ def per_weight(seen, found):
 def _words(columns) -> dict:
     return {
         "what": "norm of the gradient",
-        "blank": "no such weight",
+        "blank": "not there, or no number",
         "alt": f"Norm of each weight's gradient; columns are {columns}.",
         "log": True,
         "arrow": "in",
         "height": 470,
-        "numbers": True,
+        "numbers": "brief",
     }
 
 
-def largest(tables) -> str:
-    """Where the largest gradient of the first table stands."""
-    name, table = next(iter(tables.items()))
-    known = table[table.value.apply(math.isfinite)]
-    if not len(known):
-        return "The numbers have left their range here, so nothing can be said."
-    top = known.loc[known.value.idxmax()]
-    return literal(f"Largest in {name}: {top.weight} in block {top.layer}, {number(top.value)}.").replace("\\", "")
+def largest(tables, shared: bool) -> str:
+    """Where the largest gradient of each model stands."""
+    told = []
+    for name, table in tables.items():
+        known = table[table.value.apply(math.isfinite)]
+        if len(known):
+            top = known.loc[known.value.idxmax()]
+            told.append(f"{name} {top.weight}{'' if shared else f' of block {top.layer}'} ({number(top.value)})")
+    return f"Largest: {'; '.join(told)}." if told else "The numbers have left their range here, so nothing can be said."

@@ -7,8 +7,8 @@ import streamlit as st
 from core.experiments.findings import number
 from core.experiments.grid import AXES, write_axes
 from core.experiments.grid import grid as run
+from core.many import stream_of
 from core.streams import statistic
-from core.variants import apply
 from ui import pins
 from ui.controls import put
 from ui.depth.base import orders, views
@@ -22,9 +22,10 @@ def grid(seen):
     choices(seen)
     made = run(seen.baseline, seen.axes, seen.tokens, seen.machine, seen.depth)
     meter = seen.look.grid_statistic
-    label = statistic.label(meter)
+    label, size = statistic.label(meter), len(made.configs)
+    when = "after the last pass" if seen.look.grid_order == "parts" else "pass after pass"
     figure(
-        f"{label} of {len(made.configs)} variants, {'after the last pass' if seen.look.grid_order == 'parts' else 'pass after pass'}. Click one to compare it.",
+        f"{label} of {size} variant{'s' * (size != 1)}, {when}. Click one to compare it; once more takes it away.",
         told(made, meter),
         seen.weights,
     )
@@ -73,18 +74,47 @@ def told(made, meter) -> str:
     """What the grid says: its ends, how many diverged, and which part makes the most difference."""
     ends = made.ends(meter)
     known = np.flatnonzero(np.isfinite(ends))
-    gone = sum(each is not None for each in made.diverged)
-    lost = f" {gone} of {len(ends)} diverged." if gone else ""
     if not len(known):
-        return f"None of them has a number after the last pass.{lost}"
-    most, least = known[ends[known].argmax()], known[ends[known].argmin()]
+        return f"None of them has a number for {statistic.label(meter).lower()} after the last pass.{_lost(made)}"
+    if made.alike(meter):
+        return f"All {'of them' if len(known) == len(ends) else f'{len(known)} that have one'} end at {number(ends[known[0]])}.{_lost(made)}"
+    low, high = (
+        f"{number(ends[at])} ({made.name(at)}{_others(ends, at)})"
+        for at in (known[ends[known].argmin()], known[ends[known].argmax()])
+    )
+    return f"From {low} to {high}.{_why(made, meter)}{_lost(made)}"
+
+
+def _others(ends, at) -> str:
+    """How many more end at the same number."""
+    same = int(np.isclose(ends, ends[at], rtol=1e-4, atol=0).sum()) - 1
+    return f" and {same} more" if same else ""
+
+
+def _why(made, meter) -> str:
     shares = made.explained(meter)
     axis = max(shares, key=shares.get, default=None)
+    if axis is None:
+        return ""
     of = "the variance of its logarithm" if statistic[meter].log else "its variance"
-    why = (
-        f" Most depends on {AXES[axis].label.lower()}: {shares[axis]:.0%} of {of}." if axis and shares[axis] > 0 else ""
-    )
-    return f"From {number(ends[least])} ({made.name(least)}) to {number(ends[most])} ({made.name(most)}).{why}{lost}"
+    left = " among those left" if any(each is not None for each in made.diverged) else ""
+    if shares[axis] < 0.5:
+        return f" No part explains half of the difference{left} by itself; {_word(axis)} explains {shares[axis]:.0%} of {of}."
+    return f" Most of the difference{left} is made by {_word(axis)}: {shares[axis]:.0%} of {of}."
+
+
+def _lost(made) -> str:
+    gone = sum(each is not None for each in made.diverged)
+    if not gone:
+        return ""
+    shared = made.shared_by_diverged()
+    who = f": all with {AXES[shared[0]].words[shared[1]]}, and no other" if shared and gone < len(made.diverged) else ""
+    return f" {gone} of {len(made.diverged)} diverged{who}."
+
+
+def _word(axis) -> str:
+    label = AXES[axis].label
+    return label if label[1:2].isupper() or "(" in label else label.lower()
 
 
 def halves(made) -> tuple[list[str], list[str]]:
@@ -104,17 +134,17 @@ def by_parts(seen, made, meter):
     for at, entry in enumerate(made.entries):
         place = rows.index(tuple(entry[axis] for axis in down)), columns.index(tuple(entry[axis] for axis in across))
         cells[place], found[place] = made.ends(meter)[at], at
-    compared = [apply({}, v.config).replace(n_layers=made.configs[0].n_layers) for v in seen.variants]
-    marks = [place for place, at in found.items() if made.configs[at] in compared]
+    compared = [stream_of(v.config.replace(n_layers=made.configs[0].n_layers)) for v in seen.variants]
+    marks = [place for place, at in found.items() if stream_of(made.configs[at]) in compared]
     heatmaps(
         "grid_cells", cells[None], [_words(down, row) for row in rows], [_words(across, column) for column in columns],
-        height=520, marks=marks, numbers=True, arrow="·", on_pick=lambda _, row, column: pick(seen, made, found.get((row, column))),
+        height=520, marks=marks, numbers="brief", arrow="·", on_pick=lambda _, row, column: pick(seen, made, found.get((row, column))),
         **_picture(seen, meter, "framed: compared now"),
     )  # fmt: skip
 
 
 def _words(axes, entries) -> str:
-    return " · ".join(AXES[axis].words[entry] for axis, entry in zip(axes, entries)) or "all"
+    return " · ".join(AXES[axis].words[entry] for axis, entry in zip(axes, entries)) or "as in the baseline"
 
 
 def ranked(seen, made, meter):
@@ -145,6 +175,6 @@ def _picture(seen, meter, note) -> dict:
 
 
 def pick(seen, made, at):
-    """Compare a variant of the grid (a callback)."""
+    """Compare a variant of the grid, or no longer (a callback)."""
     if at is not None:
-        pins.add(seen.pins, made.changes[at], seen.baseline)
+        pins.toggle(seen.pins, made.changes[at], seen.baseline)

@@ -12,7 +12,7 @@ def statistics(seen):
     """Statistics: how the stream changes, pass after pass."""
     journeys = seen.journeys
     ended = {n: None if j.diverged is None else f"diverged at pass {j.diverged}" for n, j in journeys.items()}
-    pins.legend(seen.variants, ended, pins.baseline_words(seen.pins))
+    pins.legend(seen.variants, ended, seen.pins)
     panels = [
         Panel(
             title=statistic[meter].question,

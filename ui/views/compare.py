@@ -4,15 +4,16 @@ import streamlit as st
 import torch
 
 from core.experiments.compare import compare as measure
+from core.experiments.findings import fixed
 from core.experiments.forward import forward
-from core.streams import statistic
+from core.streams import SAME, statistic
 from core.variants import Pins, lineup
 from ui import pins
 from ui.controls import current
 from ui.heatmaps import heatmaps
 from ui.page import figure, literal
 from ui.takeaway import note
-from ui.views.base import pick, sure, views, weights
+from ui.views.base import pick, views
 
 
 @views
@@ -25,43 +26,67 @@ def compare(seen, look):
     tokens = seen.tokens[: seen.n_real]
     passes = {v.name: forward(v.config, tokens, seen.machine, seen.dropout) for v in variants}
     table = measure(passes)
-    pins.legend(variants, {}, pins.baseline_words(pinned))
-    figure("What does each difference do to the output?", farthest(table), weights(seen))
+    pins.legend(variants, {}, pinned)
+    figure("What does each difference do to the output?", farthest(table, passes))
     numbers(table)
     pick("layer", seen=seen)
     maps(passes, look)
 
 
-def farthest(table) -> str:
-    """Which variant's output is farthest from the baseline's."""
-    known = table[1:][table.distance[1:].notna()]
-    if not len(known):
+def farthest(table, passes) -> str:
+    """Which variant's output is farthest from the baseline's, and which cannot be compared with it."""
+    if len(table) == 1:
         return "Nothing to compare with yet: choose a part above to take it out."
-    most = known.loc[known.distance.idxmax()]
-    return sure(
-        f"Farthest from the baseline is {most.variant}: its output is {most.distance:.0%} of the baseline's length away from it, "
-        f"with a cosine similarity of {most.direction:.2f}.",
-        most.distance,
-        most.direction,
-    )
+    base, *others = passes
+    if not passes[base].finite:
+        return "The baseline's numbers have left their range, so nothing can be compared with it."
+    told = []
+    known = table[1:][table.distance[1:].notna()]
+    if len(known):
+        most = known.loc[known.distance.idxmax()]
+        told.append(
+            f"Farthest from the baseline is {most.variant}: its output is {most.distance:.0%} of the baseline's length away "
+            f"from it, with a cosine similarity of {fixed(most.direction)}."
+            if most.distance > SAME
+            else "No output differs from the baseline's."
+        )
+    lost = [name for name in others if not passes[name].finite]
+    wide = [name for name in others if passes[name].config.d_model != passes[base].config.d_model and name not in lost]
+    told += [f"The numbers of {', '.join(lost)} have left their range."] if lost else []
+    told += [f"The output of {', '.join(wide)} has another width, so there is no distance."] if wide else []
+    return " ".join(told)
+
+
+HELP = {
+    "distance": "‖output − baseline's‖ / ‖baseline's output‖",
+    "direction": "Cosine similarity to the baseline's output, averaged over tokens.",
+    "entropy": "Attention entropy in bits, averaged over layers, heads and reading tokens.",
+}
 
 
 def numbers(table):
     """The table of all variants, a row each."""
-    words = {
-        "variant": st.column_config.TextColumn("", width=130),
-        "parameters": st.column_config.NumberColumn("Parameters", format="localized"),
-        "distance": st.column_config.NumberColumn("Distance", help="‖output − baseline's‖ / ‖baseline's‖", format="%.4f"),
-        "direction": st.column_config.NumberColumn("Direction", help="Cosine similarity to the baseline's output, averaged over tokens.", format="%.4f"),
-    }  # fmt: skip
-    words |= {
-        name: st.column_config.NumberColumn(statistic.label(name), help=f"{statistic.help(name)} Of the output.", format="%.4g")
-        for name in statistic
-    }  # fmt: skip
     note("Baseline and variants", lambda: table)
-    first = ["variant", "distance", "direction", "rms", "cosine", "rank", "entropy"]
-    table = table[[*first, *[name for name in table if name not in first]]]
-    st.dataframe(table, column_config=words, hide_index=True, width="stretch", height=35 * len(table) + 37)
+    columns = ["distance", "direction", "rms", "cosine", "rank", "entropy", "parameters", "std", "largest", "mean"]
+    columns += [name for name in table if name not in (*columns, "variant")]
+    words = {"variant": st.column_config.TextColumn("", width=130)}
+    shown = table[["variant"]].copy()
+    for name in columns:
+        label = statistic.label(name) if name in statistic else name.capitalize()
+        about = HELP.get(name) or (f"{statistic.help(name)} Of the output." if name in statistic else None)
+        words[name] = st.column_config.TextColumn(label, help=about, alignment="right")
+        shown[name] = [_cell(value) for value in table[name]]
+    st.dataframe(shown, column_config=words, hide_index=True, width="stretch", height="content")
+
+
+def _cell(value) -> str:
+    """A number of the table: four digits, and a dash where there is none."""
+    if isinstance(value, int):
+        return f"{value:,}"
+    if math.isnan(value):
+        return "–"
+    text = f"{value:.4g}" if 1e-3 <= abs(value) < 1e5 or value == 0 else f"{value:.2e}"
+    return text.replace("-", "−").replace("e+0", "e").replace("e+", "e").replace("e−0", "e−")
 
 
 def maps(passes, look):

@@ -1,0 +1,158 @@
+"""What depth costs: per-pass statistics over the bare loop, and the grid of 96 variants at once over one after another.
+
+    python -m benchmarks.depth [--device cuda]
+
+First: 100 passes of one block, with every statistic after every pass, over the same 100 passes unmeasured; in turn,
+A B A B, one thread, medians of the ratios within one run. Then the grid: 96 variants × 24 separate blocks, d_model 64,
+10 tokens, seven statistics after each, drawing of the weights included: the time, the operations that do work (on a
+GPU: kernels launched), and the same for one variant after another. On a GPU also the CPU's time beside it.
+"""
+
+import argparse
+import statistics
+import time
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from core.config import Config
+from core.device import Machine
+from core.experiments import grid as experiment
+from core.experiments.depth import Depth, journey
+from core.experiments.depth import _run as travel  # without the shelf: a kept result costs nothing
+from core.experiments.forward import prepared
+from core.memory import reuse_freed_memory
+
+SIZES = ((64, 4, 10), (512, 8, 128))  # d_model, heads, tokens
+PASSES, LAYERS = 100, 24
+VIEWS = (
+    "view",
+    "detach",
+    "t",
+    "permute",
+    "unbind",
+    "transpose",
+    "slice",
+    "select",
+    "unsqueeze",
+    "expand",
+    "alias",
+    "mT",
+)
+VIEWS += (
+    "split",
+    "split_with_sizes",
+    "empty",
+    "empty_like",
+    "as_strided",
+    "lift_fresh",
+    "chunk",
+    "diagonal",
+    "to",
+    "reshape",
+)
+
+
+class Count(TorchDispatchMode):
+    """Counts the operations that do work; on a CPU each of them is about what a kernel is on a GPU."""
+
+    def __init__(self):
+        super().__init__()
+        self.n = 0
+
+    def __torch_dispatch__(self, function, types, args=(), named=None):
+        self.n += function.overloadpacket.__name__ not in VIEWS
+        return function(*args, **(named or {}))
+
+
+def operations(call, device: str) -> int:
+    if device == "cpu":
+        with Count() as count:
+            call()
+        return count.n
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(activities=[ProfilerActivity.CUDA]) as seen:
+        call()
+        torch.cuda.synchronize()
+    return sum(event.count for event in seen.key_averages() if event.device_type.name == "CUDA")
+
+
+def milliseconds(call, device: str) -> float:
+    start = time.perf_counter()
+    call()
+    if device == "cuda":
+        torch.cuda.synchronize()
+    return 1e3 * (time.perf_counter() - start)
+
+
+def in_turn(calls, repeats: int, device: str) -> list[list[float]]:
+    """Milliseconds of each call, taken in turn, after two rounds that do not count."""
+    took = [[milliseconds(call, device) for call in calls] for _ in range(repeats + 2)]
+    return list(zip(*took[2:]))
+
+
+def passes(device: str, width: int, heads: int, length: int):
+    config, tokens, order = Config(d_model=width, n_heads=heads), [f"w{n}" for n in range(length)], [0] * PASSES
+    with torch.inference_mode():
+        model, ids, real = prepared(config, tokens, Machine(device))
+
+        def unmeasured():
+            model.stream(ids, real, order)
+
+        def with_statistics():
+            journey(model, ids, real, config, tokens, order, {1, PASSES // 2, PASSES})
+
+        bare, measured = in_turn((unmeasured, with_statistics), 40 if width < 128 else 9, device)
+    ratio = statistics.median(b / a for a, b in zip(bare, measured))
+    print(
+        f"{PASSES} passes, d_model {width}, T {length}: bare {statistics.median(bare):8.1f} ms   "
+        f"measured {statistics.median(measured):8.1f} ms   ratio {ratio:.2f}",
+        flush=True,
+    )
+
+
+def grids(device: str):
+    tokens, axes, depth = [f"w{n}" for n in range(10)], experiment.Axes(), Depth(LAYERS, "separate")
+
+    def together(device=device):
+        return experiment._run(Config(), axes, tokens, Machine(device), depth)
+
+    configs = together().configs
+
+    def one_by_one():
+        for config in configs:
+            travel(config.replace(n_layers=1), tokens, Machine(device), depth)
+
+    def bare_loop():
+        for config in configs:
+            model, ids, real = prepared(config, tokens, Machine(device))
+            with torch.inference_mode():
+                model.stream(ids, real)
+
+    fast = in_turn([together], 11, device)[0]
+    slow, bare = in_turn((one_by_one, bare_loop), 2, device)
+    print(
+        f"grid, {len(configs)} variants × {LAYERS} blocks: {statistics.median(fast):7.1f} ms, {operations(together, device):,} operations"
+    )
+    print(f"  one variant after another: {statistics.median(slow):7.1f} ms, {operations(one_by_one, device):,} operations, {statistics.median(slow) / statistics.median(fast):.1f} times as long")  # fmt: skip
+    print(f"  the same, nothing measured: {statistics.median(bare):6.1f} ms")
+    if device != "cpu":
+        there = in_turn([lambda: together("cpu")], 5, "cpu")[0]
+        print(f"  the grid on the CPU, one thread: {statistics.median(there):7.1f} ms")
+
+
+def main():
+    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    device = args.parse_args().device
+    torch.set_num_threads(1)
+    reuse_freed_memory()
+    print(torch.cuda.get_device_name() if device == "cuda" else "CPU, one thread", f"· torch {torch.__version__}")
+    for size in SIZES:
+        passes(device, *size)
+    grids(device)
+
+
+if __name__ == "__main__":
+    main()

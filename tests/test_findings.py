@@ -1,0 +1,197 @@
+"""The sentences under the charts: true of the numbers, for journeys that end in every possible way."""
+
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from core.config import Config
+from core.experiments.compare import compare
+from core.experiments.depth import Depth, travel
+from core.experiments.findings import far, finding, fixed, last, number
+from core.experiments.forward import forward
+from core.experiments.gradients import gradients
+from core.experiments.grid import Axes, grid
+from core.streams import statistic
+from core.text import DEFAULT_TEXT, words
+from ui.depth import gradients as gradient_view
+from ui.depth import grid as grid_view
+from ui.heatmaps import pack
+from ui.views.compare import farthest
+
+TOKENS = words(DEFAULT_TEXT)
+EXPLODES = Config(norm="none", init="normal_1")
+FADES = Config(
+    norm="none", bias=False, init="normal_002", residual_attention=False, residual_ffn=False, activation="relu"
+)
+
+
+def sentences(*configs, tokens=TOKENS, passes=10) -> dict[str, str]:
+    journeys = {f"v{n}" if n else "baseline": travel(c, tokens, None, Depth(passes)) for n, c in enumerate(configs)}
+    return {meter: finding(meter, journeys) for meter in statistic}
+
+
+@pytest.mark.parametrize(
+    "second", [None, Config(norm="none"), EXPLODES, FADES, Config(attention=False), Config(d_model=32)]
+)
+@pytest.mark.parametrize("first", [Config(), EXPLODES, FADES, Config(attention=False, ffn=False)])
+@pytest.mark.parametrize("tokens", [TOKENS, ["one"], ["the", "the", "the"]], ids=len)
+def test_there_is_always_a_sentence_without_a_number_that_is_none(first, second, tokens):
+    for meter, text in sentences(*filter(None, (first, second)), tokens=tokens, passes=20).items():
+        assert text.endswith(".") and text[0].isupper() or text.startswith("v1: "), (meter, text)
+        assert not re.search(r"\bnan\b|\binf\b|no number|-\d|None", text), (meter, text)
+
+
+def test_the_opening_example():
+    said = sentences(Config(), Config(norm="none"))
+    went = travel(Config(norm="none"), TOKENS).of("rms")
+    assert said["rms"].startswith(
+        f"v1: grows from {went[0]:.3g} to {went[10]:.3g} in 10 passes (× {went[10] / went[0]:.3g})"
+    )
+    base = travel(Config(), TOKENS).of("cosine")[10]
+    assert said["cosine"].endswith(f"baseline {base:.2f}.")
+
+
+def test_words_that_collapse_are_told_with_the_pass_and_the_baseline_at_that_pass():
+    without = Config(residual_attention=False, residual_ffn=False)
+    values, base = travel(without, TOKENS).of("cosine"), travel(Config(), TOKENS).of("cosine")
+    k = int(np.flatnonzero(values >= 0.99)[0])
+    assert (values[k:] >= 0.99).all()
+    text = sentences(Config(), without)["cosine"]
+    assert (
+        text
+        == f"v1: the {len(TOKENS)} words point the same way after {k} passes: cosine similarity {values[k]:.2f}; baseline {base[k]:.2f}."
+    )
+
+
+def test_a_stream_that_fades_to_nothing_is_not_told_by_its_last_number():
+    values = travel(FADES, TOKENS, None, Depth(30)).of("rms")
+    k = int(np.flatnonzero(values == 0)[0])
+    said = sentences(FADES, passes=30)
+    assert said["rms"] == f"Shrinks from {number(values[0])} to 0 in {k} passes."
+    assert said["rank"] == f"Nothing but zeros from pass {k} on, so no direction."
+    assert "alike by 0.00" in said["cosine"]
+    assert "the baseline ends with zeros alone" in sentences(FADES, Config(), passes=30)["rank"]
+
+
+def test_the_one_that_differs_most_is_told():
+    base = travel(Config(bias=False), TOKENS, None, Depth(30))
+    others = [Config(bias=False, init="normal_1"), FADES, EXPLODES]
+    order = [far("rms", travel(c, TOKENS, None, Depth(30)), base) for c in others]
+    assert order == sorted(order) and order[0] > 0
+    assert far("rms", base, base) == 0
+    assert "diverged" in sentences(Config(bias=False), *others, passes=30)["rms"]
+
+
+def test_what_makes_no_difference_is_said_to_make_none():
+    said = sentences(Config(attention=False), Config(attention=False, n_heads=1))
+    assert said["rms"].startswith("No difference. Grows from")
+    assert said["entropy"] == "Attention is off, so there is nothing to measure."
+    mean = sentences(Config(placement="post"), Config(placement="post", norm="LayerNorm", seed=1))["mean"]
+    assert mean.startswith("No difference.")  # 1e-9 against a stream of 1: rounding
+
+
+def test_without_attention_in_the_baseline_the_variant_is_named():
+    assert sentences(Config(attention=False), Config())["entropy"].startswith("v1: attention ")
+
+
+def test_near_its_start_is_said_only_of_a_stream_that_stayed_there():
+    wild = Config(activation="swiglu", n_heads=2, init="normal_002", residual_attention=False)
+    values = travel(wild, TOKENS).of("rms")
+    assert 0.8 < values[-1] / values[0] < 1.25 and values.max() / values.min() > 2
+    assert f"having been between {number(values.min())} and {number(values.max())}" in sentences(wild)["rms"]
+
+
+def test_numbers_in_sentences():
+    assert [number(x) for x in (0.0, 1.0, -2.5, 1234567.0, -0.00012345, 3e-40)] == [
+        "0",
+        "1",
+        "−2.5",
+        "1.23e6",
+        "−1.23e−4",
+        "3.00e−40",
+    ]
+    assert [fixed(x) for x in (-0.001, 0.0, -1.005, 0.999)] == ["0.00", "0.00", "−1.00", "1.00"]
+    assert math.isnan(last(travel(FADES, TOKENS, None, Depth(30)), "rank")[1])
+
+
+def test_the_gradients_sentence_names_everyone_and_tells_the_two_ways_to_diverge_apart():
+    configs = {"baseline": EXPLODES, "v1": Config(), "v2": Config(attention=False, ffn=False)}
+    found = {name: gradients(config, TOKENS, None, Depth(20)) for name, config in configs.items()}
+    text = gradient_view.travelled(found)
+    assert "None to be followed: baseline (diverged on the way forward)." in text
+    assert f"v1 {number(found['v1'].stream[0] / found['v1'].stream[-1])}" in text
+    assert text.startswith("From the last pass back to the input the gradient changes by a factor of v1 ")
+    assert ", v2 1." in text
+
+
+def test_the_grid_says_when_all_are_alike_and_who_diverged():
+    alike = grid(Config(attention=False, ffn=False), Axes(), TOKENS)
+    assert alike.alike("rms") and alike.explained("rms") == {}
+    assert "All of them end at" in grid_view.told(alike, "rms")
+    assert grid_view.told(alike, "entropy") == "None of them has a number for attention entropy after the last pass."
+    lost = grid(Config(init="normal_1"), Axes(), TOKENS, None, Depth(40))
+    assert lost.shared_by_diverged() == ("norm", "none")
+    assert "32 of 96 diverged: all with no norm, and no other." in grid_view.told(lost, "rms")
+    one = grid(Config(), Axes("norm-__placement-__residual-__activation-__n_heads-"), TOKENS)
+    assert one.name(0) == "as in the baseline" and "All of them end at 2.85." in grid_view.told(one, "rms")
+
+
+@pytest.mark.parametrize("meter", statistic)
+def test_what_a_part_explains_is_its_share_of_the_variance(meter):
+    made = grid(Config(), Axes(), TOKENS)
+    values = np.log10(made.ends(meter)) if statistic[meter].log else made.ends(meter)
+    for axis, share in made.explained(meter).items():
+        by = {name: [v for v, entry in zip(values, made.entries) if entry[axis] == name] for name in made.axes[axis]}
+        between = sum(len(group) * (np.mean(group) - np.mean(values)) ** 2 for group in by.values())
+        assert share == pytest.approx(between / sum((v - np.mean(values)) ** 2 for v in values), abs=1e-9)
+
+
+def test_compare_says_what_cannot_be_compared():
+    def told(**configs):
+        passes = {name: forward(config, TOKENS) for name, config in configs.items()}
+        return farthest(compare(passes), passes)
+
+    assert told(baseline=Config()).startswith("Nothing to compare with yet")
+    assert (
+        told(baseline=Config(), wide=Config(d_model=32))
+        == "The output of wide has another width, so there is no distance."
+    )
+    text = told(baseline=Config(n_layers=8), gone=EXPLODES.replace(n_layers=8), head=Config(n_layers=8, n_heads=1))
+    assert text.startswith("Farthest from the baseline is head") and text.endswith(
+        "The numbers of gone have left their range."
+    )
+    assert "The baseline's numbers have left" in told(baseline=EXPLODES.replace(n_layers=8), b=Config(n_layers=8))
+    assert (
+        told(baseline=Config(attention=False), b=Config(attention=False, n_heads=1))
+        == "No output differs from the baseline's."
+    )
+
+
+def head_and_cells(data: bytes):
+    length = int.from_bytes(data[:4], "little")
+    head = json.loads(data[4 : 4 + length])
+    start = 4 + length + (-length) % 4
+    return head, np.frombuffer(data[start:], "<f4")
+
+
+def test_zeros_and_explosions_keep_their_numbers_on_a_logarithmic_scale():
+    values = torch.tensor([[[0.0, 1e-30, 0.5, 1.0, 2.0, 1e35, math.nan]]], dtype=torch.float64)
+    head, cells = head_and_cells(pack(values, ["r"], list("abcdefg"), log=True))
+    back = 10.0 ** cells.astype(float)
+    assert back[:6] == pytest.approx(values[0, 0, :6].numpy(), rel=1e-5)
+    assert np.isnan(cells[6])
+    assert head["clipped"] == [True, True] and head["high"] - head["low"] <= 8 + 1e-6
+    assert 10 ** head["low"] < 0.5 and 10 ** head["high"] > 2  # the many keep colours of their own
+    head, _ = head_and_cells(pack(torch.zeros(1, 1, 3), ["r"], list("abc"), log=True))
+    assert head["clipped"] == [True, False]
+
+
+def test_many_cells_on_a_logarithmic_scale_are_exact_too():
+    values = torch.rand(1, 300, 100) * 1e-12
+    head, cells = head_and_cells(pack(values, ["r"] * 300, ["c"] * 100, log=True))
+    assert not head["steps"]
+    assert 10.0 ** cells.astype(float) == pytest.approx(values.flatten().double().numpy(), rel=2e-5)
