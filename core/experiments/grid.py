@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from core.config import Config
-from core.cost import run_bytes
+from core.cost import activations, run_bytes
 from core.device import Machine
 from core.dial import ConfigError, dial, dials, shorten
 from core.experiments.depth import CHUNK, Depth, until_diverged
@@ -240,10 +240,11 @@ def travel_together(configs, tokens, machine: Machine, order) -> tuple[np.ndarra
 
 
 def _bytes(family, tokens, machine) -> int:
-    """Weights once for all, activations of all."""
+    """The weights of the largest, and what one block of each keeps."""
     length, known = len(tokens) + family[0].padding, len(vocabulary(list(tokens)))
-    one = [run_bytes(config.replace(n_layers=1), length, known, machine.dtype) for config in family]
-    return max(run_bytes(config, 1, known, machine.dtype) for config in family) + sum(one) // 4
+    kept = sum(sum(activations(config, length, machine.dtype).values()) // config.n_layers for config in family)
+    different = {(config.activation, config.d_ff): config for config in family}.values()
+    return max(run_bytes(config, 1, known, machine.dtype) for config in different) + kept
 
 
 def _measure(family, tokens, machine, order) -> tuple[np.ndarray, np.ndarray]:
