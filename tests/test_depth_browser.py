@@ -345,13 +345,17 @@ def test_the_gradient_curve_keeps_to_its_column(open_page):
     assert curve["x"] + curve["width"] <= map_["x"]
 
 
-def test_back_to_a_page_that_was_entered_with_settings_brings_them_back(open_page):
+def test_back_never_loses_the_settings(open_page):
     page = open_page("/Depth?passes=20&norm=none&variants=ffn-off")
     page.get_by_role("link", name="One block").first.click()
     page.locator(".st-key-all_heads canvas").wait_for()
     settle(page, 1500)
     assert page.url.endswith("/One_block?norm=none&variants=ffn-off")
-    page.go_back()
-    settle(page, 1500)
-    assert page.url.endswith("/One_block?norm=none&variants=ffn-off")
-    assert "no norm" in page.locator(".st-key-drawing svg").text_content()
+    for _ in range(2):  # the bare link that the click led to may or may not be one step of its own
+        page.go_back()
+        settle(page, 1500)
+        assert "norm=none" in page.url and "variants=ffn-off" in page.url
+        if "/Depth" in page.url:
+            break
+    assert "passes=20" in page.url
+    assert "− FFN" in legend(page)

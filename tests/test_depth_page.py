@@ -261,3 +261,25 @@ def test_no_link_breaks_the_page(params):
     app = fine(opened(**{name: value.replace("\0", "") for name, value in params.items()}))
     for kind in KINDS:  # what is in the session is always a valid setting
         kind(**{field.name: app.session_state[field.name] for field in dataclasses.fields(kind)})
+
+
+@pytest.mark.parametrize(
+    "page, params, tables",
+    [
+        (BLOCK, {"view": "stages"}, {"Statistics of every stage", "Spread of the numbers at every stage of the block"}),
+        (BLOCK, {"view": "neurons"}, {"The strongest hidden units of this token"}),
+        (BLOCK, {"view": "compare"}, {"Baseline and variants", "Attention of each variant, averaged over its heads"}),
+        (BLOCK, {"maps": "one"}, {"Attention map of head 1"}),
+        (DEPTH, {}, {"statistics"}),
+        (DEPTH, {"show": "gradients"}, {"gradient curves", "Norm of each weight's gradient; columns are variants"}),
+        (DEPTH, {"show": "grid"}, {"RMS of every variant in the grid"}),
+    ],
+    ids=lambda p: str(p)[:40],
+)
+def test_every_table_on_a_page_is_offered_as_csv(page, params, tables):
+    app = opened(page, **params)
+    offered = app.session_state["_tables"]
+    assert tables <= set(offered)
+    for name, make in offered.items():
+        table = make()
+        assert len(table) and len(table.to_csv(index=False).splitlines()) > 1, name

@@ -83,3 +83,9 @@ def chart(spec: dict, table, alt: str, height: int | None = None):
     """An Altair specification with this table as its data."""
     takeaway.note(alt.rstrip("."), lambda: table)
     st.vega_lite_chart(table, spec, alt=alt, width="stretch", height=height or "content")
+
+
+def table(data, alt: str, **words):
+    """A table of numbers; words: what st.dataframe takes."""
+    takeaway.note(alt.rstrip("."), lambda: data)
+    st.dataframe(data, hide_index=True, alt=alt, **words)

@@ -6,6 +6,7 @@ from core.parts import MENUS
 from core.parts.activation import inputs
 from ui.heatmaps import heatmaps
 from ui.page import chart, figure
+from ui.page import table as show_table
 from ui.views.base import needs, pick, sure, views, weights
 
 
@@ -59,11 +60,10 @@ def neurons(seen, look):
             "By size after the activation." + " Before: the value, without its gate." * (gates > 1),
             weights(seen),
         )
-        st.dataframe(
+        show_table(
             experiment.strongest(seen, layer, token),
-            hide_index=True,
+            "The strongest hidden units of this token.",
             column_config={"unit": "Unit", "before": st.column_config.NumberColumn("Before", format="%.4f"), "after": st.column_config.NumberColumn("After", format="%.4f")},
-            alt="The strongest hidden units of this token.",
         )  # fmt: skip
     compared = experiment.every_activation(seen, layer)
     figure(

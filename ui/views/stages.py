@@ -4,6 +4,7 @@ from core import charts
 from core.experiments.stages import stages as table_of
 from core.measure import meter
 from ui.page import chart, figure
+from ui.page import table as show_table
 from ui.views.base import pick, sure, views, weights
 
 
@@ -38,4 +39,4 @@ def stages(seen, look):
         "site": st.column_config.TextColumn("Site", help="TransformerLens's name"),
         "shape": "Shape",
     }
-    st.dataframe(table, hide_index=True, column_config=number | words, alt="Statistics of every stage.")
+    show_table(table, "Statistics of every stage.", column_config=number | words)
