@@ -42,7 +42,8 @@ def test_a_deep_link_opens_on_a_cold_server(chromium, open_page):
 
 
 def canvas_of(page, key):
-    canvas = page.locator(f".st-key-{key} canvas")
+    canvas = page.locator(f".st-key-{key} canvas[data-layout]")  # which it has once it is painted
+    canvas.wait_for()
     return canvas, json.loads(canvas.get_attribute("data-layout"))
 
 

@@ -1,0 +1,192 @@
+"""Trainings in worker processes, chunk by chunk: shared fairly between users, stopped at once, none left behind.
+
+A worker holds nothing between two chunks (core.train.chunk): whoever waits for a job gets its share of the next ones,
+a job that nobody looks at any more gets none, and a worker that is killed costs the chunk in hand, which runs again.
+"""
+
+import multiprocessing
+import os
+import threading
+import time
+from collections.abc import Callable, Hashable
+from concurrent.futures import CancelledError, Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+
+import torch
+
+from core.train.run import Row, State, chunk
+
+CHUNK = 0.4  # seconds of training before a worker is free for somebody else
+PATIENCE = 5.0  # seconds after which a job that nobody asked about is taken for abandoned
+
+
+def worker_count() -> int:
+    """How many workers: ABLATION_WORKERS, or one per core up to two; each needs about 250 MB."""
+    text = os.environ.get("ABLATION_WORKERS", "")
+    return int(text) if text.isascii() and text.isdigit() and int(text) > 0 else min(2, os.cpu_count() or 1)
+
+
+def _begin(started, parent: int):
+    """In a new worker: one thread on a core of its own, where the system allows it, and an end when the parent ends."""
+    torch.set_num_threads(1)
+    with started.get_lock():
+        number = started.value
+        started.value += 1
+    if hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[number % len(cores)]})
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int):
+    """A parent that is killed cannot tell its workers. (Linux could, but ties them to a thread of it, not to itself.)"""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(0)
+
+
+def _ready(seconds: float) -> int:
+    """Keeps a worker busy until its fellows have started too. -> its process id"""
+    time.sleep(seconds)
+    return os.getpid()
+
+
+class Workers:
+    """A pool of spawned processes, and the jobs that share it: as many at a time as there are workers, then in turn."""
+
+    def __init__(self, count: int | None = None):
+        self.count = count or worker_count()
+        self.jobs: list[Job] = []  # in the order in which they came
+        self.lock = threading.RLock()
+        self._pool: ProcessPoolExecutor | None = None
+
+    def warm(self):
+        """Start all workers now, so that the first user does not wait for torch to load."""
+        for _ in range(self.count):
+            self.submit(_ready, 0.1)
+
+    def submit(self, call: Callable, *given) -> Future:
+        """Run a call in a worker; a pool that broke is replaced first."""
+        with self.lock:
+            if self._pool is None:
+                context = multiprocessing.get_context("spawn")
+                given_to_each = (context.Value("i", 0), os.getpid())
+                self._pool = ProcessPoolExecutor(self.count, context, _begin, given_to_each)
+            try:
+                return self._pool.submit(call, *given)
+            except BrokenProcessPool:
+                self._pool = None
+                return self.submit(call, *given)
+
+    def place(self, job: "Job") -> int:
+        """How many jobs go before this one gets a worker; 0 while it has its share."""
+        with self.lock:
+            living = [each for each in self.jobs if each is job or each.alive]
+            return max(0, living.index(job) - self.count + 1) if job in living else 0
+
+    def share(self, job: "Job") -> int:
+        """How many chunks of a job may be under way now."""
+        with self.lock:
+            self.jobs = [each for each in self.jobs if each.alive]
+            if job not in self.jobs[: self.count]:
+                return 0
+            return max(1, self.count // min(self.count, len(self.jobs)))
+
+    def turn(self):
+        """Give every job that is due its chunks."""
+        with self.lock:
+            for job in list(self.jobs):
+                job.fill()
+
+    def close(self):
+        """End all workers now."""
+        with self.lock:
+            for job in list(self.jobs):
+                job.stop()
+            if self._pool:
+                self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool = None
+
+
+class Job:
+    """Several trainings of one user: {name: State before the first chunk}. Goes on for as long as somebody asks.
+
+    rows: {name: the rows so far}; states: {name: the last State}. Names are anything hashable, such as (variant, seed).
+    """
+
+    def __init__(self, workers: Workers, states: dict[Hashable, State]):
+        self.workers, self.states = workers, dict(states)
+        self.rows: dict[Hashable, list[Row]] = {name: [] for name in states}
+        self.stopped, self.error = False, None
+        self.busy = 0.0  # seconds of workers' time so far
+        self._flying: dict[Hashable, tuple[Future, float]] = {}
+        self._asked = time.monotonic()
+        with workers.lock:
+            workers.jobs.append(self)
+        workers.turn()
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing more will come."""
+        return self.stopped or self.error is not None or all(state.done for state in self.states.values())
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still wants workers: not done, and somebody has asked lately."""
+        return not self.done and time.monotonic() - self._asked < PATIENCE
+
+    @property
+    def progress(self) -> float:
+        """The share of all steps that are done, 0 to 1."""
+        total = sum(state.training.steps for state in self.states.values())
+        return sum(state.training.steps if state.done else state.step for state in self.states.values()) / max(1, total)
+
+    def seconds_left(self) -> float | None:
+        """An estimate from what was done so far, with the present share of the workers; None before the first chunk."""
+        at = self.progress
+        return None if at == 0 else self.busy * (1 - at) / at / max(1, self.workers.share(self))
+
+    def poll(self) -> "Job":
+        """To be called again and again by whoever waits for it: keeps it alive, and brings back what was abandoned."""
+        self._asked = time.monotonic()
+        with self.workers.lock:
+            if not self.done and self not in self.workers.jobs:
+                self.workers.jobs.append(self)
+        self.workers.turn()
+        return self
+
+    def stop(self):
+        """No more chunks; those under way end within CHUNK seconds and are thrown away."""
+        with self.workers.lock:
+            self.stopped = True
+            flying, self._flying = self._flying, {}
+            for future, _ in flying.values():
+                future.cancel()
+            self.workers.jobs = [each for each in self.workers.jobs if each is not self]
+        self.workers.turn()
+
+    def fill(self):
+        """Submit chunks of those trainings that lie farthest behind, up to the job's share. Called under the lock."""
+        for _ in range(self.workers.share(self) - len(self._flying)):
+            waiting = [n for n, state in self.states.items() if not state.done and n not in self._flying]
+            if not waiting or self.done:
+                return
+            name = min(waiting, key=lambda each: self.states[each].step / self.states[each].training.steps)
+            future = self.workers.submit(chunk, self.states[name], CHUNK)
+            self._flying[name] = (future, time.monotonic())
+            future.add_done_callback(lambda future, name=name: self._landed(name, future))
+
+    def _landed(self, name, future: Future):
+        with self.workers.lock:
+            if self._flying.get(name, (None,))[0] is not future:
+                return  # stopped meanwhile
+            _, since = self._flying.pop(name)
+            try:
+                self.states[name], rows = future.result()
+                self.rows[name] += rows
+                self.busy += time.monotonic() - since
+            except (BrokenProcessPool, CancelledError):
+                pass  # a worker was killed: its chunk runs again
+            except Exception as error:
+                self.error = error
+        self.workers.turn()

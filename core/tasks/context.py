@@ -1,0 +1,105 @@
+"""Tasks whose answer stands in the sequence itself: what matters is to find it."""
+
+import string
+
+import torch
+
+from core.tasks.task import IGNORE, described, uniform
+
+LETTERS = tuple(string.ascii_lowercase[:16])
+KEYS, VALUES = tuple(string.ascii_lowercase[:8]), tuple(map(str, range(8)))
+
+
+def shuffles(generator, batch: int, count: int):
+    """A random order of count things per row: int64 (batch, count)."""
+    return torch.rand(batch, count, generator=generator).argsort(1)
+
+
+def letters(generator, batch, length, vocabulary):
+    """Independent, equally likely words: int64 (batch, length)."""
+    return torch.randint(len(vocabulary), (batch, length), generator=generator)
+
+
+@described(
+    mask="none",
+    length=12,
+    lengths=range(1, 129),
+    vocabulary=LETTERS,
+    marginal=uniform(),
+    needs="nothing but a way from the embedding to the answer: the control, on which attention and positions are idle",
+    model={"d_model": 32, "n_heads": 4, "n_layers": 2, "position": "learned"},
+    training={"steps": 100, "batch": 32, "learning_rate": 3e-3, "warmup": 10},
+)
+def copy(generator, batch, length, vocabulary):
+    """Copy: at every place, the same symbol; needs no other token, so attention and positions have nothing to do.
+
+    Example (seed 0): h k f o c i f j e n j k → h k f o c i f j e n j k
+    """
+    tokens = letters(generator, batch, length, vocabulary)
+    return tokens, tokens.clone()
+
+
+@described(
+    mask="none",
+    length=12,
+    lengths=range(2, 129),
+    vocabulary=LETTERS,
+    marginal=uniform(),
+    needs="attention, positions and residuals: the answer stands somewhere else, only its place says where, and four layers lose it on the way if nothing is passed on",
+    model={"d_model": 32, "n_heads": 4, "n_layers": 4, "position": "learned"},
+    training={"steps": 250, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
+)
+def reverse(generator, batch, length, vocabulary):
+    """Reverse: the sequence backwards; needs attention, to fetch another token, positions, to know which, and in four layers the residuals.
+
+    Example (seed 0): h k f o c i f j e n j k → k j n e j f i c o f k h
+    """
+    tokens = letters(generator, batch, length, vocabulary)
+    return tokens, tokens.flip(1)
+
+
+@described(
+    mask="causal",
+    length=24,
+    lengths=range(8, 33),
+    vocabulary=LETTERS,
+    marginal=uniform(),
+    needs="attention in two layers: the first tells each symbol what stood before it, the second finds the one after its twin; positions help",
+    why="no symbol stands twice before the repetition starts, so what came after it is known",
+    model={"d_model": 64, "n_heads": 4, "n_layers": 2, "position": "rope"},
+    training={"steps": 300, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
+)
+def induction(generator, batch, length, vocabulary):
+    """Induction: a random sequence that repeats itself, each time after another number of symbols; say what comes next. Needs attention in two layers (Olsson et al., 2022).
+
+    Example (seed 0): h d l j a f h d l j a f h d l j a f h d l j a f → · · · · · · d l j a f h d l j a f h d l j a f h
+    """
+    period = torch.randint(length // 4, length // 2 + 1, (batch, 1), generator=generator)
+    at = torch.arange(length + 1)
+    whole = shuffles(generator, batch, len(vocabulary)).gather(1, at % period)
+    return whole[:, :-1], whole[:, 1:].where(at[:-1] >= period, IGNORE)
+
+
+@described(
+    mask="causal",
+    length=18,
+    lengths=range(3, 25, 3),
+    vocabulary=KEYS + VALUES,
+    marginal=uniform(lambda vocabulary: len(vocabulary) // 2),
+    needs="attention in two layers: a value has to learn its key before a query can find it",
+    model={"d_model": 64, "n_heads": 4, "n_layers": 2, "position": "rope"},
+    training={"steps": 400, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
+)
+def recall(generator, batch, length, vocabulary):
+    """Associative recall: pairs of a key and its value, then the keys in another order; give the value of each. Needs attention in two layers (multi-query associative recall, Arora et al., 2023).
+
+    Example (seed 0): e 4 b 5 g 1 d 2 a 6 c 2 c e b d a g → · · · · · · · · · · · · 2 4 5 2 6 1
+    """
+    pairs, half = length // 3, len(vocabulary) // 2
+    keys = shuffles(generator, batch, half)[:, :pairs]
+    values = half + torch.randint(half, (batch, pairs), generator=generator)
+    order = shuffles(generator, batch, pairs)
+    tokens = torch.cat([torch.stack([keys, values], 2).flatten(1), keys.gather(1, order)], 1)
+    targets = torch.full_like(tokens, IGNORE)
+    targets[:, 2 * pairs :] = values.gather(1, order)
+    return tokens, targets

@@ -1,0 +1,83 @@
+"""Tasks whose answer stands nowhere in the sequence: it has to be learnt by heart, or as a rule."""
+
+import functools
+from itertools import product
+
+import torch
+
+from core.parts.init import generator as stream_of
+from core.tasks.task import IGNORE, described, uniform
+
+PRIME = 37
+
+SUBJECTS = tuple(map("".join, product("Ab Bel Cor Dan Ed Fan Gil Han Iv Jor Kar Len Mar Nor Os Pet".split(),
+                                      "a an el en er i ia ik il in ine o on or us y".split())))  # fmt: skip
+RELATIONS = tuple("judge lawyer landlord tenant insurer bank employer witness".split())
+OBJECTS = tuple(map("".join, product("Al Black Cole Fair Green Har North Stan".split(),
+                                     "dale field ford ham ley man ton wood".split())))  # fmt: skip
+
+
+@described(
+    mask="causal",
+    length=3,
+    lengths=range(3, 4),
+    vocabulary=(*map(str, range(PRIME)), "="),
+    marginal=uniform(lambda vocabulary: len(vocabulary) - 1),
+    needs="the feed-forward network and its activation: the answer is not a sum of what each number says by itself",
+    why="every pair of numbers is drawn again and again, so the whole table can be learnt",
+    test=512,
+    model={"d_model": 64, "n_heads": 4, "n_layers": 1, "position": "learned"},
+    training={"steps": 1000, "batch": 128, "learning_rate": 3e-3, "warmup": 20},
+)
+def subtraction(generator, batch, length, vocabulary):
+    """Modular subtraction: a, b and "=" are given; say (a − b) mod p. Needs the feed-forward network and its activation, and gains from several heads.
+
+    Example (seed 0): 13 7 = → · · 6
+    """
+    numbers = torch.randint(len(vocabulary) - 1, (batch, 2), generator=generator)
+    tokens = torch.cat([numbers, torch.full((batch, 1), len(vocabulary) - 1)], 1)
+    targets = torch.full_like(tokens, IGNORE)
+    targets[:, 2] = (numbers[:, 0] - numbers[:, 1]) % (len(vocabulary) - 1)
+    return tokens, targets
+
+
+@functools.lru_cache(maxsize=16)
+def table(subjects: int, relations: int = len(RELATIONS), objects: int = len(OBJECTS)) -> torch.Tensor:
+    """Which object each fact has, the same in every run: int64 (subjects, relations). Every object as often, ± 1."""
+    count = subjects * relations
+    order = torch.randperm(count, generator=stream_of(0, "facts"))
+    return (torch.arange(count) % objects)[order].view(subjects, relations)
+
+
+def _subjects(vocabulary) -> int:
+    return len(vocabulary) - len(RELATIONS) - len(OBJECTS)
+
+
+def _most_frequent(vocabulary) -> float:
+    objects = table(_subjects(vocabulary)).flatten()
+    return (objects.bincount().max() / len(objects)).item()
+
+
+@described(
+    mask="causal",
+    length=2,
+    lengths=range(2, 3),
+    vocabulary=SUBJECTS + RELATIONS + OBJECTS,
+    marginal=_most_frequent,
+    needs="the feed-forward network and its activation, where facts are kept, and attention, to bring name and relation together",
+    why="the table is fixed and every fact is drawn again and again",
+    test=512,
+    model={"d_model": 48, "n_heads": 4, "n_layers": 1, "position": "learned"},
+    training={"steps": 800, "batch": 256, "learning_rate": 5e-3, "warmup": 20, "decay": "linear"},
+)
+def facts(generator, batch, length, vocabulary):
+    """Fact table: a name and a relation are given; say who it is, from a fixed table that has no rule. Needs the feed-forward network and its activation as a memory, and attention to bring the two together.
+
+    Example (seed 0): Ivik landlord → · Blackman
+    """
+    count = _subjects(vocabulary)
+    subject = torch.randint(count, (batch,), generator=generator)
+    relation = torch.randint(len(RELATIONS), (batch,), generator=generator)
+    tokens = torch.stack([subject, count + relation], 1)
+    answer = count + len(RELATIONS) + table(count)[subject, relation]
+    return tokens, torch.stack([torch.full_like(answer, IGNORE), answer], 1)

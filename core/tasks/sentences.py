@@ -1,0 +1,122 @@
+"""A task in words: a small grammar of legal sentences in which a verb agrees with a noun that may stand far away."""
+
+import torch
+
+from core.tasks.task import IGNORE, described
+from core.text import PAD
+
+PEOPLE = "court judge defendant plaintiff tenant lawyer witness bank landlord clerk"
+THINGS = "contract lease letter claim report"
+ROLES = "owner author holder"
+NOUNS = {kind: [(word, word + ("es" if word.endswith("ss") else "s")) for word in words.split()]
+         for kind, words in {"people": PEOPLE, "things": THINGS, "roles": ROLES}.items()}  # fmt: skip
+BE = ("was", "were")
+ADJECTIVES = "liable bound late absent present insolvent right wrong".split()
+RULED = "held found ruled said".split()
+TO_THINGS = "signed read sent kept".split()
+TO_PEOPLE = "suing paying calling warning".split()
+NEAR = "with without behind".split()
+HOLDING = "holding reading selling".split()
+FORMS = [form for pairs in NOUNS.values() for pair in pairs for form in pair]
+VOCABULARY = tuple(dict.fromkeys([PAD, "the", ",", ".", "that", "who", "whom", "had", "of", "by", *BE, *ADJECTIVES,
+                                  *RULED, *TO_THINGS, *TO_PEOPLE, *NEAR, *HOLDING, *FORMS]))  # fmt: skip
+LONGEST, CLAUSES, NUMBERS = 28, 3, 64  # words of a sentence; clauses in one; random numbers it may use
+
+
+class Writer:
+    """Writes one sentence. Every choice takes the next of the random numbers it was given.
+
+    A clause may contain a noun that carries a clause itself (nested), and a noun may carry two in a row (chained).
+    Which noun a verb belongs to is never in doubt: "who was" follows its noun at once, "whom the judges …" opens a
+    clause that its verb closes, and the verb that is left belongs to the sentence.
+    """
+
+    def __init__(self, numbers):
+        self.numbers, self.left = iter(numbers), 0
+
+    def pick(self, options):
+        return options[next(self.numbers) % len(options)]
+
+    def sentence(self) -> list[str]:
+        """The words, up to and with the full stop; where two commas meet, one stands."""
+        self.left = self.pick(range(CLAUSES + 1))
+        number = self.pick((0, 1))
+        opening = ["the", self.noun("people", self.pick((0, 1))), self.pick(RULED), "that"]
+        subject = self.phrase("people", number, every=True)
+        made = [*self.pick((opening, [])), *subject, BE[number], self.pick(ADJECTIVES), "."]
+        return [word for word, after in zip(made, [*made[1:], ""]) if (word, after) != (",", ",")]
+
+    def noun(self, kind: str, number: int) -> str:
+        return self.pick(NOUNS[kind])[number]
+
+    def phrase(self, kind: str, number: int | None = None, every: bool = False) -> list[str]:
+        """A noun with its clauses; every: all the clauses that are left to be written have to go here or below."""
+        number = self.pick((0, 1)) if number is None else number
+        made, first = ["the", self.noun(kind, number)], True
+        while self.left and (every or (first and self.pick((True, False)))):
+            self.left -= 1
+            made += self.pick(CLAUSE[kind][first])(self, number)
+            first = False
+        return made
+
+    def predicate(self, number):
+        """, who was liable ,"""
+        return [",", "who", BE[number], self.pick(ADJECTIVES), ","]
+
+    def subject_relative(self, number):
+        """, who had signed the contracts ,"""
+        return [",", "who", "had", self.pick(TO_THINGS), *self.phrase("things"), ","]
+
+    def object_relative(self, number):
+        """whom the judges were calling"""
+        number = self.pick((0, 1))
+        return ["whom", *self.phrase("people", number), BE[number], self.pick(TO_PEOPLE)]
+
+    def prepositional(self, number):
+        """with the reports"""
+        return [self.pick(NEAR), *self.phrase("things")]
+
+    def appositive(self, number):
+        """, the owner of the letters ,"""
+        return [",", "the", self.noun("roles", number), "of", *self.phrase("things"), ","]
+
+    def participle(self, number):
+        """holding the letters"""
+        return [self.pick(HOLDING), *self.phrase("things")]
+
+    def passive(self, number):
+        """signed by the judges"""
+        return [self.pick(TO_THINGS), "by", *self.phrase("people")]
+
+
+_LATER = [Writer.subject_relative, Writer.object_relative, Writer.prepositional, Writer.appositive, Writer.participle]
+CLAUSE = {"people": {True: [*_LATER, Writer.predicate], False: _LATER}, "things": {True: [Writer.passive], False: []}}
+
+
+@described(
+    mask="causal",
+    length=LONGEST,
+    lengths=range(LONGEST, LONGEST + 1),
+    vocabulary=VOCABULARY,
+    marginal=lambda vocabulary: 1 / len(BE),
+    needs="attention: the noun that decides may stand twenty words back, with others in between; the mask alone tells the order",
+    why='only "was" against "were" is scored, and the noun has said which (Linzen, Dupoux and Goldberg, 2016)',
+    held_out=0.2,
+    rivals=(BE,),
+    test=256,
+    example_seed=10,
+    model={"d_model": 64, "n_heads": 4, "n_layers": 2, "position": "rope"},
+    training={"steps": 1000, "batch": 32, "learning_rate": 4e-3, "warmup": 20, "decay": "linear"},
+)
+def sentences(generator, batch, length, vocabulary):
+    """Legal sentences: predict the next word; scored is whether "was" or "were" agrees with its noun, across clauses with other nouns in them. Needs attention. Sentences of the test are never seen in training.
+
+    Example (seed 10): the witness held that the bank with the leases sent by the defendants was late . → witness held that the bank with the leases sent by the defendants was late . ·
+    """
+    numbers = torch.randint(2**31, (batch, NUMBERS), generator=generator).tolist()
+    index = {word: at for at, word in enumerate(vocabulary)}
+    rows = torch.full((batch, length + 1), index[PAD])
+    for row, line in enumerate(numbers):
+        made = [index[word] for word in Writer(line).sentence()]
+        rows[row, : len(made)] = torch.tensor(made)
+    return rows[:, :-1], rows[:, 1:].masked_fill(rows[:, 1:] == index[PAD], IGNORE)

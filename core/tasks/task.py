@@ -1,0 +1,126 @@
+"""Task: a small problem with known answers, and what is known about it before anyone trains."""
+
+import functools
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+
+from core.config import Config
+from core.dial import ConfigError
+from core.menu import Menu
+from core.parts.init import generator
+from core.text import PAD
+
+IGNORE = -100  # a target that is not scored; torch.nn.functional.cross_entropy leaves it out by default
+NOTHING = "·"  # how it is written in an example
+
+task = Menu("Task")
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """How the data of a task are drawn, (generator, batch, length, vocabulary) -> (tokens, targets), and its facts.
+
+    tokens and targets are int64 (batch, length): token number i is vocabulary[i], and a target is the token that the
+    model should answer at that place, or IGNORE. All chance comes from the torch.Generator that is handed in.
+    """
+
+    draw: Callable
+    mask: str  # the Config.mask under which the task makes sense
+    length: int  # tokens of a sequence
+    lengths: range  # what other lengths can be drawn
+    vocabulary: tuple[str, ...]
+    marginal: Callable  # vocabulary -> share of the most frequent target: what guessing without reading gets right
+    needs: str  # the part it is said to need, in words
+    model: dict = field(default_factory=dict)  # changes to Config with which it is learnt to the best possible
+    training: dict = field(default_factory=dict)  # the budget in which it is: fields of core.train.Training
+    best: float = 1.0  # best possible accuracy
+    why: str = "the answer follows from what can be read"  # why not more, or why 1.0 can be reached
+    held_out: float = 0.0  # share of all sequences that training never draws; 0 where they are too many to repeat
+    rivals: tuple[tuple[str, ...], ...] = ()  # if given: only these words are scored, each against its group
+    test: int = 64  # sequences on which accuracy is measured
+    example_seed: int = 0
+
+    def __post_init__(self):
+        object.__setattr__(self, "__name__", self.draw.__name__)
+        object.__setattr__(self, "__doc__", self.draw.__doc__)
+
+    @property
+    def chance(self) -> float:
+        """Accuracy of always giving the most frequent answer, without reading anything."""
+        return self.marginal(self.vocabulary)
+
+    def config(self, **changes) -> Config:
+        """The full model that learns this task, with some settings changed."""
+        return Config(**{"mask": self.mask, **self.model, **changes})
+
+    def __call__(self, stream, batch: int, length: int | None = None, vocabulary=None, held_out: bool = False):
+        """-> tokens, targets, both int64 (batch, length).
+
+        held_out: only sequences that training never draws, where the task has such a split (else any). Raises
+        ConfigError for a length that cannot be drawn.
+        """
+        length, vocabulary = length or self.length, vocabulary or self.vocabulary
+        if length not in self.lengths:
+            low, high = self.lengths[0], self.lengths[-1]
+            step = f" in steps of {self.lengths.step}" if self.lengths.step > 1 else ""
+            allowed = f"{low}" if low == high else f"from {low} to {high}{step}"
+            raise ConfigError("length", f"length is {length}; for {self.__name__} it must be {allowed}.", self.length)
+        if not self.held_out:
+            return self.draw(stream, batch, length, vocabulary)
+        kept: list[tuple[torch.Tensor, torch.Tensor]] = []
+        while sum(len(tokens) for tokens, _ in kept) < batch:
+            tokens, targets = self.draw(stream, batch, length, vocabulary)
+            wanted = is_held_out(tokens, vocabulary, self.held_out) == held_out
+            kept.append((tokens[wanted], targets[wanted]))
+        return tuple(torch.cat(parts)[:batch] for parts in zip(*kept))
+
+    def right(self, logits, targets):  # (B, T, V), int (B, T) -> bool (number of scored places)
+        """Whether each scored answer is right: the highest logit is the target's (of its rivals, where it has some)."""
+        logits, targets = logits[targets != IGNORE], targets[targets != IGNORE]
+        if self.rivals:
+            groups = _groups(self.vocabulary, self.rivals).to(targets.device)
+            logits, targets = logits[groups[targets] >= 0], targets[groups[targets] >= 0]
+            logits = logits.masked_fill(groups != groups[targets][:, None], -torch.inf)
+        return logits.argmax(-1) == targets
+
+    def example(self) -> str:
+        """One sequence drawn from the generator, in words, as it stands in the docstring."""
+        tokens, targets = self(generator(self.example_seed, "example"), 1)
+        kept = tokens[0] != self.vocabulary.index(PAD) if PAD in self.vocabulary else tokens[0] >= 0
+        read = " ".join(self.vocabulary[token] for token in tokens[0, kept])
+        answer = " ".join(NOTHING if target == IGNORE else self.vocabulary[target] for target in targets[0, kept])
+        return f"Example (seed {self.example_seed}): {read} → {answer}"
+
+
+def described(**facts):
+    """Decorator: makes a Task of the function that draws its data, and enters it in the menu."""
+    return lambda draw: task(Task(draw, **facts))
+
+
+def uniform(words_of: Callable = len):
+    """The marginal of answers that are all equally likely; words_of: vocabulary -> how many there are."""
+    return lambda vocabulary: 1 / words_of(vocabulary)
+
+
+@functools.lru_cache(maxsize=64)
+def _groups(vocabulary, rivals) -> torch.Tensor:
+    """The number of each word's group of rivals, -1 for none: (V,)."""
+    of = {word: number for number, group in enumerate(rivals) for word in group}
+    return torch.tensor([of.get(word, -1) for word in vocabulary])
+
+
+def is_held_out(tokens, vocabulary, share: float):  # int (B, T) -> bool (B)
+    """Whether each sequence belongs to the held-out part: by a hash of its words, so in every process alike."""
+    words, places = _numbers(tuple(vocabulary)), _numbers(tuple(map(str, range(tokens.shape[1]))))
+    mixed = (words[tokens] * (places | 1)).sum(1)  # wraps around, on purpose
+    return (mixed >> 32) % 1000 < 1000 * share
+
+
+@functools.lru_cache(maxsize=64)
+def _numbers(words) -> torch.Tensor:
+    """A 63-bit hash per word: (V,)."""
+    digests = [hashlib.blake2b(word.encode(), digest_size=8).digest() for word in words]
+    return torch.tensor([int.from_bytes(digest, "big") >> 1 for digest in digests])

@@ -1,0 +1,6 @@
+"""Training with and without a part: settings, a stream of rows, and the same in chunks that can be pickled."""
+
+from core.train.run import Row, State, chunk, held_out, model, start, train
+from core.train.settings import Training, decay, optimiser
+
+__all__ = ["Row", "State", "Training", "chunk", "decay", "held_out", "model", "optimiser", "start", "train"]

@@ -1,0 +1,208 @@
+"""Training as a stream of rows. The caller owns progress, stopping and storage; this file owns the arithmetic.
+
+The same (config, training, seed) gives the same rows to the last bit, whoever else trains in this process, and however
+the run is cut into chunks: data, dropout and weights have random streams of their own, and all of them are in the state.
+"""
+
+import copy
+import functools
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+
+from core.config import Config
+from core.device import Machine
+from core.dial import ConfigError
+from core.dropout import dropping
+from core.model import Transformer
+from core.parts.init import generator
+from core.tasks import IGNORE, task
+from core.train.settings import Training, optimiser
+
+
+class Row(NamedTuple):
+    """One point of the curves. What was not reached because training diverged is NaN."""
+
+    step: int  # from 1
+    loss: float  # of this step's batch, before its update: mean cross-entropy of the targets, in nats
+    accuracy: float  # share of right answers in the held-out batch, after the update
+    gradient_norm: float  # of all gradients together, before any clipping
+    update_size: float  # norm of the change of all parameters / their norm before it
+    learning_rate: float
+    note: str = ""  # "diverged at step k", in the last row of a run that did
+
+
+@dataclass(frozen=True)
+class State:
+    """A training between two steps; can be pickled. The tensors are on the CPU, and nobody changes them."""
+
+    config: Config  # with the seed of this run
+    training: Training
+    machine: Machine
+    step: int = 0  # steps that are done
+    diverged: bool = False
+    model: dict[str, torch.Tensor] | None = None  # None: as drawn
+    optimiser: dict[str, Any] | None = None
+    data: torch.Tensor | None = None  # states of the random streams
+    dropout: torch.Tensor | None = None
+
+    @property
+    def done(self) -> bool:
+        return self.diverged or self.step == self.training.steps
+
+    @property
+    def seed(self) -> int:
+        return self.config.seed
+
+
+def start(config: Config, training: Training, seed: int, machine: Machine | None = None) -> State:
+    """A training before its first step. The seed chooses weights, data and dropout; config.seed does not matter.
+
+    Raises ConfigError for float16, whose small gradients would be lost.
+    """
+    machine = machine or Machine()
+    if machine.dtype == "float16":
+        raise ConfigError("dtype", "dtype is float16, in which small gradients become 0; train in float32 or bfloat16.")
+    return State(config.replace(seed=seed), training, machine)
+
+
+def train(config: Config, training: Training, seed: int, machine: Machine | None = None) -> Iterator[Row]:
+    """Rows at steps 1, every, 2·every, … and the last one. Returns the last State (`state = yield from train(…)`)."""
+    run = _Run(start(config, training, seed, machine))
+    while not run.done:
+        row = run.step()
+        if row:
+            yield row
+    return run.state()
+
+
+def chunk(state: State, seconds: float) -> tuple[State, list[Row]]:
+    """Train for about so long, at least one step -> (state to go on from, rows on the way)."""
+    run, rows, end = _Run(state), [], time.monotonic() + seconds
+    while not run.done:
+        row = run.step()
+        if row:
+            rows.append(row)
+        if time.monotonic() >= end:
+            break
+    return run.state(), rows
+
+
+def model(state: State) -> Transformer:
+    """The model as far as it is trained, on the machine's device."""
+    made = Transformer(state.config, task[state.training.task].vocabulary)
+    if state.model is not None:
+        made.load_state_dict(state.model)
+    return made.to(state.machine.place)
+
+
+@functools.lru_cache(maxsize=64)
+def held_out(name: str, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """The batch on which accuracy is measured: tokens, targets. The same for every model of this seed."""
+    with torch.inference_mode(False):
+        return task[name](generator(seed, f"{name}.held_out"), task[name].test, held_out=True)
+
+
+class _Run:
+    """A training that is under way: model, optimiser and random streams, made from a State and turned into one."""
+
+    def __init__(self, state: State):
+        self.start, self.at, self.diverged = state, state.step, state.diverged
+        training, place = state.training, state.machine.place
+        self.task = task[training.task]
+        self.model = model(state)
+        self.parameters = list(self.model.parameters())
+        make = optimiser[training.optimiser]
+        self.optimiser = make(self.parameters, training.learning_rate, training.weight_decay, place in ("cpu", "cuda"))
+        if state.optimiser:
+            self.optimiser.load_state_dict(copy.deepcopy(state.optimiser))  # it would go on in the same tensors
+        self.data = _stream(state.seed, f"{training.task}.training", state.data)
+        self.dropout = _stream(state.seed, "dropout", state.dropout)
+        self.test = tuple(each.to(place) for each in held_out(training.task, state.seed))
+
+    @property
+    def done(self) -> bool:
+        return self.diverged or self.at == self.start.training.steps
+
+    def step(self) -> Row | None:
+        """One update, and its row where one is due."""
+        training = self.start.training
+        self.at += 1
+        rate, due = training.rate(self.at), self.at in (1, training.steps) or self.at % training.every == 0
+        loss, norm = self.gradients()
+        if not (math.isfinite(loss) and math.isfinite(norm)):
+            return self.diverge(Row(self.at, loss, math.nan, norm, math.nan, rate))
+        before = [each.detach().clone() for each in self.parameters] if due else []
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+        self.optimiser.step()
+        if not due:
+            return None
+        row = Row(self.at, loss, self.accuracy(), norm, self.moved(before), rate)
+        return row if math.isfinite(row.update_size) else self.diverge(row)
+
+    def gradients(self) -> tuple[float, float]:
+        """Compute and clip the gradients of the next batch -> (loss, norm before clipping)"""
+        clip, place = self.start.training.clip, self.start.machine.place
+        tokens, targets = (each.to(place) for each in self.task(self.data, self.start.training.batch))
+        with dropping(self.dropout):
+            logits = self.logits(tokens)
+        loss = F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), ignore_index=IGNORE)
+        self.optimiser.zero_grad()
+        loss.backward()
+        norm = _norm([each.grad for each in self.parameters])
+        if clip:
+            torch.nn.utils.clip_grads_with_norm_(self.parameters, clip, norm)
+        return loss.item(), norm.item()
+
+    def logits(self, tokens):  # int (B, T) -> (B, T, V)
+        machine = self.start.machine
+        with torch.autocast(machine.place, machine.precision, enabled=machine.dtype != "float32"):
+            return self.model(tokens)
+
+    def accuracy(self) -> float:
+        tokens, targets = self.test
+        with torch.no_grad():
+            return self.task.right(self.logits(tokens), targets).float().mean().item()
+
+    def moved(self, before) -> float:
+        changes = [now.detach() - was for now, was in zip(self.parameters, before)]
+        return (_norm(changes) / _norm(before)).item()
+
+    def diverge(self, row: Row) -> Row:
+        self.diverged = True
+        return row._replace(accuracy=math.nan, update_size=math.nan, note=f"diverged at step {row.step}")
+
+    def state(self) -> State:
+        return replace(
+            self.start,
+            step=self.at,
+            diverged=self.diverged,
+            model=_kept(self.model.state_dict()),
+            optimiser=_kept(self.optimiser.state_dict()),
+            data=self.data.get_state(),
+            dropout=self.dropout.get_state(),
+        )
+
+
+def _norm(tensors) -> torch.Tensor:
+    return torch.nn.utils.get_total_norm(tensors)
+
+
+def _stream(seed: int, name: str, state: torch.Tensor | None) -> torch.Generator:
+    made = generator(seed, name)
+    return made if state is None else made.set_state(state)
+
+
+def _kept(value):
+    """A copy on the CPU of every tensor in nested dicts and lists."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().to("cpu", copy=True)
+    if isinstance(value, dict):
+        return {key: _kept(each) for key, each in value.items()}
+    return [_kept(each) for each in value] if isinstance(value, list) else value

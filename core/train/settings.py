@@ -1,0 +1,170 @@
+"""What a training is made of: task, budget, optimiser and the course of the learning rate."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+from core.dial import dial
+from core.menu import Menu
+from core.tasks import task
+
+decay = Menu("Decay")  # share of the way after warm-up, 0 to 1 -> factor of the learning rate
+optimiser = Menu("Optimiser")  # (parameters, learning rate, weight decay, fused) -> torch.optim.Optimizer
+
+
+@decay
+def none(progress):
+    """None: the learning rate stays as it is after warm-up."""
+    return 1.0
+
+
+@decay
+def linear(progress):
+    """Linear: in a straight line to zero."""
+    return 1.0 - progress
+
+
+@decay
+def cosine(progress):
+    """Cosine: slowly at first, then fast, then slowly to zero (Loshchilov and Hutter, 2017)."""
+    return 0.5 * (1 + math.cos(math.pi * progress))
+
+
+@optimiser
+def adamw(parameters, learning_rate, weight_decay, fused):
+    """AdamW: a step size of its own for every parameter, from its past gradients (Loshchilov and Hutter, 2019)."""
+    return torch.optim.AdamW(parameters, lr=learning_rate, weight_decay=weight_decay, fused=fused)
+
+
+@optimiser
+def sgd(parameters, learning_rate, weight_decay, fused):
+    """SGD: gradient descent with momentum 0.9; needs a higher learning rate than AdamW, about 0.1."""
+    return torch.optim.SGD(parameters, lr=learning_rate, momentum=0.9, weight_decay=weight_decay, fused=fused)
+
+
+def budget(name: str, otherwise=None):
+    """A setting that follows the task's own until it is moved."""
+    return lambda training: task[training.task].training.get(name, otherwise)
+
+
+@dataclass(frozen=True)
+class Training:
+    """What is learnt and how. Raises ConfigError for a value that cannot be."""
+
+    task: str = dial("reverse", "Task", "What the model has to learn.", group="Task", short="task", menu=task)
+    steps: int = dial(
+        None,
+        "Steps",
+        "How many times the weights are changed. Follows the task until you move it.",
+        group="Training",
+        short="steps",
+        kind=int,
+        low=1,
+        high=100_000,
+        step=50,
+        top=3000,
+        follows=budget("steps"),
+    )
+    batch: int = dial(
+        None,
+        "Batch",
+        "Sequences per step. Follows the task until you move it.",
+        group="Training",
+        short="batch",
+        kind=int,
+        low=1,
+        high=4096,
+        step=8,
+        top=256,
+        follows=budget("batch"),
+    )
+    learning_rate: float = dial(
+        None,
+        "Learning rate",
+        "How far a step goes, after warm-up and before decay. Follows the task until you move it.",
+        group="Training",
+        short="learning rate",
+        kind=float,
+        low=1e-6,
+        high=1000.0,
+        follows=budget("learning_rate"),
+    )
+    warmup: int = dial(
+        None,
+        "Warm-up (steps)",
+        "Steps in which the learning rate grows in a straight line to its full value. Follows the task until you move it.",
+        group="Training",
+        short="warm-up",
+        kind=int,
+        low=0,
+        high=10_000,
+        step=10,
+        top=500,
+        follows=budget("warmup", 0),
+    )
+    decay: str = dial(
+        None,
+        "Decay",
+        "How the learning rate falls after warm-up. Follows the task until you move it.",
+        group="Training",
+        short="decay",
+        kind=str,
+        menu=decay,
+        follows=budget("decay", "none"),
+    )
+    optimiser: str = dial(
+        "adamw",
+        "Optimiser",
+        "How gradients become changes of the weights.",
+        group="More training",
+        short="optimiser",
+        menu=optimiser,
+    )
+    weight_decay: float = dial(
+        0.01,
+        "Weight decay",
+        "Pulls every weight towards zero at each step, by this share times the learning rate in AdamW.",
+        group="More training",
+        short="weight decay",
+        low=0.0,
+        high=10.0,
+        step=0.01,
+        top=1.0,
+    )
+    clip: float = dial(
+        0.0,
+        "Gradient clipping",
+        "Gradients whose norm is greater than this are shortened to it. 0: never.",
+        group="More training",
+        short="clipping",
+        low=0.0,
+        high=1000.0,
+        step=0.1,
+        top=10.0,
+    )
+    every: int = dial(
+        None,
+        "A row every",
+        "Steps from one point of the curves to the next. Follows the steps: fifty points.",
+        group="More training",
+        short="steps per row",
+        kind=int,
+        low=1,
+        high=100_000,
+        top=100,
+        follows=lambda training: max(1, training.steps // 50),
+    )
+
+    def __post_init__(self):
+        for name, field in self.__dataclass_fields__.items():
+            made, value = field.metadata["dial"], getattr(self, name)
+            if value is None and made.follows:
+                value = made.follows(self)
+            object.__setattr__(self, name, made.check(name, value))
+
+    def rate(self, step: int) -> float:
+        """The learning rate of a step, the first of which is 1."""
+        if step <= self.warmup:
+            return self.learning_rate * step / self.warmup
+        return self.learning_rate * decay[self.decay]((step - 1 - self.warmup) / max(1, self.steps - self.warmup))

@@ -1,0 +1,339 @@
+"""The tasks: every one is what it says, and its answers are right by a slow second opinion in plain Python."""
+
+import inspect
+import random
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+
+from core.config import Config
+from core.dial import ConfigError
+from core.parts.init import generator
+from core.tasks import IGNORE, Task, task
+from core.tasks.knowledge import OBJECTS, RELATIONS, SUBJECTS, table
+from core.tasks.sentences import BE, FORMS, RULED
+from core.tasks.task import described, is_held_out
+from core.train import Training, held_out, train
+
+EVERY = pytest.mark.parametrize("name", task)
+SPLIT = pytest.mark.parametrize("name", [name for name, each in task.items() if each.held_out])
+
+
+def drawn(name, batch=64, seed=0, **named):
+    return task[name](generator(seed, "test"), batch, **named)
+
+
+def in_words(name, rows):
+    words = task[name].vocabulary
+    return [[None if number == IGNORE else words[number] for number in row] for row in rows.tolist()]
+
+
+def sentences(batch=3000, seed=0):
+    return [
+        [word for word in row if word != "<pad>"] for row in in_words("sentences", drawn("sentences", batch, seed)[0])
+    ]
+
+
+# What a task is
+
+
+@EVERY
+def test_shapes_types_and_ranges(name):
+    each = task[name]
+    for length in {each.length, each.lengths[0], each.lengths[-1]}:
+        tokens, targets = drawn(name, 50, length=length)
+        assert tokens.shape == targets.shape == (50, length)
+        assert tokens.dtype == targets.dtype == torch.int64
+        scored = targets[targets != IGNORE]
+        assert 0 <= tokens.min() and tokens.max() < len(each.vocabulary)
+        assert 0 <= scored.min() and scored.max() < len(each.vocabulary)
+        assert (targets != IGNORE).any(1).all()  # every sequence asks something
+
+
+@EVERY
+def test_every_word_is_used_and_none_twice(name):
+    each = task[name]
+    assert len(set(each.vocabulary)) == len(each.vocabulary)
+    tokens, targets = drawn(name, 4000)
+    assert set(tokens.unique().tolist()) | set(targets.unique().tolist()) - {IGNORE} == set(range(len(each.vocabulary)))
+
+
+@EVERY
+def test_a_length_that_cannot_be_drawn_is_refused_in_words(name):
+    with pytest.raises(ConfigError, match=f"length is 1000; for {name} it must be") as caught:
+        drawn(name, length=1000)
+    assert caught.value.field == "length" and caught.value.instead == task[name].length
+
+
+@EVERY
+def test_the_example_in_the_docstring_is_what_the_generator_gives(name):
+    assert inspect.cleandoc(task[name].__doc__).splitlines()[-1] == task[name].example()
+    assert task.help(name).endswith(task[name].example())
+    assert task.label(name) and task[name].needs and task[name].why
+
+
+@EVERY
+def test_the_full_model_and_the_budget_are_settings_that_can_be(name):
+    each = task[name]
+    assert each.config().mask == each.mask
+    assert each.config(attention=False) == each.config().replace(attention=False)
+    assert isinstance(each.config(), Config)
+    training = Training(task=name)
+    for field, value in each.training.items():
+        assert getattr(training, field) == value
+    assert each.length <= 256 and each.lengths[-1] <= 256
+
+
+def test_a_new_task_is_one_decorated_definition():
+    def constant(generator, batch, length, vocabulary):
+        """Constant: always the first word."""
+        zeros = torch.zeros(batch, length, dtype=torch.int64)
+        return zeros, zeros
+
+    made = dict(
+        mask="none", length=2, lengths=range(1, 3), vocabulary=("a", "b"), needs="nothing", marginal=lambda v: 1
+    )
+    try:
+        assert isinstance(described(**made)(constant), Task)
+        assert task["constant"].__name__ == "constant"
+        assert task["constant"].example() == "Example (seed 0): a a → a a"
+        assert Training(task="constant", steps=1, batch=1, learning_rate=1.0).steps == 1
+    finally:
+        task.pop("constant", None)
+
+
+# Randomness
+
+
+@EVERY
+def test_the_same_stream_gives_the_same_data_and_another_one_others(name):
+    torch.manual_seed(1)
+    before = torch.random.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()
+    once, again, other = drawn(name), drawn(name), drawn(name, seed=1)
+    assert all(map(torch.equal, once, again))
+    assert not torch.equal(once[0], other[0])
+    assert torch.equal(torch.random.get_rng_state(), before[0])
+    assert (np.random.get_state()[1] == before[1]).all() and random.getstate() == before[2]
+
+
+@EVERY
+def test_held_out_data_are_not_the_training_data(name):
+    training = task[name](generator(0, f"{name}.training"), task[name].test)[0]
+    assert not torch.equal(held_out(name, 0)[0], training)
+    assert torch.equal(held_out(name, 0)[0], held_out(name, 0)[0])
+    assert not torch.equal(held_out(name, 0)[0], held_out(name, 1)[0])
+
+
+@SPLIT
+def test_training_never_draws_what_is_held_out(name):
+    seen = set(map(tuple, drawn(name, 20000)[0].tolist()))
+    apart = set(map(tuple, drawn(name, 3000, seed=1, held_out=True)[0].tolist()))
+    assert not seen & apart
+    everything, words = (
+        task[name].draw(generator(2, "x"), 5000, task[name].length, task[name].vocabulary)[0],
+        task[name],
+    )
+    share = is_held_out(everything.unique(dim=0), words.vocabulary, words.held_out).float().mean().item()
+    assert share == pytest.approx(words.held_out, abs=0.03)
+
+
+def test_the_split_goes_by_words_and_their_order_and_not_by_numbers():
+    rows = torch.randint(5, (4000, 9), generator=generator(0, "rows"))
+    words = ("a", "b", "c", "d", "e")
+    other = torch.tensor([4, 3, 2, 1, 0])[rows]
+    assert torch.equal(is_held_out(rows, words, 0.3), is_held_out(other, words[::-1], 0.3))
+    assert not torch.equal(is_held_out(rows, words, 0.3), is_held_out(rows.flip(1), words, 0.3))
+    assert is_held_out(rows, words, 0.3).float().mean().item() == pytest.approx(0.3, abs=0.03)
+
+
+# Right answers, found again from the words alone
+
+
+def copied(words):
+    return words
+
+
+def reversed_(words):
+    return [words[len(words) - 1 - at] for at in range(len(words))]
+
+
+def what_came_next(words):
+    answers = []
+    for at, word in enumerate(words):
+        earlier = [before for before in range(at) if words[before] == word]
+        answers.append(words[earlier[-1] + 1] if earlier else None)
+    return answers
+
+
+def looked_up(words):
+    pairs = 2 * len(words) // 3
+    value = {words[at]: words[at + 1] for at in range(0, pairs, 2)}
+    return [None] * pairs + [value[key] for key in words[pairs:]]
+
+
+def subtracted(words):
+    difference = int(words[0]) - int(words[1])
+    return [None, None, str(difference if difference >= 0 else difference + 37)]
+
+
+def remembered(words):
+    subject, relation = words
+    return [None, OBJECTS[int(table(len(SUBJECTS))[SUBJECTS.index(subject), RELATIONS.index(relation)])]]
+
+
+def next_words(words):
+    text = words[: words.index("<pad>")] if "<pad>" in words else words
+    return [*text[1:], *[None] * (len(words) - len(text) + 1)]
+
+
+ORACLES = {
+    "copy": copied,
+    "reverse": reversed_,
+    "induction": what_came_next,
+    "recall": looked_up,
+    "subtraction": subtracted,
+    "facts": remembered,
+    "sentences": next_words,
+}
+
+
+@EVERY
+def test_the_answers_are_those_of_a_slow_oracle(name):
+    for length in {task[name].length, task[name].lengths[0], task[name].lengths[-1]}:
+        tokens, targets = drawn(name, 300, length=length)
+        for words, answers in zip(in_words(name, tokens), in_words(name, targets)):
+            assert answers == ORACLES[name](words), words
+
+
+def test_keys_stand_once_and_the_repeated_part_has_no_symbol_twice():
+    for words in in_words("recall", drawn("recall", 200)[0]):
+        assert len(set(words[0:12:2])) == 6 and sorted(words[0:12:2]) == sorted(words[12:])
+    periods = set()
+    for words in in_words("induction", drawn("induction", 200)[0]):
+        periods.add(words.index(words[0], 1))
+    assert periods == set(range(6, 13))  # one layer cannot count its way back: the distance varies
+
+
+def test_facts_have_no_rule_but_are_always_the_same():
+    tokens, targets = drawn("facts", 30000)
+    known = {}
+    for (subject, relation), (_, answer) in zip(tokens.tolist(), targets.tolist()):
+        assert known.setdefault((subject, relation), answer) == answer
+    assert len(known) == len(SUBJECTS) * len(RELATIONS)
+    for at in range(len(RELATIONS)):  # a relation alone says next to nothing
+        counts = Counter(answer for (_, relation), answer in known.items() if relation == len(SUBJECTS) + at)
+        assert max(counts.values()) < 15
+
+
+# Sentences
+
+
+def agreements(words):
+    """(subject, verb) as places, by a stack of subjects that wait for their verb."""
+    found, waiting = [], [words.index("that") + 2 if "that" in words else 1]
+    for at, word in enumerate(words):
+        if word == "whom":
+            waiting.append(at + 2)
+        if word in BE:
+            found.append((at - 3 if words[at - 1] == "who" and words[at - 2] == "," else waiting.pop(), at))
+    assert not waiting
+    return found
+
+
+def plural(noun):
+    return noun.endswith("s") and not noun.endswith("ss")
+
+
+def test_every_verb_agrees_with_its_noun():
+    for words in sentences():
+        for subject, verb in agreements(words):
+            assert words[subject] in FORMS
+            assert words[verb] == BE[plural(words[subject])], words
+
+
+def test_distances_vary_and_other_nouns_stand_in_between():
+    gaps, between, misled = Counter(), 0, 0
+    for words in sentences():
+        subject, verb = agreements(words)[-1]
+        gaps[verb - subject] += 1
+        nouns = [word for word in words[subject + 1 : verb] if word in FORMS]
+        between += bool(nouns)
+        misled += bool(nouns) and plural(nouns[-1]) != plural(words[subject])
+    assert len(gaps) >= 12 and max(gaps) >= 18 and gaps[1] > 300
+    assert between > 1800 and misled > 700  # the nearest noun is often of the other number
+
+
+def test_sentences_have_zero_to_three_clauses_of_every_type_nested_and_chained():
+    texts = [" ".join(words) for words in sentences()]
+    marks = {
+        "bare": ", who had",
+        "predicate": ", who were",
+        "object": "whom the",
+        "prepositional": "with the",
+        "appositive": "owner of the",
+        "participle": "holding the",
+        "passive": "signed by the",
+        "opening": f"{RULED[0]} that the",
+        "nested": r"whom the \w+ whom the \w+ (was|were) \w+ing (was|were) \w+ing (was|were)",
+        "chained": r", who (was|were) \w+ , the owners? of the \w+ , (was|were)",
+    }
+    for mark in marks.values():
+        assert any(re.search(mark, text) for text in texts), mark
+    assert all(text.endswith(" .") and ", ," not in text and ", ." not in text for text in texts)
+    assert 0.15 < sum(len(text.split()) <= 9 for text in texts) / len(texts) < 0.5
+    assert len(task["sentences"].vocabulary) in range(50, 151)
+
+
+# Chance and scoring
+
+
+@EVERY
+def test_chance_is_what_guessing_the_most_frequent_answer_gets(name):
+    each = task[name]
+
+    def answers(seed):
+        targets = drawn(name, 30000, seed)[1]
+        words = [
+            answer for row in in_words(name, targets[:, -13:] if name != "sentences" else targets) for answer in row
+        ]
+        wanted = set().union(*each.rivals) or set(each.vocabulary)
+        return [word for word in words if word in wanted]
+
+    guess = Counter(answers(0)).most_common(1)[0][0]
+    unseen = answers(1)
+    assert unseen.count(guess) / len(unseen) == pytest.approx(each.chance, abs=max(0.01 * (each.chance > 0.2), 0.004))
+
+
+@EVERY
+def test_right_logits_are_right_and_wrong_ones_are_wrong(name):
+    targets = drawn(name, 20)[1]
+    logits = torch.nn.functional.one_hot(targets.clamp(min=0), len(task[name].vocabulary)).float()
+    right = task[name].right(logits, targets)
+    assert right.all() and not task[name].right(-logits, targets).any()
+    expected = (targets != IGNORE).sum().item()
+    if task[name].rivals:
+        expected = sum(word in BE for row in in_words(name, targets) for word in row)
+    assert len(right) == expected > 0
+
+
+def test_only_the_rivals_count():
+    words = task["sentences"].vocabulary
+    logits, targets = torch.zeros(1, 3, len(words)), torch.tensor([[words.index("was"), words.index("the"), IGNORE]])
+    logits[..., words.index("court")] = 9
+    logits[..., words.index("was")] = 1
+    assert task["sentences"].right(logits, targets).tolist() == [True]
+    logits[..., words.index("were")] = 2
+    assert task["sentences"].right(logits, targets).tolist() == [False]
+
+
+# Slow: what the budgets promise
+
+
+@pytest.mark.slow
+@EVERY
+def test_the_full_model_reaches_the_best_possible_accuracy_within_its_budget(name):
+    *_, last = train(task[name].config(), Training(task=name), 0)
+    assert last.accuracy >= task[name].best - 0.02

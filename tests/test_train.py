@@ -1,0 +1,335 @@
+"""Training: the plain loop, cut into chunks or not, beside others or alone, and what it says when it diverges."""
+
+import dataclasses
+import math
+import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+
+from core import Transformer, trace
+from core.device import Machine
+from core.dial import ConfigError, dials, read, write
+from core.dropout import dropping
+from core.parts import MENUS
+from core.parts.init import generator
+from core.tasks import IGNORE, task
+from core.train import Row, State, Training, chunk, decay, held_out, model, optimiser, start, train
+
+SMALL = task["reverse"].config(d_model=16, n_heads=2, d_ff=24, n_layers=2)
+SHORT = Training(batch=4, steps=9, learning_rate=0.01, warmup=3, every=2)
+CPU = Machine(device="cpu")
+
+
+def run(config=SMALL, training=SHORT, seed=5):
+    """-> (rows, last state)"""
+    rows, stream = [], train(config, training, seed, CPU)
+    while True:
+        try:
+            rows.append(next(stream))
+        except StopIteration as end:
+            return rows, end.value
+
+
+def same(a, b):
+    """Equal to the last bit, NaN to NaN."""
+    return repr(a) == repr(b)
+
+
+def same_state(a: State, b: State):
+    fields = [field.name for field in dataclasses.fields(State)]
+    return all(alike(getattr(a, name), getattr(b, name)) for name in fields)
+
+
+def alike(a, b):
+    if isinstance(a, torch.Tensor):
+        return torch.equal(a, b)
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(alike(a[key], b[key]) for key in a)
+    return a == b
+
+
+# The loop
+
+
+def reference(config, training, seed):
+    """The loop as one would write it by hand, with PyTorch's plain optimisers, and a row for every step."""
+    config = config.replace(seed=seed)
+    each = task[training.task]
+    network = Transformer(config, each.vocabulary)
+    parameters = list(network.parameters())
+    if training.optimiser == "adamw":
+        made = torch.optim.AdamW(parameters, weight_decay=training.weight_decay, foreach=False, fused=False)
+    else:
+        made = torch.optim.SGD(parameters, momentum=0.9, weight_decay=training.weight_decay, foreach=False)
+    data, dropout = generator(seed, f"{training.task}.training"), generator(seed, "dropout")
+    test_tokens, test_targets = each(generator(seed, f"{training.task}.held_out"), each.test, held_out=True)
+    for step in range(1, training.steps + 1):
+        rate = training.learning_rate * min(1, step / training.warmup)
+        if step > training.warmup and training.decay == "linear":
+            rate *= 1 - (step - 1 - training.warmup) / (training.steps - training.warmup)
+        made.param_groups[0]["lr"] = rate
+        tokens, targets = each(data, training.batch)
+        with dropping(dropout):
+            logits = network(tokens)
+        chosen = logits.log_softmax(-1)[targets != IGNORE]
+        loss = -chosen[torch.arange(len(chosen)), targets[targets != IGNORE]].mean()
+        made.zero_grad()
+        loss.backward()
+        norm = torch.cat([p.grad.flatten() for p in parameters]).norm()
+        if training.clip and norm > training.clip:
+            for p in parameters:
+                p.grad *= training.clip / norm
+        before = torch.cat([p.detach().flatten() for p in parameters])
+        made.step()
+        change = torch.cat([p.detach().flatten() for p in parameters]) - before
+        with torch.no_grad():
+            right = network(test_tokens).argmax(-1) == test_targets
+        accuracy = (right & (test_targets != IGNORE)).sum() / (test_targets != IGNORE).sum()
+        yield step, loss.item(), accuracy.item(), norm.item(), (change.norm() / before.norm()).item(), rate
+
+
+@pytest.mark.parametrize("change", [{}, {"clip": 0.5}, {"decay": "linear"}, {"weight_decay": 1.0}], ids=str)
+@pytest.mark.parametrize("method", optimiser)
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_it_is_the_plain_loop(change, method, share):
+    config, training = SMALL.replace(dropout=share), dataclasses.replace(SHORT, optimiser=method, every=1, **change)
+    rows, right = run(config, training)[0], list(reference(config, training, 5))
+    assert len(rows) == len(right) == 9
+    for row, expected in zip(rows, right):
+        assert row[:6] == pytest.approx(expected, rel=1e-5, abs=1e-6)
+        assert row.note == ""
+
+
+def test_rows_come_at_the_first_step_every_few_and_at_the_last():
+    assert [row.step for row in run()[0]] == [1, 2, 4, 6, 8, 9]
+    assert [row.step for row in run(training=dataclasses.replace(SHORT, every=100))[0]] == [1, 9]
+    every = run(training=dataclasses.replace(SHORT, every=1))[0]
+    assert same([row for row in every if row.step in (1, 2, 4, 6, 8, 9)], run()[0])  # watching changes nothing
+    assert Training(steps=1000).every == 20 and Training(steps=7).every == 1
+
+
+@pytest.mark.parametrize("name", task)
+def test_every_task_is_learnt_a_little(name):
+    config = task[name].config(d_model=16, n_heads=2)
+    rows, _ = run(config, Training(task=name, steps=40, batch=16, learning_rate=0.01, warmup=2))
+    assert all(math.isfinite(number) for row in rows for number in row[:6])
+    assert min(row.loss for row in rows[-5:]) < rows[0].loss
+    assert all(0 <= row.accuracy <= 1 for row in rows)
+
+
+@pytest.mark.parametrize(
+    "change", [{field: name} for field in ("norm", "placement", "activation", "position", "mask", "init")
+               for name in MENUS[field]], ids=lambda change: str(*change.values())
+)  # fmt: skip
+def test_every_part_trains_a_step(change):
+    (row, *_), state = run(SMALL.replace(**change), dataclasses.replace(SHORT, steps=1))
+    assert all(math.isfinite(number) for number in row[:6])
+    assert row.update_size > 0
+    assert all(each.isfinite().all() for each in state.model.values())
+
+
+# The learning rate
+
+
+def test_the_learning_rate_grows_stays_and_falls():
+    plain = Training(steps=10, learning_rate=1.0, warmup=4, decay="none")
+    assert [plain.rate(step) for step in range(1, 11)] == [0.25, 0.5, 0.75, 1, 1, 1, 1, 1, 1, 1]
+    falling = dataclasses.replace(plain, decay="linear")
+    assert [falling.rate(step) for step in range(4, 11)] == pytest.approx([1, 1, 5 / 6, 4 / 6, 3 / 6, 2 / 6, 1 / 6])
+    curved = dataclasses.replace(plain, decay="cosine")
+    assert curved.rate(5) == 1 and curved.rate(8) == pytest.approx(0.5) and 0 < curved.rate(10) < 0.1
+    assert dataclasses.replace(plain, warmup=0).rate(1) == 1
+    assert dataclasses.replace(plain, warmup=40).rate(10) == 0.25  # a warm-up that is never over
+
+
+@pytest.mark.parametrize("name", decay)
+def test_a_decay_starts_at_1_and_never_rises(name):
+    values = [decay[name](at / 20) for at in range(21)]
+    assert values[0] == 1 and all(0 <= b <= a for a, b in zip(values, values[1:]))
+
+
+def test_rows_carry_the_rate_of_their_step():
+    training = dataclasses.replace(SHORT, decay="cosine")
+    assert all(row.learning_rate == training.rate(row.step) for row in run(training=training)[0])
+
+
+# Settings
+
+
+def test_the_budget_follows_the_task_until_it_is_moved():
+    assert Training(task="copy").steps == task["copy"].training["steps"]
+    assert Training(task="facts").decay == "linear" and Training(task="copy").decay == "none"
+    assert Training(task="facts", decay="cosine").decay == "cosine"
+    assert write(Training(task="facts")) == {"task": "facts"}
+    assert write(Training(task="facts", steps=7)) == {"task": "facts", "steps": "7"}
+    assert read(Training, {"task": "facts", "steps": "7"}) == (Training(task="facts", steps=7), [])
+    assert hash(Training(task="facts")) == hash(Training(task="facts", steps=task["facts"].training["steps"]))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("task", "chess"), ("steps", 0), ("steps", 2.5), ("batch", -1), ("learning_rate", 0.0), ("clip", -0.1),
+        ("learning_rate", math.nan), ("warmup", -1), ("decay", "sudden"), ("optimiser", "lion"), ("every", 0),
+        ("weight_decay", math.inf),
+    ],
+)  # fmt: skip
+def test_a_bad_value_is_refused_in_words(field, value):
+    with pytest.raises(ConfigError, match=f"^{field} is .*it must be") as caught:
+        Training(**{field: value})
+    assert caught.value.field == field
+
+
+def test_float16_is_refused_and_bfloat16_trains():
+    class Gpu(Machine):
+        def __post_init__(self):
+            """As on a machine where float16 can be chosen."""
+
+    with pytest.raises(ConfigError, match="dtype is float16"):
+        start(SMALL, SHORT, 0, Gpu(dtype="float16"))
+    rows = list(train(SMALL, SHORT, 5, Machine(device="cpu", dtype="bfloat16")))
+    assert rows[0].loss == pytest.approx(run()[0][0].loss, abs=0.05)
+    assert not same(rows, run()[0])
+
+
+def test_every_setting_has_its_words():
+    for name, each in dials(Training).items():
+        assert each.label and each.help.endswith(".") and each.group, name
+
+
+# Cut into chunks
+
+
+@pytest.mark.parametrize("method", optimiser)
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_any_cutting_gives_the_same_rows_and_the_same_weights(method, share):
+    config, training = SMALL.replace(dropout=share), dataclasses.replace(SHORT, optimiser=method)
+    rows, last = run(config, training)
+    state, pieces, cuts = start(config, training, 5, CPU), [], 0
+    while not state.done:
+        state, more = chunk(pickle.loads(pickle.dumps(state)), seconds=0)  # one step each
+        pieces += more
+        cuts += 1
+    assert cuts == 9
+    assert same(pieces, rows) and same_state(state, last)
+    at_once, all_rows = chunk(start(config, training, 5, CPU), seconds=1000)
+    assert same(all_rows, rows) and same_state(at_once, last)
+    assert chunk(at_once, 1000)[1] == []
+
+
+def test_a_chunk_leaves_the_state_it_started_from_alone():
+    state, _ = chunk(chunk(start(SMALL, SHORT, 5, CPU), 0)[0], 0)
+    kept = pickle.loads(pickle.dumps(state))
+    once, again = chunk(state, 0), chunk(state, 0)
+    assert same_state(state, kept)
+    assert same(once[1], again[1]) and same_state(once[0], again[0])
+    assert once[0].step == state.step + 1
+
+
+def test_a_state_gives_the_model_that_was_trained():
+    assert alike(dict(model(start(SMALL, SHORT, 5, CPU)).state_dict()),
+                 dict(Transformer(SMALL.replace(seed=5), task["reverse"].vocabulary).state_dict()))  # fmt: skip
+    rows, last = run()
+    trained, (tokens, targets) = model(last), held_out("reverse", 5)
+    with torch.no_grad(), trace() as seen:
+        right = task["reverse"].right(trained(tokens), targets)
+    assert right.float().mean().item() == rows[-1].accuracy
+    assert len(seen["pattern"]) == 2
+
+
+# Beside others
+
+
+def test_the_same_curve_whoever_else_is_training():
+    expected = [run(seed=seed)[0] for seed in (1, 2)]
+    together = threading.Barrier(2)
+
+    def user(at):
+        together.wait(timeout=10)
+        torch.manual_seed(at)
+        return [run(seed=at + 1)[0] for _ in range(3)]
+
+    with ThreadPoolExecutor(2) as threads:
+        for right, results in zip(expected, threads.map(user, range(2))):
+            assert all(same(result, right) for result in results)
+
+
+def test_the_same_curve_with_another_training_in_between():
+    config = SMALL.replace(dropout=0.2)
+    alone, other = run(config, seed=1)[0], run(config, seed=2)[0]
+    pairs = list(zip(train(config, SHORT, 1, CPU), train(config, SHORT, 2, CPU)))
+    assert same([a for a, _ in pairs], alone) and same([b for _, b in pairs], other)
+    assert not same(alone, other)
+
+
+def test_the_global_random_state_is_neither_read_nor_moved():
+    torch.manual_seed(3)
+    before = torch.random.get_rng_state()
+    rows = run(SMALL.replace(dropout=0.2))[0]
+    assert torch.equal(torch.random.get_rng_state(), before)
+    torch.manual_seed(4)
+    assert same(run(SMALL.replace(dropout=0.2))[0], rows)
+
+
+# Paired
+
+
+PARTS = [{"attention": False}, {"ffn": False}, {"residual_attention": False, "residual_ffn": False}, {"norm": "none"},
+         {"position": "none"}, {"activation": "identity"}, {"n_heads": 1}, {"n_layers": 1}, {"dropout": 0.5}]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", PARTS, ids=str)
+def test_without_a_part_the_data_and_the_other_weights_are_the_same(change):
+    def seen(config):
+        batches, forward = [], Transformer.forward
+
+        def watched(self, tokens, *rest):
+            batches.append(tokens)
+            return forward(self, tokens, *rest)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Transformer, "forward", watched)
+            return batches, run(config)[1]
+
+    (full, last), (without, other) = seen(SMALL), seen(SMALL.replace(**change))
+    assert len(full) == len(without) and all(map(torch.equal, full, without))
+    assert torch.equal(last.data, other.data)
+    a, b = (model(start(config, SHORT, 5, CPU)).state_dict() for config in (SMALL, SMALL.replace(**change)))
+    common = [name for name in a.keys() & b.keys() if a[name].shape == b[name].shape]
+    assert {"embed", "unembed.weight"} <= set(common)
+    assert all(torch.equal(a[name], b[name]) for name in common)
+
+
+def test_config_seed_does_not_matter_but_the_seed_does():
+    assert same(run(SMALL.replace(seed=77))[0], run()[0])
+    assert not same(run(seed=6)[0], run()[0])
+
+
+# Divergence and clipping
+
+
+def test_divergence_is_the_last_row_and_says_so():
+    training = Training(optimiser="sgd", learning_rate=1000.0, warmup=0, steps=50, batch=4)
+    rows, state = run(SMALL.replace(norm="none"), training)
+    *before, last = rows
+    assert last.note == f"diverged at step {last.step}" and last.step < 50
+    assert math.isnan(last.accuracy) and math.isnan(last.update_size)
+    assert not any(row.note for row in before)
+    assert state.done and state.diverged and state.step == last.step
+    assert same(chunk(start(SMALL.replace(norm="none"), training, 5, CPU), 1000)[1], rows)
+    assert chunk(state, 1000)[1] == []
+
+
+def test_clipping_shortens_the_step_but_not_the_norm_that_is_shown():
+    sgd = dataclasses.replace(SHORT, optimiser="sgd", steps=1, weight_decay=0.0, warmup=0, learning_rate=1.0)
+    free, clipped, loose = (run(training=dataclasses.replace(sgd, clip=c))[0][0] for c in (0, 0.1, 1000))
+    assert free.gradient_norm == clipped.gradient_norm > 0.1
+    assert clipped.update_size == pytest.approx(free.update_size * 0.1 / free.gradient_norm, rel=1e-4)
+    assert loose.update_size == pytest.approx(free.update_size, rel=1e-4)
+
+
+def test_a_row_is_a_plain_tuple_with_these_columns():
+    assert Row._fields == ("step", "loss", "accuracy", "gradient_norm", "update_size", "learning_rate", "note")
