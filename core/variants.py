@@ -129,7 +129,10 @@ class Pins:
         group="Pins",
     )
     variants: str = dial(
-        "norm-none", "Variants", "Up to four: what each changes in the baseline, joined by ~.", group="Pins"
+        "norm-none",
+        "Variants",
+        "Up to four: what each changes in the baseline, joined by ~; nothing between two ~ is a free place.",
+        group="Pins",
     )
 
     def __post_init__(self):
@@ -143,30 +146,52 @@ class Pins:
         kept, problems = [], []
         for text in self.variants.split(NEXT) if self.variants not in ("", NOTHING) else []:
             try:
-                text = encode(decode(text, "variants"))
-                kept += [text] if text not in kept else []
+                text = encode(decode(text, "variants")) if text else ""
+                kept += [text] if not text or text not in kept else []
             except ConfigError as error:
                 problems.append(str(error))
-        if len(kept) > MOST:
-            problems.append(f"variants holds {len(kept)}; at most {MOST} can be compared, so the first {MOST} are.")
+        full = [text for text in kept if text]
+        if len(full) > MOST:
+            problems.append(f"variants holds {len(full)}; at most {MOST} can be compared, so the first {MOST} are.")
         if problems:
-            raise ConfigError("variants", " ".join(problems), NEXT.join(kept[:MOST]) or NOTHING)
-        object.__setattr__(self, "variants", NEXT.join(kept) or NOTHING)
+            raise ConfigError("variants", " ".join(problems), _places(full[:MOST]))
+        object.__setattr__(self, "variants", _places(kept))
+
+    @property
+    def slots(self) -> list[str]:
+        """The variants by their places, "" where one was taken away: the others keep place and colour."""
+        return [] if self.variants == NOTHING else self.variants.split(NEXT)
+
+    @property
+    def texts(self) -> list[str]:
+        return [text for text in self.slots if text]
 
     @property
     def changes(self) -> list[dict]:
         """What each variant changes."""
         return [decode(text, "variants") for text in self.texts]
 
-    @property
-    def texts(self) -> list[str]:
-        return [] if self.variants == NOTHING else self.variants.split(NEXT)
+    def compare(self, texts: list[str]) -> str:
+        """The text of Pins.variants for these variants: who stays keeps its place, who comes takes the first free one."""
+        slots = [text if text in texts else "" for text in self.slots]
+        for text in texts:
+            if text not in slots:
+                at = slots.index("") if "" in slots else len(slots)
+                slots[at : at + 1] = [text]
+        return _places(slots)
 
     def pinned(self) -> Config | None:
         """The pinned baseline, or None where the sidebar is the baseline."""
         if not self.baseline:
             return None
         return Config(**({} if self.baseline == PLAIN else decode(self.baseline, "baseline")))
+
+
+def _places(slots: list[str]) -> str:
+    """The text of slots, as many as there may be, without empty ones at the end."""
+    while "" in slots and (len(slots) > MOST or not slots[-1]):
+        slots = slots[:-1] if not slots[-1] else [*slots[: slots.index("")], *slots[slots.index("") + 1 :]]
+    return NEXT.join(slots) or NOTHING
 
 
 def pin(config: Config) -> str:
@@ -194,7 +219,10 @@ def lineup(config: Config, pins: Pins, **fixed) -> tuple[list[Variant], list[str
     pinned = pins.pinned()
     baseline = dataclasses.replace(pinned or config, **fixed)
     made, notes = [Variant("baseline", baseline)], []
-    for place, changes in enumerate(pins.changes, 1):
+    for place, text in enumerate(pins.slots, 1):
+        if not text:
+            continue
+        changes = decode(text, "variants")
         name = name_of(changes)
         try:
             one = dataclasses.replace(apply(changes, baseline), **fixed)

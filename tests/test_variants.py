@@ -242,7 +242,7 @@ def test_different_changes_have_different_names(sets):
         ("norm-none~colour-red~n_heads-8", ["colour"], "norm-none~n_heads-8"),
         ("norm-none__colour-red~n_heads-8", ["colour"], "n_heads-8"),
         ("norm-x~norm-none~ffn-y", ["“x”", "“y”"], "norm-none"),
-        ("norm-none~~n_heads-8", ["variants"], "norm-none~n_heads-8"),
+        ("norm-none~__~n_heads-8", ["variants"], "norm-none~n_heads-8"),
         ("x" * 10_000, ["variants"], NOTHING),
     ],
 )
@@ -412,3 +412,36 @@ def test_another_seed_is_not_a_paired_comparison():
     """Shows that the test above could fail."""
     before, after = (dict(Transformer(Config(seed=seed), WORDS).named_parameters()) for seed in (0, 1))
     assert not torch.equal(before["blocks.0.attn.qkv.weight"], after["blocks.0.attn.qkv.weight"])
+
+
+# Places
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("~ffn-off", "~ffn-off"),
+        ("norm-none~~ffn-off", "norm-none~~ffn-off"),
+        ("norm-none~~", "norm-none"),
+        ("~~~", NOTHING),
+        ("~~~~~ffn-off", "~~~ffn-off"),
+        ("norm-none~~~~ffn-off~n_heads-1", "norm-none~~ffn-off~n_heads-1"),
+    ],
+)
+def test_a_free_place_is_kept_between_variants_and_nowhere_else(text, kept):
+    assert Pins(variants=text).variants == kept
+
+
+@given(st.lists(st.sampled_from([encode(part()) for part in ablation.values()]), max_size=4, unique=True), st.data())
+def test_who_stays_keeps_its_place_and_colour(texts, data):
+    before = Pins(variants=NEXT.join(texts) or NOTHING)
+    after_texts = data.draw(
+        st.lists(st.sampled_from([encode(part()) for part in ablation.values()]), max_size=4, unique=True)
+    )
+    after = Pins(variants=before.compare(after_texts))
+    assert sorted(after.texts) == sorted(after_texts)
+    places = {each.name: each.place for each in lineup(Config(), before)[0]}
+    for each in lineup(Config(), after)[0]:
+        assert each.place <= 4
+        if each.name in places:
+            assert each.place == places[each.name]

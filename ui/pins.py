@@ -9,8 +9,6 @@ from core.dial import dials
 from core.palette import BASELINE, NOW, VARIANTS
 from core.variants import (
     MOST,
-    NEXT,
-    NOTHING,
     Pins,
     Variant,
     ablation,
@@ -21,7 +19,6 @@ from core.variants import (
     name_of,
     pin,
 )
-from core.variants import NOW as NOW_PLACE
 from ui.controls import here, put
 
 COLOURS = (BASELINE, *VARIANTS, NOW)
@@ -50,7 +47,7 @@ def row(config: Config, pins: Pins, on_choice: dict | None = None):
             key=PILLS,
             format_func=_label,
             on_change=_chosen,
-            args=(on_choice or {},),
+            args=(pins, on_choice or {}),
             label_visibility="collapsed",
             width="content",
         )
@@ -61,12 +58,12 @@ def _label(text: str) -> str:
     return name_of(decode(text, "variants"))
 
 
-def _chosen(more):
+def _chosen(pins, more):
     texts = st.session_state[PILLS]
     if len(texts) > MOST:
         full()  # and the pill goes out again, since what is compared has not changed
     else:
-        put(variants=NEXT.join(texts) or NOTHING, **more)
+        put(variants=pins.compare(texts), **more)
 
 
 def full():
@@ -92,7 +89,7 @@ def _buttons(config, pins, more):
         type="tertiary",
         disabled=not changes or changes in pins.texts or len(pins.texts) >= MOST,
         on_click=put,
-        kwargs={"variants": NEXT.join([*pins.texts, changes]), **more},
+        kwargs={"variants": pins.compare([*pins.texts, changes]) if changes else pins.variants, **more},
         help=f"Keep the present settings as one of up to {MOST} variants, named by what differs from the baseline.",
     )
     st.button(
@@ -155,11 +152,8 @@ def toggle(pins: Pins, changes: dict, baseline: Config):
     if not text:
         st.toast("That is the baseline.", icon=":material/info:")
     elif text in pins.texts:
-        put(variants=NEXT.join(each for each in pins.texts if each != text) or NOTHING)
+        put(variants=pins.compare([each for each in pins.texts if each != text]))
     elif len(pins.texts) == MOST:
         full()
     else:
-        put(variants=NEXT.join([*pins.texts, text]))
-
-
-__all__ = ["COLOURS", "NOW_PLACE", "legend", "paired", "row", "toggle", "weights"]
+        put(variants=pins.compare([*pins.texts, text]))

@@ -5,7 +5,7 @@ import numpy as np
 import streamlit as st
 
 from core.experiments.findings import number
-from core.experiments.grid import AXES, write_axes
+from core.experiments.grid import AXES, MOST, write_axes
 from core.experiments.grid import grid as run
 from core.many import stream_of
 from core.streams import statistic
@@ -67,7 +67,12 @@ def parts_in_grid(seen):
 
 
 def _chosen():
-    put(grid=write_axes({axis: tuple(st.session_state.get(f"axis_{axis}") or ()) for axis in AXES}))
+    chosen = {axis: tuple(st.session_state.get(f"axis_{axis}") or ()) for axis in AXES}
+    size = math.prod(max(1, len(entries)) for entries in chosen.values())
+    if size > MOST:  # and the pill goes out again, since the grid has not changed
+        st.toast(f"That would be {size:,} variants; at most {MOST:,} are run at once.", icon=":material/info:")
+    else:
+        put(grid=write_axes(chosen))
 
 
 def told(made, meter) -> str:
