@@ -140,9 +140,8 @@ class Pins:
             try:
                 Config(**decode(self.baseline, "baseline"))
             except ConfigError as error:
-                raise ConfigError(
-                    "baseline", f"baseline: {error}".replace("baseline: baseline", "baseline"), ""
-                ) from None
+                where = "" if error.field == "baseline" else "baseline: "
+                raise ConfigError("baseline", f"{where}{error}", "") from None
         kept, problems = [], []
         for text in self.variants.split(NEXT) if self.variants not in ("", NOTHING) else []:
             try:

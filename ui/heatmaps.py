@@ -96,6 +96,15 @@ def pack(
     return len(text).to_bytes(4, "little") + text + bytes(-len(text) % 4) + body
 
 
+def in_one_frame(matrices, size: int) -> torch.Tensor:
+    """Square matrices of unequal size, or None for one that is not there: (panels, size, size), the rest NaN."""
+    cells = torch.full((len(matrices), size, size), torch.nan)
+    for at, matrix in enumerate(matrices):
+        if matrix is not None:
+            cells[at, : len(matrix), : len(matrix)] = matrix
+    return cells
+
+
 def as_lists(matrices) -> list:
     return torch.as_tensor(matrices).tolist()
 

@@ -10,7 +10,7 @@ from core.config import Config
 from core.cost import run_bytes
 from core.device import Machine
 from core.dial import dial
-from core.experiments.forward import prepared
+from core.experiments.forward import prepared, square
 from core.memory import Shelf, max_mb, room_for
 from core.menu import Menu
 from core.streams import Streams, attention_entropy, cosines, statistic
@@ -69,6 +69,7 @@ class Journey:
     values: np.ndarray  # (passes + 1, statistics), NaN from where it diverged on; entropy of pass 0 is NaN too
     diverged: int | None  # the first pass after which a number is infinite or no number
     patterns: dict[int, torch.Tensor]  # pass -> attention weights (H, T, T) float32; first, middle, last, where finite
+    allowed: torch.Tensor  # (T, T) bool, which key each query may see
     alike: dict[int, torch.Tensor]  # pass -> cosine similarity of the real tokens (n_real, n_real); likewise
 
     def of(self, meter: str) -> np.ndarray:
@@ -85,8 +86,6 @@ def travel(config: Config, tokens, machine: Machine | None = None, depth: Depth 
     Raises MemoryLimit before anything is allocated, if that would need more than ABLATION_MAX_MB.
     """
     machine, tokens, depth, config = machine or Machine(), tuple(tokens), depth or Depth(), config.replace(n_layers=1)
-    if not tokens:
-        raise ValueError("text has no words; type at least one.")
 
     def run():
         made = _run(config, tokens, machine, depth)
@@ -128,6 +127,7 @@ def journey(model, ids, real, config, tokens, order, shown) -> Journey:
         n_real=len(tokens),
         values=values,
         diverged=diverged,
+        allowed=square(model.allowed(ids, real), ids.shape[1]),
         # attention is made from what enters a pass, likeness from what leaves it
         patterns={at: x for at, x in watch.patterns.items() if diverged is None or at <= diverged},
         alike={at: x for at, x in watch.alike.items() if diverged is None or at < diverged},

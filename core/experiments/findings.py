@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import torch
 
 from core.experiments.depth import Journey
 from core.streams import SAME, statistic
@@ -51,12 +50,12 @@ def _until(journey) -> float:
     return 1e6 if journey.diverged is None else journey.diverged
 
 
-def number(value: float) -> str:
-    """A number in a sentence: three significant digits."""
+def number(value: float, digits: int = 3) -> str:
+    """A number in a sentence: so many significant digits."""
     if math.isnan(value):
         return "no number"
     size = abs(value)
-    text = f"{value:.2e}" if size and (size >= 1e5 or size < 1e-3) else f"{value:.3g}"
+    text = f"{value:.2e}" if size and (size >= 1e5 or size < 1e-3) else f"{value:.{digits}g}"
     return text.replace("e+0", "e").replace("e+", "e").replace("e-0", "e-").replace("-", "−")
 
 
@@ -172,9 +171,7 @@ def _narrowed(meter, journey) -> str:
 
 def evenly(journey: Journey) -> float:
     """Bits of attention that is spread evenly over all that each real token may see, averaged over them."""
-    allowed = journey.config.part("mask")(journey.n_real)
-    seen = torch.full((journey.n_real,), float(journey.n_real)) if allowed is None else allowed.sum(-1).float()
-    return seen.log2().mean().item()
+    return journey.allowed[: journey.n_real].sum(-1).float().log2().mean().item()
 
 
 def _plain(meter, journey) -> str:

@@ -62,8 +62,6 @@ def forward(config: Config, tokens, machine: Machine | None = None, dropout: boo
     Raises MemoryLimit before anything is allocated, if the run would need more than ABLATION_MAX_MB.
     """
     machine, tokens = machine or Machine(), tuple(tokens)
-    if not tokens:
-        raise ValueError("text has no words; type at least one.")
 
     def run():
         made = _run(config, tokens, machine, dropout)
@@ -91,7 +89,12 @@ def prepared(config, tokens, machine):
 
 
 def numbered(tokens, padding: int, place: str):
-    """-> (vocabulary, token numbers (1, T), which of them are real (1, T) or None for all)"""
+    """-> (vocabulary, token numbers (1, T), which of them are real (1, T) or None for all)
+
+    Raises ValueError where there is no word.
+    """
+    if not tokens:
+        raise ValueError("text has no words; type at least one.")
     padded = (*tokens, *[PAD] * padding)
     known = vocabulary(list(tokens))
     number = {word: at for at, word in enumerate(known)}

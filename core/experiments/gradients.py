@@ -40,8 +40,6 @@ def gradients(config: Config, tokens, machine: Machine | None = None, depth: Dep
     Raises MemoryLimit before anything is allocated, if that would need more than ABLATION_MAX_MB.
     """
     machine, tokens, depth, config = machine or Machine(), tuple(tokens), depth or Depth(), config.replace(n_layers=1)
-    if not tokens:
-        raise ValueError("text has no words; type at least one.")
 
     def run():
         made = _run(config, tokens, machine, depth)

@@ -1,6 +1,7 @@
 """The whole grid: every combination of the chosen parts, pass after pass, in one run."""
 
 import itertools
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,7 +96,7 @@ class Axes:
             except ConfigError as error:
                 problems.append(str(error))
         chosen = {axis: kept.get(axis, each.first) for axis, each in AXES.items()}
-        size = int(np.prod([max(1, len(entries)) for entries in chosen.values()]))
+        size = combinations(chosen)
         if size > MOST:
             raise ConfigError("grid", f"grid has {size:,} variants; it may have {MOST:,}. Choose fewer parts.", "")
         if problems:
@@ -120,6 +121,16 @@ def _chosen(axis: str, entries: str) -> tuple[str, ...]:
     return tuple(entry for entry in AXES[axis].entries if entry in wanted)
 
 
+def combinations(chosen: dict[str, tuple[str, ...]]) -> int:
+    """How many variants a grid of these entries has; an axis without any counts as one."""
+    return math.prod(max(1, len(entries)) for entries in chosen.values())
+
+
+def in_words(axes, entries) -> str:
+    """One entry of each axis, in words."""
+    return " · ".join(AXES[axis].words[entry] for axis, entry in zip(axes, entries)) or "as in the baseline"
+
+
 def write_axes(chosen: dict[str, tuple[str, ...]]) -> str:
     """The text of Axes.grid: the axes that are not as at first."""
     return "__".join(f"{axis}-{'+'.join(chosen[axis])}" for axis in AXES if set(chosen[axis]) != set(AXES[axis].first))
@@ -137,11 +148,9 @@ class Grid:
     diverged: list[int | None]
     left_out: list[str]  # why some combinations cannot be
 
-    def name(self, at: int, axes=None) -> str:
-        """One variant's place on these axes (all, if None) in words."""
-        entry = self.entries[at]
-        words = [AXES[axis].words[entry[axis]] for axis in (self.axes if axes is None else axes)]
-        return " · ".join(words) or "as in the baseline"
+    def name(self, at: int) -> str:
+        """One variant in words."""
+        return in_words(self.entries[at], self.entries[at].values())
 
     def ends(self, meter: str) -> np.ndarray:
         """A statistic after the last pass: (variants,); NaN where one diverged."""
@@ -193,8 +202,6 @@ def grid(baseline: Config, axes: Axes, tokens, machine: Machine | None = None, d
     Raises MemoryLimit before anything is allocated, if that would need more than ABLATION_MAX_MB.
     """
     machine, tokens, depth = machine or Machine(), tuple(tokens), depth or Depth()
-    if not tokens:
-        raise ValueError("text has no words; type at least one.")
 
     def run():
         made = _run(baseline, axes, tokens, machine, depth)

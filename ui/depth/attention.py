@@ -8,7 +8,7 @@ from core.streams import row_entropy
 from core.text import shown
 from ui import pins
 from ui.depth.base import matrices, views
-from ui.heatmaps import heatmaps
+from ui.heatmaps import heatmaps, in_one_frame
 from ui.page import figure
 
 
@@ -49,7 +49,7 @@ def attention(seen):
     )
     pins.legend(seen.variants, {}, seen.pins)
     heatmaps(
-        "three_passes", torch.stack(cells), labels, labels, titles=titles, height=520,
+        "three_passes", in_one_frame(cells, len(labels)), labels, labels, titles=titles, height=520,
         what="cosine similarity" if of_words else f"attention weight, row reads column (above: variant, pass, entropy in bits{', mean over heads' * (not head)})",
         alt=f"{'Likeness of words' if of_words else f'Attention of head {head}' if head else 'Attention'} at passes {', '.join(map(str, passes))}.",
         diverging=of_words, blank="diverged" if of_words else "masked, diverged or switched off",
@@ -78,23 +78,17 @@ def _head(seen, journey) -> int:
     return min(seen.look.map_head, journey.config.n_heads)
 
 
-def _pattern(seen, variant, at) -> torch.Tensor:
-    """(T, T); NaN where there is nothing to look at. Variants of other padding are filled up."""
-    journey, length = seen.journeys[variant.name], len(_padded(seen))
-    cells = torch.full((length, length), math.nan)
-    if at in journey.patterns:
-        weights, head = journey.patterns[at], _head(seen, journey)
-        chosen = weights[head - 1] if head else weights.mean(0)
-        mask = variant.config.part("mask")(len(journey.tokens))
-        allowed = torch.ones_like(chosen, dtype=torch.bool) if mask is None else mask.clone()
-        allowed[:, journey.n_real :] = False
-        cells[: len(chosen), : len(chosen)] = chosen.masked_fill(~allowed, math.nan)
-    return cells
+def _pattern(seen, variant, at) -> torch.Tensor | None:
+    """(T, T), NaN where the mask or padding forbids looking; None where there is nothing to look at."""
+    journey = seen.journeys[variant.name]
+    if at not in journey.patterns:
+        return None
+    weights, head = journey.patterns[at], _head(seen, journey)
+    return (weights[head - 1] if head else weights.mean(0)).masked_fill(~journey.allowed, math.nan)
 
 
-def _alike(seen, variant, at) -> torch.Tensor:
-    n_real = len(seen.tokens)
-    return seen.journeys[variant.name].alike.get(at, torch.full((n_real, n_real), math.nan))
+def _alike(seen, variant, at) -> torch.Tensor | None:
+    return seen.journeys[variant.name].alike.get(at)
 
 
 def _said(seen, variant, at, of_words) -> str:

@@ -5,7 +5,7 @@ import numpy as np
 import streamlit as st
 
 from core.experiments.findings import number
-from core.experiments.grid import AXES, MOST, write_axes
+from core.experiments.grid import AXES, MOST, combinations, in_words, write_axes
 from core.experiments.grid import grid as run
 from core.many import stream_of
 from core.streams import statistic
@@ -68,7 +68,7 @@ def parts_in_grid(seen):
 
 def _chosen():
     chosen = {axis: tuple(st.session_state.get(f"axis_{axis}") or ()) for axis in AXES}
-    size = math.prod(max(1, len(entries)) for entries in chosen.values())
+    size = combinations(chosen)
     if size > MOST:  # and the pill goes out again, since the grid has not changed
         st.toast(f"That would be {size:,} variants; at most {MOST:,} are run at once.", icon=":material/info:")
     else:
@@ -142,14 +142,10 @@ def by_parts(seen, made, meter):
     compared = [stream_of(v.config.replace(n_layers=made.configs[0].n_layers)) for v in seen.variants]
     marks = [place for place, at in found.items() if stream_of(made.configs[at]) in compared]
     heatmaps(
-        "grid_cells", cells[None], [_words(down, row) for row in rows], [_words(across, column) for column in columns],
+        "grid_cells", cells[None], [in_words(down, row) for row in rows], [in_words(across, column) for column in columns],
         height=520, marks=marks, numbers="brief", arrow="·", on_pick=lambda _, row, column: pick(seen, made, found.get((row, column))),
         **_picture(seen, meter, "framed: compared now"),
     )  # fmt: skip
-
-
-def _words(axes, entries) -> str:
-    return " · ".join(AXES[axis].words[entry] for axis, entry in zip(axes, entries)) or "as in the baseline"
 
 
 def ranked(seen, made, meter):

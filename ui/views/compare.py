@@ -1,16 +1,16 @@
 import math
 
 import streamlit as st
-import torch
 
+from core.experiments.attention import patterns
 from core.experiments.compare import compare as measure
-from core.experiments.findings import fixed
+from core.experiments.findings import fixed, number
 from core.experiments.forward import forward
 from core.streams import SAME, statistic
 from core.variants import Pins, lineup
 from ui import pins
 from ui.controls import current
-from ui.heatmaps import heatmaps
+from ui.heatmaps import heatmaps, in_one_frame
 from ui.page import figure, literal
 from ui.takeaway import note
 from ui.views.base import pick, views
@@ -85,27 +85,16 @@ def _cell(value) -> str:
         return f"{value:,}"
     if math.isnan(value):
         return "–"
-    text = f"{value:.4g}" if 1e-3 <= abs(value) < 1e5 or value == 0 else f"{value:.2e}"
-    return text.replace("-", "−").replace("e+0", "e").replace("e+", "e").replace("e−0", "e−")
+    return number(value, 4)
 
 
 def maps(passes, look):
     """Attention of every variant, averaged over its heads, at one layer."""
-    shown, titles, labels = [], [], []
-    for name, seen in passes.items():
-        found = seen.sites.get("pattern")
+    shown, labels = [], []
+    for seen in passes.values():
         labels = max(labels, seen.labels, key=len)
-        if found:
-            layer = min(look.layer_of(seen), len(found) - 1)
-            shown.append(found[layer].mean(0).masked_fill(~seen.allowed, math.nan))
-        else:
-            shown.append(torch.full((len(seen.tokens), len(seen.tokens)), math.nan))
-        titles.append(name)
-    size = len(labels)
-    cells = torch.full((len(shown), size, size), math.nan)
-    for at, each in enumerate(shown):
-        cells[at, : len(each), : len(each)] = each
+        shown.append(patterns(seen, look.layer_of(seen)).mean(0) if "pattern" in seen.sites else None)
     heatmaps(
-        "compared_maps", cells, labels, labels, titles=titles, what="mean attention weight over heads, row reads column",
+        "compared_maps", in_one_frame(shown, len(labels)), labels, labels, titles=list(passes), what="mean attention weight over heads, row reads column",
         blank="masked or switched off", alt="Attention of each variant, averaged over its heads.", height=330,
     )  # fmt: skip
