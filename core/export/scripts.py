@@ -231,9 +231,17 @@ def _torch_script(bundle, about, machine, config, settings, call) -> str:
 
 def _core_script(about, machine, form, **settings) -> str:
     run = "Save this file in the folder of the repository and run it there: `python script.py`."
-    made = Template(form).substitute(settings, MACHINE=f'Machine("{machine.place}", "{machine.dtype}")')
+    made = Template(form).substitute(settings, SHOW=SHOW, MACHINE=f'Machine("{machine.place}", "{machine.dtype}")')
     return f"{_docstring(about, machine, run)}\n\n{made}"
 
+
+SHOW = """\
+def show(name, table):
+    print(f"# {name}")
+    table.to_csv(sys.stdout, index=False, na_rep="nan")
+
+
+sys.stdout.reconfigure(encoding="utf-8")  # words and names of variants may hold any character"""
 
 CORE_BLOCK = """\
 import sys
@@ -250,12 +258,7 @@ MACHINE = $MACHINE
 TOKENS = $TOKENS
 
 
-def show(name, table):
-    print(f"# {name}")
-    table.to_csv(sys.stdout, index=False, na_rep="nan")
-
-
-sys.stdout.reconfigure(encoding="utf-8")  # words may hold any character
+$SHOW
 seen = forward(CONFIG, TOKENS, MACHINE, dropout=$DROPOUT)
 
 stages = seen.statistics
@@ -292,12 +295,7 @@ MACHINE = $MACHINE
 TOKENS = $TOKENS
 
 
-def show(name, table):
-    print(f"# {name}")
-    table.to_csv(sys.stdout, index=False, na_rep="nan")
-
-
-sys.stdout.reconfigure(encoding="utf-8")  # names of variants hold characters such as −
+$SHOW
 journeys = {name: travel(config, TOKENS, MACHINE, DEPTH) for name, config in VARIANTS.items()}
 found = {name: gradients(config, TOKENS, MACHINE, DEPTH) for name, config in VARIANTS.items()}
 
@@ -332,9 +330,10 @@ VARIANTS = $VARIANTS
 MACHINE = $MACHINE
 TOKENS = $TOKENS
 
-table = compare({name: forward(config, TOKENS, MACHINE, dropout=$DROPOUT) for name, config in VARIANTS.items()})
-print("# compared")
-table.to_csv(sys.stdout, index=False, na_rep="nan")
+
+$SHOW
+passes = {name: forward(config, TOKENS, MACHINE, dropout=$DROPOUT) for name, config in VARIANTS.items()}
+show("compared", compare(passes))
 """
 
 CORE_GRID = """\
@@ -354,6 +353,8 @@ DEPTH = $DEPTH
 MACHINE = $MACHINE
 TOKENS = $TOKENS
 
+
+$SHOW
 found = grid(BASELINE, AXES, TOKENS, MACHINE, DEPTH)
 rows = [
     (*entries.values(), number, meter, value)
@@ -361,7 +362,5 @@ rows = [
     for number, row in enumerate(passes)
     for meter, value in zip(statistic, row)
 ]
-table = pd.DataFrame(rows, columns=[*found.axes, "pass", "meter", "value"])
-print("# grid")
-table.to_csv(sys.stdout, index=False, na_rep="nan")
+show("grid", pd.DataFrame(rows, columns=[*found.axes, "pass", "meter", "value"]))
 """
