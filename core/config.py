@@ -28,7 +28,7 @@ class Config:
     n_heads: int = dial(
         4,
         "Heads (n_heads)",
-        "Attention heads. Each works on d_model / n_heads numbers, so only divisors of d_model are offered.",
+        "Attention heads. Each works on d_head numbers, usually d_model / n_heads: only divisors of d_model are offered.",
         group="Size",
         short="heads",
         low=1,
@@ -124,6 +124,20 @@ class Config:
         menu=MENUS["position"],
     )
     mask: str = dial("none", "Mask", "Which tokens a token may see.", group="Parts", short="mask", menu=MENUS["mask"])
+    d_head: int = dial(
+        None,
+        "Head width (d_head)",
+        "Numbers that each head works on (d_head, also called d_k). Follows d_model / n_heads until you move it.",
+        group="More parts",
+        short="d_head",
+        kind=int,
+        low=1,
+        high=1024,
+        step=1,
+        top=128,
+        # At least 1: heads that do not divide d_model are refused as such, and not for the width that they would have.
+        follows=lambda config: max(1, config.d_model // config.n_heads),
+    )
     scale: bool = dial(
         True,
         "Scale 1/√d_k",
@@ -137,6 +151,13 @@ class Config:
         "Constants added by every linear map and by LayerNorm (bias).",
         group="More parts",
         short="biases",
+    )
+    tied: bool = dial(
+        False,
+        "Tied embeddings",
+        "The embedding is also the unembedding: one table instead of two (Press and Wolf, 2017).",
+        group="More parts",
+        short="tied embeddings",
     )
     padding: int = dial(
         0,
@@ -187,15 +208,10 @@ class Config:
         if MENUS["position"][self.position].needs_even_head and self.d_head % 2:
             raise ConfigError(
                 "position",
-                f"position is {self.position}, which turns pairs of numbers, so d_model / n_heads must be even; "
-                f"{self.d_model} / {self.n_heads} is {self.d_head}. Choose other heads, or other positions.",
+                f"position is {self.position}, which turns pairs of numbers, so d_head must be even; it is {self.d_head}. "
+                "Choose other heads, another d_head, or other positions.",
                 "none",
             )
-
-    @property
-    def d_head(self) -> int:
-        """Width of one head, d_model / n_heads (also called d_k)."""
-        return self.d_model // self.n_heads
 
     @classmethod
     def allowed_heads(cls, d_model: int) -> list[int]:

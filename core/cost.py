@@ -11,10 +11,11 @@ BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 def parameters(config: Config, vocabulary: int = 0) -> dict[str, int]:
     """Numbers to learn, by part, over all layers. `vocabulary`: how many different tokens (0: the blocks alone)."""
     D, F, gates, layers = config.d_model, config.d_ff, inputs(config.part("activation")), config.n_layers
+    heads = config.n_heads * config.d_head
     norm = sum(p.numel() for p in config.part("norm")("", D, config.bias).parameters())
     sublayers = config.attention + config.ffn
     made = {
-        "attention": config.attention * (4 * D * D + config.bias * 4 * D) * layers,
+        "attention": config.attention * (4 * D * heads + config.bias * (3 * heads + D)) * layers,
         "ffn": config.ffn * (D * F * (gates + 1) + config.bias * (gates * F + D)) * layers,
         "norm": sublayers * norm * layers,
     }
@@ -22,16 +23,16 @@ def parameters(config: Config, vocabulary: int = 0) -> dict[str, int]:
         made["embedding"] = vocabulary * D
         made["positions"] = config.part("position").table_rows * D
         made["last norm"] = norm * config.part("placement").final_norm
-        made["unembedding"] = vocabulary * D
+        made["unembedding"] = vocabulary * D * (not config.tied)
     return made
 
 
 def flops(config: Config, tokens: int) -> dict[str, int]:
     """Floating point operations of the blocks' matrix products for one sequence: 2·m·n·k each, by part."""
-    D, F, T, layers = config.d_model, config.d_ff, tokens, config.n_layers
+    D, F, T, layers, heads = config.d_model, config.d_ff, tokens, config.n_layers, config.n_heads * config.d_head
     return {
-        "projections Q, K, V, O": config.attention * 8 * T * D * D * layers,
-        "scores and weighted sum": config.attention * 4 * T * T * D * layers,
+        "projections Q, K, V, O": config.attention * 8 * T * D * heads * layers,
+        "scores and weighted sum": config.attention * 4 * T * T * heads * layers,
         "ffn": config.ffn * 2 * T * D * F * (inputs(config.part("activation")) + 1) * layers,
     }
 
@@ -40,10 +41,11 @@ def activations(config: Config, tokens: int, dtype: str = "float32") -> dict[str
     """Bytes of everything a trace records in one pass, by part (a tensor that stands at two sites counts twice)."""
     D, F, T, H, layers = config.d_model, config.d_ff, tokens, config.n_heads, config.n_layers
     norm = config.norm != "none"
-    vectors = 1 + config.attention * (6 + norm) + (2 + norm if config.ffn else 1)  # resid_pre first
+    vectors = 1 + config.attention * (2 + norm) + (2 + norm if config.ffn else 1)  # resid_pre first
+    of_heads = config.attention * 4 * H * config.d_head  # q, k, v, z
     size = BYTES[dtype]
     return {
-        "token vectors": size * T * D * (1 + layers * vectors),
+        "token vectors": size * T * (D + layers * (D * vectors + of_heads)),
         "attention weights": size * layers * config.attention * 2 * H * T * T,
         "hidden units": size * layers * config.ffn * T * F * (1 + inputs(config.part("activation"))),
     }

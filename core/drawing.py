@@ -7,6 +7,7 @@ that differs from the defaults, `stream` the residual stream, `cut` where it is 
 from html import escape
 
 from core.config import Config
+from core.dial import write
 from core.experiments.forward import Pass
 from core.parts import MENUS
 
@@ -62,7 +63,7 @@ def _attention(p, layer, y):
     extra += [f"{c.padding} padding"] * (c.padding > 0)
     if extra:
         inside.append(" · ".join(extra))
-    changed = _differs(c, "n_heads", "scale", "mask", "padding", "bias") or c.position in ("rope", "alibi")
+    changed = _differs(c, "n_heads", "d_head", "scale", "mask", "padding", "bias") or c.position in ("rope", "alibi")
     there = "attn_out" in p.sites
     shape = p.sites["pattern"][layer].shape if there else ()
     inside.append("weights: " + " × ".join(map(str, shape)))
@@ -73,7 +74,7 @@ def _ffn(p, layer, y):
     c, there = p.config, "mlp_out" in p.sites
     hidden = p.sites["mlp_post"][layer].shape[-1] if there else c.d_ff
     inside = [f"{c.d_model} → {hidden} → {c.d_model}", MENUS["activation"].label(c.activation)]
-    changed = _differs(c, "activation", "bias") or c.d_ff != 4 * c.d_model
+    changed = _differs(c, "activation", "d_ff", "bias")
     return _sublayer(p, layer, y, "Feed-forward", there, inside, changed, "ln2", c.residual_ffn)
 
 
@@ -131,8 +132,8 @@ def _shape(x) -> str:
 
 
 def _differs(config, *fields) -> bool:
-    usual = Config()
-    return any(getattr(config, field) != getattr(usual, field) for field in fields)
+    """Whether any of these settings is not its default, or not what it follows."""
+    return not write(config).keys().isdisjoint(fields)
 
 
 def _box(x, y, width, height, lines, kind) -> str:

@@ -16,14 +16,15 @@ from core.streams import attention_entropy
 from core.trace import trace
 
 FAMILY = ("d_model", "n_layers", "seed", "init", "padding", "dropout")  # what all members of one Many have in common
-ATTENTION = ("n_heads", "scale", "position", "mask", "bias")  # the settings that each part reads beside those
+ATTENTION = ("n_heads", "d_head", "scale", "position", "mask", "bias")  # the settings that each part reads beside those
 FFN = ("d_ff", "activation", "bias")
 NORM = ("placement", "norm", "bias")
 
 
 def stream_of(config: Config) -> Config:
-    """The settings that make the same streams, named once: where there is no norm, it does not matter where it stands."""
-    return config.replace(placement="pre") if config.norm == "none" else config
+    """The settings that make the same streams, named once: how words are read from them does not matter, nor, where
+    there is no norm, where it stands."""
+    return config.replace(tied=False, placement="pre" if config.norm == "none" else config.placement)
 
 
 def families(configs) -> list[list[int]]:

@@ -27,7 +27,7 @@ def room_for(needed: int, what: str):
     if needed > max_mb() << 20:
         raise MemoryLimit(
             f"{what} would need about {needed / 2**20:,.0f} MB; a run here may use {max_mb():,} MB "
-            "(set by ABLATION_MAX_MB). Choose a smaller d_model, d_ff or n_layers, or a shorter text."
+            "(set by ABLATION_MAX_MB). Choose a smaller d_model, d_ff, d_head or n_layers, or a shorter text."
         )
     return _one_heavy_run_at_a_time if needed > HEAVY else nullcontext()
 
@@ -40,6 +40,11 @@ class Shelf:
         self._kept: OrderedDict = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
+
+    def peek(self, key):
+        """What is kept under the key, or None."""
+        with self._lock:
+            return self._kept[key][0] if key in self._kept else None
 
     def get(self, key, make):
         """The result of make() -> (value, bytes), kept under the key for the next time."""

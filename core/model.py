@@ -62,28 +62,28 @@ class Linear(Part):
 
 
 class MultiHeadAttention(Part):
-    """softmax(Q·Kᵀ/√d_k)·V in n_heads subspaces (Vaswani et al., 2017, section 3.2)."""
+    """softmax(Q·Kᵀ/√d_head)·V in n_heads subspaces of d_head numbers each (Vaswani et al., 2017, section 3.2)."""
 
     def __init__(self, config: Config, draw: Draw | None = None):
         super().__init__()
         draw = draw or drawing(config, "blocks.0.attn")
-        width = config.d_model
+        width, inner = config.d_model, config.n_heads * config.d_head
         self.n_heads = config.n_heads
         self.factor = 1 / math.sqrt(config.d_head) if config.scale else 1.0
         self.dropout = config.dropout
         self.position = config.part("position")(config)
-        self.qkv = Linear(width, {"Q": width, "K": width, "V": width}, config.bias, draw)
-        self.out = Linear(width, {"O": width}, config.bias, draw)
+        self.qkv = Linear(width, {"Q": inner, "K": inner, "V": inner}, config.bias, draw)
+        self.out = Linear(inner, {"O": width}, config.bias, draw)
 
     def forward(self, x, allowed=None):  # (B, T, D), bool (…, T, T) True where a query may look -> (B, T, D)
-        B, T, D = x.shape
+        B, T, _ = x.shape
         q, k, v = self.qkv(x).view(B, T, 3, self.n_heads, -1).permute(2, 0, 3, 1, 4).unbind()
         q, k = self.position.rotate(q, k)
         q, k, v = tap("q", q), tap("k", k), tap("v", v)  # (B, H, T, d_head)
         scores = tap("scores", self.position.bias((q @ k.mT).mul_(self.factor)))  # (B, H, T, T)
         pattern = drop(tap("pattern", weights(scores, allowed)), self.dropout)
         z = tap("z", pattern @ v)
-        return tap("attn_out", drop(self.out(z.transpose(1, 2).reshape(B, T, D)), self.dropout))
+        return tap("attn_out", drop(self.out(z.transpose(1, 2).flatten(2)), self.dropout))
 
 
 def weights(scores, allowed=None):
@@ -159,7 +159,10 @@ def replaced(site, x, y):
 
 
 class Transformer(nn.Module):
-    """Embedding and positions, n_layers blocks, last norm (pre-norm only) and unembedding."""
+    """Embedding and positions, n_layers blocks, last norm (pre-norm only) and unembedding.
+
+    Tied, the embedding is read the other way round (Press and Wolf, 2017), and there is no unembedding of its own.
+    """
 
     def __init__(self, config: Config, vocabulary):
         """vocabulary: the tokens as strings; token number i is vocabulary[i], and its vector depends on the string."""
@@ -172,7 +175,9 @@ class Transformer(nn.Module):
         self.blocks = nn.ModuleList(Block(config, layer) for layer in range(config.n_layers))
         last = config.part("norm") if config.part("placement").final_norm else norm["none"]
         self.ln_final = last("ln_final", config.d_model, config.bias)
-        self.unembed = Linear(config.d_model, {"U": len(self.vocabulary)}, False, draw.at("unembed"))
+        self.unembed = None
+        if not config.tied:
+            self.unembed = Linear(config.d_model, {"U": len(self.vocabulary)}, False, draw.at("unembed"))
 
     def stream(self, tokens, real=None, order=None):  # int (B, T), bool (B, T) False where padding -> (B, T, D)
         """What leaves the last block, before the last norm. order: which blocks to go through; all, once, if None."""
@@ -190,7 +195,8 @@ class Transformer(nn.Module):
 
     def read(self, stream):  # (B, T, D) -> (B, T, V)
         """The scores of every word, from what leaves the last block."""
-        return tap("logits", self.unembed(self.ln_final(stream)))
+        stream = self.ln_final(stream)
+        return tap("logits", F.linear(stream, self.embed) if self.unembed is None else self.unembed(stream))
 
     def allowed(self, tokens, real=None):
         """Which key each query may see, or None for all: bool, broadcastable to (B, H, T, T)."""

@@ -5,6 +5,7 @@ differences, not as whole settings: so when the baseline moves, they move with i
 """
 
 import dataclasses
+from contextlib import suppress
 from dataclasses import dataclass
 
 from core.config import Config
@@ -39,6 +40,12 @@ def no_ffn():
 def no_attention():
     """− attention: tokens can no longer read from each other."""
     return {"attention": False}
+
+
+@ablation
+def no_positions():
+    """− positions: nothing tells where a token stands."""
+    return {"position": "none"}
 
 
 @ablation
@@ -100,10 +107,12 @@ def difference(config: Config, baseline: Config) -> dict:
     """The settings to change in the baseline to get this config."""
     made = dials(Config)
     changes = {name: getattr(config, name) for name in made if getattr(config, name) != getattr(baseline, name)}
-    changes = {name: value for name, value in changes.items() if not made[name].follows}
-    for name in made:
-        if made[name].follows and getattr(apply(changes, baseline), name) != getattr(config, name):
-            changes[name] = getattr(config, name)
+    following = [name for name in made if made[name].follows]
+    changes |= {name: getattr(config, name) for name in following}
+    for name in following:
+        rest = {other: value for other, value in changes.items() if other != name}
+        with suppress(ConfigError):  # it could not be what it would follow: RoPE refuses an odd d_head
+            changes = rest if apply(rest, baseline) == config else changes
     return changes
 
 

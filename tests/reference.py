@@ -49,8 +49,13 @@ class Sentence:
             x = self.block(layer, x)
         if self.config.placement == "pre":  # a pre-norm stream has not been normalised yet
             x = self.norm("ln_final", "ln_final", x)
-        self.record("logits", [self.linear("unembed", vector) for vector in x])
+        self.record("logits", [self.scores_of_words(vector) for vector in x])
         return self.seen
+
+    def scores_of_words(self, vector):
+        if not self.config.tied:
+            return self.linear("unembed", vector)
+        return [sum(a * b for a, b in zip(word, vector)) for word in self.weights["embed"]]
 
     def block(self, layer, x):
         config = self.config
@@ -78,7 +83,7 @@ class Sentence:
 
     def attention(self, layer, x):
         config, where = self.config, f"blocks.{layer}.attn"
-        length, size = len(x), config.d_model // config.n_heads
+        length, size = len(x), config.d_head
         stacked = [self.linear(f"{where}.qkv", vector) for vector in x]  # queries, keys, values, one below the other
         q, k, v, scores, pattern, z = ([] for _ in range(6))
         for head in range(config.n_heads):
@@ -109,7 +114,7 @@ class Sentence:
 
     def rows(self, part, head, size):
         """Which rows of the stacked queries, keys and values are those of a part (0, 1, 2) and head."""
-        start = part * self.config.d_model + head * size
+        start = (part * self.config.n_heads + head) * size
         return slice(start, start + size)
 
     def may_see(self, query, key):

@@ -1,6 +1,7 @@
 """Settings: every value that cannot be is refused in words, and a link brings back what it was made from."""
 
 import dataclasses
+import math
 import re
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core import Config, ConfigError
-from core.dial import dials, read, shorten, write
+from core.dial import dials, read, settle, shorten, write
 from core.parts import MENUS
 
 DIALS = dials(Config)
@@ -119,12 +120,24 @@ def test_heads_divide_the_width(d_model):
     for heads in range(1, 65):
         if heads in divisors(d_model):
             assert Config(d_model=d_model, n_heads=heads).d_head == d_model // heads
+            assert Config(d_model=d_model, n_heads=heads, d_head=6).d_head == 6
         else:
             error = refusal(d_model=d_model, n_heads=heads)
             assert error.field == "n_heads"
             assert str(d_model) in str(error) and f"one of {', '.join(map(str, divisors(d_model)))}." in str(error)
             assert error.instead == max(n for n in divisors(d_model) if n < heads)
     assert Config.allowed_heads(d_model) == divisors(d_model)
+
+
+@pytest.mark.parametrize("field", ["d_model", "n_heads"])
+@pytest.mark.parametrize("value", [0, -1, 65, 7, 1025, 8.0, 0.0, "8", "", None, True, False, math.nan, [8]])
+def test_what_cannot_be_a_width_or_a_number_of_heads_is_refused_before_heads_get_their_width(field, value):
+    values = {"n_heads": 64, "d_model": 8} | {field: value}
+    error = refusal(**values)
+    assert error.field in values and str(error).startswith(f"{error.field} is ")
+    given, problems = settle(Config, values)
+    assert given.d_head == given.d_model // given.n_heads
+    assert {problem.field for problem in problems} <= {"d_model", "n_heads"}
 
 
 @pytest.mark.parametrize("position", MENUS["position"])
@@ -134,9 +147,11 @@ def test_positions_that_turn_pairs_need_an_even_head(position):
         assert Config(**values).d_head == 3
         return
     error = refusal(**values)
-    assert error.field == "position" and position in str(error) and "24 / 8 is 3" in str(error)
+    assert error.field == "position" and position in str(error) and "d_head must be even; it is 3" in str(error)
     assert Config(**values | {"position": error.instead}).position == "none"
     assert Config(**values | {"n_heads": 4}).position == position
+    assert Config(**values | {"d_head": 4}).position == position
+    assert refusal(**values | {"n_heads": 4, "d_head": 5}).field == "position"
 
 
 def test_rope_does_need_an_even_head():
@@ -169,12 +184,9 @@ def configs(draw):
             values[name] = draw(st.booleans())
         elif not dial.follows or draw(st.booleans()):
             values[name] = draw(numbers_of(dial))
-    heads = Config.allowed_heads(values["d_model"])
+    values["n_heads"] = draw(st.sampled_from(Config.allowed_heads(values["d_model"])))
     if MENUS["position"][values["position"]].needs_even_head:
-        heads = [n for n in heads if values["d_model"] // n % 2 == 0]
-    if not heads:  # an odd width
-        values["d_model"], heads = 64, [1, 2, 4]
-    values["n_heads"] = draw(st.sampled_from(heads))
+        values["d_head"] = 2 * draw(st.integers(1, DIALS["d_head"].high // 2))
     return Config(**values)
 
 
@@ -193,7 +205,7 @@ def test_a_link_keeps_every_digit_of_a_number(share):
 
 @given(configs())
 def test_a_link_names_only_what_differs_from_the_defaults(config):
-    default = Config().replace(d_ff=4 * config.d_model)
+    default = Config().replace(d_ff=4 * config.d_model, d_head=config.d_model // config.n_heads)
     differs = {name for name in DIALS if getattr(config, name) != getattr(default, name)}
     assert write(config).keys() == differs
 
@@ -201,8 +213,12 @@ def test_a_link_names_only_what_differs_from_the_defaults(config):
 def test_the_default_link_is_bare():
     assert write(Config()) == {}
     assert read(Config, {}) == (Config(), [])
-    assert write(Config(d_model=128)) == {"d_model": "128"}  # d_ff only follows
+    assert write(Config(d_model=128)) == {"d_model": "128"}  # d_ff and d_head only follow
     assert read(Config, {"d_model": "128"})[0].d_ff == 512
+    assert write(Config(n_heads=8)) == {"n_heads": "8"}
+    assert read(Config, {"n_heads": "8"})[0].d_head == 8
+    assert write(Config(d_head=5, tied=True)) == {"d_head": "5", "tied": "on"}
+    assert write(Config(n_heads=8, d_head=16)) == {"n_heads": "8", "d_head": "16"}
 
 
 @pytest.mark.parametrize(("field", "name"), [(field, name) for field, menu in MENUS.items() for name in menu])

@@ -18,10 +18,11 @@ def configs(count=40):
     pick = random.Random(0)
     for _ in range(count):
         values = {name: pick.choice(list(menu)) for name, menu in MENUS.items()}
-        values |= {name: pick.random() < 0.75 for name in ("attention", "ffn", "bias", "scale", "residual_ffn")}
+        values |= {name: pick.random() < 0.75 for name in ("attention", "ffn", "bias", "scale", "residual_ffn", "tied")}
         yield Config(
             d_model=pick.choice([16, 32, 48]),
             n_heads=pick.choice([1, 2, 4, 8]),
+            d_head=pick.choice([None, None, 6, 20]),
             d_ff=pick.choice([5, 64]),
             n_layers=pick.choice([1, 3]),
             **values,
@@ -47,6 +48,13 @@ def test_costs_are_those_of_the_model(config):
 def test_the_numbers_of_the_default_block():
     assert parameters(Config()) == {"attention": 16_640, "ffn": 33_088, "norm": 256}
     assert sum(parameters(Config()).values()) == 49_984
+    assert parameters(Config(d_head=32))["attention"] == 4 * 64 * 128 + 3 * 128 + 64
+
+
+def test_a_tied_table_is_counted_once():
+    own, tied = parameters(Config(), 10), parameters(Config(tied=True), 10)
+    assert own["unembedding"] == own["embedding"] == tied["embedding"] == 640
+    assert own | {"unembedding": 0} == tied
 
 
 def test_attention_grows_with_the_square_of_the_length():

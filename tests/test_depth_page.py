@@ -148,13 +148,19 @@ def test_a_variant_that_cannot_be_is_left_out_with_its_reason():
 @pytest.mark.parametrize("name", ablation)
 def test_one_click_adds_an_ablation_and_one_takes_it_away(name):
     text, label = encode(ablation[name]()), ablation.label(name)
-    app = opened(variants="none")
+    app = opened(variants="none", position="learned")
     app.button_group(key=PILLS).set_value([text]).run()
     assert fine(app).query_params["variants"] == text if text != "norm-none" else "variants" not in app.query_params
     assert names(app)[1:] == [label]
     app.button_group(key=PILLS).set_value([]).run()
-    assert fine(app).query_params == {"variants": "none"}
+    assert fine(app).query_params == {"variants": "none", "position": "learned"}
     assert len(names(app)) == 1
+
+
+def test_an_ablation_that_would_change_nothing_is_not_offered():
+    assert "position-none" not in opened().session_state["_pins_offered"][1]
+    assert "position-none" in opened(position="rope").session_state["_pins_offered"][1]
+    assert "norm-none" not in opened(norm="none", variants="none").session_state["_pins_offered"][1]
 
 
 def test_a_fifth_variant_is_refused_and_the_four_are_kept():

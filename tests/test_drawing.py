@@ -37,7 +37,7 @@ def test_what_ran_is_what_is_drawn(config):
     assert words.count("no norm") == (config.attention + config.ffn if config.norm == "none" else 0)
     assert f"{len(TOKENS)} × {config.d_model}" in words
     if config.attention:
-        assert f"{config.n_heads} head" in words
+        assert f"{config.n_heads} head" in words and f" × {config.d_head} softmax" in words
         assert (f"/√{config.d_head}" in words) == config.scale
         assert ("causal" in words) == (config.mask == "causal")
     if config.ffn:
@@ -54,6 +54,9 @@ def test_pre_and_post_norm_stand_in_another_order():
 
 def test_only_what_differs_from_the_defaults_is_marked():
     assert "changed" not in drawn(Config())[0]
+    assert "changed" not in drawn(Config(d_model=128))[0]  # what only follows is not marked
+    for change in ({"d_head": 8}, {"d_head": 16, "d_model": 128}, {"d_ff": 256, "d_model": 128}):
+        assert "changed" in drawn(Config(**change))[0]
     for change in ({"norm": "RMSNorm"}, {"mask": "causal"}, {"d_ff": 100}, {"ffn": False}, {"residual_ffn": False}):
         assert "changed" in drawn(Config(**change))[0]
 

@@ -69,6 +69,7 @@ BLOCK = {  # name -> (config, tokens, whether dropout acts)
     "defaults": (Config(), words(DEFAULT_TEXT), False),
     "odd text, padded, causal": (SMALL.replace(padding=2, mask="causal", scale=False), ODD, False),
     "dropout": (SMALL.replace(dropout=0.35, n_layers=2, residual_attention=False, bias=False), TOKENS, True),
+    "narrow heads, one table": (SMALL.replace(d_head=5, tied=True), TOKENS, False),
     "one token, no attention": (SMALL.replace(attention=False, residual_ffn=False), ["it's"], False),
 }
 DEPTH = {  # name -> (configs, the baseline first, tokens, depth)
@@ -78,6 +79,8 @@ DEPTH = {  # name -> (configs, the baseline first, tokens, depth)
             "− FFN": SMALL.replace(ffn=False),
             "− attention, post": SMALL.replace(attention=False, placement="post"),
             "neither": SMALL.replace(ffn=False, attention=False),
+            "+ tied embeddings": SMALL.replace(tied=True),
+            "wide heads, turned": SMALL.replace(d_head=20, position="rope"),
             'wide, "quoted"': Config(d_model=32, position="rope", n_heads=8, activation="swiglu", mask="causal"),
         },
         TOKENS,
@@ -111,6 +114,18 @@ GRID = {  # name -> (baseline, axes, tokens, depth)
         "norm-RMSNorm__placement-post__residual-both__activation-__n_heads-1+4+8+16__position-rope+alibi+none__mask-causal",
         TOKENS,
         Depth(passes=3, blocks="separate"),
+    ),
+    "heads that cannot be turned, alone": (
+        Config(d_model=24, n_heads=4, position="rope", tied=True),
+        "norm-__placement-__residual-__activation-__n_heads-1+8__position-none+rope",
+        TOKENS,
+        Depth(passes=2),
+    ),
+    "heads of a width of their own": (
+        SMALL.replace(d_head=7),
+        "norm-__placement-__residual-__activation-__n_heads-1+8",
+        TOKENS,
+        Depth(passes=2),
     ),
     "baseline alone": (
         SMALL,
@@ -275,7 +290,7 @@ def test_the_cases_have_every_entry_of_every_menu_and_every_switch_off():
         there = [each for each in configs if getattr(each, acting.get(field, "d_model"))]
         assert {getattr(each, field) for each in there} == set(menu), field
     for field, each in dials(Config).items():
-        assert each.kind is not bool or any(not getattr(config, field) for config in configs), field
+        assert each.kind is not bool or {getattr(config, field) for config in configs} == {True, False}, field
     assert {case[2].blocks for case in DEPTH.values()} == set(blocks)
     assert any(config.padding for config in configs)
 

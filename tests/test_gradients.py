@@ -21,7 +21,7 @@ BASE = Config(d_model=16, n_heads=2, d_ff=24, seed=3)
 
 SWITCHES = [field for field, kind in Config.__annotations__.items() if kind is bool]
 ENTRIES = [{field: name} for field, menu in MENUS.items() for name in menu]
-OFF = [{field: False} for field in SWITCHES]
+OFF = [{field: not getattr(BASE, field)} for field in SWITCHES]  # tied embeddings: on
 NORMED = [  # every norm in every place, around every choice of residuals
     {"norm": norm, "placement": placement, "residual_attention": one, "residual_ffn": two}
     for norm in MENUS["norm"]
@@ -34,6 +34,7 @@ COMBINED = [
     {"padding": 3},
     {"padding": 3, "mask": "causal", "placement": "post", "activation": "swiglu"},
     {"norm": "RMSNorm", "position": "rope", "activation": "swiglu", "bias": False, "n_heads": 4, "padding": 1},
+    {"d_head": 5, "tied": True},
 ]
 
 
@@ -63,7 +64,8 @@ class Bare:
 
     def loss(self, x):
         """Each real token names its successor, the last one the first: minus the logarithm of the chance it gives it."""
-        logits = self.model.unembed(self.model.ln_final(x))[0]
+        table = self.model.embed if self.config.tied else self.model.unembed.weight
+        logits = (self.model.ln_final(x) @ table.T)[0]
         total = 0.0
         for at in range(self.n_real):
             successor = NUMBERS[at + 1] if at + 1 < self.n_real else NUMBERS[0]
@@ -87,7 +89,7 @@ class Bare:
         return loss.item(), [x.grad.square().sum().sqrt().item() for x in streams], rows
 
     def parts(self, name, tensor):
-        width, hidden = self.config.d_model, self.config.d_ff
+        width, hidden = self.config.n_heads * self.config.d_head, self.config.d_ff
         letter = "W" if name.endswith("weight") else "b"
         if name.startswith("attn.qkv"):
             return [(f"{letter}_{part}", tensor[at * width : (at + 1) * width]) for at, part in enumerate("QKV")]

@@ -13,6 +13,7 @@ from core.experiments.grid import AXES, MOST, RESIDUALS, Axes, grid, travel_toge
 from core.memory import MemoryLimit
 from core.parts import MENUS
 from core.streams import statistic
+from core.variants import apply
 
 WORDS = ("the", "court", "held", "that", "the", "tenants")
 HERE = Machine(device="cpu")
@@ -91,9 +92,9 @@ def assert_cells_are_journeys(baseline, chosen, way, passes=4):
     ):
         expected = baseline
         for axis, entry in named.items():
-            expected = expected.replace(**AXES[axis].entries[entry])
+            expected = apply(AXES[axis].entries[entry], expected)
         assert depth.plan(expected)[0] == config
-        assert baseline.replace(**change) == expected
+        assert apply(change, baseline) == expected
         alone = travel(expected, WORDS, HERE, depth)
         assert_same(values, alone.values)
         assert diverged == alone.diverged
@@ -120,7 +121,8 @@ def test_so_it_is_for_every_way_to_draw_weights(init, way):
 
 
 @WAYS
-@pytest.mark.parametrize("change", [{"bias": False}, {"position": "learned"}, {"mask": "causal"}, {"n_layers": 7}])
+@pytest.mark.parametrize("change", [{"bias": False}, {"position": "learned"}, {"mask": "causal"}, {"n_layers": 7},
+                                    {"d_head": 6}, {"tied": True}])  # fmt: skip
 def test_what_is_on_no_axis_is_as_in_the_baseline(change, way):
     assert_cells_are_journeys(BASE.replace(**change), axes(norm="all", activation=["relu"]), way)
 
@@ -152,6 +154,9 @@ def test_families_that_differ_in_size_seed_or_padding_run_one_after_the_other():
         BASE.replace(norm="none", placement="post"),
         BASE.replace(d_ff=48),
         BASE.replace(n_heads=4, bias=False),
+        BASE.replace(d_head=4),
+        BASE.replace(d_head=4, n_heads=8, position="rope"),
+        BASE.replace(tied=True),
         BASE,
     ]
     values, diverged = travel_together(configs, WORDS, HERE, [0] * 3)
@@ -255,7 +260,7 @@ def test_rope_with_an_odd_head_is_left_out_with_the_reason():
     made = grid(Config(d_model=12, n_heads=2), axes(n_heads=["2", "4"], position="all"), WORDS, HERE, Depth(1))
     assert len(made.configs) == 2 * 5 - 1
     assert len(made.left_out) == 1
-    assert "must be even" in made.left_out[0] and "12 / 4 is 3" in made.left_out[0]
+    assert "must be even" in made.left_out[0] and "d_head must be even; it is 3" in made.left_out[0]
     assert {"n_heads": "4", "position": "rope"} not in made.entries
 
 

@@ -14,6 +14,7 @@ from core.model import drawing, weights
 from core.parts import MENUS
 from core.parts.init import Draw, generator
 from core.trace import SITES
+from core.variants import apply
 
 BASE = Config(d_model=16, n_heads=2, d_ff=24, n_layers=2, seed=3)
 WORDS = ("<pad>", "the", "court", "held", "that", "tenants")
@@ -21,13 +22,15 @@ TOKENS = torch.tensor([[1, 2, 3, 4, 5, 1], [5, 4, 4, 2, 1, 3]])
 
 ENTRIES = [{field: name} for field, menu in MENUS.items() for name in menu]
 SWITCHES = [field for field, kind in Config.__annotations__.items() if kind is bool]
-OFF = [{field: False} for field in SWITCHES]
+OFF = [{field: not getattr(BASE, field)} for field in SWITCHES]  # tied embeddings: on
 COMBINED = [
     {"attention": False, "ffn": False},
     {"residual_attention": False, "residual_ffn": False},
     {"bias": False, "norm": "none", "activation": "swiglu"},
     {"placement": "post", "norm": "RMSNorm", "residual_ffn": False},
     {"mask": "causal", "position": "rope", "norm": "RMSNorm", "activation": "swiglu", "bias": False},
+    {"d_head": 5},
+    {"d_head": 20, "position": "rope", "tied": True, "bias": False},
 ]
 
 
@@ -84,9 +87,11 @@ def test_the_default_block_has_as_many_parameters_as_the_formulas_say():
 
 
 @pytest.mark.parametrize("width", [8, 64, 72, 1024])
-def test_d_ff_follows_d_model(width):
+def test_d_ff_and_d_head_follow_d_model(width):
     assert Config(d_model=width).d_ff == 4 * width
     assert Config(d_model=width, d_ff=40).d_ff == 40
+    assert Config(d_model=width).d_head == width // 4
+    assert Config(d_model=width, d_head=40).d_head == 40
 
 
 # Gradients
@@ -242,9 +247,9 @@ ALTERNATIVES = OFF + [c for c in ENTRIES if "init" not in c and getattr(FULL, ne
 @pytest.mark.parametrize("change", named([*ALTERNATIVES, {"n_layers": 3}, {"n_heads": 4}, {"dropout": 0.5}]))
 def test_changing_a_part_leaves_the_initial_values_of_all_others_alone(change):
     """Paired comparison for free: what differs between two variants is the part and not the luck of the draw."""
-    full, changed = (Transformer(config, WORDS).state_dict() for config in (FULL, FULL.replace(**change)))
+    full, changed = (Transformer(config, WORDS).state_dict() for config in (FULL, apply(change, FULL)))
     common = full.keys() & changed.keys()
-    assert {"embed", "unembed.weight"} <= common
+    assert {"embed"} | ({"unembed.weight"} if "tied" not in change else set()) <= common
     for name in common:
         rows = min(len(full[name]), len(changed[name]))  # a gate stands below the values, which stay as they were
         assert torch.equal(full[name][:rows], changed[name][:rows]), name
@@ -259,6 +264,7 @@ def test_changing_a_part_leaves_the_initial_values_of_all_others_alone(change):
         ({"norm": "none"}, (".ln1.", ".ln2.", "ln_final.")),
         ({"placement": "post"}, ("ln_final.",)),
         ({"position": "none"}, ("position.",)),
+        ({"tied": True}, ("unembed.",)),
         ({"residual_attention": False, "residual_ffn": False, "scale": False, "mask": "none"}, ()),
     ],
     ids=str,

@@ -1,5 +1,6 @@
 """Core against PyTorch's own layers with the same weights, and positions against their closed forms."""
 
+import copy
 import math
 
 import numpy as np
@@ -78,6 +79,28 @@ def test_multi_head_attention(mask, padded, bias):
     same(seen["pattern"][0], pattern)
 
 
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("d_head", [1, 3, 8, 13, 40])
+@pytest.mark.parametrize("mask", MASKS)
+def test_heads_of_any_width_against_one_matrix_per_head(mask, d_head, bias):
+    """The sum over heads of softmax(x W_Q (x W_K)ᵀ / √d_head) x W_V W_O, each with its own four matrices."""
+    ours = MultiHeadAttention(CONFIG.replace(d_head=d_head, bias=bias))
+    x, blocked = numbers(2, 6, 32), forbidden(mask, 6)
+    size = {"qkv": 3 * 4 * d_head, "out": 32}
+    assert {name: tuple(getattr(ours, name).weight.shape) for name in size} == {"qkv": (size["qkv"], 32), "out": (32, 4 * d_head)}  # fmt: skip
+    with torch.no_grad():
+        W = ours.qkv.weight.reshape(3, 4, d_head, 32)
+        b = ours.qkv.bias.reshape(3, 4, d_head) if bias else torch.zeros(3, 4, d_head)
+        right = torch.zeros(2, 6, 32) + (ours.out.bias if bias else 0)
+        for head in range(4):
+            q, k, v = (x @ W[part, head].T + b[part, head] for part in range(3))
+            scores = torch.einsum("bqd,bkd->bqk", q, k) / d_head**0.5
+            if blocked is not None:
+                scores[:, blocked] = -math.inf
+            right += scores.softmax(-1) @ v @ ours.out.weight[:, head * d_head : (head + 1) * d_head].T
+        same(ours(x, MENUS["mask"][mask](6)), right)
+
+
 @pytest.mark.parametrize("scale", [True, False])
 @pytest.mark.parametrize("padded", [False, True])
 @pytest.mark.parametrize("mask", MASKS)
@@ -150,6 +173,49 @@ def test_activations(name):
     }[name]
     x = torch.linspace(-8, 8, 101)
     same(MENUS["activation"][name](x), theirs(x))
+
+
+# One table for words
+
+
+TIED, WORDS, TEXT = CONFIG.replace(tied=True, n_layers=2), "abcdef", torch.tensor([[0, 3, 2, 2], [5, 1, 0, 4]])
+
+
+def loss_of(logits):
+    return F.cross_entropy(logits.flatten(0, 1), TEXT.roll(-1, 1).flatten())
+
+
+def test_a_tied_model_is_one_whose_two_tables_are_equal_and_learns_from_both():
+    tied, own = Transformer(TIED, WORDS), Transformer(TIED.replace(tied=False), WORDS)
+    with torch.no_grad():
+        own.unembed.weight.copy_(own.embed)
+    assert torch.equal(tied(TEXT), own(TEXT))
+    for model in (tied, own):
+        loss_of(model(TEXT)).backward()
+    same(tied.embed.grad, own.embed.grad + own.unembed.weight.grad)
+    assert sum(p.numel() for p in own.parameters()) - sum(p.numel() for p in tied.parameters()) == len(WORDS) * 32
+
+
+def test_the_tie_holds_through_states_copies_and_calls_with_other_weights():
+    model = shake(Transformer(TIED, WORDS))
+    with torch.no_grad():
+        model.embed += 0.3
+    state = model.state_dict()
+    assert [name for name in state if "embed" in name] == ["embed"]
+    loaded = Transformer(TIED.replace(seed=9), WORDS)
+    loaded.load_state_dict(state)
+    moved = {name: tensor + 0.1 for name, tensor in state.items()}
+    called = torch.func.functional_call(model, moved, (TEXT,))
+    loaded.load_state_dict(state)
+    copied = copy.deepcopy(model)
+    assert torch.equal(loaded(TEXT), model(TEXT)) and torch.equal(copied(TEXT), model(TEXT))
+    loaded.load_state_dict(moved)
+    assert torch.equal(called, loaded(TEXT)) and not torch.equal(called, model(TEXT))
+    before = copied(TEXT).detach()
+    with torch.no_grad():
+        copied.embed *= 0
+    assert not copied.read(torch.ones(1, 1, 32)).any()  # what reads is the table that was changed
+    assert torch.equal(before, model(TEXT))
 
 
 # Positions

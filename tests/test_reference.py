@@ -62,10 +62,14 @@ def test_every_menu_entry_computes_what_the_paper_says(field, name):
     assert_agrees(Config(d_model=16, n_heads=2, d_ff=24, n_layers=2, mask="causal").replace(**{field: name}))
 
 
-@pytest.mark.parametrize("field", ["attention", "ffn", "residual_attention", "residual_ffn", "scale", "bias"])
+SWITCHES = [field for field, kind in Config.__annotations__.items() if kind is bool]
+
+
+@pytest.mark.parametrize("field", SWITCHES)
 @pytest.mark.parametrize("placement", MENUS["placement"])
-def test_every_switch_off(field, placement):
-    assert_agrees(Config(d_model=16, n_heads=2, d_ff=24, n_layers=2, placement=placement).replace(**{field: False}))
+def test_every_switch_the_other_way(field, placement):
+    config = Config(d_model=16, n_heads=2, d_ff=24, n_layers=2, placement=placement)
+    assert_agrees(config.replace(**{field: not getattr(config, field)}))
 
 
 def any_config(dice: random.Random) -> Config:
@@ -73,29 +77,34 @@ def any_config(dice: random.Random) -> Config:
     choices = {field: dice.choice(list(menu)) for field, menu in MENUS.items()}
     if choices["init"] == "normal_1":  # see assert_agrees: no position whose table is rounded to float32
         choices["position"] = dice.choice(["none", "learned"])
-    heads = [
-        heads
-        for heads in Config.allowed_heads(width)
-        if (width // heads) % 2 == 0 or not MENUS["position"][choices["position"]].needs_even_head
-    ]
-    if not heads:  # RoPE and an odd width do not go together
-        width, heads = 12, [1, 2, 3, 6]
-    parts = ("attention", "ffn", "residual_attention", "residual_ffn", "scale", "bias")
+    heads = dice.choice(Config.allowed_heads(width))
+    d_head = None if dice.random() < 0.4 else dice.randint(1, 14)
+    if MENUS["position"][choices["position"]].needs_even_head:
+        d_head = 2 * (d_head or width // heads)
     return Config(
         d_model=width,
-        n_heads=dice.choice(heads),
+        n_heads=heads,
+        d_head=d_head,
         d_ff=dice.randint(1, 40),
         n_layers=dice.randint(1, 3),
         seed=dice.randrange(2**31),
-        **{part: dice.random() < 0.8 for part in parts},
+        **{field: (dice.random() < 0.8) == getattr(Config(), field) for field in SWITCHES},
         **choices,
     )
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(60))
 def test_random_combinations(seed):
     dice = random.Random(seed)
     assert_agrees(any_config(dice), real=REAL if dice.random() < 0.7 else None)
+
+
+@pytest.mark.parametrize("d_head", [1, 5, 8, 24])
+@pytest.mark.parametrize("tied", [False, True])
+def test_heads_of_any_width(d_head, tied):
+    assert_agrees(Config(d_model=12, n_heads=3, d_head=d_head, d_ff=8, n_layers=2, tied=tied))
+    if d_head % 2 == 0:
+        assert_agrees(Config(d_model=9, n_heads=3, d_head=d_head, d_ff=8, position="rope", tied=tied))
 
 
 @pytest.mark.parametrize("heads", [1, 2, 3, 4, 6, 8, 12])
@@ -163,14 +172,16 @@ def test_initial_weights_follow_their_law(name):
 
 @pytest.mark.parametrize("name", MENUS["init"])
 def test_the_model_draws_each_parameter_for_its_own_shape(name):
-    """The fused matrix counts as three of d_model each, W_out reads d_ff numbers, and so on."""
-    width, hidden, vocabulary = 64, 192, [f"word {n}" for n in range(100)]
-    config = Config(d_model=width, d_ff=hidden, init=name, activation="swiglu", position="learned")
+    """The fused matrix counts as three of n_heads · d_head each, W_O reads as many, W_out reads d_ff numbers, and so on."""
+    width, heads, hidden, vocabulary = 64, 4 * 24, 192, [f"word {n}" for n in range(100)]
+    config = Config(
+        d_model=width, n_heads=4, d_head=24, d_ff=hidden, init=name, activation="swiglu", position="learned"
+    )
     # Four seeds together: W_Q of seed 0 alone happens to be a draw of one in ten thousand (its mean is 3.1 sigma off).
     states = [Transformer(config.replace(seed=seed), vocabulary).state_dict() for seed in range(4)]
     shapes = {
-        "blocks.0.attn.qkv": (width, width),
-        "blocks.0.attn.out": (width, width),
+        "blocks.0.attn.qkv": (width, heads),
+        "blocks.0.attn.out": (heads, width),
         "blocks.0.mlp.w_in": (width, hidden),
         "blocks.0.mlp.w_out": (hidden, width),
     }

@@ -46,14 +46,16 @@ def value_of(name):
 
 @st.composite
 def configs(draw):
-    """Any Config; often with d_ff at 4 × d_model, as it is until it is moved."""
+    """Any Config; often with d_ff at 4 × d_model and d_head at d_model / n_heads, as they are until they are moved."""
     width = draw(st.one_of(st.sampled_from([8, 12, 64, 72, 128]), st.integers(8, 1024)))
     heads = draw(st.sampled_from(Config.allowed_heads(width)))
-    values = {name: draw(value_of(name)) for name in dials(Config) if name not in ("d_model", "n_heads", "d_ff")}
-    if (width // heads) % 2 and MENUS["position"][values["position"]].needs_even_head:
-        values["position"] = "none"
+    sizes = ("d_model", "n_heads", "d_ff", "d_head")
+    values = {name: draw(value_of(name)) for name in dials(Config) if name not in sizes}
     d_ff = draw(st.one_of(st.none(), st.sampled_from([32, 48, 256, 512]), st.integers(1, 8192)))
-    return Config(d_model=width, n_heads=heads, d_ff=d_ff, **values)
+    d_head = draw(st.one_of(st.none(), st.sampled_from([8, 16, 64]), st.integers(1, 1024)))
+    if (d_head or width // heads) % 2 and MENUS["position"][values["position"]].needs_even_head:
+        values["position"] = "none"
+    return Config(d_model=width, n_heads=heads, d_ff=d_ff, d_head=d_head, **values)
 
 
 @st.composite
@@ -122,6 +124,19 @@ def test_d_ff_is_in_a_difference_only_where_it_does_not_follow():
     assert apply({"d_ff": 100}, Config()).d_ff == 100
 
 
+def test_d_head_follows_heads_and_width_until_it_is_moved():
+    assert difference(Config(n_heads=8), Config()) == {"n_heads": 8}
+    assert difference(Config(d_model=128), Config()) == {"d_model": 128}
+    assert difference(Config(n_heads=8, d_head=16), Config()) == {"n_heads": 8, "d_head": 16}
+    assert difference(Config(n_heads=8), Config(d_head=20)) == {"n_heads": 8, "d_head": 8}
+    assert apply(ablation["one_head"](), Config()) == Config(n_heads=1, d_head=64)
+    assert apply({"d_model": 128}, Config()).d_head == 32
+    assert apply({"n_heads": 8}, Config(d_head=20)).d_head == 20
+    assert apply({"d_head": 20}, Config()).d_head == 20
+    assert name_of({"n_heads": 8, "d_head": 16}) == "8 heads, d_head 16"
+    assert name_of({"tied": True}) == "+ tied embeddings"
+
+
 # Texts
 
 
@@ -174,8 +189,11 @@ def test_entries_of_the_menus_and_names_of_settings_cannot_be_mistaken_for_what_
 # Names
 
 
-def test_there_are_eight_one_click_ablations():
-    assert len(ablation) == 8
+PLACED = Config(position="learned")  # a model from which every ablation takes something
+
+
+def test_there_are_nine_one_click_ablations():
+    assert len(ablation) == 9
 
 
 @pytest.mark.parametrize("name", ablation)
@@ -184,10 +202,10 @@ def test_an_ablation_is_named_by_its_label(name):
 
 
 @pytest.mark.parametrize("name", ablation)
-def test_an_ablation_changes_the_defaults_and_nothing_that_is_as_it_was(name):
+def test_an_ablation_changes_a_model_and_nothing_that_is_as_it_was(name):
     changes = ablation[name]()
-    assert apply(changes, Config()) != Config()
-    assert difference(apply(changes, Config()), Config()) == changes
+    assert apply(changes, PLACED) != PLACED
+    assert difference(apply(changes, PLACED), PLACED) == changes
 
 
 @pytest.mark.parametrize(
@@ -402,6 +420,7 @@ def test_an_ablation_leaves_every_weight_that_it_does_not_take_out_as_it_was_bit
         "no_ffn": lambda each: ".mlp." in each or ".ln2." in each,
         "no_attention": lambda each: ".attn." in each or ".ln1." in each,
         "post_norm": lambda each: "ln_final" in each,
+        "no_positions": lambda each: "position" in each,
         "identity_activation": lambda each: baseline.activation == "swiglu" and ".mlp.w_in" in each,
     }.get(name, lambda each: False)
     assert left == {each for each in before if gone(each)}

@@ -5,7 +5,7 @@ import html
 import streamlit as st
 
 from core.config import Config
-from core.dial import dials
+from core.dial import ConfigError, dials
 from core.palette import BASELINE, NOW, VARIANTS
 from core.variants import (
     MOST,
@@ -23,6 +23,7 @@ from ui.controls import here, put
 
 COLOURS = (BASELINE, *VARIANTS, NOW)
 PAIRED = "Paired: same sentence, and the same random numbers behind all weights of one name and shape"
+DIVERGED = "Diverged: a number has become infinite, or no number at all."
 PILLS, OFFERED = "compared_with", "_pins_offered"
 
 
@@ -31,7 +32,8 @@ def row(config: Config, pins: Pins, on_choice: dict | None = None):
 
     on_choice: settings to change along with it, so that the effect of the click is seen.
     """
-    ready = [encode(part()) for part in ablation.values()]
+    baseline = pins.pinned() or config
+    ready = [encode(part()) for part in ablation.values() if _makes_a_difference(part(), baseline)]
     offered = [*ready, *[text for text in pins.texts if text not in ready]]
     # Set only where it differs, or where page or pills are others: to Streamlit they are then another widget.
     shown = here(), offered
@@ -52,6 +54,13 @@ def row(config: Config, pins: Pins, on_choice: dict | None = None):
             width="content",
         )
         _buttons(config, pins, on_choice or {})
+
+
+def _makes_a_difference(changes: dict, baseline: Config) -> bool:
+    try:
+        return apply(changes, baseline) != baseline
+    except ConfigError:
+        return True  # it is offered, and says why it cannot be
 
 
 def _label(text: str) -> str:
@@ -108,22 +117,26 @@ def _unpin(pinned: Config):
 
 def legend(variants: list[Variant], said: dict[str, str | None], pins: Pins):
     """Who has which colour, what is said of each, e.g. "diverged at pass 7", and what they have in common."""
-    marks = []
-    for variant in variants:
-        name = f"baseline: {baseline_words(pins)}" if variant.place == 0 else variant.name
-        more = (
-            f" <span style='opacity:.75'>· {html.escape(said[variant.name])}</span>" if said.get(variant.name) else ""
-        )
-        marks.append(
-            f"<span style='white-space:nowrap'><span style='color:{COLOURS[variant.place]}'>●</span> "
-            f"{html.escape(name)}{more}</span>"
-        )
+    made = [
+        (v.place, f"baseline: {baseline_words(pins)}" if v.place == 0 else v.name, said.get(v.name)) for v in variants
+    ]
     common = [f"{weights(variants)}.", f"{paired(variants)}." * (len(variants) > 1)]
     if any("diverged" in (text or "") for text in said.values()):
-        common.append("Diverged: a number has become infinite, or no number at all.")
-    marks.append(f"<span style='opacity:.7'>{' '.join(common)}</span>")
+        common.append(DIVERGED)
+    marks(made, common)
+
+
+def marks(made: list[tuple[int, str, str | None]], common: list[str]):
+    """A legend. made: (place of the colour, name, what is said of it); common: what is true of all."""
+    spans = []
+    for place, name, said in made:
+        more = f" <span style='opacity:.75'>· {html.escape(said)}</span>" if said else ""
+        spans.append(
+            f"<span style='white-space:nowrap'><span style='color:{COLOURS[place]}'>●</span> {html.escape(name)}{more}</span>"
+        )
+    spans.append(f"<span style='opacity:.7'>{' '.join(common)}</span>")
     style = "display:flex;flex-wrap:wrap;gap:2px 18px;font-size:.9rem"
-    st.html(f"<div class='legend' style='{style}'>{''.join(marks)}</div>")
+    st.html(f"<div class='legend' style='{style}'>{''.join(spans)}</div>")
 
 
 def weights(variants: list[Variant]) -> str:

@@ -250,7 +250,7 @@ def _bytes(family, tokens, machine) -> int:
     """The weights of the largest, and what one block of each keeps."""
     length, known = len(tokens) + family[0].padding, len(vocabulary(list(tokens)))
     kept = sum(sum(activations(config, length, machine.dtype).values()) // config.n_layers for config in family)
-    different = {(config.activation, config.d_ff): config for config in family}.values()
+    different = {(c.activation, c.d_ff, c.n_heads * c.d_head): c for c in family}.values()
     return max(run_bytes(config, 1, known, machine.dtype) for config in different) + kept
 
 

@@ -5,19 +5,19 @@ torch: it is core's own source, cut down to what the settings use (bundle.py), a
 plain.py, which send one variant after the other through the model.
 """
 
-from dataclasses import fields
+from dataclasses import asdict, fields
 from string import Template
+from types import SimpleNamespace
 
 import torch
 
 from core.config import Config
-from core.dial import ConfigError, dials
+from core.dial import dials, write
 from core.experiments.depth import Depth
 from core.experiments.grid import AXES, Axes
 from core.export.bundle import WIDTH, Bundle, Import, braces, literal, quoted
 from core.export.plain import print_block, print_compared, print_depth, print_grid
 from core.model import Transformer
-from core.variants import apply
 
 FLAVOURS = ("core", "torch")
 SETTINGS = ("TOKENS", "DEVICE", "DTYPE", "VARIANTS", "AXES", "ORDER", "SHOWN")  # names that a script gives itself
@@ -150,15 +150,17 @@ def _values(configs) -> dict[str, set]:
 
 
 def _followed(change: dict, baseline: Config) -> dict:
-    """A change together with what follows it (d_ff follows d_model)."""
-    try:
-        return _changes(apply(change, baseline), baseline) | change
-    except ConfigError:  # it cannot be alone, only together with others
-        return change
+    """A change together with what follows it (d_head follows n_heads), whether or not it can be alone."""
+    changed = SimpleNamespace(**(asdict(baseline) | change))
+    following = {name: each.follows for name, each in dials(Config).items() if each.follows and name not in change}
+    made = {
+        name: follows(changed) for name, follows in following.items() if follows(baseline) == getattr(baseline, name)
+    }
+    return change | {name: value for name, value in made.items() if value != getattr(baseline, name)}
 
 
 def _changes(config: Config, baseline: Config) -> dict:
-    """The settings that differ, d_ff too where it only follows."""
+    """The settings that differ, d_ff and d_head too where they only follow."""
     names = [field.name for field in fields(Config)]
     return {name: getattr(config, name) for name in names if getattr(config, name) != getattr(baseline, name)}
 
@@ -179,11 +181,7 @@ def _order(order: list[int]) -> str:
 
 def _config(config: Config) -> str:
     """Config(…) with every setting that is not its default."""
-    usual = {name: each.follows for name, each in dials(Config).items() if each.follows}
-    usual = {
-        field.name: usual[field.name](config) if field.name in usual else field.default for field in fields(Config)
-    }
-    named = {name: getattr(config, name) for name in usual if getattr(config, name) != usual[name]}
+    named = {name: getattr(config, name) for name in write(config)}
     return _call("Config({})", _named(named), before=len("BASELINE = "))
 
 

@@ -2,8 +2,10 @@ import streamlit as st
 import torch
 
 from core import charts
+from core.dial import ConfigError
 from core.experiments import attention as experiment
 from core.experiments.forward import forward
+from core.variants import apply
 from ui.controls import control
 from ui.heatmaps import heatmaps
 from ui.page import chart, figure
@@ -74,7 +76,7 @@ def _compared(seen, layer, count):
     if seen.config.d_model % count:
         st.info(f"{count} heads do not divide d_model {seen.config.d_model}.")
         return
-    config = seen.config.replace(n_heads=count, position=_possible(seen.config, count))
+    config = _recut(seen.config, count)
     other = forward(config, seen.tokens[: seen.n_real], seen.machine, seen.dropout)
     patterns = experiment.patterns(other, layer)
     means = experiment.heads(other, layer).groupby("meter").value.mean()
@@ -95,6 +97,9 @@ def _compared(seen, layer, count):
     )  # fmt: skip
 
 
-def _possible(config, count) -> str:
-    odd = config.part("position").needs_even_head and (config.d_model // count) % 2
-    return "none" if odd else config.position
+def _recut(config, count):
+    """The same model with another number of heads, without positions where RoPE cannot be."""
+    try:
+        return apply({"n_heads": count}, config)
+    except ConfigError:
+        return apply({"n_heads": count, "position": "none"}, config)
