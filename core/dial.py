@@ -25,6 +25,7 @@ class Dial:
     """One setting. A slider first ends at `top` and opens up to `high` when it is pushed there.
 
     `follows` computes the value from the other settings for as long as none is given (the default is then None).
+    `among` gives the values that a slider stops at, where they are not evenly spaced.
     `short` is the word for it in the name of a variant; a plural ("heads") is counted, anything else is named.
     """
 
@@ -38,6 +39,7 @@ class Dial:
     top: float | None = None
     menu: Menu | None = None
     follows: Callable | None = None
+    among: Callable | None = None
     short: str = ""
 
     def allowed(self) -> str:

@@ -2,21 +2,29 @@
 
 A worker holds nothing between two chunks (core.train.chunk): whoever waits for a job gets its share of the next ones,
 a job that nobody looks at any more gets none, and a worker that is killed costs the chunk in hand, which runs again.
+What has been trained to the end is kept for a while: a class that opens one link trains once.
 """
 
 import multiprocessing
 import os
+import pickle
 import threading
 import time
 from collections.abc import Callable, Hashable
 from concurrent.futures import CancelledError, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 
 import torch
 
-from core.train.run import Row, State, chunk
+from core.memory import Shelf
+from core.tasks import task
+from core.train import budget, stack
+from core.train.run import Row, State, chunk, start
+from core.train.settings import Training
 
 CHUNK = 0.4  # seconds of training before a worker is free for somebody else
+FIRST = 0.05  # of the first chunk of a training: its first point is to be seen at once
 PATIENCE = 5.0  # seconds after which a job that nobody asked about is taken for abandoned
 
 
@@ -51,6 +59,15 @@ def _ready(seconds: float) -> int:
     return os.getpid()
 
 
+def _chunk(packed: bytes, seconds: float) -> bytes:
+    """A chunk of one training, or of several stacked, in a worker.
+
+    Bytes, because a pool would send every tensor through a file of its own: 70 ms a trip.
+    """
+    states = pickle.loads(packed)
+    return pickle.dumps([chunk(states[0], seconds)] if len(states) == 1 else stack.chunk(states, seconds))
+
+
 class Workers:
     """A pool of spawned processes, and the jobs that share it: as many at a time as there are workers, then in turn."""
 
@@ -58,12 +75,36 @@ class Workers:
         self.count = count or worker_count()
         self.jobs: list[Job] = []  # in the order in which they came
         self.lock = threading.RLock()
+        self.pace = 1.0  # seconds that trainings take here per second that core.train.budget expects
+        self.finished = Shelf(32 << 20)  # (config, training, machine) -> rows, last State
         self._pool: ProcessPoolExecutor | None = None
 
     def warm(self):
-        """Start all workers now, so that the first user does not wait for torch to load."""
+        """Start all workers now, so that the first user does not wait for torch to load; and see how fast they are."""
+        probe = start(task["copy"].config(), Training(task="copy"), 0)
         for _ in range(self.count):
             self.submit(_ready, 0.1)
+            self.train([probe], 0.1).add_done_callback(self._probed)
+
+    def train(self, states: list[State], seconds: float) -> Future:
+        """Train for about so long in a worker -> future of pickled [(State, rows), …]"""
+        return self.submit(_chunk, pickle.dumps(states), seconds)
+
+    def _probed(self, future: Future):
+        """A worker has trained for the first time, which takes longer: again, and now it counts."""
+        if not future.cancelled() and not future.exception():
+            state, _ = pickle.loads(future.result())[0]
+            again = lambda future: self.learn([state], [pickle.loads(future.result())[0][0]])  # noqa: E731
+            self.train([state], 0.1).add_done_callback(again)
+
+    def learn(self, before: list[State], after: list[State]):
+        """Take note of how long a chunk took, measured where it ran."""
+        if not before[0].step:  # the first one also loads and draws
+            return
+        shares = [(now.step - was.step) / was.training.steps for was, now in zip(before, after)]
+        expected = sum(share * budget.seconds(was.config, was.training) for share, was in zip(shares, before))
+        if expected:
+            self.pace += 0.2 * (after[0].seconds - before[0].seconds) / expected - 0.2 * self.pace
 
     def submit(self, call: Callable, *given) -> Future:
         """Run a call in a worker; a pool that broke is replaced first."""
@@ -119,10 +160,12 @@ class Job:
         self.rows: dict[Hashable, list[Row]] = {name: [] for name in states}
         self.stopped, self.error = False, None
         self.busy = 0.0  # seconds of workers' time so far
-        self._flying: dict[Hashable, tuple[Future, float]] = {}
+        self.known = 0  # trainings that somebody had done already
+        self._flying: dict[tuple, tuple[Future, float]] = {}  # names that are trained together -> chunk, since when
         self._asked = time.monotonic()
         with workers.lock:
             workers.jobs.append(self)
+        self._adopt()
         workers.turn()
 
     @property
@@ -165,28 +208,68 @@ class Job:
             self.workers.jobs = [each for each in self.workers.jobs if each is not self]
         self.workers.turn()
 
+    def resume(self):
+        """Go on where it was stopped."""
+        self.stopped = False
+        self.poll()
+
+    def _adopt(self):
+        """Take over what was trained to the end meanwhile, here or for somebody else."""
+        for name, state in self.states.items():
+            found = None if state.done else self.workers.finished.peek(_key(state))
+            if found:
+                self.rows[name], self.states[name] = list(found[0]), found[1]
+                self._flying = {names: chunk for names, chunk in self._flying.items() if name not in names}
+                self.known += 1
+
     def fill(self):
         """Submit chunks of those trainings that lie farthest behind, up to the job's share. Called under the lock."""
+        self._adopt()
         for _ in range(self.workers.share(self) - len(self._flying)):
-            waiting = [n for n, state in self.states.items() if not state.done and n not in self._flying]
+            flying = {name for names in self._flying for name in names}
+            waiting = [n for n, state in self.states.items() if not state.done and n not in flying]
             if not waiting or self.done:
                 return
-            name = min(waiting, key=lambda each: self.states[each].step / self.states[each].training.steps)
-            future = self.workers.submit(chunk, self.states[name], CHUNK)
-            self._flying[name] = (future, time.monotonic())
-            future.add_done_callback(lambda future, name=name: self._landed(name, future))
+            names = self._together(waiting)
+            states = [self.states[name] for name in names]
+            future = self.workers.train(states, CHUNK if states[0].step else FIRST)
+            self._flying[names] = (future, time.monotonic())
+            future.add_done_callback(lambda future, names=names: self._landed(names, future))
 
-    def _landed(self, name, future: Future):
+    def _together(self, waiting) -> tuple:
+        """Who goes next: the one that lies farthest behind; on a GPU with all that can be stacked with it."""
+        first = min(waiting, key=lambda each: self.states[each].step / self.states[each].training.steps)
+        if self.states[first].machine.place == "cpu":  # where stacking gains nothing
+            return (first,)
+        others = [n for n in waiting if n != first and stack.can_stack([self.states[first], self.states[n]])]
+        return (first, *others)
+
+    def _landed(self, names, future: Future):
         with self.workers.lock:
-            if self._flying.get(name, (None,))[0] is not future:
+            if self._flying.get(names, (None,))[0] is not future:
                 return  # stopped meanwhile
-            _, since = self._flying.pop(name)
+            _, since = self._flying.pop(names)
             try:
-                self.states[name], rows = future.result()
-                self.rows[name] += rows
+                before, found = [self.states[name] for name in names], pickle.loads(future.result())
+                for name, (state, rows) in zip(names, found):
+                    self.states[name] = state
+                    self.rows[name] += rows
+                    if state.done:
+                        self._keep(name)
                 self.busy += time.monotonic() - since
+                self.workers.learn(before, [state for state, _ in found])
             except (BrokenProcessPool, CancelledError):
                 pass  # a worker was killed: its chunk runs again
             except Exception as error:
                 self.error = error
         self.workers.turn()
+
+    def _keep(self, name):
+        """Put what is trained to the end where others find it; only its model is needed from now on."""
+        state = self.states[name] = replace(self.states[name], optimiser=None, data=None, dropout=None)
+        size = sum(tensor.nbytes for tensor in state.model.values()) + 200 * len(self.rows[name])
+        self.workers.finished.get(_key(state), lambda: ((tuple(self.rows[name]), state), size))
+
+
+def _key(state: State):
+    return state.config, state.training, state.machine

@@ -38,7 +38,9 @@ def settings(page: str, *kinds):
         # The browser's Back may lead to the bare link of a page that was entered with settings from another one.
         made, notes = _from_link(link or bare.get(page, {}), kinds)
     else:
-        made, notes = _from_widgets(kinds, settled)
+        # On another page a widget of the same name may have shown another kind's setting: what was settled counts.
+        seen = st.session_state if last and last.page == page else {}
+        made, notes = _from_widgets(kinds, settled, seen)
         if not notes and all(settled.get(type(each)) == each for each in made):
             notes = st.session_state.get(NOTES, [])
     arrived = last is None or last.page != page
@@ -47,6 +49,7 @@ def settings(page: str, *kinds):
     params = {name: value for each in made for name, value in write(each).items()}
     if last and last.page != page and not link:
         bare[page] = params
+    notes = list(dict.fromkeys(notes))  # two kinds may share a setting, and find the same fault with it
     if params != link:
         st.query_params.from_dict(params)
     st.session_state[SETTLED] = settled | {type(each): each for each in made}
@@ -107,12 +110,12 @@ def _from_link(link, kinds):
     return made, notes
 
 
-def _from_widgets(kinds, settled):
+def _from_widgets(kinds, settled, shown):
     made, notes = [], []
     for kind in kinds:
         old = settled.get(kind) or kind()
         # A run that was cut short by the next one leaves the widgets it did not come to without a value.
-        seen = {name: st.session_state.get(name) for name in dials(kind)}
+        seen = {name: shown.get(name) for name in dials(kind)}
         values = {name: getattr(old, name) if value is None else value for name, value in seen.items()}
         for name, each in dials(kind).items():
             if each.follows and values[name] == getattr(old, name) == each.follows(old):
@@ -134,6 +137,8 @@ def choices(settings, name: str) -> list:
     made, value = dials(settings)[name], getattr(settings, name)
     if made.menu:
         return settings.choices(name) if hasattr(settings, "choices") else list(made.menu)
+    if made.among:
+        return made.among(settings)
     if name == "n_heads":
         return [n for n in Config.allowed_heads(settings.d_model) if n <= max(32, value)]
     if made.kind in (bool, str):
@@ -145,17 +150,18 @@ def choices(settings, name: str) -> list:
     return [low, top]
 
 
-def control(settings, name: str):
-    """The widget of one setting: a switch, a slider or a choice, as its Dial says."""
+def control(settings, name: str, **more):
+    """The widget of one setting: a switch, a slider or a choice, as its Dial says. more: words for Streamlit's widget."""
     made = dials(settings)[name]
-    offered, words = choices(settings, name), {"key": name, "help": made.help}
+    offered, words = choices(settings, name), {"key": name, "help": made.help, **more}
     if made.kind is bool:
         st.toggle(made.label, **words)
     elif made.menu:
         about = "\n".join(f"- **{made.menu.label(o)}**: {made.menu.help(o)}" for o in offered)
         st.selectbox(made.label, offered, format_func=made.menu.label, **(words | {"help": f"{made.help}\n\n{about}"}))
-    elif name == "n_heads":
-        st.select_slider(made.label, offered, **words)
+    elif name == "n_heads" or made.among:
+        if len(offered) > 1:
+            st.select_slider(made.label, offered, **words)
     else:
         st.slider(made.label, *offered, step=made.step, **words)
 
@@ -181,6 +187,11 @@ def put(**values):
 
 def reset(*kinds):
     """Every setting back to its default (a callback)."""
+    take({}, *kinds)
+
+
+def take(params: dict[str, str], *kinds):
+    """Every setting as a link with these parameters would have it (a callback)."""
     for kind in kinds:
-        one = kind()
+        one, _ = read(kind, params)
         put(**{name: getattr(one, name) for name in dials(one)})

@@ -1,5 +1,6 @@
 // Small multiples of lines over passes (or layers, or steps): one panel per question, one line per variant, the sentence
 // below. Pointing at one panel (or arrow keys in it) reads all variants at that pass, and marks it in every panel.
+// m.at: where on the x axis the values stand. A line may have a band (low, high) and thin lines behind it, one per seed.
 
 const EDGE = { left: 44, right: 12, top: 8, bottom: 34 } // pixels
 const SUPER = "⁰¹²³⁴⁵⁶⁷⁸⁹"
@@ -9,6 +10,13 @@ function number(value) {
   const size = Math.abs(value)
   if (size !== 0 && (size < 1e-3 || size >= 1e5)) return value.toExponential(3).replace("e+", "e").replaceAll("-", "−")
   return Number(value.toPrecision(5)).toString().replace("-", "−")
+}
+
+const brief = (value) => (value === null ? "–" : number(Number(value.toPrecision(3))))
+
+// Which of the positions lies closest.
+function nearest(at, x) {
+  return at.reduce((best, each, n) => (Math.abs(each - x) < Math.abs(at[best] - x) ? n : best), 0)
 }
 
 function label(value) {
@@ -30,7 +38,8 @@ function steps(low, high, many) {
 }
 
 // Where a value lies between 0 and 1, and the values that get a line and a label.
-function axis(values, log) {
+function axis(values, log, bounds) {
+  if (bounds) return { at: (v) => (v - bounds[0]) / (bounds[1] - bounds[0]), ticks: steps(bounds[0], bounds[1], 4) }
   const positive = values.filter((v) => v > 0)
   if (log) return logarithmic(positive.length ? positive : [1], values.some((v) => v <= 0))
   let low = Math.min(0, ...values)
@@ -88,10 +97,11 @@ function draw(panel, m, width) {
   const wide = Math.max(60, width - EDGE.left - EDGE.right)
   const height = heightOf(m, width)
   const tall = height - EDGE.top - EDGE.bottom
-  const known = panel.lines.flatMap((line) => line.values.filter((v) => v !== null))
-  const y = axis(known, panel.log)
+  const known = panel.lines.flatMap((line) => [line.values, ...(line.seeds || [])].flat().filter((v) => v !== null))
+  const y = axis(known, panel.log, panel.bounds)
   const across = (at) => EDGE.left + (wide * (at - m.from)) / Math.max(1, m.to - m.from)
   const down = (value) => EDGE.top + tall * (1 - y.at(value))
+  const points = (values) => values.map((value, n) => (value === null ? null : [across(m.at[n]), down(value)]))
   const out = []
   for (const tick of y.ticks) {
     const at = down(tick).toFixed(1)
@@ -99,34 +109,54 @@ function draw(panel, m, width) {
     out.push(`<text class="tick" x="${EDGE.left - 6}" y="${at}" dy="0.32em" text-anchor="end">${label(tick)}</text>`)
   }
   const many = Math.min(10, wide / 34)
-  const step = [1, 2, 5, 10, 20, 50, 100].find((n) => n >= (m.to - m.from) / many) || 200
+  const step = [1, 2, 5].flatMap((n) => [n, 10 * n, 100 * n, 1e3 * n, 1e4 * n]).sort((a, b) => a - b).find((n) => n >= (m.to - m.from) / many) || 1e5
   for (let tick = Math.ceil(m.from / step) * step; tick <= m.to; tick += step)
     out.push(`<text class="tick" x="${across(tick).toFixed(1)}" y="${height - EDGE.bottom + 15}" text-anchor="middle">${tick}</text>`)
   out.push(`<text class="tick" x="${EDGE.left + wide / 2}" y="${height - 4}" text-anchor="middle">${escape(m.x)}</text>`)
+  for (const { at, name } of panel.marks || []) {
+    const x = EDGE.left + wide
+    const level = down(at).toFixed(1)
+    out.push(`<line class="mark" x1="${EDGE.left}" x2="${x}" y1="${level}" y2="${level}"/>`)
+    out.push(`<text class="tick" x="${x}" y="${level}" dy="-4" text-anchor="end">${escape(name)}</text>`)
+  }
+  const bottom = EDGE.top + tall
+  const inside = (v) => (panel.log && v <= 0 ? bottom : Math.max(EDGE.top, Math.min(bottom, down(v))))
+  const edge = (values) => values.map((v, n) => (v === null ? null : [across(m.at[n]), inside(v)]))
+  for (const line of panel.lines) if (line.low) out.push(band(edge(line.low), edge(line.high), m.colours[line.place]))
+  for (const line of panel.lines) {
+    const colour = m.colours[line.place]
+    for (const seed of line.seeds || []) out.push(`<path d="${path(points(seed))}" class="seed" stroke="${colour}"/>`)
+  }
   for (const line of panel.lines) {
     const colour = m.colours[line.place]
     const broad = line.place === 0 ? 3.4 : 1.8 // a variant on top of the baseline leaves it to be seen
-    let path = ""
-    line.values.forEach((value, n) => {
-      if (value === null) return
-      const start = n === 0 || line.values[n - 1] === null
-      path += `${start ? "M" : "L"}${across(m.from + n).toFixed(1)} ${down(value).toFixed(1)}`
-    })
-    out.push(`<path d="${path}" fill="none" stroke="${colour}" stroke-width="${broad}" stroke-linejoin="round"/>`)
+    const found = points(line.values)
+    out.push(`<path d="${path(found)}" fill="none" stroke="${colour}" stroke-width="${broad}" stroke-linejoin="round"/>`)
     if (line.values.length <= 41)
-      line.values.forEach((value, n) => {
-        if (value !== null)
-          out.push(`<circle cx="${across(m.from + n).toFixed(1)}" cy="${down(value).toFixed(1)}" r="${broad * 0.62 + 0.9}" fill="${colour}"/>`)
-      })
+      for (const point of found)
+        if (point)
+          out.push(`<circle cx="${point[0].toFixed(1)}" cy="${point[1].toFixed(1)}" r="${broad * 0.62 + 0.9}" fill="${colour}"/>`)
     // where the line breaks off: at its end, or, where the first values are missing (a gradient travels back), at its start
     const last = line.values.findLastIndex((v) => v !== null)
     const end = last === line.values.length - 1 ? line.values.findIndex((v) => v !== null) : last
     if (line.ended && last >= 0) {
-      const [x, at] = [across(m.from + end), down(line.values[end])]
+      const [x, at] = found[end]
       out.push(`<path d="M${x - 5} ${at - 5}l10 10m0 -10l-10 10" stroke="${colour}" stroke-width="3" class="ended"/>`)
     }
   }
   return { svg: out.join(""), across, wide, height }
+}
+
+// The path through points [x, y]; where there is none, it starts anew.
+function path(points) {
+  return points.map((p, n) => (p ? `${n && points[n - 1] ? "L" : "M"}${p[0].toFixed(1)} ${p[1].toFixed(1)}` : "")).join("")
+}
+
+function band(low, high, colour) {
+  const there = low.map((p, n) => [p, high[n]]).filter(([a, b]) => a && b)
+  if (!there.length) return ""
+  const round = [...there.map(([a]) => a), ...there.map(([, b]) => b).reverse()]
+  return `<path d="${path(round)}Z" class="band" fill="${colour}"/>`
 }
 
 function shell(root, m) {
@@ -144,9 +174,10 @@ const observers = new WeakMap()
 export default function ({ data, parentElement }) {
   const m = JSON.parse(data)
   const root = parentElement.querySelector(".root")
-  const key = m.panels.length
-  if (root.dataset.key !== String(key)) shell(root, m)
+  const key = String(m.panels.length)
+  if (root.dataset.key !== key) shell(root, m)
   root.dataset.key = key
+  root.firstElementChild.style.setProperty("--least", `${100 / (m.across + 0.6)}%`)
   const panels = [...root.querySelectorAll(".panel")]
   let drawn = []
   const paint = () => {
@@ -180,12 +211,12 @@ export default function ({ data, parentElement }) {
       element.querySelector(".tip").style.display = "none"
     }
   }
-  let here = m.from
+  let here = 0 // which of m.at
   const show = (which, at) => {
-    here = Math.max(m.from, Math.min(m.to, at))
+    here = Math.max(0, Math.min(m.at.length - 1, at))
     panels.forEach((element, n) => {
       const rule = element.querySelector(".here")
-      const x = drawn[n].across(here)
+      const x = drawn[n].across(m.at[here])
       rule.setAttribute("x1", x)
       rule.setAttribute("x2", x)
       rule.style.display = "block"
@@ -193,12 +224,14 @@ export default function ({ data, parentElement }) {
       tip.style.display = n === which ? "block" : "none"
       if (n !== which) return
       const rows = m.panels[n].lines.map((line) => {
-        const value = line.values[here - m.from]
-        const gone = line.ended && here - m.from > line.values.findLastIndex((v) => v !== null)
-        const text = value !== null ? number(value) : gone ? line.ended : "–"
+        const value = line.values[here] ?? null
+        const gone = line.ended && here > line.values.findLastIndex((v) => v !== null)
+        const low = line.low?.[here] ?? null
+        const span = low === null ? "" : ` [${brief(low)}, ${brief(line.high[here])}]`
+        const text = value !== null ? (line.low ? brief(value) : number(value)) + span : gone ? line.ended : "–"
         return `<div><span style="color:${m.colours[line.place]}">●</span> ${escape(m.names[line.place])} <b>${escape(text)}</b></div>`
       })
-      tip.innerHTML = `<div>${escape(m.x)} ${here}</div>${rows.join("")}`
+      tip.innerHTML = `<div>${escape(m.x)} ${m.at[here]}</div>${rows.join("")}`
       const left = x > drawn[n].wide * 0.55 + EDGE.left
       tip.style.left = left ? "" : `${x + 10}px`
       tip.style.right = left ? `${element.clientWidth - x + 10}px` : ""
@@ -208,7 +241,7 @@ export default function ({ data, parentElement }) {
     const svg = element.querySelector("svg")
     svg.onpointermove = (event) => {
       const x = event.clientX - svg.getBoundingClientRect().left - EDGE.left
-      show(n, Math.round(m.from + (x / drawn[n].wide) * (m.to - m.from)))
+      show(n, nearest(m.at, m.from + (x / drawn[n].wide) * (m.to - m.from)))
     }
     svg.onpointerleave = hide
     svg.onblur = hide

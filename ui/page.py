@@ -9,12 +9,13 @@ import torch
 
 from core.dial import ConfigError
 from core.memory import MemoryLimit, reuse_freed_memory
-from ui import takeaway
+from ui import jobs, takeaway
 
 MENU = (
     ("app.py", "Start", ":material/home:"),
     ("pages/1_One_block.py", "One block", ":material/view_agenda:"),
     ("pages/2_Depth.py", "Depth", ":material/layers:"),
+    ("pages/3_Training.py", "Training", ":material/model_training:"),
 )
 CSS = """<style>
 [data-testid="stMainBlockContainer"] { padding-left: 2rem; padding-right: 2rem; max-width: 1800px; }
@@ -41,11 +42,14 @@ def page(title: str, icon: str):
     """Everything a page shows goes inside. Nothing raised in it reaches the user as a traceback."""
     st.set_page_config(page_title=f"{title} · Ablation Lab", page_icon=icon, layout="wide", initial_sidebar_state=330)
     boot()
+    jobs.warm()
     takeaway.begin()
     st.html(CSS)
     with st.sidebar:
         for path, label, symbol in MENU:
             st.page_link(path, label=label, icon=symbol)
+        if title != "Training":
+            jobs.elsewhere()
     try:
         yield
     except (ConfigError, MemoryLimit) as error:

@@ -27,6 +27,7 @@ def letters(generator, batch, length, vocabulary):
     vocabulary=LETTERS,
     marginal=uniform(),
     needs="nothing but a way from the embedding to the answer: the control, on which attention and positions are idle",
+    without={"attention": False},
     model={"d_model": 32, "n_heads": 4, "n_layers": 2, "position": "learned"},
     training={"steps": 100, "batch": 32, "learning_rate": 3e-3, "warmup": 10},
 )
@@ -46,6 +47,7 @@ def copy(generator, batch, length, vocabulary):
     vocabulary=LETTERS,
     marginal=uniform(),
     needs="attention, positions and residuals: the answer stands somewhere else, only its place says where, and four layers lose it on the way if nothing is passed on",
+    without={"position": "none"},
     model={"d_model": 32, "n_heads": 4, "n_layers": 4, "position": "learned"},
     training={"steps": 250, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
 )
@@ -65,6 +67,7 @@ def reverse(generator, batch, length, vocabulary):
     vocabulary=LETTERS,
     marginal=uniform(),
     needs="attention in two layers: the first tells each symbol what stood before it, the second finds the one after its twin; positions help",
+    without={"n_layers": 1},
     why="no symbol stands twice before the repetition starts, so what came after it is known",
     model={"d_model": 64, "n_heads": 4, "n_layers": 2, "position": "rope"},
     training={"steps": 300, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
@@ -87,6 +90,7 @@ def induction(generator, batch, length, vocabulary):
     vocabulary=KEYS + VALUES,
     marginal=uniform(lambda vocabulary: len(vocabulary) // 2),
     needs="attention in two layers: a value has to learn its key before a query can find it",
+    without={"n_layers": 1},
     model={"d_model": 64, "n_heads": 4, "n_layers": 2, "position": "rope"},
     training={"steps": 400, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
 )

@@ -34,6 +34,7 @@ class Task:
     vocabulary: tuple[str, ...]
     marginal: Callable  # vocabulary -> share of the most frequent target: what guessing without reading gets right
     needs: str  # the part it is said to need, in words
+    without: dict = field(default_factory=dict)  # the settings that take this part out
     model: dict = field(default_factory=dict)  # changes to Config with which it is learnt to the best possible
     training: dict = field(default_factory=dict)  # the budget in which it is: fields of core.train.Training
     best: float = 1.0  # best possible accuracy
@@ -63,11 +64,7 @@ class Task:
         ConfigError for a length that cannot be drawn.
         """
         length, vocabulary = length or self.length, vocabulary or self.vocabulary
-        if length not in self.lengths:
-            low, high = self.lengths[0], self.lengths[-1]
-            step = f" in steps of {self.lengths.step}" if self.lengths.step > 1 else ""
-            allowed = f"{low}" if low == high else f"from {low} to {high}{step}"
-            raise ConfigError("length", f"length is {length}; for {self.__name__} it must be {allowed}.", self.length)
+        self.check_length(length)
         if not self.held_out:
             return self.draw(stream, batch, length, vocabulary)
         kept: list[tuple[torch.Tensor, torch.Tensor]] = []
@@ -77,13 +74,37 @@ class Task:
             kept.append((tokens[wanted], targets[wanted]))
         return tuple(torch.cat(parts)[:batch] for parts in zip(*kept))
 
-    def right(self, logits, targets):  # (B, T, V), int (B, T) -> bool (number of scored places)
-        """Whether each scored answer is right: the highest logit is the target's (of its rivals, where it has some)."""
-        logits, targets = logits[targets != IGNORE], targets[targets != IGNORE]
+    def check_length(self, length: int):
+        """Raises ConfigError for a length that cannot be drawn."""
+        if length not in self.lengths:
+            low, high = self.lengths[0], self.lengths[-1]
+            step = f" in steps of {self.lengths.step}" if self.lengths.step > 1 else ""
+            allowed = f"{low}" if low == high else f"from {low} to {high}{step}"
+            raise ConfigError("length", f"length is {length}; for {self.__name__} it must be {allowed}.", self.length)
+
+    def asked(self, targets):  # int (…) -> bool (…)
+        """The places whose answers count: those with a target (and, where only rivals are scored, one of them)."""
+        scored = targets != IGNORE
+        return scored & (self._group_of(targets) >= 0) if self.rivals else scored
+
+    def choices(self, targets):  # int (…) -> bool (…, V)
+        """The words among which an answer is chosen: all, or where the target has rivals, it and they."""
+        if not self.rivals:
+            return torch.ones(*targets.shape, len(self.vocabulary), dtype=torch.bool, device=targets.device)
+        own = self._group_of(targets)[..., None]
+        return (own < 0) | (own == _groups(self.vocabulary, self.rivals).to(targets.device))
+
+    def _group_of(self, targets):
+        """The number of the group of rivals that a target belongs to, -1 for none."""
+        groups = _groups(self.vocabulary, self.rivals).to(targets.device)
+        return groups[targets.clamp(min=0)].where(targets != IGNORE, -1)
+
+    def right(self, logits, targets):  # (B, T, V), int (B, T) -> bool (number of places asked)
+        """Whether each answer that counts is right: the highest logit is the target's."""
+        asked = self.asked(targets)
+        logits, targets = logits[asked], targets[asked]
         if self.rivals:
-            groups = _groups(self.vocabulary, self.rivals).to(targets.device)
-            logits, targets = logits[groups[targets] >= 0], targets[groups[targets] >= 0]
-            logits = logits.masked_fill(groups != groups[targets][:, None], -torch.inf)
+            logits = logits.masked_fill(~self.choices(targets), -torch.inf)
         return logits.argmax(-1) == targets
 
     def example(self) -> str:

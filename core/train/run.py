@@ -9,7 +9,7 @@ import functools
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import torch
@@ -23,6 +23,8 @@ from core.model import Transformer
 from core.parts.init import generator
 from core.tasks import IGNORE, task
 from core.train.settings import Training, optimiser
+
+SLICE = 64  # sequences at once when accuracy is measured
 
 
 class Row(NamedTuple):
@@ -45,6 +47,7 @@ class State:
     training: Training
     machine: Machine
     step: int = 0  # steps that are done
+    seconds: float = field(default=0.0, compare=False)  # that they took
     diverged: bool = False
     model: dict[str, torch.Tensor] | None = None  # None: as drawn
     optimiser: dict[str, Any] | None = None
@@ -73,7 +76,7 @@ def start(config: Config, training: Training, seed: int, machine: Machine | None
 
 def train(config: Config, training: Training, seed: int, machine: Machine | None = None) -> Iterator[Row]:
     """Rows at steps 1, every, 2·every, … and the last one. Returns the last State (`state = yield from train(…)`)."""
-    run = _Run(start(config, training, seed, machine))
+    run = Run(start(config, training, seed, machine))
     while not run.done:
         row = run.step()
         if row:
@@ -83,7 +86,7 @@ def train(config: Config, training: Training, seed: int, machine: Machine | None
 
 def chunk(state: State, seconds: float) -> tuple[State, list[Row]]:
     """Train for about so long, at least one step -> (state to go on from, rows on the way)."""
-    run, rows, end = _Run(state), [], time.monotonic() + seconds
+    run, rows, end = Run(state), [], time.monotonic() + seconds
     while not run.done:
         row = run.step()
         if row:
@@ -102,17 +105,17 @@ def model(state: State) -> Transformer:
 
 
 @functools.lru_cache(maxsize=64)
-def held_out(name: str, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+def held_out(name: str, seed: int, length: int | None = None) -> tuple[torch.Tensor, torch.Tensor]:
     """The batch on which accuracy is measured: tokens, targets. The same for every model of this seed."""
     with torch.inference_mode(False):
-        return task[name](generator(seed, f"{name}.held_out"), task[name].test, held_out=True)
+        return task[name](generator(seed, f"{name}.held_out"), task[name].test, length, held_out=True)
 
 
-class _Run:
+class Run:
     """A training that is under way: model, optimiser and random streams, made from a State and turned into one."""
 
     def __init__(self, state: State):
-        self.start, self.at, self.diverged = state, state.step, state.diverged
+        self.start, self.at, self.diverged, self.begun = state, state.step, state.diverged, time.monotonic()
         training, place = state.training, state.machine.place
         self.task = task[training.task]
         self.model = model(state)
@@ -123,7 +126,7 @@ class _Run:
             self.optimiser.load_state_dict(copy.deepcopy(state.optimiser))  # it would go on in the same tensors
         self.data = _stream(state.seed, f"{training.task}.training", state.data)
         self.dropout = _stream(state.seed, "dropout", state.dropout)
-        self.test = tuple(each.to(place) for each in held_out(training.task, state.seed))
+        self.test = tuple(each.to(place) for each in held_out(training.task, state.seed, training.length))
 
     @property
     def done(self) -> bool:
@@ -133,7 +136,7 @@ class _Run:
         """One update, and its row where one is due."""
         training = self.start.training
         self.at += 1
-        rate, due = training.rate(self.at), self.at in (1, training.steps) or self.at % training.every == 0
+        rate, due = training.rate(self.at), training.due(self.at)
         loss, norm = self.gradients()
         if not (math.isfinite(loss) and math.isfinite(norm)):
             return self.diverge(Row(self.at, loss, math.nan, norm, math.nan, rate))
@@ -149,7 +152,9 @@ class _Run:
     def gradients(self) -> tuple[float, float]:
         """Compute and clip the gradients of the next batch -> (loss, norm before clipping)"""
         clip, place = self.start.training.clip, self.start.machine.place
-        tokens, targets = (each.to(place) for each in self.task(self.data, self.start.training.batch))
+        tokens, targets = (
+            each.to(place) for each in self.task(self.data, self.start.training.batch, self.start.training.length)
+        )
         with dropping(self.dropout):
             logits = self.logits(tokens)
         loss = F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), ignore_index=IGNORE)
@@ -166,9 +171,10 @@ class _Run:
             return self.model(tokens)
 
     def accuracy(self) -> float:
-        tokens, targets = self.test
-        with torch.no_grad():
-            return self.task.right(self.logits(tokens), targets).float().mean().item()
+        with torch.no_grad():  # in slices, which stay in the cache
+            slices = zip(*(each.split(SLICE) for each in self.test))
+            right = [self.task.right(self.logits(tokens), targets) for tokens, targets in slices]
+            return torch.cat(right).float().mean().item()
 
     def moved(self, before) -> float:
         changes = [now.detach() - was for now, was in zip(self.parameters, before)]
@@ -182,6 +188,7 @@ class _Run:
         return replace(
             self.start,
             step=self.at,
+            seconds=self.start.seconds + time.monotonic() - self.begun,
             diverged=self.diverged,
             model=_kept(self.model.state_dict()),
             optimiser=_kept(self.optimiser.state_dict()),

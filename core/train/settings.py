@@ -43,6 +43,9 @@ def sgd(parameters, learning_rate, weight_decay, fused):
     return torch.optim.SGD(parameters, lr=learning_rate, momentum=0.9, weight_decay=weight_decay, fused=fused)
 
 
+RATES = tuple(float(f"{digit}e{power}") for power in (-4, -3, -2, -1) for digit in (1, 2, 3, 5)) + (1.0,)
+
+
 def budget(name: str, otherwise=None):
     """A setting that follows the task's own until it is moved."""
     return lambda training: task[training.task].training.get(name, otherwise)
@@ -53,6 +56,18 @@ class Training:
     """What is learnt and how. Raises ConfigError for a value that cannot be."""
 
     task: str = dial("reverse", "Task", "What the model has to learn.", group="Task", short="task", menu=task)
+    length: int = dial(
+        None,
+        "Length",
+        "Tokens of a sequence. Follows the task until you move it.",
+        group="Task",
+        short="length",
+        kind=int,
+        low=2,
+        high=128,
+        follows=lambda training: task[training.task].length,
+        among=lambda training: list(task[training.task].lengths),
+    )
     steps: int = dial(
         None,
         "Steps",
@@ -89,6 +104,7 @@ class Training:
         low=1e-6,
         high=1000.0,
         follows=budget("learning_rate"),
+        among=lambda training: sorted({*RATES, training.learning_rate}),
     )
     warmup: int = dial(
         None,
@@ -152,6 +168,7 @@ class Training:
         kind=int,
         low=1,
         high=100_000,
+        step=1,
         top=100,
         follows=lambda training: max(1, training.steps // 50),
     )
@@ -162,6 +179,11 @@ class Training:
             if value is None and made.follows:
                 value = made.follows(self)
             object.__setattr__(self, name, made.check(name, value))
+        task[self.task].check_length(self.length)
+
+    def due(self, step: int) -> bool:
+        """Whether a step gives a row."""
+        return step in (1, self.steps) or step % self.every == 0
 
     def rate(self, step: int) -> float:
         """The learning rate of a step, the first of which is 1."""

@@ -1,0 +1,50 @@
+"""One sequence through a model as far as it is trained: what it answers, and what its heads look at."""
+
+from dataclasses import dataclass, replace
+
+import torch
+
+from core.tasks import IGNORE, task
+from core.trace import trace
+from core.train import State, model
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a model made of one sequence. Tensors are float32 on the CPU."""
+
+    answers: list[int]  # the word with the highest score at every place
+    right: list[bool | None]  # None where nothing is asked
+    probability: list[float]  # that the model gives to the right word; NaN where nothing is asked
+    patterns: list[torch.Tensor]  # per layer (H, T, T); empty without attention
+    allowed: torch.Tensor  # (T, T) bool, which key each query may see
+
+
+def untrained(state: State) -> State:
+    """The same training before its first step."""
+    return replace(state, step=0, model=None, optimiser=None, data=None, dropout=None)
+
+
+def read(state: State, tokens: torch.Tensor, targets: torch.Tensor) -> Reading:
+    """Tokens and targets (T,) of one sequence -> what the model answers, and its attention."""
+    learnt, place = task[state.training.task], state.machine.place
+    with torch.inference_mode():
+        made = model(state)
+        with trace(sites=("pattern",)) as seen:
+            logits = made(tokens[None].to(place))[0].float().cpu()
+        allowed = made.allowed(tokens[None].to(place))
+    scored = (targets != IGNORE).tolist()
+    scores = logits.masked_fill(~learnt.choices(targets), -torch.inf)
+    chances = scores.softmax(-1)
+    answers = scores.argmax(-1)
+    asked = learnt.asked(targets).tolist()
+    length = len(tokens)
+    return Reading(
+        answers.tolist(),
+        [bool(answers[n] == targets[n]) if asked[n] else None for n in range(length)],
+        [chances[n, targets[n]].item() if scored[n] else float("nan") for n in range(length)],
+        [pattern[0].float().cpu() for pattern in seen.get("pattern", [])],
+        torch.ones(length, length, dtype=torch.bool)
+        if allowed is None
+        else allowed.expand(1, 1, length, length)[0, 0].cpu(),
+    )

@@ -1,0 +1,316 @@
+"""Baseline and variants trained side by side, several seeds each: what is run, and what came out, in tables and words."""
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+
+import pandas as pd
+
+from core.config import Config
+from core.device import Machine
+from core.dial import ConfigError, dial
+from core.experiments.findings import fixed, number
+from core.seeds import Interval, interval, paired
+from core.tasks import task
+from core.train import Row, State, Training, start
+from core.train.match import match, widened
+from core.variants import Variant, apply, difference, name_of
+
+RANGE = (0.0, 1.0)  # of an accuracy
+BASELINE = "baseline"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How the comparison is made."""
+
+    seeds: int = dial(
+        3,
+        "Seeds",
+        "Every model is trained so many times, each time with other weights and other data. The first seed is the random seed.",
+        group="Comparison",
+        short="seeds",
+        low=1,
+        high=30,
+        step=1,
+        top=10,
+    )
+    match: str = dial(
+        "nothing",
+        "Hold equal",
+        "Whether what is left after a part is taken out is made wider, so that all models cost the same.",
+        group="Comparison",
+        short="held equal",
+        menu=match,
+    )
+    together: bool = dial(
+        False,
+        "All combinations",
+        "Train every combination of the variants too: leave one out, add one back, two at a time.",
+        group="Comparison",
+        short="combinations",
+    )
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One model of the comparison: its name, its settings, and which variants (by their names) are in it."""
+
+    name: str
+    config: Config
+    place: int | None  # of its colour; None for a combination of several variants
+    members: frozenset[str]
+    note: str = ""  # how it was widened
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that is trained: equal plans give the same numbers."""
+
+    arms: tuple[Arm, ...]  # the baseline first
+    training: Training
+    trial: Trial
+    machine: Machine
+
+    @property
+    def seeds(self) -> list[int]:
+        first = self.arms[0].config.seed
+        return list(range(first, first + self.trial.seeds))
+
+    def states(self) -> dict[tuple[str, int], State]:
+        """(arm, seed) -> a training before its first step. Raises ConfigError for what cannot be trained."""
+        return {
+            (arm.name, seed): start(arm.config, self.training, seed, self.machine)
+            for seed in self.seeds
+            for arm in self.arms
+        }
+
+
+def plan(variants: list[Variant], training: Training, trial: Trial, machine: Machine) -> tuple[Plan, list[str]]:
+    """-> (what to train, why something is left out). variants: the baseline first (core.variants.lineup)."""
+    first, *rest = variants
+    arms, notes = [Arm(BASELINE, first.config, 0, frozenset())], []
+    wanted = _cost(first.config, training, trial.match)
+    for variant in rest:
+        arms.append(_arm(variant.name, variant.config, variant.place, {variant.name}, training, trial, wanted))
+    if trial.together and len(rest) > 1:
+        combined, notes = _combined(first.config, rest)
+        arms += [_arm(*each, training, trial, wanted) for each in combined]
+    return Plan(tuple(arms), training, trial, machine), notes
+
+
+def _combined(baseline: Config, variants):
+    """Every combination of two variants or more -> ((name, config, None, members), …), why one cannot be."""
+    made, notes = [], []
+    for size in range(2, len(variants) + 1):
+        for several in combinations(variants, size):
+            changes = [difference(each.config, baseline) for each in several]
+            members = {each.name for each in several}
+            names = " and ".join(each.name for each in several)
+            shared = {
+                field for a, b in combinations(changes, 2) for field in a.keys() & b.keys() if a[field] != b[field]
+            }
+            together = {field: value for change in changes for field, value in change.items()}
+            try:
+                if shared:
+                    raise ConfigError("variants", f"they set {', '.join(sorted(shared))} to different values.")
+                made.append((name_of(together), apply(together, baseline), None, members))
+            except ConfigError as error:
+                notes.append(f"{names} cannot be combined: {error}")
+    return made, notes
+
+
+def _cost(config, training, kind) -> int:
+    return match[kind](config, training.length, len(task[training.task].vocabulary))
+
+
+def _arm(name, config, place, members, training, trial, wanted) -> Arm:
+    if trial.match == "nothing":
+        return Arm(name, config, place, frozenset(members))
+    made = widened(config, wanted, lambda tried: _cost(tried, training, trial.match))
+    there = {"d_model": True, "d_ff": config.ffn, "d_head": config.attention}
+    changes = [f"{n} {getattr(made, n)}" for n in there if there[n] and getattr(made, n) != getattr(config, n)]
+    return Arm(name, made, place, frozenset(members), ", ".join(changes))
+
+
+# What came out: rows of every run -> tables and words. Runs: {(arm, seed): [Row, …]}
+
+
+def last(rows: list[Row], field: str = "accuracy") -> float:
+    """The newest value; NaN before the first row, and for a run that diverged."""
+    return getattr(rows[-1], field) if rows else math.nan
+
+
+def diverged(rows: list[Row]) -> str:
+    """ "diverged at step k", or nothing."""
+    return rows[-1].note if rows else ""
+
+
+def at(rows: list[Row], step: int, field: str) -> float:
+    """The value at a step, NaN where there is none."""
+    return next((getattr(row, field) for row in rows if row.step == step), math.nan)
+
+
+def reached(runs, seeds, name) -> int:
+    """The newest step that all seeds of an arm have come to, or 0; those that diverged do not count."""
+    steps = [runs[name, seed][-1].step if runs[name, seed] else 0 for seed in seeds if not diverged(runs[name, seed])]
+    return min(steps, default=0)
+
+
+def common(runs, plan: Plan) -> int:
+    """The newest step at which all can be compared."""
+    steps = [reached(runs, plan.seeds, arm.name) for arm in plan.arms if not all_diverged(runs, plan, arm.name)]
+    return min(steps, default=0)
+
+
+def all_diverged(runs, plan, name) -> bool:
+    return all(diverged(runs[name, seed]) for seed in plan.seeds)
+
+
+def scores(runs, plan: Plan, name: str, step: int | None = None, field: str = "accuracy") -> dict[int, float]:
+    """Seed -> value of one arm at a step (the newest if None)."""
+    return {
+        seed: last(runs[name, seed], field) if step is None else at(runs[name, seed], step, field)
+        for seed in plan.seeds
+    }
+
+
+def accuracy(runs, plan, name, step=None) -> Interval:
+    return interval(scores(runs, plan, name, step).values(), RANGE)
+
+
+def summary(runs, plan: Plan) -> pd.DataFrame:
+    """One row per arm at the newest step that all have come to.
+
+    variant; accuracy, low, high (95 % interval); seeds (that did not diverge); diverged; difference to the baseline,
+    difference_low, difference_high, p (paired t-test on seeds); parameters, parameters_difference (relative);
+    flops (of one sequence, forward), flops_difference; note (how it was widened); loss (mean over seeds).
+    """
+    base, step = plan.arms[0], common(runs, plan)
+    words = len(task[plan.training.task].vocabulary)
+    size = {arm.name: match["parameters"](arm.config, plan.training.length, words) for arm in plan.arms}
+    work = {arm.name: match["flops"](arm.config, plan.training.length, words) for arm in plan.arms}
+    rows = []
+    for arm in plan.arms:
+        mean = accuracy(runs, plan, arm.name, step)
+        gap = paired(scores(runs, plan, arm.name, step), scores(runs, plan, base.name, step))
+        rows.append({
+            "variant": arm.name,
+            "accuracy": mean.mean, "low": mean.low, "high": mean.high, "seeds": mean.n,
+            "diverged": sum(bool(diverged(runs[arm.name, seed])) for seed in plan.seeds),
+            "difference": gap.mean, "difference_low": gap.low, "difference_high": gap.high, "p": gap.p,
+            "loss": interval(scores(runs, plan, arm.name, step, "loss").values()).mean,
+            "parameters": size[arm.name], "parameters_difference": size[arm.name] / size[base.name] - 1,
+            "flops": work[arm.name], "flops_difference": work[arm.name] / work[base.name] - 1,
+            "note": arm.note,
+        })  # fmt: skip
+    table = pd.DataFrame(rows)
+    table.loc[0, ["difference", "difference_low", "difference_high", "p"]] = math.nan
+    return table
+
+
+def every_row(runs, plan: Plan) -> pd.DataFrame:
+    """All that was measured: variant, seed and the fields of core.train.Row."""
+    rows = [(name, seed, *row) for (name, seed), given in runs.items() for row in given]
+    return pd.DataFrame(rows, columns=["variant", "seed", *Row._fields])
+
+
+def finding(runs, plan: Plan) -> str:
+    """What the numbers say about the arm that ends farthest from the baseline, at the newest step that all have reached."""
+    step = common(runs, plan)
+    if not any(rows for rows in runs.values()):
+        return ""
+    base, rest = plan.arms[0], [arm for arm in plan.arms[1:] if arm.place is not None]
+    when = "" if step == plan.training.steps else f"At step {step}: "
+    lost = _lost(runs, plan)
+    if not rest or all_diverged(runs, plan, base.name):
+        return f"{when}{lost}{_scored(runs, plan, base.name, step)}."
+    gaps = {a: paired(scores(runs, plan, a.name, step), scores(runs, plan, base.name, step)) for a in rest}
+    known = {arm: gap for arm, gap in gaps.items() if not math.isnan(gap.mean)}
+    if not known:
+        return f"{when}{lost}{_scored(runs, plan, base.name, step)}."
+    arm, gap = max(known.items(), key=lambda each: abs(each[1].mean))
+    beside = f"{_scored(runs, plan, arm.name, step)} against {percent(accuracy(runs, plan, base.name, step).mean)}"
+    return f"{when}{lost}{beside}. {told(gap)}"
+
+
+def _scored(runs, plan, name, step) -> str:
+    return f"{name} gets {percent(accuracy(runs, plan, name, step).mean)} right"
+
+
+def _lost(runs, plan) -> str:
+    """Which arms have diverged, with the first step and seed."""
+    told = []
+    for arm in plan.arms:
+        gone = {seed: runs[arm.name, seed] for seed in plan.seeds if diverged(runs[arm.name, seed])}
+        if gone:
+            first = min(gone, key=lambda seed: gone[seed][-1].step)
+            share = "" if len(plan.seeds) == 1 else f" ({len(gone)} of {len(plan.seeds)} seeds)"
+            told.append(f"{arm.name} {diverged(gone[first])}, seed {first}{share}. ")
+    return "".join(told)
+
+
+def told(gap) -> str:
+    """A paired difference of accuracies in words, and whether it is more than noise."""
+    if gap.n < 2:
+        return "One seed says nothing about noise: train more to know whether the difference is one."
+    span = f"95 % interval {points(gap.low)} to {points(gap.high)} points"
+    test = f"paired t-test on {gap.n} seeds, p {'< 0.001' if gap.p < 0.001 else f'= {number(gap.p, 2)}'}"
+    if gap.mean == 0 and gap.low == gap.high:
+        return f"No difference on any of {gap.n} seeds."
+    if gap.clear:
+        way = "lower" if gap.mean < 0 else "higher"
+        return f"That is {points(abs(gap.mean))} points {way} ({span}; {test})."
+    return f"The difference of {points(gap.mean)} points is smaller than seed noise ({span}; {test})."
+
+
+def percent(share: float) -> str:
+    """Of an accuracy: "97.2 %"."""
+    return "no number" if math.isnan(share) else f"{fixed(100 * share, 1)} %"
+
+
+def points(share: float) -> str:
+    """Of a difference of accuracies, in percentage points."""
+    return fixed(100 * share, 1)
+
+
+# Several parts at once (T8)
+
+
+def effects(runs, plan: Plan) -> pd.DataFrame:
+    """Leave one out and add one back: part; removed, removed_low, removed_high, removed_p: accuracy lost when it
+    alone is gone; alone, …: accuracy won when it alone comes back to the model that lacks all of them."""
+    singles = [arm for arm in plan.arms if arm.place]
+    by = {arm.members: arm.name for arm in plan.arms}
+    every = frozenset(arm.name for arm in singles)
+    rows = []
+    for arm in singles:
+        out = _gap(runs, plan, by.get(frozenset()), by.get(arm.members))
+        back = _gap(runs, plan, by.get(every - arm.members), by.get(every))
+        rows.append((arm.name, *out[:3], out.p, *back[:3], back.p))
+    names = ["removed", "removed_low", "removed_high", "removed_p", "alone", "alone_low", "alone_high", "alone_p"]
+    return pd.DataFrame(rows, columns=["part", *names])
+
+
+def interactions(runs, plan: Plan) -> pd.DataFrame:
+    """2 × 2 for every pair of variants: one, other; neither, first, second, both: mean accuracy with so much removed;
+    interaction, low, high, p: both − first − second + neither, seed by seed. 0: the losses simply add up; below 0:
+    taking out both costs more than the two losses together; above 0: less (what the first took, the second cannot)."""
+    by = {arm.members: arm.name for arm in plan.arms}
+    rows = []
+    for one, other in combinations([arm.name for arm in plan.arms if arm.place], 2):
+        four = [by.get(frozenset(members)) for members in ((), (one,), (other,), (one, other))]
+        if None in four:
+            continue
+        values = [scores(runs, plan, name) for name in four]
+        sums = {seed: values[3][seed] - values[1][seed] - values[2][seed] for seed in plan.seeds}
+        found = paired(sums, {seed: -values[0][seed] for seed in plan.seeds})
+        rows.append((one, other, *[interval(v.values()).mean for v in values], *found[:3], found.p, found.n))
+    names = ["neither", "first", "second", "both", "interaction", "low", "high", "p", "seeds"]
+    return pd.DataFrame(rows, columns=["one", "other", *names])
+
+
+def _gap(runs, plan, whole, without):
+    """What is lost from one arm to another, seed by seed."""
+    none = dict.fromkeys(plan.seeds, math.nan)
+    return paired(scores(runs, plan, whole) if whole else none, scores(runs, plan, without) if without else none)

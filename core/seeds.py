@@ -1,0 +1,75 @@
+"""What several seeds say: mean with its interval, and whether a difference is more than the noise between seeds."""
+
+import math
+from typing import NamedTuple
+
+from scipy.special import stdtr, stdtrit
+
+LEVEL = 0.95
+
+
+class Interval(NamedTuple):
+    """A mean over n seeds with its 95 % interval (Student's t); low and high are NaN for fewer than two."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+
+class Paired(NamedTuple):
+    """A mean difference between pairs of one seed, its 95 % interval, and p of the paired t-test (Student, 1908)."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+    p: float
+
+    @property
+    def clear(self) -> bool:
+        """Whether the difference is greater than seed noise: p < 0.05."""
+        return self.p < 1 - LEVEL
+
+
+def interval(values, within=(-math.inf, math.inf)) -> Interval:
+    """Of independent values, one per seed; NaN are left out.
+
+    within: what a value can be at all. An interval is cut there, which leaves its coverage as it is.
+    """
+    values = [value for value in values if not math.isnan(value)]
+    mean, error = _mean_and_error(values)
+    reach = stdtrit(len(values) - 1, (1 + LEVEL) / 2) * error if len(values) > 1 else math.nan
+    low, high = mean - reach, mean + reach
+    return Interval(
+        mean, max(low, within[0]) if low == low else low, min(high, within[1]) if high == high else high, len(values)
+    )
+
+
+def paired(values: dict, base: dict) -> Paired:
+    """values − base, seed by seed: {seed: value} each. Seeds that lack one of the two, or have NaN there, are left out.
+
+    Where all differences are the same to the last bit there is no noise to compare with: p is 0, or 1 if they are 0.
+    """
+    both = [values[seed] - base[seed] for seed in values if seed in base]
+    both = [difference for difference in both if not math.isnan(difference)]
+    found = interval(both)
+    _, error = _mean_and_error(both)
+    if found.n < 2:
+        p = math.nan
+    elif error == 0:
+        p = 1.0 if found.mean == 0 else 0.0
+    else:
+        p = 2 * stdtr(found.n - 1, -abs(found.mean) / error)
+    return Paired(*found, float(p))
+
+
+def _mean_and_error(values) -> tuple[float, float]:
+    """-> (mean, standard error of the mean)"""
+    if not values:
+        return math.nan, math.nan
+    if len(set(values)) == 1:  # to the last bit, which fsum and division would lose
+        return values[0], 0.0 if len(values) > 1 else math.nan
+    mean = math.fsum(values) / len(values)
+    spread = math.fsum((value - mean) ** 2 for value in values)
+    return mean, math.sqrt(spread / (len(values) - 1) / len(values))

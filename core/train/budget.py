@@ -1,0 +1,104 @@
+"""What a training will take, before it starts: seconds and memory, from its settings alone."""
+
+import functools
+import os
+import time
+
+from core import cost
+from core.config import Config
+from core.memory import MemoryLimit, max_mb
+from core.parts.init import generator
+from core.tasks import task
+from core.train.run import State
+from core.train.settings import Training
+
+DEFAULT_MAX_SECONDS = 600
+
+# Seconds on one core of an Intel Xeon (`python -m benchmarks.training` prints how far they are off where it runs).
+PER_SUBLAYER = 3.6e-4  # calls of kernels in a step; attention makes about twice as many as a feed-forward network
+PER_OPERATION = 1.07e-11
+PER_PARAMETER = 0.9e-9  # the optimiser's work
+PER_ACTIVATION = 2.1e-9  # written and read once on the way forward and once on the way back
+FORWARD = 0.3  # share of a step that is the forward pass, which is all that measuring accuracy takes
+
+
+class TimeLimit(ValueError):
+    """Trainings that would take longer than they may; the message gives both figures."""
+
+
+def max_seconds() -> int:
+    """How long one comparison may take: ABLATION_MAX_SECONDS, or 600."""
+    text = os.environ.get("ABLATION_MAX_SECONDS", "")
+    return int(text) if text.isascii() and text.isdigit() and int(text) > 0 else DEFAULT_MAX_SECONDS
+
+
+def seconds(config: Config, training: Training) -> float:
+    """About how long one training takes on one core. On a GPU it takes less; how much less is not estimated."""
+    learnt = task[training.task]
+    step = step_seconds(config, training) + training.batch * _drawing(training.task)
+    rows = 2 + training.steps / training.every
+    return training.steps * step + rows * FORWARD * step_seconds(config, training) * learnt.test / training.batch
+
+
+def step_seconds(config: Config, training: Training) -> float:
+    """One step without the drawing of its data."""
+    words, length, batch = len(task[training.task].vocabulary), training.length, training.batch
+    operations = 3 * batch * (sum(cost.flops(config, length).values()) + 2 * length * config.d_model * words)
+    numbers = batch * (sum(cost.activations(config, length).values()) / 4 + 2 * length * words)
+    return (
+        PER_SUBLAYER * config.n_layers * (2 * config.attention + config.ffn)
+        + PER_OPERATION * operations
+        + PER_PARAMETER * sum(cost.parameters(config, words).values())
+        + PER_ACTIVATION * numbers
+    )
+
+
+@functools.cache
+def _drawing(name: str) -> float:
+    """Seconds per sequence drawn, measured: the fastest of three times sixteen."""
+    taken = []
+    for _ in range(3):
+        begin = time.perf_counter()
+        task[name](generator(0, "time"), 16)
+        taken.append(time.perf_counter() - begin)
+    return min(taken) / 16
+
+
+def memory(config: Config, training: Training) -> int:
+    """Bytes that one training asks for: weights, gradients, the optimiser's two averages and a copy; activations twice."""
+    learnt = task[training.task]
+    words, batch = len(learnt.vocabulary), max(training.batch, learnt.test // 2)
+    weights = 5 * 4 * sum(cost.parameters(config, words).values())
+    kept = sum(cost.activations(config, training.length).values()) + 3 * 4 * training.length * words
+    return weights + 2 * batch * kept
+
+
+def expected(states, workers: int, pace: float = 1.0) -> float:
+    """Seconds from the start to the end of all of them. pace: seconds here per second of the estimate."""
+    alone = [seconds(state.config, state.training) for state in states]
+    return pace * max(sum(alone) / workers, max(alone, default=0))
+
+
+def check(states: list[State], workers: int, pace: float = 1.0) -> float:
+    """-> expected(…). Raises TimeLimit or MemoryLimit, with the numbers, before anything starts."""
+    needed = max((memory(state.config, state.training) for state in states), default=0)
+    if needed > max_mb() << 20:
+        raise MemoryLimit(
+            f"One of these trainings would need about {needed / 2**20:,.0f} MB; a run here may use {max_mb():,} MB "
+            "(set by ABLATION_MAX_MB). Choose a smaller batch, length, d_model, d_ff or n_layers."
+        )
+    time_needed = expected(states, workers, pace)
+    if time_needed > max_seconds():
+        raise TimeLimit(
+            f"{len(states)} training{'s' * (len(states) > 1)} would take about {duration(time_needed)} here on {workers} "
+            f"worker{'s' * (workers > 1)}; at most {duration(max_seconds())} are allowed (set by ABLATION_MAX_SECONDS). "
+            "Choose fewer steps, seeds or variants, or a smaller model or batch."
+        )
+    return time_needed
+
+
+def duration(seconds: float) -> str:
+    """ "12 s", "3 min", "1.5 h"."""
+    if seconds < 100:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,146 @@
+"""Several seeds of one variant trained as one batch: a small model alone leaves a GPU idle.
+
+Each run keeps what is its own (data, held-out batch, random streams); only the weights stand side by side, so that a
+step of all is one pass there and one back. Everything after that is done for each seed by itself, and no number of one
+reaches another: the optimisers work on each weight alone, and a norm is taken over the weights of one seed.
+"""
+
+import math
+import time
+
+import torch
+import torch.nn.functional as F
+from torch.func import functional_call, stack_module_state, vmap
+
+from core.tasks import IGNORE
+from core.train.run import SLICE, Row, Run, State
+from core.train.settings import optimiser
+
+
+def can_stack(states: list[State]) -> bool:
+    """Whether these can be trained as one: all under way, and alike in all but the seed; dropout cannot be stacked."""
+    kinds = {(each.config.replace(seed=0), each.training, each.machine, each.step) for each in states}
+    return len(kinds) == 1 and not any(each.done or each.config.dropout for each in states)
+
+
+def chunk(states: list[State], seconds: float) -> list[tuple[State, list[Row]]]:
+    """What core.train.chunk does, for several states at once: train all for about so long, at least one step.
+
+    The numbers are those of each alone, up to rounding, and the states too: a run may go on stacked or alone. One that
+    diverges stops, and the others go on. Raises ValueError for states that cannot be stacked.
+    """
+    if not can_stack(states):
+        raise ValueError("only runs that differ in nothing but the seed, and have no dropout, can be stacked")
+    end = time.monotonic() + seconds
+    rows = {Run(state): [] for state in states}
+    stack = _Stack(list(rows))
+    while True:
+        for run, row in stack.step().items():
+            rows[run].append(row)
+        going, over = [run for run in stack.runs if not run.done], time.monotonic() >= end
+        if over or len(going) < len(stack.runs):
+            stack.put_back(run for run in stack.runs if not run.diverged)
+            if over or not going:
+                return [(run.state(), mine) for run, mine in rows.items()]
+            stack = _Stack(going)
+
+
+class _Stack:
+    """Runs at the same step; their weights, and what the optimiser keeps of each, side by side: (S, …) for (…)."""
+
+    def __init__(self, runs: list[Run]):
+        self.runs, self.model = list(runs), runs[0].model
+        self.training, self.machine = runs[0].start.training, runs[0].start.machine
+        self.named = stack_module_state([run.model for run in runs])[0]
+        self.weights = list(self.named.values())
+        make, fused = optimiser[self.training.optimiser], self.machine.place in ("cpu", "cuda")
+        self.optimiser = make(self.weights, self.training.learning_rate, self.training.weight_decay, fused)
+        kept = [run.optimiser.state_dict() for run in runs]
+        beside = {
+            at: {name: _beside([each["state"][at][name] for each in kept], runs[0].parameters[at]) for name in names}
+            for at, names in kept[0]["state"].items()
+        }
+        self.optimiser.load_state_dict(kept[0] | {"state": beside})
+        self.test = tuple(torch.stack(each) for each in zip(*(run.test for run in runs)))
+
+    def put_back(self, runs):
+        """Give these runs the weights that they have by now, and what the optimiser keeps of them."""
+        for run in runs:
+            at = self.runs.index(run)
+            for mine, stacked in zip(run.parameters, self.weights):
+                mine.data.copy_(stacked[at])
+                kept = self.optimiser.state[stacked].items()
+                run.optimiser.state[mine] = {k: (v[at] if v.shape == stacked.shape else v).clone() for k, v in kept}
+            for group in run.optimiser.param_groups:
+                group["lr"] = self.optimiser.param_groups[0]["lr"]
+
+    def step(self) -> dict[Run, Row]:
+        """One update of each run, and the rows that are due. Those that diverge are put back at once."""
+        at, training = self.runs[0].at + 1, self.training
+        rate, due = training.rate(at), training.due(at)
+        for run in self.runs:
+            run.at = at
+        losses, norms = self.gradients()
+        lost = {
+            run: run.diverge(Row(at, loss, math.nan, norm, math.nan, rate))
+            for run, loss, norm in zip(self.runs, losses, norms)
+            if not (math.isfinite(loss) and math.isfinite(norm))
+        }
+        self.put_back(lost)  # without this update, which is not to be; that it is made of NaN harms no one else
+        before = [each.detach().clone() for each in self.weights] if due else []
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+        self.optimiser.step()
+        if not due:
+            return lost
+        rows = map(Row, [at] * len(losses), losses, self.accuracies(), norms, self.moved(before), [rate] * len(losses))
+        rows = dict(zip(self.runs, rows)) | lost
+        late = [run for run, row in rows.items() if run not in lost and not math.isfinite(row.update_size)]
+        self.put_back(late)
+        return rows | {run: run.diverge(rows[run]) for run in late}
+
+    def gradients(self) -> tuple[list[float], list[float]]:
+        """Compute and clip the gradients of each run's next batch -> (losses, norms before clipping)"""
+        clip, training = self.training.clip, self.training
+        drawn = [run.task(run.data, training.batch, training.length) for run in self.runs]
+        tokens, targets = (torch.stack(each).to(self.machine.place) for each in zip(*drawn))
+        scores, answers = self.logits(tokens).flatten(0, 2).float(), targets.flatten()
+        losses = F.cross_entropy(scores, answers, ignore_index=IGNORE, reduction="none").view(len(targets), -1).sum(1)
+        losses = losses / (targets != IGNORE).flatten(1).sum(1)
+        self.optimiser.zero_grad()
+        losses.sum().backward()
+        norms = _norms([each.grad for each in self.weights])
+        if clip:
+            shorter = (clip / (norms + 1e-6)).clamp(max=1.0)  # as torch.nn.utils.clip_grads_with_norm_ has it
+            for each in self.weights:
+                each.grad.mul_(shorter.view(-1, *[1] * (each.ndim - 1)))
+        return torch.stack([losses.detach(), norms]).tolist()
+
+    def logits(self, tokens):  # int (S, B, T) -> (S, B, T, V)
+        machine = self.machine
+        with torch.autocast(machine.place, machine.precision, enabled=machine.dtype != "float32"):
+            return vmap(lambda weights, each: functional_call(self.model, weights, (each,)))(self.named, tokens)
+
+    def accuracies(self) -> list[float]:
+        """Of each run in its own held-out batch."""
+        right = [[] for _ in self.runs]
+        with torch.no_grad():  # in slices, as alone
+            for tokens, targets in zip(*(each.split(SLICE, 1) for each in self.test)):
+                for mine, logits, answers in zip(right, self.logits(tokens), targets):
+                    mine.append(self.runs[0].task.right(logits, answers))
+            return torch.stack([torch.cat(mine).float().mean() for mine in right]).tolist()
+
+    def moved(self, before) -> list[float]:
+        """How far the update went, relative to the norm of the weights before it."""
+        changes = [now.detach() - was for now, was in zip(self.weights, before)]
+        return (_norms(changes) / _norms(before)).tolist()
+
+
+def _beside(kept: list[torch.Tensor], weight: torch.Tensor) -> torch.Tensor:
+    """What the optimiser keeps of a weight, side by side; Adam's count of steps is one for all."""
+    return torch.stack(kept) if kept[0].shape == weight.shape else kept[0].clone()
+
+
+def _norms(tensors) -> torch.Tensor:  # several (S, …) -> (S,)
+    """The Euclidean norm over all numbers of each seed."""
+    return torch.cat([each.flatten(1) for each in tensors], 1).norm(dim=1)

@@ -1,0 +1,257 @@
+"""Several seeds at once are what each is alone: numbers, cuts, divergence, and going on stacked or alone."""
+
+import dataclasses
+import math
+import pickle
+import warnings
+
+import pytest
+import torch
+
+from core.config import Config
+from core.device import Machine
+from core.parts import MENUS
+from core.tasks import task
+from core.train import Training, optimiser, run, start
+from core.train import chunk as alone
+from core.train.stack import can_stack, chunk
+from tests.test_train import same_state
+
+SMALL = task["reverse"].config(d_model=16, n_heads=2, d_ff=24, n_layers=2)
+BARE = SMALL.replace(bias=False)  # the gradient of b_K is rounding, of which AdamW makes steps as large as any other
+SHORT = Training(batch=4, steps=30, learning_rate=0.01, warmup=3, every=2)
+CPU = Machine(device="cpu")
+FOREVER = 1000
+
+
+def begun(config=SMALL, training=SHORT, seeds=(5, 6, 7), machine=CPU):
+    return [start(config, training, seed, machine) for seed in seeds]
+
+
+def assert_near(some, others, tolerance=1e-5):
+    """Rows of runs, compared number by number."""
+    assert len(some) == len(others)
+    for mine, yours in zip(some, others):
+        assert [row.step for row in mine] == [row.step for row in yours]
+        for a, b in zip(mine, yours):
+            assert a[:6] == pytest.approx(b[:6], rel=tolerance, abs=tolerance, nan_ok=True), a.step
+            assert a.note == b.note
+
+
+def assert_states_near(some, others, tolerance=1e-4):
+    for mine, yours in zip(some, others):
+        assert (mine.config, mine.training, mine.machine) == (yours.config, yours.training, yours.machine)
+        assert (mine.step, mine.diverged) == (yours.step, yours.diverged)
+        assert torch.equal(mine.data, yours.data) and torch.equal(mine.dropout, yours.dropout)
+        assert mine.model.keys() == yours.model.keys()
+        for name, each in mine.model.items():
+            torch.testing.assert_close(each, yours.model[name], rtol=tolerance, atol=tolerance, equal_nan=True)
+        assert mine.optimiser["param_groups"] == yours.optimiser["param_groups"]
+        assert mine.optimiser["state"].keys() == yours.optimiser["state"].keys()
+        for at, kept in yours.optimiser["state"].items():
+            assert {k: v.shape for k, v in mine.optimiser["state"][at].items()} == {k: v.shape for k, v in kept.items()}
+
+
+def assert_as_alone(states, tolerance=1e-5):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # vmap warns where it works through the seeds one by one
+        together = chunk(states, FOREVER)
+    apart = [alone(state, FOREVER) for state in states]
+    assert_near([rows for _, rows in together], [rows for _, rows in apart], tolerance)
+    return [state for state, _ in together], [state for state, _ in apart]
+
+
+@pytest.mark.parametrize("name", task)
+def test_every_task_is_trained_as_it_is_alone(name):
+    config = task[name].config(d_model=16, n_heads=2, n_layers=1)
+    assert_as_alone(begun(config, Training(task=name, steps=30, batch=8, every=3)))
+
+
+MENU = [
+    (field, entry)
+    for field in ("norm", "placement", "position", "activation", "mask", "init")
+    for entry in MENUS[field]
+]
+SWITCHES = [field for field, kind in Config.__annotations__.items() if kind is bool]
+CHANGES = [
+    *({field: entry} for field, entry in MENU if entry != "normal_1"),
+    *({field: not getattr(SMALL, field)} for field in SWITCHES),
+    {"d_head": 6},
+    {
+        "tied": True,
+        "position": "learned",
+        "norm": "RMSNorm",
+        "placement": "post",
+        "bias": False,
+        "activation": "swiglu",
+    },
+]
+
+
+@pytest.mark.parametrize("method", optimiser)
+@pytest.mark.parametrize("change", CHANGES, ids=str)
+def test_every_part_is_trained_as_it_is_alone(change, method):
+    assert_as_alone(begun(SMALL.replace(**change), dataclasses.replace(SHORT, optimiser=method)))
+
+
+@pytest.mark.parametrize("method", optimiser)
+def test_so_are_weights_that_magnify_every_rounding(method, monkeypatch):
+    """Saturated attention; see test_reference.py. In float64 the roundings are small enough to begin with."""
+    made = run.model
+    monkeypatch.setattr(run, "model", lambda state: made(state).double())
+    training = dataclasses.replace(SHORT, optimiser=method, steps=15)
+    assert_as_alone(begun(SMALL.replace(init="normal_1"), training))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"clip": 0.5}, {"clip": 1000.0}, {"weight_decay": 1.0}, {"decay": "cosine"}, {"length": 20}, {"every": 100}],
+    ids=str,
+)
+@pytest.mark.parametrize("method", optimiser)
+def test_so_it_is_with_every_way_of_training(change, method):
+    states = begun(BARE, dataclasses.replace(SHORT, optimiser=method, **change))
+    assert_states_near(*assert_as_alone(states))
+
+
+def test_each_seed_is_clipped_by_its_own_norm():
+    """Between the norms of the seeds: some are shortened, and others are not."""
+    sgd = dataclasses.replace(SHORT, optimiser="sgd", weight_decay=0.0, steps=1, warmup=0)
+    norms = sorted(rows[0].gradient_norm for _, rows in chunk(begun(training=sgd), FOREVER))
+    assert norms[0] < norms[1] < norms[2]
+    states = begun(training=dataclasses.replace(sgd, clip=norms[1]))
+    assert_states_near(*assert_as_alone(states), 1e-6)
+
+
+def test_bfloat16_is_trained_as_it_is_alone_as_far_as_its_digits_go():
+    states = begun(training=dataclasses.replace(SHORT, steps=3), machine=Machine(device="cpu", dtype="bfloat16"))
+    fine = [rows for _, rows in chunk(begun(training=dataclasses.replace(SHORT, steps=3)), FOREVER)]
+    rough = [rows for _, rows in chunk(states, FOREVER)]
+    assert_near(rough, [alone(state, FOREVER)[1] for state in states], 0.02)
+    assert all(a[0].loss != b[0].loss for a, b in zip(fine, rough))
+
+
+def test_one_seed_is_a_stack_too():
+    assert_states_near(*assert_as_alone(begun(BARE, seeds=(3,))))
+
+
+# Cut into chunks, stacked or alone
+
+
+def in_steps(states, *ways):
+    """One step at a time, each in the next of these ways -> (rows of each, states at the end)"""
+    rows, taken = [[] for _ in states], 0
+    while not all(state.done for state in states):
+        states = pickle.loads(pickle.dumps(states))
+        done = ways[taken % len(ways)](states)
+        states, taken = [state for state, _ in done], taken + 1
+        rows = [before + new for before, (_, new) in zip(rows, done)]
+    return rows, states
+
+
+def stacked(states):
+    return chunk(states, 0)
+
+
+def one_by_one(states):
+    return [alone(state, 0) for state in states]
+
+
+@pytest.mark.parametrize("method", optimiser)
+def test_any_cutting_gives_the_same_rows_and_the_same_weights_to_the_last_bit(method):
+    states = begun(training=dataclasses.replace(SHORT, optimiser=method, steps=9))
+    whole = chunk(states, FOREVER)
+    rows, ends = in_steps(states, stacked)
+    assert repr(rows) == repr([mine for _, mine in whole])
+    assert all(same_state(a, b) for a, (b, _) in zip(ends, whole))
+    again = chunk(states, FOREVER)
+    assert all(same_state(a, b) for (a, _), (b, _) in zip(again, whole))  # and nobody has changed where it started from
+
+
+@pytest.mark.parametrize(
+    "ways", [(stacked, one_by_one), (one_by_one, stacked, stacked)], ids=["first stacked", "first alone"]
+)
+@pytest.mark.parametrize("method", optimiser)
+def test_a_run_goes_on_stacked_or_alone(method, ways):
+    states = begun(BARE, dataclasses.replace(SHORT, optimiser=method))
+    rows, ends = in_steps(states, *ways)
+    apart = [alone(state, FOREVER) for state in states]
+    assert_near(rows, [mine for _, mine in apart])
+    assert_states_near(ends, [state for state, _ in apart])
+
+
+def test_a_seed_is_the_same_whoever_stands_beside_it():
+    few, more = (chunk(begun(seeds=seeds), FOREVER) for seeds in ((5, 6), (6, 9, 5, 7)))
+    assert_near([few[0][1], few[1][1]], [more[2][1], more[0][1]])
+
+
+# Divergence
+
+
+def spoiled(state, which, factor):
+    """A state whose weights, or what its optimiser keeps of past gradients, are so many times too large."""
+    if which == "model":
+        return dataclasses.replace(state, model={name: factor * each for name, each in state.model.items()})
+    kept = state.optimiser["state"].items()
+    kept = {at: {k: v if k == "step" else factor * v for k, v in each.items()} for at, each in kept}
+    return dataclasses.replace(state, optimiser=state.optimiser | {"state": kept})
+
+
+@pytest.mark.parametrize("which, factor", [("model", 1e30), ("model", math.inf), ("optimiser", math.inf)])
+@pytest.mark.parametrize("every", [1, 4, 100])
+@pytest.mark.parametrize("method", optimiser)
+def test_who_diverges_stops_and_the_others_go_on_unharmed(method, every, which, factor):
+    training = dataclasses.replace(SHORT, optimiser=method, every=every, steps=12)
+    begin = [state for state, _ in chunk(begun(BARE.replace(norm="none"), training, seeds=(5, 6, 7, 8)), 0)]
+    begin[1], begin[3] = spoiled(begin[1], which, factor), spoiled(begin[3], which, -factor)
+    apart = [alone(state, FOREVER) for state in begin]
+    assert [state.diverged for state, _ in apart] == [False, True, False, True]
+    assert all(rows[-1].note == f"diverged at step {state.step}" for state, rows in apart if state.diverged)
+    together = chunk(begin, FOREVER)
+    assert_near([rows for _, rows in together], [rows for _, rows in apart])
+    assert_states_near([state for state, _ in together], [state for state, _ in apart])
+
+
+def test_when_all_diverge_nothing_is_left_to_be_trained():
+    training = Training(optimiser="sgd", learning_rate=1000.0, warmup=0, steps=50, batch=4)
+    done = chunk(begun(SMALL.replace(norm="none"), training), FOREVER)
+    assert all(state.diverged and state.step < 50 and rows[-1].note for state, rows in done)
+
+
+# What can be stacked
+
+
+def test_only_what_differs_in_nothing_but_the_seed_can_be_stacked():
+    states = begun()
+    assert can_stack(states) and can_stack(states[:1]) and not can_stack([])
+    further = alone(states[0], 0)[0]
+    others = [
+        begun(SMALL.replace(n_heads=4))[0],
+        begun(training=dataclasses.replace(SHORT, batch=5))[0],
+        begun(machine=Machine(device="cpu", dtype="bfloat16"))[0],
+        further,
+        dataclasses.replace(states[0], diverged=True),
+    ]
+    for other in others:
+        assert not can_stack([*states, other])
+        with pytest.raises(ValueError, match="differ in nothing but the seed"):
+            chunk([*states, other], 0)
+    assert can_stack([further]) and can_stack([alone(state, 0)[0] for state in states])
+    assert not can_stack(begun(SMALL.replace(dropout=0.1)))
+    assert not can_stack([state for state, _ in chunk(states, FOREVER)])
+
+
+# On a GPU
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
+@pytest.mark.parametrize("method", optimiser)
+@pytest.mark.parametrize("change", CHANGES, ids=str)
+def test_a_gpu_trains_each_seed_as_it_does_alone(change, method):
+    training = dataclasses.replace(SHORT, optimiser=method, steps=10)
+    states = begun(BARE.replace(**change), training, machine=Machine(device="cuda"))
+    rows, ends = in_steps(states, stacked, one_by_one, stacked)
+    apart = [alone(state, FOREVER) for state in states]
+    assert_near(rows, [mine for _, mine in apart], 1e-4)
+    assert_states_near(ends, [state for state, _ in apart], 1e-3)

@@ -1,0 +1,121 @@
+"""A visitor's training: started, shown, stopped. One at a time for each visitor, all in the same few worker processes."""
+
+import threading
+from dataclasses import dataclass
+
+import streamlit as st
+
+from core.dial import ConfigError
+from core.experiments.training import Plan
+from core.jobs import Job, Workers
+from core.memory import MemoryLimit
+from core.train.budget import TimeLimit, check, duration
+from core.train.run import State
+
+RUNNING, REFUSED = "_running", "_refused"  # keys in the session
+TICK = 0.4  # seconds between two looks at a job
+
+
+@dataclass(frozen=True)
+class Running:
+    """What was started, and the job that does it."""
+
+    plan: Plan
+    job: Job
+
+    @property
+    def runs(self) -> dict:
+        return self.job.rows
+
+    @property
+    def going(self) -> bool:
+        return not self.job.done
+
+
+@st.cache_resource
+def workers() -> Workers:
+    """The worker processes, for all visitors."""
+    return Workers()
+
+
+@st.cache_resource
+def warm():
+    """Start them as soon as the first page has been drawn, before anybody asks for a training."""
+    made = workers()
+    timer = threading.Timer(1.0, made.warm)
+    timer.daemon = True
+    timer.start()
+
+
+def running() -> Running | None:
+    return st.session_state.get(RUNNING)
+
+
+def begin(plan: Plan):
+    """Start what is planned; what this visitor had going ends. What cannot be started is said in words by refused()."""
+    pool, old = workers(), running()
+    try:
+        states = plan.states()
+        check(list(states.values()), pool.count, pool.pace)
+    except (ConfigError, MemoryLimit, TimeLimit) as error:
+        st.session_state[REFUSED] = plan, str(error)
+        return
+    st.session_state.pop(REFUSED, None)
+    if old:
+        old.job.stop()
+    st.session_state[RUNNING] = Running(plan, Job(pool, states))
+
+
+def refused(plan: Plan) -> str:
+    """Why the plan was not started when that was asked for, or nothing."""
+    asked, why = st.session_state.get(REFUSED, (None, ""))
+    return why if asked == plan else ""
+
+
+def stop():
+    if running():
+        running().job.stop()
+
+
+def resume():
+    if running():
+        running().job.resume()
+
+
+def trained(name: str, seed: int) -> State:
+    """How far one model is trained."""
+    return running().job.states[name, seed]
+
+
+def status(job: Job) -> str:
+    """What the job is doing, in few words."""
+    if job.error is not None:
+        return f"This training failed ({type(job.error).__name__}: {str(job.error)[:200]})."
+    if job.stopped:
+        return f"Stopped at {job.progress:.0%}."
+    if job.done:
+        known = f", {job.known} of them known from before" if job.known else ""
+        return f"Done: {count(job)}{known}."
+    before = job.workers.place(job)
+    if before:
+        return f"Waiting: {before} before you."
+    left = job.seconds_left()
+    return f"{job.progress:.0%} of {count(job)}" + (f", about {duration(left)} left" if left is not None else "")
+
+
+def count(job: Job) -> str:
+    return f"{len(job.states)} training{'s' * (len(job.states) > 1)}"
+
+
+def elsewhere():
+    """On other pages: goes on, and says how far it is."""
+    if running() and running().going:
+        _elsewhere()
+
+
+@st.fragment(run_every=2.0)
+def _elsewhere():
+    job = running().job.poll()
+    st.caption(f":material/model_training: {'Training' if not job.done else 'Trained'}: {status(job)}")
+    if job.done:
+        st.rerun()

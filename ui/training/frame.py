@@ -1,0 +1,140 @@
+"""What stands around the views of the page "Training": the task, the start button with its progress, the experiments."""
+
+import streamlit as st
+
+from core.experiments.showcase import showcase
+from core.experiments.training import Plan
+from core.tasks import task
+from core.train.budget import duration, expected
+from ui import controls, jobs
+from ui.page import literal
+from ui.training.base import TrainingLook, views
+
+
+def task_row(training):
+    """Which task, and what it is: an example drawn from it, what guessing gets right, what it is said to need."""
+    left, right = st.columns([2, 7], vertical_alignment="center")
+    with left:
+        controls.control(training, "task", label_visibility="collapsed")
+    learnt = task[training.task]
+    reads, answer = learnt.example().split(": ", 1)[1].split(" → ")
+    with right:
+        st.html(
+            "<div style='font-size:.9rem;line-height:1.45'>"
+            f"{_literal(capital(task.help(training.task).split(' Example (')[0]))} "
+            f"<span style='opacity:.75'>Chance {100 * learnt.chance:.3g} %, best possible {100 * learnt.best:g} %.</span>"
+            f"<div style='white-space:nowrap;overflow:hidden;text-overflow:ellipsis' title='{_literal(reads)} → {_literal(answer)}'>"
+            f"<span style='opacity:.75'>For example</span> <code>{_literal(reads)}</code> → <code>{_literal(answer)}</code></div></div>"
+        )
+
+
+def capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _literal(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;")
+
+
+def bar(planned: Plan, kinds):
+    """Start, stop, how far it is and how long it will take. Looks at the job again and again while it is going."""
+    running = jobs.running()
+    going = bool(running) and running.going
+    if going:
+        st.fragment(run_every=jobs.TICK)(_bar)(planned, kinds, going)
+    else:
+        _bar(planned, kinds, going)  # no fragment: a click on Start draws the whole page at once
+
+
+def _bar(planned, kinds, was_going):
+    running = jobs.running()
+    if running:
+        running.job.poll()
+    if st.session_state.begin or was_going != (bool(running) and running.going):
+        st.rerun()  # all of the page: with or without its timers, and with the settings of an experiment
+    same = bool(running) and running.plan == planned
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        if running and running.going:
+            st.button("Stop", icon=":material/stop:", key="stop", on_click=jobs.stop)
+        elif same and running.job.stopped:
+            st.button("Continue", icon=":material/play_arrow:", key="resume", type="primary", on_click=jobs.resume)
+        else:
+            st.button(
+                "Start", icon=":material/play_arrow:", key="start", type="primary", on_click=jobs.begin,
+                args=(planned,), disabled=same and running.job.done and not running.job.error,
+            )  # fmt: skip
+        said = _said(planned, running, same)
+        if running and running.going:
+            st.progress(min(1.0, running.job.progress), text=said)
+        else:
+            st.markdown(f":small[{said}]", width="stretch")
+        _experiments(kinds)
+    why = jobs.refused(planned)
+    if why:
+        st.error(literal(why), icon=":material/timer_off:")
+
+
+def _said(planned, running, same) -> str:
+    if running and running.going:
+        other = "" if same else " The settings have changed since the start."
+        return f"{literal(jobs.status(running.job))}.{other}"
+    pool = jobs.workers()
+    many = len(planned.arms) * planned.trial.seeds
+    states = planned.states().values()
+    soon = (
+        f"{many} training{'s' * (many > 1)} of {planned.training.steps:,} steps: about "
+        f"{duration(expected(states, pool.count, pool.pace))} on {pool.count} worker{'s' * (pool.count > 1)}"
+    )
+    if not running:
+        return f"{soon}."
+    if same:
+        return literal(jobs.status(running.job))
+    return f"The settings have changed since this was trained. Start trains the new ones. {soon}."
+
+
+def _experiments(kinds):
+    with st.popover("Experiments", icon=":material/science:", type="tertiary"):
+        for name in showcase:
+            st.button(
+                showcase.label(name), key=f"experiment_{name}", on_click=_show, args=(name, kinds), type="tertiary",
+                help=capital(showcase.help(name)),
+            )  # fmt: skip
+
+
+def _show(name: str, kinds):
+    controls.take(showcase[name](), *kinds)
+    controls.put(begin=True, trained="learning")
+
+
+def body(planned: Plan, look: TrainingLook, kinds):
+    """The view that is chosen; before anything was started, what there is to start."""
+    running = jobs.running()
+    if not running:
+        _cards(kinds)
+        return
+    st.segmented_control(
+        "View",
+        list(views),
+        format_func=views.label,
+        key="trained",
+        label_visibility="collapsed",
+        required=True,
+        wrap=True,
+    )
+    st.fragment(run_every=jobs.TICK if running.going else None)(_view)(look)
+
+
+def _view(look):
+    views[look.trained](jobs.running(), look)
+
+
+def _cards(kinds):
+    st.markdown("**Press Start, or begin with an experiment**")
+    with st.grid("auto", min_column_width=300):
+        for name in showcase:
+            with st.container(border=True, height="stretch", gap="xxsmall"):
+                st.button(
+                    f"**{showcase.label(name)}**", key=f"card_{name}", icon=":material/science:", on_click=_show,
+                    args=(name, kinds), type="tertiary",
+                )  # fmt: skip
+                st.caption(capital(showcase.help(name)))

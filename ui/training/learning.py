@@ -1,0 +1,104 @@
+import math
+
+import pandas as pd
+import streamlit as st
+
+from core.experiments import training as results
+from core.seeds import interval
+from core.tasks import task
+from ui.curves import Line, Panel, curves
+from ui.page import table
+from ui.takeaway import note
+from ui.training.base import gone, label, legend, shown, views
+
+
+@views
+def learning(running, look):
+    """Curves: accuracy and loss as they grow, and what each model costs."""
+    plan = running.plan
+    learnt = task[plan.training.task]
+    legend(running)
+    steps, accuracy = lines(running, "accuracy", results.RANGE)
+    _, loss = lines(running, "loss")
+    sentence = results.finding(running.runs, plan)
+    said = "Line: mean over seeds; band: its 95 % interval; thin lines: the seeds." * (len(plan.seeds) > 1)
+    panels = [
+        Panel(
+            "How much does it get right?", "Accuracy on held-out sequences", sentence, accuracy,
+            bounds=(0.0, 1.0), marks=((learnt.chance, "chance"),),
+            help=f"Share of right answers. Chance {learnt.chance:.3f}: always the most frequent one. Best possible: {learnt.best:g}.",
+        ),
+        Panel(
+            "How far off are its answers?", "Loss: cross-entropy of the training batch, in nats", said, loss, log=True,
+            help="Mean over all answers of −ln(probability of the right one). Lower is better; the axis goes by powers of ten.",
+        ),
+    ]  # fmt: skip
+    names = {arm.place: label(running, arm) for arm in shown(running)}
+    curves("learning", panels, names, x="step", at=steps or [0], ends=(0, plan.training.steps), height=265, across=2)
+    note("every row of every run", lambda: results.every_row(running.runs, plan))
+    costs(running)
+
+
+def costs(running):
+    """What each model got right, and what it costs, beside each other."""
+    made = results.summary(running.runs, running.plan)
+    note("accuracy and cost", lambda: made)
+    several = len(running.plan.seeds) > 1
+    rows = pd.DataFrame({
+        "model": [f"{row.variant}{f' ({row.note})' if row.note else ''}" for row in made.itertuples()],
+        "accuracy, %": [span(row.accuracy, row.low, row.high, several) for row in made.itertuples()],
+        "seeds": [f"{row.seeds}{f' ({row.diverged} diverged)' if row.diverged else ''}" for row in made.itertuples()],
+        "Δ accuracy, points": [span(row.difference, row.difference_low, row.difference_high, several) for row in made.itertuples()],
+        "p, paired t-test": made.p.map(lambda p: "–" if math.isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"),
+        "parameters": [f"{row.parameters:,}{change(row.parameters_difference)}" for row in made.itertuples()],
+        "MFLOP per sequence": [f"{row.flops / 1e6:.3g}{change(row.flops_difference)}" for row in made.itertuples()],
+    })  # fmt: skip
+    widths = (
+        {"model": 190, "accuracy, %": 160, "Δ accuracy, points": 170, "parameters": 150, "MFLOP per sequence": 150}
+        if several
+        else {}
+    )
+    table(
+        rows, "Accuracy and cost of each model.", width="stretch",
+        column_config={name: st.column_config.Column(width=width) for name, width in widths.items()},
+    )  # fmt: skip
+
+
+def span(value, low, high, several: bool) -> str:
+    """A share in percent, with its interval where there is one."""
+    if math.isnan(value):
+        return "–"
+    text = results.points(value)
+    return f"{text}  [{results.points(low)}, {results.points(high)}]" if several and not math.isnan(low) else text
+
+
+def change(share: float) -> str:
+    """A relative difference of cost, in brackets, where there is one."""
+    return "" if share == 0 else f"  ({100 * share:+.1f} %)".replace("-", "−")
+
+
+def lines(running, field: str, within=(-math.inf, math.inf)) -> tuple[list[int], list[Line]]:
+    """-> (steps, one line per model: the mean over seeds, its 95 % interval, and every seed)"""
+    plan, runs = running.plan, running.runs
+    steps = sorted({row.step for rows in runs.values() for row in rows if not row.note})
+    made = []
+    for arm in shown(running):
+        seeds = [{row.step: getattr(row, field) for row in runs[arm.name, seed]} for seed in plan.seeds]
+        each = [[values.get(step, math.nan) for step in steps] for values in seeds]
+        # a mean needs all seeds that are still in the race, or it would jump as the slower ones come in
+        racing = [n for n, seed in enumerate(plan.seeds) if not results.diverged(runs[arm.name, seed])] or range(
+            len(each)
+        )
+        spans = [interval([each[n][at] for n in racing], within) for at in range(len(steps))]
+        whole = [span if span.n == len(racing) else interval([]) for span in spans]
+        made.append(
+            Line(
+                arm.place,
+                [span.mean for span in whole],
+                gone(running, arm.name),
+                [span.low for span in whole] if len(plan.seeds) > 1 else None,
+                [span.high for span in whole] if len(plan.seeds) > 1 else None,
+                each if len(plan.seeds) > 1 else None,
+            )
+        )
+    return steps, made

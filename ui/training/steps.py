@@ -1,0 +1,57 @@
+from core.experiments import training as results
+from core.experiments.findings import number
+from ui.curves import Panel, curves
+from ui.training.base import label, legend, shown, views
+from ui.training.learning import lines
+
+
+@views
+def steps(running, look):
+    """Steps: how large the gradients are, and how far each step moves the weights."""
+    legend(running)
+    at, gradients = lines(running, "gradient_norm")
+    _, updates = lines(running, "update_size")
+    _, rates = lines(running, "learning_rate")
+    for line in rates:
+        line.__dict__.update(low=None, high=None, seeds=None)  # the same for all seeds
+    clip = running.plan.training.clip
+    panels = [
+        Panel("How strongly does the error pull?", "Norm of all gradients together, before clipping", pulled(running), gradients,
+              log=True, marks=((clip, "clipped to"),) if clip else ()),
+        Panel("How far does a step go?", "Norm of the change of all weights / their norm", moved(running), updates, log=True),
+        Panel("What is the learning rate?", "Warm-up, then decay", "The same for all models.", rates[:1]),
+    ]  # fmt: skip
+    names = {arm.place: label(running, arm) for arm in shown(running)}
+    curves(
+        "training_steps",
+        panels,
+        names,
+        x="step",
+        at=at or [0],
+        ends=(0, running.plan.training.steps),
+        height=265,
+        across=3,
+    )
+
+
+def pulled(running) -> str:
+    """The largest gradient of each model, and where it was."""
+    told = []
+    for arm in shown(running):
+        rows = [(row.gradient_norm, row.step) for seed in running.plan.seeds for row in running.runs[arm.name, seed]]
+        rows = [(norm, step) for norm, step in rows if norm == norm]
+        if rows:
+            norm, step = max(rows)
+            told.append(f"{arm.name} {number(norm)} (step {step})")
+    return f"Largest: {'; '.join(told)}." if told else ""
+
+
+def moved(running) -> str:
+    """How far the newest step of each model went, averaged over seeds."""
+    told = []
+    for arm in shown(running):
+        sizes = [results.last(running.runs[arm.name, seed], "update_size") for seed in running.plan.seeds]
+        sizes = [size for size in sizes if size == size]
+        if sizes:
+            told.append(f"{arm.name} {100 * sum(sizes) / len(sizes):.2g} %")
+    return f"The newest step moves the weights by: {'; '.join(told)}." if told else ""
