@@ -160,12 +160,13 @@ class Job:
         self.rows: dict[Hashable, list[Row]] = {name: [] for name in states}
         self.stopped, self.error = False, None
         self.busy = 0.0  # seconds of workers' time so far
+        self.trained = 0  # steps in that time
         self.known = 0  # trainings that somebody had done already
         self._flying: dict[tuple, tuple[Future, float]] = {}  # names that are trained together -> chunk, since when
         self._asked = time.monotonic()
         with workers.lock:
             workers.jobs.append(self)
-        self._adopt()
+            self._adopt()
         workers.turn()
 
     @property
@@ -185,9 +186,12 @@ class Job:
         return sum(state.training.steps if state.done else state.step for state in self.states.values()) / max(1, total)
 
     def seconds_left(self) -> float | None:
-        """An estimate from what was done so far, with the present share of the workers; None before the first chunk."""
-        at = self.progress
-        return None if at == 0 else self.busy * (1 - at) / at / max(1, self.workers.share(self))
+        """An estimate from what a step took so far, with the present share of the workers; None before the first chunk.
+
+        Not from progress, which leaps where a training diverges or is taken over from somebody else.
+        """
+        left = sum(state.training.steps - state.step for state in self.states.values() if not state.done)
+        return self.busy * left / self.trained / max(1, self.workers.share(self)) if self.trained else None
 
     def poll(self) -> "Job":
         """To be called again and again by whoever waits for it: keeps it alive, and brings back what was abandoned."""
@@ -256,7 +260,8 @@ class Job:
                     self.rows[name] += rows
                     if state.done:
                         self._keep(name)
-                self.busy += time.monotonic() - since
+                self.busy += found[0][0].seconds - before[0].seconds  # where it ran, without waiting for its turn
+                self.trained += sum(state.step - was.step for was, (state, _) in zip(before, found))
                 self.workers.learn(before, [state for state, _ in found])
             except (BrokenProcessPool, CancelledError):
                 pass  # a worker was killed: its chunk runs again

@@ -46,14 +46,16 @@ def interval(values, within=(-math.inf, math.inf)) -> Interval:
     )
 
 
-def paired(values: dict, base: dict) -> Paired:
+def paired(values: dict, base: dict, within=(-math.inf, math.inf)) -> Paired:
     """values − base, seed by seed: {seed: value} each. Seeds that lack one of the two, or have NaN there, are left out.
+
+    within: what a difference can be at all; its interval is cut there.
 
     Where all differences are the same to the last bit there is no noise to compare with: p is 0, or 1 if they are 0.
     """
     both = [values[seed] - base[seed] for seed in values if seed in base]
     both = [difference for difference in both if not math.isnan(difference)]
-    found = interval(both)
+    found = interval(both, within)
     _, error = _mean_and_error(both)
     if found.n < 2:
         p = math.nan

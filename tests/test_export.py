@@ -25,7 +25,8 @@ from core.experiments.depth import Depth, blocks, travel
 from core.experiments.forward import forward
 from core.experiments.gradients import gradients
 from core.experiments.grid import Axes, grid
-from core.export.scripts import FLAVOURS, block_script, compare_script, depth_script, grid_script
+from core.export.forms import FLAVOURS
+from core.export.scripts import block_script, compare_script, depth_script, grid_script
 from core.measure import meter
 from core.parts import MENUS
 from core.parts.norm import EPSILON

@@ -1,6 +1,7 @@
 """A visitor's training: started, shown, stopped. One at a time for each visitor, all in the same few worker processes."""
 
 import threading
+import time
 from dataclasses import dataclass
 
 import streamlit as st
@@ -14,6 +15,7 @@ from core.train.run import State
 
 RUNNING, REFUSED = "_running", "_refused"  # keys in the session
 TICK = 0.4  # seconds between two looks at a job
+PATIENCE = 0.3  # seconds for which a page just begun waits for its first point, rather than for the next look
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,7 @@ class Running:
 
     plan: Plan
     job: Job
+    since: float
 
     @property
     def runs(self) -> dict:
@@ -47,6 +50,13 @@ def warm():
     timer.start()
 
 
+def first_point(made: Running):
+    """Wait a little for the first point of what was started a moment ago."""
+    end = made.since + PATIENCE
+    while made.going and not any(made.runs.values()) and time.monotonic() < end:
+        time.sleep(0.01)
+
+
 def running() -> Running | None:
     return st.session_state.get(RUNNING)
 
@@ -63,7 +73,7 @@ def begin(plan: Plan):
     st.session_state.pop(REFUSED, None)
     if old:
         old.job.stop()
-    st.session_state[RUNNING] = Running(plan, Job(pool, states))
+    st.session_state[RUNNING] = Running(plan, Job(pool, states), time.monotonic())
 
 
 def refused(plan: Plan) -> str:

@@ -8,14 +8,14 @@ showcase = Menu("Experiments")  # each gives the parameters of a link to the pag
 @showcase
 def residual():
     """No residuals at 12 layers: what becomes of a deep model when nothing is passed on beside its sub-layers?"""
-    return {"task": "reverse", "n_layers": "12", "steps": "150", "variants": "residual_attention-off__residual_ffn-off"}
+    return {"task": "reverse", "n_layers": "12", "steps": "120", "variants": "residual_attention-off__residual_ffn-off"}
 
 
 @showcase
 def warm_up():
     """Post-norm without warm-up: twelve layers learn with the norm before each sub-layer; do they with the norm after it?"""
     return {
-        "task": "reverse", "n_layers": "12", "steps": "200", "warmup": "0", "learning_rate": "0.005",
+        "task": "reverse", "n_layers": "12", "steps": "120", "warmup": "0", "learning_rate": "0.005",
         "variants": "placement-post",
     }  # fmt: skip
 
@@ -28,8 +28,8 @@ def positions():
 
 @showcase
 def heads():
-    """One head on subtraction: a single wide head instead of four, on a − b modulo 37."""
-    return {"task": "subtraction", "variants": "n_heads-1"}
+    """One head on subtraction: a − b modulo 37 in 600 steps, with a single wide head instead of four."""
+    return {"task": "subtraction", "steps": "600", "seeds": "5", "variants": "n_heads-1"}
 
 
 @showcase

@@ -14,34 +14,38 @@ class Reading:
     """What a model made of one sequence. Tensors are float32 on the CPU."""
 
     answers: list[int]  # the word with the highest score at every place
-    right: list[bool | None]  # None where nothing is asked
-    probability: list[float]  # that the model gives to the right word; NaN where nothing is asked
+    right: list[bool | None]  # None where nothing is asked; False where the model gives no numbers any more
+    probability: list[float]  # that it gives to the right word, among those it chooses from; NaN where there is none
     patterns: list[torch.Tensor]  # per layer (H, T, T); empty without attention
     allowed: torch.Tensor  # (T, T) bool, which key each query may see
 
 
 def untrained(state: State) -> State:
     """The same training before its first step."""
-    return replace(state, step=0, model=None, optimiser=None, data=None, dropout=None)
+    return replace(state, step=0, seconds=0.0, diverged=False, model=None, optimiser=None, data=None, dropout=None)
 
 
 def read(state: State, tokens: torch.Tensor, targets: torch.Tensor) -> Reading:
     """Tokens and targets (T,) of one sequence -> what the model answers, and its attention."""
-    learnt, place = task[state.training.task], state.machine.place
+    learnt, machine = task[state.training.task], state.machine
+    place = machine.place
     with torch.inference_mode():
         made = model(state)
-        with trace(sites=("pattern",)) as seen:
+        precision = torch.autocast(
+            place, machine.precision, enabled=machine.dtype != "float32"
+        )  # as accuracy is measured
+        with trace(sites=("pattern",)) as seen, precision:
             logits = made(tokens[None].to(place))[0].float().cpu()
         allowed = made.allowed(tokens[None].to(place))
     scored = (targets != IGNORE).tolist()
     scores = logits.masked_fill(~learnt.choices(targets), -torch.inf)
     chances = scores.softmax(-1)
     answers = scores.argmax(-1)
-    asked = learnt.asked(targets).tolist()
+    asked, known = learnt.asked(targets).tolist(), ~logits.isnan().any(-1)
     length = len(tokens)
     return Reading(
         answers.tolist(),
-        [bool(answers[n] == targets[n]) if asked[n] else None for n in range(length)],
+        [bool(known[n] and answers[n] == targets[n]) if asked[n] else None for n in range(length)],
         [chances[n, targets[n]].item() if scored[n] else float("nan") for n in range(length)],
         [pattern[0].float().cpu() for pattern in seen.get("pattern", [])],
         torch.ones(length, length, dtype=torch.bool)

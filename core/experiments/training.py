@@ -1,7 +1,7 @@
 """Baseline and variants trained side by side, several seeds each: what is run, and what came out, in tables and words."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import pandas as pd
@@ -10,13 +10,15 @@ from core.config import Config
 from core.device import Machine
 from core.dial import ConfigError, dial
 from core.experiments.findings import fixed, number
-from core.seeds import Interval, interval, paired
+from core.seeds import Interval, Paired, interval, paired
 from core.tasks import task
 from core.train import Row, State, Training, start
 from core.train.match import match, widened
 from core.variants import Variant, apply, difference, name_of
 
 RANGE = (0.0, 1.0)  # of an accuracy
+CHANGE = (-1.0, 1.0)  # of the difference of two
+DIGITS = 6  # that count in a difference: an accuracy is a float32
 BASELINE = "baseline"
 
 
@@ -61,6 +63,7 @@ class Arm:
     place: int | None  # of its colour; None for a combination of several variants
     members: frozenset[str]
     note: str = ""  # how it was widened
+    also: tuple[frozenset[str], ...] = ()  # combinations that come out as this very model
 
 
 @dataclass(frozen=True)
@@ -87,37 +90,67 @@ class Plan:
 
 
 def plan(variants: list[Variant], training: Training, trial: Trial, machine: Machine) -> tuple[Plan, list[str]]:
-    """-> (what to train, why something is left out). variants: the baseline first (core.variants.lineup)."""
+    """-> (what to train, why something is left out). variants: the baseline first (core.variants.lineup).
+
+    No model is in it twice: the seed of a variant does not count, and what is made as wide as the baseline may become it.
+    """
     first, *rest = variants
-    arms, notes = [Arm(BASELINE, first.config, 0, frozenset())], []
+    arms, notes, kept = [Arm(BASELINE, first.config, 0, frozenset())], [], []
     wanted = _cost(first.config, training, trial.match)
     for variant in rest:
-        arms.append(_arm(variant.name, variant.config, variant.place, {variant.name}, training, trial, wanted))
-    if trial.together and len(rest) > 1:
-        combined, notes = _combined(first.config, rest)
-        arms += [_arm(*each, training, trial, wanted) for each in combined]
-    return Plan(tuple(arms), training, trial, machine), notes
+        config = variant.config.replace(seed=first.config.seed)
+        arm = _arm(variant.name, config, variant.place, {variant.name}, training, trial, wanted)
+        twin = _twin(arms, arm)
+        if twin is None:
+            arms.append(arm)
+            kept.append(replace(variant, config=config))
+        else:
+            other = arms[twin].name if twin else "the baseline"
+            notes.append(f"{variant.name} is left out here: as it would be trained, it is the same as {other}.")
+    combined, refused = _combined(first.config, kept) if trial.together else ([], [])
+    for each in combined:
+        arm = _arm(*each, training, trial, wanted)
+        twin = _twin(arms, arm)
+        if twin is None:
+            arms.append(arm)
+        else:
+            arms[twin] = replace(arms[twin], also=(*arms[twin].also, arm.members))
+    return Plan(tuple(arms), training, trial, machine), notes + refused
+
+
+def _twin(arms: list[Arm], arm: Arm) -> int | None:
+    """Which of the arms is the same model."""
+    return next((n for n, other in enumerate(arms) if other.config == arm.config), None)
 
 
 def _combined(baseline: Config, variants):
-    """Every combination of two variants or more -> ((name, config, None, members), …), why one cannot be."""
-    made, notes = [], []
+    """Every combination of two variants or more -> ((name, config, None, members), …), why one cannot be.
+
+    Two that change the same setting cannot: what one of them takes out is not there to be taken out by the other.
+    """
+    made, notes, refused = [], [], []
     for size in range(2, len(variants) + 1):
         for several in combinations(variants, size):
-            changes = [difference(each.config, baseline) for each in several]
             members = {each.name for each in several}
-            names = " and ".join(each.name for each in several)
-            shared = {
-                field for a, b in combinations(changes, 2) for field in a.keys() & b.keys() if a[field] != b[field]
-            }
+            if any(few <= members for few in refused):
+                continue  # which was said already
+            changes = [difference(each.config, baseline) for each in several]
             together = {field: value for change in changes for field, value in change.items()}
             try:
-                if shared:
-                    raise ConfigError("variants", f"they set {', '.join(sorted(shared))} to different values.")
+                _check_apart(*changes[:2])
                 made.append((name_of(together), apply(together, baseline), None, members))
             except ConfigError as error:
-                notes.append(f"{names} cannot be combined: {error}")
+                refused.append(members)
+                notes.append(f"{' and '.join(each.name for each in several)} cannot be combined: {error}")
     return made, notes
+
+
+def _check_apart(one: dict, other: dict):
+    """Raises ConfigError if two variants change the same setting."""
+    shared = sorted(one.keys() & other.keys())
+    if shared:
+        how = f"both set {', '.join(shared)}." if all(one[name] == other[name] for name in shared) else ""
+        raise ConfigError("variants", how or f"they set {', '.join(shared)} to different values.")
 
 
 def _cost(config, training, kind) -> int:
@@ -138,7 +171,7 @@ def _arm(name, config, place, members, training, trial, wanted) -> Arm:
 
 def last(rows: list[Row], field: str = "accuracy") -> float:
     """The newest value; NaN before the first row, and for a run that diverged."""
-    return getattr(rows[-1], field) if rows else math.nan
+    return getattr(rows[-1], field) if rows and not diverged(rows) else math.nan
 
 
 def diverged(rows: list[Row]) -> str:
@@ -168,23 +201,30 @@ def all_diverged(runs, plan, name) -> bool:
 
 
 def scores(runs, plan: Plan, name: str, step: int | None = None, field: str = "accuracy") -> dict[int, float]:
-    """Seed -> value of one arm at a step (the newest if None)."""
-    return {
-        seed: last(runs[name, seed], field) if step is None else at(runs[name, seed], step, field)
-        for seed in plan.seeds
-    }
+    """Seed -> value of one arm at a step (the newest if None); NaN where there is none, and for a run that diverged, at
+    whatever step: a mean is always over the same seeds."""
+    of = {seed: runs[name, seed] for seed in plan.seeds}
+    values = {seed: last(rows, field) if step is None else at(rows, step, field) for seed, rows in of.items()}
+    return {seed: math.nan if diverged(of[seed]) else value for seed, value in values.items()}
 
 
 def accuracy(runs, plan, name, step=None) -> Interval:
     return interval(scores(runs, plan, name, step).values(), RANGE)
 
 
+def gap(values: dict[int, float], base: dict[int, float], within=CHANGE) -> Paired:
+    """values − base of accuracies, seed by seed. Rounded, or the rounding of float32 would pass for a difference."""
+    both = {seed: round(values[seed] - base[seed], DIGITS) for seed in values}
+    return paired(both, dict.fromkeys(both, 0.0), within)
+
+
 def summary(runs, plan: Plan) -> pd.DataFrame:
     """One row per arm at the newest step that all have come to.
 
-    variant; accuracy, low, high (95 % interval); seeds (that did not diverge); diverged; difference to the baseline,
-    difference_low, difference_high, p (paired t-test on seeds); parameters, parameters_difference (relative);
-    flops (of one sequence, forward), flops_difference; note (how it was widened); loss (mean over seeds).
+    variant; accuracy, low, high (95 % interval); seeds (that did not diverge, of which accuracy and loss are means);
+    diverged (how many did); difference to the baseline, difference_low, difference_high, p (paired t-test on the seeds
+    that diverged in neither); parameters, parameters_difference (relative); flops (of one sequence, forward),
+    flops_difference; note (how it was widened); loss.
     """
     base, step = plan.arms[0], common(runs, plan)
     words = len(task[plan.training.task].vocabulary)
@@ -193,12 +233,12 @@ def summary(runs, plan: Plan) -> pd.DataFrame:
     rows = []
     for arm in plan.arms:
         mean = accuracy(runs, plan, arm.name, step)
-        gap = paired(scores(runs, plan, arm.name, step), scores(runs, plan, base.name, step))
+        off = gap(scores(runs, plan, arm.name, step), scores(runs, plan, base.name, step))
         rows.append({
             "variant": arm.name,
             "accuracy": mean.mean, "low": mean.low, "high": mean.high, "seeds": mean.n,
             "diverged": sum(bool(diverged(runs[arm.name, seed])) for seed in plan.seeds),
-            "difference": gap.mean, "difference_low": gap.low, "difference_high": gap.high, "p": gap.p,
+            "difference": off.mean, "difference_low": off.low, "difference_high": off.high, "p": off.p,
             "loss": interval(scores(runs, plan, arm.name, step, "loss").values()).mean,
             "parameters": size[arm.name], "parameters_difference": size[arm.name] / size[base.name] - 1,
             "flops": work[arm.name], "flops_difference": work[arm.name] / work[base.name] - 1,
@@ -216,26 +256,26 @@ def every_row(runs, plan: Plan) -> pd.DataFrame:
 
 
 def finding(runs, plan: Plan) -> str:
-    """What the numbers say about the arm that ends farthest from the baseline, at the newest step that all have reached."""
-    step = common(runs, plan)
-    if not any(rows for rows in runs.values()):
-        return ""
-    base, rest = plan.arms[0], [arm for arm in plan.arms[1:] if arm.place is not None]
+    """What diverged, and what the numbers say about the arm that ends farthest from the baseline, at the newest step that
+    all have reached: both accuracies over the seeds on which neither diverged. Without a baseline, the best arm's."""
+    step, lost = common(runs, plan), _lost(runs, plan)
     when = "" if step == plan.training.steps else f"At step {step}: "
-    lost = _lost(runs, plan)
-    if not rest or all_diverged(runs, plan, base.name):
-        return f"{when}{lost}{_scored(runs, plan, base.name, step)}."
-    gaps = {a: paired(scores(runs, plan, a.name, step), scores(runs, plan, base.name, step)) for a in rest}
-    known = {arm: gap for arm, gap in gaps.items() if not math.isnan(gap.mean)}
-    if not known:
-        return f"{when}{lost}{_scored(runs, plan, base.name, step)}."
-    arm, gap = max(known.items(), key=lambda each: abs(each[1].mean))
-    beside = f"{_scored(runs, plan, arm.name, step)} against {percent(accuracy(runs, plan, base.name, step).mean)}"
-    return f"{when}{lost}{beside}. {told(gap)}"
-
-
-def _scored(runs, plan, name, step) -> str:
-    return f"{name} gets {percent(accuracy(runs, plan, name, step).mean)} right"
+    values = {arm.name: scores(runs, plan, arm.name, step) for arm in plan.arms if arm.place is not None}
+    means = {name: interval(each.values()).mean for name, each in values.items()}
+    means = {name: mean for name, mean in means.items() if not math.isnan(mean)}
+    if not means:
+        return lost.strip()
+    base = values.pop(BASELINE)
+    gaps = {name: gap(each, base) for name, each in values.items()}
+    gaps = {name: each for name, each in gaps.items() if each.n}
+    if not gaps:
+        name = BASELINE if BASELINE in means else max(means, key=means.get)
+        return f"{lost}{when}{name} gets {percent(means[name])} right."
+    name = max(gaps, key=lambda each: abs(gaps[each].mean))
+    both = [seed for seed in plan.seeds if not math.isnan(values[name][seed] - base[seed])]
+    one, other = (percent(interval([each[seed] for seed in both]).mean) for each in (values[name], base))
+    some = f" on {len(both)} of {len(plan.seeds)} seeds" if len(both) < len(plan.seeds) else ""
+    return f"{lost}{when}{name} gets {one} right against {other}{some}. {told(gaps[name])}"
 
 
 def _lost(runs, plan) -> str:
@@ -250,16 +290,17 @@ def _lost(runs, plan) -> str:
     return "".join(told)
 
 
-def told(gap) -> str:
+def told(gap: Paired) -> str:
     """A paired difference of accuracies in words, and whether it is more than noise."""
     if gap.n < 2:
         return "One seed says nothing about noise: train more to know whether the difference is one."
+    way = "lower" if gap.mean < 0 else "higher"
+    if gap.low == gap.high:
+        each = f"on each of {gap.n} seeds"
+        return f"That is {points(abs(gap.mean))} points {way} {each}." if gap.mean else f"No difference {each}."
     span = f"95 % interval {points(gap.low)} to {points(gap.high)} points"
     test = f"paired t-test on {gap.n} seeds, p {'< 0.001' if gap.p < 0.001 else f'= {number(gap.p, 2)}'}"
-    if gap.mean == 0 and gap.low == gap.high:
-        return f"No difference on any of {gap.n} seeds."
     if gap.clear:
-        way = "lower" if gap.mean < 0 else "higher"
         return f"That is {points(abs(gap.mean))} points {way} ({span}; {test})."
     return f"The difference of {points(gap.mean)} points is smaller than seed noise ({span}; {test})."
 
@@ -270,8 +311,9 @@ def percent(share: float) -> str:
 
 
 def points(share: float) -> str:
-    """Of a difference of accuracies, in percentage points."""
-    return fixed(100 * share, 1)
+    """Of a difference of accuracies, in percentage points: with one decimal, and more where that would read as none."""
+    decimals = next((many for many in range(1, DIGITS - 2) if round(100 * share, many)), 1)
+    return fixed(100 * share, decimals)
 
 
 # Several parts at once (T8)
@@ -279,14 +321,15 @@ def points(share: float) -> str:
 
 def effects(runs, plan: Plan) -> pd.DataFrame:
     """Leave one out and add one back: part; removed, removed_low, removed_high, removed_p: accuracy lost when it
-    alone is gone; alone, …: accuracy won when it alone comes back to the model that lacks all of them."""
+    alone is gone; alone, …: accuracy won when it alone comes back to the model that lacks all of them. At the newest
+    step that all have reached, over the seeds on which neither of the two diverged."""
     singles = [arm for arm in plan.arms if arm.place]
-    by = {arm.members: arm.name for arm in plan.arms}
+    by, step = _by_members(plan), common(runs, plan)
     every = frozenset(arm.name for arm in singles)
     rows = []
     for arm in singles:
-        out = _gap(runs, plan, by.get(frozenset()), by.get(arm.members))
-        back = _gap(runs, plan, by.get(every - arm.members), by.get(every))
+        out = _lost_between(runs, plan, step, by.get(frozenset()), by.get(arm.members))
+        back = _lost_between(runs, plan, step, by.get(every - arm.members), by.get(every))
         rows.append((arm.name, *out[:3], out.p, *back[:3], back.p))
     names = ["removed", "removed_low", "removed_high", "removed_p", "alone", "alone_low", "alone_high", "alone_p"]
     return pd.DataFrame(rows, columns=["part", *names])
@@ -295,22 +338,35 @@ def effects(runs, plan: Plan) -> pd.DataFrame:
 def interactions(runs, plan: Plan) -> pd.DataFrame:
     """2 × 2 for every pair of variants: one, other; neither, first, second, both: mean accuracy with so much removed;
     interaction, low, high, p: both − first − second + neither, seed by seed. 0: the losses simply add up; below 0:
-    taking out both costs more than the two losses together; above 0: less (what the first took, the second cannot)."""
-    by = {arm.members: arm.name for arm in plan.arms}
+    taking out both costs more than the two losses together; above 0: less (what the first took, the second cannot).
+    At the newest step that all have reached, over the seeds on which none of the four diverged (each mean over its own,
+    where there are none)."""
+    by, step = _by_members(plan), common(runs, plan)
     rows = []
     for one, other in combinations([arm.name for arm in plan.arms if arm.place], 2):
         four = [by.get(frozenset(members)) for members in ((), (one,), (other,), (one, other))]
         if None in four:
             continue
-        values = [scores(runs, plan, name) for name in four]
-        sums = {seed: values[3][seed] - values[1][seed] - values[2][seed] for seed in plan.seeds}
-        found = paired(sums, {seed: -values[0][seed] for seed in plan.seeds})
-        rows.append((one, other, *[interval(v.values()).mean for v in values], *found[:3], found.p, found.n))
+        values = [scores(runs, plan, name, step) for name in four]
+        neither, first, second, both = values
+        found = gap(
+            {seed: both[seed] - first[seed] for seed in plan.seeds},
+            {seed: second[seed] - neither[seed] for seed in plan.seeds},
+            (-2.0, 2.0),
+        )
+        all_four = [seed for seed in plan.seeds if not any(math.isnan(v[seed]) for v in values)] or plan.seeds
+        means = [interval([v[seed] for seed in all_four]).mean for v in values]
+        rows.append((one, other, *means, *found[:3], found.p, found.n))
     names = ["neither", "first", "second", "both", "interaction", "low", "high", "p", "seeds"]
     return pd.DataFrame(rows, columns=["one", "other", *names])
 
 
-def _gap(runs, plan, whole, without):
-    """What is lost from one arm to another, seed by seed."""
+def _by_members(plan) -> dict[frozenset[str], str]:
+    """Which arm has just these variants in it."""
+    return {members: arm.name for arm in plan.arms for members in (arm.members, *arm.also)}
+
+
+def _lost_between(runs, plan, step, whole, without) -> Paired:
+    """What is lost from one arm to another, seed by seed; NaN if one of them was not trained."""
     none = dict.fromkeys(plan.seeds, math.nan)
-    return paired(scores(runs, plan, whole) if whole else none, scores(runs, plan, without) if without else none)
+    return gap(*(scores(runs, plan, name, step) if name else none for name in (whole, without)))

@@ -18,12 +18,12 @@ from typing import NamedTuple
 from core.config import Config
 from core.dial import dials
 from core.menu import Menu
-from core.parts import MENUS
+from core.tasks.task import Task, described
+from core.train.settings import Training
 
 WIDTH = 120  # characters in a line
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-CONFIG = ("core.config", "Config")
 
 
 class Symbol(NamedTuple):
@@ -31,6 +31,13 @@ class Symbol(NamedTuple):
 
     module: str
     name: str
+
+
+# Settings: in a script they are plain classes, whose defaults are the values that are given.
+PLAIN = {Symbol(kind.__module__, kind.__name__): kind for kind in (Config, Training)}
+MENUS = {field: each.menu for kind in PLAIN.values() for field, each in dials(kind).items() if each.menu}
+SWITCHES = ("config", "training", "problem")  # what branches ask, as in `if config.attention:`
+DESCRIBED = Symbol(described.__module__, described.__name__)
 
 
 class Import(NamedTuple):
@@ -80,10 +87,10 @@ def source_of(module: str) -> Source:
 class Bundle:
     """The definitions that some functions need.
 
-    values: for every field of Config, the values that it takes in this script: only the chosen entries of a menu are
-    taken along, and what stands behind a switch that is off everywhere is left out. checked: whether Config refuses
-    heads that cannot be. Raises ValueError, naming it, for a definition that needs more than torch and the standard
-    library.
+    functions: they may be classes, settings among them. values: for every setting, the values that it takes in this
+    script: only the chosen entries of a menu are taken along, and what stands behind a switch that is off everywhere is
+    left out. taken: names that the script gives itself. checked: whether Config refuses heads that cannot be. Raises
+    ValueError, naming it, for a definition that needs more than torch and the standard library.
     """
 
     def __init__(self, functions, values: dict[str, set], taken=(), checked: bool = False):
@@ -91,8 +98,9 @@ class Bundle:
         self.entries: dict[Symbol, dict[str, Symbol]] = {}  # of every menu: the name of an entry -> its definition
         self.uses: dict[Symbol, dict[Symbol, None]] = {}  # in order of first use
         self.imports: set[Import] = set()
-        self.attributes: set[str] = set()  # all that is written after a dot: which methods of Config are called
-        self._methods: dict[str, ast.stmt] = {}
+        self.attributes: set[str] = set()  # all that is written after a dot: which methods of settings are called
+        self._methods: dict[Symbol, dict[str, ast.stmt]] = {each: {} for each in PLAIN}
+        self._hidden: set[Symbol] = set()  # what a local name would hide if it were called as where it is defined
         self._read_already: set[Symbol] = set()
         self.roots = [_home(each) for each in functions]
         self.about = inspect.getdoc(functions[-1])
@@ -111,7 +119,7 @@ class Bundle:
             self._read_methods()
 
     def _read(self, symbol):
-        if symbol == CONFIG:
+        if symbol in PLAIN:
             self._follow(symbol, source_of(symbol.module).tree.body, only={"dataclass"})
         elif isinstance(menu := _live(symbol), Menu):
             self.entries.setdefault(symbol, {})
@@ -136,13 +144,14 @@ class Bundle:
     def _follow(self, user, nodes, only=None):
         """Note what some statements of a module use."""
         left_out = self._left_out(user.module, nodes)
-        for node in (name for each in nodes for name in global_names(each, left_out)):
+        for node, local in (name for each in nodes for name in global_names(each, left_out)):
             if only is None or node.id in only:
                 found = resolve(user.module, node.id)
                 if isinstance(found, Import):
                     self.imports.add(_without_numpy(found, user))
                 elif found:
                     self._need(user, found)
+                    self._hidden |= {found} if found.name in local else set()
         if only is None:
             parts = [part for each in nodes for part in _walk(each, left_out)]
             self.attributes |= {part.attr for part in parts if isinstance(part, ast.Attribute)}
@@ -156,20 +165,23 @@ class Bundle:
                     self._enter(resolve(user.module, part.value.id), part.slice.value)
 
     def _read_methods(self):
-        """The methods of Config that the code so far calls; with `checked` its checks, too."""
-        body = source_of(CONFIG[0]).definitions[CONFIG[1]][0].body
-        for each in body:
-            if isinstance(each, ast.FunctionDef) and each.name not in self._methods and not _is_special(each.name):
-                wanted = each.name.startswith("_check") if self.checked else False
-                if wanted or (each.name in self.attributes and not each.name.startswith("_")):
-                    self._methods[each.name] = each
-                    self._follow(Symbol(*CONFIG), [each])
+        """The methods of settings that the code so far calls; with `checked` the checks, too."""
+        for symbol in [each for each in PLAIN if each in self.uses]:
+            known = self._methods[symbol]
+            for each in source_of(symbol.module).definitions[symbol.name][0].body:
+                if isinstance(each, ast.FunctionDef) and each.name not in known and self._is_called(each.name):
+                    known[each.name] = each
+                    self._follow(symbol, [each])
+
+    def _is_called(self, method: str) -> bool:
+        special = method.startswith("__")  # of which a plain class has its own
+        return not special and (method in self.attributes or (self.checked and method.startswith("_check")))
 
     def _left_out(self, module, nodes) -> set[ast.AST]:
         """What the script does without: menus' decorators, parts that are switched off, and detours through NumPy."""
         found = set()
         for node in (part for each in nodes for part in ast.walk(each)):
-            found |= {each for each in getattr(node, "decorator_list", []) if _is_menu(module, each)}
+            found |= {each for each in getattr(node, "decorator_list", []) if _enters(module, each)}
             body = getattr(node, "body", [])
             if isinstance(body, list) and len(body) > 1:
                 found |= {each for each in body if isinstance(each, ast.If) and self._is_idle(each)}
@@ -181,8 +193,8 @@ class Bundle:
             return False
         if test.attr == "is_cpu":  # what follows such a branch computes the same without NumPy
             return any(isinstance(each, ast.Attribute) and each.attr == "numpy" for each in ast.walk(branch))
-        of_config = isinstance(test.value, ast.Name) and test.value.id == "config"
-        return of_config and self.values.get(test.attr) == {False}
+        of_settings = isinstance(test.value, ast.Name) and test.value.id in SWITCHES
+        return of_settings and not any(self.values.get(test.attr, {True}))
 
     def _named(self) -> dict[Symbol, str]:
         """What everything is called in the script: two of one name get that of their file, too, as none_mask."""
@@ -193,12 +205,17 @@ class Bundle:
         names = {}
         for name, members in groups.items():
             for symbol in members:
-                alone = name not in taken and (len(members) == 1 or symbol in self.entries)
+                free = name not in taken and symbol not in self._hidden
+                alone = free and (len(members) == 1 or symbol in self.entries)
                 names[symbol] = name if alone else f"{name}_{symbol.module.rsplit('.', 1)[-1]}"
         called = [*names.values(), *(each.called for each in self.imports)]
         if len(set(called)) < len(called):
             raise ValueError(f"two definitions would have one name in a script: {sorted(called)}")
         return names
+
+    def name_of(self, part) -> str:
+        """What a function or class is called in the script."""
+        return self.names[_home(part)]
 
     def order(self) -> dict[str, list[Symbol]]:
         """Module -> its symbols as they stand in it; what is used by other modules comes first."""
@@ -216,10 +233,12 @@ class Bundle:
 
         for root in self.roots:
             visit(root.module)
-        return {module: [each for each in self.uses if each.module == module and each != CONFIG] for module in modules}
+        return {
+            module: [each for each in self.uses if each.module == module and each not in PLAIN] for module in modules
+        }
 
     def text(self) -> str:
-        """All definitions but Config, module by module, below a line that says where each comes from."""
+        """All definitions but those of settings, module by module, below a line that says where each comes from."""
         return "\n\n\n".join(filter(None, (self._module_text(*each) for each in self.order().items())))
 
     def _module_text(self, module, symbols) -> str:
@@ -255,7 +274,8 @@ class Bundle:
         return b"\n".join(lines.values()).decode()
 
     def _rename(self, module, node, left_out, lines):
-        for name in sorted(global_names(node, left_out), key=lambda each: (each.lineno, -each.col_offset)):
+        names = [name for name, _ in global_names(node, left_out)]
+        for name in sorted(names, key=lambda each: (each.lineno, -each.col_offset)):
             found = resolve(module, name.id)
             new = self.names[found] if isinstance(found, Symbol) else name.id
             new = "torch" if isinstance(found, Import) and found.module == "numpy" else new
@@ -270,17 +290,19 @@ class Bundle:
             head = rf"\b(def|class) {node.name}\b".encode()
             lines[node.lineno] = re.sub(head, rb"\1 " + new.encode(), lines[node.lineno], count=1)
 
-    def config_text(self, config: Config, about: str) -> str:
-        """A plain class Config, whose defaults are the given settings."""
-        made = ["@dataclass(frozen=True)", "class Config:", f'    """{about}"""', ""]
-        for field in fields(Config):
-            value = literal(getattr(config, field.name))
-            made.append(f"    {field.name}: {dials(Config)[field.name].kind.__name__} = {value}")
-        checks = [name for name in self._methods if name.startswith("_check")]
+    def settings_text(self, settings, about: str) -> str:
+        """A plain class in place of that of some settings, whose defaults they are."""
+        kind = type(settings)
+        symbol = _home(kind)
+        made = ["@dataclass(frozen=True)", f"class {kind.__name__}:", f'    """{about}"""', ""]
+        for field in fields(settings):
+            value = literal(getattr(settings, field.name))
+            made.append(f"    {field.name}: {dials(settings)[field.name].kind.__name__} = {value}")
+        checks = [name for name in self._methods[symbol] if name.startswith("_check")]
         if checks:
             made += ["", "    def __post_init__(self):", *(f"        self.{name}()" for name in checks)]
-        for each in self._methods.values():
-            made += ["", self._statement(CONFIG[0], each)]
+        for each in self._methods[symbol].values():
+            made += ["", self._statement(symbol.module, each)]
         return "\n".join(made)
 
     def import_text(self, *more: Import) -> str:
@@ -291,7 +313,8 @@ class Bundle:
 
 
 def _home(part) -> Symbol:
-    """Where a function or class is defined."""
+    """Where a function or class is defined; a task's home is that of the function which draws its data."""
+    part = part.draw if isinstance(part, Task) else part
     if part.__name__ not in source_of(part.__module__).definitions:
         raise ValueError(f"{part.__name__} is not defined at the top level of {part.__module__}; no script can have it")
     return Symbol(part.__module__, part.__name__)
@@ -306,8 +329,12 @@ def _is_menu(module: str, node) -> bool:
     return isinstance(found, Symbol) and isinstance(_live(found), Menu)
 
 
-def _is_special(name: str) -> bool:
-    return name.startswith("__") and name.endswith("__")
+def _enters(module: str, decorator) -> bool:
+    """Whether a decorator does nothing but enter a part in a menu, with what is known about it."""
+    if _is_menu(module, decorator):
+        return True
+    name = decorator.func if isinstance(decorator, ast.Call) else None
+    return isinstance(name, ast.Name) and resolve(module, name.id) == DESCRIBED
 
 
 def _defined(statement):
@@ -347,12 +374,12 @@ def _without_numpy(found: Import, user: Symbol) -> Import:
 
 
 def global_names(node, left_out=frozenset(), local=frozenset()):
-    """Every ast.Name in a node that means a name of the module or a builtin, and nothing bound in a function."""
+    """Every ast.Name in a node that means a name of the module or a builtin, each with the names that are local there."""
     if node in left_out:
         return
     if isinstance(node, ast.Name):
         if node.id not in local:
-            yield node
+            yield node, local
         return
     for child, bound in _scoped(node):
         yield from global_names(child, left_out, local | bound)

@@ -1,25 +1,22 @@
-"""Settings -> Python scripts that print the numbers which the app shows, as CSV.
+"""Settings -> Python scripts that print the numbers which the app shows, as CSV: of the pages "One block" and "Depth".
 
 Each script comes in two flavours. "core" imports this repository's package and is short. "torch" needs nothing but
 torch: it is core's own source, cut down to what the settings use (bundle.py), and below it one of the experiments of
 plain.py, which send one variant after the other through the model.
 """
 
-from dataclasses import asdict, fields
-from string import Template
+from dataclasses import asdict
 from types import SimpleNamespace
 
-import torch
-
 from core.config import Config
-from core.dial import dials, write
+from core.dial import dials
 from core.experiments.depth import Depth
 from core.experiments.grid import AXES, Axes
-from core.export.bundle import WIDTH, Bundle, Import, braces, literal, quoted
+from core.export.bundle import Bundle, literal, quoted
+from core.export.forms import call_text, checked, core_script, settings_call, torch_script, values, variants_text
 from core.export.plain import print_block, print_compared, print_depth, print_grid
 from core.model import Transformer
 
-FLAVOURS = ("core", "torch")
 SETTINGS = ("TOKENS", "DEVICE", "DTYPE", "VARIANTS", "AXES", "ORDER", "SHOWN")  # names that a script gives itself
 
 BLOCK = """\
@@ -41,12 +38,12 @@ def block_script(flavour: str, config: Config, tokens, machine, dropout: bool = 
 
     tokens: strings, without padding. dropout: whether it acts. flavour: "core" or "torch", as everywhere here.
     """
-    if _flavour(flavour) == "core":
-        return _core_script(BLOCK, machine, CORE_BLOCK, CONFIG=_config(config), TOKENS=_tokens(tokens), DROPOUT=dropout)  # fmt: skip
-    bundle = Bundle([Transformer, print_block], _values([config]), SETTINGS)
-    settings = [f"TOKENS = {_tokens(tokens)}", *_machine(machine)]
+    if checked(flavour) == "core":
+        return core_script(BLOCK, machine, CORE_BLOCK, CONFIG=_config(config), TOKENS=_tokens(tokens), DROPOUT=dropout)  # fmt: skip
+    bundle = Bundle([Transformer, print_block], values(config), SETTINGS)
+    settings = [f"TOKENS = {_tokens(tokens)}"]
     call = f"print_block(Config(), TOKENS, DEVICE, DTYPE, dropout={dropout})"
-    return _torch_script(bundle, BLOCK, machine, config, settings, call)
+    return torch_script(bundle, BLOCK, machine, [config], settings, call)
 
 
 def compare_script(flavour: str, variants, tokens, machine, dropout: bool = False) -> str:
@@ -56,24 +53,23 @@ def compare_script(flavour: str, variants, tokens, machine, dropout: bool = Fals
     """
     named = {each.name: each.config for each in variants}
     baseline = variants[0].config
-    if _flavour(flavour) == "core":
-        return _core_script(
+    if checked(flavour) == "core":
+        return core_script(
             COMPARED,
             machine,
             CORE_COMPARED,
             CONFIG=_config(baseline),
-            VARIANTS=_variants(named, baseline, "BASELINE.replace({})", "BASELINE"),
+            VARIANTS=variants_text(named, baseline, "BASELINE.replace({})", "BASELINE"),
             TOKENS=_tokens(tokens),
             DROPOUT=dropout,
         )
-    bundle = Bundle([Transformer, print_compared], _values(named.values()), SETTINGS)
+    bundle = Bundle([Transformer, print_compared], values(*named.values()), SETTINGS)
     settings = [
-        f"VARIANTS = {_variants(named, baseline, 'Config({})', 'Config()')}",
+        f"VARIANTS = {variants_text(named, baseline, 'Config({})', 'Config()')}",
         f"TOKENS = {_tokens(tokens)}",
-        *_machine(machine),
     ]
     call = f"print_compared(VARIANTS, TOKENS, DEVICE, DTYPE, dropout={dropout})"
-    return _torch_script(bundle, COMPARED, machine, baseline, settings, call)
+    return torch_script(bundle, COMPARED, machine, [baseline], settings, call)
 
 
 def depth_script(flavour: str, variants, tokens, machine, depth: Depth) -> str:
@@ -81,41 +77,40 @@ def depth_script(flavour: str, variants, tokens, machine, depth: Depth) -> str:
 
     variants: core.variants.Variant, the baseline first.
     """
-    if _flavour(flavour) == "core":
+    if checked(flavour) == "core":
         named = {each.name: each.config for each in variants}
-        return _core_script(
+        return core_script(
             DEPTH,
             machine,
             CORE_DEPTH,
             CONFIG=_config(variants[0].config),
-            VARIANTS=_variants(named, variants[0].config, "BASELINE.replace({})", "BASELINE"),
+            VARIANTS=variants_text(named, variants[0].config, "BASELINE.replace({})", "BASELINE"),
             TOKENS=_tokens(tokens),
             DEPTH=f"Depth(passes={depth.passes}, blocks={quoted(depth.blocks)})",
         )
     built = {each.name: depth.plan(each.config)[0] for each in variants}
     baseline = built[variants[0].name]
-    bundle = Bundle([Transformer, print_depth], _values(built.values()), SETTINGS)
+    bundle = Bundle([Transformer, print_depth], values(*built.values()), SETTINGS)
     settings = [
-        f"VARIANTS = {_variants(built, baseline, 'Config({})', 'Config()')}",
+        f"VARIANTS = {variants_text(built, baseline, 'Config({})', 'Config()')}",
         f"TOKENS = {_tokens(tokens)}",
         f"ORDER = {_order(depth.plan(baseline)[1])}  # the blocks that the stream goes through",
         f"SHOWN = {sorted(set(depth.shown.values()))}  # the passes whose attention is printed",
-        *_machine(machine),
     ]
-    return _torch_script(
-        bundle, DEPTH, machine, baseline, settings, "print_depth(VARIANTS, TOKENS, ORDER, SHOWN, DEVICE, DTYPE)"
+    return torch_script(
+        bundle, DEPTH, machine, [baseline], settings, "print_depth(VARIANTS, TOKENS, ORDER, SHOWN, DEVICE, DTYPE)"
     )
 
 
 def grid_script(flavour: str, baseline: Config, axes: Axes, tokens, machine, depth: Depth) -> str:
     """A script that prints the numbers of a grid of variants: a CSV section grid, with a column for every axis."""
-    if _flavour(flavour) == "core":
-        return _core_script(
+    if checked(flavour) == "core":
+        return core_script(
             GRID,
             machine,
             CORE_GRID,
             CONFIG=_config(baseline),
-            AXES=_call("Axes({})", [quoted(axes.grid)] if axes.grid else [], before=len("AXES = ")),
+            AXES=call_text("Axes({})", [quoted(axes.grid)] if axes.grid else [], before=len("AXES = ")),
             TOKENS=_tokens(tokens),
             DEPTH=f"Depth(passes={depth.passes}, blocks={quoted(depth.blocks)})",
         )
@@ -126,27 +121,15 @@ def grid_script(flavour: str, baseline: Config, axes: Axes, tokens, machine, dep
         if names
     }
     changes = [change for entries in chosen.values() for change in entries.values()]
-    values = {field: {v, *(c[field] for c in changes if field in c)} for field, (v,) in _values([built]).items()}
+    taken = {field: {v, *(c[field] for c in changes if field in c)} for field, (v,) in values(built).items()}
     settings = [
         f"AXES = {literal(chosen, before=len('AXES = '))}",
         f"TOKENS = {_tokens(tokens)}",
         f"ORDER = {_order(order)}  # the blocks that the stream goes through",
-        *_machine(machine),
     ]
-    bundle = Bundle([Transformer, print_grid], values, SETTINGS, checked=True)
+    bundle = Bundle([Transformer, print_grid], taken, SETTINGS, checked=True)
     call = "print_grid(Config(), AXES, TOKENS, ORDER, DEVICE, DTYPE)"
-    return _torch_script(bundle, GRID, machine, built, settings, call)
-
-
-def _flavour(flavour):
-    if flavour not in FLAVOURS:
-        raise ValueError(f"flavour is {flavour!r}; it must be one of {', '.join(FLAVOURS)}")
-    return flavour
-
-
-def _values(configs) -> dict[str, set]:
-    """Field of Config -> the values that it takes."""
-    return {field.name: {getattr(config, field.name) for config in configs} for field in fields(Config)}
+    return torch_script(bundle, GRID, machine, [built], settings, call)
 
 
 def _followed(change: dict, baseline: Config) -> dict:
@@ -159,18 +142,8 @@ def _followed(change: dict, baseline: Config) -> dict:
     return change | {name: value for name, value in made.items() if value != getattr(baseline, name)}
 
 
-def _changes(config: Config, baseline: Config) -> dict:
-    """The settings that differ, d_ff and d_head too where they only follow."""
-    names = [field.name for field in fields(Config)]
-    return {name: getattr(config, name) for name in names if getattr(config, name) != getattr(baseline, name)}
-
-
 def _tokens(tokens) -> str:
     return literal(list(tokens), before=len("TOKENS = "))
-
-
-def _machine(machine) -> list[str]:
-    return [f'DEVICE = "{machine.place}"', f"DTYPE = {machine.precision}"]
 
 
 def _order(order: list[int]) -> str:
@@ -180,66 +153,8 @@ def _order(order: list[int]) -> str:
 
 
 def _config(config: Config) -> str:
-    """Config(…) with every setting that is not its default."""
-    named = {name: getattr(config, name) for name in write(config)}
-    return _call("Config({})", _named(named), before=len("BASELINE = "))
+    return settings_call(config, before=len("BASELINE = "))
 
-
-def _variants(configs: dict[str, Config], baseline: Config, changed: str, same: str) -> str:
-    """A dict of configs, each written as what it changes in the baseline."""
-    made = []
-    for name, config in configs.items():
-        changes = _named(_changes(config, baseline))
-        before = 4 + len(quoted(name)) + 2
-        made.append(f"{quoted(name)}: {_call(changed, changes, before) if changes else same}")
-    return braces(made, before=WIDTH)
-
-
-def _named(values: dict) -> list[str]:
-    return [f"{name}={literal(value)}" for name, value in values.items()]
-
-
-def _call(form: str, arguments: list[str], before: int) -> str:
-    return form.format(braces(arguments, ("", ""), before + len(form)))
-
-
-def _docstring(about: str, machine, run: str) -> str:
-    lines = "\n".join("    " + line.removeprefix("# ") for line in about.splitlines())
-    return f'''"""Prints, as CSV, numbers that Ablation Lab shows; each table begins with a line "# name":
-
-{lines}
-
-The app's numbers were made with PyTorch {torch.__version__} on {machine.place} in {machine.dtype}. Elsewhere they agree up to
-rounding. {run}
-"""'''
-
-
-def _torch_script(bundle, about, machine, config, settings, call) -> str:
-    run = "Nothing but torch is needed: run this file with `python script.py`."
-    used = "The settings of a model; where nothing else is said, they are these."
-    parts = [
-        f"{_docstring(about, machine, run)}\n\n{bundle.import_text(Import('torch', None, 'torch'))}",
-        bundle.config_text(config, used),
-        "\n".join(settings),
-        bundle.text(),
-        f'if __name__ == "__main__":\n    {call}\n',
-    ]
-    return "\n\n\n".join(parts)
-
-
-def _core_script(about, machine, form, **settings) -> str:
-    run = "Save this file in the folder of the repository and run it there: `python script.py`."
-    made = Template(form).substitute(settings, SHOW=SHOW, MACHINE=f'Machine("{machine.place}", "{machine.dtype}")')
-    return f"{_docstring(about, machine, run)}\n\n{made}"
-
-
-SHOW = """\
-def show(name, table):
-    print(f"# {name}")
-    table.to_csv(sys.stdout, index=False, na_rep="nan")
-
-
-sys.stdout.reconfigure(encoding="utf-8")  # words and names of variants may hold any character"""
 
 CORE_BLOCK = """\
 import sys

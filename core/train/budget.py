@@ -3,13 +3,14 @@
 import functools
 import os
 import time
+from dataclasses import replace
 
 from core import cost
 from core.config import Config
 from core.memory import MemoryLimit, max_mb
 from core.parts.init import generator
 from core.tasks import task
-from core.train.run import State
+from core.train.run import SLICE, State
 from core.train.settings import Training
 
 DEFAULT_MAX_SECONDS = 600
@@ -19,6 +20,10 @@ PER_SUBLAYER = 3.6e-4  # calls of kernels in a step; attention makes about twice
 PER_OPERATION = 1.07e-11
 PER_PARAMETER = 0.9e-9  # the optimiser's work
 PER_ACTIVATION = 2.1e-9  # written and read once on the way forward and once on the way back
+
+# Weights, gradients, AdamW's two averages; and weights and averages in the state that came and in that which goes, and in
+# the bytes of both.
+COPIES = 4 + 4 * 3
 FORWARD = 0.3  # share of a step that is the forward pass, which is all that measuring accuracy takes
 
 
@@ -37,7 +42,9 @@ def seconds(config: Config, training: Training) -> float:
     learnt = task[training.task]
     step = step_seconds(config, training) + training.batch * _drawing(training.task)
     rows = 2 + training.steps / training.every
-    return training.steps * step + rows * FORWARD * step_seconds(config, training) * learnt.test / training.batch
+    size = min(SLICE, learnt.test)  # sequences at once when accuracy is measured, whatever the batch
+    measuring = FORWARD * step_seconds(config, replace(training, batch=size)) * learnt.test / size
+    return training.steps * step + rows * measuring
 
 
 def step_seconds(config: Config, training: Training) -> float:
@@ -65,12 +72,18 @@ def _drawing(name: str) -> float:
 
 
 def memory(config: Config, training: Training) -> int:
-    """Bytes that one training asks for: weights, gradients, the optimiser's two averages and a copy; activations twice."""
+    """Bytes that one training asks for in a worker: its weights in so many COPIES, and activations twice.
+
+    Measuring accuracy keeps no gradients, so only one block's activations at a time.
+    """
     learnt = task[training.task]
-    words, batch = len(learnt.vocabulary), max(training.batch, learnt.test // 2)
-    weights = 5 * 4 * sum(cost.parameters(config, words).values())
-    kept = sum(cost.activations(config, training.length).values()) + 3 * 4 * training.length * words
-    return weights + 2 * batch * kept
+    words = len(learnt.vocabulary)
+    weights = COPIES * 4 * sum(cost.parameters(config, words).values())
+    learning, measuring = (
+        sum(cost.activations(each, training.length).values()) + 3 * 4 * training.length * words
+        for each in (config, config.replace(n_layers=1))
+    )
+    return weights + 2 * max(training.batch * learning, min(SLICE, learnt.test) * measuring)
 
 
 def expected(states, workers: int, pace: float = 1.0) -> float:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
@@ -61,6 +62,12 @@ class State:
     @property
     def seed(self) -> int:
         return self.config.seed
+
+    def __getstate__(self):  # as arrays, which pickle ten times as fast as tensors
+        return _mapped(self.__dict__, torch.Tensor, torch.Tensor.numpy)
+
+    def __setstate__(self, kept):
+        self.__dict__.update(_mapped(kept, np.ndarray, torch.from_numpy))
 
 
 def start(config: Config, training: Training, seed: int, machine: Machine | None = None) -> State:
@@ -208,8 +215,13 @@ def _stream(seed: int, name: str, state: torch.Tensor | None) -> torch.Generator
 
 def _kept(value):
     """A copy on the CPU of every tensor in nested dicts and lists."""
-    if isinstance(value, torch.Tensor):
-        return value.detach().to("cpu", copy=True)
+    return _mapped(value, torch.Tensor, lambda tensor: tensor.detach().to("cpu", copy=True))
+
+
+def _mapped(value, kind, call):
+    """Nested dicts and lists, with call(each) for each value of a kind."""
+    if isinstance(value, kind):
+        return call(value)
     if isinstance(value, dict):
-        return {key: _kept(each) for key, each in value.items()}
-    return [_kept(each) for each in value] if isinstance(value, list) else value
+        return type(value)((key, _mapped(each, kind, call)) for key, each in value.items())
+    return [_mapped(each, kind, call) for each in value] if isinstance(value, list) else value

@@ -121,6 +121,7 @@ def body(planned: Plan, look: TrainingLook, kinds):
         required=True,
         wrap=True,
     )
+    jobs.first_point(running)
     st.fragment(run_every=jobs.TICK if running.going else None)(_view)(look)
 
 

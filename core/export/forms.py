@@ -1,0 +1,105 @@
+"""How a script is laid out: what it says about itself, imports, settings, definitions, the call; and settings as text."""
+
+import dataclasses
+from string import Template
+
+import torch
+
+from core.config import Config
+from core.dial import write
+from core.export.bundle import WIDTH, Bundle, Import, braces, literal, quoted
+from core.train.settings import Training
+
+FLAVOURS = ("core", "torch")
+ABOUT = {
+    Config: "The settings of a model; where nothing else is said, they are these.",
+    Training: "The settings of a training, the same for every model.",
+}
+
+SHOW = """\
+def show(name, table):
+    print(f"# {name}")
+    table.to_csv(sys.stdout, index=False, na_rep="nan")
+
+
+sys.stdout.reconfigure(encoding="utf-8")  # words and names of variants may hold any character"""
+
+
+def checked(flavour: str) -> str:
+    """The flavour. Raises ValueError if it is none."""
+    if flavour not in FLAVOURS:
+        raise ValueError(f"flavour is {flavour!r}; it must be one of {', '.join(FLAVOURS)}")
+    return flavour
+
+
+def core_script(about: str, machine, form: str, **settings) -> str:
+    """A script that imports this repository: a form whose $NAMES are put in; $SHOW and $MACHINE are known."""
+    run = "Save this file in the folder of the repository and run it there: `python script.py`."
+    machine_text = f'Machine("{machine.place}", "{machine.dtype}")'
+    made = Template(form).substitute(settings, SHOW=SHOW, MACHINE=machine_text)
+    return f"{_docstring(about, machine, run)}\n\n{made}"
+
+
+def torch_script(bundle: Bundle, about: str, machine, given, lines: list[str], call: str) -> str:
+    """A script that imports torch alone. given: settings, each of which becomes a class; lines: what else is set."""
+    run = "Nothing but torch is needed: run this file with `python script.py`."
+    parts = [
+        f"{_docstring(about, machine, run)}\n\n{bundle.import_text(Import('torch', None, 'torch'))}",
+        *[bundle.settings_text(each, ABOUT[type(each)]) for each in given],
+        "\n".join([*lines, f'DEVICE = "{machine.place}"', f"DTYPE = {machine.precision}"]),
+        bundle.text(),
+        f'if __name__ == "__main__":\n    {call}\n',
+    ]
+    return "\n\n\n".join(parts)
+
+
+def _docstring(about, machine, run):
+    lines = "\n".join("    " + line.removeprefix("# ") for line in about.splitlines())
+    return f'''"""Prints, as CSV, numbers that Ablation Lab shows; each table begins with a line "# name":
+
+{lines}
+
+The app's numbers were made with PyTorch {torch.__version__} on {machine.place} in {machine.dtype}. Elsewhere they agree up to
+rounding. {run}
+"""'''
+
+
+def values(*settings) -> dict[str, set]:
+    """Setting -> the values that it takes in any of them."""
+    made: dict[str, set] = {}
+    for each in settings:
+        for field in dataclasses.fields(each):
+            made.setdefault(field.name, set()).add(getattr(each, field.name))
+    return made
+
+
+def settings_call(settings, before: int = 0) -> str:
+    """Config(…), or another kind of settings, with everything that is not its default."""
+    given = {name: getattr(settings, name) for name in write(settings)}
+    return call_text(f"{type(settings).__name__}({{}})", named(given), before)
+
+
+def changed_text(config: Config, baseline: Config, form: str, same: str, before: int) -> str:
+    """A config as what it changes in the baseline, d_ff and d_head too where they only follow: form, or same."""
+    names = [field.name for field in dataclasses.fields(Config)]
+    changes = {name: getattr(config, name) for name in names if getattr(config, name) != getattr(baseline, name)}
+    return call_text(form, named(changes), before) if changes else same
+
+
+def variants_text(configs: dict[str, Config], baseline: Config, form: str, same: str) -> str:
+    """A dict of configs, each written as what it changes in the baseline."""
+    made = [
+        f"{quoted(name)}: {changed_text(config, baseline, form, same, 4 + len(quoted(name)) + 2)}"
+        for name, config in configs.items()
+    ]
+    return braces(made, before=WIDTH)
+
+
+def named(values: dict) -> list[str]:
+    """Arguments with their names."""
+    return [f"{name}={literal(value)}" for name, value in values.items()]
+
+
+def call_text(form: str, arguments: list[str], before: int) -> str:
+    """A call: form has {} where the arguments stand. before: what stands left of it in its line."""
+    return form.format(braces(arguments, ("", ""), before + len(form)))

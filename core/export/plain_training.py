@@ -1,0 +1,155 @@
+"""What a training script of flavour "torch" runs: a plain loop, for one seed and one model after the other.
+
+As in plain.py, only torch, the standard library, and functions of core that need no more than these.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+
+from core.cost import flops, parameters
+from core.dropout import dropping
+from core.export.plain import section
+from core.model import Transformer
+from core.parts.init import generator
+from core.tasks.task import IGNORE, is_held_out
+from core.train.run import SLICE, Row
+from core.train.settings import optimiser
+
+
+class Problem(NamedTuple):
+    """What is to be learnt."""
+
+    draw: Callable  # (random stream, number of sequences, length, vocabulary) -> tokens, targets
+    vocabulary: tuple[str, ...]  # token number i is vocabulary[i]
+    test: int  # sequences on which accuracy is measured
+    held_out: float = 0.0  # share of all sequences that training never draws; 0 where they are too many to repeat
+    rivals: tuple = ()  # if given: only these words are scored, each against its group
+
+
+def print_training(variants, seeds, training, problem, device, dtype):
+    """Train every model with every seed; print the curves, row by row, and then where they end."""
+    torch.set_num_threads(1)  # as in the app: several would add the same numbers in another order
+    ends = {name: [] for name in variants}
+
+    def rows():
+        for seed in seeds:
+            for name, config in variants.items():
+                for row in train(config.replace(seed=seed), training, problem, device, dtype):
+                    yield name, seed, *row
+                ends[name].append(row.accuracy)
+
+    section("rows", ("variant", "seed", *Row._fields), rows())
+    made = [(name, *mean(ends[name]), *size(variants[name], training, problem)) for name in variants]
+    section("accuracy", ("variant", "accuracy", "seeds", "parameters", "flops"), made)
+
+
+def train(config, training, problem, device, dtype):
+    """A model from its random weights to its last step: yields a Row at the first, every few, and at the last."""
+    model = Transformer(config, problem.vocabulary).to(device)
+    weights = list(model.parameters())
+    make, fused = optimiser[training.optimiser], device in ("cpu", "cuda")
+    update = make(weights, training.learning_rate, training.weight_decay, fused)
+    data, dropout = generator(config.seed, f"{training.task}.training"), generator(config.seed, "dropout")
+    unseen = generator(config.seed, f"{training.task}.held_out")
+    test = sequences(problem, unseen, problem.test, training.length, held_out=True)
+
+    for step in range(1, training.steps + 1):
+        tokens, targets = sequences(problem, data, training.batch, training.length, held_out=False)
+        with dropping(dropout):
+            logits = read(model, tokens.to(device), dtype)
+        loss = F.cross_entropy(logits.flatten(0, 1).float(), targets.to(device).flatten(), ignore_index=IGNORE)
+        update.zero_grad()
+        loss.backward()
+        norm = torch.nn.utils.get_total_norm([weight.grad for weight in weights])
+        if training.clip:
+            torch.nn.utils.clip_grads_with_norm_(weights, training.clip, norm)
+        for group in update.param_groups:
+            group["lr"] = training.rate(step)
+
+        row = Row(step, loss.item(), math.nan, norm.item(), math.nan, training.rate(step))
+        if math.isfinite(row.loss) and math.isfinite(row.gradient_norm):
+            before = [weight.detach().clone() for weight in weights] if training.due(step) else []
+            update.step()
+            if not training.due(step):
+                continue
+            row = row._replace(
+                accuracy=accuracy(model, test, problem, device, dtype), update_size=moved(before, weights)
+            )
+        if not math.isfinite(row.update_size):
+            yield row._replace(accuracy=math.nan, update_size=math.nan, note=f"diverged at step {step}")
+            return
+        yield row
+
+
+def sequences(problem, stream, count, length, held_out):
+    """-> tokens, targets: (count, length) each. held_out: of those that training never draws, or of the others."""
+    if problem.held_out:
+        return one_side(problem, stream, count, length, held_out)
+    return problem.draw(stream, count, length, problem.vocabulary)
+
+
+def one_side(problem, stream, count, length, held_out):
+    """Draw until there are enough sequences on one side of the split."""
+    kept = []
+    while sum(len(tokens) for tokens, _ in kept) < count:
+        tokens, targets = problem.draw(stream, count, length, problem.vocabulary)
+        wanted = is_held_out(tokens, problem.vocabulary, problem.held_out) == held_out
+        kept.append((tokens[wanted], targets[wanted]))
+    return [torch.cat(parts)[:count] for parts in zip(*kept)]
+
+
+def read(model, tokens, dtype):  # int (B, T) -> (B, T, V)
+    """The scores of every word; the weights stay float32, only products are taken in the given precision."""
+    with torch.autocast(tokens.device.type, dtype, enabled=dtype != torch.float32):
+        return model(tokens)
+
+
+@torch.no_grad()
+def accuracy(model, test, problem, device, dtype):
+    """The share of right answers in the held-out sequences."""
+    found = []
+    for tokens, targets in zip(*(each.to(device).split(SLICE) for each in test)):
+        found.append(right(problem, read(model, tokens, dtype), targets))
+    return torch.cat(found).float().mean().item()
+
+
+def right(problem, logits, targets):  # (B, T, V), int (B, T) -> bool (number of answers)
+    """Whether each answer is right: the highest score is the target's."""
+    if problem.rivals:
+        return right_among_rivals(problem, logits, targets)
+    asked = targets != IGNORE
+    return logits[asked].argmax(-1) == targets[asked]
+
+
+def right_among_rivals(problem, logits, targets):
+    """Of rivals alone: whether the score of the one that is the target is the highest of its group's."""
+    found = []
+    for group in problem.rivals:
+        words = [number for number, word in enumerate(problem.vocabulary) if word in group]
+        words = torch.tensor(words, device=targets.device)
+        asked = torch.isin(targets, words)
+        found.append(words[logits[asked][:, words].argmax(-1)] == targets[asked])
+    return torch.cat(found)
+
+
+def moved(before, weights):
+    """How far an update has moved all weights together, relative to their norm before it."""
+    norm = torch.nn.utils.get_total_norm
+    return (norm([now.detach() - was for now, was in zip(weights, before)]) / norm(before)).item()
+
+
+def mean(accuracies):
+    """-> (mean of those that are known, how many they are)"""
+    known = [each for each in accuracies if not math.isnan(each)]
+    return math.fsum(known) / len(known) if known else math.nan, len(known)
+
+
+def size(config, training, problem):
+    """-> (parameters, floating point operations of one sequence on its way forward)"""
+    words = len(problem.vocabulary)
+    unembedding = 2 * training.length * config.d_model * words
+    return sum(parameters(config, words).values()), sum(flops(config, training.length).values()) + unembedding

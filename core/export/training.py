@@ -1,0 +1,144 @@
+"""Settings -> Python scripts that print the numbers of the page "Training": every curve, and where it ends.
+
+The flavours are those of scripts.py. Both train in the order in which the plan has it, with one thread, and on the
+CPU of one machine their numbers are the app's to the last bit.
+"""
+
+import dataclasses
+import textwrap
+
+from core.config import Config
+from core.experiments.training import Arm, Plan
+from core.export.bundle import WIDTH, Bundle, braces, literal, quoted
+from core.export.forms import (
+    call_text,
+    changed_text,
+    checked,
+    core_script,
+    settings_call,
+    torch_script,
+    values,
+    variants_text,
+)
+from core.export.plain_training import Problem, print_training
+from core.model import Transformer
+from core.tasks import Task, task
+from core.train.settings import Training
+
+SETTINGS = ("VARIANTS", "SEEDS", "VOCABULARY", "DEVICE", "DTYPE")  # names that a script gives itself
+
+TRAINING = """\
+# rows: the curves. loss: of the step's batch; accuracy: on held-out sequences; gradient_norm: before clipping;
+#     update_size: how far the step moved all weights together, relative to their norm
+# accuracy: where the curves end, averaged over the seeds that did not diverge, and what each model costs
+# Training makes differences grow: on another machine, where rounding differs, the curves part after a while."""
+
+
+def training_script(flavour: str, plan: Plan) -> str:
+    """A script that trains all models of a plan with all its seeds and prints CSV sections rows and accuracy.
+
+    flavour: "core" or "torch". Raises ConfigError for what cannot be trained (Plan.states).
+    """
+    checked(flavour)
+    plan.states()
+    return _core(plan) if flavour == "core" else _torch(plan)
+
+
+def _core(plan: Plan) -> str:
+    baseline = plan.arms[0].config
+    return core_script(
+        TRAINING,
+        plan.machine,
+        CORE_TRAINING,
+        CONFIG=settings_call(baseline, before=len("BASELINE = ")),
+        ARMS=braces([_arm(arm, baseline) for arm in plan.arms], "[]", WIDTH),
+        TRAINING=settings_call(plan.training, before=len("TRAINING = ")),
+        TRIAL=settings_call(plan.trial, before=len("TRIAL = ")),
+    )
+
+
+def _torch(plan: Plan) -> str:
+    learnt, baseline = task[plan.training.task], plan.arms[0].config
+    configs = {arm.name: arm.config for arm in plan.arms}
+    taken = values(plan.training, *configs.values())
+    taken |= {name: {getattr(learnt, name)} for name in ("held_out", "rivals")}
+    bundle = Bundle([Transformer, Training, learnt.draw, Problem, print_training], taken, SETTINGS)
+    lines = [
+        f"VARIANTS = {variants_text(configs, baseline, 'Config({})', 'Config()')}",
+        f"SEEDS = range({plan.seeds[0]}, {plan.seeds[-1] + 1})",
+        f"VOCABULARY = {_words(learnt.vocabulary)}",
+    ]
+    call = f"problem = {_problem(learnt, bundle.name_of(learnt.draw))}\n"
+    call += "    print_training(VARIANTS, SEEDS, Training(), problem, DEVICE, DTYPE)"
+    return torch_script(bundle, TRAINING, plan.machine, [baseline, plan.training], lines, call)
+
+
+def _problem(learnt: Task, draw: str) -> str:
+    """Problem(…): how the data are drawn, and those facts of the task that are not its defaults."""
+    facts = {name: getattr(learnt, name) for name in Problem._fields if name not in ("draw", "vocabulary")}
+    facts = [
+        f"{name}={literal(value, before=12 + len(name), inside=8)}"
+        for name, value in facts.items()
+        if name not in Problem._field_defaults or value != Problem._field_defaults[name]
+    ]
+    return call_text("Problem({})", [draw, "VOCABULARY", *facts], before=len("    problem = "))
+
+
+def _words(vocabulary: tuple[str, ...]) -> str:
+    """A tuple of words; where it is long, written as a text that is split, if none of them has what splits."""
+    line = f"({', '.join(map(quoted, vocabulary))}{',' * (len(vocabulary) == 1)})"
+    text = " ".join(vocabulary)
+    if len("VOCABULARY = ") + len(line) <= WIDTH:
+        return line
+    if text.split() != list(vocabulary) or not text.isprintable() or '"' in text or "\\" in text:
+        return braces(list(map(quoted, vocabulary)), "()", WIDTH)
+    lines = textwrap.fill(text, WIDTH - 4, break_long_words=False, break_on_hyphens=False)
+    return f'tuple(\n    """\n{textwrap.indent(lines, "    ")}\n    """.split()\n)'
+
+
+def _arm(arm: Arm, baseline: Config) -> str:
+    """Arm(…), with all that is not a default."""
+    given = {field.name: getattr(arm, field.name) for field in dataclasses.fields(arm) if _is_given(arm, field)}
+    config = changed_text(arm.config, baseline, "BASELINE.replace({})", "BASELINE", before=8 + len("config="))
+    made = [f"{name}={config if name == 'config' else _value(value)}" for name, value in given.items()]
+    return call_text("Arm({})", made, before=4)
+
+
+def _is_given(arm, field) -> bool:
+    return getattr(arm, field.name) != field.default
+
+
+def _value(value) -> str:
+    """A field of an arm: text, a number, or sets of names, one or several."""
+    if isinstance(value, frozenset):
+        return f"frozenset({literal(sorted(value))})" if value else "frozenset()"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_value, value))},)"
+    return literal(value)
+
+
+CORE_TRAINING = """\
+import sys
+
+import torch
+
+from core import Config
+from core.device import Machine
+from core.experiments.training import Arm, Plan, Trial, every_row, summary
+from core.train import Training, train
+
+BASELINE = $CONFIG
+ARMS = $ARMS
+TRAINING = $TRAINING
+TRIAL = $TRIAL
+MACHINE = $MACHINE
+PLAN = Plan(tuple(ARMS), TRAINING, TRIAL, MACHINE)
+
+
+$SHOW
+torch.set_num_threads(1)  # as in the app: several would add the same numbers in another order
+
+runs = {(arm.name, seed): list(train(arm.config, TRAINING, seed, MACHINE)) for seed in PLAN.seeds for arm in ARMS}
+show("rows", every_row(runs, PLAN))
+show("accuracy", summary(runs, PLAN))
+"""

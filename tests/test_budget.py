@@ -1,0 +1,226 @@
+"""What a training will take: said before it starts, growing with what makes it longer, and never below what it holds."""
+
+import pickle
+import re
+import weakref
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from core.config import Config
+from core.memory import MemoryLimit
+from core.model import Transformer
+from core.tasks import task
+from core.train import Training, budget, chunk, held_out, start
+from core.train.budget import TimeLimit, check, duration, expected, max_seconds, memory, seconds
+
+
+def settings_of(name, **changes) -> Training:
+    """A training whose rows do not become fewer as it grows longer."""
+    return replace(Training(task=name), **{"every": 10} | changes)
+
+
+def states(count=3, config=None, name="copy", **changes):
+    return [start(config or task[name].config(), settings_of(name, **changes), seed) for seed in range(count)]
+
+
+# Time
+
+
+@pytest.mark.parametrize("name", task)
+@given(steps=st.integers(1, 5000), more=st.integers(1, 500), batch=st.integers(1, 2048), every=st.integers(1, 100))
+def test_more_steps_and_larger_batches_take_longer(name, steps, more, batch, every):
+    config, training = task[name].config(), settings_of(name, steps=steps, batch=batch, every=every)
+    assert seconds(config, training) < seconds(config, replace(training, steps=steps + more))
+    assert seconds(config, training) < seconds(config, replace(training, batch=batch + more))
+    assert 0 < seconds(config, training) < float("inf")
+
+
+@pytest.mark.parametrize("name", task)
+def test_larger_models_longer_sequences_and_more_rows_take_longer(name):
+    config, training = task[name].config(), settings_of(name)
+    base = seconds(config, training)
+    for change in ({"n_layers": config.n_layers + 1}, {"d_model": 2 * config.d_model, "d_ff": None}, {"d_ff": 1024}):
+        assert seconds(config.replace(**change), training) > base
+    for change in ({"attention": False}, {"ffn": False}):
+        assert seconds(config.replace(**change), training) < base
+    assert seconds(config, replace(training, every=1)) > base
+    for length in task[name].lengths:
+        if length > training.length:
+            assert seconds(config, replace(training, length=length)) > base
+
+
+def test_measuring_accuracy_does_not_depend_on_the_batch():
+    """Twice as many rows cost the same at every batch: the held-out sequences are read in slices of their own."""
+    config, extra = task["facts"].config(), []
+    for batch in (1, 64, 512):
+        few, many = (settings_of("facts", batch=batch, every=every) for every in (20, 10))
+        extra.append(seconds(config, many) - seconds(config, few))
+    assert extra == pytest.approx([extra[0]] * 3)
+
+
+def test_seeds_add_up_and_workers_share_them():
+    one, three, four = (expected(states(n), 1) for n in (1, 3, 4))
+    assert three == pytest.approx(3 * one) and four == pytest.approx(4 * one)
+    assert expected(states(4), 2) == pytest.approx(2 * one)
+    assert expected(states(1), 2) == pytest.approx(one)  # one training cannot be shared
+    assert expected(states(3), 2, pace=2.0) == pytest.approx(3 * one)
+    assert expected([], 2) == 0
+    long, short = states(1, steps=5000), states(1, steps=10)
+    assert expected(long + short, 2) == pytest.approx(expected(long, 1))
+
+
+def test_the_estimate_by_hand():
+    """One block, nothing but a feed-forward network of 8 units on 8 numbers, and 16 words, by the constants alone."""
+    config = Config(d_model=8, n_heads=1, d_ff=8, attention=False, norm="none", bias=False)
+    training = settings_of("copy", batch=3, length=5)
+    words, numbers = 16, 2 * 16 * 8 + 2 * 8 * 8
+    operations = 3 * 3 * (5 * (2 * 8 * 8 * 2) + 2 * 5 * 8 * words)
+    kept = 3 * (
+        (5 * 8 * (1 + 1 + 2) + 5 * 8 * 2) + 2 * 5 * words
+    )  # embed, resid_pre, mlp_out, resid_post; two of d_ff; logits
+    assert budget.step_seconds(config, training) == pytest.approx(
+        budget.PER_SUBLAYER
+        + budget.PER_OPERATION * operations
+        + budget.PER_PARAMETER * numbers
+        + budget.PER_ACTIVATION * kept
+    )
+
+
+# Memory
+
+
+class Held(TorchDispatchMode):
+    """The most bytes of tensors that were alive at once, of all that were made inside."""
+
+    def __init__(self):
+        super().__init__()
+        self.alive, self.now, self.most = {}, 0, 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        made = function(*args, **(kwargs or {}))
+        for each in tree_leaves(made):
+            if isinstance(each, torch.Tensor) and id(each.untyped_storage()) not in self.alive:
+                storage = each.untyped_storage()
+                key, size = id(storage), storage.nbytes()
+                self.alive[key] = weakref.ref(storage, lambda _, key=key, size=size: self.gone(key, size))
+                self.now += size
+                self.most = max(self.most, self.now)
+        return made
+
+    def gone(self, key, size):
+        del self.alive[key]
+        self.now -= size
+
+
+CHANGES = [
+    ({}, {}),
+    ({"n_layers": 6}, {"batch": 2}),
+    ({"n_layers": 3, "d_model": 128, "d_ff": None}, {"batch": 1}),
+    ({"activation": "swiglu", "n_heads": 1, "norm": "none"}, {"batch": 96}),
+    ({"placement": "post", "position": "alibi", "dropout": 0.1, "tied": True}, {"batch": 64}),
+    ({"attention": False}, {"batch": 200}),
+    ({"ffn": False, "n_heads": 8}, {"batch": 48}),
+]
+
+
+@pytest.mark.parametrize("name", task)
+@pytest.mark.parametrize(("model", "training"), CHANGES, ids=str)
+def test_memory_is_never_below_what_a_chunk_holds(name, model, training):
+    config, training = task[name].config(**model), settings_of(name, steps=2, every=1, **training)
+    held_out(name, 0, training.length)  # is kept for all
+    before = chunk(start(config, training, 0), 0)[0]
+    packed = len(pickle.dumps(before))
+    with Held() as held:
+        done, _ = chunk(before, 1000)
+    came = sum(each.nbytes for each in tree_leaves((before.model, before.optimiser)) if torch.is_tensor(each))
+    assert done.step == 2 and held.most > came
+    needed, held_in_all = memory(config, training), held.most + came + packed
+    assert held_in_all <= needed < 5 * held_in_all  # what could be trained is not refused either
+
+
+@pytest.mark.parametrize("name", task)
+def test_memory_is_above_weights_gradients_and_optimiser_whatever_the_size(name):
+    for change in ({}, {"d_model": 256, "d_ff": None}, {"d_head": 64}, {"tied": True}):
+        config, training = task[name].config(**change), settings_of(name, batch=1)
+        weights = sum(p.nbytes for p in Transformer(config, task[name].vocabulary).parameters())
+        assert memory(config, training) > (1 + 1 + 2) * weights
+
+
+@given(batch=st.integers(1, 4000), layers=st.integers(1, 40), width=st.sampled_from([16, 64, 256]))
+def test_memory_grows_with_batch_and_model(batch, layers, width):
+    config, training = Config(n_layers=layers, d_model=width), settings_of("reverse", batch=batch)
+    assert memory(config, training) <= memory(config, replace(training, batch=batch + 64))
+    assert memory(config, training) < memory(config.replace(n_layers=layers + 1), training)
+    assert memory(config, training) < memory(config.replace(d_ff=config.d_ff + 8), training)
+    assert memory(config, training) <= memory(config, replace(training, length=training.length + 1))
+
+
+# Limits
+
+
+def test_what_takes_too_long_is_refused_with_both_figures(monkeypatch):
+    monkeypatch.setenv("ABLATION_MAX_SECONDS", "20")
+    many = states(30, steps=3000)
+    needed = expected(many, 2)
+    with pytest.raises(TimeLimit, match="ABLATION_MAX_SECONDS") as refused:
+        check(many, 2)
+    text = str(refused.value)
+    assert f"30 trainings would take about {duration(needed)} here on 2 workers" in text
+    assert "at most 20 s" in text and "steps, seeds or variants" in text
+    with pytest.raises(TimeLimit, match=r"^1 training would .* on 1 worker; at most 1 s"):
+        monkeypatch.setenv("ABLATION_MAX_SECONDS", "1")
+        check(states(1, steps=3000), 1)
+
+
+def test_what_needs_too_much_memory_is_refused_with_both_figures(monkeypatch):
+    monkeypatch.setenv("ABLATION_MAX_MB", "10")
+    large = states(2, config=task["copy"].config(d_model=256, d_ff=None)) + states(1)
+    with pytest.raises(MemoryLimit, match="ABLATION_MAX_MB") as refused:
+        check(large, 2)
+    asked, allowed = (int(figure.replace(",", "")) for figure in re.findall(r"([\d,]+) MB", str(refused.value)))
+    assert allowed == 10 and asked == round(memory(large[0].config, large[0].training) / 2**20)
+
+
+def test_what_fits_is_let_through_with_its_time():
+    assert check(states(3), 2, pace=1.5) == expected(states(3), 2, 1.5)
+    assert check([], 2) == 0
+
+
+@pytest.mark.parametrize("name", task)
+def test_every_task_can_be_trained_with_three_seeds_and_four_variants(name):
+    check(15 * [start(task[name].config(), Training(task=name), 0)], 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("", 600),
+        ("many", 600),
+        ("-5", 600),
+        ("0", 600),
+        ("1.5", 600),
+        ("٣", 600),
+        (" 7", 600),
+        ("7", 7),
+        ("86400", 86400),
+    ],
+)
+def test_a_time_limit_that_makes_no_sense_is_the_default(monkeypatch, text, limit):
+    monkeypatch.setenv("ABLATION_MAX_SECONDS", text)
+    assert max_seconds() == limit
+    monkeypatch.delenv("ABLATION_MAX_SECONDS")
+    assert max_seconds() == 600
+
+
+@pytest.mark.parametrize(
+    ("time", "text"),
+    [(0.01, "1 s"), (12.4, "12 s"), (99, "99 s"), (100, "2 min"), (600, "10 min"), (5400, "90 min"), (6000, "1.7 h")],
+)
+def test_durations_in_words(time, text):
+    assert duration(time) == text

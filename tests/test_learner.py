@@ -1,0 +1,233 @@
+"""The model of a task, and what to take out of it: what is not given follows the task, and links hold only the rest."""
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.config import Config
+from core.device import Machine
+from core.dial import ConfigError, dials, read, settle, write
+from core.experiments.showcase import showcase
+from core.experiments.training import Trial, plan
+from core.tasks import task
+from core.train import Training
+from core.train.learner import Learner, Removed, usual
+from core.variants import NOTHING, Pins, apply, decode, encode, lineup
+from tests.test_variants import value_of
+
+EVERY = pytest.mark.parametrize("name", task)
+FIELDS = list(dials(Config))
+
+
+@st.composite
+def given_settings(draw):
+    """Any task, and any settings moved in its model that can be."""
+    name = draw(st.sampled_from(list(task)))
+    moved = draw(st.lists(st.sampled_from(FIELDS), max_size=5, unique=True))
+    values = {field: draw(value_of(field)) for field in moved}
+    learner, _ = settle(Learner, {"task": name} | values)
+    kept = {field: getattr(learner, field) for field in values}
+    return name, kept
+
+
+# Following
+
+
+@EVERY
+def test_at_first_it_is_the_tasks_own_model(name):
+    assert Learner(task=name).plain() == task[name].config() == usual(name)
+    assert type(Learner(task=name).plain()) is Config
+    assert write(Learner(task=name)) == ({} if name == "reverse" else {"task": name})
+    assert Learner() == Learner(task="reverse")
+
+
+@EVERY
+def test_every_field_follows_the_task_and_stays_where_it_is_put(name):
+    own = task[name].config()
+    for field in FIELDS:
+        for value in {bool: [True, False], str: dials(Config)[field].menu or []}.get(dials(Config)[field].kind, [2, 4]):
+            try:
+                expected = apply({field: value}, own)
+            except ConfigError:
+                continue
+            made = Learner(**{"task": name, field: value})
+            assert made.plain() == expected, field
+            differing = getattr(expected, field) != getattr(own, field)
+            assert write(made) == {
+                "task": name,
+                **({field: dials(Config)[field].write(value)} if differing else {}),
+            } or (name == "reverse" and "task" not in write(made))
+
+
+def test_d_ff_and_d_head_follow_the_width_of_the_learner_and_not_the_tasks():
+    made = Learner(task="induction", d_model=128)
+    assert (made.d_ff, made.d_head) == (512, 32)
+    assert write(made) == {"task": "induction", "d_model": "128"}
+    assert write(Learner(task="induction", d_model=128, d_ff=256)) == {
+        "task": "induction",
+        "d_model": "128",
+        "d_ff": "256",
+    }
+
+
+@given(given_settings())
+def test_a_link_holds_what_differs_from_the_tasks_own_and_nothing_else(settings):
+    name, values = settings
+    made = Learner(task=name, **values)
+    link = write(made)
+    own = {f: dials(Learner)[f].follows(made) for f in FIELDS}
+    assert link.keys() - {"task"} == {f for f in FIELDS if getattr(made, f) != own[f]}
+    assert ("task" in link) == (name != "reverse")
+    assert read(Learner, link) == (made, [])
+    assert link.keys() - {"task"} <= values.keys()
+
+
+@given(given_settings(), st.sampled_from(list(task)))
+def test_another_task_keeps_what_was_moved_and_brings_its_own_for_the_rest(settings, other):
+    name, values = settings
+    link = write(Learner(task=name, **values)) | {"task": other}
+    made, problems = read(Learner, link)
+    moved = {f: getattr(Learner(task=name, **values), f) for f in link.keys() - {"task"}}
+    if not problems:
+        assert {f: getattr(made, f) for f in moved} == moved
+        assert made == Learner(task=other, **moved)
+        for f in set(FIELDS) - moved.keys() - {"d_ff", "d_head"}:
+            assert getattr(made, f) == getattr(task[other].config(), f)
+
+
+@given(given_settings())
+def test_a_learner_is_a_config(settings):
+    name, values = settings
+    made = Learner(task=name, **values)
+    assert isinstance(made, Config) and made.plain() == Config(**{f: getattr(made, f) for f in FIELDS})
+    assert hash(made) == hash(dataclasses.replace(made)) and dataclasses.replace(made) == made
+
+
+def test_the_words_and_bounds_of_a_setting_are_configs_own():
+    for field, made in dials(Learner).items():
+        if field != "task":
+            own = dials(Config)[field]
+            assert dataclasses.replace(made, follows=None) == dataclasses.replace(own, follows=None)
+    assert list(dials(Learner)) == [*FIELDS, "task"]
+    assert dials(Learner)["task"] == dials(Removed)["task"]
+
+
+# Bad values
+
+
+@pytest.mark.parametrize(
+    ("params", "field", "kept"),
+    [
+        ({"task": "chess", "d_model": "128"}, "task", Learner(d_model=128)),
+        ({"task": "facts", "d_model": "7"}, "d_model", Learner(task="facts")),
+        ({"task": "facts", "d_model": "wide", "n_layers": "2"}, "d_model", Learner(task="facts", n_layers=2)),
+        ({"task": "facts", "n_heads": "5"}, "n_heads", Learner(task="facts", n_heads=4)),
+        ({"task": "facts", "norm": "batch"}, "norm", Learner(task="facts")),
+        ({"task": "facts", "dropout": "nan"}, "dropout", Learner(task="facts")),
+        ({"task": "induction", "d_head": "7"}, "position", Learner(task="induction", d_head=7, position="none")),
+    ],
+)
+def test_a_bad_value_is_named_and_the_rest_kept(params, field, kept):
+    made, problems = read(Learner, params)
+    assert made == kept
+    assert [problem.field for problem in problems] == [field]
+    assert str(problems[0]).startswith(f"{field} is ")
+
+
+@pytest.mark.parametrize("kind", [Learner, Removed, Training])
+def test_a_task_that_is_none_is_refused_in_words(kind):
+    with pytest.raises(ConfigError, match="^task is “chess”; it must be one of copy, reverse") as refused:
+        kind(task="chess")
+    assert refused.value.field == "task"
+    assert settle(kind, {"task": "chess"})[0] == kind()
+    with pytest.raises(ConfigError, match="^task is 3"):
+        kind(task=3)
+
+
+@given(
+    st.dictionaries(st.sampled_from([*FIELDS, "task", "length", "steps", "variants", "baseline"]), st.text(max_size=8))
+)
+def test_any_link_whatever_gives_settings_and_sentences(params):
+    for kind in (Learner, Training, Removed):
+        made, problems = read(kind, params)
+        assert all(problem.field in dials(kind) and str(problem.field) in str(problem) for problem in problems)
+        bad = {problem.field for problem in problems}
+        for field in params.keys() & dials(kind).keys() - bad:
+            assert dials(kind)[field].write(getattr(made, field)) is not None
+        assert read(kind, write(made)) == (made, [])
+
+
+@pytest.mark.parametrize(
+    ("name", "length", "instead"),
+    [("induction", 7, 24), ("recall", 19, 18), ("facts", 3, 2), ("sentences", 27, 28), ("subtraction", 4, 3)],
+)
+def test_a_length_that_the_task_cannot_have_is_named_and_its_own_is_used(name, length, instead):
+    made, problems = read(Training, {"task": name, "length": str(length), "steps": "77"})
+    assert made == Training(task=name, steps=77) and made.length == instead
+    assert [problem.field for problem in problems] == ["length"]
+    assert f"length is {length}" in str(problems[0]) and name in str(problems[0])
+
+
+# What is taken out
+
+
+@EVERY
+def test_what_is_taken_out_at_first_is_what_the_task_needs(name):
+    made = Removed(task=name)
+    assert made.changes == [task[name].without] and made.baseline == ""
+    assert write(made) == ({} if name == "reverse" else {"task": name})
+    variants, notes = lineup(usual(name), made)
+    assert notes == [] and [each.place for each in variants] == [0, 1]
+    assert variants[1].config == apply(task[name].without, usual(name))
+
+
+def test_variants_that_were_chosen_stay_when_the_task_changes():
+    chosen = Removed(task="facts", variants="norm-none")
+    assert write(chosen) == {"task": "facts", "variants": "norm-none"}
+    made, problems = read(Removed, write(chosen) | {"task": "copy"})
+    assert made.texts == ["norm-none"] and problems == []
+    assert Removed(task="facts", variants=NOTHING).texts == []
+    assert read(Removed, write(Removed(task="facts", variants=NOTHING))) == (
+        Removed(task="facts", variants=NOTHING),
+        [],
+    )
+    as_it_is = Removed(task="facts", variants=encode(task["facts"].without))
+    assert as_it_is == Removed(task="facts") and write(as_it_is) == {"task": "facts"}  # it follows
+
+
+def test_bad_variants_are_named_and_the_good_ones_kept():
+    made, problems = read(Removed, {"task": "facts", "variants": "norm-none~colour-red"})
+    assert made.texts == ["norm-none"] and [problem.field for problem in problems] == ["variants"]
+    made, problems = read(Removed, {"task": "facts", "baseline": "n_heads-5"})
+    assert made == Removed(task="facts") and [problem.field for problem in problems] == ["baseline"]
+
+
+@given(
+    st.sampled_from(list(task)),
+    st.lists(st.sampled_from(["norm-none", "ffn-off", "n_heads-1", "position-none"]), unique=True),
+)
+def test_it_compares_as_pins_do(name, texts):
+    made = Removed(task=name, variants="~".join(texts) or NOTHING)
+    assert made.texts == Pins(variants="~".join(texts) or NOTHING).texts
+    assert read(Removed, write(made)) == (made, [])
+    for text in texts:
+        assert decode(text, "variants") in made.changes
+
+
+@pytest.mark.parametrize("name", showcase)
+def test_every_experiment_is_a_link_that_can_be_trained(name):
+    link, kinds = showcase[name](), (Training, Learner, Removed, Trial)
+    (training, learner, pins, trial), problems = zip(*(read(kind, link) for kind in kinds))
+    assert not any(problems)
+    assert link.keys() <= {field for kind in kinds for field in dials(kind)}
+    variants, notes = lineup(learner.plain(), pins, padding=0)
+    planned, more = plan(variants, training, trial, Machine(device="cpu"))
+    assert notes == more == [] and len(planned.arms) == 2
+    together = {field: value for made in (training, learner, pins, trial) for field, value in write(made).items()}
+    assert {field: text for field, text in link.items() if together.get(field) != text} in (
+        {},
+        {"task": "reverse"},
+        {"task": "reverse", "variants": "position-none"},
+    ) or name in ("heads", "facts")  # what is as it would be anyway need not stand in a link

@@ -1,0 +1,207 @@
+"""A fair comparison: what is left is made wider until it costs as much, counted on the real model, and nothing else changes."""
+
+import bisect
+import dataclasses
+
+import pytest
+import torch
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from torch.utils.flop_counter import FlopCounterMode
+
+from core.config import Config
+from core.dial import ConfigError, dials
+from core.model import Transformer
+from core.parts import MENUS
+from core.tasks import task
+from core.train.match import CLOSE, match, widened
+from core.variants import ablation, apply
+
+KINDS = ("parameters", "flops")
+CHANGES = {name: part() for name, part in ablation.items()} | {
+    "swiglu": {"activation": "swiglu"},
+    "one_layer": {"n_layers": 1},
+    "narrow_heads": {"d_head": 4},
+    "wide_heads": {"d_head": 50},
+    "eight_heads": {"n_heads": 8},
+    "rope": {"position": "rope"},
+    "tied": {"tied": True},
+    "no_bias": {"bias": False},
+    "neither": {"attention": False, "ffn": False},
+}
+WIDTHS = {"d_model", "d_ff", "d_head"}
+
+
+def size(kind, config, tokens, words) -> int:
+    """Counted, without a formula: the numbers in the real model's tensors, or PyTorch's own count of one forward pass."""
+    model = Transformer(config, words)
+    if kind == "parameters":
+        return sum(p.numel() for p in model.parameters())
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        model(torch.zeros(1, tokens, dtype=torch.long))
+    return counter.get_total_flops()
+
+
+def fitted(kind, name, change):
+    """-> (the task's model, with the change, and that made as large as the first; tokens, words)"""
+    full, learnt = task[name].config(), task[name]
+    measured = lambda config: match[kind](config, learnt.length, len(learnt.vocabulary))  # noqa: E731
+    changed = apply(change, full)
+    return full, changed, widened(changed, measured(full), measured), learnt.length, learnt.vocabulary
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("name", task)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_task_without_every_part_comes_within_two_percent(kind, name, change):
+    full, changed, made, tokens, words = fitted(kind, name, CHANGES[change])
+    wanted = size(kind, full, tokens, words)
+    if change == "neither":
+        assert made == changed
+    else:
+        assert abs(size(kind, made, tokens, words) / wanted - 1) <= CLOSE
+    differing = {f for f in dials(Config) if getattr(made, f) != getattr(changed, f)}
+    assert differing <= WIDTHS
+    assert made.d_model % made.n_heads == 0
+    assert not MENUS["position"][made.position].needs_even_head or made.d_head % 2 == 0
+    if abs(size(kind, changed, tokens, words) / wanted - 1) <= 0.001:
+        assert made == changed  # nothing had to be done
+    row = Transformer(made, words)(torch.zeros(1, tokens, dtype=torch.long))  # and it runs
+    assert row.shape == (1, tokens, len(words)) and row.isfinite().all()
+
+
+@pytest.mark.parametrize("name", task)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_formula_is_what_is_counted(kind, name):
+    for change in CHANGES.values():
+        config, learnt = apply(change, task[name].config()), task[name]
+        assert match[kind](config, learnt.length, len(learnt.vocabulary)) == size(
+            kind, config, learnt.length, learnt.vocabulary
+        )
+
+
+def test_flops_by_hand():
+    """Reverse: T 12, D 32, 4 heads of 8, d_ff 128, 4 layers, 16 words; a product of m×k with k×n takes 2·m·k·n."""
+    layer = (
+        2 * 12 * 32 * 96  # Q, K, V
+        + 4 * 2 * 12 * 8 * 12  # scores of four heads
+        + 4 * 2 * 12 * 12 * 8  # weighted sums
+        + 2 * 12 * 32 * 32  # output
+        + 2 * 12 * 32 * 128 * 2  # feed-forward
+    )
+    assert match["flops"](task["reverse"].config(), 12, 16) == 4 * layer + 2 * 12 * 32 * 16
+
+
+def test_nothing_is_held_equal_at_first():
+    assert list(match) == ["nothing", "parameters", "flops"]
+    assert match["nothing"](Config(), 10, 10) == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", task)
+def test_a_model_that_costs_as_much_already_comes_back_as_it_is(kind, name):
+    full, _, made, *_ = fitted(kind, name, {})
+    assert made is full or made == full
+    for change in ({"scale": False}, {"residual_ffn": False}, {"activation": "relu"}, {"n_heads": 1}):
+        _, changed, made, *_ = fitted(kind, name, change)
+        assert made == changed
+
+
+def test_only_the_width_of_what_is_left_is_changed_where_that_is_enough():
+    for kind in KINDS:
+        _, changed, made, *_ = fitted(kind, "reverse", {"attention": False})
+        assert made == changed.replace(d_ff=made.d_ff) and made.d_ff > changed.d_ff
+    _, changed, made, *_ = fitted("parameters", "reverse", {"ffn": False})
+    assert made == changed.replace(d_head=made.d_head) and made.d_head > changed.d_head
+    # one number more in each head is 4 % more operations here: d_model has to help
+    _, changed, made, *_ = fitted("flops", "reverse", {"ffn": False})
+    assert made.d_model != changed.d_model
+
+
+def test_no_other_width_would_be_closer():
+    for kind in KINDS:
+        full, changed, made, tokens, words = fitted(kind, "recall", {"attention": False})
+        wanted = size(kind, full, tokens, words)
+        off = {
+            step: abs(size(kind, made.replace(d_ff=made.d_ff + step), tokens, words) - wanted) for step in (-1, 0, 1)
+        }
+        assert off[0] <= min(off.values())
+
+
+def test_rotated_heads_stay_even_and_no_other_even_width_would_be_closer():
+    full, changed, made, tokens, words = fitted("parameters", "recall", {"ffn": False})
+    assert changed.position == "rope" and made.d_head % 2 == 0
+    wanted = size("parameters", full, tokens, words)
+    off = [
+        abs(size("parameters", made.replace(d_head=made.d_head + step), tokens, words) - wanted) for step in (-2, 0, 2)
+    ]
+    assert off[1] == min(off)
+
+
+def test_what_is_larger_than_the_baseline_is_made_narrower():
+    full, changed, made, tokens, words = fitted("parameters", "reverse", {"activation": "swiglu"})
+    assert made.d_ff < full.d_ff and size("parameters", made, tokens, words) == pytest.approx(
+        size("parameters", full, tokens, words), rel=0.02
+    )
+
+
+def test_at_the_bounds_the_closest_that_can_be_is_taken():
+    full = Config(d_model=1024, n_heads=1, n_layers=100, position="learned")
+    changed = full.replace(n_layers=1, d_ff=None)
+    measured = lambda config: match["parameters"](config, 8, 10)  # noqa: E731
+    made = widened(changed, measured(full), measured)
+    assert made.d_ff == 8192 and made.d_model == 1024  # there is no more
+    assert measured(changed) < measured(made) < measured(full)
+
+
+@st.composite
+def cases(draw):
+    heads = draw(st.sampled_from([1, 2, 4]))
+    position = draw(st.sampled_from(list(MENUS["position"])))
+    full = Config(
+        d_model=draw(st.sampled_from([8, 12, 32, 36])) * 2,
+        n_heads=heads,
+        n_layers=draw(st.sampled_from([1, 2, 4])),
+        position=position,
+        norm=draw(st.sampled_from(list(MENUS["norm"]))),
+        activation=draw(st.sampled_from(["gelu", "swiglu"])),
+        bias=draw(st.booleans()),
+        tied=draw(st.booleans()),
+    )
+    parts = draw(st.lists(st.sampled_from(list(CHANGES.values())), min_size=1, max_size=2))
+    return full, {field: value for part in parts for field, value in part.items()}
+
+
+@given(cases(), st.sampled_from(KINDS), st.integers(2, 24))
+@settings(max_examples=120)
+def test_any_model_without_any_part(case, kind, tokens):
+    full, change = case
+    try:
+        changed = apply(change, full)
+    except ConfigError:
+        assume(False)
+    words = [f"w{n}" for n in range(10)]
+    measured = lambda config: match[kind](config, tokens, len(words))  # noqa: E731
+    wanted = measured(full)
+    made = widened(changed, wanted, measured)
+    assert measured(made) == size(kind, made, tokens, words)
+    assert abs(measured(made) - wanted) <= max(abs(measured(changed) - wanted), 0.001 * wanted)  # never farther off
+    assert {f for f in dials(Config) if getattr(made, f) != getattr(changed, f)} <= WIDTHS
+    assert dataclasses.replace(made) == made  # passes every check of Config
+    name = "d_ff" if changed.ffn else "d_head" if changed.attention else None
+    if name and made != changed:
+        best = nearest(changed, name, wanted, measured)
+        if made.d_model == changed.d_model:
+            assert made == changed.replace(**{name: getattr(made, name)})
+            assert abs(measured(made) - wanted) == best
+        else:  # only where no width of the sub-layer would do
+            assert best > CLOSE * wanted and abs(measured(made) - wanted) < best
+
+
+def nearest(config, name, wanted, measured) -> int:
+    """How close one width can bring it, found by trying: cost only grows with the width."""
+    step = 2 if name == "d_head" and MENUS["position"][config.position].needs_even_head else 1
+    high = int(dials(Config)[name].high)
+    at = lambda width: measured(config.replace(**{name: width}))  # noqa: E731
+    over = step * bisect.bisect_left(range(step, high, step), wanted, key=at) + step
+    return min(abs(at(width) - wanted) for width in (over - step, over) if step <= width <= high)

@@ -1,0 +1,173 @@
+"""Mean, interval and paired test over seeds: what SciPy says, what one would write by hand, and that 95 % means 95 %."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from core.seeds import interval, paired
+
+NAN = math.nan
+NUMBERS = st.floats(-1e3, 1e3).map(lambda x: round(x, 6))
+SEEDS = st.dictionaries(st.integers(0, 12), st.one_of(NUMBERS, st.just(NAN)), max_size=12)
+
+
+def close(value, expected):
+    return value == pytest.approx(expected, rel=1e-9, abs=1e-9, nan_ok=True)
+
+
+def scipy_interval(values):
+    """Mean and Student's t interval, for values that are not all the same."""
+    low, high = stats.t.interval(0.95, len(values) - 1, loc=np.mean(values), scale=stats.sem(values))
+    return np.mean(values), low, high
+
+
+def varied(values, least=1e-6):
+    return len(values) > 1 and np.ptp(values) > least
+
+
+# One group
+
+
+@given(st.lists(NUMBERS, min_size=2, max_size=40).filter(varied))
+def test_an_interval_is_that_of_scipy(values):
+    found = interval(values)
+    assert close(found[:3], scipy_interval(values)) and found.n == len(values)
+
+
+@pytest.mark.parametrize("n", range(2, 31))
+def test_an_interval_is_that_of_scipy_for_every_number_of_seeds(n):
+    values = np.random.default_rng(n).normal(0.7, 0.1, n).tolist()
+    assert close(interval(values)[:3], scipy_interval(values))
+
+
+def test_an_interval_by_hand():
+    # 0.5, 0.6, 0.7: mean 0.6, standard deviation 0.1, t(2, 0.975) = 4.302653 from a printed table
+    found = interval([0.5, 0.6, 0.7])
+    assert found[:3] == pytest.approx((0.6, 0.6 - 4.302653 * 0.1 / 3**0.5, 0.6 + 4.302653 * 0.1 / 3**0.5), abs=1e-6)
+
+
+def test_none_and_one_have_no_interval():
+    nothing, one = interval([]), interval([0.25])
+    assert nothing.n == 0 and all(map(math.isnan, nothing[:3]))
+    assert one.n == 1 and one.mean == 0.25 and all(map(math.isnan, one[1:3]))
+    assert math.isnan(interval([], (0, 1)).low) and math.isnan(interval([0.3], (0, 1)).high)
+    assert interval([NAN]) == pytest.approx(nothing, nan_ok=True)
+
+
+@given(NUMBERS, st.integers(2, 30))
+def test_where_all_are_the_same_the_interval_is_that_number_to_the_last_bit(value, n):
+    assert interval([value] * n) == (value, value, value, n)
+
+
+@given(st.lists(st.one_of(NUMBERS, st.just(NAN)), max_size=12))
+def test_nan_is_left_out(values):
+    assert interval(values) == pytest.approx(interval([v for v in values if v == v]), nan_ok=True)
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=12))
+def test_an_interval_is_cut_at_what_a_value_can_be_and_nowhere_else(values):
+    free, cut = interval(values), interval(values, (0.0, 1.0))
+    assert (cut.mean, cut.n) == (free.mean, free.n)
+    assert cut.low == max(free.low, 0.0) and cut.high == min(free.high, 1.0)
+    assert 0 <= cut.low <= cut.mean + 1e-12 and cut.mean <= cut.high + 1e-12 and cut.high <= 1
+
+
+def test_any_iterable_will_do():
+    assert interval({1: 0.5, 2: 0.6}.values()) == interval([0.5, 0.6]) == interval(v for v in (0.5, 0.6))
+
+
+# Pairs
+
+
+@given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=2, max_size=30))
+def test_a_paired_difference_is_that_of_scipy(pairs):
+    some, others = zip(*pairs)
+    differences = [a - b for a, b in pairs]
+    if not varied(differences):
+        return
+    found = paired(dict(enumerate(some)), dict(enumerate(others)))
+    test = stats.ttest_rel(some, others)
+    assert close(found.mean, np.mean(differences)) and found.n == len(pairs)
+    assert found.p == pytest.approx(test.pvalue, rel=1e-6, abs=1e-12)
+    assert close((found.low, found.high), tuple(test.confidence_interval(0.95)))
+    assert found.clear == (test.pvalue < 0.05)
+    if abs(found.p - 0.05) > 1e-6:
+        assert found.clear == (found.low > 0 or found.high < 0)  # test and interval say the same
+
+
+@given(SEEDS, SEEDS)
+def test_pairs_are_made_by_seed_whatever_is_missing(values, base):
+    shared = sorted(
+        seed for seed in values.keys() & base.keys() if values[seed] == values[seed] and base[seed] == base[seed]
+    )
+    found = paired(values, base)
+    assert found.n == len(shared)
+    if not shared:
+        assert all(map(math.isnan, (found.mean, found.low, found.high, found.p))) and not found.clear
+    elif len(shared) == 1:
+        assert close(found.mean, values[shared[0]] - base[shared[0]])
+        assert all(map(math.isnan, (found.low, found.high, found.p))) and not found.clear
+    elif varied([values[seed] - base[seed] for seed in shared]):
+        test = stats.ttest_rel([values[seed] for seed in shared], [base[seed] for seed in shared])
+        assert found.p == pytest.approx(test.pvalue, rel=1e-6, abs=1e-12)
+
+
+def test_the_order_of_seeds_does_not_matter():
+    one, other = {3: 0.9, 1: 0.5, 2: 0.8}, {1: 0.4, 2: 0.1, 3: 0.6}
+    assert paired(one, other) == paired(dict(sorted(one.items())), other)
+    assert paired(one, other).mean == pytest.approx((0.3 + 0.1 + 0.7) / 3)
+
+
+def test_the_other_way_round_the_sign_turns():
+    one, other = {0: 0.9, 1: 0.5, 2: 0.8}, {0: 0.4, 1: 0.1, 2: 0.6}
+    there, back = paired(one, other), paired(other, one)
+    assert (back.mean, back.low, back.high, back.p) == pytest.approx((-there.mean, -there.high, -there.low, there.p))
+
+
+def test_differences_without_any_spread():
+    same = paired({0: 0.5, 1: 0.75}, {0: 0.5, 1: 0.75})
+    assert same == (0, 0, 0, 2, 1.0) and not same.clear
+    shifted = paired({0: 0.5, 1: 0.75}, {0: 0.25, 1: 0.5})
+    assert shifted == (0.25, 0.25, 0.25, 2, 0.0) and shifted.clear
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        assert stats.ttest_rel([0.5, 0.75], [0.25, 0.5]).pvalue == 0.0  # SciPy says so too
+
+
+def test_a_difference_is_cut_at_what_it_can_be():
+    free = paired({0: 0.1, 1: 0.9}, {0: 0.9, 1: 0.8})
+    cut = paired({0: 0.1, 1: 0.9}, {0: 0.9, 1: 0.8}, (-1.0, 1.0))
+    assert free.low < -1 and free.high > 1
+    assert (cut.low, cut.high) == (-1, 1) and (cut.mean, cut.n, cut.p) == (free.mean, free.n, free.p)
+
+
+# What 95 % means
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 10])
+def test_the_interval_holds_the_true_mean_in_95_of_100_experiments(n):
+    random = np.random.default_rng(n)
+    drawn = random.normal(0.4, 0.2, (4000, n)).tolist()
+    held = [found.low <= 0.4 <= found.high for found in map(interval, drawn)]
+    assert np.mean(held) == pytest.approx(0.95, abs=0.012)  # 3.5 standard errors
+
+
+@pytest.mark.parametrize("n", [2, 3, 10])
+def test_where_there_is_no_difference_one_in_twenty_is_called_clear(n):
+    random = np.random.default_rng(n)
+    hard = random.normal(0, 1.0, (4000, n))  # a seed that is hard is hard for both: the pairing takes that out
+    some, others = hard + random.normal(0, 0.1, hard.shape), hard + random.normal(0, 0.1, hard.shape)
+    clear = [paired(dict(enumerate(a)), dict(enumerate(b))).clear for a, b in zip(some.tolist(), others.tolist())]
+    assert np.mean(clear) == pytest.approx(0.05, abs=0.012)
+
+
+def test_pairing_sees_what_seeds_alone_would_hide():
+    hard = {seed: 0.1 * seed for seed in range(8)}
+    better = {seed: value + 0.02 + 0.001 * (seed % 3) for seed, value in hard.items()}
+    assert paired(better, hard).clear
+    assert stats.ttest_ind(list(better.values()), list(hard.values())).pvalue > 0.5
