@@ -1,0 +1,357 @@
+"""The page "Training" without a browser: every task and view, every control at its ends, every bad link; never a traceback."""
+
+import dataclasses
+import os
+import re
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from streamlit.testing.v1 import AppTest
+
+from core.device import Machine
+from core.dial import dials, read
+from core.experiments.showcase import showcase
+from core.experiments.training import Trial
+from core.tasks import task
+from core.train import Training, train
+from core.train.learner import Learner, Removed
+from core.train.match import match
+from core.variants import ablation, encode
+from tests.test_page import fine, told
+from ui.training import views
+from ui.training.base import TrainingLook
+
+KINDS = (Training, Learner, Machine, Removed, Trial, TrainingLook)
+TRAINING, BLOCK = "pages/3_Training.py", "pages/1_One_block.py"
+TINY = {"d_model": "8", "n_heads": "2", "n_layers": "1", "steps": "6", "batch": "4", "seeds": "2", "warmup": "0"}
+
+
+def opened(page=TRAINING, **params) -> AppTest:
+    app = AppTest.from_file("../app.py", default_timeout=60)
+    app.switch_page(page)
+    for name, value in params.items():
+        app.query_params[name] = value
+    return app.run()
+
+
+def button(app, key):
+    return next(each for each in app.button if each.key == key)
+
+
+def running(app):
+    return app.session_state["_running"]
+
+
+def finish(app) -> AppTest:
+    """Until what was started is done."""
+    end = time.monotonic() + 120
+    while not running(app).job.done:
+        assert time.monotonic() < end, "the training did not end"
+        time.sleep(0.05)
+        running(app).job.poll()
+    assert running(app).job.error is None
+    return fine(app.run())
+
+
+def trained(**params) -> AppTest:
+    """The page with a training that is done."""
+    app = fine(opened(**params))
+    return finish(fine(button(app, "start").click().run()))
+
+
+def texts(app) -> str:
+    html = [each.proto.body for each in app.get("html")]
+    return " ".join([*html, *(each.value for each in [*app.markdown, *app.caption, *app.info])])
+
+
+def start_line(app) -> str:
+    """What stands beside the button, whether or not it is in a progress bar."""
+    said = [each.value for each in app.markdown if each.value.startswith(":small[")]
+    said += [each.proto.text for each in app.get("progress")]
+    return next(each for each in said if re.search("training|Stopped|changed", each)).replace("\\", "")
+
+
+def test_it_opens_on_reverse_with_and_without_positions():
+    app = fine(opened())
+    assert app.query_params == {}
+    assert app.session_state["task"] == "reverse" and app.session_state["variants"] == "position-none"
+    assert not button(app, "start").disabled
+    assert re.search(r"6 trainings of 250 steps: about \d+ s on \d worker", start_line(app))
+
+
+@pytest.mark.parametrize("name", task)
+def test_every_task_brings_its_own_model_budget_and_example(name):
+    app = fine(opened(task=name))
+    full, budget = task[name].config(), Training(task=name)
+    for field in dials(type(full)):
+        if field != "padding":
+            assert app.session_state[field] == getattr(full, field), field
+    assert app.session_state["steps"] == budget.steps and app.session_state["batch"] == budget.batch
+    reads, answer = task[name].example().split(": ", 1)[1].split(" → ")
+    assert reads in texts(app) and answer in texts(app)
+    assert f"Chance {100 * task[name].chance:.3g} %" in texts(app)
+    assert app.query_params == ({} if name == "reverse" else {"task": name})
+
+
+def test_another_task_takes_what_was_not_moved_with_it():
+    app = fine(opened())
+    app.slider(key="n_layers").set_value(3).run()
+    app.selectbox(key="task").set_value("facts").run()
+    assert fine(app).query_params == {"task": "facts", "n_layers": "3"}
+    assert app.session_state["d_model"] == 48 and app.session_state["variants"] == "ffn-off"
+    app.selectbox(key="task").set_value("reverse").run()
+    assert app.query_params == {"n_layers": "3"}
+
+
+@pytest.mark.parametrize("view", views)
+@pytest.mark.parametrize("name", task)
+def test_every_view_opens_while_training_and_after_it(name, view):
+    app = fine(opened(task=name, trained=view, **TINY))
+    app = fine(button(app, "start").click().run())
+    app = finish(app)
+    assert not app.error and not app.warning
+    many = 2 * len(running(app).plan.arms)  # a model of one layer has no layer to lose
+    assert many in (2, 4) and f"Done: {many} trainings" in start_line(app)
+    for shown in [*app.markdown, *app.caption]:
+        assert not re.search(r"\b(nan|inf|None)\b", shown.value), shown.value
+
+
+def test_the_rows_are_those_of_the_plain_loop():
+    app = trained(**TINY)
+    for (name, seed), rows in running(app).runs.items():
+        arm = next(arm for arm in running(app).plan.arms if arm.name == name)
+        assert rows == list(train(arm.config, running(app).plan.training, seed))
+
+
+def test_the_legend_names_every_model_and_says_how_they_are_paired():
+    app = trained(variants="position-none~n_heads-1", **TINY)
+    legend = next(each.proto.body for each in app.get("html") if "class='legend'" in each.proto.body)
+    assert re.findall(r"●</span> ([^<]*)", legend) == ["baseline", "− positions", "1 head"]
+    assert "seeds 0 to 1" in legend and "Paired: same seed, same data" in legend
+
+
+def test_divergence_is_a_result():
+    app = trained(norm="none", learning_rate="1000", optimiser="sgd", variants="none", **(TINY | {"steps": "40"}))
+    assert re.search(r"diverged at step \d+, seed 0; diverged at step \d+, seed 1", texts(app))
+
+
+def test_a_failed_start_says_why_and_keeps_everything(monkeypatch):
+    monkeypatch.setenv("ABLATION_MAX_SECONDS", "1")
+    app = fine(opened(steps="3000"))
+    app = fine(button(app, "start").click().run())
+    assert "would take about" in told(app) and "at most 1 s" in told(app) and "ABLATION_MAX_SECONDS" in told(app)
+    assert "_running" not in app.session_state
+    app.slider(key="steps").set_value(50).run()
+    assert not fine(app).error  # it spoke of other settings
+    monkeypatch.setenv("ABLATION_MAX_SECONDS", "600")
+    app = fine(opened(batch="4096", d_model="1024", n_layers="100"))
+    app = fine(button(app, "start").click().run())
+    assert "MB" in told(app) and "ABLATION_MAX_MB" in told(app)
+
+
+def test_changed_settings_leave_the_curves_and_say_so():
+    app = trained(**(TINY | {"steps": "50"}))
+    before = running(app)
+    app.slider(key="steps").set_value(100).run()
+    assert "The settings have changed" in start_line(fine(app))
+    assert running(app) is before and "class='legend'" in texts(app)
+    app.slider(key="steps").set_value(50).run()
+    assert "Done: 4 trainings" in start_line(app)
+
+
+def test_what_was_trained_before_is_there_at_once():
+    trained(**TINY, seed="70")
+    app = fine(opened(**TINY, seed="70"))
+    app = fine(button(app, "start").click().run())
+    assert running(app).job.done and running(app).job.known == 4
+    assert "4 of them known from before" in start_line(app)
+
+
+def test_a_link_may_begin():
+    app = fine(opened(begin="on", **TINY))
+    assert running(app).plan.trial.seeds == 2
+    assert "begin" not in fine(app.run()).query_params
+    finish(app)
+
+
+@pytest.mark.parametrize("name", showcase)
+def test_an_experiment_is_one_click(name):
+    app = fine(opened(d_model="64", baseline="norm-none", seeds="2", match="flops"))
+    app = fine(button(app, f"card_{name}").click().run())
+    assert running(app).going or running(app).job.done
+    expected = {kind: read(kind, showcase[name]())[0] for kind in KINDS}
+    assert [read(kind, showcase[name]())[1] for kind in KINDS] == [[]] * len(KINDS)
+    plan = running(app).plan
+    assert plan.training == expected[Training] and plan.trial == expected[Trial]
+    assert plan.arms[0].config == expected[Learner].plain() and len(plan.arms) == 2
+    running(app).job.stop()
+
+
+def test_stop_and_go_on():
+    app = fine(opened(**(TINY | {"steps": "3000"})))
+    app = fine(button(app, "start").click().run())
+    begin = time.monotonic()
+    app = fine(button(app, "stop").click().run())
+    assert time.monotonic() - begin < 5 and running(app).job.stopped and "Stopped at" in start_line(app)
+    kept = {name: len(rows) for name, rows in running(app).runs.items()}
+    app = fine(button(app, "resume").click().run())
+    assert running(app).going
+    assert all(len(running(app).runs[name]) >= n for name, n in kept.items())
+    running(app).job.stop()
+
+
+def test_leaving_the_page_loses_nothing_and_it_goes_on():
+    app = fine(opened(**(TINY | {"steps": "100"}), trained="answers"))
+    app = fine(button(app, "start").click().run())
+    job = running(app).job
+    app.switch_page(BLOCK)
+    app = fine(app.run())
+    assert "Training" in texts(app) or "Trained" in texts(app)
+    assert app.session_state["d_model"] == 64  # One block has its own
+    app = finish(app)
+    app.switch_page(TRAINING)
+    app = fine(app.run())
+    assert running(app).job is job and "Done: 4 trainings" in start_line(app)
+    assert app.session_state["d_model"] == 8 and app.session_state["trained"] == "answers"
+
+
+def test_one_block_keeps_its_settings_while_training_has_others():
+    app = fine(opened(BLOCK, d_model="128", variants="ffn-off"))
+    app.switch_page(TRAINING)
+    app = fine(app.run())
+    assert app.session_state["d_model"] == 32 and app.session_state["variants"] == "position-none"
+    app.slider(key="d_model").set_value(40).run()
+    app.switch_page(BLOCK)
+    app = fine(app.run())
+    assert app.session_state["d_model"] == 128 and app.session_state["variants"] == "ffn-off"
+
+
+def test_two_visitors_have_their_own():
+    one, two = fine(opened(**TINY)), fine(opened(**(TINY | {"task": "copy", "seed": "5"})))
+    one, two = fine(button(one, "start").click().run()), fine(button(two, "start").click().run())
+    one, two = finish(one), finish(two)
+    assert running(one).plan.training.task == "reverse" and running(two).plan.training.task == "copy"
+    for app in (one, two):
+        for (name, seed), rows in running(app).runs.items():
+            arm = next(arm for arm in running(app).plan.arms if arm.name == name)
+            assert rows == list(train(arm.config, running(app).plan.training, seed))
+
+
+@pytest.mark.parametrize("kind", [each for each in match if each != "nothing"])
+def test_models_can_be_held_equal(kind):
+    app = trained(match=kind, variants="ffn-off~attention-off", **(TINY | {"d_model": "32", "n_heads": "4"}))
+    legend = next(each.proto.body for each in app.get("html") if "class='legend'" in each.proto.body)
+    assert "− FFN (d_" in legend and "− attention (d_ff" in legend
+
+
+def test_all_combinations_of_three():
+    app = trained(together="on", trained="together", variants="ffn-off~norm-none~n_heads-1", **(TINY | {"seeds": "1"}))
+    assert len(running(app).plan.arms) == 8
+    assert "What is each part worth?" in texts(app) and "Do the losses add up?" in texts(app)
+    assert len(app.dataframe) == 2 and len(app.dataframe[1].value) == 3
+
+
+def test_variants_that_cannot_be_combined_say_why():
+    app = fine(opened(together="on", variants="norm-none~norm-RMSNorm", **TINY))
+    assert "cannot be combined" in texts(app) and "norm" in texts(app)
+
+
+@pytest.mark.parametrize("name", [n for kind in KINDS for n in dials(kind) if dials(kind)[n].low is not None])
+def test_every_number_at_its_ends_opens(name):
+    made = next(dials(kind)[name] for kind in KINDS if name in dials(kind))
+    for value in (made.low, made.high):
+        fine(opened(**{name: made.write(made.kind(value))}))
+
+
+@pytest.mark.parametrize(
+    "name, value, allowed",
+    [
+        ("task", "sums", "one of copy"),
+        ("steps", "0", "from 1 to 100000"),
+        ("learning_rate", "fast", "number from"),
+        ("length", "500", "length"),
+        ("seeds", "99", "from 1 to 30"),
+        ("match", "time", "one of nothing"),
+        ("variants", "~".join(encode(part()) for part in ablation.values()), "at most 4"),
+        ("d_model", "7", "d_model"),
+        ("decay", "sudden", "one of none"),
+        ("trained", "x", "one of learning"),
+        ("nonsense", "1", "no setting here"),
+    ],
+)
+def test_a_bad_value_in_a_link_is_named_and_the_rest_kept(name, value, allowed):
+    app = fine(opened(**{name: value, "warmup": "7"}))
+    assert name in told(app) and allowed in told(app)
+    assert len(app.warning) == 1  # said once, though several kinds of settings share it
+    assert (
+        app.session_state["warmup"] == 7
+        and app.query_params.get("warmup") == ["7"]
+        or app.query_params["warmup"] == "7"
+    )
+
+
+def links():
+    """Any link at all: known names with likely and unlikely values."""
+    names = sorted({name for kind in KINDS for name in dials(kind)} - {"begin"})
+    values = [
+        "0",
+        "1",
+        "7",
+        "-3",
+        "1e9",
+        "on",
+        "off",
+        "none",
+        "x",
+        "",
+        "rope",
+        "post",
+        "facts",
+        "sentences",
+        "🦊",
+        "0.5",
+    ]
+    return some.dictionaries(some.sampled_from(names), some.sampled_from(values), max_size=5)
+
+
+@settings(max_examples=60)
+@given(links())
+def test_any_link_opens(params):
+    fine(opened(**params))
+
+
+def test_back_to_the_task_resets_everything():
+    app = fine(opened(task="facts", d_model="96", steps="50", variants="norm-none", seeds="5", match="flops"))
+    index = [each.label for each in app.button].index("Back to the task's settings")
+    app = fine(app.button[index].click().run())
+    assert app.query_params == {"task": "facts"}
+
+
+def test_a_link_of_the_page_opens_the_same_again():
+    app = fine(opened())
+    app.slider(key="steps").set_value(150).run()
+    app.selectbox(key="task").set_value("recall").run()
+    app.select_slider(key="learning_rate").set_value(0.01).run()
+    app.toggle(key="together").set_value(True).run()
+    params = {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
+    again = fine(opened(**params))
+    for kind in KINDS:
+        for field in dataclasses.fields(kind):
+            assert again.session_state[field.name] == app.session_state[field.name], field.name
+
+
+def test_a_worker_that_is_killed_costs_nothing(tmp_path):
+    import psutil
+
+    app = fine(opened(**(TINY | {"steps": "300", "seed": "33"})))
+    app = fine(button(app, "start").click().run())
+    time.sleep(0.5)
+    for child in psutil.Process(os.getpid()).children(recursive=True):
+        if "spawn_main" in " ".join(child.cmdline()):
+            child.kill()
+    app = finish(app)
+    for (name, seed), rows in running(app).runs.items():
+        arm = next(arm for arm in running(app).plan.arms if arm.name == name)
+        assert rows == list(train(arm.config, running(app).plan.training, seed))
