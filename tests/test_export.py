@@ -163,7 +163,7 @@ CASES = ((_block, BLOCK), (_depth, DEPTH), (_grid, GRID), (_compared, ["same", "
 ALL = [(make, name) for make, names in CASES for name in names]
 
 
-def _run(flavour, script, folder, *before) -> dict[str, list[list[str]]]:
+def run_script(flavour, script, folder, *before) -> dict[str, list[list[str]]]:
     """Run a script in a process of its own -> section -> its lines, the header first."""
     path = folder / "script.py"
     path.write_text(script, encoding="utf-8")
@@ -281,7 +281,7 @@ CHECKS = {_block: _check_block, _depth: _check_depth, _grid: _check_grid, _compa
 @pytest.mark.parametrize("flavour", FLAVOURS)
 @pytest.mark.parametrize("make, name", ALL)
 def test_a_script_prints_what_the_app_shows(make, name, flavour, tmp_path):
-    CHECKS[make](_run(flavour, make(flavour, name), tmp_path), name)
+    CHECKS[make](run_script(flavour, make(flavour, name), tmp_path), name)
 
 
 def test_the_cases_have_every_entry_of_every_menu_and_every_switch_off():
@@ -296,9 +296,8 @@ def test_the_cases_have_every_entry_of_every_menu_and_every_switch_off():
     assert any(config.padding for config in configs)
 
 
-@pytest.mark.parametrize("make, name", ALL)
-def test_the_torch_flavour_needs_torch_and_nothing_else(make, name):
-    script = make("torch", name)
+def check_imports(script):
+    """Nothing but torch and the standard library, and no detour through NumPy."""
     tree = ast.parse(script)
     imports = [each for each in ast.walk(tree) if isinstance(each, ast.Import | ast.ImportFrom)]
     found = {each.module for each in imports if isinstance(each, ast.ImportFrom)}
@@ -308,40 +307,34 @@ def test_the_torch_flavour_needs_torch_and_nothing_else(make, name):
     assert not used & {"numpy", "from_numpy"}
 
 
+@pytest.mark.parametrize("make, name", ALL)
+def test_the_torch_flavour_needs_torch_and_nothing_else(make, name):
+    check_imports(make("torch", name))
+
+
 def test_the_torch_flavour_runs_where_there_is_no_numpy(tmp_path):
     path = tmp_path / "script.py"
     path.write_text(_depth("torch", "bfloat16"), encoding="utf-8")
     without = "import runpy, sys; sys.modules['numpy'] = None; runpy.run_path(sys.argv[1], run_name='__main__')"
-    assert _run("torch", _depth("torch", "bfloat16"), tmp_path, "-W", "ignore", "-c", without)["statistics"]
+    assert run_script("torch", _depth("torch", "bfloat16"), tmp_path, "-W", "ignore", "-c", without)["statistics"]
 
 
-@pytest.mark.skipif(importlib.util.find_spec("ruff") is None, reason="ruff is not installed")
-def test_scripts_are_clean_and_well_laid_out(tmp_path):
-    for at, ((make, name), flavour) in enumerate(itertools.product(ALL, FLAVOURS)):
-        (tmp_path / f"script_{at}.py").write_text(make(flavour, name), encoding="utf-8")
-    lint = [
-        "check",
-        "--select",
-        "E,F,I,UP,B",
-        "--ignore",
-        "E501,B905",
-        "--config",
-        "lint.isort.known-first-party=['core']",
-    ]
-    for command in (lint, ["format", "--diff"]):
-        line = [
-            sys.executable,
-            "-m",
-            "ruff",
-            *command,
-            "--isolated",
-            "--line-length",
-            "120",
-            "--target-version",
-            "py311",
-        ]
-        done = subprocess.run([*line, str(tmp_path)], capture_output=True, encoding="utf-8")
+def check_layout(scripts, folder):
+    """Clean to a linter, and laid out as a formatter would."""
+    if importlib.util.find_spec("ruff") is None:
+        pytest.skip("ruff is not installed")
+    for at, script in enumerate(scripts):
+        (folder / f"script_{at}.py").write_text(script, encoding="utf-8")
+    given = ["--isolated", "--line-length", "120", "--target-version", "py311", str(folder)]
+    rules = ["--select", "E,F,I,UP,B", "--ignore", "E501,B905", "--config", "lint.isort.known-first-party=['core']"]
+    for command in (["check", *rules], ["format", "--diff"]):
+        line = [sys.executable, "-m", "ruff", *command, *given]
+        done = subprocess.run(line, capture_output=True, encoding="utf-8")
         assert done.returncode == 0, done.stdout[-3000:]
+
+
+def test_scripts_are_clean_and_well_laid_out(tmp_path):
+    check_layout([make(flavour, name) for (make, name), flavour in itertools.product(ALL, FLAVOURS)], tmp_path)
 
 
 def test_a_script_has_only_the_parts_that_its_settings_use():
@@ -404,9 +397,9 @@ def new_parts():
 def test_a_part_that_is_added_to_a_menu_is_in_the_scripts(new_parts, tmp_path, monkeypatch):
     monkeypatch.setitem(BLOCK, "new", (new_parts, TOKENS, False))
     monkeypatch.setitem(DEPTH, "new", ({"baseline": new_parts}, TOKENS, Depth(passes=2)))
-    found = _run("torch", _block("torch", "new"), tmp_path)
+    found = run_script("torch", _block("torch", "new"), tmp_path)
     assert any(line[2] == "span" for line in found["stages"])
     _check_block(found, "new")
-    found = _run("torch", _depth("torch", "new"), tmp_path)
+    found = run_script("torch", _depth("torch", "new"), tmp_path)
     assert any(line[2] == "tokens" for line in found["statistics"])
     _check_depth(found, "new")

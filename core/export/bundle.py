@@ -274,21 +274,33 @@ class Bundle:
         return b"\n".join(lines.values()).decode()
 
     def _rename(self, module, node, left_out, lines):
-        names = [name for name, _ in global_names(node, left_out)]
-        for name in sorted(names, key=lambda each: (each.lineno, -each.col_offset)):
+        edits, dropped = [], self._dropped(module, node)
+        if dropped:
+            start = node.target.end_col_offset
+            edits.append((dropped.lineno, start, lines[dropped.lineno][start : dropped.end_col_offset], b""))
+        for name, _ in global_names(node, {*left_out, dropped}):
             found = resolve(module, name.id)
             new = self.names[found] if isinstance(found, Symbol) else name.id
             new = "torch" if isinstance(found, Import) and found.module == "numpy" else new
             if new != name.id:
-                line, old = lines[name.lineno], name.id.encode()
-                at = name.col_offset
-                if line[at : at + len(old)] != old:
-                    raise ValueError(f"{module}, line {name.lineno}: {name.id} cannot be renamed inside a string")
-                lines[name.lineno] = line[:at] + new.encode() + line[at + len(old) :]
+                edits.append((name.lineno, name.col_offset, name.id.encode(), new.encode()))
+        for at, start, old, new in sorted(edits, key=lambda each: (each[0], -each[1])):
+            line = lines[at]
+            if line[start : start + len(old)] != old:
+                raise ValueError(f"{module}, line {at}: {old.decode()} cannot be renamed inside a string")
+            lines[at] = line[:start] + new + line[start + len(old) :]
         new = self.names.get(Symbol(module, getattr(node, "name", "")), "")
         if new and new != node.name:
             head = rf"\b(def|class) {node.name}\b".encode()
             lines[node.lineno] = re.sub(head, rb"\1 " + new.encode(), lines[node.lineno], count=1)
+
+    def _dropped(self, module, node):
+        """An annotation may name in a string what nothing else needs; then the script goes without the annotation."""
+        if isinstance(node, ast.AnnAssign) and node.lineno == node.annotation.end_lineno:
+            named = {part.value for part in ast.walk(node.annotation) if isinstance(part, ast.Constant)}
+            if any(isinstance(each, str) and Symbol(module, each) not in self.names for each in named):
+                return node.annotation
+        return None
 
     def settings_text(self, settings, about: str) -> str:
         """A plain class in place of that of some settings, whose defaults they are."""

@@ -25,7 +25,7 @@ from core.model import Transformer
 from core.tasks import Task, task
 from core.train.settings import Training
 
-SETTINGS = ("VARIANTS", "SEEDS", "VOCABULARY", "DEVICE", "DTYPE")  # names that a script gives itself
+SETTINGS = ("VARIANTS", "SEEDS", "VOCABULARY", "DEVICE", "DTYPE", "problem")  # names that a script gives itself
 
 TRAINING = """\
 # rows: the curves. loss: of the step's batch; accuracy: on held-out sequences; gradient_norm: before clipping;
