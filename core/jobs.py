@@ -25,6 +25,7 @@ from core.train.settings import Training
 
 CHUNK = 0.4  # seconds of training before a worker is free for somebody else
 FIRST = 0.05  # of the first chunk of a training: its first point is to be seen at once
+BROKEN = 5  # times in a row that the workers of a job may be killed before it is given up
 PATIENCE = 5.0  # seconds after which a job that nobody asked about is taken for abandoned
 
 
@@ -66,6 +67,10 @@ def _chunk(packed: bytes, seconds: float) -> bytes:
     """
     states = pickle.loads(packed)
     return pickle.dumps([chunk(states[0], seconds)] if len(states) == 1 else stack.chunk(states, seconds))
+
+
+class WorkersKilled(RuntimeError):
+    """A training whose worker processes end again and again before they have done anything."""
 
 
 class Workers:
@@ -118,6 +123,8 @@ class Workers:
             except BrokenProcessPool:
                 self._pool = None
                 return self.submit(call, *given)
+            except RuntimeError as error:  # Python has ended all pools, because it is about to end itself
+                raise CancelledError from error
 
     def place(self, job: "Job") -> int:
         """How many jobs go before this one gets a worker; 0 while it has its share."""
@@ -162,7 +169,8 @@ class Job:
         self.busy = 0.0  # seconds of workers' time so far
         self.trained = 0  # steps in that time
         self.known = 0  # trainings that somebody had done already
-        self._flying: dict[tuple, tuple[Future, float]] = {}  # names that are trained together -> chunk, since when
+        self._broken = 0  # times that its workers were killed, since the last chunk that came back
+        self._flying: dict[tuple, Future] = {}  # names that are trained together -> their chunk
         self._asked = time.monotonic()
         with workers.lock:
             workers.jobs.append(self)
@@ -207,7 +215,7 @@ class Job:
         with self.workers.lock:
             self.stopped = True
             flying, self._flying = self._flying, {}
-            for future, _ in flying.values():
+            for future in flying.values():
                 future.cancel()
             self.workers.jobs = [each for each in self.workers.jobs if each is not self]
         self.workers.turn()
@@ -236,8 +244,11 @@ class Job:
                 return
             names = self._together(waiting)
             states = [self.states[name] for name in names]
-            future = self.workers.train(states, CHUNK if states[0].step else FIRST)
-            self._flying[names] = (future, time.monotonic())
+            try:
+                future = self.workers.train(states, CHUNK if states[0].step else FIRST)
+            except CancelledError:
+                return
+            self._flying[names] = future
             future.add_done_callback(lambda future, names=names: self._landed(names, future))
 
     def _together(self, waiting) -> tuple:
@@ -250,9 +261,9 @@ class Job:
 
     def _landed(self, names, future: Future):
         with self.workers.lock:
-            if self._flying.get(names, (None,))[0] is not future:
+            if self._flying.get(names) is not future:
                 return  # stopped meanwhile
-            _, since = self._flying.pop(names)
+            del self._flying[names]
             try:
                 before, found = [self.states[name] for name in names], pickle.loads(future.result())
                 for name, (state, rows) in zip(names, found):
@@ -263,8 +274,13 @@ class Job:
                 self.busy += found[0][0].seconds - before[0].seconds  # where it ran, without waiting for its turn
                 self.trained += sum(state.step - was.step for was, (state, _) in zip(before, found))
                 self.workers.learn(before, [state for state, _ in found])
-            except (BrokenProcessPool, CancelledError):
-                pass  # a worker was killed: its chunk runs again
+                self._broken = 0
+            except (BrokenProcessPool, CancelledError):  # a worker was killed: its chunk runs again
+                self._broken += 1
+                if self._broken == BROKEN:
+                    self.error = WorkersKilled(
+                        f"its workers were killed {BROKEN} times in a row; is there enough memory?"
+                    )
             except Exception as error:
                 self.error = error
         self.workers.turn()

@@ -42,9 +42,12 @@ class Shelf:
         self._lock = threading.Lock()
 
     def peek(self, key):
-        """What is kept under the key, or None."""
+        """What is kept under the key, or None. Looked at is used: it is thrown out later."""
         with self._lock:
-            return self._kept[key][0] if key in self._kept else None
+            if key not in self._kept:
+                return None
+            self._kept.move_to_end(key)
+            return self._kept[key][0]
 
     def get(self, key, make):
         """The result of make() -> (value, bytes), kept under the key for the next time."""

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from scipy.special import stdtr, stdtrit
 
 LEVEL = 0.95
+LARGEST = 700.0  # whose exponential is still a number
 
 
 class Interval(NamedTuple):
@@ -43,6 +44,17 @@ def interval(values, within=(-math.inf, math.inf)) -> Interval:
     low, high = mean - reach, mean + reach
     return Interval(
         mean, max(low, within[0]) if low == low else low, min(high, within[1]) if high == high else high, len(values)
+    )
+
+
+def geometric(values) -> Interval:
+    """The same of the logarithms: a geometric mean, and its interval, of values above 0; NaN if one of them is not."""
+    values = [value for value in values if not math.isnan(value)]
+    found = interval([math.log(value) if value > 0 else math.nan for value in values])
+    if found.n < len(values):
+        return Interval(math.nan, math.nan, math.nan, len(values))
+    return Interval(
+        *(math.nan if math.isnan(each) or each > LARGEST else math.exp(each) for each in found[:3]), found.n
     )
 
 

@@ -5,16 +5,21 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
+import torch
 
 from core import jobs
 from core.config import Config
+from core.device import Machine
 from core.jobs import Job, Workers, worker_count
+from core.memory import Shelf
 from core.tasks import task
-from core.train.run import start, train
+from core.train.run import Row, start, train
 from core.train.settings import Training
 
 ROOT = Path(__file__).parent.parent
@@ -149,8 +154,6 @@ def test_divergence_is_a_result(workers):
 
 
 def test_workers_have_one_thread_and_a_core_each(workers):
-    import torch
-
     assert workers.submit(torch.get_num_threads).result(timeout=30) == 1
     if hasattr(os, "sched_getaffinity") and os.cpu_count() > 1:
         assert len(workers.submit(os.sched_getaffinity, 0).result(timeout=30)) == 1
@@ -176,3 +179,212 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path):
 def test_the_number_of_workers_can_be_set(monkeypatch, text, count):
     monkeypatch.setenv("ABLATION_WORKERS", text)
     assert worker_count() == (count or min(2, os.cpu_count()))
+
+
+# What has been trained once
+
+
+def finished(job, name):
+    """The state of a training that is done, and its rows, as they would be if it had been trained here in one piece."""
+    state = job.states[name]
+    return job.rows[name] == list(train(state.config, state.training, state.seed))
+
+
+def test_what_somebody_has_trained_is_there_at_once_for_the_next(workers, quick):
+    given = states((0, 1), steps=30, batch=5)
+    first = Job(workers, given)
+    wait(lambda: first.done, first)
+    assert first.known == 0 and first.trained == 60
+    second = Job(workers, {("another name", state.seed): state for state in given.values()})
+    assert second.done and second.known == 2 and second.progress == 1
+    assert second.busy == second.trained == 0 and second.seconds_left() is None
+    for (_, seed), rows in second.rows.items():
+        assert rows == first.rows["baseline", seed]
+        assert second.states["another name", seed] is first.states["baseline", seed]
+    second.rows["another name", 0].clear()  # and a visitor's rows are that visitor's own
+    assert Job(workers, given).rows["baseline", 0] == first.rows["baseline", 0] != []
+
+
+def test_only_the_very_same_training_is_taken_over(workers, quick):
+    given = states((0,), steps=20, batch=6)
+    first = Job(workers, given)
+    wait(lambda: first.done, first)
+    ((name, state),) = given.items()
+    others = {
+        "seed": start(state.config, state.training, 1),
+        "model": start(state.config.replace(scale=False), state.training, 0),
+        "training": start(state.config, replace(state.training, learning_rate=0.002), 0),
+        "rows": start(state.config, replace(state.training, every=7), 0),
+        "machine": start(state.config, state.training, 0, Machine(device="cpu", dtype="bfloat16")),
+        "same": state,
+    }
+    job = Job(workers, others)
+    assert job.known == 1 and job.states["same"].done
+    assert not any(job.states[name].step for name in others if name != "same")
+    wait(lambda: job.done, job)
+    assert job.known == 1 and all(finished(job, name) for name in others if name != "machine")
+
+
+def test_who_waits_is_served_by_what_another_finishes(workers, quick):
+    given = states((0, 1), steps=40, batch=7)
+    ahead, beside = Job(workers, endless((8,))), Job(workers, given)
+    waiting = Job(workers, given)
+    assert workers.place(waiting) == 1
+    wait(lambda: beside.done, ahead, beside, waiting)
+    wait(lambda: waiting.done, ahead, waiting)
+    assert waiting.trained == 0 and waiting.known == 2 and waiting.rows == beside.rows
+    ahead.stop()
+
+
+def test_who_waits_need_not_get_a_worker_for_that(workers, quick):
+    ahead = [Job(workers, endless((seed,))) for seed in (21, 22)]
+    ((name, state),) = (given := states((0,), steps=25, batch=14)).items()
+    waiting = Job(workers, given)
+    assert workers.place(waiting) == 1 and waiting.poll().progress == 0
+    rows = tuple(train(state.config, state.training, 0))
+    workers.finished.get(jobs._key(state), lambda: ((rows, replace(state, step=25)), 1000))
+    assert waiting.poll().done and waiting.rows[name] == list(rows) and waiting.trained == 0
+    for job in ahead:
+        job.stop()
+
+
+def test_what_another_finishes_first_is_taken_over_in_the_middle(workers, quick):
+    given = states((0,), steps=400, batch=9)
+    ((name, state),) = given.items()
+    job = Job(workers, given)
+    wait(lambda: job.states[name].step > 20, job)
+    job.stop()
+    workers.finished.get(
+        jobs._key(state), lambda: (((Row(1, 2.0, 0.5, 1.0, 0.1, 0.01),), replace(state, step=400)), 1000)
+    )
+    job.resume()
+    assert job.done and job.known == 1 and len(job.rows[name]) == 1  # all of the rows, not added to those there were
+
+
+def test_a_run_that_diverged_is_kept_too(workers, quick):
+    given = states((0,), learning_rate=11.0, optimiser="sgd", steps=300, warmup=0, name="reverse")
+    first = Job(workers, given)
+    wait(lambda: first.done, first)
+    second = Job(workers, given)
+    assert second.done and repr(second.rows) == repr(first.rows) and second.rows["baseline", 0][-1].note
+
+
+def test_the_shelf_of_what_is_finished_is_bounded(workers, quick, monkeypatch):
+    one = Job(workers, states((50,), steps=3))
+    wait(lambda: one.done, one)
+    ((_, state),) = one.states.items()
+    size = sum(each.nbytes for each in state.model.values()) + 200 * 3
+    monkeypatch.setattr(workers, "finished", Shelf(3 * size))
+    given = states(range(60, 66), steps=3)
+    job = Job(workers, given)
+    wait(lambda: job.done, job)
+    kept = [each for each in given.values() if workers.finished.peek(jobs._key(each))]
+    assert len(kept) == 3 and workers.finished._bytes <= 3 * size
+    again = Job(workers, given)  # what was thrown away is trained again, to the same rows
+    wait(lambda: again.done, again)
+    assert again.rows == job.rows and again.known < 6
+    assert all(each.optimiser is None and each.data is None for each in again.states.values())
+
+
+# Stopped, and on
+
+
+def test_who_goes_on_after_a_stop_gets_the_rows_of_who_never_stopped(workers, quick):
+    given = states((0, 1), steps=300, batch=10, name="reverse")
+    job = Job(workers, given)
+    for share in (0.1, 0.3, 0.6):
+        wait(lambda share=share: job.progress > share, job)
+        job.stop()
+        before = {name: (state.step, len(job.rows[name])) for name, state in job.states.items()}
+        assert job.done and not job.alive
+        time.sleep(0.1)  # the chunk in hand ends, and is thrown away
+        assert before == {name: (state.step, len(job.rows[name])) for name, state in job.states.items()}
+        job.resume()
+        assert not job.done
+        assert all(state.step >= before[name][0] for name, state in job.states.items())
+    wait(lambda: job.done, job)
+    assert job.error is None and job.progress == 1
+    assert all(finished(job, name) for name in given)
+    assert job.trained == 600  # no step was counted twice
+
+
+def test_who_goes_on_has_lost_the_place_in_the_line_and_nothing_else(workers, quick):
+    first, second, third = (Job(workers, endless((seed,))) for seed in (11, 12, 13))
+    wait(lambda: first.progress > 0 and second.progress > 0, first, second, third)
+    first.stop()
+    first.resume()
+    assert [workers.place(job) for job in (second, third, first)] == [0, 0, 1]
+    for job in (first, second, third):
+        job.stop()
+
+
+# Estimates
+
+
+def test_the_time_left_comes_from_the_steps_that_were_trained_here(workers, quick):
+    known = Job(workers, states((0,), steps=1000, batch=2))
+    wait(lambda: known.done, known)
+    job = Job(workers, states((0, 1), steps=1000, batch=2))
+    assert job.known == 1 and job.progress == 0.5
+    assert job.seconds_left() is None  # though half is done, nothing is known of how fast
+    wait(lambda: job.states["baseline", 1].step > 100, job)
+    job.stop()
+    state = job.states["baseline", 1]
+    assert job.busy == state.seconds and job.trained == state.step
+    assert job.seconds_left() == pytest.approx(state.seconds / state.step * (1000 - state.step))
+
+
+def test_what_diverged_leaves_nothing_to_be_trained():
+    idle = Workers(1)
+    idle.submit = lambda *given: Future()  # nothing ever comes back
+    job = Job(idle, states((0, 1), steps=100))
+    one, two = job.states
+    job.busy, job.trained = 2.0, 20
+    job.states[one] = replace(job.states[one], step=10, diverged=True)
+    job.states[two] = replace(job.states[two], step=10)
+    assert job.progress == (100 + 10) / 200
+    assert job.seconds_left() == pytest.approx(90 * 2.0 / 20)
+    job.stop()
+
+
+# Failures
+
+
+def test_a_worker_that_is_killed_costs_its_chunks_and_no_job(quick):
+    own = Workers(2)
+    given = states((0,), steps=400, batch=11), states((1,), steps=400, batch=12)
+    both = [Job(own, each) for each in given]
+    wait(lambda: all(job.progress > 0.1 for job in both), *both)
+    os.kill(own.submit(os.getpid).result(timeout=30), signal.SIGKILL)
+    wait(lambda: all(job.done for job in both), *both)
+    for job in both:
+        ((name, _),) = job.states.items()
+        assert job.error is None and finished(job, name) and job.trained == 400
+    own.close()
+
+
+def test_one_that_fails_stops_its_own_job_and_no_other(workers, quick):
+    good = Job(workers, states((0,), steps=200, batch=13))
+    ((name, state),) = states((1,), batch=13).items()
+    weights = {"embed": torch.zeros(3, 3)}
+    bad = Job(workers, {name: replace(state, model=weights), "fine": state})
+    wait(lambda: bad.done, bad, good)
+    assert isinstance(bad.error, RuntimeError) and "embed" in str(bad.error) and not bad.alive
+    assert bad not in [job for job in workers.jobs if job.alive]
+    wait(lambda: good.done, good)
+    assert good.error is None and finished(good, ("baseline", 0))
+    bad.resume()
+    assert bad.done and bad.error is not None  # it does not start over
+
+
+def test_workers_that_are_killed_again_and_again_end_their_job():
+    class Fatal(Workers):
+        def train(self, states, seconds):
+            return self.submit(os._exit, 1)
+
+    made = Fatal(1)
+    job = Job(made, states((0,)))
+    wait(lambda: job.done, job)
+    made.close()
+    assert isinstance(job.error, jobs.WorkersKilled) and str(jobs.BROKEN) in str(job.error)
+    assert job.rows == {("baseline", 0): []}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from core.seeds import interval, paired
+from core.seeds import geometric, interval, paired
 
 NAN = math.nan
 NUMBERS = st.floats(-1e3, 1e3).map(lambda x: round(x, 6))
@@ -171,3 +171,17 @@ def test_pairing_sees_what_seeds_alone_would_hide():
     better = {seed: value + 0.02 + 0.001 * (seed % 3) for seed, value in hard.items()}
     assert paired(better, hard).clear
     assert stats.ttest_ind(list(better.values()), list(hard.values())).pvalue > 0.5
+
+
+@pytest.mark.parametrize("values", [[1.0, 10.0, 100.0], [0.2, 0.3], [5.0], [1e-30, 1e-20, 3e-25, float("nan")]])
+def test_a_geometric_mean_is_that_of_the_logarithms(values):
+    found, logs = geometric(values), interval([math.log(value) for value in values if value == value])
+    assert found.n == logs.n and found.mean == pytest.approx(math.exp(logs.mean))
+    if found.n > 1:
+        assert (found.low, found.high) == pytest.approx((math.exp(logs.low), math.exp(logs.high)))
+
+
+def test_what_has_no_logarithm_has_no_geometric_mean():
+    assert math.isnan(geometric([1.0, 0.0]).mean) and math.isnan(geometric([]).mean)
+    wide = geometric([1e-300, 1e300])
+    assert wide.mean == pytest.approx(1.0) and math.isnan(wide.high)  # beyond all numbers

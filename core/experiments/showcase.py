@@ -28,7 +28,7 @@ def positions():
 
 @showcase
 def heads():
-    """One head on subtraction: a − b modulo 37 in 600 steps, with a single wide head instead of four."""
+    """One head on subtraction: six hundred steps of a − b modulo 37, with a single wide head instead of four."""
     return {"task": "subtraction", "steps": "600", "seeds": "5", "variants": "n_heads-1"}
 
 

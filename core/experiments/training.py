@@ -10,7 +10,7 @@ from core.config import Config
 from core.device import Machine
 from core.dial import ConfigError, dial
 from core.experiments.findings import fixed, number
-from core.seeds import Interval, Paired, interval, paired
+from core.seeds import Interval, Paired, geometric, interval, paired
 from core.tasks import task
 from core.train import Row, State, Training, start
 from core.train.match import match, widened
@@ -212,6 +212,19 @@ def accuracy(runs, plan, name, step=None) -> Interval:
     return interval(scores(runs, plan, name, step).values(), RANGE)
 
 
+def course(runs, plan: Plan, name: str, field: str, log: bool = False) -> list[tuple[int, Interval]]:
+    """Step -> a value's mean over seeds with its interval, up to where all seeds have come that have not diverged.
+
+    log: the geometric mean, for what is shown by powers of ten. An arm of which all seeds diverged is shown up to there.
+    """
+    going = [seed for seed in plan.seeds if not diverged(runs[name, seed])] or plan.seeds
+    rows = [{row.step: getattr(row, field) for row in runs[name, seed] if not row.note} for seed in going]
+    steps = sorted(set.intersection(*(set(each) for each in rows)))
+    within = RANGE if field == "accuracy" else (-math.inf, math.inf)
+    values = {step: [each[step] for each in rows] for step in steps}
+    return [(step, geometric(each) if log else interval(each, within)) for step, each in values.items()]
+
+
 def gap(values: dict[int, float], base: dict[int, float], within=CHANGE) -> Paired:
     """values − base of accuracies, seed by seed. Rounded, or the rounding of float32 would pass for a difference."""
     both = {seed: round(values[seed] - base[seed], DIGITS) for seed in values}
@@ -275,7 +288,7 @@ def finding(runs, plan: Plan) -> str:
     both = [seed for seed in plan.seeds if not math.isnan(values[name][seed] - base[seed])]
     one, other = (percent(interval([each[seed] for seed in both]).mean) for each in (values[name], base))
     some = f" on {len(both)} of {len(plan.seeds)} seeds" if len(both) < len(plan.seeds) else ""
-    return f"{lost}{when}{name} gets {one} right against {other}{some}. {told(gaps[name])}"
+    return f"{lost}{when}{name} gets {one} right against {other}{some}. {told(gaps[name], len(gaps))}"
 
 
 def _lost(runs, plan) -> str:
@@ -290,19 +303,26 @@ def _lost(runs, plan) -> str:
     return "".join(told)
 
 
-def told(gap: Paired) -> str:
-    """A paired difference of accuracies in words, and whether it is more than noise."""
+def told(gap: Paired, of: int = 1) -> str:
+    """A paired difference of accuracies in words, and whether it is more than noise.
+
+    of: how many differences there were of which this is the largest; p is then multiplied by it (Bonferroni), or the
+    largest of several that are nothing but noise would too often pass for more.
+    """
+    gap = gap._replace(p=min(1.0, gap.p * of))
     if gap.n < 2:
         return "One seed says nothing about noise: train more to know whether the difference is one."
     way = "lower" if gap.mean < 0 else "higher"
     if gap.low == gap.high:
-        each = f"on each of {gap.n} seeds"
-        return f"That is {points(abs(gap.mean))} points {way} {each}." if gap.mean else f"No difference {each}."
-    span = f"95 % interval {points(gap.low)} to {points(gap.high)} points"
+        there = f"That is {points(abs(gap.mean))} points {way} on each of {gap.n} seeds."
+        return there if gap.mean else f"No difference on any of {gap.n} seeds."
+    fine = max(map(_decimals, gap[:3]))
+    span = f"95 % interval {points(gap.low, fine)} to {points(gap.high, fine)} points"
     test = f"paired t-test on {gap.n} seeds, p {'< 0.001' if gap.p < 0.001 else f'= {number(gap.p, 2)}'}"
+    test += f", Bonferroni for {of} variants" * (of > 1)
     if gap.clear:
-        return f"That is {points(abs(gap.mean))} points {way} ({span}; {test})."
-    return f"The difference of {points(gap.mean)} points is smaller than seed noise ({span}; {test})."
+        return f"That is {points(abs(gap.mean), fine)} points {way} ({span}; {test})."
+    return f"The difference of {points(gap.mean, fine)} points is smaller than seed noise ({span}; {test})."
 
 
 def percent(share: float) -> str:
@@ -310,10 +330,13 @@ def percent(share: float) -> str:
     return "no number" if math.isnan(share) else f"{fixed(100 * share, 1)} %"
 
 
-def points(share: float) -> str:
+def points(share: float, decimals: int | None = None) -> str:
     """Of a difference of accuracies, in percentage points: with one decimal, and more where that would read as none."""
-    decimals = next((many for many in range(1, DIGITS - 2) if round(100 * share, many)), 1)
-    return fixed(100 * share, decimals)
+    return fixed(100 * share, decimals or _decimals(share))
+
+
+def _decimals(share: float) -> int:
+    return next((many for many in range(1, DIGITS - 2) if round(100 * share, many)), 1)
 
 
 # Several parts at once (T8)

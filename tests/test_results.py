@@ -1,0 +1,689 @@
+"""What is trained side by side and what came out: plans without doubles, tables that plain NumPy and SciPy give too, and
+sentences that never say anything else than the table."""
+
+import math
+import re
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy import stats
+
+from core.config import Config
+from core.device import Machine
+from core.experiments import trained
+from core.experiments import training as results
+from core.experiments.trained import read, untrained
+from core.experiments.training import Trial, effects, every_row, finding, interactions, plan, points, summary, told
+from core.model import Transformer
+from core.seeds import Paired
+from core.tasks import IGNORE, task
+from core.train import Row, Training, chunk, held_out, start
+from core.variants import NEXT, NOW, Pins, Variant, ablation, apply, encode, lineup
+from core.variants import pin as pinned
+
+NAN = math.nan
+CPU = Machine(device="cpu")
+BASE = Config(d_model=16, n_heads=2, n_layers=1)
+SHORT = Training(steps=30, every=10)
+NO_NORM, NO_FFN, NO_SCALING, NO_ATTENTION = ({"norm": "none"}, {"ffn": False}, {"scale": False}, {"attention": False})
+
+
+def planned(*changes, baseline=BASE, training=SHORT, **trial):
+    variants, notes = lineup(baseline, Pins(variants=NEXT.join(map(encode, changes)) or "none"))
+    made, more = plan(variants, training, Trial(**trial), CPU)
+    return made, notes + more
+
+
+def row(step, accuracy, loss=1.0):
+    return Row(step, loss, accuracy, 1.0, 0.01, 0.003)
+
+
+def gone(step, loss=math.inf):
+    return Row(step, loss, NAN, 1.0, NAN, 0.003, f"diverged at step {step}")
+
+
+def ended(made, accuracies):
+    """Runs from {arm: [accuracy at the last step for each seed; None if it diverged at step 15]}."""
+    runs = {}
+    for name, values in accuracies.items():
+        for seed, value in zip(made.seeds, values):
+            begun = [row(1, 0.1), row(10, 0.2)]
+            runs[name, seed] = begun + ([gone(15)] if value is None else [row(20, 0.3), row(30, value)])
+    return runs
+
+
+# Plans
+
+
+def test_arms_are_the_baseline_and_its_variants_with_the_same_seeds():
+    made, notes = planned(NO_NORM, {"n_heads": 1}, baseline=BASE.replace(seed=5), seeds=4)
+    assert notes == [] and made.seeds == [5, 6, 7, 8]
+    assert [(arm.name, arm.place, arm.members, arm.note) for arm in made.arms] == [
+        ("baseline", 0, frozenset(), ""),
+        ("− norm", 1, {"− norm"}, ""),
+        ("1 head", 2, {"1 head"}, ""),
+    ]
+    states = made.states()
+    assert states.keys() == {(arm.name, seed) for arm in made.arms for seed in made.seeds}
+    for (name, seed), state in states.items():
+        arm = next(arm for arm in made.arms if arm.name == name)
+        assert state.config == arm.config.replace(seed=seed) and state.training == SHORT and state.step == 0
+
+
+@pytest.mark.parametrize("many", [2, 3, 4])
+def test_all_combinations_are_all_subsets(many):
+    changes = [NO_NORM, NO_FFN, NO_SCALING, {"position": "learned"}][:many]
+    made, notes = planned(*changes, together=True)
+    assert notes == [] and len(made.arms) == 2**many
+    assert len({arm.name for arm in made.arms}) == len({arm.config for arm in made.arms}) == 2**many
+    names = [arm.name for arm in made.arms[1 : many + 1]]
+    by = {arm.members: arm for arm in made.arms}
+    for size in range(many + 1):
+        for several in combinations(range(many), size):
+            arm = by[frozenset(names[n] for n in several)]
+            assert arm.config == apply({f: v for n in several for f, v in changes[n].items()}, BASE)
+            assert arm.place == (0 if size == 0 else several[0] + 1 if size == 1 else None)
+            assert arm.name == "baseline" or all(names[n] in arm.name for n in several)
+
+
+def test_nothing_is_combined_unless_that_is_asked_for_and_there_are_two():
+    assert len(planned(NO_NORM, NO_FFN)[0].arms) == 3
+    assert len(planned(NO_NORM, together=True)[0].arms) == 2
+    assert len(planned(together=True)[0].arms) == 1
+
+
+def test_what_cannot_be_combined_is_named_once():
+    made, notes = planned({"n_heads": 1}, {"n_heads": 4}, NO_NORM, together=True)
+    assert notes == ["1 head and 4 heads cannot be combined: they set n_heads to different values."]
+    assert {arm.members for arm in made.arms if arm.place is None} == {
+        frozenset({"1 head", "− norm"}), frozenset({"4 heads", "− norm"}),
+    }  # fmt: skip
+    made, notes = planned({"n_heads": 16}, {"d_model": 24}, together=True)
+    assert len(made.arms) == 3 and len(notes) == 1
+    assert notes[0].startswith(
+        "16 heads and d_model 24 cannot be combined: n_heads is 16; it must divide d_model, which is 24"
+    )
+    made, notes = planned(*({"n_heads": n} for n in (1, 4, 8, 16)), together=True)
+    assert len(notes) == 6 and len(made.arms) == 5  # every pair, and no larger set again
+
+
+def test_two_that_take_out_the_same_part_cannot_be_combined():
+    made, notes = planned(NO_NORM, NO_NORM | NO_FFN, together=True)
+    assert notes == ["− norm and − FFN, − norm cannot be combined: both set norm."] and len(made.arms) == 3
+
+
+def test_a_combination_that_is_a_variant_already_is_trained_once_and_counted_as_both():
+    made, notes = planned(NO_NORM, NO_FFN, NO_NORM | NO_FFN, together=True, seeds=2)
+    names = [arm.name for arm in made.arms]
+    assert names == ["baseline", "− norm", "− FFN", "− FFN, − norm"] and len(made.states()) == 8
+    assert made.arms[3].also == (frozenset({"− norm", "− FFN"}),)
+    assert len(notes) == 2  # that the third overlaps with either
+    runs = ended(made, {"baseline": (1, 0.9), "− norm": (0.8, 0.8), "− FFN": (0.7, 0.5), "− FFN, − norm": (0.3, 0.3)})
+    table = summary(runs, made)
+    assert list(table.variant) == names
+    pair = interactions(runs, made).set_index(["one", "other"]).loc[("− norm", "− FFN")]
+    assert pair.both == pytest.approx(0.3) and pair.interaction == pytest.approx(
+        np.mean([0.3 - 0.8 - 0.7 + 1, 0.3 - 0.8 - 0.5 + 0.9])
+    )
+
+
+def test_the_same_by_another_way_is_found_too():
+    wide = BASE.replace(d_model=32, d_ff=None, d_head=None)
+    made, _ = planned({"d_model": 32}, NO_NORM, {"d_model": 32, "d_ff": wide.d_ff, "norm": "none"}, together=True)
+    assert len(made.arms) == 4 and len({arm.config for arm in made.arms}) == 4
+
+
+def test_another_seed_is_no_variant_where_all_are_trained_with_the_same():
+    made, notes = planned({"seed": 9}, {"seed": 9, "norm": "none"}, seeds=2)
+    assert [arm.name for arm in made.arms] == ["baseline", "seed 9, − norm"]
+    assert notes == ["seed 9 is left out here: as it would be trained, it is the same as the baseline."]
+    variants, _ = lineup(BASE.replace(seed=9), Pins(baseline=pinned(BASE), variants="norm-none"))
+    assert [each.place for each in variants] == [0, 1, NOW]
+    assert [arm.place for arm in plan(variants, SHORT, Trial(), CPU)[0].arms] == [0, 1]
+
+
+@pytest.mark.parametrize("kind", ["parameters", "flops"])
+def test_what_becomes_the_baseline_when_costs_are_held_equal_is_left_out(kind):
+    made, notes = planned({"d_ff": 100}, NO_ATTENTION, match=kind)
+    assert [arm.name for arm in made.arms] == ["baseline", "− attention"]
+    assert notes == ["d_ff 100 is left out here: as it would be trained, it is the same as the baseline."]
+
+
+@pytest.mark.parametrize("kind", ["parameters", "flops"])
+@pytest.mark.parametrize("name", task)
+def test_held_equal_every_arm_costs_as_much_and_says_how(kind, name):
+    training = Training(task=name)
+    made, _ = planned(NO_ATTENTION, NO_FFN, baseline=task[name].config(), training=training, match=kind, together=True)
+    rows = ended(made, {arm.name: (0.5,) * 3 for arm in made.arms})
+    table = summary(rows, made).set_index("variant")
+    for arm in made.arms:
+        cost = sum(p.numel() for p in Transformer(arm.config, task[name].vocabulary).parameters())
+        assert table.parameters[arm.name] == cost
+        if len(arm.members) < 2:
+            assert abs(table[f"{kind}_difference"][arm.name]) <= 0.02
+    out, back = made.arms[1:3]
+    assert re.fullmatch(r"(d_model \d+, )?d_ff \d+", out.note) and f"d_ff {out.config.d_ff}" in out.note
+    assert re.fullmatch(r"(d_model \d+, )?d_head \d+", back.note) and f"d_head {back.config.d_head}" in back.note
+    assert made.arms[0].note == "" == made.arms[3].note  # nothing is left that could be widened
+
+
+@given(
+    st.lists(st.sampled_from([part() for part in ablation.values()] + [NO_NORM | NO_FFN, {"d_ff": 8}, {"seed": 3}]),
+             min_size=1, max_size=4, unique_by=encode),
+    st.sampled_from(["nothing", "parameters"]), st.booleans(),
+)  # fmt: skip
+def test_no_plan_holds_a_model_or_a_name_twice(changes, kind, together):
+    variants, left_out = lineup(task["copy"].config(), Pins(variants=NEXT.join(map(encode, changes))))
+    made, notes = plan(variants, Training(task="copy"), Trial(match=kind, together=together, seeds=1), CPU)
+    assert (
+        len({arm.name for arm in made.arms})
+        == len({arm.config for arm in made.arms})
+        == len(made.arms)
+        == len(made.states())
+    )
+    known = [frozenset(members) for arm in made.arms for members in (arm.members, *arm.also)]
+    assert len(known) == len(set(known))
+    singles = {arm.name for arm in made.arms if arm.place}
+    assert all(members <= singles for members in known)
+    assert len(singles) == len(changes) - sum("is left out here" in note for note in left_out + notes)
+    if together:
+        for pair in combinations(sorted(singles), 2):
+            refused = any("cannot be combined" in note and all(name in note for name in pair) for note in notes)
+            assert (frozenset(pair) in known) != refused or refused
+
+
+# Tables
+
+
+def values_of(runs, made, name, step):
+    """Plain second opinion: seed -> accuracy at that step of the runs that did not diverge."""
+    found = {}
+    for seed in made.seeds:
+        rows = runs[name, seed]
+        if rows and not any(each.note for each in rows):
+            for each in rows:
+                if each.step == step:
+                    found[seed] = each.accuracy
+    return found
+
+
+def test_the_summary_by_hand():
+    made, _ = planned(NO_NORM, NO_FFN, seeds=3)
+    runs = ended(made, {"baseline": (0.9, 0.8, 1.0), "− norm": (0.5, 0.7, 0.6), "− FFN": (0.9, None, 0.8)})
+    table = summary(runs, made).set_index("variant")
+    assert list(table.accuracy) == pytest.approx([0.9, 0.6, 0.85])
+    assert list(table.seeds) == [3, 3, 2] and list(table.diverged) == [0, 0, 1]
+    assert table.difference["− norm"] == pytest.approx(-0.3)
+    test = stats.ttest_rel([0.5, 0.7, 0.6], [0.9, 0.8, 1.0])
+    assert table.p["− norm"] == pytest.approx(test.pvalue, rel=1e-4)
+    low, high = test.confidence_interval(0.95)
+    assert (table.difference_low["− norm"], table.difference_high["− norm"]) == pytest.approx((low, high), abs=1e-5)
+    assert table.difference["− FFN"] == pytest.approx(np.mean([0.9 - 0.9, 0.8 - 1.0]))  # seeds 0 and 2 only
+    assert math.isnan(table.difference["baseline"]) and math.isnan(table.p["baseline"])
+    low, high = stats.t.interval(0.95, 2, 0.6, stats.sem([0.5, 0.7, 0.6]))
+    assert (table.low["− norm"], table.high["− norm"]) == pytest.approx((low, high))
+    assert table.high["baseline"] == 1.0  # cut where no accuracy can be
+
+
+def test_all_are_compared_at_the_newest_step_that_all_have_reached():
+    made, _ = planned(NO_NORM, seeds=2)
+    runs = {
+        ("baseline", 0): [row(1, 0.1), row(10, 0.5), row(20, 0.9)],
+        ("baseline", 1): [row(1, 0.1), row(10, 0.6), row(20, 0.9), row(30, 1.0)],
+        ("− norm", 0): [row(1, 0.1), row(10, 0.2)],
+        ("− norm", 1): [row(1, 0.1), row(10, 0.3), row(20, 0.8)],
+    }
+    table = summary(runs, made)
+    assert results.common(runs, made) == 10
+    assert list(table.accuracy) == pytest.approx([0.55, 0.25]) and table.difference[1] == pytest.approx(-0.3)
+    assert (
+        finding(runs, made)
+        == "At step 10: − norm gets 25.0 % right against 55.0 %. That is 30.0 points lower on each of 2 seeds."
+    )
+    runs["− norm", 0] = []
+    assert results.common(runs, made) == 0 and summary(runs, made).accuracy.isna().all()
+    assert finding(runs, made) == ""
+
+
+def test_a_run_that_diverged_counts_at_no_step_at_all():
+    made, _ = planned(NO_NORM, seeds=2)
+    runs = ended(made, {"baseline": (0.9, 0.8), "− norm": (0.5, None)})
+    assert list(summary(runs, made).seeds) == [2, 1]
+    early = {key: [each for each in rows if each.step <= 10 or each.note] for key, rows in runs.items()}
+    assert results.common(early, made) == 10
+    assert list(summary(early, made).seeds) == [2, 1]  # though seed 1 had a value at step 10
+    assert summary(early, made).loss.tolist() == [1.0, 1.0]
+    assert math.isnan(results.last(runs["− norm", 1], "loss")) and math.isnan(results.last([]))
+    at_end = {**runs, ("− norm", 1): [row(1, 0.1), gone(30, loss=7.0)]}
+    assert summary(at_end, made).loss.tolist() == [1.0, 1.0]  # the loss at which it broke down is no loss
+
+
+def test_where_all_seeds_diverged_the_others_are_not_held_up():
+    made, _ = planned(NO_NORM, seeds=2)
+    runs = ended(made, {"baseline": (0.9, 0.8), "− norm": (None, None)})
+    table = summary(runs, made)
+    assert results.common(runs, made) == 30 and table.accuracy[0] == pytest.approx(0.85)
+    assert math.isnan(table.accuracy[1]) and (table.seeds[1], table.diverged[1]) == (0, 2)
+    assert finding(runs, made) == "− norm diverged at step 15, seed 0 (2 of 2 seeds). baseline gets 85.0 % right."
+
+
+def test_one_seed_has_no_interval_and_no_p():
+    made, _ = planned(NO_NORM, seeds=1)
+    table = summary(ended(made, {"baseline": (0.9,), "− norm": (0.5,)}), made)
+    assert list(table.accuracy) == [0.9, 0.5] and table.difference[1] == pytest.approx(-0.4)
+    assert table[["low", "high", "difference_low", "difference_high", "p"]].isna().all().all()
+
+
+def test_every_row_is_there_once():
+    made, _ = planned(NO_NORM, seeds=2)
+    runs = ended(made, {"baseline": (0.9, 0.8), "− norm": (0.5, None)})
+    table = every_row(runs, made)
+    assert list(table.columns) == ["variant", "seed", *Row._fields] and len(table) == sum(map(len, runs.values()))
+    for (name, seed), rows in runs.items():
+        mine = table[(table.variant == name) & (table.seed == seed)]
+        assert list(mine.accuracy.dropna()) == [each.accuracy for each in rows if not each.note]
+    assert every_row({key: [] for key in runs}, made).empty
+
+
+@st.composite
+def made_up(draw, together=False):
+    """Runs as they might come: seeds at different steps, some diverged, some not begun, some all alike."""
+    changes = draw(st.lists(st.sampled_from([NO_NORM, NO_FFN, NO_SCALING]), min_size=0, max_size=3, unique_by=encode))
+    made, _ = planned(*changes, seeds=draw(st.integers(1, 4)), together=together)
+    grid = (1, 10, 20, 30)
+    levels = draw(st.sampled_from([[0.0, 1.0], [0.5], [0.0625, 0.1, 0.1009, 0.5, 0.9, 0.9013, 1.0], None]))
+    share = st.sampled_from(levels) if levels else st.floats(0, 1, width=32)
+    finished = draw(st.booleans())
+    runs = {}
+    for arm in made.arms:
+        fate = draw(st.sampled_from(["fine", "fine", "mixed", "lost"]))
+        for seed in made.seeds:
+            steps = grid if finished else grid[: draw(st.integers(0, 4))]
+            runs[arm.name, seed] = [row(step, draw(share), draw(st.floats(0, 5))) for step in steps]
+            if fate == "lost" or (fate == "mixed" and draw(st.booleans())):
+                at = draw(st.integers(2, 30))
+                runs[arm.name, seed] = [each for each in runs[arm.name, seed] if each.step < at] + [gone(at)]
+    return made, runs
+
+
+@given(made_up())
+def test_the_summary_is_what_plain_numpy_and_scipy_say(case):
+    made, runs = case
+    table, step = summary(runs, made), results.common(runs, made)
+    assert list(table.variant) == [arm.name for arm in made.arms]
+    base = values_of(runs, made, "baseline", step)
+    for line in table.itertuples():
+        mine = values_of(runs, made, line.variant, step)
+        assert line.seeds == len(mine)
+        assert line.diverged == sum(
+            bool(rows) and rows[-1].note != "" for (name, _), rows in runs.items() if name == line.variant
+        )
+        assert line.accuracy == pytest.approx(np.mean(list(mine.values())) if mine else NAN, nan_ok=True)
+        if len(mine) > 1 and np.ptp(list(mine.values())) > 1e-9:
+            low, high = stats.t.interval(
+                0.95, len(mine) - 1, np.mean(list(mine.values())), stats.sem(list(mine.values()))
+            )
+            assert (line.low, line.high) == pytest.approx((max(0, low), min(1, high)))
+        both = sorted(mine.keys() & base.keys())
+        if line.variant == "baseline":
+            assert math.isnan(line.difference)
+            continue
+        differences = np.array([mine[seed] - base[seed] for seed in both])
+        assert line.difference == pytest.approx(differences.mean() if both else NAN, abs=1e-6, nan_ok=True)
+        if len(both) > 1 and np.ptp(differences) > 1e-4:
+            test = stats.ttest_rel([mine[s] for s in both], [base[s] for s in both])
+            assert line.p == pytest.approx(test.pvalue, rel=0.05)
+            low, high = test.confidence_interval(0.95)
+            assert (line.difference_low, line.difference_high) == pytest.approx((max(-1, low), min(1, high)), abs=1e-4)
+
+
+# Words
+
+
+def shown_number(text):
+    return float(text.replace("−", "-"))
+
+
+@given(made_up())
+def test_a_finding_says_what_the_table_says(case):
+    made, runs = case
+    text, table, step = finding(runs, made), summary(runs, made), results.common(runs, made)
+    assert "nan" not in text and "no number" not in text and "e-" not in text and "None" not in text
+    for arm in made.arms:  # what diverged, and first
+        lost = [
+            (runs[arm.name, seed][-1].step, seed)
+            for seed in made.seeds
+            if runs[arm.name, seed] and runs[arm.name, seed][-1].note
+        ]
+        said = re.search(
+            rf"(?:^|\. ){re.escape(arm.name)} diverged at step (\d+), seed (\d+)(?: \((\d+) of (\d+) seeds\))?\.", text
+        )
+        assert bool(said) == bool(lost)
+        if lost:
+            assert (int(said[1]), int(said[2])) == min(lost)
+            assert (said[3] is None) == (len(made.seeds) == 1)
+            assert said[3] is None or (int(said[3]), int(said[4])) == (len(lost), len(made.seeds))
+    assert ("At step" in text) == (0 < step < 30 and " right" in text)
+    assert "At step" not in text or f"At step {step}: " in text
+    match = re.search(r"([^.:]+) gets ([\d.]+) % right( against ([\d.]+) %)?( on (\d+) of (\d+) seeds)?\.", text)
+    if table.accuracy.isna().all():
+        assert match is None
+        return
+    name = match[1].strip()
+    by = table.set_index("variant")
+    with_difference = by.difference[[arm.name for arm in made.arms if arm.place]].dropna()
+    if with_difference.empty:
+        assert match[3] is None and shown_number(match[2]) == pytest.approx(100 * by.accuracy[name], abs=0.0501)
+        best = by.accuracy.max()
+        assert name == "baseline" or (math.isnan(by.accuracy["baseline"]) and by.accuracy[name] == best)
+        return
+    chosen = by.loc[name]
+    assert abs(chosen.difference) == with_difference.abs().max()
+    one, other = shown_number(match[2]), shown_number(match[4])
+    assert one - other == pytest.approx(100 * chosen.difference, abs=0.11)  # both over the same seeds
+    both = values_of(runs, made, name, step).keys() & values_of(runs, made, "baseline", step).keys()
+    assert (match[5] is not None) == (len(both) < len(made.seeds))
+    assert match[5] is None or (int(match[6]), int(match[7])) == (len(both), len(made.seeds))
+    rest = text[match.end() :].strip()
+    gap = Paired(chosen.difference, chosen.difference_low, chosen.difference_high, len(both), chosen.p)
+    assert rest == told(gap, len(with_difference))
+
+
+@given(made_up())
+def test_a_course_is_the_mean_of_what_all_seeds_have_reached(case):
+    made, runs = case
+    for arm in made.arms:
+        going = [s for s in made.seeds if not (runs[arm.name, s] and runs[arm.name, s][-1].note)] or made.seeds
+        rows = [[row for row in runs[arm.name, seed] if not row.note] for seed in going]
+        many = min(map(len, rows))  # made-up runs have rows at the same steps
+        for log in (False, True):
+            found = results.course(runs, made, arm.name, "gradient_norm", log)
+            assert [step for step, _ in found] == [row.step for row in rows[0][:many]]
+            for at, (_, span) in enumerate(found):
+                values = np.array([each[at].gradient_norm for each in rows])
+                assert span.n == len(going)
+                assert span.mean == pytest.approx(np.exp(np.log(values).mean()) if log else values.mean())
+
+
+def test_the_largest_of_several_differences_has_to_be_clearer():
+    gap = results.gap({0: 0.1, 1: 0.12, 2: 0.02}, dict.fromkeys(range(3), 0.0))
+    gap = gap._replace(p=0.02)
+    assert "p = 0.02)" in told(gap) and "higher" in told(gap)
+    assert "p = 0.04, Bonferroni for 2 variants)" in told(gap, 2) and "higher" in told(gap, 2)
+    assert "p = 0.06, Bonferroni for 3 variants)" in told(gap, 3) and "smaller than seed noise" in told(gap, 3)
+    assert "p = 1, Bonferroni" in told(gap._replace(p=0.6), 4)
+
+
+@st.composite
+def gaps(draw):
+    n = draw(st.integers(2, 10))
+    values = draw(st.lists(st.floats(-1, 1, width=32), min_size=n, max_size=n))
+    return results.gap(dict(enumerate(values)), dict.fromkeys(range(n), 0.0))
+
+
+@given(gaps())
+def test_a_difference_in_words_is_the_difference_in_numbers(gap):
+    text = told(gap)
+    assert ("lower" in text) == (gap.mean < 0 and gap.p < 0.05) and ("higher" in text) == (
+        gap.mean > 0 and gap.p < 0.05
+    )
+    assert ("smaller than seed noise" in text) == (gap.p >= 0.05 and gap.low != gap.high)
+    assert ("No difference" in text) == (gap.mean == gap.low == gap.high == 0)
+    numbers = [shown_number(each) for each in re.findall(r"−?\d+\.\d+", text)]
+    if "noise" in text or "interval" in text:
+        mean, low, high = numbers[:3]
+        assert mean == pytest.approx(100 * (abs(gap.mean) if gap.clear else gap.mean), abs=0.0501)
+        assert (low, high) == pytest.approx((100 * gap.low, 100 * gap.high), abs=0.0501)
+        assert f"on {gap.n} seeds" in text
+        assert -100 <= low <= high <= 100
+        assert ("p < 0.001" in text) == (gap.p < 0.001)
+    assert " 0.0 points" not in text or gap.mean == 0
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ([-0.1, -0.12, -0.11], "That is 11.0 points lower (95 % interval −13.5 to −8.5 points; paired t-test on 3 seeds, p = 0.0027)."),
+        ([0.1, 0.12, 0.11], "That is 11.0 points higher (95 % interval 8.5 to 13.5 points; paired t-test on 3 seeds, p = 0.0027)."),
+        ([-0.1, 0.2, 0.05], "The difference of 5.0 points is smaller than seed noise (95 % interval −32.3 to 42.3 points; paired t-test on 3 seeds, p = 0.62)."),
+        ([-0.9, 0.1], "The difference of −40.0 points is smaller than seed noise (95 % interval −100.0 to 100.0 points; paired t-test on 2 seeds, p = 0.57)."),
+        ([0, 0, 0], "No difference on any of 3 seeds."),
+        ([-0.25, -0.25], "That is 25.0 points lower on each of 2 seeds."),
+        ([-0.0004, -0.0005, -0.0004, -0.0005], "That is 0.04 points lower (95 % interval −0.05 to −0.04 points; paired t-test on 4 seeds, p < 0.001)."),
+        ([0.3], "One seed says nothing about noise: train more to know whether the difference is one."),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_a_difference(values, text):
+    assert told(results.gap(dict(enumerate(values)), dict.fromkeys(range(len(values)), 0.0))) == text
+
+
+def test_the_rounding_of_float32_is_no_difference():
+    third = torch.tensor(1 / 3).item()
+    assert third != 1 / 3
+    gap = results.gap({0: third, 1: third}, {0: 1 / 3, 1: 1 / 3})
+    assert gap.p == 1 and gap.mean == 0
+    made, _ = planned(NO_NORM, NO_FFN, seeds=2, together=True)
+    whole, first, second, both = (torch.tensor(x).item() for x in (0.9, 0.7, 0.6, 0.4))
+    assert both - first - second + whole != 0
+    names = [arm.name for arm in made.arms]
+    runs = ended(made, {name: (x, x) for name, x in zip(names, (whole, first, second, both))})
+    (pair,) = interactions(runs, made).itertuples()
+    assert pair.interaction == 0 and pair.p == 1
+
+
+def test_the_one_that_diverged_first_is_named_whichever_seed_it_was():
+    made, _ = planned(NO_NORM, seeds=3)
+    runs = ended(made, {"baseline": (0.9, 0.8, 0.7), "− norm": (0.5, None, None)})
+    runs["− norm", 2] = [row(1, 0.1), gone(7)]
+    assert finding(runs, made) == (
+        "− norm diverged at step 7, seed 2 (2 of 3 seeds). − norm gets 50.0 % right against 90.0 % on 1 of 3 seeds. "
+        "One seed says nothing about noise: train more to know whether the difference is one."
+    )
+
+
+def test_without_a_baseline_the_best_of_the_others_is_named():
+    made, _ = planned(NO_NORM, NO_FFN, seeds=1)
+    runs = ended(made, {"baseline": (None,), "− norm": (0.5,), "− FFN": (0.75,)})
+    assert finding(runs, made) == "baseline diverged at step 15, seed 0. − FFN gets 75.0 % right."
+    runs = ended(made, {"baseline": (None,), "− norm": (None,), "− FFN": (None,)})
+    assert finding(runs, made) == " ".join(f"{arm.name} diverged at step 15, seed 0." for arm in made.arms)
+    assert finding({key: [] for key in runs}, made) == ""
+    alone, _ = planned(seeds=1)
+    assert finding(ended(alone, {"baseline": (0.5,)}), alone) == "baseline gets 50.0 % right."
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.1, "10.0"),
+        (-0.1, "−10.0"),
+        (0, "0.0"),
+        (-0.0, "0.0"),
+        (0.0004, "0.04"),
+        (-0.00002, "−0.002"),
+        (1, "100.0"),
+        (0.0005, "0.1"),
+    ],
+)
+def test_points_never_read_as_none_where_there_are_some(share, text):
+    assert points(share) == text
+
+
+# Several parts at once
+
+
+@given(made_up(together=True))
+def test_effects_and_interactions_are_what_plain_numpy_and_scipy_say(case):
+    made, runs = case
+    singles = [arm.name for arm in made.arms if arm.place]
+    assume(len(singles) > 1)
+    by, step = {arm.members: arm.name for arm in made.arms}, results.common(runs, made)
+    value = lambda *members: values_of(runs, made, by[frozenset(members)], step)  # noqa: E731
+
+    def check(found, plus, minus, p, low=None, high=None, bound=1):
+        seeds = sorted(set.intersection(*(set(each) for each in (*plus, *minus))))
+        each = np.array([sum(v[s] for v in plus) - sum(v[s] for v in minus) for s in seeds])
+        assert found == pytest.approx(each.mean() if seeds else NAN, abs=1e-6, nan_ok=True)
+        if len(seeds) > 1 and np.ptp(each) > 1e-3:
+            test = stats.ttest_1samp(each, 0)
+            assert p == pytest.approx(test.pvalue, rel=0.01)
+            least, most = test.confidence_interval(0.95)
+            assert (low, high) == pytest.approx((max(-bound, least), min(bound, most)), abs=1e-4)
+        return seeds
+
+    for line in effects(runs, made).itertuples():
+        others = [name for name in singles if name != line.part]
+        check(line.removed, [value()], [value(line.part)], line.removed_p, line.removed_low, line.removed_high)
+        check(line.alone, [value(*others)], [value(*singles)], line.alone_p, line.alone_low, line.alone_high)
+    table = interactions(runs, made)
+    assert list(zip(table.one, table.other)) == list(combinations(singles, 2))
+    for line, first, second in zip(table.itertuples(), table["first"], table["second"]):
+        four = value(), value(line.one), value(line.other), value(line.one, line.other)
+        seeds = check(line.interaction, [four[3], four[0]], four[1:3], line.p, line.low, line.high, bound=2)
+        assert line.seeds == len(seeds)
+        if seeds:  # the four that are shown add up to it
+            assert line.both - first - second + line.neither == pytest.approx(line.interaction, abs=1e-5)
+
+
+def test_an_interaction_by_hand():
+    made, _ = planned(NO_NORM, NO_FFN, together=True, seeds=1)
+    runs = ended(made, {"baseline": (1.0,), "− norm": (0.9,), "− FFN": (0.8,), made.arms[3].name: (0.2,)})
+    (pair,) = interactions(runs, made).itertuples()
+    assert (pair.one, pair.other) == ("− norm", "− FFN")
+    assert pair.interaction == pytest.approx(-0.5)  # 0.1 and 0.2 alone, 0.8 together
+    table = effects(runs, made).set_index("part")
+    assert table.removed["− norm"] == pytest.approx(0.1) and table.removed["− FFN"] == pytest.approx(0.2)
+    assert table.alone["− norm"] == pytest.approx(0.8 - 0.2)  # back in: only the FFN is missing
+    assert table.alone["− FFN"] == pytest.approx(0.9 - 0.2)
+
+
+def test_while_it_is_going_only_one_step_is_compared():
+    made, _ = planned(NO_NORM, NO_FFN, together=True, seeds=1)
+    runs = ended(made, {arm.name: (0.5,) for arm in made.arms})
+    runs["− norm", 0] = runs["− norm", 0][:2]  # at step 10, where all have 0.2
+    assert effects(runs, made).removed.tolist() == [0, 0] and interactions(runs, made).interaction.tolist() == [0]
+
+
+def test_where_a_combination_is_missing_only_what_needs_it_is():
+    made, _ = planned({"n_heads": 1}, {"n_heads": 4}, NO_NORM, together=True, seeds=1)
+    runs = ended(made, {arm.name: (0.5,) for arm in made.arms})
+    table = interactions(runs, made)
+    assert list(zip(table.one, table.other)) == [("1 head", "− norm"), ("4 heads", "− norm")]
+    assert effects(runs, made).removed.notna().all() and effects(runs, made).alone.isna().all()
+
+
+# One sequence through a model
+
+
+def a_state(name, **changes):
+    config = task[name].config(d_model=16, n_heads=2, d_ff=None, d_head=None, **changes)
+    return chunk(start(config, Training(task=name, steps=3, batch=4), 2, CPU), 1000)[0]
+
+
+@pytest.mark.parametrize("name", task)
+@pytest.mark.parametrize("change", [{}, {"attention": False}, {"mask": "none"}], ids=str)
+def test_a_reading_is_what_the_model_says(name, change):
+    state, learnt = a_state(name, **change), task[name]
+    tokens, targets = held_out(name, 2)
+    network = Transformer(state.config, learnt.vocabulary)
+    network.load_state_dict(state.model)
+    with torch.no_grad():
+        logits = network(tokens[:5])
+    for at in range(5):
+        found = read(state, tokens[at], targets[at])
+        right = iter(learnt.right(logits[at : at + 1], targets[at : at + 1]).tolist())
+        for place, target in enumerate(targets[at].tolist()):
+            scores = dict(zip(learnt.vocabulary, logits[at, place].double().tolist()))
+            word = None if target == IGNORE else learnt.vocabulary[target]
+            for group in learnt.rivals:
+                if word in group:
+                    scores = {each: scores[each] for each in group}
+            assert learnt.vocabulary[found.answers[place]] == max(scores, key=scores.get)
+            if word is None:
+                assert found.right[place] is None and math.isnan(found.probability[place])
+                continue
+            chance = math.exp(scores[word]) / sum(map(math.exp, scores.values()))
+            assert found.probability[place] == pytest.approx(chance, abs=1e-5)
+            if learnt.rivals and not any(word in group for group in learnt.rivals):
+                assert found.right[place] is None
+            else:
+                assert found.right[place] == next(right) == (found.answers[place] == target)
+        assert next(right, None) is None
+        assert len(found.patterns) == (state.config.n_layers if state.config.attention else 0)
+        assert found.allowed.dtype == torch.bool
+        length = len(tokens[at])
+        expected = torch.ones(length, length).tril() if state.config.mask == "causal" else torch.ones(length, length)
+        assert torch.equal(found.allowed, expected.bool())
+        for pattern in found.patterns:
+            assert pattern.shape == (2, length, length) and pattern.min() >= 0
+            torch.testing.assert_close(pattern.sum(-1), torch.ones(2, length), rtol=0, atol=1e-5)
+            assert (pattern.masked_select(~found.allowed) == 0).all()
+
+
+@pytest.mark.parametrize("name", task)
+def test_right_answers_of_all_sequences_are_the_accuracy_of_the_row(name, monkeypatch):
+    config = task[name].config(d_model=16, n_heads=2)
+    state, rows = chunk(start(config, Training(task=name, steps=2, batch=4, every=1), 2, CPU), 1000)
+    network = trained.model(state)
+    monkeypatch.setattr(trained, "model", lambda state: network)  # not made anew for each of 512
+    marks = [mark for each in zip(*held_out(name, 2)) for mark in read(state, *each).right if mark is not None]
+    assert np.mean(marks) == pytest.approx(rows[-1].accuracy, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", task)
+def test_before_training_it_is_the_model_as_drawn(name):
+    state = a_state(name)
+    before, fresh = untrained(state), start(state.config, state.training, state.seed, CPU)
+    assert before == fresh and before.seconds == 0
+    tokens, targets = (each[0] for each in held_out(name, 2))
+    one, other, now = (read(each, tokens, targets) for each in (before, fresh, state))
+    drawn = Transformer(state.config, task[name].vocabulary)
+    with torch.no_grad():
+        assert one.answers == other.answers
+        scores = drawn(tokens[None])[0].masked_fill(~task[name].choices(targets), -math.inf)
+        assert one.answers == scores.argmax(-1).tolist()
+    assert all(map(torch.equal, one.patterns, other.patterns))
+    assert one.probability != now.probability
+
+
+def test_before_training_a_run_that_diverged_had_not():
+    training = Training(optimiser="sgd", learning_rate=1000.0, warmup=0, steps=50, batch=4)
+    state, _ = chunk(start(task["reverse"].config(norm="none", d_model=16), training, 5, CPU), 1000)
+    assert state.diverged and not untrained(state).diverged and untrained(state).step == 0
+
+
+def test_a_model_without_numbers_is_right_nowhere():
+    state = a_state("copy")
+    for each in state.model.values():
+        each.fill_(NAN)
+    tokens = torch.zeros(12, dtype=torch.int64)  # the first word is also the first of all that are no number
+    found = read(state, tokens, tokens.clone())
+    assert found.right == [False] * 12 and all(map(math.isnan, found.probability))
+
+
+def test_it_is_read_in_the_precision_in_which_it_is_trained():
+    full = a_state("reverse")
+    half = full.__class__(**{**full.__dict__, "machine": Machine(device="cpu", dtype="bfloat16")})
+    tokens, targets = (each[0] for each in held_out("reverse", 2))
+    one, other = read(full, tokens, targets), read(half, tokens, targets)
+    assert one.probability != other.probability and one.probability == pytest.approx(other.probability, abs=0.02)
+    assert all(pattern.dtype == torch.float32 for pattern in other.patterns)
+
+
+def test_reading_touches_no_state():
+    state = a_state("recall")
+    kept = {name: each.clone() for name, each in state.model.items()}
+    tokens, targets = (each[0] for each in held_out("recall", 2))
+    assert read(state, tokens, targets).answers == read(state, tokens, targets).answers
+    assert all(torch.equal(each, kept[name]) for name, each in state.model.items())
+    chunk(start(state.config, state.training, 3, CPU), 1000)  # and training goes on afterwards
+
+
+def test_a_variant_of_the_lineup_is_an_arm():
+    variants = [Variant("baseline", BASE), Variant("− norm", BASE.replace(norm="none"), 1)]
+    made, notes = plan(variants, SHORT, Trial(seeds=1), CPU)
+    assert notes == [] and [arm.config for arm in made.arms] == [each.config for each in variants]

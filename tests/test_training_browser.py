@@ -1,0 +1,171 @@
+"""Training in a browser: live curves against numbers, the experiments' effects, stop, leaving, closing, two visitors."""
+
+import re
+import time
+
+import psutil
+import pytest
+
+from benchmarks.serving import server, settle
+from core.experiments.showcase import showcase
+from core.seeds import interval
+from core.tasks import task
+from core.train import Training, train
+from ui.training import views
+
+pytestmark = pytest.mark.browser
+
+BASELINE, VARIANT = "#0072B2", "#D55E00"
+SMALL = "d_model=16&n_heads=2&n_layers=1&batch=8&warmup=0"
+LONG = f"{SMALL}&steps=50000&seeds=2"
+
+
+def start(page):
+    page.get_by_role("button", name="Start", exact=True).click()
+
+
+def done(page, seconds=120):
+    page.get_by_text(re.compile("^Done:")).wait_for(timeout=1000 * seconds)
+    settle(page)
+
+
+def curves(page, key="learning"):
+    return page.locator(f".st-key-{key} .panel")
+
+
+def means(panel, colour) -> list[tuple[float, float]]:
+    """Where the line of a model's mean goes through, in pixels."""
+    path = panel.locator(f"path[stroke='{colour}']:not(.ended):not(.seed)").get_attribute("d")
+    return [(float(x), float(y)) for x, y in re.findall(r"[ML]([-\d.]+) ([-\d.]+)", path)]
+
+
+def grown(page) -> int:
+    """How many points the baseline's curve has."""
+    return len(means(curves(page).first, BASELINE)) if curves(page).count() else 0
+
+
+def wait(until, seconds=90):
+    end = time.monotonic() + seconds
+    while not until():
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_curves_show_the_numbers(open_page, theme):
+    page = open_page(f"/Training?{SMALL}&steps=60&seeds=3&variants=position-none", theme=theme)
+    start(page)
+    done(page)
+    panel = curves(page).first
+    ticks = panel.locator("text.tick[text-anchor=end]").evaluate_all(
+        "all => all.map(t => [t.textContent, +t.getAttribute('y')])"
+    )
+    (low, bottom), *_, (high, top) = [(float(text), y) for text, y in ticks if re.fullmatch(r"[\d.]+", text)]
+    training = Training(task="reverse", steps=60, batch=8, warmup=0)
+    for colour, changes in ((BASELINE, {}), (VARIANT, {"position": "none"})):
+        config = task["reverse"].config(d_model=16, n_heads=2, n_layers=1, **changes)
+        rows = [list(train(config, training, seed)) for seed in range(3)]
+        drawn = means(panel, colour)
+        assert len(drawn) == len(rows[0])
+        for at, (_, y) in enumerate(drawn):
+            mean = interval([each[at].accuracy for each in rows]).mean
+            assert abs(y - (bottom + (mean - low) / (high - low) * (top - bottom))) < 0.6
+    assert panel.locator("path.seed").count() == 6 and panel.locator("path.band").count() == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", showcase)
+def test_an_experiment_shows_its_effect(open_page, name):
+    page = open_page("/Training")
+    page.locator(f".st-key-card_{name} button").click()
+    done(page, 300)
+    assert "Something went wrong" not in page.content()
+    sentence = curves(page).first.locator(".sentence").inner_text()
+    full = page.locator(".legend").inner_text()
+    if "diverged" in sentence:
+        assert re.search(r"− norm diverged at step \d+, seed \d", sentence) and "diverged" in full
+        assert "baseline" not in re.findall(r"(\S+) diverged", sentence)
+    else:
+        lower = float(re.search(r"That is ([\d.]+) points lower", sentence)[1])
+        assert lower > 15 and "paired t-test" in sentence
+        best = float(re.search(r"against ([\d.]+) %", sentence)[1])
+        assert best > 90
+
+
+def test_stop_stops_and_continue_goes_on(open_page):
+    page = open_page(f"/Training?{LONG}")
+    start(page)
+    wait(lambda: grown(page) > 0)
+    page.get_by_role("button", name="Stop", exact=True).click()
+    page.get_by_text("Stopped at").wait_for()
+    settle(page)
+    at = page.get_by_text("Stopped at").inner_text()
+    time.sleep(1.5)
+    assert page.get_by_text("Stopped at").inner_text() == at
+    page.get_by_role("button", name="Continue", exact=True).click()
+    page.get_by_role("button", name="Stop", exact=True).wait_for()
+    page.get_by_role("button", name="Stop", exact=True).click()
+    page.get_by_text("Stopped at").wait_for()
+
+
+def test_leaving_and_coming_back(open_page):
+    page = open_page(f"/Training?{SMALL}&steps=1500&seeds=2&variants=none")
+    start(page)
+    wait(lambda: grown(page) > 0)
+    page.locator("[data-testid=stSidebar]").get_by_text("One block", exact=True).click()
+    page.get_by_text(re.compile("Training: |Trained: ")).wait_for()
+    page.locator(".st-key-all_heads canvas").wait_for()  # One block as ever
+    page.get_by_text(re.compile("Trained: Done")).or_(page.get_by_text("Something went wrong")).wait_for(timeout=60_000)
+    page.locator("[data-testid=stSidebar]").get_by_text("Training", exact=True).click()
+    done(page)
+    assert grown(page) == 51
+
+
+def test_a_closed_tab_frees_its_workers(open_page, chromium):
+    with server() as (address, _):
+        one = chromium.new_page()
+        one.goto(f"{address}/Training?{LONG}")
+        settle(one)
+        start(one)
+        two = open_page(f"/Training?{LONG}&task=copy", at=address)
+        start(two)
+        three = open_page(f"/Training?{SMALL}&steps=50&seeds=1&variants=none", at=address)
+        start(three)
+        three.get_by_text("Waiting: 1 before you").wait_for(timeout=30_000)
+        one.close()
+        done(three, 60)
+        assert two.get_by_role("button", name="Stop", exact=True).count() == 1
+
+
+def test_two_visitors_at_once_and_a_killed_worker(open_page):
+    with server() as (address, process):
+        one = open_page(f"/Training?{SMALL}&steps=800&seeds=2", at=address)
+        two = open_page(f"/Training?{SMALL}&steps=800&seeds=2&task=copy&variants=attention-off", at=address)
+        for page in (one, two):
+            start(page)
+        wait(lambda: grown(one) > 1 and grown(two) > 1)
+        for child in psutil.Process(process.pid).children(recursive=True):
+            if "spawn_main" in " ".join(child.cmdline()):
+                child.kill()
+        for page, name in ((one, "reverse"), (two, "copy")):
+            done(page)
+            config = task[name].config(d_model=16, n_heads=2, n_layers=1)
+            last = [
+                list(train(config, Training(task=name, steps=800, batch=8, warmup=0), n))[-1].accuracy for n in (0, 1)
+            ]
+            sentence = curves(page).first.locator(".sentence").inner_text()
+            assert f"{100 * sum(last) / 2:.1f} %" in sentence
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [420, 1400])
+def test_nothing_sticks_out(open_page, theme, width):
+    page = open_page(f"/Training?{SMALL}&steps=20&seeds=2&begin=on", theme=theme, width=width)
+    done(page)
+    for name in views:
+        page.locator(".st-key-trained label, .st-key-trained button").filter(
+            has_text=re.compile(f"^{views.label(name)}$")
+        ).first.click()
+        settle(page)
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        assert page.get_by_text("Something went wrong").count() == 0
