@@ -4,11 +4,12 @@ import streamlit as st
 
 from core.config import Config
 from core.experiments.forward import forward
+from core.experiments.showcase import showcase
 from core.text import DEFAULT_TEXT, words
 from ui import controls, drawing
-from ui.page import page
+from ui.page import capital, page
 
-BLOCK, DEPTH = "pages/1_One_block.py", "pages/2_Depth.py"
+BLOCK, DEPTH, TRAINING = "pages/1_One_block.py", "pages/2_Depth.py", "pages/3_Training.py"
 EXPERIMENTS = (  # title, what to look for, the page, the link's parameters
     (
         "Take the residual out",
@@ -78,6 +79,34 @@ EXPERIMENTS = (  # title, what to look for, the page, the link's parameters
 )
 
 
+PAGES = (  # the page, its name, what it does, its experiments
+    (
+        BLOCK,
+        "One block",
+        ":material/view_agenda:",
+        "One pass of random weights, every step of it.",
+        [e[:2] + e[3:] for e in EXPERIMENTS if e[2] == BLOCK],
+    ),
+    (
+        DEPTH,
+        "Depth",
+        ":material/layers:",
+        "The same block again and again, or a stack.",
+        [e[:2] + e[3:] for e in EXPERIMENTS if e[2] == DEPTH],
+    ),
+    (
+        TRAINING,
+        "Training",
+        ":material/model_training:",
+        "With and without a part, live, several seeds.",
+        [
+            (showcase.label(name), capital(showcase.help(name)), each() | {"begin": "on"})
+            for name, each in showcase.items()
+        ],
+    ),
+)
+
+
 def picture():
     """The block with one residual cut: what the lab is about, drawn from a real pass."""
     seen = forward(Config(residual_attention=False), words(DEFAULT_TEXT))
@@ -87,21 +116,23 @@ def picture():
 if __name__ == "__main__":  # worker processes import this file again and must do nothing
     with page("Start", ":material/home:"):
         controls.settings("start")  # no controls here, but whoever comes back to a page finds it as it was
-        left, right = st.columns([3, 2], gap="large")
+        left, right = st.columns([4, 1], gap="medium")
         with left:
             st.title("Ablation Lab", anchor=False)
             st.markdown(
                 "A transformer block is a handful of parts: attention, a feed-forward network, norms, residuals, positions. "
                 "Here you take one out, or change it, and see in numbers what it was for. "
-                "Type a sentence, move a slider, and every picture follows."
+                "Type a sentence, move a slider, and every picture follows; or train a small model without the part, and watch what it cannot learn."
             )
-            st.page_link(BLOCK, label="Open the block", icon=":material/play_arrow:")
-            st.markdown("**Or start with an experiment**")
-            with st.grid("auto", min_column_width=270):
-                for title, text, path, params in EXPERIMENTS:
-                    with st.container(border=True, height="stretch"):
-                        st.page_link(path, label=f"**{title}**", icon=":material/science:", query_params=params)
-                        st.caption(text)
+            for column, (path, name, icon, about, experiments) in zip(st.columns(len(PAGES), gap="medium"), PAGES):
+                with column, st.container(border=True, height="stretch", gap="small"):
+                    with st.container(gap=None):
+                        st.page_link(path, label=f"**{name}**", icon=icon)
+                        st.caption(about)
+                    for title, text, params in experiments:
+                        with st.container(gap=None):
+                            st.page_link(path, label=f"**{title}**", icon=":material/science:", query_params=params)
+                            st.caption(text)
         with right:
             picture()
             st.caption("One block, drawn from what really ran: here the residual around attention is cut.")

@@ -1,9 +1,12 @@
 """Training: baseline and variants learn a small task side by side, several seeds each, live."""
 
+from functools import partial
+
 import streamlit as st
 
 from core.device import Machine
 from core.experiments.training import Trial, plan
+from core.export.training import training_script
 from core.train import Training
 from core.train.learner import Learner, Removed
 from core.variants import lineup
@@ -53,4 +56,7 @@ with page("Training", ":material/model_training:"):
     frame.bar(planned, KINDS)
     frame.body(planned, look, KINDS)
     with corner:
-        takeaway.offer("Training", {})
+        takeaway.offer(
+            "Training",
+            {label: partial(training_script, flavour, planned) for label, flavour in takeaway.FLAVOURS.items()},
+        )

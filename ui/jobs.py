@@ -13,7 +13,7 @@ from core.memory import MemoryLimit
 from core.train.budget import TimeLimit, check, duration
 from core.train.run import State
 
-RUNNING, REFUSED = "_running", "_refused"  # keys in the session
+RUNNING, REFUSED, SHOWN = "_running", "_refused", "_shown"  # keys in the session
 TICK = 0.4  # seconds between two looks at a job
 PATIENCE = 0.3  # seconds for which a page just begun waits for its first point, rather than for the next look
 
@@ -118,14 +118,25 @@ def count(job: Job) -> str:
 
 
 def elsewhere():
-    """On other pages: goes on, and says how far it is."""
-    if running() and running().going:
-        _elsewhere()
+    """On other pages: goes on, and says how far it is, until its own page has shown the end."""
+    made = running()
+    if made and made.going:
+        st.fragment(run_every=2.0)(_elsewhere)(made.job)
+    elif made and st.session_state.get(SHOWN) is not made.job:
+        _say(made.job)
 
 
-@st.fragment(run_every=2.0)
-def _elsewhere():
-    job = running().job.poll()
-    st.caption(f":material/model_training: {'Training' if not job.done else 'Trained'}: {status(job)}")
+def _elsewhere(job: Job):
+    _say(job.poll())
     if job.done:
         st.rerun()
+
+
+def _say(job: Job):
+    st.caption(f":material/model_training: {'Trained' if job.done else 'Training'}: {status(job)}")
+
+
+def shown(made: Running):
+    """Its own page has drawn it: other pages need not speak of its end any more."""
+    if not made.going:
+        st.session_state[SHOWN] = made.job

@@ -74,6 +74,11 @@ def literal(text) -> str:
     return "".join("\\" + c if c in "\\`*_{}[]()#+-.!|~$<>:@&^=" else c for c in str(text))
 
 
+def capital(text: str) -> str:
+    """Text with a capital first letter, for what stands behind a colon in a docstring and alone on screen."""
+    return text[:1].upper() + text[1:]
+
+
 def figure(title: str, sentence: str, weights: str = ""):
     """The words above a picture: a question or a finding, what the numbers say, and whose weights they are.
 

@@ -12,7 +12,9 @@ from ui.takeaway import note
 from ui.training import base
 from ui.training.base import views
 
+LINE, SHORTEST = 100, 5  # characters in a line, and what the shortest word takes of it
 CELL = "padding:2px 7px;text-align:center;white-space:nowrap;border-radius:4px;"
+HEAD = "text-align:left;padding-right:14px;font-weight:400;white-space:nowrap;min-width:9.5rem"
 RIGHT, WRONG = "background:rgba(0,158,115,.22)", "background:rgba(213,94,0,.28);font-weight:600"
 
 
@@ -21,46 +23,58 @@ def answers(running, look):
     """Answers: what each model says to one sequence, place by place."""
     base.pick_sequence(running)
     learnt, tokens, targets = base.sequence(running, look)
-    places = range(len(tokens))
-    readings = {
-        arm: read(running.job.states[arm.name, running.plan.seeds[0]], tokens, targets) for arm in base.shown(running)
-    }
-    words = learnt.vocabulary
-
-    def row(name, cells):
-        return f"<tr><th style='text-align:left;padding-right:14px;font-weight:400;white-space:nowrap'>{name}</th>{cells}</tr>"
-
-    def cell(text, style=""):
-        return f"<td style='{CELL}{style}'>{html.escape(shown(text))}</td>"
-
-    wanted = [words[targets[n]] if targets[n] != IGNORE else "·" for n in places]
-    rows = [
-        row("reads", "".join(cell(words[tokens[n]]) for n in places)),
-        row("should answer", "".join(cell(word, "opacity:.75") for word in wanted)),
-    ]
-    for arm, found in readings.items():
-        dot = f"<span style='color:{COLOURS[arm.place]}'>●</span> {html.escape(base.label(running, arm))}"
-        cells = "".join(_answer(cell, words, found, n, targets[n] != IGNORE) for n in places)
-        rows.append(row(dot, cells))
-    figure("What does each model answer?", _said(readings, running))
-    st.html(
-        f"<div style='overflow-x:auto'><table class='answers' style='border-spacing:2px;border-collapse:separate'>{''.join(rows)}</table></div>"
-    )
+    words, seed = learnt.vocabulary, running.plan.seeds[0]
+    readings = {arm: read(running.job.states[arm.name, seed], tokens, targets) for arm in base.shown(running)}
+    figure("What does each model answer?", _said(readings))
+    tables = "".join(_lines_of(words, tokens, targets, readings, places) for places in _lines(words, tokens))
+    st.html(f"<div style='overflow-x:auto'>{tables}</div>")
     st.caption(
         "Green: right. Orange: wrong. Pale: not scored. · : nothing is asked there. Chosen: the word with the highest score. "
-        f"Models of seed {running.plan.seeds[0]}, as far as they are trained."
+        f"Models of seed {seed}, as far as they are trained."
     )
-    note("answers", lambda: _table(readings, words, tokens, targets, places))
+    note("answers", lambda: _table(readings, words, tokens, targets))
 
 
-def _answer(cell, words, found, n, asked: bool) -> str:
-    if not asked:
-        return cell("")
-    style = {True: RIGHT, False: WRONG, None: "opacity:.45"}[found.right[n]]
-    return cell(words[found.answers[n]], style)
+def _lines(words, tokens):
+    """The places of a sequence, cut into lines that fit on the page."""
+    line, used = [], 0
+    for place, token in enumerate(tokens):
+        width = max(SHORTEST, len(words[token]) + 3)
+        if line and used + width > LINE:
+            yield line
+            line, used = [], 0
+        line, used = [*line, place], used + width
+    yield line
 
 
-def _said(readings, running) -> str:
+def _lines_of(words, tokens, targets, readings, places) -> str:
+    """What is read, what should be answered, and what each model answers, one below the other."""
+    wanted = [words[targets[n]] if targets[n] != IGNORE else "·" for n in places]
+    rows = [
+        _row("reads", [_cell(words[tokens[n]]) for n in places]),
+        _row("should answer", [_cell(word, "opacity:.75") for word in wanted]),
+    ]
+    for arm, found in readings.items():
+        dot = f"<span style='color:{COLOURS[arm.place]}'>●</span> {html.escape(base.label(arm))}"
+        rows.append(_row(dot, [_answer(words, found, n) if targets[n] != IGNORE else _cell("") for n in places]))
+    style = "border-spacing:2px;border-collapse:separate;margin-bottom:12px"
+    return f"<table class='answers' style='{style}'>{''.join(rows)}</table>"
+
+
+def _row(name, cells) -> str:
+    return f"<tr><th style='{HEAD}'>{name}</th>{''.join(cells)}</tr>"
+
+
+def _cell(text, style="") -> str:
+    return f"<td style='{CELL}{style}'>{html.escape(shown(text))}</td>"
+
+
+def _answer(words, found, place) -> str:
+    style = {True: RIGHT, False: WRONG, None: "opacity:.45"}[found.right[place]]
+    return _cell(words[found.answers[place]], style)
+
+
+def _said(readings) -> str:
     told = []
     for arm, found in readings.items():
         marks = [right for right in found.right if right is not None]
@@ -68,20 +82,20 @@ def _said(readings, running) -> str:
     return f"Right here: {'; '.join(told)}."
 
 
-def _table(readings, words, tokens, targets, places) -> pd.DataFrame:
+def _table(readings, words, tokens, targets) -> pd.DataFrame:
     rows = [
         (
             arm.name,
             n + 1,
             words[tokens[n]],
-            words[targets[n]],
+            words[target],
             words[found.answers[n]],
             found.right[n],
             found.probability[n],
         )
         for arm, found in readings.items()
-        for n in places
-        if targets[n] != IGNORE
+        for n, target in enumerate(targets)
+        if target != IGNORE
     ]
     return pd.DataFrame(
         rows, columns=["variant", "place", "reads", "target", "answer", "right", "probability_of_target"]

@@ -40,7 +40,7 @@ def attention(running, look):
     figure("Who reads from whom, before training and now?", _said(arms, bits))
     heatmaps(
         "trained_attention", torch.stack([torch.full((len(labels),) * 2, math.nan) if c is None else c for c in cells]),
-        labels, labels, titles=titles, height=470, across=4 if few else len(arms), blank="masked, or switched off",
+        labels, labels, titles=titles, height=470, across=2 * len(arms) if few else len(arms), blank="masked, or switched off",
         what="attention weight, row reads column (above: model, step, entropy in bits)",
         alt="Attention before training and now.",
     )  # fmt: skip

@@ -32,7 +32,7 @@ def shown(running: Running) -> list:
     return [arm for arm in running.plan.arms if arm.place is not None]
 
 
-def label(running: Running, arm) -> str:
+def label(arm) -> str:
     return f"{arm.name} ({arm.note})" if arm.note else arm.name
 
 
@@ -45,7 +45,7 @@ def legend(running: Running, said=None):
     common = [f"Trained here, {seeds}. Paired: same seed, same data, and the same initial weights where shapes agree."]
     if any("diverged" in (text or "") for text in ended.values()):
         common.append(pins.DIVERGED)
-    marks = [(arm.place, label(running, arm), ended.get(arm.name)) for arm in shown(running)]
+    marks = [(arm.place, label(arm), ended.get(arm.name)) for arm in shown(running)]
     pins.marks(marks, common)
 
 

@@ -7,7 +7,7 @@ from core.experiments.training import Plan
 from core.tasks import task
 from core.train.budget import duration, expected
 from ui import controls, jobs
-from ui.page import literal
+from ui.page import capital, literal
 from ui.training.base import TrainingLook, views
 
 
@@ -26,10 +26,6 @@ def task_row(training):
             f"<div style='white-space:nowrap;overflow:hidden;text-overflow:ellipsis' title='{_literal(reads)} → {_literal(answer)}'>"
             f"<span style='opacity:.75'>For example</span> <code>{_literal(reads)}</code> → <code>{_literal(answer)}</code></div></div>"
         )
-
-
-def capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _literal(text: str) -> str:
@@ -122,6 +118,7 @@ def body(planned: Plan, look: TrainingLook, kinds):
         wrap=True,
     )
     jobs.first_point(running)
+    jobs.shown(running)
     st.fragment(run_every=jobs.TICK if running.going else None)(_view)(look)
 
 

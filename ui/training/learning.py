@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from core.experiments import training as results
-from core.seeds import interval
+from core.seeds import Interval
 from core.tasks import task
 from ui.curves import Line, Panel, curves
 from ui.page import table
@@ -18,10 +18,12 @@ def learning(running, look):
     plan = running.plan
     learnt = task[plan.training.task]
     legend(running)
-    steps, accuracy = lines(running, "accuracy", results.RANGE)
-    _, loss = lines(running, "loss")
+    steps, accuracy = lines(running, "accuracy")
+    _, loss = lines(running, "loss", log=True)
     sentence = results.finding(running.runs, plan)
-    said = "Line: mean over seeds; band: its 95 % interval; thin lines: the seeds." * (len(plan.seeds) > 1)
+    said = "Lines: mean over seeds, here the geometric one; bands: its 95 % interval; thin lines: the seeds." * (
+        len(plan.seeds) > 1
+    )
     panels = [
         Panel(
             "How much does it get right?", "Accuracy on held-out sequences", sentence, accuracy,
@@ -33,7 +35,7 @@ def learning(running, look):
             help="Mean over all answers of −ln(probability of the right one). Lower is better; the axis goes by powers of ten.",
         ),
     ]  # fmt: skip
-    names = {arm.place: label(running, arm) for arm in shown(running)}
+    names = {arm.place: label(arm) for arm in shown(running)}
     curves("learning", panels, names, x="step", at=steps or [0], ends=(0, plan.training.steps), height=265, across=2)
     note("every row of every run", lambda: results.every_row(running.runs, plan))
     costs(running)
@@ -77,28 +79,24 @@ def change(share: float) -> str:
     return "" if share == 0 else f"  ({100 * share:+.1f} %)".replace("-", "−")
 
 
-def lines(running, field: str, within=(-math.inf, math.inf)) -> tuple[list[int], list[Line]]:
+def lines(running, field: str, log: bool = False) -> tuple[list[int], list[Line]]:
     """-> (steps, one line per model: the mean over seeds, its 95 % interval, and every seed)"""
     plan, runs = running.plan, running.runs
     steps = sorted({row.step for rows in runs.values() for row in rows if not row.note})
+    several, unknown = len(plan.seeds) > 1, Interval(math.nan, math.nan, math.nan, 0)
     made = []
     for arm in shown(running):
-        seeds = [{row.step: getattr(row, field) for row in runs[arm.name, seed]} for seed in plan.seeds]
-        each = [[values.get(step, math.nan) for step in steps] for values in seeds]
-        # a mean needs all seeds that are still in the race, or it would jump as the slower ones come in
-        racing = [n for n, seed in enumerate(plan.seeds) if not results.diverged(runs[arm.name, seed])] or range(
-            len(each)
-        )
-        spans = [interval([each[n][at] for n in racing], within) for at in range(len(steps))]
-        whole = [span if span.n == len(racing) else interval([]) for span in spans]
+        spans = dict(results.course(runs, plan, arm.name, field, log))
+        spans = [spans.get(step, unknown) for step in steps]
+        seeds = [{row.step: getattr(row, field) for row in runs[arm.name, seed] if not row.note} for seed in plan.seeds]
         made.append(
             Line(
                 arm.place,
-                [span.mean for span in whole],
+                [span.mean for span in spans],
                 gone(running, arm.name),
-                [span.low for span in whole] if len(plan.seeds) > 1 else None,
-                [span.high for span in whole] if len(plan.seeds) > 1 else None,
-                each if len(plan.seeds) > 1 else None,
+                [span.low for span in spans] if several else None,
+                [span.high for span in spans] if several else None,
+                [[values.get(step, math.nan) for step in steps] for values in seeds] if several else None,
             )
         )
     return steps, made

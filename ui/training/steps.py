@@ -9,8 +9,8 @@ from ui.training.learning import lines
 def steps(running, look):
     """Steps: how large the gradients are, and how far each step moves the weights."""
     legend(running)
-    at, gradients = lines(running, "gradient_norm")
-    _, updates = lines(running, "update_size")
+    at, gradients = lines(running, "gradient_norm", log=True)
+    _, updates = lines(running, "update_size", log=True)
     _, rates = lines(running, "learning_rate")
     for line in rates:
         line.__dict__.update(low=None, high=None, seeds=None)  # the same for all seeds
@@ -21,7 +21,7 @@ def steps(running, look):
         Panel("How far does a step go?", "Norm of the change of all weights / their norm", moved(running), updates, log=True),
         Panel("What is the learning rate?", "Warm-up, then decay", "The same for all models.", rates[:1]),
     ]  # fmt: skip
-    names = {arm.place: label(running, arm) for arm in shown(running)}
+    names = {arm.place: label(arm) for arm in shown(running)}
     curves(
         "training_steps",
         panels,

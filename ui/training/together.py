@@ -45,8 +45,18 @@ def worth_said(made) -> str:
     if known.empty:
         return "Nothing can be said before all have been trained a little."
     most = known.loc[known.removed.idxmax()]
-    noise = " That is smaller than seed noise." if most.removed_p >= 0.05 else ""
-    return f"Alone, {most.part} costs the most: {results.points(most.removed)} points.{noise}"
+    if most.removed <= 0:
+        return "Alone, none of them costs anything."
+    return (
+        f"Alone, {most.part} costs the most: {results.points(most.removed)} points.{noise(most.removed_p, len(known))}"
+    )
+
+
+def noise(p: float, of: int) -> str:
+    """Whether the largest of so many differences is one; see core.experiments.training.told()."""
+    if math.isnan(p):
+        return " One seed says nothing about noise."
+    return " That is smaller than seed noise." if p * of >= 0.05 else ""
 
 
 def pairs(made, several):
@@ -74,6 +84,7 @@ def pairs_said(made) -> str:
     if known.empty:
         return "Nothing can be said before all have been trained a little."
     most = known.loc[known.interaction.abs().idxmax()]
-    how = "overlap" if most.interaction > 0 else "make each other worse" if most.interaction < 0 else "add up"
-    noise = " That is smaller than seed noise." if most.p >= 0.05 else ""
-    return f"{most.one} and {most.other}: the losses {how}, by {results.points(abs(most.interaction))} points.{noise}"
+    size = results.points(abs(most.interaction))
+    how = f"overlap, by {size} points" if most.interaction > 0 else f"make each other worse, by {size} points"
+    how = how if most.interaction else "add up"
+    return f"{most.one} and {most.other}: the losses {how}.{noise(most.p, len(known)) if most.interaction else ''}"
