@@ -184,9 +184,11 @@ MARK = """() => {
 
 
 def page(_):
+    import psutil
+
     from benchmarks.serving import browser, server, settle
 
-    with server() as (address, _), browser() as chromium:
+    with server() as (address, process), browser() as chromium:
         tab = chromium.new_page(viewport={"width": 1400, "height": 900})
         tab.goto(f"{address}/Training")
         settle(tab)
@@ -203,6 +205,8 @@ def page(_):
         print(
             f"page: Start to first point, median {statistics.median(took):.0f} ms of {len(took)}, worst {max(took):.0f} ms"
         )
+        sizes = [child.memory_info().rss >> 20 for child in psutil.Process(process.pid).children(recursive=True)]
+        print(f"page: memory, server {psutil.Process(process.pid).memory_info().rss >> 20} MB, its processes {sizes} MB")
         for name in showcase:
             tab.goto(f"{address}/Training")
             settle(tab)

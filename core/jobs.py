@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Hashable
 from concurrent.futures import CancelledError, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import replace
 
 import torch
@@ -100,7 +101,8 @@ class Workers:
         if not future.cancelled() and not future.exception():
             state, _ = pickle.loads(future.result())[0]
             again = lambda future: self.learn([state], [pickle.loads(future.result())[0][0]])  # noqa: E731
-            self.train([state], 0.1).add_done_callback(again)
+            with suppress(CancelledError):
+                self.train([state], 0.1).add_done_callback(again)
 
     def learn(self, before: list[State], after: list[State]):
         """Take note of how long a chunk took, measured where it ran."""

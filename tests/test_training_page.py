@@ -355,3 +355,17 @@ def test_a_worker_that_is_killed_costs_nothing(tmp_path):
     for (name, seed), rows in running(app).runs.items():
         arm = next(arm for arm in running(app).plan.arms if arm.name == name)
         assert rows == list(train(arm.config, running(app).plan.training, seed))
+
+
+def test_what_can_be_taken_away_is_what_is_shown():
+    app = trained(**TINY)
+    app = fine(app.run())
+    tables = app.session_state["_tables"]
+    assert {"learning", "every row of every run", "accuracy and cost"} <= set(tables)
+    assert not any("(2)" in name for name in tables)
+    rows = tables["every row of every run"]()
+    assert len(rows) == sum(map(len, running(app).runs.values())) and set(rows.seed) == {0, 1}
+    summary = tables["accuracy and cost"]()
+    for row in summary.itertuples():
+        last = [running(app).runs[row.variant, seed][-1].accuracy for seed in (0, 1)]
+        assert row.accuracy == pytest.approx(sum(last) / 2)

@@ -6,7 +6,7 @@ from core.experiments.showcase import showcase
 from core.experiments.training import Plan
 from core.tasks import task
 from core.train.budget import duration, expected
-from ui import controls, jobs
+from ui import controls, jobs, takeaway
 from ui.page import capital, literal
 from ui.training.base import TrainingLook, views
 
@@ -123,6 +123,7 @@ def body(planned: Plan, look: TrainingLook, kinds):
 
 
 def _view(look):
+    takeaway.begin()  # a fragment is drawn again without the rest of the page: its tables take the place of the old ones
     views[look.trained](jobs.running(), look)
 
 
