@@ -8,6 +8,7 @@ What has been trained to the end is kept for a while: a class that opens one lin
 import multiprocessing
 import os
 import pickle
+import signal
 import threading
 import time
 from collections.abc import Callable, Hashable
@@ -26,6 +27,7 @@ from core.train.settings import Training
 
 CHUNK = 0.4  # seconds of training before a worker is free for somebody else
 FIRST = 0.05  # of the first chunk of a training: its first point is to be seen at once
+NICE = 15  # how far workers stand back for other processes, of 19
 BROKEN = 5  # times in a row that the workers of a job may be killed before it is given up
 PATIENCE = 5.0  # seconds after which a job that nobody asked about is taken for abandoned
 
@@ -37,8 +39,14 @@ def worker_count() -> int:
 
 
 def _begin(started, parent: int):
-    """In a new worker: one thread on a core of its own, where the system allows it, and an end when the parent ends."""
+    """In a new worker: one thread on a core of its own, where the system allows it, and an end when the parent ends.
+
+    Whoever moves a slider goes first: the server, and a browser on the same machine, take what they need.
+    """
+    if hasattr(os, "nice"):
+        os.nice(NICE)
     torch.set_num_threads(1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process of a terminal: the parent decides
     with started.get_lock():
         number = started.value
         started.value += 1
