@@ -115,7 +115,7 @@ def jobs(_):
     time.sleep(10)
 
     def side_by_side() -> float:
-        begin, workers.finished = time.monotonic(), type(workers.finished)(0)  # nothing known from the time before
+        begin, workers.kept = time.monotonic(), type(workers.kept)(0)  # nothing known from the time before
         job = Job(workers, states)
         while not job.done:
             time.sleep(0.02)
@@ -205,8 +205,11 @@ def page(_):
         print(
             f"page: Start to first point, median {statistics.median(took):.0f} ms of {len(took)}, worst {max(took):.0f} ms"
         )
-        sizes = [child.memory_info().rss >> 20 for child in psutil.Process(process.pid).children(recursive=True)]
-        print(f"page: memory, server {psutil.Process(process.pid).memory_info().rss >> 20} MB, its processes {sizes} MB")
+        children = psutil.Process(process.pid).children(recursive=True)
+        sizes = [child.memory_full_info().uss >> 20 for child in children]  # what each does not share with others
+        print(
+            f"page: memory, server {psutil.Process(process.pid).memory_info().rss >> 20} MB, its processes {sizes} MB more"
+        )
         for name in showcase:
             tab.goto(f"{address}/Training")
             settle(tab)

@@ -9,8 +9,10 @@ import multiprocessing
 import os
 import pickle
 import signal
+import statistics
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Hashable
 from concurrent.futures import CancelledError, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -89,9 +91,24 @@ class Workers:
         self.count = count or worker_count()
         self.jobs: list[Job] = []  # in the order in which they came
         self.lock = threading.RLock()
-        self.pace = 1.0  # seconds that trainings take here per second that core.train.budget expects
-        self.finished = Shelf(32 << 20)  # (config, training, machine) -> rows, last State
+        self.paces: deque[float] = deque([1.0], maxlen=25)  # of the last chunks; see pace
+        self.kept = Shelf(32 << 20)  # (config, training, machine) -> rows, State: finished, or as far as it came
         self._pool: ProcessPoolExecutor | None = None
+
+    @property
+    def pace(self) -> float:
+        """Seconds that trainings take here per second that core.train.budget expects: the median of late."""
+        return statistics.median(self.paces)
+
+    @property
+    def best_pace(self) -> float:
+        """The least of late: what may be refused should not depend on who else is at work in this minute."""
+        return min(self.paces)
+
+    def known(self, states) -> int:
+        """How many of these trainings somebody has done already."""
+        found = (self.kept.peek(_key(state)) for state in states)
+        return sum(bool(each) and each[1].done for each in found)
 
     def warm(self):
         """Start all workers now, so that the first user does not wait for torch to load; and see how fast they are."""
@@ -119,7 +136,7 @@ class Workers:
         shares = [(now.step - was.step) / was.training.steps for was, now in zip(before, after)]
         expected = sum(share * budget.seconds(was.config, was.training) for share, was in zip(shares, before))
         if expected:
-            self.pace += 0.2 * (after[0].seconds - before[0].seconds) / expected - 0.2 * self.pace
+            self.paces.append((after[0].seconds - before[0].seconds) / expected)
 
     def submit(self, call: Callable, *given) -> Future:
         """Run a call in a worker; a pool that broke is replaced first."""
@@ -145,6 +162,9 @@ class Workers:
     def share(self, job: "Job") -> int:
         """How many chunks of a job may be under way now."""
         with self.lock:
+            for each in self.jobs:
+                if not each.alive:
+                    each.put_aside()
             self.jobs = [each for each in self.jobs if each.alive]
             if job not in self.jobs[: self.count]:
                 return 0
@@ -176,8 +196,9 @@ class Job:
         self.workers, self.states = workers, dict(states)
         self.rows: dict[Hashable, list[Row]] = {name: [] for name in states}
         self.stopped, self.error = False, None
-        self.busy = 0.0  # seconds of workers' time so far
-        self.trained = 0  # steps in that time
+        self.trained = 0  # steps so far
+        self.busy = 0.0  # seconds of workers' time, without that of first chunks
+        self.timed = 0  # steps in that time
         self.known = 0  # trainings that somebody had done already
         self._broken = 0  # times that its workers were killed, since the last chunk that came back
         self._flying: dict[tuple, Future] = {}  # names that are trained together -> their chunk
@@ -204,12 +225,13 @@ class Job:
         return sum(state.training.steps if state.done else state.step for state in self.states.values()) / max(1, total)
 
     def seconds_left(self) -> float | None:
-        """An estimate from what a step took so far, with the present share of the workers; None before the first chunk.
+        """An estimate from what a step took so far, with the present share of the workers; None before
+        the second chunk.
 
         Not from progress, which leaps where a training diverges or is taken over from somebody else.
         """
         left = sum(state.training.steps - state.step for state in self.states.values() if not state.done)
-        return self.busy * left / self.trained / max(1, self.workers.share(self)) if self.trained else None
+        return self.busy * left / self.timed / max(1, self.workers.share(self)) if self.timed else None
 
     def poll(self) -> "Job":
         """To be called again and again by whoever waits for it: keeps it alive, and brings back what was abandoned."""
@@ -228,6 +250,7 @@ class Job:
             for future in flying.values():
                 future.cancel()
             self.workers.jobs = [each for each in self.workers.jobs if each is not self]
+            self.put_aside()
         self.workers.turn()
 
     def resume(self):
@@ -236,13 +259,19 @@ class Job:
         self.poll()
 
     def _adopt(self):
-        """Take over what was trained to the end meanwhile, here or for somebody else."""
+        """Take over what was trained meanwhile, here or for somebody else: to the end, or at the start as far as it came."""
         for name, state in self.states.items():
-            found = None if state.done else self.workers.finished.peek(_key(state))
-            if found:
+            found = None if state.done else self.workers.kept.peek(_key(state))
+            if found and (found[1].done or state.step == 0 < found[1].step):
                 self.rows[name], self.states[name] = list(found[0]), found[1]
                 self._flying = {names: chunk for names, chunk in self._flying.items() if name not in names}
-                self.known += 1
+                self.known += found[1].done
+
+    def put_aside(self):
+        """Keep what is trained in part, for whoever starts the same again: after a reload it goes on from there."""
+        for name, state in self.states.items():
+            if state.step and not state.done:
+                self._put(name)
 
     def fill(self):
         """Submit chunks of those trainings that lie farthest behind, up to the job's share. Called under the lock."""
@@ -281,8 +310,10 @@ class Job:
                     self.rows[name] += rows
                     if state.done:
                         self._keep(name)
-                self.busy += found[0][0].seconds - before[0].seconds  # where it ran, without waiting for its turn
-                self.trained += sum(state.step - was.step for was, (state, _) in zip(before, found))
+                self.trained += (trained := sum(state.step - was.step for was, (state, _) in zip(before, found)))
+                if before[0].step:  # the first chunk also loads and draws
+                    self.busy += found[0][0].seconds - before[0].seconds  # where it ran, without waiting for its turn
+                    self.timed += trained
                 self.workers.learn(before, [state for state, _ in found])
                 self._broken = 0
             except (BrokenProcessPool, CancelledError):  # a worker was killed: its chunk runs again
@@ -297,9 +328,14 @@ class Job:
 
     def _keep(self, name):
         """Put what is trained to the end where others find it; only its model is needed from now on."""
-        state = self.states[name] = replace(self.states[name], optimiser=None, data=None, dropout=None)
-        size = sum(tensor.nbytes for tensor in state.model.values()) + 200 * len(self.rows[name])
-        self.workers.finished.get(_key(state), lambda: ((tuple(self.rows[name]), state), size))
+        self.states[name] = replace(self.states[name], optimiser=None, data=None, dropout=None)
+        self._put(name)
+
+    def _put(self, name):
+        state, rows = self.states[name], tuple(self.rows[name])
+        models = 1 if state.optimiser is None else 3  # Adam keeps two numbers for each weight
+        size = models * sum(tensor.nbytes for tensor in (state.model or {}).values()) + 200 * len(rows)
+        self.workers.kept.put(_key(state), (rows, state), size)
 
 
 def _key(state: State):

@@ -49,6 +49,13 @@ class Shelf:
             self._kept.move_to_end(key)
             return self._kept[key][0]
 
+    def put(self, key, value, size: int):
+        """Keep a value in place of what was kept under the key."""
+        with self._lock:
+            if key in self._kept:
+                self._bytes -= self._kept.pop(key)[1]
+        self.get(key, lambda: (value, size))
+
     def get(self, key, make):
         """The result of make() -> (value, bytes), kept under the key for the next time."""
         with self._lock:

@@ -51,8 +51,9 @@ with page("Training", ":material/model_training:"):
         st.caption(literal(reason))
     if look.begin:
         st.session_state.begin = False
-        jobs.begin(planned)
-        st.rerun()
+        if not notes:  # else it would be something else than what the link asked for
+            jobs.begin(planned)
+            st.rerun()
     frame.bar(planned, KINDS)
     frame.body(planned, look, KINDS)
     with corner:

@@ -242,7 +242,7 @@ def test_who_waits_need_not_get_a_worker_for_that(workers, quick):
     waiting = Job(workers, given)
     assert workers.place(waiting) == 1 and waiting.poll().progress == 0
     rows = tuple(train(state.config, state.training, 0))
-    workers.finished.get(jobs._key(state), lambda: ((rows, replace(state, step=25)), 1000))
+    workers.kept.get(jobs._key(state), lambda: ((rows, replace(state, step=25)), 1000))
     assert waiting.poll().done and waiting.rows[name] == list(rows) and waiting.trained == 0
     for job in ahead:
         job.stop()
@@ -254,9 +254,7 @@ def test_what_another_finishes_first_is_taken_over_in_the_middle(workers, quick)
     job = Job(workers, given)
     wait(lambda: job.states[name].step > 20, job)
     job.stop()
-    workers.finished.get(
-        jobs._key(state), lambda: (((Row(1, 2.0, 0.5, 1.0, 0.1, 0.01),), replace(state, step=400)), 1000)
-    )
+    workers.kept.put(jobs._key(state), ((Row(1, 2.0, 0.5, 1.0, 0.1, 0.01),), replace(state, step=400)), 1000)
     job.resume()
     assert job.done and job.known == 1 and len(job.rows[name]) == 1  # all of the rows, not added to those there were
 
@@ -274,12 +272,12 @@ def test_the_shelf_of_what_is_finished_is_bounded(workers, quick, monkeypatch):
     wait(lambda: one.done, one)
     ((_, state),) = one.states.items()
     size = sum(each.nbytes for each in state.model.values()) + 200 * 3
-    monkeypatch.setattr(workers, "finished", Shelf(3 * size))
+    monkeypatch.setattr(workers, "kept", Shelf(3 * size))
     given = states(range(60, 66), steps=3)
     job = Job(workers, given)
     wait(lambda: job.done, job)
-    kept = [each for each in given.values() if workers.finished.peek(jobs._key(each))]
-    assert len(kept) == 3 and workers.finished._bytes <= 3 * size
+    kept = [each for each in given.values() if workers.kept.peek(jobs._key(each))]
+    assert len(kept) == 3 and workers.kept._bytes <= 3 * size
     again = Job(workers, given)  # what was thrown away is trained again, to the same rows
     wait(lambda: again.done, again)
     assert again.rows == job.rows and again.known < 6
@@ -330,8 +328,8 @@ def test_the_time_left_comes_from_the_steps_that_were_trained_here(workers, quic
     wait(lambda: job.states["baseline", 1].step > 100, job)
     job.stop()
     state = job.states["baseline", 1]
-    assert job.busy == state.seconds and job.trained == state.step
-    assert job.seconds_left() == pytest.approx(state.seconds / state.step * (1000 - state.step))
+    assert job.trained == state.step > job.timed > 0 and 0 < job.busy < state.seconds  # all but the first chunk
+    assert job.seconds_left() == pytest.approx(job.busy / job.timed * (1000 - state.step))
 
 
 def test_what_diverged_leaves_nothing_to_be_trained():
@@ -339,7 +337,7 @@ def test_what_diverged_leaves_nothing_to_be_trained():
     idle.submit = lambda *given: Future()  # nothing ever comes back
     job = Job(idle, states((0, 1), steps=100))
     one, two = job.states
-    job.busy, job.trained = 2.0, 20
+    job.busy, job.timed = 2.0, 20
     job.states[one] = replace(job.states[one], step=10, diverged=True)
     job.states[two] = replace(job.states[two], step=10)
     assert job.progress == (100 + 10) / 200
@@ -388,3 +386,34 @@ def test_workers_that_are_killed_again_and_again_end_their_job():
     made.close()
     assert isinstance(job.error, jobs.WorkersKilled) and str(jobs.BROKEN) in str(job.error)
     assert job.rows == {("baseline", 0): []}
+
+
+def test_what_was_trained_in_part_goes_on_for_whoever_starts_it_again(workers, quick):
+    given = states((0,), steps=500, batch=15)
+    ((name, state),) = given.items()
+    left = Job(workers, given)
+    wait(lambda: left.states[name].step > 50, left)
+    left.stop()
+    at = left.states[name].step
+    again = Job(workers, given)
+    assert again.states[name].step == at and again.rows[name] == left.rows[name] and again.known == 0
+    wait(lambda: again.done, again)
+    assert again.trained == 500 - at and finished(again, name)
+
+
+def test_what_is_abandoned_is_kept_in_part(workers, quick, monkeypatch):
+    monkeypatch.setattr(jobs, "PATIENCE", 0.2)
+    given = states((0,), steps=100_000, batch=16)
+    ((name, _),) = given.items()
+    left = Job(workers, given)
+    wait(lambda: left.states[name].step > 20, left)
+    wait(lambda: left not in workers.jobs, Job(workers, states((5,), steps=30, batch=16)))  # and nobody asks for it
+    assert Job(workers, given).states[name].step > 20
+    for job in list(workers.jobs):
+        job.stop()
+
+
+def test_the_pace_is_the_median_of_late_and_the_best_decides():
+    made = Workers(1)
+    made.paces.extend([1.0, 1.2, 9.0, 1.1, 8.0])
+    assert made.pace == pytest.approx(1.15) and made.best_pace == 1.0

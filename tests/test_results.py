@@ -16,12 +16,12 @@ from core.config import Config
 from core.device import Machine
 from core.experiments import trained
 from core.experiments import training as results
-from core.experiments.trained import read, untrained
+from core.experiments.trained import contrast, read, untrained
 from core.experiments.training import Trial, effects, every_row, finding, interactions, plan, points, summary, told
 from core.model import Transformer
 from core.seeds import Paired
 from core.tasks import IGNORE, task
-from core.train import Row, Training, chunk, held_out, start
+from core.train import Row, Training, chunk, held_out, model, start
 from core.variants import NEXT, NOW, Pins, Variant, ablation, apply, encode, lineup
 from core.variants import pin as pinned
 
@@ -168,7 +168,10 @@ def test_held_equal_every_arm_costs_as_much_and_says_how(kind, name):
     out, back = made.arms[1:3]
     assert re.fullmatch(r"(d_model \d+, )?d_ff \d+", out.note) and f"d_ff {out.config.d_ff}" in out.note
     assert re.fullmatch(r"(d_model \d+, )?d_head \d+", back.note) and f"d_head {back.config.d_head}" in back.note
-    assert made.arms[0].note == "" == made.arms[3].note  # nothing is left that could be widened
+    assert made.arms[0].note == ""
+    assert re.fullmatch(
+        r"not to be held equal: −\d+ % (Parameters|FLOPs)", made.arms[3].note
+    )  # nothing is left to widen
 
 
 @given(
@@ -687,3 +690,22 @@ def test_a_variant_of_the_lineup_is_an_arm():
     variants = [Variant("baseline", BASE), Variant("− norm", BASE.replace(norm="none"), 1)]
     made, notes = plan(variants, SHORT, Trial(seeds=1), CPU)
     assert notes == [] and [arm.config for arm in made.arms] == [each.config for each in variants]
+
+
+def test_a_contrast_is_the_sequence_on_which_models_differ_most():
+    training = Training(task="reverse", steps=60, batch=16, warmup=0)
+    config = task["reverse"].config(d_model=16, n_heads=2, n_layers=1)
+    end = chunk(start(config, training, 0), 1e9)[0]
+    states = [end, untrained(end)]
+    tokens, targets = held_out("reverse", 0, training.length)
+    with torch.inference_mode():
+        shares = [(model(each)(tokens).argmax(-1) == targets).float().mean(1) for each in states]
+    found = contrast(states, tokens, targets)
+    assert (shares[0] - shares[1]).abs()[found] == (shares[0] - shares[1]).abs().max()
+    assert contrast(states[:1], tokens, targets) == 0
+
+
+def test_steps_to_ninety_percent():
+    rows = [Row(step, 1.0, accuracy, 1.0, 0.1, 0.01) for step, accuracy in ((1, 0.1), (10, 0.89), (20, 0.9), (30, 0.5))]
+    assert results.steps_to(rows, 0.9) == 20
+    assert math.isnan(results.steps_to(rows, 0.95)) and math.isnan(results.steps_to([], 0.9))

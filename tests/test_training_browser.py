@@ -92,6 +92,20 @@ def test_an_experiment_shows_its_effect(open_page, name):
         assert best > 90
 
 
+def test_a_readout_stays_while_the_curves_grow(open_page):
+    page = open_page(f"/Training?{SMALL}&steps=4000&seeds=1")
+    start(page)
+    wait(lambda: grown(page) > 2)
+    box = curves(page).first.locator("svg").bounding_box()
+    page.mouse.move(box["x"] + 60, box["y"] + 60)
+    before = grown(page)
+    wait(lambda: grown(page) > before + 1)
+    tip = curves(page).first.locator(".tip")
+    assert tip.evaluate("e => e.style.display") == "block" and "step" in tip.inner_text()
+    page.get_by_role("button", name="Stop", exact=True).click()
+    page.get_by_text("Stopped at").wait_for()
+
+
 def test_stop_stops_and_continue_goes_on(open_page):
     page = open_page(f"/Training?{LONG}")
     start(page)

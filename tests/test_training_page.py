@@ -176,6 +176,34 @@ def test_a_link_may_begin():
     finish(app)
 
 
+@pytest.mark.parametrize("bad", [{"seeds": "1000"}, {"variants": "nonsense-off"}, {"equal": "parameters"}])
+def test_a_link_with_a_mistake_does_not_begin_but_says_it(bad):
+    app = fine(opened(begin="on", **(TINY | bad)))
+    assert len(app.warning) == 1 and next(iter(bad)) in told(app)
+    assert "_running" not in app.session_state and not button(app, "start").disabled
+
+
+def test_what_is_known_already_is_said_before_the_start():
+    trained(**TINY, seed="81")
+    assert "all known already" in start_line(fine(opened(**TINY, seed="81")))
+    assert "2 of them known already" in start_line(fine(opened(**TINY, seed="81", variants="n_heads-1")))
+
+
+def test_what_cannot_be_held_equal_says_so():
+    app = trained(match="parameters", variants="attention-off__ffn-off", **TINY)
+    assert re.search(r"not to be held equal: −\d+ % Parameters", texts(app))
+
+
+def test_new_settings_can_be_trained_while_others_are():
+    app = fine(opened(**(TINY | {"steps": "3000"})))
+    app = fine(button(app, "start").click().run())
+    first = running(app).job
+    app.slider(key="seeds").set_value(1).run()
+    app = fine(button(app, "anew").click().run())
+    assert first.stopped and running(app).plan.trial.seeds == 1 and running(app).job is not first
+    running(app).job.stop()
+
+
 @pytest.mark.parametrize("name", showcase)
 def test_an_experiment_is_one_click(name):
     app = fine(opened(d_model="64", baseline="norm-none", seeds="2", match="flops"))
@@ -361,11 +389,11 @@ def test_what_can_be_taken_away_is_what_is_shown():
     app = trained(**TINY)
     app = fine(app.run())
     tables = app.session_state["_tables"]
-    assert {"learning", "every row of every run", "accuracy and cost"} <= set(tables)
+    assert {"learning", "every row of every run", "Accuracy and cost of each model"} <= set(tables)
     assert not any("(2)" in name for name in tables)
     rows = tables["every row of every run"]()
     assert len(rows) == sum(map(len, running(app).runs.values())) and set(rows.seed) == {0, 1}
-    summary = tables["accuracy and cost"]()
+    summary = tables["Accuracy and cost of each model"]()
     for row in summary.itertuples():
         last = [running(app).runs[row.variant, seed][-1].accuracy for seed in (0, 1)]
         assert row.accuracy == pytest.approx(sum(last) / 2)

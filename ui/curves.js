@@ -204,6 +204,8 @@ export default function ({ data, parentElement }) {
       return made
     })
     hide()
+    const at = root.pointed // numbers that come while somebody reads a curve leave the readout where it is
+    if (at && at.which < panels.length) show(at.which, nearest(m.at, at.x))
   }
   const hide = () => {
     for (const element of panels) {
@@ -211,8 +213,13 @@ export default function ({ data, parentElement }) {
       element.querySelector(".tip").style.display = "none"
     }
   }
+  const leave = () => {
+    root.pointed = null
+    hide()
+  }
   let here = 0 // which of m.at
   const show = (which, at) => {
+    root.pointed = { which, x: m.at[Math.max(0, Math.min(m.at.length - 1, at))] }
     here = Math.max(0, Math.min(m.at.length - 1, at))
     panels.forEach((element, n) => {
       const rule = element.querySelector(".here")
@@ -243,8 +250,8 @@ export default function ({ data, parentElement }) {
       const x = event.clientX - svg.getBoundingClientRect().left - EDGE.left
       show(n, nearest(m.at, m.from + (x / drawn[n].wide) * (m.to - m.from)))
     }
-    svg.onpointerleave = hide
-    svg.onblur = hide
+    svg.onpointerleave = leave
+    svg.onblur = leave
     svg.onkeydown = (event) => {
       const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key]
       if (!move) return

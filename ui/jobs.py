@@ -66,7 +66,7 @@ def begin(plan: Plan):
     pool, old = workers(), running()
     try:
         states = plan.states()
-        check(list(states.values()), pool.count, pool.pace)
+        check(list(states.values()), pool.count, pool.best_pace)
     except (ConfigError, MemoryLimit, TimeLimit) as error:
         st.session_state[REFUSED] = plan, str(error)
         return

@@ -94,7 +94,7 @@ def chart(spec: dict, table, alt: str, height: int | None = None):
     st.vega_lite_chart(table, spec, alt=alt, width="stretch", height=height or "content")
 
 
-def table(data, alt: str, **words):
-    """A table of numbers; words: what st.dataframe takes."""
-    takeaway.note(alt.rstrip("."), lambda: data)
+def table(data, alt: str, taken=None, **words):
+    """A table of numbers; taken: the numbers to take away, where what is shown is text; words: what st.dataframe takes."""
+    takeaway.note(alt.rstrip("."), lambda: data if taken is None else taken)
     st.dataframe(data, hide_index=True, alt=alt, **words)

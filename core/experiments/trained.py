@@ -31,10 +31,7 @@ def read(state: State, tokens: torch.Tensor, targets: torch.Tensor) -> Reading:
     place = machine.place
     with torch.inference_mode():
         made = model(state)
-        precision = torch.autocast(
-            place, machine.precision, enabled=machine.dtype != "float32"
-        )  # as accuracy is measured
-        with trace(sites=("pattern",)) as seen, precision:
+        with trace(sites=("pattern",)) as seen, _precision(machine):
             logits = made(tokens[None].to(place))[0].float().cpu()
         allowed = made.allowed(tokens[None].to(place))
     scored = (targets != IGNORE).tolist()
@@ -52,3 +49,22 @@ def read(state: State, tokens: torch.Tensor, targets: torch.Tensor) -> Reading:
         if allowed is None
         else allowed.expand(1, 1, length, length)[0, 0].cpu(),
     )
+
+
+def contrast(states: list[State], tokens: torch.Tensor, targets: torch.Tensor) -> int:
+    """Which of the sequences (N, T) the models differ on most, in the share of right answers; the first if on none."""
+    shares = []
+    for state in states:
+        learnt, asked = task[state.training.task], task[state.training.task].asked(targets)
+        with torch.inference_mode(), _precision(state.machine):
+            logits = model(state)(tokens.to(state.machine.place)).float().cpu()
+        right = torch.zeros(targets.shape)
+        right[asked] = learnt.right(logits, targets).float()
+        shares.append(right.sum(1) / asked.sum(1).clamp(min=1))
+    shares = torch.stack(shares)
+    return int((shares.amax(0) - shares.amin(0)).argmax())
+
+
+def _precision(machine):
+    """As accuracy is measured."""
+    return torch.autocast(machine.place, machine.precision, enabled=machine.dtype != "float32")

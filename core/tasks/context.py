@@ -48,6 +48,7 @@ def copy(generator, batch, length, vocabulary):
     marginal=uniform(),
     needs="attention, positions and residuals: the answer stands somewhere else, only its place says where, and four layers lose it on the way if nothing is passed on",
     without={"position": "none"},
+    remains="Without positions a model still sees which symbols are there, and how often: to answer with one of them is right more often than chance.",
     model={"d_model": 32, "n_heads": 4, "n_layers": 4, "position": "learned"},
     training={"steps": 250, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
 )
@@ -68,6 +69,7 @@ def reverse(generator, batch, length, vocabulary):
     marginal=uniform(),
     needs="attention in two layers: the first tells each symbol what stood before it, the second finds the one after its twin; positions help",
     without={"n_layers": 1},
+    remains="With one layer a model still sees which symbols are there: to answer with one of them is right more often than chance.",
     why="no symbol stands twice before the repetition starts, so what came after it is known",
     model={"d_model": 64, "n_heads": 4, "n_layers": 2, "position": "rope"},
     training={"steps": 300, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
@@ -91,6 +93,7 @@ def induction(generator, batch, length, vocabulary):
     marginal=uniform(lambda vocabulary: len(vocabulary) // 2),
     needs="attention in two layers: a value has to learn its key before a query can find it",
     without={"n_layers": 1},
+    remains="With one layer a model still sees which symbols are there: to answer with one of them is right more often than chance.",
     model={"d_model": 64, "n_heads": 4, "n_layers": 2, "position": "rope"},
     training={"steps": 400, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
 )

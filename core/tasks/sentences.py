@@ -101,6 +101,7 @@ CLAUSE = {"people": {True: [*_LATER, Writer.predicate], False: _LATER}, "things"
     marginal=lambda vocabulary: 1 / len(BE),
     needs="attention: the noun that decides may stand twenty words back, with others in between; the mask alone tells the order",
     without={"attention": False},
+    remains="Without attention a model still knows the word before: where the noun stands right before its verb, that is enough.",
     why='only "was" against "were" is scored, and the noun has said which (Linzen, Dupoux and Goldberg, 2016)',
     held_out=0.2,
     rivals=(BE,),

@@ -40,6 +40,8 @@ class Task:
     best: float = 1.0  # best possible accuracy
     why: str = "the answer follows from what can be read"  # why not more, or why 1.0 can be reached
     held_out: float = 0.0  # share of all sequences that training never draws; 0 where they are too many to repeat
+    learnt_by_heart: bool = False  # whether training draws every sequence of the test, too
+    remains: str = ""  # why more than chance is left without that part
     rivals: tuple[tuple[str, ...], ...] = ()  # if given: only these words are scored, each against its group
     test: int = 64  # sequences on which accuracy is measured
     example_seed: int = 0
@@ -47,6 +49,13 @@ class Task:
     def __post_init__(self):
         object.__setattr__(self, "__name__", self.draw.__name__)
         object.__setattr__(self, "__doc__", self.draw.__doc__)
+
+    @property
+    def tested_on(self) -> str:
+        """What accuracy is measured on, in words."""
+        if self.learnt_by_heart:
+            return "questions that training asks, too"
+        return "held-out sequences" if self.held_out else "new sequences"
 
     @property
     def chance(self) -> float:

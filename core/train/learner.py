@@ -17,9 +17,17 @@ def usual(name: str) -> Config:
     return task[TASK.metadata["dial"].check("task", name)].config()
 
 
+HELP = {
+    "dropout": "Share of numbers set to zero at random in every step of training; none when accuracy is measured.",
+    "seed": "The first seed; further ones follow it. The same seed gives the same curves to the last bit on one machine; "
+    "on another they part after a while, because numbers are rounded in another order.",
+}
+
+
 def _followed(field):
     """The field of Config, with the task's own value until another is given."""
     made = field.metadata["dial"]
+    made = dataclasses.replace(made, help=HELP.get(field.name, made.help))
     follows = made.follows or (lambda learner: getattr(usual(learner.task), field.name))
     return dataclasses.field(default=None, metadata={"dial": dataclasses.replace(made, follows=follows)})
 

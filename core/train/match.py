@@ -22,13 +22,13 @@ def nothing(config, tokens, vocabulary):
 
 @match
 def parameters(config, tokens, vocabulary):
-    """Parameters: what is left is made wider until there are as many numbers to learn as before."""
+    """Parameters: the widths of what is left are changed until there are as many numbers to learn as before."""
     return sum(cost.parameters(config, vocabulary).values())
 
 
 @match
 def flops(config, tokens, vocabulary):
-    """FLOPs: what is left is made wider until a forward pass takes as many floating point operations as before."""
+    """FLOPs: the widths of what is left are changed until a forward pass takes as many floating point operations as before."""
     return sum(cost.flops(config, tokens).values()) + 2 * tokens * config.d_model * vocabulary
 
 

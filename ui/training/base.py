@@ -6,12 +6,15 @@ import streamlit as st
 
 from core.dial import dial
 from core.experiments import training as results
+from core.experiments.trained import contrast
 from core.menu import Menu
 from core.tasks import task
 from core.text import PAD
 from core.train import held_out
 from ui import pins
 from ui.jobs import Running
+
+MOST = 64  # sequences of the test that can be looked at
 
 views = Menu("Views of training")
 
@@ -23,7 +26,15 @@ class TrainingLook:
     trained: str = dial("learning", "View", "What to look at.", group="Look", menu=views)
     trained_layer: int = dial(1, "Layer", "Which block of the stack.", group="Look", low=1, high=100, step=1)
     trained_head: int = dial(0, "Head", "Which head; 0: the average over all.", group="Look", low=0, high=64, step=1)
-    sequence: int = dial(1, "Sequence", "Which held-out sequence.", group="Look", low=1, high=64, step=1)
+    sequence: int = dial(
+        0,
+        "Sequence",
+        "Which sequence of the test; 0: one on which the models differ.",
+        group="Look",
+        low=0,
+        high=64,
+        step=1,
+    )
     begin: bool = dial(False, "Begin", "Whether the training begins when the link is opened.", group="Look")
 
 
@@ -52,28 +63,35 @@ def legend(running: Running, said=None):
 def gone(running: Running, name: str) -> str | None:
     """ "diverged at step k, seed s", for all seeds that did."""
     steps = [(seed, running.runs[name, seed]) for seed in running.plan.seeds]
-    told = [f"{results.diverged(rows)}, seed {seed}" for seed, rows in steps if results.diverged(rows)]
+    lost = sorted((rows[-1].step, seed, results.diverged(rows)) for seed, rows in steps if results.diverged(rows))
+    told = [f"{said}, seed {seed}" for _, seed, said in lost]  # the first to go comes first
     if len(told) > 2:
         return f"{told[0]}; {len(told)} of {len(steps)} seeds diverged"
     return "; ".join(told) or None
 
 
 def sequence(running: Running, look: TrainingLook):
-    """One held-out sequence of the first seed, without padding -> (task, tokens (T,), targets (T,)). The longest come first."""
-    training = running.plan.training
+    """One sequence of the test of the first seed, without padding -> (task, tokens (T,), targets (T,)). The longest come
+    first; number 0 is one on which the models differ most."""
+    training, seed = running.plan.training, running.plan.seeds[0]
     learnt = task[training.task]
-    tokens, targets = held_out(training.task, running.plan.seeds[0], training.length)
+    tokens, targets = held_out(training.task, seed, training.length)
     empty = tokens == (learnt.vocabulary.index(PAD) if PAD in learnt.vocabulary else -1)
-    at = empty.sum(1).argsort(stable=True)[min(look.sequence, len(tokens)) - 1]
+    order = empty.sum(1).argsort(stable=True)[:MOST]
+    if look.sequence:
+        at = order[min(look.sequence, len(order)) - 1]
+    else:
+        states = [running.job.states[arm.name, seed] for arm in shown(running)]
+        at = order[contrast(states, tokens[order], targets[order])]
     return learnt, tokens[at, ~empty[at]], targets[at, ~empty[at]]
 
 
 def pick_sequence(running: Running):
-    most = min(64, task[running.plan.training.task].test)
+    learnt = task[running.plan.training.task]
     st.selectbox(
         "Sequence",
-        range(1, most + 1),
-        format_func=lambda n: f"held-out sequence {n}",
+        range(min(MOST, learnt.test) + 1),
+        format_func=lambda n: f"test sequence {n}" if n else "a test sequence on which the models differ",
         key="sequence",
         label_visibility="collapsed",
     )

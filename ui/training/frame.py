@@ -5,7 +5,7 @@ import streamlit as st
 from core.experiments.showcase import showcase
 from core.experiments.training import Plan
 from core.tasks import task
-from core.train.budget import duration, expected
+from core.train.budget import duration, expected, max_seconds
 from ui import controls, jobs, takeaway
 from ui.page import capital, literal
 from ui.training.base import TrainingLook, views
@@ -18,13 +18,15 @@ def task_row(training):
         controls.control(training, "task", label_visibility="collapsed")
     learnt = task[training.task]
     reads, answer = learnt.example().split(": ", 1)[1].split(" → ")
+    # A long answer stands below what is read, word under word.
+    gap = " → " if len(reads + answer) < 80 else "<br><span style='opacity:.75;visibility:hidden'>For example</span> "
     with right:
         st.html(
             "<div style='font-size:.9rem;line-height:1.45'>"
             f"{_literal(capital(task.help(training.task).split(' Example (')[0]))} "
             f"<span style='opacity:.75'>Chance {100 * learnt.chance:.3g} %, best possible {100 * learnt.best:g} %.</span>"
-            f"<div style='white-space:nowrap;overflow:hidden;text-overflow:ellipsis' title='{_literal(reads)} → {_literal(answer)}'>"
-            f"<span style='opacity:.75'>For example</span> <code>{_literal(reads)}</code> → <code>{_literal(answer)}</code></div></div>"
+            f"<div style='overflow-x:auto;white-space:nowrap'><span style='opacity:.75'>For example</span> "
+            f"<code>{_literal(reads)}</code>{gap}<code>{_literal(answer)}</code></div></div>"
         )
 
 
@@ -52,6 +54,8 @@ def _bar(planned, kinds, was_going):
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         if running and running.going:
             st.button("Stop", icon=":material/stop:", key="stop", on_click=jobs.stop)
+            if not same:
+                st.button("Train the new settings", key="anew", type="primary", on_click=jobs.begin, args=(planned,))
         elif same and running.job.stopped:
             st.button("Continue", icon=":material/play_arrow:", key="resume", type="primary", on_click=jobs.resume)
         else:
@@ -77,10 +81,16 @@ def _said(planned, running, same) -> str:
     pool = jobs.workers()
     many = len(planned.arms) * planned.trial.seeds
     states = planned.states().values()
+    takes = expected(states, pool.count, pool.pace)
     soon = (
         f"{many} training{'s' * (many > 1)} of {planned.training.steps:,} steps: about "
-        f"{duration(expected(states, pool.count, pool.pace))} on {pool.count} worker{'s' * (pool.count > 1)}"
+        f"{duration(takes)} on {pool.count} worker{'s' * (pool.count > 1)}"
     )
+    known = pool.known(states)
+    if known:
+        soon += ", all known already: Start shows them at once" if known == many else f", {known} of them known already"
+    elif takes > max_seconds():
+        soon += f"; at most {duration(max_seconds())} are allowed"
     if not running:
         return f"{soon}."
     if same:
@@ -89,12 +99,15 @@ def _said(planned, running, same) -> str:
 
 
 def _experiments(kinds):
-    with st.popover("Experiments", icon=":material/science:", type="tertiary"):
-        for name in showcase:
-            st.button(
-                showcase.label(name), key=f"experiment_{name}", on_click=_show, args=(name, kinds), type="tertiary",
-                help=capital(showcase.help(name)),
-            )  # fmt: skip
+    st.menu_button(
+        "Experiments", list(showcase), key="experiments", icon=":material/science:", type="tertiary",
+        format_func=showcase.label, on_click=_picked, args=(kinds,),
+    )  # fmt: skip
+
+
+def _picked(kinds):
+    if st.session_state.experiments:
+        _show(st.session_state.experiments, kinds)
 
 
 def _show(name: str, kinds):

@@ -5,9 +5,8 @@ import streamlit as st
 
 from core.experiments import training as results
 from ui.page import figure, table
-from ui.takeaway import note
 from ui.training.base import views
-from ui.training.learning import span
+from ui.training.learning import chance, span
 
 
 @views
@@ -30,14 +29,13 @@ def together(running, look):
 
 
 def worth(made, several):
-    note("leave one out, add one back", lambda: made)
     figure("What is each part worth?", worth_said(made))
     rows = pd.DataFrame({
         "taken out": made.part,
         "leave one out: points lost when it alone is taken out": [span(r.removed, r.removed_low, r.removed_high, several) for r in made.itertuples()],
         "add one back: points won when it alone is put back, all others missing": [span(r.alone, r.alone_low, r.alone_high, several) for r in made.itertuples()],
     })  # fmt: skip
-    table(rows, "Leave one out, add one back.", width="stretch")
+    table(rows, "Leave one out, add one back.", taken=made, width="stretch")
 
 
 def worth_said(made) -> str:
@@ -47,20 +45,22 @@ def worth_said(made) -> str:
     most = known.loc[known.removed.idxmax()]
     if most.removed <= 0:
         return "Alone, none of them costs anything."
-    return (
-        f"Alone, {most.part} costs the most: {results.points(most.removed)} points.{noise(most.removed_p, len(known))}"
-    )
+    points = results.points(most.removed)
+    if noise(most.removed_p, len(known)):
+        return f"Alone, no loss can be told from seed noise; the largest is {points} points, of {most.part}."
+    return f"Alone, {most.part} costs the most: {points} points.{alone(most.removed_p)}"
 
 
-def noise(p: float, of: int) -> str:
-    """Whether the largest of so many differences is one; see core.experiments.training.told()."""
-    if math.isnan(p):
-        return " One seed says nothing about noise."
-    return " That is smaller than seed noise." if p * of >= 0.05 else ""
+def noise(p: float, of: int) -> bool:
+    """Whether the largest of so many differences may be nothing else; see core.experiments.training.told()."""
+    return p * of >= 0.05
+
+
+def alone(p: float) -> str:
+    return " One seed says nothing about noise." if math.isnan(p) else ""
 
 
 def pairs(made, several):
-    note("interactions", lambda: made)
     figure("Do the losses add up?", pairs_said(made))
     rows = pd.DataFrame({
         "first": made.one,
@@ -70,9 +70,9 @@ def pairs(made, several):
         "second taken out": made.second.map(results.percent),
         "both taken out": made.both.map(results.percent),
         "interaction, points": [span(r.interaction, r.low, r.high, several) for r in made.itertuples()],
-        "p, paired t-test": made.p.map(lambda p: "–" if math.isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"),
+        "p, paired t-test": [chance(r.p, r.low, r.high) for r in made.itertuples()],
     })  # fmt: skip
-    table(rows, "2 × 2: interaction of every pair of variants.", width="stretch")
+    table(rows, "2 × 2: interaction of every pair of variants.", taken=made, width="stretch")
     st.caption(
         "Interaction: accuracy with both taken out − first taken out − second taken out + neither. 0: the losses add up. "
         "Above 0: they overlap. Below 0: together they cost more than one by one."
@@ -85,6 +85,11 @@ def pairs_said(made) -> str:
         return "Nothing can be said before all have been trained a little."
     most = known.loc[known.interaction.abs().idxmax()]
     size = results.points(abs(most.interaction))
-    how = f"overlap, by {size} points" if most.interaction > 0 else f"make each other worse, by {size} points"
-    how = how if most.interaction else "add up"
-    return f"{most.one} and {most.other}: the losses {how}.{noise(most.p, len(known)) if most.interaction else ''}"
+    if not most.interaction:
+        return "The losses add up."
+    if noise(most.p, len(known)):
+        return (
+            f"No interaction can be told from seed noise; the largest is {size} points, of {most.one} and {most.other}."
+        )
+    how = "overlap" if most.interaction > 0 else "make each other worse"
+    return f"{most.one} and {most.other}: the losses {how}, by {size} points.{alone(most.p)}"
