@@ -12,6 +12,7 @@ from ui.page import table
 from ui.takeaway import note
 from ui.training.base import gone, label, legend, shown, views
 
+WIDTHS = {"model": 175, "accuracy, %": 140, "seeds": 90, "Δ accuracy, points": 150, "parameters": 130, "MFLOP": 110}
 SAID = {
     1: "",
     2: "Thick lines: mean of the two seeds, here the geometric one; thin lines: the seeds.",
@@ -60,20 +61,9 @@ def costs(running):
         "p, paired t-test": [chance(row.p, row.difference_low, row.difference_high) for row in made.itertuples()],
         "steps to 90 %": [arrived(row.steps_to_90, row.seeds_at_90, len(running.plan.seeds)) for row in made.itertuples()],
         "parameters": [f"{row.parameters:,}{change(row.parameters_difference)}" for row in made.itertuples()],
-        "MFLOP per sequence": [f"{row.flops / 1e6:.3g}{change(row.flops_difference)}" for row in made.itertuples()],
+        "MFLOP": [f"{row.flops / 1e6:.3g}{change(row.flops_difference)}" for row in made.itertuples()],
     })  # fmt: skip
-    widths = (
-        {
-            "model": 190,
-            "seeds": 95,
-            "accuracy, %": 160,
-            "Δ accuracy, points": 170,
-            "parameters": 150,
-            "MFLOP per sequence": 150,
-        }
-        if several
-        else {}
-    )
+    widths = WIDTHS if several else {}
     table(
         rows, "Accuracy and cost of each model.", taken=made, width="stretch",
         column_config={name: st.column_config.Column(width=width) for name, width in widths.items()},
