@@ -166,7 +166,7 @@ def test_many_quick_moves_end_where_the_slider_ends(open_page):
 def test_settings_survive_the_way_home_and_back(open_page):
     page = open_page("/One_block?d_ff=128&mask=causal")
     page.get_by_role("link", name="Start").first.click()
-    page.get_by_text("Or start with an experiment").wait_for()
+    page.get_by_text("A transformer block is a handful of parts").wait_for()
     settle(page)
     page.get_by_role("link", name="One block").first.click()
     page.wait_for_function("location.search === '?d_ff=128&mask=causal'")
