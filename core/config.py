@@ -33,6 +33,7 @@ class Config:
         short="heads",
         low=1,
         high=64,
+        among=lambda config: [n for n in Config.allowed_heads(config.d_model) if n <= max(32, config.n_heads)],
     )
     d_ff: int = dial(
         None,

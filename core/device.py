@@ -94,6 +94,10 @@ class Machine:
         """The device in words, e.g. "NVIDIA H200" or "CPU"."""
         return {"cuda": torch.cuda.get_device_name, "mps": lambda: "Apple GPU"}.get(self.place, lambda: "CPU")()
 
+    def autocast(self):
+        """A context in which products are taken in this precision, while weights stay float32."""
+        return torch.autocast(self.place, self.precision, enabled=self.dtype != "float32")
+
     def choices(self, name: str) -> list[str]:
         """What of a menu can be chosen on this machine."""
         if name == "device":

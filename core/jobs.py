@@ -21,6 +21,7 @@ from dataclasses import replace
 
 import torch
 
+from core.environment import whole_number
 from core.memory import Shelf
 from core.tasks import task
 from core.train import budget, stack
@@ -36,8 +37,7 @@ PATIENCE = 5.0  # seconds after which a job that nobody asked about is taken for
 
 def worker_count() -> int:
     """How many workers: ABLATION_WORKERS, or one per core up to two; each needs about 250 MB."""
-    text = os.environ.get("ABLATION_WORKERS", "")
-    return int(text) if text.isascii() and text.isdigit() and int(text) > 0 else min(2, os.cpu_count() or 1)
+    return whole_number("ABLATION_WORKERS", min(2, os.cpu_count() or 1))
 
 
 def _begin(started, parent: int):
@@ -270,7 +270,8 @@ class Job:
     def put_aside(self):
         """Keep what is trained in part, for whoever starts the same again: after a reload it goes on from there."""
         for name, state in self.states.items():
-            if state.step and not state.done:
+            further = self.workers.kept.peek(_key(state))
+            if state.step and not state.done and not (further and (further[1].done or further[1].step > state.step)):
                 self._put(name)
 
     def fill(self):

@@ -6,6 +6,8 @@ import threading
 from collections import OrderedDict
 from contextlib import nullcontext
 
+from core.environment import whole_number
+
 DEFAULT_MAX_MB = 1024
 HEAVY = 64 << 20
 
@@ -18,8 +20,7 @@ class MemoryLimit(ValueError):
 
 def max_mb() -> int:
     """The limit for one run in MB: ABLATION_MAX_MB, or 1024."""
-    text = os.environ.get("ABLATION_MAX_MB", "")
-    return int(text) if text.isascii() and text.isdigit() and int(text) > 0 else DEFAULT_MAX_MB
+    return whole_number("ABLATION_MAX_MB", DEFAULT_MAX_MB)
 
 
 def room_for(needed: int, what: str):

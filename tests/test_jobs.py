@@ -417,3 +417,17 @@ def test_the_pace_is_the_median_of_late_and_the_best_decides():
     made = Workers(1)
     made.paces.extend([1.0, 1.2, 9.0, 1.1, 8.0])
     assert made.pace == pytest.approx(1.15) and made.best_pace == 1.0
+
+
+def test_what_is_put_aside_does_not_take_the_place_of_what_came_further(workers, quick):
+    ((name, state),) = (given := states((0,), steps=400, batch=17)).items()
+    behind = Job(workers, given)
+    wait(lambda: 0 < behind.states[name].step < 400, behind)
+    behind.stop()
+    for further in (replace(state, step=399), replace(state, step=400), replace(state, step=1, diverged=True)):
+        workers.kept.put(jobs._key(state), ((), further), 1)
+        behind.put_aside()
+        assert workers.kept.peek(jobs._key(state))[1] is further
+    workers.kept.put(jobs._key(state), ((), replace(state, step=1)), 1)
+    behind.put_aside()
+    assert workers.kept.peek(jobs._key(state))[1] is behind.states[name]

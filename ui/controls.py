@@ -10,7 +10,6 @@ import time
 
 import streamlit as st
 
-from core.config import Config
 from core.dial import ConfigError, dials, read, settle, write
 
 SETTLED, LINK, NOTES, BARE = "_settled", "_link", "_notes", "_bare"  # keys in the session
@@ -139,8 +138,6 @@ def choices(settings, name: str) -> list:
         return settings.choices(name) if hasattr(settings, "choices") else list(made.menu)
     if made.among:
         return made.among(settings)
-    if name == "n_heads":
-        return [n for n in Config.allowed_heads(settings.d_model) if n <= max(32, value)]
     if made.kind in (bool, str):
         return []
     top = made.top or (8 * settings.d_model if made.follows else made.high)
@@ -159,7 +156,7 @@ def control(settings, name: str, **more):
     elif made.menu:
         about = "\n".join(f"- **{made.menu.label(o)}**: {made.menu.help(o)}" for o in offered)
         st.selectbox(made.label, offered, format_func=made.menu.label, **(words | {"help": f"{made.help}\n\n{about}"}))
-    elif name == "n_heads" or made.among:
+    elif made.among:
         if len(offered) > 1:
             st.select_slider(made.label, offered, **words)
     else:

@@ -11,7 +11,6 @@ from core.experiments.training import Plan
 from core.jobs import Job, Workers
 from core.memory import MemoryLimit
 from core.train.budget import TimeLimit, check, duration
-from core.train.run import State
 
 RUNNING, REFUSED, SHOWN = "_running", "_refused", "_shown"  # keys in the session
 TICK = 0.4  # seconds between two looks at a job
@@ -90,11 +89,6 @@ def stop():
 def resume():
     if running():
         running().job.resume()
-
-
-def trained(name: str, seed: int) -> State:
-    """How far one model is trained."""
-    return running().job.states[name, seed]
 
 
 def status(job: Job) -> str:

@@ -1,12 +1,13 @@
 """One sequence through a model as far as it is trained: what it answers, and what its heads look at."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 
+from core.experiments.forward import square
 from core.tasks import IGNORE, task
 from core.trace import trace
-from core.train import State, model
+from core.train import State, model, start
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Reading:
 
 def untrained(state: State) -> State:
     """The same training before its first step."""
-    return replace(state, step=0, seconds=0.0, diverged=False, model=None, optimiser=None, data=None, dropout=None)
+    return start(state.config, state.training, state.seed, state.machine)
 
 
 def read(state: State, tokens: torch.Tensor, targets: torch.Tensor) -> Reading:
@@ -31,7 +32,7 @@ def read(state: State, tokens: torch.Tensor, targets: torch.Tensor) -> Reading:
     place = machine.place
     with torch.inference_mode():
         made = model(state)
-        with trace(sites=("pattern",)) as seen, _precision(machine):
+        with trace(sites=("pattern",)) as seen, machine.autocast():
             logits = made(tokens[None].to(place))[0].float().cpu()
         allowed = made.allowed(tokens[None].to(place))
     scored = (targets != IGNORE).tolist()
@@ -45,9 +46,7 @@ def read(state: State, tokens: torch.Tensor, targets: torch.Tensor) -> Reading:
         [bool(known[n] and answers[n] == targets[n]) if asked[n] else None for n in range(length)],
         [chances[n, targets[n]].item() if scored[n] else float("nan") for n in range(length)],
         [pattern[0].float().cpu() for pattern in seen.get("pattern", [])],
-        torch.ones(length, length, dtype=torch.bool)
-        if allowed is None
-        else allowed.expand(1, 1, length, length)[0, 0].cpu(),
+        square(allowed, length),
     )
 
 
@@ -56,15 +55,10 @@ def contrast(states: list[State], tokens: torch.Tensor, targets: torch.Tensor) -
     shares = []
     for state in states:
         learnt, asked = task[state.training.task], task[state.training.task].asked(targets)
-        with torch.inference_mode(), _precision(state.machine):
+        with torch.inference_mode(), state.machine.autocast():
             logits = model(state)(tokens.to(state.machine.place)).float().cpu()
         right = torch.zeros(targets.shape)
         right[asked] = learnt.right(logits, targets).float()
         shares.append(right.sum(1) / asked.sum(1).clamp(min=1))
     shares = torch.stack(shares)
     return int((shares.amax(0) - shares.amin(0)).argmax())
-
-
-def _precision(machine):
-    """As accuracy is measured."""
-    return torch.autocast(machine.place, machine.precision, enabled=machine.dtype != "float32")

@@ -1,15 +1,16 @@
 """What a training will take, before it starts: seconds and memory, from its settings alone."""
 
 import functools
-import os
 import time
 from dataclasses import replace
 
 from core import cost
 from core.config import Config
+from core.environment import whole_number
 from core.memory import MemoryLimit, max_mb
 from core.parts.init import generator
 from core.tasks import task
+from core.train.match import flops
 from core.train.run import SLICE, State
 from core.train.settings import Training
 
@@ -33,8 +34,7 @@ class TimeLimit(ValueError):
 
 def max_seconds() -> int:
     """How long one comparison may take: ABLATION_MAX_SECONDS, or 600."""
-    text = os.environ.get("ABLATION_MAX_SECONDS", "")
-    return int(text) if text.isascii() and text.isdigit() and int(text) > 0 else DEFAULT_MAX_SECONDS
+    return whole_number("ABLATION_MAX_SECONDS", DEFAULT_MAX_SECONDS)
 
 
 def seconds(config: Config, training: Training) -> float:
@@ -50,7 +50,7 @@ def seconds(config: Config, training: Training) -> float:
 def step_seconds(config: Config, training: Training) -> float:
     """One step without the drawing of its data."""
     words, length, batch = len(task[training.task].vocabulary), training.length, training.batch
-    operations = 3 * batch * (sum(cost.flops(config, length).values()) + 2 * length * config.d_model * words)
+    operations = 3 * batch * flops(config, length, words)
     numbers = batch * (sum(cost.activations(config, length).values()) / 4 + 2 * length * words)
     return (
         PER_SUBLAYER * config.n_layers * (2 * config.attention + config.ffn)

@@ -174,7 +174,7 @@ class Run:
 
     def logits(self, tokens):  # int (B, T) -> (B, T, V)
         machine = self.start.machine
-        with torch.autocast(machine.place, machine.precision, enabled=machine.dtype != "float32"):
+        with machine.autocast():
             return self.model(tokens)
 
     def accuracy(self) -> float:

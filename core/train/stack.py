@@ -118,7 +118,7 @@ class _Stack:
 
     def logits(self, tokens):  # int (S, B, T) -> (S, B, T, V)
         machine = self.machine
-        with torch.autocast(machine.place, machine.precision, enabled=machine.dtype != "float32"):
+        with machine.autocast():
             return vmap(lambda weights, each: functional_call(self.model, weights, (each,)))(self.named, tokens)
 
     def accuracies(self) -> list[float]:

@@ -1,5 +1,7 @@
 """What stands around the views of the page "Training": the task, the start button with its progress, the experiments."""
 
+import html
+
 import streamlit as st
 
 from core.experiments.showcase import showcase
@@ -23,15 +25,11 @@ def task_row(training):
     with right:
         st.html(
             "<div style='font-size:.9rem;line-height:1.45'>"
-            f"{_literal(capital(task.help(training.task).split(' Example (')[0]))} "
+            f"{html.escape(capital(task.help(training.task).split(' Example (')[0]))} "
             f"<span style='opacity:.75'>Chance {100 * learnt.chance:.3g} %, best possible {100 * learnt.best:g} %.</span>"
             f"<div style='overflow-x:auto;white-space:nowrap'><span style='opacity:.75'>For example</span> "
-            f"<code>{_literal(reads)}</code>{gap}<code>{_literal(answer)}</code></div></div>"
+            f"<code>{html.escape(reads)}</code>{gap}<code>{html.escape(answer)}</code></div></div>"
         )
-
-
-def _literal(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;")
 
 
 def bar(planned: Plan, kinds):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from core.experiments import training as results
 from core.experiments.findings import number
 from ui.curves import Panel, curves
@@ -12,14 +14,13 @@ def steps(running, look):
     at, gradients = lines(running, "gradient_norm", log=True)
     _, updates = lines(running, "update_size", log=True)
     _, rates = lines(running, "learning_rate")
-    for line in rates:
-        line.__dict__.update(low=None, high=None, seeds=None)  # the same for all seeds
+    rate = replace(rates[0], low=None, high=None, seeds=None)  # the same for all models and seeds
     clip = running.plan.training.clip
     panels = [
         Panel("How strongly does the error pull?", "Norm of all gradients together, before clipping", pulled(running), gradients,
               log=True, marks=((clip, "clipped to"),) if clip else ()),
         Panel("How far does a step go?", "Norm of the change of all weights / their norm", moved(running), updates, log=True),
-        Panel("What is the learning rate?", "Warm-up, then decay", "The same for all models.", rates[:1]),
+        Panel("What is the learning rate?", "Warm-up, then decay", "The same for all models.", [rate]),
     ]  # fmt: skip
     names = {arm.place: label(arm) for arm in shown(running)}
     curves(
