@@ -1,0 +1,267 @@
+"""Studies from the command line: python -m core.study run FILE; plan, status, resume and export beside it.
+
+Exit codes: 0 every run has its result (that it diverged is one); 1 some have none; 2 a mistake in the file or the command;
+3 the store cannot be used; 128 + the signal's number after Ctrl-C or a request to end.
+"""
+
+import argparse
+import os
+import signal
+import sys
+import time
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from pathlib import Path
+
+from core.jobs import Workers, worker_count
+from core.study import file
+from core.study.bar import Bar
+from core.study.database import DEFAULT, VARIABLE, Full, StoreError
+from core.study.plan import Study, StudyError
+from core.study.process import alive
+from core.study.runner import Runner
+from core.study.schema import ENDED, FAILED, QUEUED, RUNNING, STATES, STOPPED
+from core.study.store import Store, patiently
+from core.study.tables import export
+from core.train.budget import duration
+
+COMPLETE, INCOMPLETE, MISTAKE, NO_STORE = range(4)
+SHOWN = 10  # failed runs of which the reason is printed
+SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+def main(arguments=None) -> int:
+    given = parser().parse_args(arguments)
+    try:
+        return given.call(given)
+    except StudyError as error:
+        print(*error.problems, sep="\n", file=sys.stderr)
+        return MISTAKE
+    except StoreError as error:
+        more = " What was stored is safe: make room, and give the same command again." * isinstance(error, Full)
+        print(f"{error}{more}", file=sys.stderr)
+        return NO_STORE
+    except OSError as error:  # of a file that was named in the command
+        print(f"{error.filename or 'A file'}: {error.strerror or error}.", file=sys.stderr)
+        return MISTAKE
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        "python -m core.study", description="Train a study, unattended, and keep its numbers."
+    )
+    commands = made.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(call, help, several=None, database=True, workers=False):
+        added = commands.add_parser(call.__name__.rstrip("_"), help=help, description=help)
+        added.set_defaults(call=call)
+        if several:
+            what = "the file of a study" + ("" if call in (run, plan) else ", or its name in the store")
+            added.add_argument("studies", nargs=several, metavar="STUDY", help=what)
+        if database:
+            where = f"address of the store, or the path of a SQLite file (else {VARIABLE}, else {DEFAULT})"
+            added.add_argument("--database", metavar="URL", help=where)
+        if workers:
+            words = "processes that train (else ABLATION_WORKERS, else one per core up to two)"
+            added.add_argument("--workers", type=_count, metavar="N", help=words)
+        return added
+
+    command(plan, "say what a study would train, and how long that takes, without training", "+", False, True)
+    command(run, "train what is missing of a study; Ctrl-C loses nothing", "+", True, True)
+    command(resume, "go on with a study, from its file or from the store alone", "+", True, True)
+    command(status, "say how far studies are", "*")
+    added = command(export_, "write the tables runs, rows and summary", "+")
+    added.add_argument("--csv", metavar="DIR", help="as CSV into this folder")
+    added.add_argument("--parquet", metavar="DIR", help="as Parquet into this folder")
+    return made
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= 1024):
+        raise argparse.ArgumentTypeError(f"{text!r} must be a whole number from 1 to 1024")
+    return int(text)
+
+
+# Commands
+
+
+def plan(given) -> int:
+    workers = given.workers or worker_count()
+    for path in given.studies:
+        print(told(read(path), workers))
+    return COMPLETE
+
+
+def run(given) -> int:
+    return train(given, [(read(path), None) for path in given.studies])
+
+
+def resume(given) -> int:
+    store = Store(given.database, create=False)
+    named = [(read(each), None) if Path(each).is_file() else (None, found(store, each)) for each in given.studies]
+    store.close()
+    return train(given, named)
+
+
+def status(given) -> int:
+    store = Store(given.database, create=False)
+    wanted = [found(store, each) for each in given.studies] or [each.id for each in store.studies()]
+    complete = [state_of(store, number) for number in wanted]
+    if not wanted:
+        print(f"There are no studies in {store.name}.")
+    return COMPLETE if all(complete) else INCOMPLETE
+
+
+def export_(given) -> int:
+    folders = {kind: folder for kind, folder in (("csv", given.csv), ("parquet", given.parquet)) if folder}
+    if not folders:
+        raise StudyError(["Say where to: --csv FOLDER or --parquet FOLDER."])
+    store = Store(given.database, create=False)
+    numbers = [found(store, each) for each in given.studies]
+    for number, name in zip(numbers, given.studies):
+        for kind, folder in folders.items():
+            into = Path(folder) / Path(name).stem if len(numbers) > 1 else folder
+            print(*export(store, number, into, kind), sep="\n")
+    return COMPLETE
+
+
+# What they share
+
+
+def read(path: str) -> Study:
+    """The study of a file. Raises StudyError with the file's name before every mistake."""
+    try:
+        return file.read(path)
+    except StudyError as error:
+        raise StudyError([f"{path}: {problem}" for problem in error.problems]) from None
+
+
+def found(store: Store, name: str) -> int:
+    """The number of the study of a file, or of that name."""
+    name = read(name).name if Path(name).is_file() else name
+    number = store.find(name)
+    if number is None:
+        known = ", ".join(f"“{each.name}”" for each in store.studies()) or "none"
+        raise StudyError([f"“{name}” is no file, and no study in {store.name}; there: {known}."])
+    return number
+
+
+def told(study: Study, workers: int) -> str:
+    """What a study would train, in words."""
+    tasks = list(dict.fromkeys(each.task for each in study.runs))
+    seeds = len({each.seed for each in study.runs})
+    lines = [f"{study.name}: {plural(len(study.runs), 'run')}, {plural(seeds, 'seed')} each."]
+    for name in tasks:
+        mine = [each for each in study.runs if each.task == name]
+        several = len({each.variant for each in mine}) - 1
+        alone = duration(sum(each.expected for each in mine))
+        lines.append(f"  {name}: the baseline and {plural(several, 'variant')}; {alone} on one core.")
+    lines.append(f"About {duration(study.seconds(workers))} on {plural(workers, 'worker')}.")
+    return "\n".join([*lines, *study.notes])
+
+
+def train(given, studies: list[tuple[Study | None, int | None]]) -> int:
+    """Train studies, each read from a file or known by its number in the store, until all is done or a signal comes."""
+    store, workers = Store(given.database), Workers(given.workers)
+    numbers = []
+    for study, number in studies:
+        if study:
+            print(f"{study.name}: {plural(len(study.runs), 'run')}, kept in {store.name}.")
+            if study.notes:
+                print(
+                    f"  {plural(len(study.notes), 'variant')} left out; python -m core.study plan says which, and why."
+                )
+            number = enter(store, study)
+        again = patiently(lambda number=number: store.requeue(number))
+        if again:
+            print(f"  {plural(again, 'run')} that had stopped or failed will run again.")
+        numbers.append(number)
+    begun = time.monotonic()
+    with asked_to_end() as signals:
+        if {QUEUED, RUNNING} & set(store.counts(numbers)):
+            work(Runner(store, list(dict.fromkeys(numbers)), workers), signals)
+            print(f"After {duration(time.monotonic() - begun)}:", flush=True)
+    complete = [state_of(store, number) for number in dict.fromkeys(numbers)]
+    store.close()
+    return 128 + signals[0] if signals else COMPLETE if all(complete) else INCOMPLETE
+
+
+def work(runner: Runner, signals: list):
+    """Let it run, with a bar, until all is done or there is a signal."""
+    bar, started, steps = Bar(sys.stderr), spawn(runner.workers), runner.progress()
+    try:
+        for seen in steps:
+            bar.draw(seen)
+            if signals:
+                break
+    finally:
+        steps.close()  # what there is is stored now
+        wait(started, 15)  # a process that has not yet begun would complain that its parent is gone
+        runner.workers.close()
+        bar.clear()
+    if runner.lost:
+        bar.say(f"{plural(runner.lost, 'run')} had been taken over by another process while this one stood still.")
+
+
+def enter(store: Store, study: Study) -> int:
+    entered = patiently(lambda: store.enrol(study))
+    if entered.ended:
+        print(f"  {plural(entered.ended, 'run')} done before.")
+    if entered.unwanted:
+        print(f"  {plural(entered.unwanted, 'run')} of an earlier version of the file stay in the store, uncounted.")
+    return entered.study
+
+
+def spawn(workers: Workers) -> list[Future]:
+    """Start the processes now, deaf to Ctrl-C, which goes to every process of a terminal: it is for this one to end them."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    started = [workers.submit(os.getpid) for _ in range(workers.count)]
+    signal.signal(signal.SIGINT, before)
+    return started
+
+
+@contextmanager
+def asked_to_end():
+    """A list in which the first signal to end appears; the second one ends as it would have without this."""
+    seen, before = [], {}
+
+    def note(number, _):
+        seen.append(number)
+        for each in SIGNALS:
+            signal.signal(each, before[each])
+
+    before.update({each: signal.signal(each, note) for each in SIGNALS})
+    try:
+        yield seen
+    finally:
+        for each in SIGNALS:
+            signal.signal(each, before[each])
+
+
+def state_of(store: Store, number: int) -> bool:
+    """Print how far a study is -> whether every run has its result."""
+    name = next(each.name for each in store.studies() if each.id == number)
+    counts = {state: many for state, (many, _, _) in store.counts([number]).items()}
+    parts = [f"{counts[state]} {state}" for state in STATES if counts.get(state)]
+    print(f"{name}: {plural(sum(counts.values()), 'run')}: {', '.join(parts)}.")
+    dead = sum(not alive(each.owner, each.heartbeat, time.time()) for each in store.runs(number, RUNNING))
+    if dead:
+        print(
+            f"  {plural(dead, 'running one')} without a process that trains it: it was ended, and resume runs them again."
+        )
+    failed = store.runs(number, FAILED)
+    for each in failed[:SHOWN]:
+        print(f"  {each.task}, {each.variant}, seed {each.seed} failed: {each.message}")
+    if len(failed) > SHOWN:
+        print(f"  … and {len(failed) - SHOWN} more.")
+    if any(counts.get(state) for state in (QUEUED, STOPPED, FAILED)) or dead:
+        print(f"  To go on: python -m core.study resume {name!r}")
+    return not set(counts) - set(ENDED)
+
+
+def plural(many: int, word: str) -> str:
+    return f"{many:,} {word}{'s' * (many != 1)}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

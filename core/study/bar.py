@@ -1,0 +1,57 @@
+"""How far a study is, in one line: drawn over itself on a terminal, now and then on a line of its own elsewhere."""
+
+import shutil
+import time
+from contextlib import suppress
+
+from core.study.runner import Progress
+from core.study.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING
+from core.train.budget import duration
+
+WIDTH = 20  # signs of the bar itself
+EVERY = 30.0  # seconds between two lines where there is no terminal
+
+
+class Bar:
+    """Draws progress to a stream, which may go away: a study does not end with its terminal's window."""
+
+    def __init__(self, stream):
+        self.stream, self.terminal = stream, stream.isatty()
+        self._drawn, self._said = -EVERY, ""
+
+    def draw(self, seen: Progress):
+        now = time.monotonic()
+        if now - self._drawn >= (0.5 if self.terminal else EVERY):
+            self._drawn = now
+            self._write(self._over(line(seen)) if self.terminal else line(seen) + "\n")
+        if seen.trouble and seen.trouble != self._said:
+            self.say(f"{seen.trouble} Trainings go on, and are stored as soon as it can be.")
+        self._said = seen.trouble
+
+    def say(self, words: str):
+        """A sentence above the bar."""
+        self._write((self._over("") if self.terminal else "") + words + "\n")
+
+    def clear(self):
+        self._write(self._over("") if self.terminal else "")
+
+    def _over(self, words: str) -> str:
+        room = shutil.get_terminal_size().columns - 1
+        return "\r" + words[:room].ljust(room) + ("" if words else "\r")
+
+    def _write(self, words: str):
+        with suppress(OSError, ValueError):
+            self.stream.write(words)
+            self.stream.flush()
+
+
+def line(seen: Progress) -> str:
+    """ "[######··············] 37 of 385 runs · 31 % · 12 min left · 1 failed" """
+    counts, full = seen.counts, int(WIDTH * seen.share)
+    ended = sum(counts.get(state, 0) for state in (DONE, DIVERGED, FAILED))
+    words = [f"{ended} of {sum(counts.values())} runs", f"{100 * seen.share:.0f} %"]
+    if counts.get(QUEUED) or counts.get(RUNNING):
+        words.append(f"{duration(seen.left)} left")
+    words += [f"{counts[state]} {state}" for state in (DIVERGED, FAILED) if counts.get(state)]
+    words += [f"{seen.elsewhere} in other processes"] * (seen.elsewhere > 0)
+    return f"[{'#' * full}{'·' * (WIDTH - full)}] {' · '.join(words)}"

@@ -1,0 +1,154 @@
+"""What a study trains: runs that are determined to the last bit, each with a hash that every process computes alike."""
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+
+from core.config import Config
+from core.device import Machine
+from core.dial import ConfigError, dials
+from core.experiments.training import BASELINE
+from core.tasks import task
+from core.train import State, Training, budget, start
+from core.variants import apply, name_of
+
+FORMAT = 1  # of what is hashed and stored; to be raised when the same settings come to mean other numbers
+MODEL = {name: made for name, made in dials(Config).items() if name != "seed"}
+TRAINING = {name: made for name, made in dials(Training).items() if name != "task"}
+SETTINGS = MODEL | TRAINING  # what a study can change: no name is in both
+
+
+class StudyError(ValueError):
+    """What is wrong with a study, one sentence each."""
+
+    def __init__(self, problems: list[str]):
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training. Two with the same hash give the same rows; the names under which they stand do not count."""
+
+    task: str  # the name in the study, which may be that of a task with other settings than its own
+    variant: str
+    config: Config  # with the seed of this run
+    training: Training
+    machine: Machine
+
+    @property
+    def seed(self) -> int:
+        return self.config.seed
+
+    @cached_property
+    def spec(self) -> str:
+        """Everything that determines the numbers: JSON of all fields, in an order of its own."""
+        parts = {"config": self.config, "training": self.training, "machine": self.machine}
+        values = {part: {n: _plain(v) for n, v in dataclasses.asdict(of).items()} for part, of in parts.items()}
+        return json.dumps({"format": FORMAT} | values, sort_keys=True, separators=(",", ":"))
+
+    @cached_property
+    def hash(self) -> str:
+        return hashlib.blake2b(self.spec.encode(), digest_size=16).hexdigest()
+
+    @cached_property
+    def expected(self) -> float:
+        """About how many seconds it takes on one core."""
+        return budget.seconds(self.config, self.training)
+
+    def start(self) -> State:
+        """Before its first step. Raises ConfigError for what cannot be trained."""
+        return start(self.config, self.training, self.seed, self.machine)
+
+
+def read_settings(spec: str) -> tuple[Config, Training]:
+    """What was stored of a run, but for the machine. Raises ConfigError for settings that this version does not have."""
+    values = json.loads(spec)
+    if values["format"] != FORMAT:
+        raise ConfigError("format", f"this run was written in format {values['format']}; this version reads {FORMAT}.")
+    try:
+        return Config(**values["config"]), Training(**values["training"])
+    except TypeError as error:  # a field that is gone
+        raise ConfigError("format", f"this run has a setting that this version does not know: {error}.") from None
+
+
+def read_run(name: str, variant: str, spec: str) -> Run:
+    """The run that was stored. Raises ConfigError for settings that this version, or this machine, does not have."""
+    return Run(name, variant, *read_settings(spec), Machine(**json.loads(spec)["machine"]))
+
+
+def _plain(value):
+    return value + 0.0 if isinstance(value, float) else value  # −0.0 is 0.0, as it is when configs are compared
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A task as this study sets it: its name here, the task, and what is changed in its model and training."""
+
+    name: str
+    task: str
+    changes: dict
+
+    def baseline(self) -> Config:
+        """Raises ConfigError."""
+        return task[self.task].config(**{name: self.changes[name] for name in MODEL if name in self.changes})
+
+    def training(self, changes: dict) -> Training:
+        """Raises ConfigError."""
+        given = self.changes | changes
+        return Training(task=self.task, **{name: given[name] for name in TRAINING if name in given})
+
+
+@dataclass(frozen=True)
+class Study:
+    """Runs with a name and a question. source: the text of the file that says so."""
+
+    name: str
+    question: str
+    source: str
+    runs: tuple[Run, ...]
+    notes: tuple[str, ...] = ()  # why something is left out
+
+    def seconds(self, workers: int) -> float:
+        """About how long it takes, from the first to the last run."""
+        alone = [run.expected for run in self.runs]
+        return max(sum(alone) / workers, max(alone, default=0.0))
+
+
+def variant_name(changes: dict) -> str:
+    """The name of a variant that was given none: "− norm, learning rate 0.01"."""
+    words = [name_of(changes), *(TRAINING[name].change(changes[name]) for name in TRAINING if name in changes)]
+    return ", ".join(word for word in words if word)
+
+
+def arms(setting: Setting, variants: dict[str, dict]) -> tuple[dict[str, tuple[Config, Training]], list[str]]:
+    """-> ({variant: (config, training)}, the baseline first; why others are left out). Raises ConfigError for the baseline."""
+    first = setting.baseline()
+    made, notes = {BASELINE: (first, setting.training({}))}, []
+    for name, changes in variants.items():
+        try:
+            model = {field: value for field, value in changes.items() if field in MODEL}
+            arm = apply(model, first), setting.training(changes)
+        except ConfigError as error:
+            notes.append(f"{setting.name}: {name} is left out: {error}")
+            continue
+        twin = next((other for other in made if made[other] == arm), None)
+        if twin is None:
+            made[name] = arm
+        elif twin == BASELINE:
+            notes.append(f"{setting.name}: {name} is left out: the baseline is so already.")
+        else:
+            notes.append(f"{setting.name}: {name} is left out: it is the same as {twin}.")
+    return made, notes
+
+
+def runs(arms: dict[str, dict[str, tuple[Config, Training]]], seeds: list[int], machine: Machine) -> tuple[Run, ...]:
+    """All of them, one seed after the other: every cell of the table has a first number as early as can be."""
+    return tuple(
+        Run(name, variant, config.replace(seed=seed), training, machine)
+        for seed in seeds
+        for name, several in arms.items()
+        for variant, (config, training) in several.items()
+    )

@@ -1,0 +1,153 @@
+"""Trains what is queued in the store, in worker processes, and stores what comes. The same for a command and for a page."""
+
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from core.jobs import Job, Workers
+from core.study.database import Busy, StoreError
+from core.study.plan import read_run
+from core.study.process import device_name, new_owner
+from core.study.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
+from core.study.store import Report, Store, patiently
+
+TICK = 0.1  # seconds from one look at the jobs to the next
+BEAT = 1.0  # seconds from one entry in the store to the next, if nothing ends meanwhile
+FAREWELL = 5.0  # seconds that a busy store is waited for when work is broken off
+SURE = 10.0  # seconds after which the speed so far tells more than the estimate
+KNOWN = "Known from before: the same training had been done by this process."
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far studies are. counts: state -> runs; left: seconds, as far as is known; trouble: why nothing is stored."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    share: float = 0.0  # of all the work, 0 to 1
+    left: float = 0.0
+    elsewhere: int = 0  # runs in the hands of other processes
+    trouble: str = ""
+
+    @property
+    def over(self) -> bool:
+        return not self.counts.get(QUEUED) and not self.counts.get(RUNNING)
+
+
+class Runner:
+    """Works on some studies until nothing of them is queued or running anywhere.
+
+    Iterate over progress(); to break off is to stop: what there is is stored, and runs in hand are marked to run again.
+    """
+
+    def __init__(self, store: Store, studies: list[int], workers: Workers):
+        self.store, self.studies, self.workers = store, list(studies), workers
+        self.owner = new_owner()
+        self.jobs: dict[int, Job] = {}  # run -> its training
+        self.of: dict[int, int] = {}  # run -> its study
+        self.ended: list[Report] = []  # not stored yet
+        self.lost = 0  # runs that others have taken over, because this process had stood still
+        self._devices: dict[int, str] = {}
+        self._written = -BEAT
+        self._begun: tuple[float, float] | None = None  # when, and with how many expected seconds of work to do
+
+    def progress(self) -> Iterator[Progress]:
+        """How far it is, ten times a second. Raises StoreError where the store can no longer be used."""
+        seen = Progress()
+        try:
+            while not seen.over or not seen.counts:
+                for job in self.jobs.values():
+                    job.poll()
+                if any(job.done for job in self.jobs.values()) or time.monotonic() - self._written > BEAT:
+                    seen = self._turn(seen)
+                yield seen
+                time.sleep(TICK)
+        finally:
+            self.stop()
+
+    def _turn(self, seen: Progress) -> Progress:
+        """Store what is new, take what is next, and see how far all is. While the store is busy, trainings go on."""
+        self._written = time.monotonic()
+        try:
+            self._keep()
+            self.store.reclaim(self.studies, self.owner, self.jobs)
+            self._take()
+            return self._seen()
+        except Busy as error:
+            return Progress(seen.counts, seen.share, seen.left, seen.elsewhere, str(error))
+
+    def _keep(self, state: str = RUNNING):
+        """Store all there is to say; runs that are not done get this state."""
+        reports = [self._report(run, job, state) for run, job in self.jobs.items()]
+        lost = self.store.keep(self.owner, self.ended + reports)
+        gone = lost | {each.run for each in reports if each.state != RUNNING}
+        self.lost += len(lost & self.jobs.keys())
+        self.ended = []
+        for run in gone & self.jobs.keys():
+            self._put_down(run)
+
+    def _put_down(self, run: int):
+        self.jobs.pop(run).stop()
+        del self.of[run], self._devices[run]
+
+    def _report(self, run: int, job: Job, state: str) -> Report:
+        with self.workers.lock:  # a chunk may land meanwhile
+            rows, now, error, known = list(job.rows[run]), job.states[run], job.error, bool(job.known)
+        if now.done:
+            state, message = DIVERGED if now.diverged else DONE, rows[-1].note
+        elif error:
+            state, message = FAILED, f"{type(error).__name__}: {error}"
+        else:
+            message = ""
+        message = f"{message}. {KNOWN}".lstrip(". ") if known else message
+        return Report(run, state, rows, now.step, now.seconds, message, known, self._devices[run])
+
+    def _take(self):
+        """Claim runs, as many again as there are workers so that none waits, from each study in turn."""
+        empty = set()
+        while len(self.jobs) < 2 * self.workers.count and len(empty) < len(self.studies):
+            held = list(self.of.values())
+            study = min((each for each in self.studies if each not in empty), key=held.count)
+            most = max(1, (2 * self.workers.count - len(held)) // (len(self.studies) - len(empty)))
+            taken = self.store.claim(study, self.owner, most)
+            if len(taken) < most:
+                empty.add(study)
+            for each in taken:
+                self._begin(study, *each)
+
+    def _begin(self, study: int, number: int, task: str, variant: str, spec: str):
+        try:
+            state = read_run(task, variant, spec).start()
+            self._devices[number], self.of[number] = device_name(state.machine), study
+            self.jobs[number] = Job(self.workers, {number: state})
+        except Exception as error:  # of this run, and the others go on
+            self.ended.append(Report(number, FAILED, message=f"{type(error).__name__}: {error}"))
+
+    def _seen(self) -> Progress:
+        found = self.store.counts(self.studies)
+        counts = {state: many for state, (many, _, _) in found.items()}
+        rest = sum(found[state][2] for state in (QUEUED, RUNNING) if state in found)
+        waiting = counts.get(QUEUED, 0) + counts.get(RUNNING, 0)
+        return Progress(
+            counts,
+            share=1 - rest / sum(whole for _, whole, _ in found.values()),
+            left=self._left(rest, waiting),
+            elsewhere=counts.get(RUNNING, 0) - len(self.jobs),
+        )
+
+    def _left(self, rest: float, waiting: int) -> float:
+        """Seconds to the end: from how fast it went since the beginning, at first from how fast it should go."""
+        begun, whole = self._begun = self._begun or (time.monotonic(), rest)
+        taken = time.monotonic() - begun
+        if taken > SURE and rest < 0.97 * whole:
+            return taken * rest / (whole - rest)
+        return self.workers.pace * rest / max(1, min(self.workers.count, waiting))
+
+    def stop(self):
+        """Train no more; store what there is, and mark what was in hand as stopped, if the store will have it."""
+        for job in self.jobs.values():
+            job.stop()
+        with suppress(StoreError):  # then others will see that this process is gone
+            if self.jobs or self.ended:
+                patiently(lambda: self._keep(STOPPED), FAREWELL)
+        self.jobs, self.of, self._devices = {}, {}, {}

@@ -1,0 +1,76 @@
+"""The databases in which the store is tested: SQLite in a file, and a PostgreSQL server of the tests' own."""
+
+import itertools
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, text
+
+PASSWORD = "s3cret word"  # that must never be printed
+numbers = itertools.count()
+
+
+def binaries() -> Path | None:
+    """The folder of initdb and pg_ctl, which Debian does not put on the path."""
+    found = shutil.which("pg_ctl")
+    places = (
+        [Path(found).resolve().parent] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    )
+    return next((place for place in places if (place / "initdb").exists()), None)
+
+
+@pytest.fixture(scope="session")
+def postgresql():
+    """The address of a server on 127.0.0.1, run by a user without rights, in a folder that goes with it."""
+    where = binaries()
+    if not where:
+        if os.environ.get("CI"):
+            pytest.fail("no PostgreSQL found, and in CI that is a failure")
+        pytest.skip("no PostgreSQL found; apt-get install postgresql")
+    pytest.importorskip("psycopg")
+    folder = Path(tempfile.mkdtemp(prefix="postgresql-"))
+    user = {"user": "postgres", "group": "postgres"} if os.getuid() == 0 else {}  # the server refuses to be root
+    (folder / "password").write_text(PASSWORD)
+    if user:
+        shutil.chown(folder, **user)
+        shutil.chown(folder / "password", **user)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+
+    def call(name, *given):
+        subprocess.run(
+            [where / name, "-D", folder / "data", *given], check=True, cwd=folder, stdout=subprocess.DEVNULL, **user
+        )
+
+    call(
+        "initdb",
+        "--username=lab",
+        "--auth=scram-sha-256",
+        f"--pwfile={folder / 'password'}",
+        "--no-sync",
+        "--encoding=UTF8",
+    )
+    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off"
+    call("pg_ctl", "-w", "-l", folder / "log", "-o", options, "start")
+    yield f"postgresql://lab:{PASSWORD.replace(' ', '%20')}@127.0.0.1:{port}/"
+    call("pg_ctl", "-m", "immediate", "stop")
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request, tmp_path):
+    """The address of an empty database, of each kind."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/studies.sqlite"
+    server, name = request.getfixturevalue("postgresql"), f"lab{next(numbers)}"
+    engine = create_engine(server + "postgres", isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    engine.dispose()
+    return server + name

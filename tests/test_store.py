@@ -1,0 +1,395 @@
+"""The store: nothing is lost, nothing stands twice, nobody gets what another has; on SQLite and on PostgreSQL alike."""
+
+import math
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from sqlalchemy import insert, select, text, update
+
+from core.study import database as databases
+from core.study import process, schema
+from core.study import store as stores
+from core.study.database import Busy, Full, StoreError, address, shown
+from core.study.file import parse
+from core.study.process import alive, new_owner
+from core.study.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED, rows
+from core.study.store import Report, Store
+from core.train import Row
+from tests.databases import PASSWORD, database, postgresql  # noqa: F401  (fixtures)
+
+ROOT = Path(__file__).parent.parent
+TEXT = 'name = "one"\ntasks = ["copy", "reverse"]\nseeds = 3\n[variants]\na = {ffn = false}\n'
+STUDY = parse(TEXT)
+ROWS = [Row(1, 2.75, 0.1 + 0.2, 1e-308, 5e-324, 3e-3), Row(2, math.inf, math.nan, -math.inf, math.nan, 0.1, "diverged")]
+
+
+@pytest.fixture
+def store(database):  # noqa: F811
+    made = Store(database)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def study(store):
+    return store.enrol(STUDY).study
+
+
+def same(one: Row, other: Row) -> bool:
+    return repr(one) == repr(other)
+
+
+def taken(store, study, owner, most=100) -> list[int]:
+    return [run for run, *_ in store.claim(study, owner, most)]
+
+
+def states(store, study) -> dict:
+    return {state: many for state, (many, _, _) in store.counts([study]).items()}
+
+
+# Runs
+
+
+def test_a_study_is_entered_whole_and_only_once(store):
+    first, again = store.enrol(STUDY), store.enrol(STUDY)
+    assert (first.new, first.ended, first.unwanted) == (12, 0, 0)
+    assert (again.study, again.new, again.ended, again.unwanted) == (first.study, 0, 0, 0)
+    found = store.runs(first.study)
+    assert [(r.task, r.variant, r.seed, r.hash, r.spec) for r in found] == [
+        (r.task, r.variant, r.seed, r.hash, r.spec) for r in STUDY.runs
+    ]
+    assert {r.state for r in found} == {QUEUED} and store.find("one") == first.study and store.find("two") is None
+
+
+def test_a_changed_file_adds_what_is_new_and_keeps_what_is_gone(store, study):
+    run = taken(store, study, "me|1|a", 1)[0]
+    store.keep("me|1|a", [Report(run, DONE, ROWS[:1], 100)])
+    changed = parse(TEXT.replace("seeds = 3", "seeds = [0, 5]").replace("a =", "renamed ="))
+    found = store.enrol(changed)
+    assert (found.study, found.new, found.ended, found.unwanted) == (study, 4, 1, 8)
+    assert len(store.runs(study)) == 8 and {each.variant for each in store.runs(study)} == {"baseline", "renamed"}
+    assert states(store, study) == {DONE: 1, QUEUED: 7}
+    back = store.enrol(STUDY)
+    assert (back.new, back.ended, back.unwanted) == (0, 1, 4) and len(store.rows(study)) == 1
+
+
+def test_rows_come_back_to_the_last_bit(store, study):
+    (run,) = taken(store, study, "me|1|a", 1)
+    assert store.keep("me|1|a", [Report(run, RUNNING, ROWS[:1], 1, 0.5, device="x")]) == set()
+    assert store.keep("me|1|a", [Report(run, DIVERGED, ROWS, 2, 0.7, "diverged at step 2", device="x")]) == set()
+    found = [(number, Row(*row)) for number, *row in store.rows(study)]
+    assert [number for number, _ in found] == [run, run]
+    assert all(same(one, other) for (_, one), other in zip(found, ROWS))
+    (stored,) = store.runs(study, DIVERGED)
+    assert (stored.step, stored.seconds, stored.message, stored.device, stored.tries) == (
+        2,
+        0.7,
+        "diverged at step 2",
+        "x",
+        1,
+    )
+    assert stored.torch and stored.numpy and stored.python == sys.version.split()[0] and stored.code
+    assert 0 <= stored.ended - stored.started < 60
+
+
+def test_a_report_that_is_repeated_is_stored_once(store, study):
+    """As after a connection that broke before it could say that all was well."""
+    (run,) = taken(store, study, "me|1|a", 1)
+    for _ in range(3):
+        assert store.keep("me|1|a", [Report(run, RUNNING, ROWS[:1], 1)]) == set()
+    assert len(store.rows(study)) == 1
+
+
+def test_nobody_gets_what_another_has(store, study):
+    one, two = taken(store, study, "me|1|a", 5), taken(store, study, "me|1|b", 100)
+    assert len(one) == 5 and len(two) == 7 and not set(one) & set(two)
+    assert one == [each.id for each in store.runs(study)][:5]  # in the order of the study
+    assert taken(store, study, "me|1|c") == []
+    assert states(store, study) == {RUNNING: 12}
+
+
+def test_who_has_lost_a_run_can_write_nothing_of_it(store, study, monkeypatch):
+    (run,) = taken(store, study, "elsewhere|1|a", 1)
+    store.keep("elsewhere|1|a", [Report(run, RUNNING, ROWS[:1], 1)])
+    assert store.reclaim([study], "me|1|b", []) == 0  # it lives
+    monkeypatch.setattr(process, "STALE", -1.0)
+    assert store.reclaim([study], "me|1|b", []) == 1
+    assert store.rows(study) == [] and states(store, study) == {QUEUED: 12}
+    assert store.keep("elsewhere|1|a", [Report(run, DONE, ROWS, 2)]) == {run}
+    assert store.rows(study) == []
+    assert taken(store, study, "me|1|b", 1) == [run]
+    assert store.keep("elsewhere|1|a", [Report(run, DONE, ROWS, 2)]) == {run}
+    assert store.rows(study) == [] and store.runs(study, RUNNING)[0].tries == 2
+
+
+def test_who_does_not_know_of_its_own_run_gives_it_back(store, study):
+    """As after a connection that broke when it was claimed."""
+    owner = new_owner()
+    one, two = taken(store, study, owner, 2)
+    assert store.reclaim([study], owner, [one]) == 1
+    assert states(store, study) == {RUNNING: 1, QUEUED: 11} and store.runs(study, RUNNING)[0].id == one
+
+
+def test_stopped_and_failed_runs_go_back_without_their_rows_and_results_stay(store, study):
+    given = taken(store, study, "me|1|a", 4)
+    ends = (DONE, DIVERGED, FAILED, STOPPED)
+    store.keep("me|1|a", [Report(run, end, ROWS[:1], 1, 1.0, "why") for run, end in zip(given, ends)])
+    assert store.requeue(study) == 2
+    assert states(store, study) == {DONE: 1, DIVERGED: 1, QUEUED: 10}
+    assert {run for run, *_ in store.rows(study)} == set(given[:2])
+    assert all((r.step, r.message, r.owner, r.ended) == (0, "", None, None) for r in store.runs(study, QUEUED))
+
+
+def test_two_writers_at_once_share_the_runs_and_lose_none(store, study):
+    """Each through a connection of its own, as fast as they can."""
+    got, problems = {}, []
+
+    def work(name):
+        own = Store(store.url.render_as_string(hide_password=False))
+        try:
+            while True:
+                mine = stores.patiently(lambda: taken(own, study, name, 2))
+                if not mine:
+                    break
+                for run in mine:
+                    got.setdefault(run, []).append(name)
+                for many in (1, 2):
+                    reports = [Report(run, DONE if many == 2 else RUNNING, ROWS[:many], many) for run in mine]
+                    assert stores.patiently(lambda reports=reports: own.keep(name, reports)) == set()
+        except BaseException as error:
+            problems.append(error)
+        own.close()
+
+    threads = [threading.Thread(target=work, args=(f"me|1|{number}",)) for number in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert not problems and len(got) == 12 and all(len(names) == 1 for names in got.values())
+    assert states(store, study) == {DONE: 12} and len(store.rows(study)) == 24
+
+
+def test_a_study_that_two_enter_at_once_is_there_once(store):
+    threads = [threading.Thread(target=lambda: stores.patiently(lambda: Store.enrol(store, STUDY))) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert len(store.studies()) == 1 and len(store.runs(store.find("one"))) == 12
+
+
+def test_counts_tell_what_is_left(store, study):
+    run = taken(store, study, "me|1|a", 1)[0]
+    store.keep("me|1|a", [Report(run, RUNNING, ROWS[:1], 25)])
+    found, first = store.counts([study]), STUDY.runs[0]
+    assert found[RUNNING] == (1, pytest.approx(first.expected), pytest.approx(first.expected * 0.75))
+    total = sum(each.expected for each in STUDY.runs[1:])
+    assert found[QUEUED] == (11, pytest.approx(total), pytest.approx(total))
+
+
+def test_the_database_itself_refuses_a_row_that_stands_there_already(store, study):
+    (run,) = taken(store, study, "me|1|a", 1)
+    values = {"run": run, **ROWS[0]._asdict()}
+    with pytest.raises(StoreError, match="failed"), store.writing() as connection:
+        connection.execute(insert(rows), values)
+        connection.execute(insert(rows), values)
+    assert store.rows(study) == []  # and the whole transaction with it
+    with pytest.raises(StoreError), store.writing() as connection:
+        connection.execute(insert(rows), values | {"run": 10_000})  # of a run that is none
+
+
+# Who lives
+
+
+def test_a_process_is_alive_until_it_ends_or_gives_no_sign():
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    here, _, name = new_owner().split("|")
+    owner = f"{here}|{child.pid}|{name}"
+    assert alive(owner, 1000.0, 1000.0 + process.STALE - 1) and not alive(owner, 1000.0, 1000.0 + process.STALE + 1)
+    child.kill()
+    time.sleep(0.2)
+    assert not alive(owner, 1000.0, 1000.0)  # though nobody has waited for it
+    child.communicate()
+    assert not alive(owner, 1000.0, 1000.0)
+    assert alive(f"another machine|{child.pid}|{name}", 1000.0, 1000.0)
+    assert alive(new_owner(), 1000.0, 1000.0)
+
+
+# Versions of the schema
+
+
+def set_version(store, number):
+    with store.writing() as connection:
+        connection.execute(update(schema.schema_version).values(version=number))
+
+
+def test_a_newer_schema_is_refused_in_words_and_left_as_it_is(store, study):
+    set_version(store, 7)
+    with pytest.raises(StoreError, match="schema version 7, and this version of the project knows 1 at most: update"):
+        Store(store.url.render_as_string(hide_password=False))
+    set_version(store, 1)
+    assert len(store.runs(study)) == 12
+
+
+def test_an_older_schema_is_migrated_in_one_transaction(store, study, monkeypatch):
+    given = store.url.render_as_string(hide_password=False)
+    with store.writing() as connection:
+        connection.execute(text("ALTER TABLE studies DROP COLUMN question"))
+    set_version(store, 0)
+    with pytest.raises(StoreError, match="no way to version 1"):
+        Store(given)
+
+    def half(connection):
+        connection.execute(text("ALTER TABLE studies ADD COLUMN question TEXT NOT NULL DEFAULT 'none'"))
+        raise OSError("the power went")
+
+    monkeypatch.setitem(schema.MIGRATIONS, 0, half)
+    with pytest.raises(OSError):
+        Store(given)
+    monkeypatch.setitem(
+        schema.MIGRATIONS,
+        0,
+        lambda connection: connection.execute(
+            text("ALTER TABLE studies ADD COLUMN question TEXT NOT NULL DEFAULT 'none'")
+        ),
+    )
+    again = Store(given)
+    with again.reading() as connection:
+        assert schema.version(connection) == schema.VERSION
+    assert [each.question for each in again.studies()] == ["none"] and len(again.runs(study)) == 12
+    again.close()
+
+
+def test_tables_of_somebody_else_are_left_alone(store):
+    with store.writing() as connection:
+        connection.execute(text("DROP TABLE schema_version"))
+    with pytest.raises(StoreError, match="a table rows of another program"):
+        Store(store.url.render_as_string(hide_password=False))
+
+
+def test_four_that_make_the_store_at_the_same_time_make_one(database):  # noqa: F811
+    made, problems = [], []
+
+    def work():
+        try:
+            made.append(Store(database))
+        except BaseException as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert not problems and all(each.studies() == [] for each in made)
+    with made[0].reading() as connection:
+        assert connection.execute(select(schema.schema_version)).all() == [(1, 1)]
+    for each in made:
+        each.close()
+
+
+# Where it is, and what cannot be
+
+
+def test_the_address_comes_from_the_command_then_the_environment_then_the_folder(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(databases.VARIABLE, raising=False)
+    assert shown(address()) == str(tmp_path / "studies.sqlite")
+    monkeypatch.setenv(databases.VARIABLE, "postgres://somebody:secret@host/name")
+    assert shown(address()) == "postgresql://somebody:***@host/name"
+    assert shown(address("other file.sqlite")) == str(tmp_path / "other file.sqlite")
+    assert shown(address("sqlite:////data/x.sqlite")) == "/data/x.sqlite"
+
+
+@pytest.mark.parametrize("given", ["mysql://u:secret@h/d", "postgresql://u:secret@h:port/d", "://secret", "secret://"])
+def test_an_address_that_is_none_is_refused_without_being_printed(given):
+    with pytest.raises(StoreError, match="no address of a database that can be used here; write sqlite:///") as caught:
+        address(given)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_password_is_never_printed(postgresql):  # noqa: F811
+    wrong = postgresql.replace("lab:", "nobody:") + "postgres?application_name=hidden"
+    store = None
+    with pytest.raises(StoreError) as caught:
+        store = Store(wrong)
+    for words in (str(caught.value), repr(caught.value)):
+        assert PASSWORD not in words and PASSWORD.split()[0] not in words and "hidden" not in words
+    assert store is None and "nobody:***@127.0.0.1" in str(caught.value)
+
+
+def test_a_server_that_does_not_answer_is_busy_until_the_patience_ends(monkeypatch):
+    pytest.importorskip("psycopg")
+    monkeypatch.setattr(stores, "BEGIN_WITHIN", 0.5)
+    with pytest.raises(Busy, match="cannot be reached"):
+        Store("postgresql://somebody:secret@127.0.0.1:1/name")
+
+
+def test_a_missing_driver_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(StoreError, match="pip install"):
+        Store("postgresql://somebody:secret@127.0.0.1:1/name")
+
+
+def test_a_store_that_is_not_there_is_not_made_by_looking(tmp_path, database):  # noqa: F811
+    with pytest.raises(StoreError, match="There is no store at|There are no studies at"):
+        Store(database, create=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_that_are_no_store_are_refused_in_words(tmp_path):
+    other = tmp_path / "other.sqlite"
+    other.write_text("This is a letter, not a database. " * 100)
+    with pytest.raises(StoreError, match="a file of another kind"):
+        Store(str(other))
+    assert other.read_text().startswith("This is a letter")
+    with pytest.raises(StoreError, match="does the folder exist"):
+        Store(str(tmp_path / "nowhere" / "x.sqlite"))
+
+
+def test_a_locked_database_is_busy_and_then_is_not(tmp_path, monkeypatch):
+    monkeypatch.setattr(databases, "PATIENCE", 0.1)
+    store = Store(str(tmp_path / "x.sqlite"))
+    study = store.enrol(STUDY).study
+    other = sqlite3.connect(tmp_path / "x.sqlite", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(Busy, match="locked by another program"):
+        store.claim(study, "me|1|a", 1)
+    assert states(store, study) == {QUEUED: 12}  # who reads need not wait
+    other.execute("ROLLBACK")
+    assert len(taken(store, study, "me|1|a", 1)) == 1
+
+
+def test_a_full_disk_is_said_and_loses_nothing_that_is_stored(tmp_path):
+    store = Store(str(tmp_path / "x.sqlite"))
+    study = store.enrol(STUDY).study
+    one, two = taken(store, study, "me|1|a", 2)
+    store.keep("me|1|a", [Report(one, DONE, ROWS, 2)])
+    with store.reading() as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
+        connection.exec_driver_sql(
+            f"PRAGMA max_page_count = {pages}"
+        )  # of this connection, which the pool hands out again
+    many = [Row(step, 1.0, 1.0, 1.0, 1.0, 1.0) for step in range(1, 5000)]
+    with pytest.raises(Full, match="the disk is full"):
+        store.keep("me|1|a", [Report(two, DONE, many, 5000)])
+    assert len(store.rows(study)) == 2 and store.runs(study, DONE)[0].id == one
+    store.close()
+    again = Store(str(tmp_path / "x.sqlite"))
+    with again.reading() as connection:
+        assert connection.exec_driver_sql("PRAGMA integrity_check").scalar() == "ok"
+    assert again.keep("me|1|a", [Report(two, DONE, many, 5000)]) == set() and len(again.rows(study)) == 2 + 4999
+
+
+def test_sqlite_is_set_up_for_several_processes(tmp_path):
+    store = Store(str(tmp_path / "x.sqlite"))
+    with store.reading() as connection:
+        found = [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("journal_mode", "foreign_keys")]
+    assert found == ["wal", 1]
+    assert os.path.exists(tmp_path / "x.sqlite-wal")

@@ -1,0 +1,280 @@
+"""The file of a study, and the runs that it stands for: every mistake named, every run determined and there once."""
+
+import dataclasses
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.config import Config
+from core.device import Machine
+from core.dial import ConfigError, dials
+from core.study.file import parse, read
+from core.study.lines import places
+from core.study.plan import MODEL, SETTINGS, TRAINING, Run, StudyError, read_run
+from core.tasks import task
+from core.train import Training, start
+from core.variants import name_of
+
+ROOT = Path(__file__).parent.parent
+HEAD = 'name = "a study"\ntasks = ["copy", "reverse"]\nseeds = 2\n'
+RUN = Run("reverse", "baseline", task["reverse"].config(seed=3), Training(), Machine(device="cpu"))
+
+
+def arms(study, name="reverse") -> dict:
+    """Variant -> its first run on one task."""
+    return {run.variant: run for run in reversed(study.runs) if run.task == name}
+
+
+# Hashes
+
+
+def other(made, value):
+    """A value of a setting that is not the given one."""
+    if made.menu:
+        return next(each for each in made.menu if each != value)
+    if made.kind is bool:
+        return not value
+    return value + 1 if made.kind is int and value < made.high else value / 2 or 0.25
+
+
+def test_the_hash_is_the_same_in_every_process_and_whatever_the_order_of_the_settings():
+    script = (
+        "from core.study.plan import Run; from core.tasks import task; from core.train import Training;"
+        "from core.device import Machine;"
+        "c = task['reverse'].config(); c = type(c)(**dict(reversed(c.__dict__.items()))).replace(seed=3);"
+        "print(Run('x', 'y', c, Training(), Machine(device='cpu')).hash)"
+    )
+    environment = os.environ | {"PYTHONHASHSEED": "7"}
+    found = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert found.stdout.strip() == RUN.hash
+
+
+def test_the_hash_of_today_is_that_of_tomorrow():
+    """Or every store that there is would train everything again: raise FORMAT if that is what you want."""
+    assert RUN.hash == "c3b8a9684036918c1cd7ddadf79e7d65"
+
+
+@pytest.mark.parametrize("name", [*SETTINGS, "seed"])
+def test_any_other_setting_gives_another_hash(name):
+    config, training = RUN.config, RUN.training
+    if name in TRAINING:
+        changed = {name: 24 if name == "length" else other(TRAINING[name], getattr(training, name))}
+        run = dataclasses.replace(RUN, training=dataclasses.replace(training, **changed))
+    else:
+        value = {"n_heads": 8, "d_model": 64, "d_head": 16}.get(name, other(dials(Config)[name], getattr(config, name)))
+        run = dataclasses.replace(RUN, config=config.replace(**{name: value}))
+    assert run != RUN and run.hash != RUN.hash
+
+
+def test_another_task_or_precision_gives_another_hash_and_another_name_does_not():
+    assert dataclasses.replace(RUN, training=Training(task="copy")).hash != RUN.hash
+    assert dataclasses.replace(RUN, machine=Machine(device="cpu", dtype="bfloat16")).hash != RUN.hash
+    assert dataclasses.replace(RUN, task="other", variant="name").hash == RUN.hash
+
+
+@given(
+    st.sampled_from([8, 16, 32, 64]),
+    st.sampled_from(list(dials(Config)["norm"].menu)),
+    st.floats(0.0, 0.9),
+    st.floats(1e-6, 1.0),
+    st.integers(0, 2**31 - 1),
+)
+def test_what_is_stored_of_a_run_is_the_run_to_the_last_bit(d_model, norm, dropout, rate, seed):
+    config = Config(d_model=d_model, norm=norm, dropout=dropout, seed=seed)
+    run = Run("reverse", "x", config, Training(learning_rate=rate), Machine())
+    again = read_run("reverse", "x", run.spec)
+    assert again == run and again.hash == run.hash and again.start() == start(config, run.training, seed)
+
+
+def test_equal_runs_have_equal_hashes_even_with_a_negative_zero():
+    one, two = (dataclasses.replace(RUN, config=Config(dropout=zero)) for zero in (0.0, -0.0))
+    assert one == two and one.hash == two.hash
+    three = dataclasses.replace(RUN, training=Training(weight_decay=0, learning_rate=1))
+    assert three.hash == dataclasses.replace(RUN, training=Training(weight_decay=0.0, learning_rate=1.0)).hash
+
+
+def test_a_run_of_another_format_is_refused_in_words():
+    spec = json.loads(RUN.spec)
+    with pytest.raises(ConfigError, match="format 9"):
+        read_run("x", "y", json.dumps(spec | {"format": 9}))
+    spec["config"]["flavour"] = 1
+    with pytest.raises(ConfigError, match="flavour"):
+        read_run("x", "y", json.dumps(spec))
+
+
+# What a file stands for
+
+
+def test_every_run_is_there_once_with_the_baseline_first():
+    study = parse(HEAD + '[variants]\n"− norm" = {norm = "none"}\n[axes]\nn_heads = [1, 2]\nscale = [true, false]\n')
+    assert len({run.hash for run in study.runs}) == len(study.runs) == 2 * 2 * (1 + 1 + 4)
+    assert [run.variant for run in study.runs][:3] == ["baseline", "− norm", "1 head, + scaling"]
+    assert [run.seed for run in study.runs] == [0] * 12 + [1] * 12  # one seed of everything first
+    for run in study.runs:
+        if run.variant == "baseline":
+            assert run.config == task[run.task].config(seed=run.seed) and run.training == Training(task=run.task)
+
+
+def test_base_and_training_hold_for_every_task_and_a_task_s_own_table_goes_first():
+    text = (
+        HEAD + "[base]\nn_layers = 1\nd_model = 16\n[training]\nsteps = 100\n[task.reverse]\nn_layers = 3\nbatch = 8\n"
+    )
+    study = parse(text)
+    copy, reverse = (arms(study, name)["baseline"] for name in ("copy", "reverse"))
+    assert (copy.config.n_layers, reverse.config.n_layers, reverse.config.d_model) == (1, 3, 16)
+    assert copy.config.d_ff == 64 and copy.training.every == 2  # what follows goes on following
+    assert (copy.training.batch, reverse.training.batch) == (32, 8)
+    assert copy.training.steps == reverse.training.steps == 100
+
+
+def test_a_task_may_stand_in_a_study_several_times_under_names_of_its_own():
+    study = parse(
+        'name = "x"\ntasks = ["reverse", "reverse, deep"]\nseeds = [7]\n'
+        '[task."reverse, deep"]\ntask = "reverse"\nn_layers = 12\nwarmup = 0\n'
+    )
+    plain, deep = study.runs
+    assert (plain.task, deep.task) == ("reverse", "reverse, deep") and plain.seed == deep.seed == 7
+    assert deep.training.task == "reverse" and deep.training.warmup == 0 and deep.config.n_layers == 12
+
+
+def test_variants_may_change_training_and_be_written_as_in_links():
+    text = HEAD + '[variants]\n"hot" = {learning_rate = "1e-1", n_heads = 2}\n"linked" = "norm-none__n_heads-8"\n'
+    found = arms(parse(text))
+    assert found["hot"].training.learning_rate == 0.1 and found["hot"].config.n_heads == 2
+    assert found["linked"].config == task["reverse"].config(norm="none", n_heads=8)
+
+
+def test_combinations_of_axes_are_named_by_core_variants():
+    found = arms(parse(HEAD + '[axes]\nnorm = ["none", "RMSNorm"]\nffn = [true, false]\nlearning_rate = [0.01]\n'))
+    changes = {"norm": "none", "ffn": False}
+    assert name_of(changes) + ", learning rate 0.01" in found and len(found) == 5
+
+
+def test_what_cannot_be_or_is_the_same_is_left_out_with_a_reason():
+    study = parse(
+        HEAD + '[variants]\n"as it is" = {n_heads = 4}\n"five" = {n_heads = 5}\na = {ffn = false}\nb = {ffn = "off"}\n'
+    )
+    assert set(arms(study)) == {"baseline", "a"}
+    assert len(study.notes) == 6 and all("left out" in note for note in study.notes)
+    assert "copy: as it is is left out: the baseline is so already." in study.notes
+    assert any("five is left out: n_heads is 5; it must divide" in note for note in study.notes)
+    assert "reverse: b is left out: it is the same as a." in study.notes
+
+
+def test_the_time_it_will_take_is_that_of_all_runs_shared_by_the_workers():
+    study = parse(HEAD)
+    alone = [run.expected for run in study.runs]
+    assert study.seconds(2) == max(sum(alone) / 2, max(alone)) and study.seconds(100) == max(alone)
+
+
+# Mistakes
+
+
+MISTAKES = {
+    "no TOML": ("name = ", "line 1"),
+    "nothing": ("", "Name is missing"),
+    "no tasks": ('name = "x"', "Tasks is missing; it must be a list of at least one of copy, reverse"),
+    "a key": (HEAD + "sedes = 3", "Line 4: “sedes” is no key of a study; there are name, question, tasks, seeds"),
+    "a name": ('name = 3\ntasks = ["copy"]', "Line 1: name is 3; it must be text, on one line."),
+    "a long name": (f'name = "{"x" * 201}"\ntasks = ["copy"]', "Line 1: name has 201 characters; it must be 200 at most."),
+    "an empty name": ('name = " "\ntasks = ["copy"]', "Line 1: name is “ ”"),
+    "a question": (HEAD + "question = 4", "Line 4: question is 4; it must be text."),
+    "a task": ('name = "x"\ntasks = [\n  "copy",\n  "revers"]', "Line 4: tasks names “revers”; it must be one of copy"),
+    "a task twice": ('name = "x"\ntasks = ["copy", "copy"]', "Line 2: tasks names “copy” twice."),
+    "tasks": ('name = "x"\ntasks = "copy"', "Line 2: tasks is “copy”; it must be a list"),
+    "no seeds": ('name = "x"\ntasks = ["copy"]\nseeds = 0', "Line 3: seeds is 0; it must be how many"),
+    "seeds": ('name = "x"\ntasks = ["copy"]\nseeds = [1, 1]', "Line 3: seeds is [1, 1]"),
+    "a seed": ('name = "x"\ntasks = ["copy"]\nseeds = [1, -1]', "from 0 to 2147483647"),
+    "true seeds": ('name = "x"\ntasks = ["copy"]\nseeds = true', "Line 3: seeds is True"),
+    "too many": ('name = "x"\ntasks = ["copy"]\nseeds = 1000000', "100,001 runs; a study may have 100,000."),
+    "a device": (HEAD + 'device = "tpu"', "Line 4: device is “tpu”; it must be one of auto, cuda, mps, cpu."),
+    "a precision": (HEAD + 'dtype = "float16"\ndevice = "cpu"', "Line 4: dtype is float16"),
+    "a setting": (HEAD + "[base]\n\nwidth = 3", "Line 6: base.width is no setting; there are d_model, n_heads"),
+    "a value": (HEAD + '[base]\nnorm = "layer"', "Line 5: base.norm is “layer”; it must be one of LayerNorm, RMSNorm, none."),
+    "a number": (HEAD + "[base]\nd_model = 7", "Line 5: base.d_model is 7; it must be a whole number from 8 to 1024."),
+    "not a number": (HEAD + "[training]\nlearning_rate = nan", "Line 5: training.learning_rate is nan; it must be"),
+    "a fraction": (HEAD + "[training]\nsteps = 1.5", "Line 5: training.steps is 1.5; it must be a whole number"),
+    "elsewhere": (HEAD + "[base]\nsteps = 3", "Line 5: base.steps belongs under training; there are"),
+    "a seed in base": (HEAD + "[base]\nseed = 3", "Line 5: base.seed: the seeds of a study are set by seeds"),
+    "a table": (HEAD + "base = 3", "Line 4: base is 3; it must be a table of settings."),
+    "together": (HEAD + "[base]\nn_heads = 5", "Line 5: the task “copy” cannot be so: n_heads is 5; it must divide d_model"),
+    "a length": (HEAD + "[task.copy]\nlength = 0", "Line 5: task.copy.length is 0; it must be a whole number from 2"),
+    "a task's length": (
+        'name = "x"\ntasks = ["facts"]\n[task.facts]\nlength = 3',
+        "Line 4: the task “facts” cannot be so: length is 3; for facts it must be 2.",
+    ),
+    "an unused table": (HEAD + "[task.facts]\nsteps = 3", "Line 4: task.facts is not in the list of tasks."),
+    "a task of none": (HEAD + '[task.copy]\ntask = "reading"', "Line 5: task.copy.task is “reading”; it must be one of"),
+    "task": (HEAD + "task = 3", "Line 4: task is 3; write a table [task.name]"),
+    "the same twice": (
+        'name = "x"\ntasks = ["copy", "other"]\n[task.other]\ntask = "copy"',
+        "Line 3: baseline of “other” is the same training as baseline of “copy”: take one of them out.",
+    ),
+    "variants": (HEAD + "variants = 3", "Line 4: variants is 3; it must be a table"),
+    "a variant": (HEAD + '[variants]\n"− norm" = {norm = "no"}', 'Line 5: variants."− norm".norm is “no”; it must be one of'),
+    "an empty variant": (HEAD + "[variants]\na = {}", "Line 5: variants.a changes nothing."),
+    "a variant's text": (HEAD + '[variants]\na = "norm-no"', "Line 5: variants.a: norm is “no”; it must be one of"),
+    "a link's setting": (HEAD + '[variants]\na = "colour-no"', "Line 5: variants.a names “colour”, which is no setting"),
+    "a link's seed": (HEAD + '[variants]\na = "seed-3"', "Line 5: variants.a.seed: the seeds of a study"),
+    "a variant's table": (HEAD + "[variants.a]\nn_heads = 2\nflavour = 1", "Line 6: variants.a.flavour is no setting"),
+    "the baseline": (HEAD + "[variants]\nbaseline = {n_heads = 2}", "Line 5: a variant cannot be called “baseline”"),
+    "axes": (HEAD + "axes = 3", "Line 4: axes is 3; it must be a table"),
+    "an axis": (HEAD + "[axes]\nnorm = 3", "Line 5: axes.norm is 3; it must be a list of values."),
+    "an axis' value": (HEAD + '[axes]\nnorm = ["none", "x"]', "Line 5: axes.norm is “x”; it must be one of"),
+    "an axis' name": (HEAD + "[axes]\nname = [3]", "Line 5: axes.name is no setting"),
+    "two names": (HEAD + '[variants]\n"− FFN" = {ffn = false}\n[axes]\nffn = [false]', "Line 6: axes: a combination is called “− FFN”"),
+    "memory": (HEAD + "[training]\nbatch = 4096\n[base]\nd_model = 1024\nn_layers = 100", "would need about"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text, words", MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_named_with_its_line_and_what_is_allowed(text, words):
+    with pytest.raises(StudyError) as caught:
+        parse(text)
+    assert words in str(caught.value)
+    assert all(len(problem) < 700 and problem.isprintable() for problem in caught.value.problems)
+
+
+def test_all_mistakes_are_named_at_once_in_the_order_of_their_lines():
+    with pytest.raises(StudyError) as caught:
+        parse('name = 3\ntasks = ["copy"]\nsedes = 1\n[base]\nnorm = "x"\nn_layers = 0\n[variants]\na = {ffn = 3}\n')
+    assert [problem.split(":")[0] for problem in caught.value.problems] == [f"Line {n}" for n in (1, 3, 5, 6, 8)]
+
+
+def test_a_file_that_is_no_text_is_refused_in_words(tmp_path):
+    (tmp_path / "study.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(StudyError, match="UTF-8"):
+        read(tmp_path / "study.toml")
+
+
+def test_lines_are_found_for_tables_keys_and_dotted_and_quoted_keys():
+    text = '# c\na = 1\nb.c = 2\n[d] # x\n"e = f" = 3\n[d."g.h"]\ni = {j = 1}\nnot toml\n[[d]]]\n'
+    assert places(text) == {
+        ("a",): 2,
+        ("b", "c"): 3,
+        ("d",): 4,
+        ("d", "e = f"): 5,
+        ("d", "g.h"): 6,
+        ("d", "g.h", "i"): 7,
+    }
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "studies").glob("*.toml")), ids=lambda path: path.stem)
+def test_studies_that_ship_can_be_read_and_have_no_run_twice(path):
+    study = read(path)
+    assert len({run.hash for run in study.runs}) == len(study.runs) and study.question
+
+
+def test_the_ablation_matrix_has_every_part_every_task_and_five_seeds_in_an_hour():
+    study = read(ROOT / "studies" / "ablation_matrix.toml")
+    assert {run.training.task for run in study.runs} == set(task)
+    assert len({run.variant for run in study.runs}) == 12 and len({run.seed for run in study.runs}) >= 5
+    assert math.isfinite(study.seconds(2)) and study.seconds(2) < 3600
+    assert set(MODEL) | set(TRAINING) == set(SETTINGS)

@@ -1,0 +1,227 @@
+"""python -m core.study: what it prints and how it ends, and that killing it, stopping it or starting it twice loses nothing."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from core.study import __main__ as command
+from core.study.file import parse
+from core.study.process import new_owner
+from core.study.schema import DONE, FAILED, QUEUED, RUNNING, STOPPED
+from core.study.store import Report, Store
+from core.train import Row, train
+
+ROOT = Path(__file__).parent.parent
+TEXT = """
+name = "small"
+tasks = ["reverse"]
+seeds = 4
+device = "cpu"
+[base]
+d_model = 16
+n_heads = 2
+n_layers = 1
+[training]
+steps = 300
+batch = 8
+[variants]
+"− attention" = {attention = false}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "small.toml").write_text(TEXT)
+    return tmp_path
+
+
+def start(folder, *given, **environment):
+    """The command in a process group of its own, as a shell starts it."""
+    call = [sys.executable, "-m", "core.study", *given]
+    with_path = os.environ | {"PYTHONPATH": str(ROOT)} | environment
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        call, cwd=folder, env=with_path, text=True, stdout=pipe, stderr=pipe, encoding="utf-8", start_new_session=True
+    )
+
+
+def wait(until, process=None, seconds=90):
+    end = time.monotonic() + seconds
+    while not until():
+        assert time.monotonic() < end, "it did not come"
+        assert process is None or process.poll() is None, process.communicate()
+        time.sleep(0.05)
+
+
+def look(folder) -> Store | None:
+    """The store as soon as there is one."""
+    path = folder / "studies.sqlite"
+    end = time.monotonic() + 60
+    while not path.exists():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    return Store(str(path))
+
+
+def state_counts(store) -> dict:
+    number = store.find("small")
+    return {state: many for state, (many, _, _) in store.counts([number]).items()} if number else {}
+
+
+def check_complete(store):
+    study, found = parse(TEXT), {}
+    number = store.find("small")
+    for run, *row in store.rows(number):
+        found.setdefault(run, []).append(Row(*row))
+    stored = store.runs(number)
+    assert [each.hash for each in stored] == [each.hash for each in study.runs]
+    assert {each.state for each in stored} == {DONE}
+    for each, run in zip(stored, study.runs):
+        assert repr(found[each.id]) == repr(list(train(run.config, run.training, run.seed, run.machine)))
+
+
+def test_the_command_killed_in_the_middle_and_started_again_loses_nothing(folder):
+    first = start(folder, "run", "small.toml", "--workers", "2")
+    store = look(folder)
+    wait(lambda: state_counts(store).get(DONE, 0) >= 2 and any(r.step for r in store.runs(1, RUNNING)), first)
+    os.kill(first.pid, signal.SIGKILL)
+    first.wait()
+    before = {each.hash: (each.ended, each.tries) for each in store.runs(1, DONE)}
+    rows = len(store.rows(1))
+    assert store.runs(1, RUNNING) and rows  # they are marked …
+
+    told = start(folder, "status")
+    out, _ = told.communicate()
+    assert "without a process that trains it: it was ended, and resume runs them again." in out and told.returncode == 1
+
+    again = start(folder, "run", "small.toml", "--workers", "2")  # … and run again at once
+    out, errors = again.communicate(timeout=120)
+    assert again.returncode == 0, errors
+    assert f"{len(before)} runs done before." in out and "small: 8 runs: 8 done." in out
+    assert "Traceback" not in errors and "[####################] 8 of 8 runs" not in out
+    after = {each.hash: (each.ended, each.tries) for each in store.runs(1)}
+    assert {key: after[key] for key in before} == before
+    check_complete(store)
+
+
+@pytest.mark.slow
+def test_ctrl_c_stores_what_there_is_and_resume_goes_on(folder):
+    first = start(folder, "run", "small.toml", "--workers", "2")
+    store = look(folder)
+    wait(lambda: any(r.step for r in store.runs(1, RUNNING)) if store.find("small") else False, first)
+    os.killpg(first.pid, signal.SIGINT)  # as a terminal does: to the workers too
+    out, errors = first.communicate(timeout=30)
+    assert first.returncode == 128 + signal.SIGINT and "Traceback" not in errors, errors
+    assert "stopped" in out and "To go on: python -m core.study resume 'small'" in out
+    counts = state_counts(store)
+    assert counts[STOPPED] >= 1 and RUNNING not in counts and store.rows(1)
+
+    again = start(folder, "resume", "small", "--workers", "2")
+    out, errors = again.communicate(timeout=120)
+    assert again.returncode == 0 and f"{counts[STOPPED]} run" in out and "will run again" in out, errors
+    check_complete(store)
+
+
+@pytest.mark.slow
+def test_two_commands_on_the_same_study_train_no_run_twice(folder):
+    both = [start(folder, "run", "small.toml", "--workers", "1") for _ in range(2)]
+    for each in both:
+        out, errors = each.communicate(timeout=180)
+        assert each.returncode == 0 and "8 runs: 8 done." in out and "Traceback" not in errors, errors
+    store = look(folder)
+    check_complete(store)
+    assert {each.tries for each in store.runs(1)} == {1} and len({each.owner for each in store.runs(1)}) == 2
+
+
+# Without training
+
+
+def called(capsys, *given) -> tuple[int, str, str]:
+    code = command.main(list(given))
+    out, errors = capsys.readouterr()
+    return code, out, errors
+
+
+@pytest.fixture
+def half(folder, monkeypatch):
+    """A store in which half of the study is done."""
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("ABLATION_DATABASE_URL", raising=False)
+    store = Store("studies.sqlite")
+    number = store.enrol(parse(TEXT)).study
+    here, process, name = new_owner().split("|")
+    taken = [run for run, *_ in store.claim(number, f"{here}|{process}|{name}", 6)]
+    row = [Row(300, 0.5, 0.75, 1.0, 0.1, 0.01)]
+    reports = [Report(run, DONE, row, 300, 2.0) for run in taken[:3]]
+    reports += [Report(taken[3], FAILED, [], message="RuntimeError: why"), Report(taken[4], STOPPED, row, 300)]
+    store.keep(f"{here}|{process}|{name}", [*reports, Report(taken[5], RUNNING)])
+    return store
+
+
+def test_status_says_how_far_each_study_is(half, capsys):
+    code, out, _ = called(capsys, "status")
+    assert code == command.INCOMPLETE
+    assert "small: 8 runs: 2 queued, 1 running, 3 done, 1 failed, 1 stopped." in out
+    assert (
+        "reverse, − attention, seed 1 failed: RuntimeError: why" in out
+        and "To go on: python -m core.study resume 'small'" in out
+    )
+    assert called(capsys, "status", "small.toml")[1] == called(capsys, "status", "small")[1] == out
+    assert "without a process" not in out
+
+
+def test_plan_says_what_it_takes_and_touches_nothing(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    Path("odd.toml").write_text(TEXT + "five = {n_heads = 5}\n")
+    code, out, _ = called(capsys, "plan", "odd.toml", "--workers", "2")
+    assert code == 0 and "small: 8 runs, 4 seeds each." in out and "reverse: the baseline and 1 variant;" in out
+    assert "on 2 workers." in out and "reverse: five is left out: n_heads is 5; it must divide d_model" in out
+    assert not Path("studies.sqlite").exists()
+
+
+def test_export_writes_the_tables_of_each_study(half, capsys, folder):
+    code, out, _ = called(capsys, "export", "small.toml", "--csv", "c", "--parquet", "p")
+    assert code == 0 and out.split() == [
+        f"{k}/{n}.{t}" for k, t in (("c", "csv"), ("p", "parquet")) for n in ("runs", "rows", "summary")
+    ]
+    table = pd.read_csv("c/summary.csv")
+    assert list(table.missing) == [2, 3] and list(table.accuracy) == [0.75, 0.75]
+    assert json.loads(pd.read_csv("c/runs.csv").spec[0])["training"]["steps"] == 300
+
+
+@pytest.mark.parametrize(
+    "given, code, words",
+    [
+        (["run", "none.toml"], command.MISTAKE, "none.toml: No such file or directory."),
+        (["run", "wrong.toml"], command.MISTAKE, "wrong.toml: Line 2: name is 3;"),
+        (["status"], command.NO_STORE, "There is no store at "),
+        (["resume", "small"], command.NO_STORE, "There is no store at "),
+        (["run", "small.toml", "--database", "mysql://u:secret@h/d"], command.NO_STORE, "--database is no address"),
+    ],
+)
+def test_mistakes_end_with_a_sentence_and_a_code(folder, capsys, monkeypatch, given, code, words):
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("ABLATION_DATABASE_URL", raising=False)
+    Path("wrong.toml").write_text(TEXT.replace('"small"', "3"))
+    found, out, errors = called(capsys, *given)
+    assert found == code and words in errors and "Traceback" not in errors and "secret" not in errors
+    assert not Path("studies.sqlite").exists()
+
+
+def test_names_that_are_not_there_and_commands_that_say_too_little(half, capsys):
+    code, _, errors = called(capsys, "resume", "large")
+    assert code == command.MISTAKE and "“large” is no file, and no study in" in errors and "there: “small”." in errors
+    code, _, errors = called(capsys, "export", "small")
+    assert code == command.MISTAKE and errors == "Say where to: --csv FOLDER or --parquet FOLDER.\n"
+    for given in ([], ["run"], ["run", "small.toml", "--workers", "0"], ["run", "small.toml", "--workers", "two"]):
+        with pytest.raises(SystemExit) as caught:
+            command.main(given)
+        assert caught.value.code == command.MISTAKE
+    assert state_counts(half)[QUEUED] == 2

@@ -1,0 +1,445 @@
+"""Studies trained and stored: whatever happens on the way, in the end every run stands there once, to the last bit."""
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import threading
+import time
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+import torch
+from sqlalchemy import event
+
+from core import jobs
+from core.experiments.training import Arm, Plan, Trial, gap, summary
+from core.jobs import Workers
+from core.memory import Shelf
+from core.seeds import interval
+from core.study import bar, runner, tables
+from core.study import database as databases
+from core.study.database import Full
+from core.study.file import parse
+from core.study.plan import Run
+from core.study.runner import Progress, Runner
+from core.study.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
+from core.study.store import Store
+from core.train import Row, train
+from tests.databases import database, postgresql  # noqa: F401  (fixtures)
+
+TEXT = """
+name = "small"
+tasks = ["copy", "reverse"]
+seeds = 2
+device = "cpu"
+[base]
+d_model = 16
+n_heads = 2
+n_layers = 1
+[training]
+steps = 30
+batch = 8
+[variants]
+"− attention" = {attention = false}
+"""
+STUDY = parse(TEXT)
+LONG = parse(TEXT.replace("steps = 30", "steps = 250").replace('"copy", ', ""))
+_trained = {}
+
+
+@pytest.fixture(scope="module")
+def pool():
+    made = Workers(2)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def workers(pool):
+    """Processes for all tests, which know nothing of what they did for the test before."""
+    pool.kept = Shelf(32 << 20)
+    return pool
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Chunks of a few steps, and entries in the store at every look."""
+    monkeypatch.setattr(jobs, "CHUNK", 0.05)
+    monkeypatch.setattr(runner, "BEAT", 0.1)
+
+
+def plain(run: Run) -> str:
+    """The rows of a run trained in one piece, in this process; NaN compare."""
+    if run.hash not in _trained:
+        _trained[run.hash] = repr(list(train(run.config, run.training, run.seed, run.machine)))
+    return _trained[run.hash]
+
+
+def check_complete(store, study):
+    """Every run of the study has its result, and its rows are those of a training in one piece, each of them once."""
+    found, number = {}, store.find(study.name)
+    for run, *row in store.rows(number):
+        found.setdefault(run, []).append(Row(*row))
+    stored = store.runs(number)
+    assert [each.hash for each in stored] == [each.hash for each in study.runs]
+    for each, run in zip(stored, study.runs):
+        rows = found.pop(each.id)
+        assert repr(rows) == plain(run)
+        assert (each.state, each.step) == (DIVERGED if rows[-1].note else DONE, rows[-1].step)
+        assert each.ended and each.device.startswith("CPU (")
+    assert not found
+
+
+def finish(store, study, workers, until=None, seconds=60) -> list[Progress]:
+    """Work on a study to its end, or until until(progress)."""
+    made, end, seen = Runner(store, [store.enrol(study).study], workers), time.monotonic() + seconds, []
+    steps = made.progress()
+    for each in steps:
+        seen.append(each)
+        if until and until(each):
+            break
+        assert time.monotonic() < end, f"it did not come: {each}"
+    steps.close()
+    return seen
+
+
+def test_a_study_is_trained_and_stored_to_the_last_bit(database, workers):  # noqa: F811
+    store = Store(database)
+    seen = finish(store, STUDY, workers)
+    check_complete(store, STUDY)
+    assert seen[-1].share == 1 and seen[-1].left == 0 and seen[-1].counts == {DONE: 8}
+    shares = [each.share for each in seen]
+    assert shares == sorted(shares) and not any(each.trouble for each in seen)
+    before = store.runs(1)
+    assert len(finish(store, STUDY, workers)) <= 1 and store.runs(1) == before  # and again does nothing
+    store.close()
+
+
+def test_only_what_is_missing_is_trained(tmp_path, workers):
+    store = Store(str(tmp_path / "x.sqlite"))
+    finish(store, STUDY, workers)
+    before = {each.hash: (each.tries, each.ended) for each in store.runs(1)}
+    more = parse(TEXT.replace("seeds = 2", "seeds = 3"))
+    assert store.enrol(more).new == 4
+    finish(store, more, workers)
+    check_complete(store, more)
+    after = {each.hash: (each.tries, each.ended) for each in store.runs(1)}
+    assert {key: after[key] for key in before} == before and {tries for tries, _ in after.values()} == {1}
+
+
+def test_what_this_process_has_trained_before_is_stored_all_the_same_and_marked(tmp_path, workers):
+    finish(Store(str(tmp_path / "one.sqlite")), STUDY, workers)
+    store = Store(str(tmp_path / "two.sqlite"))
+    finish(store, STUDY, workers)
+    check_complete(store, STUDY)
+    assert all(each.known and each.message == runner.KNOWN for each in store.runs(1))
+
+
+def test_divergence_is_a_result_and_comes_back_as_one(tmp_path, workers):
+    store = Store(str(tmp_path / "x.sqlite"))
+    hot = parse(TEXT + '"hot" = {learning_rate = 1000.0, optimiser = "sgd", norm = "none", steps = 60}\n')
+    finish(store, hot, workers)
+    check_complete(store, hot)
+    lost = store.runs(1, DIVERGED)
+    assert lost and all(each.message.startswith("diverged at step ") for each in lost)
+    table = tables.summary_table(store, 1).set_index(["task", "variant"])
+    line = table.loc["reverse", "hot"]
+    assert line.diverged + line.seeds == 2 and line.missing == 0
+
+
+def test_two_studies_share_the_workers_fairly(tmp_path, workers):
+    store = Store(str(tmp_path / "x.sqlite"))
+    big = parse(TEXT.replace('"small"', '"big"').replace("seeds = 2", "seeds = [10, 11, 12, 13, 14, 15]"))
+    small = parse(TEXT.replace("seeds = 2", "seeds = [20]"))
+    first, second = store.enrol(big).study, store.enrol(small).study
+    for _ in Runner(store, [first, second], workers).progress():
+        pass
+    check_complete(store, big)
+    check_complete(store, small)
+    ended = sorted((each.ended, study) for study in (first, second) for each in store.runs(study))
+    assert max(n for n, (_, study) in enumerate(ended) if study == second) < 16  # of 28: not behind all of the other
+
+
+# What can happen
+
+
+def test_a_worker_that_is_killed_costs_nothing(database):  # noqa: F811
+    store, own = Store(database), Workers(2)
+    killed = []
+
+    def kill(seen):
+        if seen.share > 0.1 and not killed:
+            killed.append(next(iter(own._pool._processes)))
+            os.kill(killed[-1], signal.SIGKILL)
+
+    finish(store, LONG, own, until=kill)
+    assert killed
+    check_complete(store, LONG)
+    assert {each.tries for each in store.runs(1)} == {1}
+    own.close()
+    store.close()
+
+
+def test_breaking_off_keeps_what_there_is_and_marks_what_was_in_hand(database, workers):  # noqa: F811
+    store = Store(database)
+    study = parse(TEXT.replace("steps = 30", "steps = 600").replace("seeds = 2", "seeds = [30, 31]"))
+    finish(store, study, workers, until=lambda seen: 0.05 < seen.share)
+    stopped = store.runs(1, STOPPED)
+    assert stopped and not store.runs(1, RUNNING) and not any(workers.jobs)
+    assert any(each.step for each in stopped) and store.rows(1)
+    seen = finish(store, study, workers)  # what is queued is done, what was stopped waits to be asked for
+    assert seen[-1].counts == {DONE: 8 - len(stopped), STOPPED: len(stopped)}
+    assert store.runs(1, STOPPED) == stopped
+    store.close()
+
+
+def test_what_was_stopped_runs_again_from_its_start_when_asked(tmp_path, workers):
+    store = Store(str(tmp_path / "x.sqlite"))
+    study = parse(TEXT.replace("steps = 30", "steps = 200").replace("seeds = 2", "seeds = [40, 41]"))
+    finish(store, study, workers, until=lambda seen: 0.2 < seen.share)
+    stopped = {each.hash for each in store.runs(1, STOPPED)}
+    assert store.requeue(1) == len(stopped) > 0
+    queued = {each.id for each in store.runs(1, QUEUED)}
+    assert not queued & {run for run, *_ in store.rows(1)}
+    finish(store, study, workers)
+    check_complete(store, study)
+    assert {each.hash for each in store.runs(1) if each.tries == 2} == stopped
+
+
+def test_a_run_that_raises_is_failed_with_its_message_and_the_rest_goes_on(tmp_path, workers, monkeypatch):
+    store = Store(str(tmp_path / "x.sqlite"))
+    study = parse(TEXT.replace("seeds = 2", "seeds = [50, 51]"))
+    good = Run.start
+
+    def start(run):
+        if run.variant != "baseline" and run.seed == 50:
+            if run.task == "copy":
+                raise MemoryError("no room for it")  # before it has begun
+            return replace(good(run), model={"embed": torch.zeros(3, 3)})  # in the worker
+        return good(run)
+
+    monkeypatch.setattr(Run, "start", start)
+    seen = finish(store, study, workers)
+    assert seen[-1].counts == {DONE: 6, FAILED: 2}
+    copy, reverse = store.runs(1, FAILED)
+    assert copy.message == "MemoryError: no room for it"
+    assert reverse.message.startswith("RuntimeError: ") and "embed" in reverse.message
+    assert tables.summary_table(store, 1).missing.sum() == 2
+    monkeypatch.undo()
+    assert store.requeue(1) == 2
+    finish(store, study, workers)
+    check_complete(store, study)
+
+
+def test_a_locked_database_delays_the_rows_and_loses_none(tmp_path, workers, monkeypatch):
+    monkeypatch.setattr(databases, "PATIENCE", 0.2)
+    path = tmp_path / "x.sqlite"
+    store, seen = Store(str(path)), []
+    study = parse(TEXT.replace("steps = 30", "steps = 200").replace("seeds = 2", "seeds = [60, 61]"))
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+
+    def lock(progress):
+        seen.append(progress)
+        if progress.share > 0.05 and not any(each.trouble for each in seen) and not other.in_transaction:
+            other.execute("BEGIN IMMEDIATE")
+            threading.Timer(1.5, lambda: other.execute("ROLLBACK")).start()
+
+    finish(store, study, workers, until=lock)
+    assert any("locked by another program" in each.trouble for each in seen) and not seen[-1].trouble
+    check_complete(store, study)
+    assert {each.tries for each in store.runs(1)} == {1}
+
+
+def test_a_full_disk_ends_it_in_words_and_the_runs_in_hand_run_again(tmp_path, workers):
+    path = tmp_path / "x.sqlite"
+    store = Store(str(path))
+    study = parse(TEXT.replace("steps = 30", "steps = 100\nevery = 1").replace("seeds = 2", "seeds = [70, 71, 72]"))
+    number = store.enrol(study).study
+    store.engine.dispose()
+    with sqlite3.connect(path) as plain_connection:
+        pages = plain_connection.execute("PRAGMA page_count").fetchone()[0] + 6
+    event.listen(
+        store.engine, "connect", lambda made, _: made.execute(f"PRAGMA max_page_count = {pages}").close(), insert=False
+    )
+    with pytest.raises(Full, match="the disk is full"):
+        finish(store, study, workers)
+    assert not any(workers.jobs)
+    store.close()
+    again = Store(str(path))  # there is room now
+    before = {each.id: (each.hash, each.ended) for each in again.runs(number, DONE)}
+    rows = [row for row in again.rows(number) if row[0] in before]
+    assert 0 < len(before) < len(study.runs) and len(rows) == 100 * len(before)
+    again.requeue(number)
+    with again.writing() as connection:  # its owner gives no sign of life any more
+        connection.exec_driver_sql("UPDATE runs SET heartbeat = 0 WHERE state = 'running'")
+    finish(again, study, workers)
+    check_complete(again, study)
+    assert all(before[each.id] == (each.hash, each.ended) for each in again.runs(number) if each.id in before)
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    """A disk of 300 kB, and what makes it larger; only root may have one, and not everywhere."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+
+    def mount(*given):
+        call = ["mount", "-t", "tmpfs", "-o", *given, "tmpfs", str(folder)]
+        return subprocess.run(call, capture_output=True).returncode == 0
+
+    if not (shutil.which("mount") and mount("size=300k")):
+        pytest.skip("no tmpfs can be mounted here; the limit of SQLite itself is tested instead")
+    yield folder, lambda: mount("remount,size=50m")
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_disk_that_is_really_full_ends_it_in_words_and_then_it_goes_on(tiny, workers):
+    folder, enlarge = tiny
+    store = Store(str(folder / "x.sqlite"))
+    study = parse(TEXT.replace("steps = 30", "steps = 200\nevery = 1").replace("seeds = 2", "seeds = [75, 76, 77]"))
+    with pytest.raises(Full, match="the disk is full"):
+        finish(store, study, workers)
+    before = {each.hash: each.ended for each in store.runs(1, DONE)}
+    assert enlarge() and len(before) < len(study.runs)
+    with store.writing() as connection:  # its owner gives no sign of life any more
+        connection.exec_driver_sql("UPDATE runs SET heartbeat = 0 WHERE state = 'running'")
+    store.requeue(1)
+    finish(store, study, workers)
+    check_complete(store, study)
+    assert before.items() <= {each.hash: each.ended for each in store.runs(1)}.items()
+    store.close()
+
+
+def test_who_stood_still_for_too_long_loses_its_runs_to_another_and_writes_no_more(database, workers):  # noqa: F811
+    store = Store(database)
+    study = parse(TEXT.replace("steps = 30", "steps = 600").replace("seeds = 2", "seeds = [80]"))
+    number = store.enrol(study).study
+    slow = Runner(store, [number], workers)
+    steps = slow.progress()
+    while not (slow.jobs and store.rows(number)):
+        next(steps)
+    held = len(slow.jobs)
+    with store.writing() as connection:  # as if it had been asleep
+        connection.exec_driver_sql("UPDATE runs SET heartbeat = 0 WHERE state = 'running'")
+    assert store.reclaim([number], "another|1|a", []) == held
+    taken = store.claim(number, "another|1|a", 100)
+    next(step for step in steps if slow.lost)
+    assert slow.lost == held and not slow.jobs
+    assert not {run for run, *_ in store.rows(number)} & {run for run, *_ in taken}
+    assert {each.owner for each in store.runs(number, RUNNING)} == {"another|1|a"} and len(taken) == held > 0
+    with store.writing() as connection:  # and now the other one dies
+        connection.exec_driver_sql("UPDATE runs SET heartbeat = 0 WHERE state = 'running'")
+    for _ in steps:
+        pass
+    check_complete(store, study)
+    store.close()
+
+
+# Tables
+
+
+def test_tables_hold_what_is_stored_and_the_summary_is_that_of_the_training_page(tmp_path, workers):
+    store = Store(str(tmp_path / "x.sqlite"))
+    study = parse(TEXT.replace("seeds = 2", "seeds = 3").replace("steps = 30", "steps = 80"))
+    finish(store, study, workers)
+    made = tables.export(store, 1, tmp_path / "csv", "csv") + tables.export(store, 1, tmp_path / "parquet", "parquet")
+    csv = {path.stem: pd.read_csv(path, dtype={"message": str, "note": str}) for path in made if path.suffix == ".csv"}
+    for table in csv.values():  # CSV has no empty text
+        for name in {"message", "note"} & set(table):
+            table[name] = table[name].fillna("")
+    parquet = {path.stem: pd.read_parquet(path) for path in made if path.suffix == ".parquet"}
+    assert set(csv) == set(parquet) == {"runs", "rows", "summary"}
+    for name in csv:
+        pd.testing.assert_frame_equal(csv[name], parquet[name], check_dtype=False, rtol=0, atol=0)
+    rows = csv["rows"].drop(columns="note")
+    for run, each in zip(study.runs, csv["runs"].itertuples()):
+        mine = rows[rows.run == each.run]
+        assert set(map(tuple, mine[["task", "variant", "seed"]].values)) == {(run.task, run.variant, run.seed)}
+        assert [Row(*line, "") for line in mine[list(Row._fields[:-1])].itertuples(index=False)] == eval(plain(run))
+    for name in ("copy", "reverse"):
+        mine = {(run.variant, run.seed): eval(plain(run)) for run in study.runs if run.task == name}
+        first = {run.variant: run for run in study.runs if run.task == name and run.seed == 0}
+        arms = tuple(Arm(v, first[v].config, n, frozenset([v] * n)) for n, v in enumerate(first))
+        wanted = summary(mine, Plan(arms, study.runs[0].training, Trial(seeds=3), study.runs[0].machine))
+        found = csv["summary"][csv["summary"].task == name].reset_index(drop=True)
+        same = [
+            "variant",
+            "accuracy",
+            "low",
+            "high",
+            "seeds",
+            "diverged",
+            "difference",
+            "difference_low",
+            "difference_high",
+            "p",
+        ]
+        pd.testing.assert_frame_equal(found[same], wanted[same], check_dtype=False)
+    whole = {
+        run.seed: eval(plain(run))[-1].accuracy
+        for run in study.runs
+        if (run.task, run.variant) == ("reverse", "baseline")
+    }
+    without = {
+        r.seed: eval(plain(r))[-1].accuracy for r in study.runs if (r.task, r.variant) == ("reverse", "− attention")
+    }
+    line = csv["summary"].set_index(["task", "variant"]).loc["reverse", "− attention"]
+    assert line.difference == gap(without, whole).mean and line.accuracy == interval(without.values()).mean
+
+
+def test_tables_of_a_study_that_has_not_begun_are_empty_and_say_what_is_missing(tmp_path):
+    store = Store(str(tmp_path / "x.sqlite"))
+    number = store.enrol(STUDY).study
+    table = tables.summary_table(store, number)
+    assert list(table.missing) == [2] * 4 and table.accuracy.isna().all() and list(table.seeds) == [0] * 4
+    assert len(tables.row_table(store, number)) == 0 and len(tables.run_table(store, number)) == 8
+    assert len(tables.export(store, number, tmp_path / "out", "parquet")) == 3
+
+
+# The bar
+
+
+class Stream:
+    def __init__(self, terminal):
+        self.terminal, self.text = terminal, ""
+
+    def isatty(self):
+        return self.terminal
+
+    def write(self, words):
+        self.text += words
+
+    def flush(self):
+        pass
+
+
+def test_the_bar_is_drawn_over_itself_on_a_terminal_only(monkeypatch):
+    monkeypatch.setattr(bar, "EVERY", 0.0)
+    monkeypatch.setenv("COLUMNS", "120")
+    seen = Progress({DONE: 3, RUNNING: 2, QUEUED: 4, FAILED: 1}, 0.4, 125.0, 1)
+    for terminal in (True, False):
+        stream = Stream(terminal)
+        made = bar.Bar(stream)
+        made.draw(seen)
+        made.draw(replace(seen, trouble="The store is locked."))
+        made.draw(replace(seen, trouble="The store is locked."))
+        made.clear()
+        assert (
+            "[########············] 4 of 10 runs · 40 % · 2 min left · 1 failed · 1 in other processes" in stream.text
+        )
+        assert stream.text.count("The store is locked. Trainings go on") == 1
+        assert ("\r" in stream.text) == terminal
+
+
+def test_a_terminal_that_is_gone_does_not_end_a_study():
+    class Gone(Stream):
+        def write(self, words):
+            raise BrokenPipeError
+
+    made = bar.Bar(Gone(True))
+    made.draw(Progress({DONE: 1}, 1.0))
+    made.say("x")
+    made.clear()
