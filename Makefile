@@ -1,9 +1,12 @@
-# make run (PORT=8501) · make test · make lint: each makes .venv and installs what is missing, once.
+# make run (PORT=8501) · make test · make lint · make matrix: each makes .venv and installs what is missing, once.
 PYTHON ?= python3
 PORT ?= 8501
 BIN := .venv/bin
 
-.PHONY: run test lint
+MATRIX := results/ablation_matrix.csv
+STORE ?= studies.sqlite
+
+.PHONY: run test lint matrix
 
 .venv/app: requirements.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -23,3 +26,9 @@ test: .venv/dev
 lint: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+# Train the ablation matrix (what is missing of it), say whether it agrees with the one that ships, and put it in its place.
+matrix: .venv/app
+	$(BIN)/python -m core.study run studies/ablation_matrix.toml --database $(STORE)
+	-test ! -f $(MATRIX) || $(BIN)/python -m core.study check studies/ablation_matrix.toml --with $(MATRIX) --database $(STORE)
+	$(BIN)/python -m core.study export studies/ablation_matrix.toml --summary $(MATRIX) --picture docs/ablation_matrix.svg --database $(STORE)

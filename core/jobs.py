@@ -89,7 +89,7 @@ class Workers:
 
     def __init__(self, count: int | None = None):
         self.count = count or worker_count()
-        self.jobs: list[Job] = []  # in the order in which they came
+        self.jobs: list[Job] = []  # in the order in which they get workers
         self.lock = threading.RLock()
         self.paces: deque[float] = deque([1.0], maxlen=25)  # of the last chunks; see pace
         self.kept = Shelf(32 << 20)  # (config, training, machine) -> rows, State: finished, or as far as it came
@@ -153,6 +153,11 @@ class Workers:
             except RuntimeError as error:  # Python has ended all pools, because it is about to end itself
                 raise CancelledError from error
 
+    def queue(self, job: "Job"):
+        """To the end of the queue; before those in the background if it is none of them. Called under the lock."""
+        self.jobs.append(job)
+        self.jobs.sort(key=lambda each: each.background)
+
     def place(self, job: "Job") -> int:
         """How many jobs go before this one gets a worker; 0 while it has its share."""
         with self.lock:
@@ -189,11 +194,12 @@ class Workers:
 class Job:
     """Several trainings of one user: {name: State before the first chunk}. Goes on for as long as somebody asks.
 
+    background: it takes what workers the others leave it; nobody is looking at it.
     rows: {name: the rows so far}; states: {name: the last State}. Names are anything hashable, such as (variant, seed).
     """
 
-    def __init__(self, workers: Workers, states: dict[Hashable, State]):
-        self.workers, self.states = workers, dict(states)
+    def __init__(self, workers: Workers, states: dict[Hashable, State], background: bool = False):
+        self.workers, self.states, self.background = workers, dict(states), background
         self.rows: dict[Hashable, list[Row]] = {name: [] for name in states}
         self.stopped, self.error = False, None
         self.trained = 0  # steps so far
@@ -204,7 +210,7 @@ class Job:
         self._flying: dict[tuple, Future] = {}  # names that are trained together -> their chunk
         self._asked = time.monotonic()
         with workers.lock:
-            workers.jobs.append(self)
+            workers.queue(self)
             self._adopt()
         workers.turn()
 
@@ -238,7 +244,7 @@ class Job:
         self._asked = time.monotonic()
         with self.workers.lock:
             if not self.done and self not in self.workers.jobs:
-                self.workers.jobs.append(self)
+                self.workers.queue(self)
         self.workers.turn()
         return self
 

@@ -24,6 +24,7 @@ class Running:
     plan: Plan
     job: Job
     since: float
+    origin = "Trained here"
 
     @property
     def runs(self) -> dict:

@@ -16,6 +16,7 @@ MENU = (
     ("pages/1_One_block.py", "One block", ":material/view_agenda:"),
     ("pages/2_Depth.py", "Depth", ":material/layers:"),
     ("pages/3_Training.py", "Training", ":material/model_training:"),
+    ("pages/4_Studies.py", "Studies", ":material/lab_research:"),
 )
 CSS = """<style>
 [data-testid="stMainBlockContainer"] { padding-left: 2rem; padding-right: 2rem; max-width: 1800px; }
@@ -95,6 +96,9 @@ def chart(spec: dict, table, alt: str, height: int | None = None):
 
 
 def table(data, alt: str, taken=None, **words):
-    """A table of numbers; taken: the numbers to take away, where what is shown is text; words: what st.dataframe takes."""
+    """A table of numbers; taken: the numbers to take away, where what is shown is text; words: what st.dataframe takes.
+
+    -> what st.dataframe gives
+    """
     takeaway.note(alt.rstrip("."), lambda: data if taken is None else taken)
-    st.dataframe(data, hide_index=True, alt=alt, **words)
+    return st.dataframe(data, hide_index=True, alt=alt, **words)

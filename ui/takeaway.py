@@ -42,20 +42,27 @@ def note(name: str, make: Callable[[], pd.DataFrame]):
     tables[wanted] = make
 
 
-def offer(page: str, scripts: dict[str, Callable[[], str]]):
+def offer(
+    page: str, scripts: dict[str, Callable[[], str]], files: dict[str, tuple[str, Callable[[], bytes]]] | None = None
+):
     """The button and what is behind it; built only while it is open. Called when the page is complete.
 
-    scripts: label -> what writes the script.
+    scripts: label -> what writes the script; files: label -> name of the file, and what makes it.
     """
     with st.container(horizontal=True, horizontal_alignment="right"):
         shown = st.popover("Take away", icon=":material/download:", key="take_away", on_change="rerun")
     if not shown.open:
         return
     with shown, st.container(gap="xxsmall"):
-        st.markdown("**Scripts** that print the numbers on this page")
+        if scripts:
+            st.markdown("**Scripts** that print the numbers on this page")
         for label, write in scripts.items():
             name = f"{slug(page)}_{slug(label)}.py"
             _download(label, lambda write=write: write(), name, "text/x-python", "script")
+        if files:
+            st.markdown("**Files**")
+        for label, (name, make) in (files or {}).items():
+            _download(label, make, name, "application/octet-stream", "file")
         if st.session_state.get(TABLES):
             st.markdown("**Tables** as CSV")
         for name, make in st.session_state.get(TABLES, {}).items():

@@ -1,6 +1,6 @@
-"""Studies from the command line: python -m core.study run FILE; plan, status, resume and export beside it.
+"""Studies from the command line: python -m core.study run FILE; plan, status, resume, export and check beside it.
 
-Exit codes: 0 every run has its result (that it diverged is one); 1 some have none; 2 a mistake in the file or the command;
+Exit codes: 0 every run has its result (that it diverged is one); 1 some have none, or (check) do not agree; 2 a mistake in the file or the command;
 3 the store cannot be used; 128 + the signal's number after Ctrl-C or a request to end.
 """
 
@@ -13,16 +13,19 @@ from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from pathlib import Path
 
+import pandas as pd
+
 from core.jobs import Workers, worker_count
 from core.study import file
 from core.study.bar import Bar
 from core.study.database import DEFAULT, VARIABLE, Full, StoreError
-from core.study.plan import Study, StudyError
-from core.study.process import alive
+from core.study.picture import STYLE, matrix_svg
+from core.study.plan import Study, StudyError, plural, told
 from core.study.runner import Runner
-from core.study.schema import ENDED, FAILED, QUEUED, RUNNING, STATES, STOPPED
+from core.study.schema import FAILED, QUEUED, RUNNING
+from core.study.standing import standing
 from core.study.store import Store, patiently
-from core.study.tables import export
+from core.study.tables import agreement, export, summary_table
 from core.train.budget import duration
 
 COMPLETE, INCOMPLETE, MISTAKE, NO_STORE = range(4)
@@ -73,6 +76,10 @@ def parser() -> argparse.ArgumentParser:
     added = command(export_, "write the tables runs, rows and summary", "+")
     added.add_argument("--csv", metavar="DIR", help="as CSV into this folder")
     added.add_argument("--parquet", metavar="DIR", help="as Parquet into this folder")
+    added.add_argument("--summary", metavar="FILE", help="the summary alone, as CSV (of one study)")
+    added.add_argument("--picture", metavar="FILE", help="what each variant costs on each task, as SVG (of one study)")
+    added = command(check, "say whether a study agrees with a summary that was exported before", 1)
+    added.add_argument("--with", dest="before", metavar="FILE", required=True, help="the summary, as CSV")
     return made
 
 
@@ -114,15 +121,52 @@ def status(given) -> int:
 
 def export_(given) -> int:
     folders = {kind: folder for kind, folder in (("csv", given.csv), ("parquet", given.parquet)) if folder}
-    if not folders:
-        raise StudyError(["Say where to: --csv FOLDER or --parquet FOLDER."])
+    alone = given.summary or given.picture
+    if not folders and not alone:
+        raise StudyError(["Say where to: --csv FOLDER, --parquet FOLDER, --summary FILE or --picture FILE."])
+    if alone and len(given.studies) > 1:
+        raise StudyError(["--summary and --picture are of one study: name one."])
     store = Store(given.database, create=False)
     numbers = [found(store, each) for each in given.studies]
+    if alone:
+        _write(summary_table(store, numbers[0]), given)
     for number, name in zip(numbers, given.studies):
         for kind, folder in folders.items():
             into = Path(folder) / Path(name).stem if len(numbers) > 1 else folder
             print(*export(store, number, into, kind), sep="\n")
     return COMPLETE
+
+
+def _write(summary, given):
+    """The summary as a table, as a picture, or both."""
+    made = {
+        given.summary: lambda: summary.to_csv(index=False),
+        given.picture: lambda: matrix_svg(summary, style=STYLE) + "\n",
+    }
+    for path, text in made.items():
+        if path:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            Path(path).write_text(text(), encoding="utf-8")
+            print(path)
+
+
+def check(given) -> int:
+    store = Store(given.database, create=False)
+    now = summary_table(store, found(store, given.studies[0]))
+    try:
+        before = pd.read_csv(given.before)
+    except ValueError as error:  # it is no table at all
+        raise StudyError([f"{given.before} is no CSV table: {error}."]) from None
+    lacking = [name for name in now.columns if name not in before.columns]
+    if lacking:
+        raise StudyError([f"{given.before} is no summary of a study: it has no column {', '.join(lacking)}."])
+    found_now = agreement(now, before)
+    many, off = found_now.cells, found_now.off
+    print(
+        f"{plural(many, 'cell')}: {found_now.same} the same to the last digit, {len(off)} not within the interval they had."
+    )
+    print(*off, sep="\n", end="\n" * bool(off))
+    return INCOMPLETE if off else COMPLETE
 
 
 # What they share
@@ -144,20 +188,6 @@ def found(store: Store, name: str) -> int:
         known = ", ".join(f"“{each.name}”" for each in store.studies()) or "none"
         raise StudyError([f"“{name}” is no file, and no study in {store.name}; there: {known}."])
     return number
-
-
-def told(study: Study, workers: int) -> str:
-    """What a study would train, in words."""
-    tasks = list(dict.fromkeys(each.task for each in study.runs))
-    seeds = len({each.seed for each in study.runs})
-    lines = [f"{study.name}: {plural(len(study.runs), 'run')}, {plural(seeds, 'seed')} each."]
-    for name in tasks:
-        mine = [each for each in study.runs if each.task == name]
-        several = len({each.variant for each in mine}) - 1
-        alone = duration(sum(each.expected for each in mine))
-        lines.append(f"  {name}: the baseline and {plural(several, 'variant')}; {alone} on one core.")
-    lines.append(f"About {duration(study.seconds(workers))} on {plural(workers, 'worker')}.")
-    return "\n".join([*lines, *study.notes])
 
 
 def train(given, studies: list[tuple[Study | None, int | None]]) -> int:
@@ -200,7 +230,7 @@ def work(runner: Runner, signals: list):
         runner.workers.close()
         bar.clear()
     if runner.lost:
-        bar.say(f"{plural(runner.lost, 'run')} had been taken over by another process while this one stood still.")
+        bar.say(f"{plural(runner.lost, 'run')} had been stopped or taken over by another process meanwhile.")
 
 
 def enter(store: Store, study: Study) -> int:
@@ -241,26 +271,20 @@ def asked_to_end():
 def state_of(store: Store, number: int) -> bool:
     """Print how far a study is -> whether every run has its result."""
     name = next(each.name for each in store.studies() if each.id == number)
-    counts = {state: many for state, (many, _, _) in store.counts([number]).items()}
-    parts = [f"{counts[state]} {state}" for state in STATES if counts.get(state)]
-    print(f"{name}: {plural(sum(counts.values()), 'run')}: {', '.join(parts)}.")
-    dead = sum(not alive(each.owner, each.heartbeat, time.time()) for each in store.runs(number, RUNNING))
-    if dead:
+    found = standing(store, number)
+    print(f"{name}: {found.words()}.")
+    if found.lost:
         print(
-            f"  {plural(dead, 'running one')} without a process that trains it: it was ended, and resume runs them again."
+            f"  {plural(found.lost, 'running one')} without a process that trains it: it was ended, and resume runs them again."
         )
-    failed = store.runs(number, FAILED)
+    failed = store.runs(number, FAILED, spec=False)
     for each in failed[:SHOWN]:
         print(f"  {each.task}, {each.variant}, seed {each.seed} failed: {each.message}")
     if len(failed) > SHOWN:
         print(f"  … and {len(failed) - SHOWN} more.")
-    if any(counts.get(state) for state in (QUEUED, STOPPED, FAILED)) or dead:
+    if found.open:
         print(f"  To go on: python -m core.study resume {name!r}")
-    return not set(counts) - set(ENDED)
-
-
-def plural(many: int, word: str) -> str:
-    return f"{many:,} {word}{'s' * (many != 1)}"
+    return found.complete
 
 
 if __name__ == "__main__":

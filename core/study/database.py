@@ -22,6 +22,10 @@ class StoreError(RuntimeError):
     """The database cannot be used; the message says which and why, without passwords."""
 
 
+class NoStore(StoreError):
+    """There is none yet at this address."""
+
+
 class Busy(StoreError):
     """Not now, but later perhaps: another writer is at it, or the server does not answer."""
 

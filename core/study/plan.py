@@ -74,9 +74,14 @@ def read_settings(spec: str) -> tuple[Config, Training]:
         raise ConfigError("format", f"this run has a setting that this version does not know: {error}.") from None
 
 
+def machine_of(spec: str) -> dict[str, str]:
+    """device and dtype of a run that was stored, wherever it ran."""
+    return json.loads(spec)["machine"]
+
+
 def read_run(name: str, variant: str, spec: str) -> Run:
     """The run that was stored. Raises ConfigError for settings that this version, or this machine, does not have."""
-    return Run(name, variant, *read_settings(spec), Machine(**json.loads(spec)["machine"]))
+    return Run(name, variant, *read_settings(spec), Machine(**machine_of(spec)))
 
 
 def _plain(value):
@@ -152,3 +157,21 @@ def runs(arms: dict[str, dict[str, tuple[Config, Training]]], seeds: list[int], 
         for name, several in arms.items()
         for variant, (config, training) in several.items()
     )
+
+
+def told(study: Study, workers: int) -> str:
+    """What a study would train, and how long that takes, in words."""
+    tasks = list(dict.fromkeys(each.task for each in study.runs))
+    seeds = len({each.seed for each in study.runs})
+    lines = [f"{study.name}: {plural(len(study.runs), 'run')}, {plural(seeds, 'seed')} each."]
+    for name in tasks:
+        mine = [each for each in study.runs if each.task == name]
+        several = len({each.variant for each in mine}) - 1
+        alone = budget.duration(sum(each.expected for each in mine))
+        lines.append(f"  {name}: the baseline and {plural(several, 'variant')}; {alone} on one core.")
+    lines.append(f"About {budget.duration(study.seconds(workers))} on {plural(workers, 'worker')}.")
+    return "\n".join([*lines, *study.notes])
+
+
+def plural(many: int, word: str) -> str:
+    return f"{many:,} {word}{'s' * (many != 1)}"

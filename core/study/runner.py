@@ -46,16 +46,25 @@ class Runner:
         self.jobs: dict[int, Job] = {}  # run -> its training
         self.of: dict[int, int] = {}  # run -> its study
         self.ended: list[Report] = []  # not stored yet
-        self.lost = 0  # runs that others have taken over, because this process had stood still
+        self.lost = (
+            0  # runs that are no longer its own: stopped or deleted, or taken over because this process stood still
+        )
+        self.asked = False  # for a study, since it last looked into the store
         self._devices: dict[int, str] = {}
         self._written = -BEAT
         self._begun: tuple[float, float] | None = None  # when, and with how many expected seconds of work to do
 
+    def add(self, study: int):
+        """One more study, or once more one that has been stopped; from any thread."""
+        if study not in self.studies:
+            self.studies = [*self.studies, study]
+        self.asked = True
+
     def progress(self) -> Iterator[Progress]:
         """How far it is, ten times a second. Raises StoreError where the store can no longer be used."""
-        seen = Progress()
+        seen, self._begun = Progress(), None
         try:
-            while not seen.over or not seen.counts:
+            while self.asked or not seen.over or not seen.counts:
                 for job in self.jobs.values():
                     job.poll()
                 if any(job.done for job in self.jobs.values()) or time.monotonic() - self._written > BEAT:
@@ -67,7 +76,7 @@ class Runner:
 
     def _turn(self, seen: Progress) -> Progress:
         """Store what is new, take what is next, and see how far all is. While the store is busy, trainings go on."""
-        self._written = time.monotonic()
+        self._written, self.asked = time.monotonic(), False
         try:
             self._keep()
             self.store.reclaim(self.studies, self.owner, self.jobs)
@@ -119,7 +128,7 @@ class Runner:
         try:
             state = read_run(task, variant, spec).start()
             self._devices[number], self.of[number] = device_name(state.machine), study
-            self.jobs[number] = Job(self.workers, {number: state})
+            self.jobs[number] = Job(self.workers, {number: state}, background=True)
         except Exception as error:  # of this run, and the others go on
             self.ended.append(Report(number, FAILED, message=f"{type(error).__name__}: {error}"))
 

@@ -65,6 +65,7 @@ studies = Table(
     Column("question", Text, nullable=False),
     Column("source", Text, nullable=False),  # the file
     Column("created", Double, nullable=False),  # seconds since 1970, as all times here
+    sqlite_autoincrement=True,  # the number of a study that was deleted is not given again
 )
 
 runs = Table(
@@ -98,6 +99,7 @@ runs = Table(
     Column("device", String(100), nullable=False, default=""),
     UniqueConstraint("study", "hash"),
     Index("runs_by_state", "study", "state", "place"),
+    sqlite_autoincrement=True,
 )
 
 rows = Table(

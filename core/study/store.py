@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sqlalchemy import and_, bindparam, delete, exc, func, insert, or_, select, update
 
-from core.study.database import Busy, StoreError, address, connect, in_words, shown
+from core.study.database import Busy, NoStore, StoreError, address, connect, in_words, shown
 from core.study.plan import Study
 from core.study.process import alive, versions
 from core.study.schema import (
@@ -67,7 +67,7 @@ class Store:
         self.url = address(given)
         self.name = shown(self.url)
         if not create and self.url.get_backend_name() == "sqlite" and not Path(self.url.database or "").exists():
-            raise StoreError(f"There is no store at {self.name}; the first study that is run makes it.")
+            raise NoStore(f"There is no store at {self.name}; the first study that is run makes it.")
         self.engine = connect(self.url)
         self._writer = self.engine.execution_options(writes=True)
         patiently(lambda: self._open(create))
@@ -77,7 +77,7 @@ class Store:
             found = version(connection)
         check(found)
         if found is None and not create:
-            raise StoreError(f"There are no studies at {self.name}; the first one that is run makes the tables.")
+            raise NoStore(f"There are no studies at {self.name}; the first one that is run makes the tables.")
         if found != VERSION:
             with self.writing() as connection:
                 bring_up_to_date(connection)
@@ -125,6 +125,17 @@ class Store:
         """Have the runs of a study that were stopped, or failed, run again -> how many."""
         with self.writing() as connection:
             return _queue(connection, and_(runs.c.study == study, runs.c.state.in_(states), runs.c.wanted))
+
+    def stop(self, study: int) -> int:
+        """Have nothing more of a study trained, whoever is at it: they see it when they next store something -> how many."""
+        going = and_(runs.c.study == study, runs.c.state.in_((QUEUED, RUNNING)))
+        with self.writing() as connection:
+            return connection.execute(update(runs).where(going).values(state=STOPPED, ended=time.time())).rowcount
+
+    def delete(self, study: int):
+        """Forget a study and all its numbers; whoever trains it stops."""
+        with self.writing() as connection:
+            connection.execute(delete(studies).where(studies.c.id == study))
 
     def reclaim(self, of: list[int], owner: str, held) -> int:
         """Queue the runs whose owners have died, and those of this owner that it does not know to be its own (the
@@ -182,6 +193,14 @@ class Store:
         with self.reading() as connection:
             return connection.scalar(select(studies.c.id).where(studies.c.name == name))
 
+    def stamp(self, study: int) -> str:
+        """Something that is another when what is stored of the results of a study is."""
+        query = select(runs.c.state, func.count(), func.max(runs.c.ended), func.sum(runs.c.place)).where(
+            runs.c.study == study, runs.c.wanted
+        )
+        with self.reading() as connection:
+            return repr(sorted(map(tuple, connection.execute(query.group_by(runs.c.state))), key=repr))
+
     def studies(self) -> list:
         """id, name, question, source, created of each, the oldest first."""
         with self.reading() as connection:
@@ -196,13 +215,21 @@ class Store:
             found = connection.execute(query.group_by(runs.c.state))
             return {state: (many, float(whole), float(left)) for state, many, whole, left in found}
 
-    def runs(self, study: int, *states: str) -> list:
-        """The runs of a study that are asked for, in its order; all columns but those that say nothing to a reader."""
-        columns = [column for column in runs.c if column.name not in ("study", "place", "wanted")]
+    def runs(self, study: int, *states: str, spec: bool = True) -> list:
+        """The runs of a study that are asked for, in its order, of these states or all; every column but those that say
+        nothing to a reader, and spec, which is most of it, only if asked for."""
+        hidden = ("study", "place", "wanted", *([] if spec else ["spec"]))
+        columns = [column for column in runs.c if column.name not in hidden]
         query = select(*columns).where(runs.c.study == study, runs.c.wanted).order_by(runs.c.place)
         query = query.where(runs.c.state.in_(states)) if states else query
         with self.reading() as connection:
             return connection.execute(query).all()
+
+    def runs_of(self, study: int, task: str, variant: str, seed: int) -> list:
+        """The one run of that name, with its spec, or none."""
+        named = and_(runs.c.task == task, runs.c.variant == variant, runs.c.seed == int(seed))
+        with self.reading() as connection:
+            return connection.execute(select(runs).where(runs.c.study == study, runs.c.wanted, named)).all()
 
     def results(self, study: int) -> dict[int, float]:
         """Run -> accuracy in its last row, of those that were trained to the end and did not diverge."""
@@ -211,10 +238,11 @@ class Store:
         with self.reading() as connection:
             return dict(connection.execute(select(runs.c.id, rows.c.accuracy).join(rows, end).where(done)).all())
 
-    def rows(self, study: int) -> list:
-        """(run, *Row) of every run of a study that is asked for, in the order of runs and steps."""
+    def rows(self, study: int, of: list[int] | None = None) -> list:
+        """(run, *Row) of every run of a study that is asked for (or of these), in the order of runs and steps."""
         columns = [rows.c.run, *(rows.c[name] for name in Row._fields)]
         query = select(*columns).join(runs).where(runs.c.study == study, runs.c.wanted)
+        query = query if of is None else query.where(runs.c.id.in_(of))
         with self.reading() as connection:
             return connection.execute(query.order_by(runs.c.place, rows.c.step)).all()
 

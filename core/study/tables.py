@@ -1,13 +1,15 @@
 """What is in the store as tables: every run, every row, and what taking a part out costs on each task."""
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
 from core.experiments.training import BASELINE, RANGE, gap
 from core.seeds import interval
-from core.study.plan import read_settings
+from core.study.link import parameters, query
+from core.study.plan import machine_of, read_settings
 from core.study.schema import DIVERGED, ENDED
 from core.study.store import Store
 from core.tasks import task
@@ -25,7 +27,7 @@ def run_table(store: Store, study: int) -> pd.DataFrame:
 def row_table(store: Store, study: int) -> pd.DataFrame:
     """Every number: run (as in the table of runs), task, variant, seed and the fields of core.train.Row; NaN where a run diverged."""
     table = pd.DataFrame(store.rows(study), columns=["run", *Row._fields])
-    names = pd.DataFrame(store.runs(study)).set_index("id")[["task", "variant", "seed"]]
+    names = pd.DataFrame(store.runs(study, spec=False)).set_index("id")[["task", "variant", "seed"]]
     return table.join(names, on="run")[["run", *names.columns, *Row._fields]]
 
 
@@ -35,19 +37,25 @@ def summary_table(store: Store, study: int) -> pd.DataFrame:
     task (its name in the study), of (the task that it is), variant; accuracy, low, high (95 % interval), seeds (of which
     it is the mean), diverged, missing (not trained yet, or failed); difference to the task's baseline, difference_low,
     difference_high, p (paired t-test on the seeds that both have), as on the Training page; chance, best (of the task);
-    parameters, flops (of one sequence, forward), steps, seconds (of a worker, on average). Needs no run to be done.
+    parameters, flops (of one sequence, forward), steps, seconds (of a worker, on average); link: what opens the cell on
+    the page Training. Needs no run to be done.
     """
-    found = store.runs(study)
-    last = store.results(study)
-    cells, accuracy = {}, {}
-    for run in found:
+    last, cells, accuracy = store.results(study), {}, {}
+    for run in store.runs(study):
         cells.setdefault((run.task, run.variant), []).append(run)
         accuracy[run.task, run.variant, run.seed] = last.get(run.id, math.nan)
-    return pd.DataFrame(_line(runs, accuracy) for runs in cells.values())
+    return pd.DataFrame(_line(runs, cells.get((run_task, BASELINE)), accuracy) for (run_task, _), runs in cells.items())
 
 
-def _line(runs, accuracy) -> dict:
-    """The line of one task and variant; runs: one per seed."""
+def link(runs, baseline) -> str:
+    """What opens a cell (or one run of it) on the page Training beside its baseline; runs: one per seed."""
+    own = read_settings(runs[0].spec)
+    first = read_settings(baseline[0].spec) if baseline else own
+    return query(parameters(*own, first, [run.seed for run in runs], machine_of(runs[0].spec)))
+
+
+def _line(runs, baseline, accuracy) -> dict:
+    """The line of one task and variant; runs, baseline: one per seed."""
     first = runs[0]
     own = {run.seed: accuracy[run.task, run.variant, run.seed] for run in runs}
     base = {seed: accuracy.get((first.task, BASELINE, seed), math.nan) for seed in own}
@@ -67,7 +75,68 @@ def _line(runs, accuracy) -> dict:
         "difference": compared.mean, "difference_low": compared.low, "difference_high": compared.high, "p": compared.p,
         "chance": learnt.chance, "best": learnt.best, **sizes,
         "steps": first.steps, "seconds": sum(seconds) / len(seconds) if seconds else math.nan,
+        "link": link(runs, baseline),
     }  # fmt: skip
+
+
+def comparison(store: Store, one: int, other: int) -> pd.DataFrame:
+    """What two studies say about tasks and variants of the same names.
+
+    task, variant, settings ("same" where all runs of both are the same trainings, else "differ"); accuracy (of the first),
+    other_accuracy; difference (first − other, on the seeds that both have), low, high (95 % interval), p (paired t-test), seeds.
+    """
+    sides = []
+    for study in (one, other):
+        last, cells = store.results(study), {}
+        for run in store.runs(study, spec=False):
+            cells.setdefault((run.task, run.variant), {})[run.seed] = last.get(run.id, math.nan), run.hash
+        sides.append(cells)
+    lines = []
+    for name, mine in sides[0].items():
+        theirs = sides[1].get(name)
+        if theirs is None:
+            continue
+        values = [{seed: value for seed, (value, _) in side.items()} for side in (mine, theirs)]
+        both = values[0].keys() & values[1].keys()
+        same = bool(both) and all(mine[seed][1] == theirs[seed][1] for seed in both)
+        off = gap({seed: values[0][seed] for seed in both}, {seed: values[1][seed] for seed in both})
+        means = [interval(each.values(), RANGE).mean for each in values]
+        lines.append((*name, "same" if same else "differ", *means, *off[:3], off.p, off.n))
+    names = ["task", "variant", "settings", "accuracy", "other_accuracy", "difference", "low", "high", "p", "seeds"]
+    return pd.DataFrame(lines, columns=names)
+
+
+CLOSE = 0.01  # of an accuracy: closer than that is the same where all seeds agreed and there is no interval
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Of a summary with an earlier one: how many cells, how many of them to the last digit, and sentences on those that differ."""
+
+    cells: int
+    same: int
+    off: list[str]
+
+
+def agreement(now: pd.DataFrame, before: pd.DataFrame) -> Agreement:
+    """Whether every cell's difference (a baseline's accuracy) lies in the interval that it had before, widened by CLOSE."""
+    cells = {(line.task, line.variant): line for line in before.itertuples()}
+    same, off = 0, []
+    for line in now.itertuples():
+        name = f"{line.task}, {line.variant}"
+        old = cells.pop((line.task, line.variant), None)
+        if old is None:
+            off.append(f"{name} was not there.")
+            continue
+        base = line.variant == BASELINE
+        columns = ("accuracy", "low", "high") if base else ("difference", "difference_low", "difference_high")
+        value, (mean, low, high) = getattr(line, columns[0]), (getattr(old, column) for column in columns)
+        low, high = (mean, mean) if math.isnan(low) else (low, high)
+        within = low - CLOSE <= value <= high + CLOSE or (math.isnan(value) and math.isnan(mean))
+        same += within and (value == mean or math.isnan(value)) and line.diverged == old.diverged
+        if not within:
+            off.append(f"{name}: {value:.3f} now, {mean:.3f} [{low:.3f}, {high:.3f}] before.")
+    return Agreement(len(now), same, off + [f"{task}, {variant} is not there any more." for task, variant in cells])
 
 
 TABLES = {"runs": run_table, "rows": row_table, "summary": summary_table}

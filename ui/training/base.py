@@ -53,7 +53,11 @@ def legend(running: Running, said=None):
     ended = {arm.name: gone(running, arm.name) for arm in shown(running)} if said is None else said
     first, last = plan.seeds[0], plan.seeds[-1]
     seeds = f"seeds {first} to {last}" if last > first else f"seed {first}"
-    common = [f"Trained here, {seeds}. Paired: same seed, same data, and the same initial weights where shapes agree."]
+    if last - first >= len(plan.seeds):  # a study may have any seeds
+        seeds = f"{len(plan.seeds)} seeds from {first} to {last}"
+    common = [
+        f"{running.origin}, {seeds}. Paired: same seed, same data, and the same initial weights where shapes agree."
+    ]
     if any("diverged" in (text or "") for text in ended.values()):
         common.append(pins.DIVERGED)
     marks = [(arm.place, label(arm), ended.get(arm.name)) for arm in shown(running)]

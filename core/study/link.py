@@ -1,0 +1,42 @@
+"""From a study to the page "Training": the link that opens what a cell or a run was trained with."""
+
+from urllib.parse import parse_qsl, quote, urlencode
+
+from core.config import Config
+from core.device import Machine
+from core.dial import dials, write
+from core.experiments.training import Trial
+from core.train import Training
+from core.train.learner import Learner
+from core.variants import NOTHING, apply, difference, encode
+
+PAGE = "Training"
+
+
+def parameters(
+    config: Config, training: Training, baseline: tuple[Config, Training], seeds, machine: dict
+) -> dict[str, str]:
+    """The link's parameters that open a variant beside its baseline, with these seeds, on this machine.
+
+    The page compares models of one training. A variant that is trained in another way than its baseline, or that cannot
+    be said as changes of it, is opened alone. Seeds are there a first one and how many: all from the least to the greatest.
+    """
+    first, how = baseline
+    changes = difference(config.replace(seed=0), first.replace(seed=0))
+    together = how == training and apply(changes, first.replace(seed=0)) == config.replace(seed=0)
+    shown = first if together else config
+    values = {name: getattr(shown, name) for name in dials(Config)} | {"seed": min(seeds)}
+    made = write(Learner(task=training.task, **values)) | write(training)
+    made |= {name: value for name, value in machine.items() if value != getattr(Machine(), name)}
+    made |= write(Trial(seeds=min(max(seeds) - min(seeds) + 1, dials(Trial)["seeds"].high)))
+    return made | {"variants": (encode(changes) if together else "") or NOTHING}
+
+
+def query(params: dict[str, str]) -> str:
+    """As it stands in an address: "Training?task=reverse&variants=norm-none\"."""
+    return f"{PAGE}?{urlencode(params, quote_via=quote)}"
+
+
+def read_query(text: str) -> dict[str, str]:
+    """The parameters of a query."""
+    return dict(parse_qsl(text.partition("?")[2], keep_blank_values=True))

@@ -1,0 +1,136 @@
+"""What taking a part out costs on each task, as a picture (SVG): a row per variant, a column per task.
+
+Classes carry the meaning, the style sheet of the place where it stands the colours; STYLE is one for a file of its own.
+"""
+
+import math
+from html import escape
+from textwrap import wrap
+
+from core.experiments.training import BASELINE, percent, points
+from core.palette import BASELINE as MORE
+from core.palette import VARIANTS
+from core.seeds import LEVEL
+from core.study.link import query, read_query
+
+LESS = VARIANTS[0]
+NAMES, COLUMN, ROW, LINE = 158, 96, 40, 15  # width of the rows' names, of a cell, height of a cell, of a line of words
+LETTERS = 13, 21  # of a task's name in one line, and of a variant's
+COLOURS = f"""
+.less {{ fill: {LESS}; }} .more {{ fill: {MORE}; }}
+text {{ font-size: 13px; }} .name {{ font-weight: 600; }} .small {{ font-size: 10.5px; opacity: 0.85; }}
+.middle {{ text-anchor: middle; }} .end {{ text-anchor: end; }} .noise {{ opacity: 0.55; }} .edge {{ stroke-opacity: 0.18; }}
+"""
+STYLE = f"""
+svg {{ --ink: #1b1f24; --paper: #ffffff; font-family: system-ui, sans-serif; }}
+@media (prefers-color-scheme: dark) {{ svg {{ --ink: #e8ecf0; --paper: #11151a; }} }}
+text {{ fill: var(--ink); }} .paper {{ fill: var(--paper); }} .edge {{ stroke: var(--ink); fill: none; }}
+{COLOURS}"""
+
+
+def matrix_svg(summary, links=False, more: dict[str, str] | None = None, style: str = "") -> str:
+    """The table of core.study.tables.summary_table as a picture.
+
+    links: make a link of every cell, from the column link and more parameters. style: a style sheet to stand in it.
+    """
+    tasks, variants = (list(dict.fromkeys(summary[name])) for name in ("task", "variant"))
+    cells = {(line.task, line.variant): line for line in summary.itertuples()}
+    heads = [wrap(name, LETTERS[0], max_lines=3, placeholder="…") for name in tasks]
+    head = 12 + LINE * max(map(len, heads))
+    width, height = NAMES + COLUMN * len(tasks), head + ROW * len(variants)
+    made = [
+        _words(NAMES + COLUMN * (n + 0.5), head - 10 - LINE * (len(lines) - 1), lines, "middle name")
+        for n, lines in enumerate(heads)
+    ]
+    for row, variant in enumerate(variants):
+        y, lines = head + ROW * row, wrap(variant, LETTERS[1], max_lines=2, placeholder="…")
+        made.append(_words(NAMES - 10, y + ROW / 2 + 5 - LINE / 2 * (len(lines) - 1), lines, "end name"))
+        for column, name in enumerate(tasks):
+            line = cells.get((name, variant))
+            if line is None:
+                made.append(_nothing(NAMES + COLUMN * column, y))
+                continue
+            cell, href = _cell(line, NAMES + COLUMN * column, y), query(read_query(line.link) | (more or {}))
+            made.append(f'<a href="{escape(href)}">{cell}</a>' if links else cell)
+    role, label = "group" if links else "img", escape(describe(summary))
+    ground = f'<style>{style}</style><rect class="paper" width="{width}" height="{height}"/>' if style else ""
+    opened = (
+        f'<svg viewBox="0 0 {width} {height}" role="{role}" aria-label="{label}" xmlns="http://www.w3.org/2000/svg">'
+    )
+    return f"{opened}{ground}{''.join(made)}</svg>"
+
+
+def describe(summary) -> str:
+    """The picture in a sentence, for those who cannot see it: the costliest variant of each task."""
+    parts = []
+    for name, lines in summary[summary.variant != BASELINE].groupby("task", sort=False):
+        worst = lines.loc[lines.difference.idxmin()] if lines.difference.notna().any() else None
+        if worst is not None:
+            parts.append(f"{name}: {worst.variant} {points(worst.difference)}")
+    return f"Change of accuracy in percentage points; the greatest loss of each task: {'; '.join(parts)}."
+
+
+def told(line) -> str:
+    """A cell in a sentence."""
+    first = f"{line.task}, {line.variant}:"
+    seeds = f"{line.seeds} seed{'s' * (line.seeds != 1)}"
+    more = f" {line.diverged} of {line.seeds + line.diverged} seeds diverged." if line.diverged else ""
+    more += f" {line.missing} not trained yet." if line.missing else ""
+    if math.isnan(line.accuracy):
+        return f"{first}{more or ' nothing to tell yet.'}"
+    got = f"{percent(line.accuracy)} right ({seeds}"
+    if line.variant == BASELINE:
+        return f"{first} {got}; {_span(line.low, line.high)}).{more}"
+    if math.isnan(line.difference):
+        return f"{first} {got}).{more}"
+    noise = "" if _clear(line) else ", smaller than seed noise" if line.seeds > 1 else ", of one seed"
+    return f"{first} {points(line.difference)} points{noise} ({_span(line.difference_low, line.difference_high)}); {got}).{more}"
+
+
+def _span(low: float, high: float) -> str:
+    return "no interval" if math.isnan(low) else f"95 % interval {points(low)} to {points(high)}"
+
+
+def _clear(line) -> bool:
+    """Whether a difference is more than seed noise."""
+    return line.p < 1 - LEVEL
+
+
+def _cell(line, x: float, y: float) -> str:
+    value = line.accuracy if line.variant == BASELINE else line.difference
+    drawn = f"<title>{escape(told(line))}</title>"
+    drawn += f'<rect class="paper" x="{x + 1}" y="{y + 1}" width="{COLUMN - 2}" height="{ROW - 2}"/>'
+    gone = math.isnan(value) and line.diverged
+    if line.variant != BASELINE and (gone or value):
+        share = 1.0 if gone else 0.0 if math.isnan(value) else min(1.0, abs(value))
+        kind = "less" if gone or value < 0 else "more"
+        drawn += f'<rect class="{kind}" x="{x + 1}" y="{y + 1}" width="{COLUMN - 2}" height="{ROW - 2}" fill-opacity="{0.8 * share:.3f}"/>'
+    drawn += f'<rect class="edge" x="{x + 1}" y="{y + 1}" width="{COLUMN - 2}" height="{ROW - 2}"/>'
+    first, second = _in_cell(line, value)
+    quiet = line.variant != BASELINE and not gone and not _clear(line)
+    drawn += _words(x + COLUMN / 2, y + (18 if second else 25), [first], "middle" + " noise" * quiet)
+    return drawn + (_words(x + COLUMN / 2, y + 32, [second], "middle small" + " noise" * quiet) if second else "")
+
+
+def _nothing(x: float, y: float) -> str:
+    words = "Not trained: the baseline is so already, or it cannot be so."
+    return f"<g><title>{words}</title>{_words(x + COLUMN / 2, y + 25, ['–'], 'middle noise')}</g>"
+
+
+def _in_cell(line, value: float) -> tuple[str, str]:
+    """The two lines of a cell: the number, and its interval or what was lost on the way."""
+    if math.isnan(value):
+        return ("diverged", "") if line.diverged else ("…", "")
+    if line.diverged:
+        return points(value), f"{line.diverged} of {line.seeds + line.diverged} diverged"
+    base = line.variant == BASELINE
+    low, high = (line.low, line.high) if base else (line.difference_low, line.difference_high)
+    return points(value) + " %" * base, "" if math.isnan(
+        low
+    ) or low == high else f"{points(low, 1)} to {points(high, 1)}"
+
+
+def _words(x: float, y: float, lines: list[str], kind: str) -> str:
+    return "".join(
+        f'<text class="{kind}" x="{x:g}" y="{y + LINE * n:g}">{escape(line)}</text>' for n, line in enumerate(lines)
+    )

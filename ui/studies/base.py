@@ -1,0 +1,99 @@
+"""What the views of the page "Studies" share: their menu, what is looked at, the store, and who trains in it."""
+
+import io
+import os
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+
+from core.dial import dial
+from core.menu import Menu
+from core.study.database import NoStore
+from core.study.service import Service
+from core.study.store import Store
+from core.study.tables import row_table, summary_table
+from ui import jobs
+
+READ_ONLY = "ABLATION_READ_ONLY"  # a variable: 1, and visitors can look at studies, but not start, stop or delete them
+
+views = Menu("Views of a study")
+
+
+@dataclass(frozen=True)
+class StudyLook:
+    """What is looked at on the page "Studies"."""
+
+    study: str = dial("", "Study", "Its name; empty: the newest.", group="Look")
+    shown: str = dial("matrix", "View", "What to look at.", group="Look", menu=views)
+    of_task: str = dial("", "Task", "The task of the curves; empty: the first.", group="Look")
+    against: str = dial("", "Against", "The study to compare with; empty: the newest other one.", group="Look")
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A study that is looked at."""
+
+    store: Store
+    number: int
+    name: str
+    question: str
+    source: str
+    summary: pd.DataFrame  # core.study.tables.summary_table
+    others: tuple[str, ...]  # names of the other studies
+
+
+@st.cache_resource
+def _store(create: bool) -> Store:
+    return Store(create=create)
+
+
+def store() -> Store | None:
+    """The store, or None while there is none. Raises StoreError for one that cannot be used."""
+    try:
+        return _store(False)
+    except NoStore:
+        return None
+
+
+@st.cache_resource
+def service() -> Service:
+    """Who trains studies in this server, for all visitors. Makes the store if there is none."""
+    return Service(store() or _store(True), jobs.workers())
+
+
+def read_only() -> bool:
+    return os.environ.get(READ_ONLY, "") not in ("", "0")
+
+
+@st.cache_data(max_entries=20, show_spinner=False)
+def summary(_store: Store, url: str, study: int, stamp: str) -> pd.DataFrame:
+    """The summary of a study; computed anew when what is in the store is (stamp)."""
+    return summary_table(_store, study)
+
+
+def cells(table: pd.DataFrame, key: str) -> pd.DataFrame:
+    """The lines of a table whose task and variant are chosen; nothing chosen is everything."""
+    left, right = st.columns(2)
+    with left:
+        tasks = st.multiselect(
+            "Tasks",
+            list(dict.fromkeys(table.task)),
+            key=f"{key}_tasks",
+            placeholder="all tasks",
+            label_visibility="collapsed",
+        )
+    with right:
+        variants = st.multiselect(
+            "Variants", list(dict.fromkeys(table.variant)), key=f"{key}_variants", placeholder="all variants",
+            label_visibility="collapsed",
+        )  # fmt: skip
+    kept = table.task.isin(tasks) | (not tasks)
+    return table[kept & (table.variant.isin(variants) | (not variants))]
+
+
+def parquet(opened: Opened) -> bytes:
+    """Every row of every run."""
+    made = io.BytesIO()
+    row_table(opened.store, opened.number).to_parquet(made, index=False)
+    return made.getvalue()

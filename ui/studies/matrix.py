@@ -1,0 +1,26 @@
+import streamlit as st
+
+from core.study.picture import told
+from ui.matrix import matrix as picture
+from ui.page import figure, literal, table
+from ui.studies.base import cells, views
+
+READING = (
+    "Change of accuracy against the baseline in percentage points: mean over seeds, 95 % interval (paired t); "
+    "pale: smaller than seed noise."
+)
+
+
+@views
+def matrix(opened):
+    """Matrix: what each variant costs on each task, with its interval; a click opens the experiment."""
+    kept = cells(opened.summary, "matrix")
+    if kept.empty:
+        st.caption("No cell is both of a chosen task and of a chosen variant.")
+        return
+    figure("What does each part cost, on each task?", f"{READING} A click opens the experiment on the page Training.")
+    picture(kept, "study_matrix")
+    with st.expander("The same as a table"):
+        table(kept.drop(columns=["link"]), "Accuracy, difference and cost of each cell.", taken=kept, width="stretch")
+        for line in kept[kept.diverged > 0].itertuples():
+            st.caption(literal(told(line)))

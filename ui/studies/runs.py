@@ -1,0 +1,55 @@
+import pandas as pd
+import streamlit as st
+
+from core.experiments.training import BASELINE
+from core.study.link import read_query
+from core.study.schema import STATES
+from core.study.tables import link
+from ui.page import literal, table
+from ui.studies.base import cells, views
+
+COLUMNS = ["task", "variant", "seed", "state", "accuracy", "step", "steps", "seconds", "ended", "device", "torch", "code", "tries", "message"]  # fmt: skip
+
+
+@views
+def runs(opened):
+    """Runs: every training by itself: its state, its end, where and with what it ran; filter them, and open any."""
+    last = opened.store.results(opened.number)
+    found = pd.DataFrame(each._asdict() for each in opened.store.runs(opened.number, spec=False))
+    found["accuracy"] = found.id.map(last)
+    found["ended"] = pd.to_datetime(found.ended, unit="s")
+    found["code"] = found.code.str[:12]
+    there = [state for state in STATES if state in set(found.state)]
+    states = st.pills(
+        "State", there, selection_mode="multi", key="run_states", label_visibility="collapsed",
+        format_func=lambda state: f"{(found.state == state).sum():,} {state}",
+    )  # fmt: skip
+    kept = cells(found, "runs")
+    kept = kept[kept.state.isin(states)] if states else kept
+    picked = table(
+        kept[COLUMNS], "Every run.", taken=found.drop(columns=["owner", "heartbeat"]), width="stretch", height=420,
+        on_select="rerun", selection_mode="single-row", key="run_picked",
+        column_config={
+            "accuracy": st.column_config.NumberColumn(format="%.3f"),
+            "seconds": st.column_config.NumberColumn("seconds", format="%.1f", help="Of a worker's time."),
+            "step": st.column_config.NumberColumn("step", help="Steps that are done and stored."),
+            "code": st.column_config.TextColumn("code", help="The commit it was trained with."),
+            "tries": st.column_config.NumberColumn("tries", help="How many times it was begun."),
+        },
+    )  # fmt: skip
+    rows = [at for at in picked.selection.rows if at < len(kept)]
+    if not rows:
+        st.caption(
+            f"{len(kept):,} of {len(found):,} runs. Pick one (the box at its left) to open it on the page Training."
+        )
+        return
+    _open(opened, kept.iloc[rows[0]])
+
+
+def _open(opened, picked):
+    """A link to a run, beside its baseline with the same seed."""
+    whole = opened.store.runs_of(opened.number, picked.task, picked.variant, picked.seed)
+    first = opened.store.runs_of(opened.number, picked.task, BASELINE, picked.seed)
+    params = read_query(link(whole, first))
+    label = f"Open {picked.task}, {picked.variant}, seed {picked.seed} on the page Training"
+    st.page_link("pages/3_Training.py", label=literal(label), icon=":material/model_training:", query_params=params)

@@ -1,0 +1,23 @@
+import streamlit as st
+
+from core.study.file import parse
+from core.study.plan import StudyError
+from ui import jobs
+from ui.page import literal
+from ui.studies.base import views
+
+
+@views
+def source(opened):
+    """File: the text from which the study was made, and what is left out of it."""
+    st.code(opened.source, language="toml", line_numbers=True, height=420)
+    try:
+        study = parse(opened.source)
+    except StudyError as error:
+        st.caption(f"This version of the project does not read it any more: {literal(error.problems[0])}")
+        return
+    for note in study.notes:
+        st.caption(literal(note))
+    st.caption(
+        f"The same from the command line: save it as `study.toml`, then `python -m core.study run study.toml` ({jobs.workers().count} workers here)."
+    )
