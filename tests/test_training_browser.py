@@ -106,6 +106,23 @@ def test_a_readout_stays_while_the_curves_grow(open_page):
     page.get_by_text("Stopped at").wait_for()
 
 
+@pytest.mark.parametrize(
+    "view, label, name", [("attention", "Layer", "trained_layer"), ("answers", "Sequence", "sequence")]
+)
+def test_what_is_picked_in_a_view_is_shown_and_linked(open_page, view, label, name):
+    page = open_page(f"/Training?{SMALL.replace('n_layers=1', 'n_layers=2')}&steps=20&seeds=1&trained={view}")
+    start(page)
+    done(page)
+    shown = page.get_by_test_id("stMain")
+    before = shown.inner_text()
+    page.get_by_role("combobox", name=label).last.click()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(f"{name}=[12]"))
+    settle(page)
+    assert shown.inner_text() != before  # sequence 1 has other tokens, layer 2 another entropy (a list's own text is not in it)
+
+
 def test_stop_stops_and_continue_goes_on(open_page):
     page = open_page(f"/Training?{LONG}")
     start(page)

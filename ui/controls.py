@@ -64,6 +64,11 @@ def here() -> str:
     return st.session_state[LINK].page
 
 
+def moved(made) -> bool:
+    """Whether a widget of these settings has been moved since they were read: a fragment is drawn again without reading them."""
+    return any(st.session_state.get(name, getattr(made, name)) != getattr(made, name) for name in dials(made))
+
+
 def current(kind):
     """The settings of this run, for a part of the page that is not handed them."""
     return st.session_state[SETTLED][kind]

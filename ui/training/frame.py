@@ -134,6 +134,8 @@ def body(planned: Plan, look: TrainingLook, kinds):
 
 
 def _view(look):
+    if controls.moved(look):
+        st.rerun()  # all of the page, which reads them and writes the link
     takeaway.begin()  # a fragment is drawn again without the rest of the page: its tables take the place of the old ones
     views[look.trained](jobs.running(), look)
 
