@@ -6,6 +6,9 @@ import shutil
 import socket
 import subprocess
 import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,9 +27,27 @@ def binaries() -> Path | None:
     return next((place for place in places if (place / "initdb").exists()), None)
 
 
+@dataclass(frozen=True)
+class Server:
+    """Its address, to which the name of a database is added; kill ends it as a power cut would."""
+
+    address: str
+    start: Callable
+    kill: Callable
+
+    def new(self) -> str:
+        """The address of an empty database."""
+        name = f"lab{next(numbers)}"
+        engine = create_engine(self.address + "postgres", isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            connection.execute(text(f"CREATE DATABASE {name}"))
+        engine.dispose()
+        return self.address + name
+
+
 @pytest.fixture(scope="session")
 def postgresql():
-    """The address of a server on 127.0.0.1, run by a user without rights, in a folder that goes with it."""
+    """A server on 127.0.0.1, run by a user without rights, in a folder that goes with it."""
     where = binaries()
     if not where:
         if os.environ.get("CI"):
@@ -57,9 +78,11 @@ def postgresql():
         "--encoding=UTF8",
     )
     options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off"
-    call("pg_ctl", "-w", "-l", folder / "log", "-o", options, "start")
-    yield f"postgresql://lab:{PASSWORD.replace(' ', '%20')}@127.0.0.1:{port}/"
-    call("pg_ctl", "-m", "immediate", "stop")
+    start = partial(call, "pg_ctl", "-w", "-l", folder / "log", "-o", options, "start")
+    kill = partial(call, "pg_ctl", "-w", "-m", "immediate", "stop")
+    start()
+    yield Server(f"postgresql://lab:{PASSWORD.replace(' ', '%20')}@127.0.0.1:{port}/", start, kill)
+    kill()
     shutil.rmtree(folder)
 
 
@@ -68,9 +91,4 @@ def database(request, tmp_path):
     """The address of an empty database, of each kind."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/studies.sqlite"
-    server, name = request.getfixturevalue("postgresql"), f"lab{next(numbers)}"
-    engine = create_engine(server + "postgres", isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
-    engine.dispose()
-    return server + name
+    return request.getfixturevalue("postgresql").new()

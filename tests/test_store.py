@@ -315,7 +315,7 @@ def test_an_address_that_is_none_is_refused_without_being_printed(given):
 
 
 def test_a_password_is_never_printed(postgresql):  # noqa: F811
-    wrong = postgresql.replace("lab:", "nobody:") + "postgres?application_name=hidden"
+    wrong = postgresql.address.replace("lab:", "nobody:") + "postgres?application_name=hidden"
     store = None
     with pytest.raises(StoreError) as caught:
         store = Store(wrong)

@@ -253,6 +253,23 @@ def test_a_locked_database_delays_the_rows_and_loses_none(tmp_path, workers, mon
     assert {each.tries for each in store.runs(1)} == {1}
 
 
+def test_a_database_server_that_is_killed_delays_the_rows_and_loses_none(postgresql, workers):  # noqa: F811
+    store = Store(postgresql.new())
+    made = Runner(store, [store.enrol(STUDY).study], workers)
+    troubles, end = [], time.monotonic() + 60
+    for seen in made.progress():
+        assert time.monotonic() < end
+        if not troubles and seen.counts.get(DONE):
+            postgresql.kill()
+            troubles.append("killed")
+        elif troubles == ["killed"] and seen.trouble:
+            troubles.append(seen.trouble)
+            postgresql.start()
+    assert "cannot be reached or used now" in troubles[1] and "s3cret" not in troubles[1]
+    check_complete(store, STUDY)
+    store.close()
+
+
 def test_a_full_disk_ends_it_in_words_and_the_runs_in_hand_run_again(tmp_path, workers):
     path = tmp_path / "x.sqlite"
     store = Store(str(path))

@@ -120,7 +120,9 @@ def test_what_is_picked_in_a_view_is_shown_and_linked(open_page, view, label, na
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile(f"{name}=[12]"))
     settle(page)
-    assert shown.inner_text() != before  # sequence 1 has other tokens, layer 2 another entropy (a list's own text is not in it)
+    assert (
+        shown.inner_text() != before
+    )  # sequence 1 has other tokens, layer 2 another entropy (a list's own text is not in it)
 
 
 def test_stop_stops_and_continue_goes_on(open_page):
