@@ -14,8 +14,8 @@ from core.seeds import LEVEL
 from core.study.link import query, read_query
 
 LESS = VARIANTS[0]
-NAMES, COLUMN, ROW, LINE = 158, 96, 40, 15  # width of the rows' names, of a cell, height of a cell, of a line of words
-LETTERS = 13, 21  # of a task's name in one line, and of a variant's
+COLUMN, ROW, LINE, LETTER = 96, 40, 15, 7.6  # width and height of a cell, height of a line of words, width of a letter
+LETTERS = 13, 26  # of a task's name in one line, and of a variant's
 COLOURS = f"""
 .less {{ fill: {LESS}; }} .more {{ fill: {MORE}; }}
 text {{ font-size: 13px; }} .name {{ font-weight: 600; }} .small {{ font-size: 10.5px; opacity: 0.85; }}
@@ -36,26 +36,27 @@ def matrix_svg(summary, links=False, more: dict[str, str] | None = None, style: 
     tasks, variants = (list(dict.fromkeys(summary[name])) for name in ("task", "variant"))
     cells = {(line.task, line.variant): line for line in summary.itertuples()}
     heads = [wrap(name, LETTERS[0], max_lines=3, placeholder="…") for name in tasks]
-    head = 12 + LINE * max(map(len, heads))
-    width, height = NAMES + COLUMN * len(tasks), head + ROW * len(variants)
+    names = [wrap(name, LETTERS[1], max_lines=2, placeholder="…") for name in variants]
+    head, left = 12 + LINE * max(map(len, heads)), 14 + LETTER * max(len(line) for lines in names for line in lines)
+    width, height = left + COLUMN * len(tasks), head + ROW * len(variants)
     made = [
-        _words(NAMES + COLUMN * (n + 0.5), head - 10 - LINE * (len(lines) - 1), lines, "middle name")
+        _words(left + COLUMN * (n + 0.5), head - 10 - LINE * (len(lines) - 1), lines, "middle name")
         for n, lines in enumerate(heads)
     ]
     for row, variant in enumerate(variants):
-        y, lines = head + ROW * row, wrap(variant, LETTERS[1], max_lines=2, placeholder="…")
-        made.append(_words(NAMES - 10, y + ROW / 2 + 5 - LINE / 2 * (len(lines) - 1), lines, "end name"))
+        y, lines = head + ROW * row, names[row]
+        made.append(_words(left - 10, y + ROW / 2 + 5 - LINE / 2 * (len(lines) - 1), lines, "end name"))
         for column, name in enumerate(tasks):
             line = cells.get((name, variant))
             if line is None:
-                made.append(_nothing(NAMES + COLUMN * column, y))
+                made.append(_nothing(left + COLUMN * column, y))
                 continue
-            cell, href = _cell(line, NAMES + COLUMN * column, y), query(read_query(line.link) | (more or {}))
+            cell, href = _cell(line, left + COLUMN * column, y), query(read_query(line.link) | (more or {}))
             made.append(f'<a href="{escape(href)}">{cell}</a>' if links else cell)
     role, label = "group" if links else "img", escape(describe(summary))
-    ground = f'<style>{style}</style><rect class="paper" width="{width}" height="{height}"/>' if style else ""
+    ground = f'<style>{style}</style><rect class="paper" width="{width:g}" height="{height}"/>' if style else ""
     opened = (
-        f'<svg viewBox="0 0 {width} {height}" role="{role}" aria-label="{label}" xmlns="http://www.w3.org/2000/svg">'
+        f'<svg viewBox="0 0 {width:g} {height}" role="{role}" aria-label="{label}" xmlns="http://www.w3.org/2000/svg">'
     )
     return f"{opened}{ground}{''.join(made)}</svg>"
 
@@ -99,13 +100,13 @@ def _clear(line) -> bool:
 def _cell(line, x: float, y: float) -> str:
     value = line.accuracy if line.variant == BASELINE else line.difference
     drawn = f"<title>{escape(told(line))}</title>"
-    drawn += f'<rect class="paper" x="{x + 1}" y="{y + 1}" width="{COLUMN - 2}" height="{ROW - 2}"/>'
+    drawn += f'<rect class="paper" x="{x + 1:g}" y="{y + 1}" width="{COLUMN - 2}" height="{ROW - 2}"/>'
     gone = math.isnan(value) and line.diverged
     if line.variant != BASELINE and (gone or value):
         share = 1.0 if gone else 0.0 if math.isnan(value) else min(1.0, abs(value))
         kind = "less" if gone or value < 0 else "more"
-        drawn += f'<rect class="{kind}" x="{x + 1}" y="{y + 1}" width="{COLUMN - 2}" height="{ROW - 2}" fill-opacity="{0.8 * share:.3f}"/>'
-    drawn += f'<rect class="edge" x="{x + 1}" y="{y + 1}" width="{COLUMN - 2}" height="{ROW - 2}"/>'
+        drawn += f'<rect class="{kind}" x="{x + 1:g}" y="{y + 1}" width="{COLUMN - 2}" height="{ROW - 2}" fill-opacity="{0.8 * share:.3f}"/>'
+    drawn += f'<rect class="edge" x="{x + 1:g}" y="{y + 1}" width="{COLUMN - 2}" height="{ROW - 2}"/>'
     first, second = _in_cell(line, value)
     quiet = line.variant != BASELINE and not gone and not _clear(line)
     drawn += _words(x + COLUMN / 2, y + (18 if second else 25), [first], "middle" + " noise" * quiet)

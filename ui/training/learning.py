@@ -18,6 +18,8 @@ SAID = {
     2: "Thick lines: mean of the two seeds, here the geometric one; thin lines: the seeds.",
     3: "Thick lines: mean over seeds, here the geometric one; bands: its 95 % interval; thin lines: the seeds.",
 }
+MANY = "Lines: mean over seeds, here the geometric one; bands: its 95 % interval."
+FEW = 12  # seeds of which each can have a line
 
 
 @views
@@ -29,7 +31,7 @@ def learning(running, look):
     steps, accuracy = lines(running, "accuracy")
     _, loss = lines(running, "loss", log=True)
     sentence = results.finding(running.runs, plan)
-    said = SAID[min(3, len(plan.seeds))]
+    said = SAID[min(3, len(plan.seeds))] if len(plan.seeds) <= FEW else MANY
     panels = [
         Panel(
             "How much does it get right?", f"Accuracy on {learnt.tested_on}", sentence, accuracy,
@@ -102,7 +104,10 @@ def lines(running, field: str, log: bool = False) -> tuple[list[int], list[Line]
     """-> (steps, one line per model: the mean over seeds, its 95 % interval, and every seed)"""
     plan, runs = running.plan, running.runs
     steps = sorted({row.step for rows in runs.values() for row in rows if not row.note})
-    several, banded = len(plan.seeds) > 1, len(plan.seeds) > 2  # of two seeds an interval spans nearly everything
+    several, banded = (
+        1 < len(plan.seeds) <= FEW,
+        len(plan.seeds) > 2,
+    )  # of two seeds an interval spans nearly everything
     unknown = Interval(math.nan, math.nan, math.nan, 0)
     made = []
     for arm in shown(running):
