@@ -270,7 +270,10 @@ def asked_to_end():
 
 def state_of(store: Store, number: int) -> bool:
     """Print how far a study is -> whether every run has its result."""
-    name = next(each.name for each in store.studies() if each.id == number)
+    name = next((each.name for each in store.studies() if each.id == number), None)
+    if name is None:
+        print("The study has been deleted meanwhile.")
+        return False
     found = standing(store, number)
     print(f"{name}: {found.words()}.")
     if found.lost:

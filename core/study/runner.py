@@ -49,7 +49,7 @@ class Runner:
         self.lost = (
             0  # runs that are no longer its own: stopped or deleted, or taken over because this process stood still
         )
-        self.asked = False  # for a study, since it last looked into the store
+        self.asked = True  # for a study, since it last saw what is in the store
         self._devices: dict[int, str] = {}
         self._written = -BEAT
         self._begun: tuple[float, float] | None = None  # when, and with how many expected seconds of work to do
@@ -62,9 +62,9 @@ class Runner:
 
     def progress(self) -> Iterator[Progress]:
         """How far it is, ten times a second. Raises StoreError where the store can no longer be used."""
-        seen, self._begun = Progress(), None
+        seen, self._begun, self.asked = Progress(), None, True
         try:
-            while self.asked or not seen.over or not seen.counts:
+            while self.asked or not seen.over:
                 for job in self.jobs.values():
                     job.poll()
                 if any(job.done for job in self.jobs.values()) or time.monotonic() - self._written > BEAT:
@@ -83,6 +83,7 @@ class Runner:
             self._take()
             return self._seen()
         except Busy as error:
+            self.asked = True
             return Progress(seen.counts, seen.share, seen.left, seen.elsewhere, str(error))
 
     def _keep(self, state: str = RUNNING):
@@ -136,10 +137,11 @@ class Runner:
         found = self.store.counts(self.studies)
         counts = {state: many for state, (many, _, _) in found.items()}
         rest = sum(found[state][2] for state in (QUEUED, RUNNING) if state in found)
+        whole = sum(expected for _, expected, _ in found.values())
         waiting = counts.get(QUEUED, 0) + counts.get(RUNNING, 0)
         return Progress(
             counts,
-            share=1 - rest / sum(whole for _, whole, _ in found.values()),
+            share=max(0.0, 1 - rest / whole) if whole else 1.0,  # all may have been deleted meanwhile
             left=self._left(rest, waiting),
             elsewhere=counts.get(RUNNING, 0) - len(self.jobs),
         )
