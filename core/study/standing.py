@@ -61,4 +61,5 @@ def standing(store: Store, study: int) -> Standing:
     left = sum(found[state][2] for state in (QUEUED, RUNNING, STOPPED, FAILED) if state in found)
     now = time.time()
     lost = sum(not alive(each.owner, each.heartbeat, now) for each in store.runs(study, RUNNING, spec=False))
-    return Standing(counts, 1 - left / whole if whole else 1.0, left, lost)
+    share = max(0.0, 1 - left / whole) if whole else 1.0  # sums of floats: what is left may come to more than all
+    return Standing(counts, share, left, lost)
