@@ -33,6 +33,7 @@ from core.train import Row
 
 MANY = 1000  # values in one IN (…)
 BEGIN_WITHIN = 15.0  # seconds that a busy store is waited for when it is opened
+HIDDEN = ("study", "place", "wanted")  # columns of a run that say nothing to a reader
 EMPTY = {"step": 0, "seconds": 0.0, "started": None, "ended": None, "known": False, "message": "", "owner": None}
 
 
@@ -218,8 +219,7 @@ class Store:
     def runs(self, study: int, *states: str, spec: bool = True) -> list:
         """The runs of a study that are asked for, in its order, of these states or all; every column but those that say
         nothing to a reader, and spec, which is most of it, only if asked for."""
-        hidden = ("study", "place", "wanted", *([] if spec else ["spec"]))
-        columns = [column for column in runs.c if column.name not in hidden]
+        columns = [column for column in runs.c if column.name not in HIDDEN and (spec or column.name != "spec")]
         query = select(*columns).where(runs.c.study == study, runs.c.wanted).order_by(runs.c.place)
         query = query.where(runs.c.state.in_(states)) if states else query
         with self.reading() as connection:

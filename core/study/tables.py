@@ -10,24 +10,26 @@ from core.experiments.training import BASELINE, RANGE, gap
 from core.seeds import interval
 from core.study.link import parameters, query
 from core.study.plan import machine_of, read_settings
-from core.study.schema import DIVERGED, ENDED
-from core.study.store import Store
+from core.study.schema import DIVERGED, ENDED, runs
+from core.study.store import HIDDEN, Store
 from core.tasks import task
 from core.train import Row
 from core.train.match import match
 
+COLUMNS = [column.name for column in runs.c if column.name not in HIDDEN]  # of Store.runs, where there are none too
 UNTOLD = ["owner", "heartbeat"]  # columns that say something only while a run is under way
 
 
 def run_table(store: Store, study: int) -> pd.DataFrame:
     """One line per run that the study asks for; started and ended in seconds since 1970, seconds of a worker's time."""
-    return pd.DataFrame(each._asdict() for each in store.runs(study)).drop(columns=UNTOLD).rename(columns={"id": "run"})
+    return pd.DataFrame(store.runs(study), columns=COLUMNS).drop(columns=UNTOLD).rename(columns={"id": "run"})
 
 
 def row_table(store: Store, study: int) -> pd.DataFrame:
     """Every number: run (as in the table of runs), task, variant, seed and the fields of core.train.Row; NaN where a run diverged."""
     table = pd.DataFrame(store.rows(study), columns=["run", *Row._fields])
-    names = pd.DataFrame(store.runs(study, spec=False)).set_index("id")[["task", "variant", "seed"]]
+    columns = [name for name in COLUMNS if name != "spec"]
+    names = pd.DataFrame(store.runs(study, spec=False), columns=columns).set_index("id")[["task", "variant", "seed"]]
     return table.join(names, on="run")[["run", *names.columns, *Row._fields]]
 
 
