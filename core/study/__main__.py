@@ -154,7 +154,7 @@ def check(given) -> int:
     store = Store(given.database, create=False)
     now = summary_table(store, found(store, given.studies[0]))
     try:
-        before = pd.read_csv(given.before)
+        before = pd.read_csv(given.before, keep_default_na=False, na_values=[""])  # a variant may be called NA
     except ValueError as error:  # it is no table at all
         raise StudyError([f"{given.before} is no CSV table: {error}."]) from None
     lacking = [name for name in now.columns if name not in before.columns]
