@@ -48,18 +48,20 @@ def stored(store: Store, study: int, task: str, variants: list[str]) -> Stored |
     arms, trainings, notes = [], [], []
     for place, name in enumerate(wanted):
         spec = next((run.spec for (variant, _), run in found.items() if variant == name), None)
+        if spec is None and not place:
+            return None  # nothing to compare with
         if spec is None:
             notes.append(f"{name} has no numbers yet.")
             continue
         config, training = read_settings(spec)
-        if trainings and (training.steps, training.length) != (trainings[0].steps, trainings[0].length):
+        if arms and (training.steps, training.length) != (trainings[0].steps, trainings[0].length):
             notes.append(
                 f"{name} is left out here: it is trained for {training.steps:,} steps on length {training.length}."
             )
             continue
         arms.append(Arm(name, config, place, frozenset([name] if place else [])))
         trainings.append(training)
-    seeds = [seed for name, seed in found if arms and name == arms[0].name]
+    seeds = [seed for name, seed in found if name == BASELINE]
     seeds = tuple(sorted(seed for seed in seeds if all(rows.get(_id(found, arm.name, seed)) for arm in arms)))
     if not seeds:
         return None
