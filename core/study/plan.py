@@ -15,7 +15,7 @@ from core.train import State, Training, budget, start
 from core.variants import apply, name_of
 
 FORMAT = 1  # of what is hashed and stored; to be raised when the same settings come to mean other numbers
-MODEL = {name: made for name, made in dials(Config).items() if name != "seed"}
+MODEL = {name: made for name, made in dials(Config).items() if name not in ("seed", "padding")}  # tasks need no padding
 TRAINING = {name: made for name, made in dials(Training).items() if name != "task"}
 SETTINGS = MODEL | TRAINING  # what a study can change: no name is in both
 
