@@ -84,7 +84,7 @@ def told(line) -> str:
         return f"{first} {got}; {_span(line.low, line.high)}).{more}"
     if math.isnan(line.difference):
         return f"{first} {got}).{more}"
-    noise = "" if _clear(line) else ", smaller than seed noise" if line.seeds > 1 else ", of one seed"
+    noise = ", of one seed" if math.isnan(line.p) else "" if _clear(line) else ", smaller than seed noise"
     return f"{first} {points(line.difference)} points{noise} ({_span(line.difference_low, line.difference_high)}); {got}).{more}"
 
 
@@ -97,11 +97,16 @@ def _clear(line) -> bool:
     return line.p < 1 - LEVEL
 
 
+def _gone(line) -> bool:
+    """Whether every seed that has come to an end diverged."""
+    return bool(line.diverged) and not line.seeds
+
+
 def _cell(line, x: float, y: float) -> str:
     value = line.accuracy if line.variant == BASELINE else line.difference
     drawn = f"<title>{escape(told(line))}</title>"
     drawn += f'<rect class="paper" x="{x + 1:g}" y="{y + 1}" width="{COLUMN - 2}" height="{ROW - 2}"/>'
-    gone = math.isnan(value) and line.diverged
+    gone = _gone(line)
     if line.variant != BASELINE and (gone or value):
         share = 1.0 if gone else 0.0 if math.isnan(value) else min(1.0, abs(value))
         kind = "less" if gone or value < 0 else "more"
@@ -120,11 +125,11 @@ def _nothing(x: float, y: float) -> str:
 
 def _in_cell(line, value: float) -> tuple[str, str]:
     """The two lines of a cell: the number, and its interval or what was lost on the way."""
-    if math.isnan(value):
-        return ("diverged", "") if line.diverged else ("…", "")
-    if line.diverged:
-        return points(value), f"{line.diverged} of {line.seeds + line.diverged} diverged"
     base = line.variant == BASELINE
+    if math.isnan(value):
+        return "diverged" if _gone(line) else "…", ""
+    if line.diverged:
+        return points(value) + " %" * base, f"{line.diverged} of {line.seeds + line.diverged} diverged"
     low, high = (line.low, line.high) if base else (line.difference_low, line.difference_high)
     return points(value) + " %" * base, "" if math.isnan(
         low
