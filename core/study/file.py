@@ -20,6 +20,7 @@ from core.variants import decode
 KEYS = ("name", "question", "tasks", "seeds", "device", "dtype", "base", "training", "task", "variants", "axes")
 MOST_RUNS = 100_000
 LONGEST_NAME = 200  # characters
+CALLED = f"it must be printable, on one line, {LONGEST_NAME} characters at most"
 
 
 def read(path) -> Study:
@@ -149,6 +150,9 @@ class _Reader:
             if names and name not in names:
                 self.wrong(("task", name), f"{dotted(('task', name))} is not in the list of tasks.")
         made = [self.setting(name, tables.get(name, {}), base) for name in dict.fromkeys(names)]
+        for name in dict.fromkeys(names):
+            if not can_be_called(name):
+                self.wrong(("tasks",), f"a task cannot be called {shorten(name)}: {CALLED}.")
         for name in {name for name in names if names.count(name) > 1}:
             self.wrong(("tasks",), f"tasks names {shorten(name)} twice.", f'"{name}"')
         return [each for each in made if each]
@@ -182,8 +186,8 @@ class _Reader:
                 self.wrong(("axes",), f"axes: a combination is called {shorten(name)}, and so is a variant.")
             made[name] = changes
         for name in made:
-            if name == BASELINE or not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
-                words = f"a variant cannot be called {shorten(name)}: choose a printable name other than {BASELINE}."
+            if name == BASELINE or not can_be_called(name):
+                words = f"a variant cannot be called {shorten(name)}: {CALLED}, and not {BASELINE}."
                 self.wrong(("variants", name), words)
         return made
 
@@ -236,6 +240,10 @@ class _Reader:
                         f"{variant} of {shorten(name)} would need about {needed / 2**20:,.0f} MB; a run here may use "
                     )
                     self.wrong(("task", name), f"{words}{max_mb():,} MB (set by ABLATION_MAX_MB).")
+
+
+def can_be_called(name: str) -> bool:
+    return bool(name.strip()) and name.isprintable() and len(name) <= LONGEST_NAME
 
 
 def value_of(made: Dial, name: str, value):
