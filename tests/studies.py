@@ -1,0 +1,72 @@
+"""Stores filled with made-up results: what a study shows can be tested without training anything."""
+
+import math
+
+from core.study.file import parse
+from core.study.plan import Study
+from core.study.schema import DIVERGED, DONE, FAILED, RUNNING, STATES, STOPPED
+from core.study.store import Report, Store
+from core.train import Row
+
+TEXT = """
+name = "made up"
+question = "What would it cost?"
+tasks = ["copy", "reverse"]
+seeds = 3
+device = "cpu"
+[base]
+d_model = 16
+n_heads = 2
+n_layers = 1
+[training]
+steps = 40
+batch = 8
+every = 20
+[variants]
+"− norm" = {norm = "none"}
+"1 head" = {n_heads = 1}
+"""
+OWNER = "another machine|1|made-up"
+
+
+def study(name: str = "made up", old: str = "", new: str = "", text: str = TEXT) -> Study:
+    return parse(text.replace('"made up"', f'"{name}"').replace(old, new))
+
+
+def rows_of(run, outcome) -> list[Row]:
+    """Rows at step 1, in the middle, and at the end if it came there."""
+    end = run.training.steps
+    begun = [Row(1, 3.0, 0.1, 1.0, 0.01, 0.003), Row(end // 2, 1.5, 0.3 + run.seed / 1e5, 1.0, 0.01, 0.003)]
+    if isinstance(outcome, str):
+        return begun
+    if math.isnan(outcome):
+        gone = Row(end // 2 + 1, math.inf, math.nan, math.inf, math.nan, 0.003, f"diverged at step {end // 2 + 1}")
+        return [*begun, gone]
+    return [*begun, Row(end, 0.5, outcome, 1.0, 0.01, 0.003)]
+
+
+def fill(store: Store, study: Study, outcome) -> int:
+    """Enter a study as if it had been trained -> its number. What had been made up of it before is forgotten.
+
+    outcome(run): an accuracy; NaN: it diverged; a state: so it stands, half trained (queued: not begun).
+    """
+    number = store.enrol(study).study
+    store.requeue(number, STATES)
+    made = {run.hash: (run, outcome(run)) for run in study.runs}
+    taken = {each.hash: each.id for each in store.runs(number, spec=False)}
+    store.claim(number, OWNER, len(taken))
+    waiting = [key for key, (_, found) in made.items() if found == "queued"]
+    store.keep(OWNER, [Report(taken[key], STOPPED) for key in waiting])
+    store.requeue(number, (STOPPED,))
+    store.keep(OWNER, [_report(taken[key], run, found) for key, (run, found) in made.items() if found != "queued"])
+    return number
+
+
+def _report(number: int, run, outcome) -> Report:
+    rows = rows_of(run, outcome)
+    if isinstance(outcome, str):
+        state, message = outcome, "MemoryError: <b>no *room*</b>" if outcome == FAILED else ""
+    else:
+        state, message = (DIVERGED, rows[-1].note) if math.isnan(outcome) else (DONE, "")
+    seconds = 0.0 if state == RUNNING else 1.0 + run.seed
+    return Report(number, state, rows, rows[-1].step, seconds, message, device="CPU (made up)")

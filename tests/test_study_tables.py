@@ -1,0 +1,904 @@
+"""What is said of a study: its tables, how far it is, its links, its picture. Each against plain pandas, NumPy and SciPy, or
+against what was put into the store."""
+
+import io
+import json
+import math
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import strategies as some
+from scipy import stats
+from sqlalchemy import update
+
+from core import jobs
+from core.device import Machine
+from core.dial import ConfigError, dials, read
+from core.experiments import training as results
+from core.experiments.training import BASELINE, Trial
+from core.experiments.training import plan as planned
+from core.jobs import Workers
+from core.study import __main__ as command
+from core.study import process, runner, schema, tables
+from core.study.file import parse
+from core.study.file import read as read_file
+from core.study.link import read_query
+from core.study.picture import STYLE, describe, matrix_svg, told
+from core.study.plan import SETTINGS, Setting, Study, StudyError, arms, runs
+from core.study.process import new_owner
+from core.study.runner import Runner
+from core.study.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
+from core.study.service import Service
+from core.study.standing import standing
+from core.study.store import Report, Store
+from core.study.stored import stored
+from core.study.tables import Agreement, agreement, comparison, row_table, run_table, summary_table
+from core.tasks import task
+from core.train import Row, Training
+from core.train.learner import Learner, Removed
+from core.variants import lineup
+from tests.databases import database, postgresql  # noqa: F401  (fixtures)
+from tests.studies import TEXT, fill, rows_of, study
+
+NAN = math.nan
+ROOT = Path(__file__).parent.parent
+SCATTERED = study(old="seeds = 3", new="seeds = [17, 3, 0, 1000]")
+HERE = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = Store(str(tmp_path / "studies.sqlite"))
+    yield made
+    made.close()
+
+
+def score(run) -> float:
+    """A made-up accuracy of a run, another for each."""
+    return round(0.5 + 0.3 * math.sin(len(run.variant) * 7 + len(run.task) + run.seed), 3)
+
+
+def same(one: float, other: float) -> bool:
+    return (math.isnan(one) and math.isnan(other)) or one == pytest.approx(other, rel=1e-6, abs=1e-9)
+
+
+def student(values, low: float, high: float) -> tuple[float, float, float, int]:
+    """Mean and 95 % interval by SciPy, cut to what can be."""
+    values = np.array([value for value in values if not math.isnan(value)])
+    if len(values) == 0:
+        return NAN, NAN, NAN, 0
+    mean = values.mean()
+    if len(values) == 1:
+        return mean, NAN, NAN, 1
+    if np.ptp(values) == 0:
+        return mean, values[0], values[0], len(values)
+    ends = stats.t.interval(0.95, len(values) - 1, loc=mean, scale=stats.sem(values))
+    return mean, max(low, ends[0]), min(high, ends[1]), len(values)
+
+
+def paired(values: dict, base: dict) -> tuple[float, float, float, int, float]:
+    """The difference by seed, with SciPy's paired t-test; NaN where fewer than two seeds have both."""
+    both = [seed for seed in values if seed in base and not math.isnan(values[seed] + base[seed])]
+    ours, theirs = (np.array([each[seed] for seed in both]) for each in (values, base))
+    apart = np.round(ours - theirs, 6)  # the rounding of floats is no difference
+    found = student(apart, -1, 1)
+    if len(both) < 2:
+        return *found, NAN
+    if np.ptp(apart) == 0:
+        return *found, float(apart[0] == 0)
+    return *found, stats.ttest_rel(apart, np.zeros(len(both))).pvalue
+
+
+OUTCOMES = some.one_of(
+    some.integers(0, 200).map(lambda n: n / 200),
+    some.sampled_from([0.5, 1.0, NAN, QUEUED, RUNNING, FAILED, STOPPED]),
+)
+
+
+def ends(study_) -> some.SearchStrategy:
+    """An outcome for every run of a study: any at all, or one and the same for all."""
+    many = len(study_.runs)
+    return some.one_of(some.lists(OUTCOMES, min_size=many, max_size=many), OUTCOMES.map(lambda one: [one] * many))
+
+
+def by_run(study_, outcomes):
+    found = {run.hash: outcome for run, outcome in zip(study_.runs, outcomes)}
+    return lambda run: found[run.hash]
+
+
+def accuracies(study_, outcomes) -> dict:
+    """{(task, variant): {seed: accuracy}}, NaN for what has none."""
+    made = {}
+    for run, outcome in zip(study_.runs, outcomes):
+        made.setdefault((run.task, run.variant), {})[run.seed] = NAN if isinstance(outcome, str) else outcome
+    return made
+
+
+# The summary
+
+
+def check_summary(table, study_, outcomes):
+    values = accuracies(study_, outcomes)
+    assert list(zip(table.task, table.variant)) == list(values)
+    for line in table.itertuples():
+        cell = (line.task, line.variant)
+        mine = [(run, end) for run, end in zip(study_.runs, outcomes) if (run.task, run.variant) == cell]
+        mean = student(values[cell].values(), 0, 1)
+        assert all(map(same, (line.accuracy, line.low, line.high, line.seeds), mean))
+        off = (NAN, NAN, NAN, 0, NAN)
+        if line.variant != BASELINE:
+            off = paired(values[cell], values[line.task, BASELINE])
+        assert all(map(same, (line.difference, line.difference_low, line.difference_high), off)), cell
+        assert same(line.p, off[4])
+        lost = [end for _, end in mine if not isinstance(end, str) and math.isnan(end)]
+        assert line.diverged == len(lost) and line.missing == sum(isinstance(end, str) for _, end in mine)
+        took = [1.0 + run.seed for run, end in mine if not isinstance(end, str)]
+        assert same(line.seconds, np.mean(took) if took else NAN)
+        run = mine[0][0]
+        learnt = task[run.training.task]
+        assert (line.of, line.steps, line.chance, line.best) == (
+            run.training.task, run.training.steps, learnt.chance, learnt.best,
+        )  # fmt: skip
+
+
+@HERE
+@given(ends(SCATTERED))
+@example([0.5] * len(SCATTERED.runs))
+@example([NAN] * len(SCATTERED.runs))
+@example([QUEUED] * len(SCATTERED.runs))
+@example([0.9 if run.seed == 17 else QUEUED for run in SCATTERED.runs])
+@example([NAN if run.variant == BASELINE else 0.25 for run in SCATTERED.runs])
+def test_the_summary_is_what_numpy_and_scipy_say(store, outcomes):
+    number = fill(store, SCATTERED, by_run(SCATTERED, outcomes))
+    check_summary(summary_table(store, number), SCATTERED, outcomes)
+
+
+def test_the_summary_is_the_same_on_every_database(database):  # noqa: F811
+    made = Store(database)
+    ends_ = [NAN if n == 4 else FAILED if n == 9 else score(run) for n, run in enumerate(SCATTERED.runs)]
+    number = fill(made, SCATTERED, by_run(SCATTERED, ends_))
+    check_summary(summary_table(made, number), SCATTERED, ends_)
+    made.close()
+
+
+def test_the_paired_test_is_that_of_scipy_on_the_accuracies_themselves(store):
+    number = fill(store, SCATTERED, score)
+    table = summary_table(store, number).set_index(["task", "variant"])
+    values = accuracies(SCATTERED, map(score, SCATTERED.runs))
+    for name, variant in values:
+        if variant != BASELINE:
+            mine, base = values[name, variant], values[name, BASELINE]
+            test = stats.ttest_rel(list(mine.values()), [base[seed] for seed in mine])
+            span, line = test.confidence_interval(0.95), table.loc[name, variant]
+            assert line.p == pytest.approx(test.pvalue)
+            assert (line.difference_low, line.difference_high) == pytest.approx((max(-1, span.low), min(1, span.high)))
+
+
+def test_what_an_earlier_version_of_the_file_asked_for_is_not_in_any_table(store):
+    fill(store, study(old="seeds = 3", new="seeds = 5"), lambda run: 0.9 if run.seed > 2 else 0.5)
+    number = store.enrol(study()).study
+    table = summary_table(store, number)
+    assert set(table.seeds) == {3} and set(table.accuracy) == {0.5}
+    assert set(row_table(store, number).seed) == set(run_table(store, number).seed) == {0, 1, 2}
+
+
+def test_runs_known_from_before_do_not_count_in_the_seconds(store):
+    number = fill(store, study(), score)
+    with store.writing() as connection:
+        connection.execute(update(schema.runs).where(schema.runs.c.seed < 2).values(known=True))
+    assert set(summary_table(store, number).seconds) == {3.0}
+
+
+def test_sizes_and_flops_are_those_of_the_settings(store):
+    number = fill(store, study(), score)
+    table = summary_table(store, number).set_index(["task", "variant"])
+    for name in ("copy", "reverse"):
+        first, heads = table.loc[name, BASELINE], table.loc[name, "1 head"]
+        assert table.loc[name, "− norm"].parameters < first.parameters == heads.parameters
+        assert heads.flops <= first.flops and first.flops > first.parameters
+
+
+# Runs and rows
+
+
+def test_every_number_that_was_stored_is_in_the_tables(database):  # noqa: F811
+    made = Store(database)
+    ends_ = [[0.25, NAN, RUNNING, QUEUED, FAILED, STOPPED][n % 6] for n in range(len(SCATTERED.runs))]
+    number = fill(made, SCATTERED, by_run(SCATTERED, ends_))
+    runs_, rows_ = run_table(made, number), row_table(made, number)
+    made.close()
+    assert list(rows_.columns) == ["run", "task", "variant", "seed", *Row._fields]
+    assert not set(runs_.columns) & {"owner", "heartbeat", "id", "study", "wanted"} and runs_.run.is_unique
+    names = {each.run: (each.task, each.variant, each.seed) for each in runs_.itertuples()}
+    assert list(names.values()) == [(run.task, run.variant, run.seed) for run in SCATTERED.runs]
+    for run, outcome, line in zip(SCATTERED.runs, ends_, runs_.itertuples()):
+        mine = rows_[rows_.run == line.run]
+        expected = [] if outcome == QUEUED else rows_of(run, outcome)
+        found = [Row(*each) for each in mine[list(Row._fields)].itertuples(index=False)]
+        assert repr(found) == repr(expected)
+        assert set(zip(mine.task, mine.variant, mine.seed)) <= {names[line.run]}
+        state = outcome if isinstance(outcome, str) else DIVERGED if math.isnan(outcome) else DONE
+        assert (line.state, line.hash, line.spec, line.steps) == (state, run.hash, run.spec, 40)
+        assert line.step == (expected[-1].step if expected else 0)
+
+
+@pytest.mark.parametrize("table", [run_table, row_table])
+def test_the_tables_of_a_study_without_runs_are_empty_and_have_their_columns(store, table):
+    full = fill(store, study(), score)
+    empty = store.enrol(Study("nothing", "", "", ())).study
+    assert list(table(store, empty).columns) == list(table(store, full).columns) and len(table(store, empty)) == 0
+
+
+# Two studies, and one at two times
+
+
+@HERE
+@given(ends(SCATTERED), ends(SCATTERED))
+@example([0.5] * len(SCATTERED.runs), [0.5] * len(SCATTERED.runs))
+def test_a_comparison_is_what_scipy_says_of_the_seeds_that_both_have(store, ours, theirs):
+    other = study(
+        "other", text=TEXT.replace("seeds = 3", "seeds = [3, 17, 2000]").replace('"1 head" = {n_heads = 1}', "")
+        .replace('["copy", "reverse"]', '["reverse", "facts"]') + "new = {scale = false}\n[task.reverse]\nsteps = 30\n",
+    )  # fmt: skip
+    theirs = theirs[: len(other.runs)]
+    one, two = fill(store, SCATTERED, by_run(SCATTERED, ours)), fill(store, other, by_run(other, theirs))
+    found = comparison(store, one, two)
+    first, second = accuracies(SCATTERED, ours), accuracies(other, theirs)
+    assert list(zip(found.task, found.variant)) == [("reverse", BASELINE), ("reverse", "− norm")]
+    for line in found.itertuples():
+        mine, his = first[line.task, line.variant], second[line.task, line.variant]
+        shared = {seed: mine[seed] for seed in (3, 17)}
+        off = paired(shared, his)
+        assert all(map(same, (line.difference, line.low, line.high, line.seeds, line.p), off))
+        assert same(line.accuracy, student(mine.values(), 0, 1)[0])
+        assert same(line.other_accuracy, student(his.values(), 0, 1)[0])
+        assert line.settings == "differ"
+    back = comparison(store, two, one)
+    assert all(map(same, back.difference, -found.difference)) and all(map(same, back.p, found.p))
+
+
+def test_settings_are_the_same_where_every_shared_seed_was_trained_alike(store):
+    one = fill(store, study(), score)
+    two = fill(
+        store, study("warm", old='"1 head" = {n_heads = 1}', new='"1 head" = {n_heads = 1, warmup = 5}'), score
+    )  # fmt: skip
+    found = comparison(store, one, two)
+    assert dict(zip(zip(found.task, found.variant), found.settings)) == {
+        (name, variant): "differ" if variant == "1 head" else "same"
+        for name in ("copy", "reverse")
+        for variant in (BASELINE, "− norm", "1 head")
+    }
+    assert (found.difference == 0).all() and (found.p == 1).all() and (found.seeds == 3).all()
+    apart = fill(store, study("apart", old="seeds = 3", new="seeds = [7, 8]"), score)
+    found = comparison(store, one, apart)
+    assert (found.settings == "differ").all() and (found.seeds == 0).all() and found.difference.isna().all()
+    assert comparison(store, one, 10_000).empty and list(comparison(store, one, 10_000).columns) == list(found.columns)
+
+
+def again(table) -> pd.DataFrame:
+    """As it is after it was exported and read again."""
+    return pd.read_csv(io.StringIO(table.to_csv(index=False)))
+
+
+@pytest.fixture
+def summary(store):
+    number = fill(store, SCATTERED, lambda run: NAN if (run.task, run.variant) == ("copy", "− norm") else score(run))
+    return summary_table(store, number)
+
+
+def test_a_study_agrees_with_itself(summary):
+    for before in (summary, again(summary)):
+        assert agreement(summary, before) == Agreement(6, 6, [])
+
+
+@pytest.mark.parametrize("end", ["low", "high"])
+@pytest.mark.parametrize("at", range(6))
+def test_a_cell_agrees_as_long_as_it_lies_in_its_interval(summary, at, end):
+    line = summary.loc[at]
+    value, prefix = ("accuracy", "") if line.variant == BASELINE else ("difference", "difference_")
+    if math.isnan(line[value]):
+        pytest.raises(AssertionError, lambda: check(summary, at, value, 0.5, True))  # it had diverged
+        return
+    edge, sign = line[prefix + end], -1 if end == "low" else 1
+    check(summary, at, value, edge + sign * 0.009, True)
+    check(summary, at, value, edge + sign * 0.011, False)
+    check(summary, at, value, NAN, False)
+
+
+def check(summary, at, column, value, agrees):
+    now = summary.copy()
+    now.loc[at, column] = value
+    found, line = agreement(now, summary), now.loc[at]
+    assert (found.cells, found.same, len(found.off)) == (6, 5, 0 if agrees else 1)
+    assert agrees or found.off[0].startswith(f"{line.task}, {line.variant}: ")
+
+
+def test_without_an_interval_a_hundredth_is_the_same(store):
+    one = study(old="seeds = 3", new="seeds = 1")
+    table = summary_table(store, fill(store, one, lambda run: 0.5))
+    for change, many in ((0.009, 0), (0.011, 1)):
+        now = table.copy()
+        now.loc[0, "accuracy"] += change
+        assert len(agreement(now, table).off) == many
+
+
+def test_cells_that_appear_vanish_or_diverge_are_named(summary):
+    found = agreement(summary, summary.drop(index=[1]))
+    assert found == Agreement(6, 5, ["copy, − norm was not there."])
+    found = agreement(summary.drop(index=[3]), summary)
+    assert found == Agreement(5, 5, ["reverse, baseline is not there any more."])
+    now = summary.copy()
+    now.loc[5, "diverged"] = 1  # of the same numbers, one seed fewer
+    assert agreement(now, summary) == Agreement(6, 5, [])
+    now.loc[5, ["difference", "difference_low", "difference_high", "accuracy"]] = NAN
+    found = agreement(now, summary)
+    assert found.same == 5 and found.off[0].startswith("reverse, 1 head: nan now")
+
+
+def test_check_knows_a_variant_whatever_it_is_called(tmp_path, capsys):
+    """Such words stand for what is missing, to those who read CSV."""
+    path = tmp_path / "s.sqlite"
+    made, names = Store(str(path)), ["NA", "None", "null", "nan", "1", "true"]
+    text = TEXT.partition("[variants]")[0] + "[variants]\n"
+    text += "".join(f'"{name}" = {{n_layers = {n + 2}}}\n' for n, name in enumerate(names))
+    fill(made, parse(text), score)
+    made.close()
+    given = ["made up", "--database", str(path)]
+    assert command.main(["export", *given, "--summary", str(tmp_path / "x.csv")]) == command.COMPLETE
+    assert command.main(["check", *given, "--with", str(tmp_path / "x.csv")]) == command.COMPLETE
+    assert "14 cells: 14 the same to the last digit, 0 not" in capsys.readouterr().out
+
+
+# As a comparison of the page "Training"
+
+
+def test_stored_runs_are_those_of_the_seeds_that_all_have(store):
+    number = fill(
+        store, SCATTERED,
+        lambda run: QUEUED if (run.variant, run.seed) == ("1 head", 17) else FAILED if run.seed == 3 else score(run),
+    )  # fmt: skip
+    found = stored(store, number, "reverse", ["1 head"])
+    assert found.plan.seeds == [0, 3, 1000] and found.notes == ()
+    assert [(arm.name, arm.place) for arm in found.plan.arms] == [(BASELINE, 0), ("1 head", 1)]
+    for run in SCATTERED.runs:
+        if run.task == "reverse" and run.variant != "− norm" and run.seed != 17:
+            outcome = FAILED if run.seed == 3 else score(run)
+            assert repr(found.runs[run.variant, run.seed]) == repr(rows_of(run, outcome))
+    assert len(found.runs) == 6
+    alone = stored(store, number, "reverse", [])
+    assert alone.plan.seeds == [0, 3, 17, 1000] and [arm.name for arm in alone.plan.arms] == [BASELINE]
+
+
+@pytest.mark.parametrize("seeds", [[0], [5], [0, 2**31 - 1], [9, 1, 5], list(range(40))])
+def test_stored_numbers_give_the_sentences_and_tables_of_the_training_page(store, seeds):
+    made = study(old="seeds = 3", new=f"seeds = {seeds}")
+    number = fill(store, made, lambda run: NAN if (run.variant, run.seed) == ("− norm", seeds[0]) else score(run))
+    found, table = stored(store, number, "copy", ["1 head", "− norm"]), summary_table(store, number)
+    mine = table[table.task == "copy"].set_index("variant")
+    theirs = results.summary(found.runs, found.plan).set_index("variant")
+    for name in ["accuracy", "low", "high", "difference", "difference_low", "difference_high", "p"]:
+        for variant in mine.index:
+            assert same(theirs.loc[variant, name], mine.loc[variant, name]), (variant, name)
+    assert list(theirs.seeds) == list(mine.loc[theirs.index].seeds)
+    assert theirs.diverged.to_dict() == mine.diverged.to_dict()
+    sentence = results.finding(found.runs, found.plan)
+    assert f"− norm diverged at step 21, seed {seeds[0]}" in sentence
+    assert len(results.every_row(found.runs, found.plan)) == 9 * len(seeds)
+    for arm in found.plan.arms:
+        steps = [step for step, _ in results.course(found.runs, found.plan, arm.name, "accuracy")]
+        assert steps == ([1, 20] if arm.name == "− norm" and len(seeds) == 1 else [1, 20, 40])
+
+
+def test_a_variant_of_another_length_is_left_out_and_one_without_numbers_is_named(store):
+    made = study(old='"1 head"', new='long = {steps = 60}\nwarm = {warmup = 5}\n"1 head"')
+    number = fill(store, made, lambda run: QUEUED if run.variant == "1 head" else score(run))
+    found = stored(store, number, "copy", ["long", "warm", "1 head", "nobody"])
+    assert [arm.name for arm in found.plan.arms] == [BASELINE, "warm"]
+    assert found.notes == (
+        "long is left out here: it is trained for 60 steps on length 12.",
+        "1 head has no numbers yet.",
+        "nobody has no numbers yet.",
+    )
+    assert results.finding(found.runs, found.plan)
+
+
+@pytest.mark.parametrize("lacking", [QUEUED, FAILED, STOPPED])
+def test_without_numbers_of_the_baseline_there_is_nothing_to_compare_with(store, lacking):
+    """A run that failed at its start, or was stopped before it, has no rows at all."""
+    number = fill(store, study(), lambda run: QUEUED if run.variant == BASELINE else score(run))
+    with store.writing() as connection:
+        connection.execute(update(schema.runs).where(schema.runs.c.state == QUEUED).values(state=lacking))
+    assert stored(store, number, "copy", ["1 head", "− norm"]) is None
+    assert stored(store, number, "copy", []) is None and stored(store, number, "nothing", ["1 head"]) is None
+
+
+def test_no_seed_that_all_have_is_nothing_to_show(store):
+    number = fill(store, study(), lambda run: QUEUED if (run.variant == "1 head") == (run.seed == 0) else score(run))
+    assert stored(store, number, "copy", ["1 head"]) is None
+    assert stored(store, number, "copy", []).plan.seeds == [0]
+
+
+# How far it is
+
+
+def standing_of(store, outcomes, **more):
+    made = study(**more)
+    return standing(store, fill(store, made, by_run(made, outcomes)))
+
+
+def test_a_complete_study_is_complete_though_some_diverged(store):
+    found = standing_of(store, [0.5] * 17 + [NAN])
+    assert found.counts == {DONE: 17, DIVERGED: 1} and found.words() == "18 runs: 17 done, 1 diverged"
+    assert (found.share, found.left, found.lost, found.ended, found.many) == (1.0, 0, 0, 18, 18)
+    assert found.complete and not (found.running or found.queued or found.open)
+
+
+def test_a_study_that_has_not_begun_is_open_and_all_of_it_is_left(store):
+    found, made = standing_of(store, [QUEUED] * 18), study()
+    assert found.counts == {QUEUED: 18} and found.share == pytest.approx(0, abs=1e-12)
+    assert found.left == pytest.approx(sum(run.expected for run in made.runs))
+    assert found.queued and found.open and not (found.complete or found.running or found.ended)
+
+
+@pytest.mark.parametrize("state", [STOPPED, FAILED])
+def test_what_was_stopped_or_failed_is_open_until_it_runs_again(store, state):
+    found = standing_of(store, [0.5] * 17 + [state])
+    assert found.open and not (found.complete or found.running or found.queued)
+    assert found.ended == 17 + (state == FAILED)
+
+
+def test_share_and_left_count_the_steps_that_are_stored(store):
+    made = study()
+    ends_ = [[0.5, RUNNING, QUEUED, STOPPED, FAILED, NAN][n % 6] for n in range(18)]
+    found = standing(store, fill(store, made, by_run(made, ends_)))
+    rest = {QUEUED: 1.0, RUNNING: 0.5, STOPPED: 0.5, FAILED: 0.5}
+    left = sum(run.expected * (rest.get(end, 0) if isinstance(end, str) else 0) for run, end in zip(made.runs, ends_))
+    assert found.left == pytest.approx(left)
+    assert found.share == pytest.approx(1 - left / sum(run.expected for run in made.runs))
+
+
+@pytest.mark.parametrize("width", [8, 24, 30, 94])
+@pytest.mark.parametrize("steps", [1, 59, 80, 304])
+def test_a_share_is_never_less_than_nothing(store, width, steps):
+    """Sums of floats may come to a little more than the whole."""
+    text = TEXT.replace("d_model = 16", f"d_model = {width}").replace(
+        "steps = 40\nbatch = 8\nevery = 20", f"steps = {steps}"
+    )
+    for seeds in range(1, 5):
+        made = study(f"{seeds}", "seeds = 3", f"seeds = {seeds}", text)
+        assert 0 <= standing(store, store.enrol(made).study).share <= 1e-12
+
+
+def test_a_run_is_lost_when_its_process_is_dead_or_silent(store):
+    number = fill(store, study(), lambda run: RUNNING)
+    found = standing(store, number)
+    assert found.running and found.lost == 0 and not found.open
+    here, _, name = new_owner().split("|")
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    of_seed = update(schema.runs).where(schema.runs.c.seed == 0)
+    with store.writing() as connection:
+        connection.execute(of_seed.values(owner=f"{here}|{child.pid}|{name}"))
+    found = standing(store, number)
+    assert found.lost == 6 and found.running and found.open
+    with store.writing() as connection:
+        connection.execute(update(schema.runs).values(heartbeat=time.time() - process.STALE - 1))
+    found = standing(store, number)
+    assert found.lost == 18 and not found.running and found.open and not found.complete
+
+
+def test_a_study_without_runs_has_nothing_left(store):
+    found = standing(store, store.enrol(Study("nothing", "", "", ())).study)
+    assert (found.many, found.share, found.left, found.lost) == (0, 1.0, 0, 0)
+    assert found.complete and not (found.open or found.running or found.queued)
+
+
+# Stop, delete, and when what is stored is another
+
+
+def test_stop_ends_what_is_going_and_leaves_every_result(database):  # noqa: F811
+    made = Store(database)
+    mine, other = study(), study("other")
+    ends_ = [[0.5, RUNNING, QUEUED, STOPPED, FAILED, NAN][n % 6] for n in range(18)]
+    number, second = fill(made, mine, by_run(mine, ends_)), fill(made, other, by_run(other, ends_))
+    before, rows = made.runs(second), made.rows(number)
+    assert made.stop(number) == 6
+    assert standing(made, number).counts == {DONE: 3, DIVERGED: 3, FAILED: 3, STOPPED: 9}
+    assert made.runs(second) == before and repr(made.rows(number)) == repr(rows)
+    assert made.stop(number) == 0 and made.claim(number, "me|1|a", 9) == []
+    running = [each.id for each, end in zip(made.runs(number), ends_) if end == RUNNING]
+    report = [Report(run, DONE, [Row(40, 0.1, 1.0, 1.0, 1.0, 1.0)], 40) for run in running]
+    assert made.keep("another machine|1|made-up", report) == set(running)  # it is told so, and writes nothing
+    assert repr(made.rows(number)) == repr(rows)
+    assert made.requeue(number) == 12 and standing(made, number).counts[QUEUED] == 12
+    made.close()
+
+
+def test_delete_forgets_one_study_and_no_number_is_given_twice(database):  # noqa: F811
+    made = Store(database)
+    first, second = fill(made, study(), score), fill(made, study("other"), score)
+    ids = {each.id for number in (first, second) for each in made.runs(number)}
+    runs_, rows_ = made.runs(first), made.rows(first)
+    made.delete(second)
+    assert made.find("other") is None and [each.id for each in made.studies()] == [first]
+    assert made.runs(second) == [] and made.rows(second) == [] and made.results(second) == {}
+    with made.reading() as connection:  # nothing stays behind that nobody could reach
+        assert connection.exec_driver_sql("SELECT count(*) FROM runs").scalar() == len(runs_)
+        assert connection.exec_driver_sql("SELECT count(*) FROM rows").scalar() == len(rows_)
+    assert made.runs(first) == runs_ and made.rows(first) == rows_
+    third = made.enrol(study("other")).study
+    assert third > second and not ids & {each.id for each in made.runs(third)}
+    assert {each.state for each in made.runs(third)} == {QUEUED}
+    made.delete(third)
+    made.delete(third)  # twice is once
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def workers():
+    made = Workers(1)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    monkeypatch.setattr(jobs, "CHUNK", 0.05)
+    monkeypatch.setattr(runner, "BEAT", 0.1)
+
+
+def short(name: str, steps: int, seeds) -> Study:
+    return study(name, text=TEXT.replace("steps = 40", f"steps = {steps}").replace("seeds = 3", f"seeds = {seeds}"))
+
+
+def until(steps, reached, seconds=60):
+    end = time.monotonic() + seconds
+    for seen in steps:
+        if reached(seen):
+            return
+        assert time.monotonic() < end, f"it did not come: {seen}"
+
+
+@pytest.mark.parametrize("how", ["stop", "delete"])
+def test_a_study_that_goes_while_it_is_trained_is_put_down_and_the_others_go_on(store, workers, quick, how):
+    mine, other = short("long", 20_000, [1]), short("short", 25, [2])
+    first, second = store.enrol(mine).study, store.enrol(other).study
+    made = Runner(store, [first, second], workers)
+    steps = made.progress()
+    until(steps, lambda seen: first in made.of.values() and store.rows(first))
+    getattr(store, how)(first)
+    until(steps, lambda seen: False)
+    assert made.lost and not made.jobs
+    assert standing(store, second).counts == {DONE: 6}
+    assert not standing(store, first).counts if how == "delete" else set(standing(store, first).counts) == {STOPPED}
+
+
+def test_the_only_study_may_be_deleted_while_it_is_trained(store, workers, quick):
+    number = store.enrol(short("long", 20_000, [3])).study
+    made = Runner(store, [number], workers)
+    steps = made.progress()
+    until(steps, lambda seen: store.rows(number))
+    store.delete(number)
+    until(steps, lambda seen: False)
+    assert not made.jobs and not any(workers.jobs)
+    assert store.studies() == []
+
+
+def test_a_service_outlives_the_deletion_of_what_it_trains(store, workers, quick):
+    made = Service(store, workers)
+    number = store.enrol(short("long", 20_000, [4])).study
+    made.start(number)
+    wait(lambda: store.rows(number))
+    assert made.has(number)
+    store.delete(number)
+    wait(lambda: not made.has(number))
+    assert made.trouble == ""
+    second = store.enrol(short("short", 25, [5])).study
+    made.start(second)
+    wait(lambda: not made.has(second))
+    assert made.trouble == "" and standing(store, second).counts == {DONE: 6}
+
+
+def wait(come, seconds=60):
+    end = time.monotonic() + seconds
+    while not come():
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.05)
+
+
+def test_the_command_says_that_a_study_was_deleted_while_it_trained(store, quick, monkeypatch, capsys):
+    path = str(store.url.database)
+    file = Path(path).with_suffix(".toml")
+    file.write_text(short("long", 20_000, [6]).source)
+    seen = command.Bar.draw
+
+    def draw(bar, progress):
+        if store.rows(1):
+            store.delete(1)
+        return seen(bar, progress)
+
+    monkeypatch.setattr(command.Bar, "draw", draw)
+    given = ["run", str(file), "--database", path, "--workers", "1"]
+    assert command.main(given) == command.INCOMPLETE
+    assert "deleted" in capsys.readouterr().out
+
+
+def changes_of_a_store(number):
+    """Name -> what changes a store, and whether the summary is another after it."""
+    done = Row(40, 0.5, 0.75, 1.0, 0.01, 0.003)
+
+    def end(state, rows):
+        def act(store):
+            run = store.runs(number, RUNNING)[0]
+            store.keep("another machine|1|made-up", [Report(run.id, state, rows, 40, 2.0)])
+
+        return act
+
+    return {
+        "a beat": (end(RUNNING, []), False),
+        "a row": (end(RUNNING, [Row(30, 0.5, 0.5, 1.0, 0.01, 0.003)]), False),
+        "an end": (end(DONE, [done]), True),
+        "a divergence": (end(DIVERGED, []), True),
+        "a stop": (lambda store: store.stop(number), None),
+        "fewer seeds": (lambda store: store.enrol(study(old="seeds = 3", new="seeds = 2")), True),
+        "more seeds": (lambda store: store.enrol(study(old="seeds = 3", new="seeds = 4")), True),
+        "another name": (lambda store: store.enrol(study(old='"1 head"', new='"one head"')), True),
+        "another order": (
+            lambda store: store.enrol(study(old='["copy", "reverse"]', new='["reverse", "copy"]')), True,
+        ),
+        "another study": (lambda store: fill(store, study("other"), score), False),
+        "the same again": (lambda store: store.enrol(study()), False),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("what", changes_of_a_store(1))
+def test_the_stamp_is_another_when_the_summary_is(database, what):  # noqa: F811
+    made = Store(database)
+    number = fill(made, study(), lambda run: RUNNING if (run.task, run.seed) == ("copy", 1) else score(run))
+    act, differs = changes_of_a_store(number)[what]
+    stamp, table = made.stamp(number), summary_table(made, number)
+    assert made.stamp(number) == stamp
+    act(made)
+    if differs is not None:
+        assert summary_table(made, number).equals(table) != differs
+        assert (made.stamp(number) != stamp) == differs
+    made.close()
+
+
+def test_a_run_that_was_trained_again_changes_the_stamp(store):
+    number = fill(store, study(), lambda run: 0.5)
+    before = store.stamp(number)
+    fill(store, study(), lambda run: 0.75)
+    assert store.stamp(number) != before
+
+
+# Links to the page "Training"
+
+
+def open_link(text: str):
+    """What the page "Training" would train -> plan. Fails where it would complain."""
+    params = dict(parse_qsl(urlsplit(text).query, keep_blank_values=True, strict_parsing=True))
+    made, problems = zip(*(read(kind, params) for kind in (Training, Learner, Machine, Removed, Trial)))
+    assert not any(problems), problems
+    training, learner, machine, pins, trial = made
+    known = {name for kind in made for name in dials(kind)}
+    assert set(params) <= known
+    variants, left_out = lineup(learner.plain(), pins, padding=0)
+    plan, not_combined = planned(variants, training, trial, machine)
+    assert left_out == not_combined == []
+    return plan
+
+
+def opens(runs_, baseline) -> None:
+    """The link of some seeds of a cell opens their trainings, beside the baseline where one page can show both."""
+    first = runs_[0]
+    plan = open_link(tables.link(runs_, baseline))
+    assert plan.training == first.training and plan.trial.match == "nothing" and not plan.trial.together
+    configs = [arm.config.replace(seed=0) for arm in plan.arms]
+    assert configs[-1] == first.config.replace(seed=0)
+    seeds = [run.seed for run in runs_]
+    assert plan.seeds == list(range(min(seeds), min(max(seeds), min(seeds) + 29) + 1))
+    assert plan.machine == first.machine
+    if baseline and baseline[0].training == first.training and len(configs) == 2:
+        assert configs[0] == baseline[0].config.replace(seed=0)
+    else:
+        assert len(configs) == 1
+
+
+@pytest.fixture(scope="module")
+def matrix():
+    return read_file(ROOT / "studies" / "ablation_matrix.toml")
+
+
+def test_every_run_of_the_ablation_matrix_opens_from_its_link(matrix):
+    cells = {}
+    for run in matrix.runs:
+        cells.setdefault((run.task, run.variant), []).append(run)
+    for (name, variant), several in cells.items():
+        first = cells[name, BASELINE]
+        opens(several, first)
+        assert len(open_link(tables.link(several, first)).arms) == (1 if variant == BASELINE else 2)
+        for run in several:
+            opens([run], [first[0]])
+
+
+@pytest.mark.parametrize(
+    "seeds", [[0], [7], [1, 2, 3], [5, 3], [0, 29], [0, 30], [0, 500], [2**31 - 1], [2**31 - 9, 2**31 - 1]]
+)
+def test_seeds_go_from_the_least_to_the_greatest(seeds):
+    made = study(old="seeds = 3", new=f"seeds = {seeds}")
+    cells = {}
+    for run in made.runs:
+        cells.setdefault((run.task, run.variant), []).append(run)
+    for (name, _), several in cells.items():
+        opens(several, cells[name, BASELINE])
+
+
+def values_of(name: str) -> some.SearchStrategy:
+    made = SETTINGS[name]
+    if made.kind is bool:
+        return some.booleans()
+    if made.menu:
+        return some.sampled_from(list(made.menu))
+    if made.kind is int:
+        return some.integers(int(made.low), int(min(made.high, 64)))
+    return some.one_of(some.sampled_from([0.012, 1e-05, 0.1 + 0.2, 0.5]), some.floats(made.low, made.high)).filter(
+        lambda value: made.low <= value <= made.high
+    )
+
+
+CHANGES = some.lists(some.sampled_from(sorted(SETTINGS)), max_size=4, unique=True).flatmap(
+    lambda names: some.fixed_dictionaries({name: values_of(name) for name in names})
+)
+
+
+@settings(max_examples=120)
+@given(
+    some.sampled_from(list(task)),
+    CHANGES,
+    CHANGES,
+    some.lists(some.integers(0, 40), min_size=1, max_size=4, unique=True),
+)
+@example("reverse", {}, {"d_head": 7}, [0])
+@example("reverse", {"d_head": 8}, {"init": "xavier", "n_heads": 1}, [3])
+@example("facts", {"learning_rate": 0.012, "steps": 77}, {"learning_rate": 1e-05}, [0, 1])
+@example("induction", {"d_model": 128, "n_heads": 1}, {"dropout": 1e-05}, [1])
+@example("copy", {"d_ff": 100}, {"d_model": 64, "d_ff": 256}, [1])
+def test_any_variant_opens_from_its_link(name, base, changes, seeds):
+    try:
+        made, _ = arms(Setting("named", name, base), {"changed": changes})
+    except ConfigError:
+        assume(False)
+    trained = runs({"named": made}, seeds, Machine(device="cpu"))
+    first = [run for run in trained if run.variant == BASELINE]
+    opens(first, first)
+    several = [run for run in trained if run.variant == "changed"]
+    if several:
+        opens(several, first)
+        opens(several, [])
+
+
+@pytest.mark.parametrize("where", ["base", "variants.a", "task.copy", "axes"])
+def test_a_study_sets_nothing_that_training_does_not_know(where):
+    """Its sequences need no padding, and the page trains without."""
+    value = "[1, 2]" if where == "axes" else "2"
+    with pytest.raises(StudyError, match="padding"):
+        parse(f'name = "x"\ntasks = ["copy"]\n[{where}]\npadding = {value}\n')
+
+
+# The picture
+
+NAMES = ['<b>&"', "a'b", "]]>", "− norm & <script>alert(1)</script>", "x" * 200, "ß 漢字 🦊 \u202eabc", " ", "&amp;"]
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def drawn(svg: str):
+    """Cells of a picture with links, row by row: (title, words, href); None for what was not trained."""
+    made = []
+    for each in ElementTree.fromstring(svg):
+        if each.tag in (SVG + "a", SVG + "g"):
+            words = [text.text for text in each.iter(SVG + "text")]
+            made.append((each.find(SVG + "title").text, words, each.get("href")))
+    return made
+
+
+def number(text: str) -> float:
+    return float(text.replace("−", "-").replace(" %", ""))
+
+
+@HERE
+@given(ends(SCATTERED))
+@example([NAN if run.seed == 3 else 0.5 for run in SCATTERED.runs])
+@example([NAN if run.variant == BASELINE else 0.25 for run in SCATTERED.runs])
+@example([NAN if (run.variant == BASELINE) == (run.seed == 3) else 0.25 for run in SCATTERED.runs])
+@example([0.5 + 1e-5 * (run.variant == BASELINE) for run in SCATTERED.runs])
+def test_the_picture_says_what_the_table_says(store, outcomes):
+    table = summary_table(store, fill(store, SCATTERED, by_run(SCATTERED, outcomes)))
+    cells = drawn(matrix_svg(table, links=True, more={"begin": "on"}))
+    lines = [
+        line for variant in (BASELINE, "− norm", "1 head") for line in table[table.variant == variant].itertuples()
+    ]
+    assert len(cells) == len(lines) == 6
+    for line, (title, words, href) in zip(lines, cells):
+        assert title == told(line) and title.startswith(f"{line.task}, {line.variant}: ")
+        assert read_query(href) == read_query(line.link) | {"begin": "on"}
+        base = line.variant == BASELINE
+        value, low, high = (line.accuracy, line.low, line.high) if base else (
+            line.difference, line.difference_low, line.difference_high,
+        )  # fmt: skip
+        assert f" {line.diverged} of {line.diverged + line.seeds} seeds diverged." in title or not line.diverged
+        assert f" {line.missing} not trained yet." in title or not line.missing
+        if math.isnan(value):
+            assert words == ["diverged" if math.isnan(line.accuracy) and line.diverged else "…"]
+            continue
+        assert number(words[0]) == pytest.approx(100 * value, abs=0.0501) and ("%" in words[0]) == base
+        assert number(words[0]) != 0 or abs(value) < 1e-6
+        if line.diverged:
+            assert words[1:] == [f"{line.diverged} of {line.diverged + line.seeds} diverged"]
+        elif math.isnan(low) or low == high:
+            assert words[1:] == []
+        else:
+            assert [number(each) for each in words[1].split(" to ")] == pytest.approx(
+                [100 * low, 100 * high], abs=0.0501
+            )
+
+
+def lines_of(svg: str) -> list:
+    """Every element but the links, in their order."""
+    return [(each.tag, each.attrib, each.text) for each in ElementTree.fromstring(svg).iter() if each.tag != SVG + "a"][
+        1:
+    ]
+
+
+def test_links_are_there_where_they_are_asked_for_and_change_nothing_else(summary):
+    plain, linked = matrix_svg(summary), matrix_svg(summary, links=True)
+    assert lines_of(plain) == lines_of(linked)
+    assert "<a " not in plain and linked.count("<a ") == len(summary)
+    for svg, role in ((plain, "img"), (linked, "group")):
+        whole = ElementTree.fromstring(svg)
+        assert whole.get("role") == role and whole.get("aria-label") == describe(summary)
+    styled = ElementTree.fromstring(matrix_svg(summary, style=STYLE))
+    assert styled.find(SVG + "style").text == STYLE and styled.find(SVG + "rect").get("class") == "paper"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_name_is_shown_as_it_is(summary, name):
+    table = summary.replace({"variant": {"1 head": name}, "task": {"copy": name + "task"}})
+    for svg in (matrix_svg(table), matrix_svg(table, links=True, style=STYLE)):
+        whole = ElementTree.fromstring(svg)
+        titles = [each.text for each in whole.iter(SVG + "title")]
+        assert len(titles) == 6 and sum(f", {name}: " in title for title in titles) == 2
+        assert {each.tag for each in whole.iter()} <= {
+            SVG + tag for tag in ("svg", "a", "title", "rect", "text", "style")
+        }
+        words = "".join(each.text for each in whole.iter(SVG + "text") if "name" in each.get("class"))
+        assert "".join(name.split())[:8] in "".join(words.split())
+
+
+def test_a_cell_that_is_in_no_study_is_a_dash(summary):
+    cells = drawn(matrix_svg(summary.drop(index=[5]), links=True))
+    assert [words for _, words, href in cells if not href] == [["–"]]
+    assert cells[-1][0].startswith("Not trained")
+
+
+def test_a_difference_of_one_pair_is_not_called_noise(store):
+    """Three seeds of the variant, but of the baseline one only: that says nothing about noise."""
+    number = fill(store, study(), lambda run: QUEUED if run.variant == BASELINE and run.seed else score(run))
+    for line in summary_table(store, number).itertuples():
+        if line.variant != BASELINE:
+            assert line.seeds == 3 and "noise" not in told(line) and "of one seed" in told(line)
+
+
+@pytest.mark.parametrize("name", ["", " ", "a\nb", "a\u0001b", "x" * 201])
+def test_a_task_cannot_be_called_what_cannot_be_shown(name):
+    quoted = json.dumps(name)
+    with pytest.raises(StudyError, match="a task cannot be called"):
+        parse(f'name = "x"\ntasks = [{quoted}]\n[task.{quoted}]\ntask = "copy"\n')
