@@ -35,11 +35,12 @@ def read(path) -> Study:
 def parse(text: str) -> Study:
     """The study that a text stands for. Raises StudyError with everything that is wrong."""
     try:
-        document = tomllib.loads(text)
+        return _Reader(text, tomllib.loads(text)).study()
     except tomllib.TOMLDecodeError as error:
         words = str(error).replace("at end of document", f"at the end, line {max(1, len(text.splitlines()))}")
         raise StudyError([f"This is not TOML: {words}."]) from None
-    return _Reader(text, document).study()
+    except RecursionError:
+        raise StudyError(["This is no study: tables or lists stand in each other hundreds deep."]) from None
 
 
 class _Reader:
