@@ -115,7 +115,8 @@ def _progress(store, found, before: Standing):
         )
     else:
         lost = f" {now.lost} were in the hands of a process that has died; Resume runs them again." if now.lost else ""
-        st.markdown(f":small[{literal(found.question)} {literal(now.words())}.{literal(lost)}]")
+        question = " ".join(found.question.split())  # the mark :small ends with its paragraph
+        st.markdown(f":small[{literal(question)} {literal(now.words())}.{literal(lost)}]")
     trouble = base.service().trouble
     if trouble:
         st.error(literal(f"The studies on this server have stopped: {trouble}"), icon=":material/error:")
