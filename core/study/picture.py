@@ -18,7 +18,7 @@ COLUMN, ROW, LINE, LETTER = 96, 40, 15, 7.6  # width and height of a cell, heigh
 LETTERS = 13, 26  # of a task's name in one line, and of a variant's
 COLOURS = f"""
 .less {{ fill: {LESS}; }} .more {{ fill: {MORE}; }}
-text {{ font-size: 13px; }} .name {{ font-weight: 600; }} .small {{ font-size: 10.5px; opacity: 0.85; }}
+text {{ font-size: 13px; }} .name {{ font-weight: 600; }} .small {{ font-size: 10.5px; }}
 .middle {{ text-anchor: middle; }} .end {{ text-anchor: end; }} .noise {{ opacity: 0.55; }} .edge {{ stroke-opacity: 0.18; }}
 """
 STYLE = f"""
