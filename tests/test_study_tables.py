@@ -760,7 +760,7 @@ CHANGES = some.lists(some.sampled_from(sorted(SETTINGS)), max_size=4, unique=Tru
 )
 
 
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(
     some.sampled_from(list(task)),
     CHANGES,

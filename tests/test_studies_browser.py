@@ -1,0 +1,234 @@
+"""The page "Studies" in a browser, on a store that is filled beforehand: what is drawn, what a click does, themes, narrow screens."""
+
+import math
+import re
+
+import pytest
+
+from benchmarks.serving import server, settle
+from core.experiments.training import points
+from core.study import database as databases
+from core.study.link import read_query
+from core.study.store import Store
+from core.study.tables import summary_table
+from tests.studies import fill, study
+from tests.test_training_browser import BASELINE, VARIANT, curves, means
+from ui.studies import views
+
+pytestmark = pytest.mark.browser
+
+STRANGE = '<img src=x onerror=alert(1)> & "quotes"'
+TEXT = study(old='"1 head"', new=f"'{STRANGE}' = {{scale = false}}\n\"1 head\"").source
+CONTRAST = 4.5  # WCAG 2.2, 1.4.3
+
+
+def score(run) -> float:
+    """Losses from none to nearly all, gains, and a variant that diverges."""
+    lost = {"− norm": 0.95, "1 head": 0.5, STRANGE: -0.02}.get(run.variant, 0.0)
+    if (run.task, run.variant) == ("copy", "1 head"):
+        return math.nan
+    return 0.97 - lost + 0.004 * math.sin(run.seed + len(run.variant))
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """A store of two studies."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('store')}/studies.sqlite"
+    made = Store(url)
+    fill(made, study("other"), lambda run: 0.5)
+    fill(made, study("first", text=TEXT), score)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def where(filled):
+    with server(**{databases.VARIABLE: str(filled.url)}) as (address, _):
+        yield address
+
+
+@pytest.fixture
+def opened(open_page, where):
+    return lambda query="", **more: open_page(f"/Studies{query}", at=where, **more)
+
+
+def cells(page) -> list[dict]:
+    """Every cell of the matrix as it is drawn: its title, its words, its address."""
+    page.locator(".st-key-study_matrix svg a").first.wait_for()
+    return page.locator(".st-key-study_matrix svg a").evaluate_all(
+        """all => all.map(a => ({title: a.querySelector('title').textContent, href: a.getAttribute('href'),
+          words: [...a.querySelectorAll('text')].map(t => t.textContent)}))"""
+    )
+
+
+def test_the_matrix_shows_the_numbers_of_the_store(opened, filled):
+    drawn = cells(opened())
+    table = summary_table(filled, filled.find("first"))
+    assert len(drawn) == len(table) == 8
+    for line in table.itertuples():
+        (mine,) = [each for each in drawn if each["title"].startswith(f"{line.task}, {line.variant}: ")]
+        assert mine["href"] == line.link
+        if line.diverged:
+            assert mine["words"] == ["diverged"]
+        elif line.variant != "baseline":
+            assert mine["words"][0] == points(line.difference)
+
+
+def test_a_click_opens_the_experiment_with_its_settings(opened, filled):
+    page = opened()
+    cells(page)
+    page.locator(".st-key-study_matrix svg a").nth(4).click()
+    page.wait_for_url("**/Training?*")
+    settle(page)
+    table = summary_table(filled, filled.find("first")).set_index(["task", "variant"])
+    wanted = read_query(cell_link(table, page))
+    shown = dict(part.split("=", 1) for part in page.url.partition("?")[2].split("&"))
+    assert shown == wanted and wanted["variants"] == "scale-off" and wanted["d_model"] == "16"
+    assert page.locator(".st-key-task input").or_(page.locator(".st-key-task")).first.is_visible()
+    assert "6 trainings of 40 steps" in page.locator("[data-testid=stMain]").inner_text()
+    assert page.locator("[data-testid=stAlert]").count() == 0
+    page.go_back()
+    page.wait_for_url("**/Studies*")
+
+
+def cell_link(table, page) -> str:
+    """Row by row: two tasks, so the fifth cell is the third variant of the first task."""
+    return table.loc["copy", list(dict.fromkeys(table.index.get_level_values(1)))[2]].link
+
+
+def test_a_cell_is_a_real_link_that_opens_in_a_tab_of_its_own(opened, chromium):
+    page = opened()
+    drawn = cells(page)
+    with page.context.expect_page() as tab:
+        page.locator(".st-key-study_matrix svg a").nth(3).click(modifiers=["Control"])
+    new = tab.value
+    settle(new)
+    assert "/Studies" in page.url and new.url.endswith(drawn[3]["href"])
+    assert new.get_by_role("button", name="Start", exact=True).count() == 1
+    assert new.locator("[data-testid=stAlert]").count() == 0
+
+
+def test_a_cell_can_be_reached_and_opened_by_the_keyboard(opened):
+    page = opened()
+    cells(page)
+    page.locator(".st-key-study_matrix svg a").nth(2).focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/Training?*")
+
+
+def test_the_matrix_follows_the_study_that_is_chosen(opened):
+    page = opened()
+    assert len(cells(page)) == 8
+    page = opened("?study=other")
+    assert len(cells(page)) == 6 and {word for each in cells(page) for word in each["words"]} >= {"50.0 %", "0.0"}
+
+
+def test_curves_are_drawn_from_the_store(opened, filled):
+    page = opened("?shown=curves&of_task=reverse")
+    panel = curves(page).first
+    panel.locator("path").first.wait_for()
+    settle(page)
+    # The baseline, and the variants that lose most in their order: − norm has the first colour of a variant.
+    for colour in (BASELINE, VARIANT):
+        assert len(means(panel, colour)) == 3
+    assert means(panel, BASELINE)[-1][1] < means(panel, VARIANT)[-1][1]  # higher up is more
+    assert (
+        page.locator(".legend").inner_text().count("●") == 4
+        and "From the store" in page.locator(".legend").inner_text()
+    )
+    assert STRANGE in page.locator(".legend").inner_text()
+
+
+def test_a_run_that_is_picked_can_be_opened(opened):
+    page = opened("?shown=runs")
+    grid = page.locator("[data-testid=stDataFrame]").first
+    grid.locator("canvas").first.wait_for()
+    settle(page)
+    box = grid.bounding_box()
+    page.mouse.click(box["x"] + 18, box["y"] + 35 + 35 * 2.5)  # the box at the left of the third row
+    link = page.get_by_role("link", name=re.compile("^.*Open copy, .*, seed 0 on the page Training"))
+    link.wait_for()
+    settle(page)
+    assert STRANGE in link.inner_text()
+    link.click()
+    page.wait_for_url("**/Training?*")
+    settle(page)
+    assert "variants=scale-off" in page.url and "seeds=1" in page.url
+    assert page.locator("[data-testid=stAlert]").count() == 0
+
+
+def luminance(colour) -> float:
+    parts = [value / 255 for value in colour]
+    parts = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in parts]
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+
+def contrast(one, other) -> float:
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def over(front, share, back) -> list[float]:
+    return [share * f + (1 - share) * b for f, b in zip(front, back)]
+
+
+def rgb(text: str) -> list[float]:
+    return [float(part) for part in re.findall(r"[\d.]+", text)[:3]]
+
+
+PAINT = """all => all.map(a => ({title: a.querySelector('title').textContent,
+  rects: [...a.querySelectorAll('rect:not(.edge)')].map(r => [getComputedStyle(r).fill, +getComputedStyle(r).fillOpacity]),
+  texts: [...a.querySelectorAll('text')].map(t => [t.textContent, getComputedStyle(t).fill, +getComputedStyle(t).opacity])}))"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_words_can_be_read_on_every_colour_of_the_matrix(opened, theme):
+    page = opened(theme=theme)
+    cells(page)
+    for each in page.locator(".st-key-study_matrix svg a").evaluate_all(PAINT):
+        ground = [255, 255, 255]
+        for fill_, opacity in each["rects"]:
+            ground = over(rgb(fill_), opacity, ground)
+        dark = luminance(rgb(each["rects"][0][0])) < 0.5
+        assert dark == (theme == "dark")
+        for word, colour, opacity in each["texts"]:
+            found = contrast(over(rgb(colour), opacity, ground), ground)
+            assert found >= (CONTRAST if opacity > 0.6 else 3), (each["title"], word, found)
+
+
+OVERLAP = """() => {
+  const all = [...document.querySelectorAll('[data-testid=stMain] :is(button, [data-testid=stSelectbox], .st-key-study_matrix)')]
+    .filter(e => e.offsetParent && getComputedStyle(e).opacity > 0 && !e.closest('[data-testid=stElementToolbar]'))
+  return all.flatMap((a, i) => all.slice(i + 1).filter(b => {
+    if (a.contains(b) || b.contains(a)) return false
+    const r = a.getBoundingClientRect(), s = b.getBoundingClientRect()
+    return Math.min(r.right, s.right) - Math.max(r.left, s.left) > 2 && Math.min(r.bottom, s.bottom) - Math.max(r.top, s.top) > 2
+  }).map(b => [a.outerHTML.slice(0, 200), b.outerHTML.slice(0, 200)]))
+}"""
+
+
+@pytest.mark.parametrize("width", [420, 1400])
+def test_nothing_sticks_out_or_lies_over_another_and_names_are_no_markup(opened, width):
+    """A pop-up from a name would fail in open_page."""
+    page = opened("?study=first", width=width)
+    for name in views:
+        page.locator(".st-key-shown button").filter(has_text=re.compile(f"^{views.label(name)}$")).first.click()
+        settle(page)
+        assert page.locator("[data-testid=stException], [data-testid=stAlert]").count() == 0
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        assert page.locator("[data-testid=stMain]").evaluate("e => e.scrollWidth <= e.clientWidth")
+        assert page.evaluate(OVERLAP) == []
+        assert page.locator("[data-testid=stMain] img[src=x]").count() == 0
+        assert name == "matrix" or f"shown={name}" in page.url
+
+
+def test_words_of_the_matrix_stay_in_their_cells(opened):
+    for width in (420, 1400):
+        page = opened(width=width)
+        cells(page)
+        outside = page.locator(".st-key-study_matrix svg a").evaluate_all(
+            """all => all.flatMap(a => { const box = a.querySelector('.edge').getBoundingClientRect()
+              return [...a.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()])
+                .filter(([, r]) => r.left < box.left - 1 || r.right > box.right + 1).map(([t]) => t) })"""
+        )
+        assert outside == []

@@ -1,0 +1,541 @@
+"""The page "Studies" without a browser: every view of every kind of study, every bad link, databases that cannot be opened;
+never a traceback."""
+
+import math
+import re
+import time
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
+from streamlit.testing.v1 import AppTest
+
+from core.study import database as databases
+from core.study import store as stores
+from core.study.plan import Study
+from core.study.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STATES, STOPPED
+from core.study.standing import standing
+from core.study.store import Store
+from tests.studies import TEXT, fill, study
+from tests.test_page import fine, told
+from ui import takeaway
+from ui.studies import base, views
+from ui.studies.base import READ_ONLY
+
+PAGE = "pages/4_Studies.py"
+TINY = TEXT.replace('"copy", ', "").replace("seeds = 3", "seeds = 2").replace('"1 head" = {n_heads = 1}', "")
+LONG = TINY.replace("steps = 40", "steps = 20_000").replace("made up", "long")
+STRANGE = ["<b>&\"<img src=x> **bold** _it_ `x` $y$ :red[z] [a](b) ~c~ a'b\\\\n", "x" * 200, "漢字 🦊 \u05d0\u05d1 ß"]
+CLASSES = HealthCheck.function_scoped_fixture
+
+
+def forget():
+    for each in (base._store, base.service, base.summary):
+        each.clear()
+
+
+@pytest.fixture(autouse=True)
+def url(tmp_path, monkeypatch):
+    """Where the page's store is; there is none yet."""
+    monkeypatch.delenv(READ_ONLY, raising=False)
+    monkeypatch.setenv(databases.VARIABLE, f"sqlite:///{tmp_path}/studies.sqlite")
+    forget()
+    yield f"sqlite:///{tmp_path}/studies.sqlite"
+    forget()
+
+
+@pytest.fixture
+def store(url):
+    made = Store(url)
+    yield made
+    made.close()
+
+
+def score(run) -> float:
+    return round(0.5 + 0.3 * math.sin(len(run.variant) * 7 + run.seed), 3)
+
+
+def half(run):
+    return score(run) if run.seed == 0 else QUEUED if run.seed == 2 or run.task == "reverse" else STOPPED
+
+
+KINDS = {
+    "complete": score,
+    "diverged": lambda run: math.nan if run.variant != "1 head" else score(run),
+    "half": half,
+    "failed": lambda run: FAILED if run.variant == "baseline" else score(run),
+    "all failed": lambda run: FAILED,
+    "not begun": lambda run: QUEUED,
+    "elsewhere": lambda run: RUNNING if run.seed else score(run),
+}
+
+
+def filled(store, *kinds):
+    for kind in kinds:
+        fill(store, study(kind), KINDS[kind])
+
+
+def opened(**params) -> AppTest:
+    app = AppTest.from_file("../app.py", default_timeout=60)
+    app.switch_page(PAGE)
+    for name, value in params.items():
+        app.query_params[name] = value
+    return app.run()
+
+
+def good(app) -> AppTest:
+    """Nothing has gone wrong, and nothing is said to have."""
+    assert not fine(app).error, told(app)
+    return app
+
+
+def texts(app) -> str:
+    html = [each.proto.body for each in app.get("html")]
+    said = " ".join([*html, *(each.value for each in [*app.markdown, *app.caption, *app.info])])
+    return (said + " ".join(each.proto.text for each in app.get("progress"))).replace("\\", "")
+
+
+def button(app, label):
+    return next(each for each in app.button if each.label == label)
+
+
+def labels(app) -> list[str]:
+    return [each.label for each in app.button]
+
+
+def press(app, label) -> AppTest:
+    return fine(button(app, label).click().run())
+
+
+def until(app, come, seconds=90) -> AppTest:
+    end = time.monotonic() + seconds
+    while not come(app):
+        assert time.monotonic() < end, f"it did not come: {texts(app)}"
+        time.sleep(0.2)
+        app = fine(app.run())
+    return app
+
+
+# What there is to see
+
+
+def test_before_the_first_study_it_says_how_to_start_one_and_makes_no_store(tmp_path):
+    app = good(opened())
+    assert "No studies yet" in texts(app) and "python -m core.study run studies/ablation_matrix.toml" in texts(app)
+    assert "New study" in labels(app) and not {"Delete it", "Stop", "Resume"} & set(labels(app))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_without_studies_is_as_none(store):
+    assert "No studies yet" in texts(good(opened())) and not opened(study="gone").warning
+
+
+@pytest.mark.parametrize("view", views)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_view_of_every_study_opens(store, kind, view):
+    filled(store, "complete", kind)
+    app = good(opened(study=kind, shown=view))
+    assert not app.warning and app.session_state["study"] == kind and app.session_state["shown"] == view
+    assert {"study", "shown"} >= set(app.query_params)
+    for shown in [*app.markdown, *app.caption]:
+        assert not re.search(r"\b(nan|inf|NaT)\b|\bNone\b(?! of)", shown.value), shown.value
+    for make in app.session_state[takeaway.TABLES].values():
+        assert len(make().columns)
+
+
+@pytest.mark.parametrize("view", views)
+def test_a_study_of_which_nothing_is_asked_for_opens(store, view):
+    filled(store, "complete")
+    store.enrol(Study("empty", "", "", ()))
+    assert "Nothing of this study is asked for any more" in texts(good(opened(study="empty", shown=view)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_says_how_far_a_study_is_and_offers_what_can_be_done(store, kind):
+    filled(store, kind)
+    app, now = good(opened()), standing(store, 1)
+    assert now.words() in texts(app)
+    assert ("Resume" in labels(app)) == (kind in ("half", "failed", "all failed", "not begun"))
+    assert ("Stop" in labels(app)) == (kind == "elsewhere") and "Delete it" in labels(app)
+
+
+def test_a_run_whose_process_has_died_is_told_and_can_be_resumed(store):
+    filled(store, "elsewhere")
+    with store.writing() as connection:
+        connection.exec_driver_sql("UPDATE runs SET heartbeat = 0")
+    app = good(opened())
+    assert "12 were in the hands of a process that has died" in texts(app) and "Resume" in labels(app)
+
+
+def test_the_newest_study_is_shown_first(store):
+    filled(store, "complete", "half")
+    app = good(opened())
+    assert app.session_state["study"] == "half"
+    assert app.selectbox(key="study").options == ["half", "complete"]
+    app.selectbox(key="study").set_value("complete").run()
+    assert "18 done" in texts(good(app)) and app.query_params["study"] in ("complete", ["complete"])
+
+
+def table(app):
+    return next(each.value for each in app.dataframe)
+
+
+def test_the_table_of_the_matrix_and_what_is_taken_away_are_the_numbers(store):
+    filled(store, "diverged")
+    app = good(opened())
+    table_ = app.session_state[takeaway.TABLES]["Accuracy, difference and cost of each cell"]()
+    for line in table_.itertuples():
+        assert line.diverged == (0 if line.variant == "1 head" else 3)
+        assert line.variant != "1 head" or line.accuracy == pytest.approx(sum(map(score, cell(line))) / 3)
+    assert "3 of 3 seeds diverged" in texts(app)
+    app.multiselect(key="matrix_tasks").set_value(["copy"]).run()
+    app.multiselect(key="matrix_variants").set_value(["1 head"]).run()
+    assert list(zip(table(good(app)).task, table(app).variant)) == [("copy", "1 head")]
+
+
+def cell(line):
+    return [run for run in study().runs if (run.task, run.variant) == (line.task, line.variant)]
+
+
+def test_no_cell_in_both_choices_is_said(store):
+    one = study(
+        old='"1 head"', new='same = {n_heads = 2, warmup = 3}\n"1 head"', text=TEXT + "[task.copy]\nwarmup = 3\n"
+    )
+    fill(store, one, score)
+    app = good(opened())
+    app.multiselect(key="matrix_tasks").set_value(["copy"]).run()
+    app.multiselect(key="matrix_variants").set_value(["same"]).run()
+    assert "No cell is both of a chosen task and of a chosen variant" in texts(good(app))
+
+
+def test_runs_are_counted_by_state_and_can_be_chosen(store):
+    made = study("mixed")
+    given = {run.hash: [0.5, *STATES[2:], QUEUED, RUNNING][n % 7] for n, run in enumerate(made.runs)}
+    given = {key: {DONE: 0.25, DIVERGED: math.nan}.get(end, end) for key, end in given.items()}
+    fill(store, made, lambda run: given[run.hash])
+    app = good(opened(shown="runs"))
+    counts = standing(store, 1).counts
+    pills = next(each for each in app.get("button_group") if each.proto.id and each.key == "run_states")
+    assert len(table(app)) == 18 and list(pills.options) == [f"{counts[state]:,} {state}" for state in STATES]
+    for state in STATES:
+        app.session_state["run_states"] = [state]
+        app.run()
+        assert set(table(good(app)).state) == {state} and len(table(app)) == counts[state]
+    assert f"{counts[STOPPED]} of 18 runs" in texts(app)
+
+
+def test_a_run_that_is_picked_has_a_link(store):
+    filled(store, "complete")
+    app = good(opened(shown="runs"))
+    app.session_state["run_picked"] = {"selection": {"rows": [16], "columns": [], "cells": []}}
+    app.run()
+    link = [each.proto for each in good(app).get("page_link") if "seed 2" in each.proto.label]
+    assert [each.label.replace("\\", "") for each in link] == ["Open reverse, − norm, seed 2 on the page Training"]
+    assert "variants=norm-none" in link[0].query_string and "seed=2" in link[0].query_string
+
+
+def test_curves_show_the_variants_that_lose_most(store):
+    fill(store, study(), lambda run: {"baseline": 0.9, "− norm": 0.5, "1 head": 0.2}[run.variant] + run.seed / 100)
+    app = good(opened(shown="curves", of_task="reverse"))
+    assert list(app.multiselect(key="curves_1_reverse").value) == ["1 head", "− norm"]
+    legend = next(each.proto.body for each in app.get("html") if "class='legend'" in each.proto.body)
+    assert re.findall(r"●</span> ([^<]*)", legend) == ["baseline", "1 head", "− norm"] and "seeds 0 to 2" in legend
+    app.multiselect(key="curves_1_reverse").set_value([]).run()
+    legend = next(each.proto.body for each in good(app).get("html") if "class='legend'" in each.proto.body)
+    assert re.findall(r"●</span> ([^<]*)", legend) == ["baseline"]
+
+
+def test_a_study_compared_with_itself_under_another_name_differs_nowhere(store):
+    filled(store, "complete")
+    fill(store, study("twin"), score)
+    app = good(opened(shown="compare", study="twin"))
+    assert "6 cells are in both, 6 of them with the same settings; 0 differ" in texts(app)
+    fill(store, study("stranger", '["copy", "reverse"]', '["facts"]'), score)
+    app = good(opened(shown="compare", study="twin", against="stranger"))
+    assert "No task and variant of twin has the name of one in stranger" in texts(app)
+
+
+def test_what_is_taken_away_is_every_number_and_the_file(store):
+    import io
+
+    import pandas as pd
+
+    filled(store, "half")
+    app = good(opened())
+    number = store.find("half")
+    opened_ = base.Opened(store, number, "half", "", "", None, ())
+    rows = pd.read_parquet(io.BytesIO(base.parquet(opened_)))
+    assert len(rows) == len(store.rows(number)) > 0
+    app.session_state["take_away"] = True
+    app.run()
+    assert {"The study's file (TOML)", "Every number (Parquet)"} <= {
+        each.proto.label for each in good(app).get("download_button")
+    }
+
+
+def test_the_take_away_of_a_study_that_is_gone_is_empty_and_no_error(store):
+    filled(store, "half")
+    store.delete(1)
+    assert base.parquet(base.Opened(store, 1, "half", "", "", None, ()))
+
+
+# Links
+
+
+@pytest.mark.parametrize(
+    "params, words",
+    [
+        ({"study": "nonsense"}, "There is no study “nonsense”"),
+        ({"study": "<b>**x**</b>"}, "There is no study “<b>**x**</b>”"),
+        ({"shown": "nonsense"}, "one of matrix"),
+        ({"shown": ""}, "one of matrix"),
+        ({"nonsense": "1"}, "no setting here"),
+        ({"of_task": "nonsense", "shown": "curves"}, ""),
+        ({"against": "nonsense", "shown": "compare"}, ""),
+        ({"against": "complete", "shown": "compare", "study": "complete"}, ""),
+        ({"study": "x" * 5000}, "There is no study"),
+    ],
+)  # fmt: skip
+def test_a_bad_link_is_named_and_something_is_shown(store, params, words):
+    filled(store, "half", "complete")
+    app = good(opened(**params))
+    assert words in told(app) and bool(app.warning) == bool(words)
+    assert app.session_state["study"] in ("half", "complete") and app.session_state["shown"] in views
+    good(app.run())
+
+
+@settings(max_examples=15, suppress_health_check=[CLASSES])
+@given(
+    some.dictionaries(
+        some.sampled_from(["study", "shown", "of_task", "against"]),
+        some.sampled_from([*views, "half", "complete", "copy", "", " ", "x", "🦊", "__class__", "0", "null", "[]"]),
+    )
+)
+def test_any_link_opens(store, params):
+    if not store.studies():
+        filled(store, "half", "complete")
+    good(opened(**params))
+
+
+@pytest.mark.parametrize("name", STRANGE)
+@pytest.mark.parametrize("view", views)
+def test_any_name_is_shown_as_it_is(store, name, view):
+    text = TEXT.replace('"reverse"]', f"{quoted(name)}]").replace('"− norm"', quoted(name))
+    text = text.replace('"What would it cost?"', quoted(name)) + f"[task.{quoted(name)}]\ntask = 'facts'\n"
+    made = study(text=text.replace('"made up"', quoted(name)))
+    fill(store, made, lambda run: math.nan if run.variant == name else score(run))
+    filled(store, "complete")
+    app = good(opened(study=name, shown=view, of_task=name, against="complete"))
+    assert app.session_state["study"] == name and not app.warning
+    for markdown in [*app.markdown, *app.caption]:  # nothing of a name is markup
+        bare = re.sub(r"\\.", "·", markdown.value)
+        assert not re.search(r"<b>|<img|\*\*bold|:red\[|\$y\$|\]\(b\)", bare), markdown.value
+    for html in app.get("html"):
+        assert "<b>&" not in html.proto.body and "<img" not in html.proto.body
+
+
+def quoted(name: str) -> str:
+    import json
+
+    return json.dumps(name, ensure_ascii=False)
+
+
+def test_a_question_of_several_lines_stays_one_sentence(store):
+    made = study(old='"What would it cost?"', new='"""One.\n\nTwo?\n\n# Three"""')
+    fill(store, made, score)
+    line = next(each.value for each in good(opened()).markdown if "One" in each.value)
+    assert "\n" not in line and line.startswith(":small[") and line.endswith("]")
+
+
+# A new study
+
+
+def dialog(text=None, **params) -> AppTest:
+    app = press(opened(**params), "New study")
+    if text is not None:
+        area(app).set_value(text).run()
+    return fine(app)
+
+
+def area(app):
+    return app.text_area[0]
+
+
+def test_the_dialog_offers_what_ships_and_a_small_example():
+    app = good(dialog())
+    assert app.selectbox(key="new_from").options == ["a small example", "ablation matrix"]
+    assert "my study: 6 runs, 3 seeds each" in texts(app) and "About" in texts(app) and "Start" in labels(app)
+    app.selectbox(key="new_from").set_value("ablation matrix").run()
+    assert "ablation matrix: 520 runs" in texts(good(app)) or re.search(
+        r"ablation matrix: \d+ runs, 5 seeds", texts(app)
+    )
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("", "Name is missing"),
+        ("name = ", "This is not TOML"),
+        ("\x00", "This is not TOML"),
+        ("name = 'x'\ntasks = ['flying']", "tasks names “flying”"),
+        (TINY.replace("steps = 40", "steps = 0"), "steps is 0"),
+        (TINY.replace("n_heads = 2", "n_heads = 3"), "the task “reverse” cannot be so"),
+        (TINY.replace("d_model = 16", "<b>**x**</b> = 1"), "This is not TOML"),
+        (TINY.replace("seeds = 2", "seeds = 1_000_000"), "a study may have"),
+        (TINY + "x = {y = 1}\n" * 1, "y is no setting"),
+        ("\n".join(f"k{n} = 1" for n in range(50)), "is no key of a study"),
+        ("[" * 3000, "This is not TOML"),
+        ("name = 'x'\ntasks = " + "[" * 3000, "hundreds deep"),
+        ("name." + ".".join("a" * 3000) + " = 1", "hundreds deep"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_study_is_said_and_it_cannot_be_started(text, words, url, tmp_path):
+    app = dialog(text)
+    assert words in told(app) and "Start" not in labels(app) and 0 < len(app.error) <= 10
+    assert list(tmp_path.iterdir()) == []
+    area(app).set_value(TINY).run()
+    assert "Start" in labels(good(app))
+
+
+def test_a_study_of_a_known_name_says_that_it_goes_on(store):
+    fill(store, study(text=TINY), score)
+    assert "what it has already is kept" in texts(good(dialog(TINY)))
+    assert "what it has already is kept" not in texts(good(dialog(TINY.replace("made up", "new"))))
+
+
+def test_a_study_is_started_stopped_resumed_and_deleted(url):
+    app = good(press(dialog(LONG), "Start"))
+    store = Store(url, create=False)
+    assert app.session_state["study"] == "long" and "4 runs" in texts(app) and "Stop" in labels(app)
+    app = until(app, lambda _: store.rows(1))
+    assert "About" in texts(app) and "of work left" in texts(app) and "Resume" not in labels(app)
+    app = good(press(app, "Stop"))
+    assert standing(store, 1).counts == {STOPPED: 4} and "4 stopped" in texts(app)
+    assert "Resume" in labels(app) and "Stop" not in labels(app)
+    app = good(press(app, "Resume"))
+    assert "Stop" in labels(app) and standing(store, 1).counts.keys() <= {QUEUED, RUNNING}
+    app = until(app, lambda _: store.rows(1))
+    app = good(press(app, "Delete it"))
+    assert store.studies() == [] and "No studies yet" in texts(app)
+    until(app, lambda _: not base.service().has(1))
+    assert base.service().trouble == ""
+    app = good(press(dialog(TINY), "Start"))
+    number = store.find("made up")
+    app = until(app, lambda app: standing(store, number).complete)
+    app = until(app, lambda app: "4 runs: 4 done" in texts(app))
+    good(app)
+    assert number == 2 and "Resume" not in labels(app) and len(store.results(number)) == 4
+
+
+def test_more_seeds_of_a_study_keep_what_there_is(store):
+    fill(store, study(text=TINY), score)
+    rows = store.rows(1)
+    app = good(press(dialog(TINY.replace("seeds = 2", "seeds = 3")), "Start"))
+    app = until(app, lambda app: "6 runs: 6 done" in texts(app))
+    assert [row for row in store.rows(1) if row[0] <= 4] == rows and len(store.results(1)) == 6
+
+
+# Who may only look
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_read_only_offers_nothing_that_changes_the_store(store, monkeypatch, kind):
+    monkeypatch.setenv(READ_ONLY, "1")
+    filled(store, kind)
+    app = good(opened())
+    assert not {"Stop", "Resume", "Delete it", "Start"} & set(labels(app))
+    assert button(app, "New study").disabled
+    monkeypatch.setenv(READ_ONLY, "0")
+    assert "Delete it" in labels(good(opened()))
+
+
+# Databases that cannot be used
+
+
+def test_a_database_that_cannot_be_opened_is_named_in_words(tmp_path, monkeypatch):
+    folder, text, missing = tmp_path / "folder", tmp_path / "text.txt", tmp_path / "nowhere" / "x.sqlite"
+    folder.mkdir()
+    text.write_text("This is a letter. " * 100)
+    newer = Store(str(tmp_path / "newer.sqlite"))
+    with newer.writing() as connection:
+        connection.exec_driver_sql("UPDATE schema_version SET version = 9")
+    newer.close()
+    for given_, words in (
+        (f"sqlite:///{folder}", "cannot be opened"),
+        (f"sqlite:///{text}", "a file of another kind"),
+        (f"sqlite:///{tmp_path}/newer.sqlite", "schema version 9"),
+        ("nonsense://secret@x", "no address of a database"),
+    ):
+        monkeypatch.setenv(databases.VARIABLE, given_)
+        forget()
+        app = fine(opened())
+        assert words in told(app) and len(app.error) == 1 and "secret" not in told(app)
+        assert "secret" not in texts(app)
+        fine(app.run())
+    monkeypatch.setenv(databases.VARIABLE, f"sqlite:///{missing}")
+    forget()
+    app = press(dialog(TINY), "Start")
+    assert "does the folder exist" in told(app) and not missing.exists()
+
+
+def test_a_server_that_does_not_answer_is_named_without_its_password(monkeypatch):
+    pytest.importorskip("psycopg")
+    monkeypatch.setattr(stores, "BEGIN_WITHIN", 0.3)
+    monkeypatch.setenv(databases.VARIABLE, "postgresql://somebody:secret@127.0.0.1:1/name")
+    app = fine(opened())
+    assert "cannot be reached" in told(app) and "secret" not in told(app) + texts(app)
+
+
+def test_a_database_that_goes_away_while_it_is_looked_at_is_named(store, url):
+    filled(store, "complete")
+    app = good(opened())
+    with store.writing() as connection:
+        connection.exec_driver_sql("DROP TABLE rows")
+        connection.exec_driver_sql("DROP TABLE runs")
+    app = fine(app.run())
+    assert "no such table" in told(app) and len(app.error) == 1
+    app = fine(opened(shown="runs"))
+    assert len(app.error) == 1
+
+
+# Several visitors
+
+
+@pytest.mark.parametrize("view", views)
+def test_a_study_that_another_visitor_deletes_is_missed_in_words(store, view):
+    filled(store, "complete", "half")
+    one, two = good(opened(study="half", shown=view)), good(opened(study="half"))
+    two = good(press(two, "Delete it"))
+    assert two.session_state["study"] == "complete" and not two.warning
+    one = good(one.run())
+    assert "There is no study “half”" in told(one) and one.session_state["study"] == "complete"
+    two = good(press(two, "Delete it"))
+    one = good(one.run())
+    assert "No studies yet" in texts(one) and "No studies yet" in texts(two)
+
+
+def test_a_study_that_another_visitor_deletes_while_it_is_trained_is_missed_in_words(store):
+    filled(store, "complete", "elsewhere")
+    one, two = good(opened(study="elsewhere")), good(opened(study="elsewhere"))
+    good(press(two, "Delete it"))
+    one = good(press(one, "Stop"))
+    assert "There is no study “elsewhere”" in told(one) and one.session_state["study"] == "complete"
+
+
+def test_what_another_visitor_starts_is_seen_and_can_be_stopped(store):
+    fill(store, study(text=LONG), lambda run: QUEUED)
+    one, two = good(opened()), good(opened())
+    one = good(press(one, "Resume"))
+    two = good(two.run())
+    assert "Stop" in labels(two)
+    two = good(press(two, "Stop"))
+    assert "4 stopped" in texts(two) and "4 stopped" in texts(good(one.run()))
+    until(two, lambda _: not base.service().has(1))
+
+
+def test_other_names_are_shown_at_once(store):
+    fill(store, study(), score)
+    app = good(opened())
+    assert set(table(app).variant) == {"baseline", "− norm", "1 head"}
+    store.enrol(study(old='"1 head"', new='"one head"'))
+    assert set(table(good(app.run())).variant) == {"baseline", "− norm", "one head"}
