@@ -65,14 +65,29 @@ def present() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Machine:
-    """Device and precision of a pass. Raises ConfigError for what this machine does not have."""
+    """Device and precision of a pass. Raises ConfigError for what this machine does not have; see anywhere."""
 
     device: str = dial("auto", "Device", "Where the numbers are computed.", group="Machine", menu=device)
     dtype: str = dial("float32", "Precision", "How many bits each number has.", group="Machine", menu=dtype)
 
+    @classmethod
+    def anywhere(cls, device: str = "auto", dtype: str = "float32") -> "Machine":
+        """One that this process need not have, because another may train on it. Raises ConfigError for what is in no menu."""
+        made = object.__new__(cls)
+        made.__dict__.update(device=device, dtype=dtype)
+        made._check_names()
+        return made
+
     def __post_init__(self):
+        self._check_names()
+        self.check_here()
+
+    def _check_names(self):
         for name in ("device", "dtype"):
             self.__dataclass_fields__[name].metadata["dial"].check(name, getattr(self, name))
+
+    def check_here(self):
+        """Raises ConfigError for what this machine does not have."""
         if self.device != "auto" and self.device not in present():
             raise ConfigError(
                 "device", f"device is {self.device}, which this machine does not have; it has {', '.join(present())}."

@@ -21,8 +21,10 @@ from dataclasses import replace
 
 import torch
 
+from core.device import Machine
 from core.environment import whole_number
 from core.memory import Shelf
+from core.study.process import device_name, versions
 from core.tasks import task
 from core.train import budget, stack
 from core.train.run import Row, State, chunk, start
@@ -76,6 +78,7 @@ def _chunk(packed: bytes, seconds: float) -> bytes:
 
     Bytes, because a pool would send every tensor through a file of its own: 70 ms a trip.
     """
+    torch.set_num_threads(1)  # of this thread: what runs calls in threads has others than that in which a worker began
     states = pickle.loads(packed)
     return pickle.dumps([chunk(states[0], seconds)] if len(states) == 1 else stack.chunk(states, seconds))
 
@@ -93,6 +96,7 @@ class Workers:
         self.lock = threading.RLock()
         self.paces: deque[float] = deque([1.0], maxlen=25)  # of the last chunks; see pace
         self.kept = Shelf(32 << 20)  # (config, training, machine) -> rows, State: finished, or as far as it came
+        self.news: deque[str] = deque()  # sentences for whoever waits, to be taken out when they are shown
         self._pool: ProcessPoolExecutor | None = None
 
     @property
@@ -116,6 +120,26 @@ class Workers:
         for _ in range(self.count):
             self.submit(_ready, 0.1)
             self.train([probe], 0.1).add_done_callback(self._probed)
+
+    def require(self, machine: Machine):
+        """Take note that trainings will need this machine. Raises ConfigError where it will never be had."""
+        machine.check_here()
+
+    def look(self) -> str:
+        """See who is there to train -> why nobody is, in a few words, or "". To be called now and then."""
+        return ""
+
+    def versions(self) -> dict[str, str]:
+        """What trains here: torch, numpy, python, code."""
+        return versions()
+
+    def place_of(self, machine: Machine) -> str:
+        """The device on which it would be trained: cuda, mps or cpu."""
+        return machine.place
+
+    def device_name(self, machine: Machine) -> str:
+        """That device in words."""
+        return device_name(machine)
 
     def train(self, states: list[State], seconds: float) -> Future:
         """Train for about so long in a worker -> future of pickled [(State, rows), …]"""
@@ -300,7 +324,7 @@ class Job:
     def _together(self, waiting) -> tuple:
         """Who goes next: the one that lies farthest behind; on a GPU with all that can be stacked with it."""
         first = min(waiting, key=lambda each: self.states[each].step / self.states[each].training.steps)
-        if self.states[first].machine.place == "cpu":  # where stacking gains nothing
+        if self.workers.place_of(self.states[first].machine) == "cpu":  # where stacking gains nothing
             return (first,)
         others = [n for n in waiting if n != first and stack.can_stack([self.states[first], self.states[n]])]
         return (first, *others)

@@ -1,7 +1,7 @@
 """Studies from the command line: python -m core.study run FILE; plan, status, resume, export and check beside it.
 
 Exit codes: 0 every run has its result (that it diverged is one); 1 some have none, or (check) do not agree; 2 a mistake in the file or the command;
-3 the store cannot be used; 128 + the signal's number after Ctrl-C or a request to end.
+3 the store cannot be used, or the cluster is gone; 128 + the signal's number after Ctrl-C or a request to end.
 """
 
 import argparse
@@ -10,17 +10,20 @@ import signal
 import sys
 import time
 from concurrent.futures import Future, wait
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pandas as pd
 
+from core.cluster import ClusterError, ClusterLost, pool
+from core.device import Machine
+from core.dial import ConfigError
 from core.jobs import Workers, worker_count
 from core.study import file
 from core.study.bar import Bar
 from core.study.database import DEFAULT, VARIABLE, Full, StoreError
 from core.study.picture import STYLE, matrix_svg
-from core.study.plan import Study, StudyError, plural, told
+from core.study.plan import Study, StudyError, plural, read_machine, told
 from core.study.runner import Runner
 from core.study.schema import FAILED, QUEUED, RUNNING
 from core.study.standing import standing
@@ -44,6 +47,9 @@ def main(arguments=None) -> int:
         more = " What was stored is safe: make room, and give the same command again." * isinstance(error, Full)
         print(f"{error}{more}", file=sys.stderr)
         return NO_STORE
+    except ClusterError as error:
+        print(error, file=sys.stderr)
+        return NO_STORE if isinstance(error, ClusterLost) else MISTAKE
     except OSError as error:  # of a file that was named in the command
         print(f"{error.filename or 'A file'}: {error.strerror or error}.", file=sys.stderr)
         return MISTAKE
@@ -65,7 +71,10 @@ def parser() -> argparse.ArgumentParser:
             where = f"address of the store, or the path of a SQLite file (else {VARIABLE}, else {DEFAULT})"
             added.add_argument("--database", metavar="URL", help=where)
         if workers:
-            words = "processes that train (else ABLATION_WORKERS, else one per core up to two)"
+            words = (
+                "processes that train (else ABLATION_WORKERS, else one per core up to two); on a cluster "
+                "(DASK_SCHEDULER_ADDRESS) how many of its threads at most (else all)"
+            )
             added.add_argument("--workers", type=_count, metavar="N", help=words)
         return added
 
@@ -192,26 +201,45 @@ def found(store: Store, name: str) -> int:
 
 def train(given, studies: list[tuple[Study | None, int | None]]) -> int:
     """Train studies, each read from a file or known by its number in the store, until all is done or a signal comes."""
-    store, workers = Store(given.database), Workers(given.workers)
-    numbers = []
-    for study, number in studies:
-        if study:
-            print(f"{study.name}: {plural(len(study.runs), 'run')}, kept in {store.name}.")
-            if study.notes:
-                print(
-                    f"  {plural(len(study.notes), 'variant')} left out; python -m core.study plan says which, and why."
-                )
-            number = enter(store, study)
-        again = patiently(lambda number=number: store.requeue(number))
-        if again:
-            print(f"  {plural(again, 'run')} that had stopped or failed will run again.")
-        numbers.append(number)
+    with closing(pool(given.workers)) as workers:
+        for study in (study for study, _ in studies if study):
+            require(workers, study.name, study.runs[0].machine)
+        store = Store(given.database)
+        numbers = list(dict.fromkeys(queue(store, workers, *each) for each in studies))
+        return train_queued(store, workers, numbers)
+
+
+def require(workers: Workers, name: str, machine: Machine):
+    """Raises StudyError for a study that must be trained on what there will never be."""
+    try:
+        workers.require(machine)
+    except ConfigError as error:
+        raise StudyError([f"{name}: {error}"]) from None
+
+
+def queue(store: Store, workers: Workers, study: Study | None, number: int | None) -> int:
+    """Queue all of a study that has no result -> its number."""
+    if study:
+        print(f"{study.name}: {plural(len(study.runs), 'run')}, kept in {store.name}.")
+        if study.notes:
+            print(f"  {plural(len(study.notes), 'variant')} left out; python -m core.study plan says which, and why.")
+        number = enter(store, study)
+    else:
+        name, run = next(each.name for each in store.studies() if each.id == number), store.runs(number)[0]
+        require(workers, name, read_machine(run.spec))
+    again = patiently(lambda: store.requeue(number))
+    if again:
+        print(f"  {plural(again, 'run')} that had stopped or failed will run again.")
+    return number
+
+
+def train_queued(store: Store, workers: Workers, numbers: list[int]) -> int:
     begun = time.monotonic()
     with asked_to_end() as signals:
         if {QUEUED, RUNNING} & set(store.counts(numbers)):
-            work(Runner(store, list(dict.fromkeys(numbers)), workers), signals)
+            work(Runner(store, numbers, workers), signals)
             print(f"After {duration(time.monotonic() - begun)}:", flush=True)
-    complete = [state_of(store, number) for number in dict.fromkeys(numbers)]
+    complete = [state_of(store, number) for number in numbers]
     store.close()
     return 128 + signals[0] if signals else COMPLETE if all(complete) else INCOMPLETE
 
@@ -221,6 +249,8 @@ def work(runner: Runner, signals: list):
     bar, started, steps = Bar(sys.stderr), spawn(runner.workers), runner.progress()
     try:
         for seen in steps:
+            while runner.workers.news:
+                bar.say(runner.workers.news.popleft())
             bar.draw(seen)
             if signals:
                 break

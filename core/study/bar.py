@@ -51,7 +51,7 @@ def line(seen: Progress) -> str:
     ended = sum(counts.get(state, 0) for state in (DONE, DIVERGED, FAILED))
     words = [f"{ended} of {sum(counts.values())} runs", f"{100 * seen.share:.0f} %"]
     if counts.get(QUEUED) or counts.get(RUNNING):
-        words.append(f"{duration(seen.left)} left")
+        words.append(seen.absent or f"{duration(seen.left)} left")
     words += [f"{counts[state]} {state}" for state in (DIVERGED, FAILED) if counts.get(state)]
     words += [f"{seen.elsewhere} in other processes"] * (seen.elsewhere > 0)
     return f"[{'#' * full}{'·' * (WIDTH - full)}] {' · '.join(words)}"

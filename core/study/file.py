@@ -95,7 +95,7 @@ class _Reader:
     def machine(self) -> Machine:
         given = {name: self.document[name] for name in ("device", "dtype") if name in self.document}
         try:
-            return plan.start(Config(), plan.Training(), 0, Machine(**given)).machine
+            return plan.start(Config(), plan.Training(), 0, Machine.anywhere(**given)).machine
         except ConfigError as error:
             self.wrong((error.field,), str(error))
             return Machine()

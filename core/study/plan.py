@@ -80,8 +80,13 @@ def machine_of(spec: str) -> dict[str, str]:
 
 
 def read_run(name: str, variant: str, spec: str) -> Run:
-    """The run that was stored. Raises ConfigError for settings that this version, or this machine, does not have."""
-    return Run(name, variant, *read_settings(spec), Machine(**machine_of(spec)))
+    """The run that was stored. Raises ConfigError for settings that this version does not have."""
+    return Run(name, variant, *read_settings(spec), read_machine(spec))
+
+
+def read_machine(spec: str) -> Machine:
+    """On what a run that was stored is to be trained. Raises ConfigError for a device that is in no menu."""
+    return Machine.anywhere(**machine_of(spec))
 
 
 def _plain(value):

@@ -3,12 +3,12 @@
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from core.jobs import Job, Workers
 from core.study.database import Busy, StoreError
 from core.study.plan import read_run
-from core.study.process import device_name, new_owner
+from core.study.process import new_owner
 from core.study.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
 from core.study.store import Report, Store, patiently
 
@@ -21,13 +21,16 @@ KNOWN = "Known from before: the same training had been done by this process."
 
 @dataclass(frozen=True)
 class Progress:
-    """How far studies are. counts: state -> runs; left: seconds, as far as is known; trouble: why nothing is stored."""
+    """How far studies are. counts: state -> runs; left: seconds, as far as is known; trouble: why nothing is stored;
+    absent: why nobody trains.
+    """
 
     counts: dict[str, int] = field(default_factory=dict)
     share: float = 0.0  # of all the work, 0 to 1
     left: float = 0.0
     elsewhere: int = 0  # runs in the hands of other processes
     trouble: str = ""
+    absent: str = ""
 
     @property
     def over(self) -> bool:
@@ -46,9 +49,7 @@ class Runner:
         self.jobs: dict[int, Job] = {}  # run -> its training
         self.of: dict[int, int] = {}  # run -> its study
         self.ended: list[Report] = []  # not stored yet
-        self.lost = (
-            0  # runs that are no longer its own: stopped or deleted, or taken over because this process stood still
-        )
+        self.lost = 0  # runs that are no longer its own: stopped, deleted or taken over
         self.asked = True  # for a study, since it last saw what is in the store
         self._devices: dict[int, str] = {}
         self._written = -BEAT
@@ -61,15 +62,18 @@ class Runner:
         self.asked = True
 
     def progress(self) -> Iterator[Progress]:
-        """How far it is, ten times a second. Raises StoreError where the store can no longer be used."""
+        """How far it is, ten times a second. Raises StoreError where the store can no longer be used, and what
+        Workers.look raises.
+        """
         seen, self._begun, self.asked = Progress(), None, True
         try:
             while self.asked or not seen.over:
+                absent = self.workers.look()
                 for job in self.jobs.values():
                     job.poll()
                 if any(job.done for job in self.jobs.values()) or time.monotonic() - self._written > BEAT:
                     seen = self._turn(seen)
-                yield seen
+                yield replace(seen, absent=absent)
                 time.sleep(TICK)
         finally:
             self.stop()
@@ -119,7 +123,7 @@ class Runner:
             held = list(self.of.values())
             study = min((each for each in self.studies if each not in empty), key=held.count)
             most = max(1, (2 * self.workers.count - len(held)) // (len(self.studies) - len(empty)))
-            taken = self.store.claim(study, self.owner, most)
+            taken = self.store.claim(study, self.owner, most, self.workers.versions())
             if len(taken) < most:
                 empty.add(study)
             for each in taken:
@@ -128,7 +132,8 @@ class Runner:
     def _begin(self, study: int, number: int, task: str, variant: str, spec: str):
         try:
             state = read_run(task, variant, spec).start()
-            self._devices[number], self.of[number] = device_name(state.machine), study
+            self.workers.require(state.machine)
+            self._devices[number], self.of[number] = self.workers.device_name(state.machine), study
             self.jobs[number] = Job(self.workers, {number: state}, background=True)
         except Exception as error:  # of this run, and the others go on
             self.ended.append(Report(number, FAILED, message=f"{type(error).__name__}: {error}"))

@@ -152,8 +152,11 @@ class Store:
         with self.writing() as connection:
             return _queue(connection, and_(running, theirs))
 
-    def claim(self, study: int, owner: str, most: int) -> list[tuple[int, str, str, str]]:
-        """Take up to so many queued runs -> [(run, task, variant, spec), …]. No two owners get the same."""
+    def claim(self, study: int, owner: str, most: int, trained_with=None) -> list[tuple[int, str, str, str]]:
+        """Take up to so many queued runs -> [(run, task, variant, spec), …]. No two owners get the same.
+
+        trained_with: versions() of the process that is to train them, where it is not this one.
+        """
         queued = and_(runs.c.study == study, runs.c.state == QUEUED, runs.c.wanted)
         columns = runs.c.id, runs.c.task, runs.c.variant, runs.c.spec
         first = select(*columns).where(queued).order_by(runs.c.place).limit(most)
@@ -162,7 +165,9 @@ class Store:
             taken = connection.execute(first.with_for_update(skip_locked=True)).all()
             values = {"state": RUNNING, "owner": owner, "heartbeat": now, "started": now, "tries": runs.c.tries + 1}
             for some in _portions([each.id for each in taken]):
-                connection.execute(update(runs).where(runs.c.id.in_(some)).values(**values, **versions()))
+                connection.execute(
+                    update(runs).where(runs.c.id.in_(some)).values(**values, **(trained_with or versions()))
+                )
         return [tuple(each) for each in taken]
 
     def keep(self, owner: str, reports: list[Report]) -> set[int]:

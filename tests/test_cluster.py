@@ -1,0 +1,354 @@
+"""Studies on a Dask cluster of real processes: the same numbers, whoever goes away meanwhile; and nothing is left running."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+if not os.environ.get("CI"):  # there its absence is a failure
+    pytest.importorskip("distributed", reason="distributed is not installed; pip install -r requirements-dev.txt")
+
+from core import cluster, jobs
+from core.cluster import Cluster, ClusterError, ClusterLost, origin, pool, unlike
+from core.device import Machine
+from core.dial import ConfigError
+from core.jobs import Workers
+from core.memory import Shelf
+from core.study import __main__ as command
+from core.study import runner
+from core.study.bar import line
+from core.study.file import parse
+from core.study.process import versions
+from core.study.runner import Progress
+from core.study.schema import DONE, QUEUED, RUNNING, STOPPED
+from core.study.store import Store
+from tests.clusters import ROOT, Machines, free_port
+from tests.test_study_runner import TEXT, check_complete, finish
+
+STUDY = parse(TEXT)
+LONG = parse(TEXT.replace("steps = 30", "steps = 400").replace('"copy", ', ""))
+GPU = parse(TEXT.replace('"cpu"', '"cuda"'))
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Chunks of a few steps, and looks at the workers and entries in the store all the time."""
+    monkeypatch.setattr(jobs, "CHUNK", 0.05)
+    monkeypatch.setattr(runner, "BEAT", 0.1)
+    monkeypatch.setattr(cluster, "LOOK", 0.1)
+
+
+@pytest.fixture(scope="module")
+def machines(tmp_path_factory):
+    """A scheduler and two workers for the whole file; who takes one away brings another."""
+    made = Machines(tmp_path_factory.mktemp("cluster"), 2)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def shared(machines):
+    made = Cluster(machines.address)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def workers(shared):
+    """The same connection for all tests, which knows nothing of what it did for the test before."""
+    shared.kept = Shelf(32 << 20)
+    ready(shared, 2)
+    return shared
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = Store(str(tmp_path / "x.sqlite"))
+    yield made
+    made.close()
+
+
+def ready(workers, count, seconds=60):
+    end = time.monotonic() + seconds
+    while workers.look() or workers.count < count:
+        assert time.monotonic() < end, (workers.look(), workers.count, list(workers.news))
+        time.sleep(0.05)
+
+
+def test_a_study_is_trained_and_stored_to_the_last_bit(workers, store):
+    seen = finish(store, STUDY, workers)
+    check_complete(store, STUDY)
+    assert seen[-1].counts == {DONE: 8} and not any(each.absent for each in seen)
+    assert {each.tries for each in store.runs(1)} == {1} and not workers.news and not workers._calls
+
+
+def test_as_many_are_in_hand_as_the_cluster_has_threads_or_as_were_asked_for(machines, workers):
+    assert workers.count == 2
+    one = Cluster(machines.address, 1)
+    ready(one, 1)
+    assert one.count == 1 and len(one._members) == 2
+    one.close()
+
+
+def test_a_chunk_is_trained_by_one_thread_whatever_its_process_was_set_to():
+    torch.set_num_threads(2)
+    jobs._chunk(pickle.dumps([STUDY.runs[0].start()]), 0.0)
+    assert torch.get_num_threads() == 1
+
+
+def test_a_worker_that_is_killed_costs_nothing_and_another_takes_its_place(machines, workers, store):
+    killed = []
+
+    def kill(seen):
+        if seen.share > 0.2 and not killed:
+            killed.append(machines.workers.pop())
+            machines.kill(killed[0])
+
+    finish(store, LONG, workers, until=kill)
+    check_complete(store, LONG)
+    assert killed and {each.tries for each in store.runs(1)} == {1}
+    machines.workers.append(machines.start_worker())
+    ready(workers, 2)
+
+
+def test_all_workers_gone_is_said_and_a_new_one_goes_on(machines, workers, store):
+    seen = []
+
+    def kill(progress):
+        if progress.share > 0.2 and not any(each.absent for each in seen):
+            for each in machines.workers:
+                machines.kill(each)
+            machines.workers = []
+        if progress.absent and not machines.workers:
+            machines.workers = [machines.start_worker()]
+        seen.append(progress)
+
+    finish(store, LONG, workers, until=kill)
+    check_complete(store, LONG)
+    assert any(each.absent == "no worker is there" for each in seen) and not seen[-1].absent
+    assert {each.tries for each in store.runs(1)} == {1}
+    machines.workers.append(machines.start_worker())
+    ready(workers, 2)
+
+
+def test_breaking_off_leaves_nothing_on_the_cluster(workers, store):
+    finish(store, LONG, workers, until=lambda seen: seen.share > 0.05)
+    assert store.runs(1, STOPPED) and not store.runs(1, RUNNING) and not workers._calls
+    end = time.monotonic() + 10
+    while any(workers._client.processing().values()):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_a_worker_without_this_project_is_left_out_by_name(machines, workers, store, tmp_path):
+    strange = machines._start("worker", machines.address, "--nthreads", "1", "--no-nanny", "--host", "127.0.0.1",
+                              "--local-directory", str(tmp_path), cwd=tmp_path, PYTHONPATH="")  # fmt: skip
+    end = time.monotonic() + 30
+    while not workers.news:
+        assert not workers.look() and time.monotonic() < end
+        time.sleep(0.05)
+    words = workers.news.popleft()
+    assert words.startswith("The worker tcp://127.0.0.1:") and "is left out: it cannot import this project" in words
+    finish(store, STUDY, workers)
+    check_complete(store, STUDY)
+    assert workers.count == 2 and not workers.news
+    machines.kill(strange)
+
+
+def test_workers_without_the_device_wait_for_one_that_has_it(machines, store):
+    own = Cluster(machines.address)
+    own.require(GPU.runs[0].machine)
+    seen = finish(store, GPU, own, until=lambda each: len(own.news) == 2)
+    assert seen[-1].absent == "no worker is ready" and seen[-1].counts == {QUEUED: 8}
+    assert all(words.endswith("is left out: it has no cuda.") for words in own.news)
+    own.close()
+
+
+# The command
+
+
+def started(folder, address, *given, **environment):
+    call = [sys.executable, "-m", "core.study", *given]
+    with_path = os.environ | {"PYTHONPATH": str(ROOT), "DASK_SCHEDULER_ADDRESS": address} | environment
+    pipe = subprocess.PIPE
+    return subprocess.Popen(call, cwd=folder, env=with_path, text=True, stdout=pipe, stderr=pipe, encoding="utf-8")
+
+
+def test_ctrl_c_stores_what_there_is_and_leaves_no_call_on_the_cluster(machines, workers, tmp_path):
+    (tmp_path / "long.toml").write_text(LONG.source.replace("steps = 400", "steps = 20_000"))
+    first = started(tmp_path, machines.address, "run", "long.toml", "--database", "x.sqlite")
+    end = time.monotonic() + 60
+    while not any(workers._client.processing().values()):
+        assert time.monotonic() < end and first.poll() is None
+        time.sleep(0.1)
+    first.send_signal(signal.SIGINT)
+    out, errors = first.communicate(timeout=30)
+    assert first.returncode == 128 + signal.SIGINT and "stopped" in out, errors
+    assert "Traceback" not in errors and "distributed" not in errors, errors
+    while any(workers._client.processing().values()):
+        assert time.monotonic() < end + 30
+        time.sleep(0.1)
+
+
+def test_a_scheduler_that_is_gone_ends_it_in_words_and_a_local_run_completes_it(tmp_path, monkeypatch, capsys):
+    (tmp_path / "long.toml").write_text(LONG.source)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cluster, "GRACE", 1.0)
+    monkeypatch.setattr(cluster, "ANSWER", 1.0)
+    own = Machines(tmp_path, 1)
+    monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", own.address)
+    draw = command.Bar.draw
+
+    def kill(bar, seen):
+        draw(bar, seen)
+        if seen.counts.get(DONE) and own.scheduler.poll() is None:
+            own.kill(own.scheduler)
+
+    monkeypatch.setattr(command.Bar, "draw", kill)
+    try:
+        assert command.main(["run", "long.toml", "--database", "x.sqlite"]) == command.NO_STORE
+    finally:
+        own.close()
+    errors = capsys.readouterr().err
+    assert f"The Dask scheduler at {own.address} has not answered for 1 s. What was stored is safe" in errors
+    assert "Traceback" not in errors and "distributed" not in errors
+    store = Store("x.sqlite")
+    before = {each.hash: each.ended for each in store.runs(1, DONE)}
+    assert before and store.runs(1, STOPPED) and not store.runs(1, RUNNING)
+    monkeypatch.delenv("DASK_SCHEDULER_ADDRESS")
+    assert command.main(["resume", LONG.name, "--database", "x.sqlite", "--workers", "2"]) == command.COMPLETE
+    check_complete(store, LONG)
+    assert before.items() <= {each.hash: each.ended for each in store.runs(1)}.items()
+    store.close()
+
+
+def test_a_scheduler_that_comes_back_is_found_again(tmp_path, store, monkeypatch):
+    monkeypatch.setattr(cluster, "ANSWER", 1.0)
+    own = Machines(tmp_path, 1)
+    workers, seen = Cluster(own.address), []
+
+    def replace_all(progress):
+        seen.append(progress)
+        if progress.share > 0.2 and own.scheduler.poll() is None and len(own.running) == 2:
+            own.close()
+        if progress.absent == "the scheduler does not answer" and len(own.running) == 2:
+            own.start_scheduler()
+            own.start_worker()
+
+    try:
+        finish(store, LONG, workers, until=replace_all)
+    finally:
+        workers.close()
+        own.close()
+    check_complete(store, LONG)
+    assert any(each.absent == "the scheduler does not answer" for each in seen)
+    assert {each.tries for each in store.runs(1)} == {1}
+
+
+# Without a cluster
+
+
+@pytest.mark.parametrize("address", ["10.0.0.1", "tcp://", "tcp://host", "not an address", "tcp://host:port"])
+def test_what_is_no_address_is_refused_in_words(tmp_path, monkeypatch, capsys, address):
+    monkeypatch.chdir(tmp_path)
+    Path("small.toml").write_text(TEXT)
+    monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", address)
+    assert command.main(["run", "small.toml", "--database", "x.sqlite"]) == command.MISTAKE
+    errors = capsys.readouterr().err
+    assert errors == f"DASK_SCHEDULER_ADDRESS is no address: {cluster.ALLOWED}.\n"
+    assert not Path("x.sqlite").exists()
+
+
+@pytest.mark.parametrize("scheme", ["tcp", "http", "strange"])
+def test_where_nobody_answers_is_said_in_words(monkeypatch, scheme):
+    monkeypatch.setattr(cluster, "CONNECT", 0.5)
+    monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", address := f"{scheme}://127.0.0.1:{free_port()}")
+    with pytest.raises(ClusterError, match=rf"is {address}, where no Dask scheduler answers \(.*\): write the address"):
+        pool()
+
+
+def test_a_cluster_without_dask_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "tcp://127.0.0.1:8786")
+    with pytest.raises(ClusterError, match="pip install distributed=="):
+        pool()
+    monkeypatch.delenv("DASK_SCHEDULER_ADDRESS")
+    local = pool(3)
+    assert type(local) is Workers and local.count == 3
+
+
+def changed(found, **versions):
+    return found._replace(versions=found.versions | versions)
+
+
+def test_workers_must_be_alike_and_the_difference_is_named():
+    here = changed(origin(), torch="2.13.0+cpu")
+    assert unlike(here, here, None, {"cpu"}) == unlike(here, here, here, {"cpu"}) == ""
+    other = changed(here, torch="2.13.0+cu130", code="unknown")  # another build than that of who trains nothing
+    assert unlike(other, here, None, {"cpu"}) == "" and unlike(other, here, other, {"cpu"}) == ""
+    assert unlike(other, here, here, {"cpu"}) == "it has torch 2.13.0+cu130 and not 2.13.0+cpu"
+    old = changed(here, torch="2.12.0+cpu", numpy="1.0", python="3.9.1")
+    words = f"it has torch 2.12.0+cpu and not 2.13.0+cpu, numpy 1.0 and not {here.versions['numpy']}, python 3.9.1 and"
+    assert unlike(old, here, None, set()).startswith(words)
+    edited = changed(here, code="abc")._replace(sources="0")
+    told = f"it has other files in core (commit abc, here {here.versions['code']})"
+    assert unlike(edited, here, None, set()) == told
+    weak = here._replace(devices={"cpu": ("cpu", "CPU (x86_64, DEFAULT)")})
+    assert unlike(weak, here, here, {"cpu"}).startswith("it has CPU (x86_64, DEFAULT) and not CPU (")
+    assert unlike(weak, here, here, {"cuda"}) == "it has no cuda" and unlike(weak, here, here, set()) == ""
+
+
+def test_the_store_is_told_what_trained_not_what_asked_for_it(monkeypatch):
+    monkeypatch.setattr(cluster, "connect", lambda *_: None)
+    made = Cluster("tcp://127.0.0.1:1")
+    assert made.versions() == versions()
+    there = changed(origin(), torch="2.13.0+cu130")
+    made._like = there._replace(devices={"cuda": ("cuda", "NVIDIA H200"), "auto": ("cuda", "NVIDIA H200")})
+    assert made.versions()["torch"] == "2.13.0+cu130"
+    for machine in (Machine.anywhere("cuda"), Machine()):
+        assert (made.place_of(machine), made.device_name(machine)) == ("cuda", "NVIDIA H200")
+    with pytest.raises(ConfigError, match="device is mps, which the workers do not have"):
+        made.device_name(Machine.anywhere("mps"))
+
+
+def test_a_study_for_a_gpu_is_read_anywhere_and_refused_where_there_is_none_before_anything(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr("core.device.present", lambda: ("cpu",))
+    monkeypatch.delenv("DASK_SCHEDULER_ADDRESS", raising=False)
+    monkeypatch.chdir(tmp_path)
+    Path("gpu.toml").write_text(GPU.source)
+    assert command.main(["run", "gpu.toml", "--database", "x.sqlite"]) == command.MISTAKE
+    words = "small: device is cuda, which this machine does not have; it has cpu.\n"
+    assert capsys.readouterr().err == words and not Path("x.sqlite").exists()
+    store = Store("x.sqlite")
+    store.enrol(GPU)
+    assert command.main(["resume", "small", "--database", "x.sqlite"]) == command.MISTAKE
+    assert capsys.readouterr().err == words and {each.state for each in store.runs(1)} == {QUEUED}
+    store.close()
+    for given in ({"device": "tpu"}, {"dtype": "int8"}):
+        with pytest.raises(ConfigError):
+            Machine.anywhere(**given)
+
+
+def test_the_line_says_that_nobody_is_there_instead_of_how_long_it_takes():
+    seen = Progress({DONE: 1, QUEUED: 1}, 0.5, 60.0, absent="no worker is there")
+    assert line(seen).endswith("1 of 2 runs · 50 % · no worker is there")
+    assert line(replace(seen, absent="")).endswith("60 s left")
+
+
+def test_it_gives_up_when_nobody_has_answered_for_long(monkeypatch):
+    monkeypatch.setattr(cluster, "connect", lambda *_: None)
+    made = Cluster("tcp://127.0.0.1:1")
+    assert made.look() == "the scheduler does not answer" and made.count == 0
+    made._answered -= cluster.GRACE
+    made._next = 0.0
+    with pytest.raises(ClusterLost, match="has not answered for 60 s"):
+        made.look()
