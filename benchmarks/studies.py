@@ -3,7 +3,7 @@
     python -m benchmarks.studies [dask]
 
 dask: the same study on a cluster of two workers with one thread each on this machine, over the pool of two processes;
-both pinned one to a core, through the runner and a store in SQLite, in turn, medians within one run.
+both pinned one to a core and as nice to others, through the runner and a store in SQLite, in turn, medians within one run.
 """
 
 import argparse
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import torch
 
+from benchmarks.machines import Machines
 from core.cluster import Cluster
 from core.jobs import Workers
 from core.memory import Shelf
@@ -34,8 +35,8 @@ steps = 250
 """
 
 
-def seconds(workers: Workers, folder) -> float:
-    """Train the study from its start in a new store -> how long it took."""
+def seconds(workers: Workers, folder) -> tuple[float, float]:
+    """Train the study from its start in a new store -> (how long it took, share of that in which workers trained)"""
     with tempfile.TemporaryDirectory(dir=folder) as place:
         store = Store(str(Path(place) / "studies.sqlite"))
         number = store.enrol(parse(STUDY)).study
@@ -44,13 +45,12 @@ def seconds(workers: Workers, folder) -> float:
         for _ in Runner(store, [number], workers).progress():
             pass
         took = time.monotonic() - begin
+        trained = sum(each.seconds for each in store.runs(number))
         store.close()
-    return took
+    return took, trained / took / workers.count
 
 
 def dask():
-    from tests.clusters import Machines
-
     with tempfile.TemporaryDirectory() as folder:
         machines, local = Machines(folder, 2), Workers(2)
         cluster = Cluster(machines.address)
@@ -58,17 +58,23 @@ def dask():
             while cluster.look() or cluster.count < 2:
                 time.sleep(0.1)
             pools = {"local pool": local, "cluster": cluster}
-            took = {name: [] for name in pools}
+            took, share = {name: [] for name in pools}, {name: [] for name in pools}
             for turn in range(TURNS + 1):  # the first one loads
                 for name, each in pools.items():
-                    took[name].append(seconds(each, folder))
-                    print(f"dask: {name} {took[name][-1]:.1f} s{' (warm-up)' * (turn == 0)}", flush=True)
+                    lasted, trained = seconds(each, folder)
+                    print(f"dask: {name} {lasted:.1f} s, {trained:.0%} of it in trainings", flush=True)
+                    if turn:
+                        took[name].append(lasted)
+                        share[name].append(trained)
         finally:
             cluster.close()
             local.close()
             machines.close()
-    ratios = [there / here for here, there in list(zip(*took.values()))[1:]]
-    medians = [f"{name} {statistics.median(times[1:]):.1f} s" for name, times in took.items()]
+    ratios = [there / here for here, there in zip(*took.values())]
+    medians = [
+        f"{name} {statistics.median(took[name]):.1f} s ({statistics.median(share[name]):.0%} in trainings)"
+        for name in took
+    ]
     print(f"dask: {', '.join(medians)}, ratio {statistics.median(ratios):.3f} (median of {TURNS}, in turn)", flush=True)
 
 

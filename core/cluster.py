@@ -128,9 +128,10 @@ class Cluster(Workers):
         _end(self._client)
 
     def _send(self, addresses: list[str], call, *given):
-        """-> Dask's future"""
+        """-> Dask's future. Raises CancelledError without a connection."""
+        packed = pickle.dumps(Call(call, given))
         try:
-            return self._client.submit(pickle.loads, pickle.dumps(Call(call, given)), pure=False, workers=addresses)
+            return self._client.submit(pickle.loads, packed, pure=False, workers=addresses)
         except Exception as error:  # the connection has gone; look() will say so
             raise CancelledError from error
 

@@ -6,8 +6,11 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -15,6 +18,7 @@ import torch
 if not os.environ.get("CI"):  # there its absence is a failure
     pytest.importorskip("distributed", reason="distributed is not installed; pip install -r requirements-dev.txt")
 
+from benchmarks.machines import ROOT, Machines, free_port
 from core import cluster, jobs
 from core.cluster import Cluster, ClusterError, ClusterLost, origin, pool, unlike
 from core.device import Machine
@@ -29,7 +33,6 @@ from core.study.process import versions
 from core.study.runner import Progress
 from core.study.schema import DONE, QUEUED, RUNNING, STOPPED
 from core.study.store import Store
-from tests.clusters import ROOT, Machines, free_port
 from tests.test_study_runner import TEXT, check_complete, finish
 
 STUDY = parse(TEXT)
@@ -282,6 +285,23 @@ def test_a_cluster_without_dask_says_what_to_install(monkeypatch):
     monkeypatch.delenv("DASK_SCHEDULER_ADDRESS")
     local = pool(3)
     assert type(local) is Workers and local.count == 3
+
+
+def test_a_call_whose_workers_were_killed_again_and_again_is_a_pool_that_broke():
+    from distributed.scheduler import KilledWorker
+
+    for error, wanted in (
+        (KilledWorker("call", SimpleNamespace(address="tcp://x:1"), 3), BrokenProcessPool),
+        (ValueError("x"), ValueError),
+    ):
+        there, here = Future(), Future()
+        there.set_exception(error)
+        cluster._deliver(there, here)
+        assert type(here.exception()) is wanted
+    there, here = Future(), Future()
+    there.cancel()
+    cluster._deliver(there, here)
+    assert here.cancelled()
 
 
 def changed(found, **versions):

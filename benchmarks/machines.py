@@ -8,6 +8,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from core.jobs import NICE
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -31,12 +33,13 @@ class Machines:
         return self._start("scheduler", "--host", "127.0.0.1", "--port", str(self.port), cwd=self.folder, PYTHONPATH="")
 
     def start_worker(self, core: int | None = None, **environment) -> subprocess.Popen:
-        """With one thread, and pinned to one core where the system allows it."""
+        """With one thread. core: where it is pinned and stands back as those of core.jobs.Workers do, if the system allows it."""
         given = "worker", self.address, "--nthreads", "1", "--no-nanny", "--host", "127.0.0.1"
         started = self._start(*given, "--local-directory", str(self.folder), **environment)
         if core is not None and hasattr(os, "sched_setaffinity"):
             cores = sorted(os.sched_getaffinity(0))
             os.sched_setaffinity(started.pid, {cores[core % len(cores)]})
+            os.setpriority(os.PRIO_PROCESS, started.pid, NICE)
         return started
 
     def _start(self, *given, cwd=ROOT, **environment) -> subprocess.Popen:
