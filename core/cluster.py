@@ -19,11 +19,13 @@ from core.device import Machine, device, present
 from core.dial import ConfigError
 from core.jobs import Workers
 from core.study.process import device_name, sources, versions
+from core.train.run import State
 
 VARIABLE = "DASK_SCHEDULER_ADDRESS"
 ALLOWED = "write the address of a scheduler, such as tcp://10.0.0.1:8786"
 CONNECT = 10.0  # seconds in which the scheduler must answer at first
 ANSWER = 3.0  # and later on; nothing is stored meanwhile
+LONGER = 2  # times as long as on this machine a chunk takes: a megabyte's way there and back takes 40 ms
 LOOK = 1.0  # seconds from one look at the workers to the next
 GRACE = 60.0  # seconds for which a scheduler may be gone
 KILLED = ("KilledWorker", "NoValidWorkerError", "NoWorkerError")  # Dask has tried a call again, in vain
@@ -106,6 +108,9 @@ class Cluster(Workers):
         if machine.device not in found:
             raise ConfigError("device", f"device is {machine.device}, which the workers do not have.")
         return found[machine.device]
+
+    def train(self, states: list[State], seconds: float) -> Future:
+        return super().train(states, LONGER * seconds)
 
     def submit(self, call, *given) -> Future:
         """Have a call run by any of the workers. Raises CancelledError while there are none.
