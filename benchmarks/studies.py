@@ -1,26 +1,39 @@
 """What a study costs beside its trainings.
 
-    python -m benchmarks.studies [dask]
+    python -m benchmarks.studies [supervision jobs page dask]
+
+supervision: a study on one worker, with its store, over the same trainings one after another in this process. jobs: eight
+runs on two workers, and the same one after another. page: in headless Chromium, opening the page "Studies" on a store with
+10,000 runs and 1,000,000 rows, and what it costs the server in memory.
 
 dask: the same study on a cluster of two workers with one thread each on this machine, over the pool of two processes;
 both pinned one to a core and as nice to others, through the runner and a store in SQLite, in turn, medians within one run.
 """
 
 import argparse
+import contextlib
+import os
+import random
 import statistics
 import tempfile
 import time
 from pathlib import Path
 
+import psutil
 import torch
+from sqlalchemy import func, insert, select, update
 
 from benchmarks.machines import Machines
+from benchmarks.serving import browser, server, settle
 from core.cluster import Cluster
 from core.jobs import Workers
 from core.memory import Shelf
 from core.study.file import parse
+from core.study.plan import Study
 from core.study.runner import Runner
+from core.study.schema import DONE, rows, runs
 from core.study.store import Store
+from core.train import Row, train
 
 TURNS = 5
 STUDY = """
@@ -48,6 +61,147 @@ def seconds(workers: Workers, folder) -> tuple[float, float]:
         trained = sum(each.seconds for each in store.runs(number))
         store.close()
     return took, trained / took / workers.count
+
+
+def plain(study: Study) -> float:
+    """The same trainings one after another in this process -> seconds"""
+    begin = time.monotonic()
+    for run in study.runs:
+        for _ in train(run.config, run.training, run.seed, run.machine):
+            pass
+    return time.monotonic() - begin
+
+
+@contextlib.contextmanager
+def alone_on(core: int):
+    """This process on one core, where the system allows it."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {sorted(before)[core % len(before)]})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def beside_plain(name: str, workers: int):
+    """A study on so many workers over the same trainings in this process, in turn; printed as ratios."""
+    study, pool, took = parse(STUDY), Workers(workers), []
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            for turn in range(TURNS + 1):
+                with alone_on(0):  # where the first worker is
+                    one = plain(study)
+                took.append((one, seconds(pool, folder)))
+                print(
+                    f"{name}: one after another {one:.1f} s, as a study {took[-1][1]:.1f} s{' (warm-up)' * (turn == 0)}",
+                    flush=True,
+                )
+        finally:
+            pool.close()
+    ratios = [study / one for one, study in took[1:]]
+    ratio = statistics.median(ratios)
+    print(
+        f"{name}: {len(study.runs)} runs on {workers} worker{'s' * (workers > 1)}: ratio {ratio:.3f}, {1 / ratio:.2f} times as fast "
+        f"(median of {TURNS}, in turn)",
+        flush=True,
+    )
+
+
+def supervision():
+    beside_plain("supervision", 1)
+
+
+def jobs():
+    beside_plain("jobs", 2)
+
+
+LARGE = """
+name = "large"
+tasks = ["copy", "reverse", "induction", "recall", "subtraction", "facts", "sentences", "reverse 2", "reverse 3", "reverse 5"]
+seeds = 56
+device = "cpu"
+[axes]
+norm = ["LayerNorm", "RMSNorm"]
+activation = ["relu", "gelu", "identity"]
+learning_rate = [0.001, 0.003, 0.01]
+""" + "".join(f'[task."reverse {n}"]\ntask = "reverse"\nn_layers = {n}\n' for n in (2, 3, 5))
+ROWS = 100  # of a run
+
+
+def fill(address: str):
+    """A store with 10,000 runs and 1,000,000 rows of made-up numbers."""
+    store, chance = Store(address), random.Random(0)
+    store.enrol(parse(LARGE))
+    with store.writing() as connection:
+        for number, steps in connection.execute(select(runs.c.id, runs.c.steps)).all():
+            best = chance.random()
+            made = [
+                Row(max(1, steps * n // ROWS), 1 / n, best * n / ROWS, 1.0, 0.01, 0.003) for n in range(1, ROWS + 1)
+            ]
+            values = {row.step: {"run": number, **row._asdict()} for row in made}
+            connection.execute(insert(rows), list(values.values()))
+        done = {"state": DONE, "step": runs.c.steps, "seconds": 3.0, "ended": time.time(), "device": "CPU"}
+        connection.execute(update(runs).values(done))
+    with store.reading() as connection:
+        many = [connection.scalar(select(func.count()).select_from(table)) for table in (runs, rows)]
+    store.close()
+    print(f"page: a store with {many[0]:,} runs and {many[1]:,} rows", flush=True)
+
+
+def page():
+    """From the click in the menu, or on a view, to its picture; each visit by a new visitor, nothing cached at the first."""
+    took = {}
+    with tempfile.TemporaryDirectory() as folder:
+        address = f"sqlite:///{folder}/studies.sqlite"
+        fill(address)
+        with server(ABLATION_DATABASE_URL=address) as (where, process), browser() as chromium:
+            warm(chromium, where)
+            memory = psutil.Process(process.pid).memory_info
+            before = memory().rss
+            for turn in range(2 * TURNS):
+                for name, milliseconds in visit(chromium, where).items():
+                    took.setdefault(name, []).append(milliseconds)
+                if turn in (0, TURNS - 1):
+                    print(
+                        f"page: memory {(memory().rss - before) / 2**20:+.0f} MB after {turn + 1} visitors", flush=True
+                    )
+            after = memory().rss
+    for name, times in took.items():
+        print(f"page: {name}: first {times[0]:.0f} ms, median {statistics.median(times):.0f}, worst {max(times):.0f}")
+    print(f"page: memory {(after - before) / 2**20:+.0f} MB after {2 * TURNS} visitors, of {after / 2**20:.0f} MB")
+
+
+def warm(chromium, where):
+    """A visitor who trains nothing and looks at no study."""
+    context = chromium.new_context(viewport={"width": 1400, "height": 900})
+    shown = context.new_page()
+    shown.goto(f"{where}/Training")
+    settle(shown)
+    context.close()
+
+
+def visit(chromium, where) -> dict[str, float]:
+    """What is looked at -> milliseconds until it is there"""
+    context = chromium.new_context(viewport={"width": 1400, "height": 900})
+    shown, took = context.new_page(), {}
+    shown.goto(where)
+    settle(shown)
+    menu = shown.get_by_test_id("stSidebar").get_by_role("link", name="Studies")
+    for name, click, sign in (
+        ("the page with its matrix", menu, ".st-key-study_matrix svg"),
+        ("runs", shown.get_by_role("radio", name="Runs"), "[data-testid=stDataFrame] canvas"),
+        ("curves of five models, 56 seeds each", shown.get_by_role("radio", name="Curves"), ".st-key-learning svg"),
+    ):
+        begin = time.perf_counter()
+        click.click()
+        shown.locator(sign).first.wait_for()
+        took[name] = 1000 * (time.perf_counter() - begin)
+        settle(shown)
+    context.close()
+    return took
 
 
 def dask():
@@ -78,7 +232,7 @@ def dask():
     print(f"dask: {', '.join(medians)}, ratio {statistics.median(ratios):.3f} (median of {TURNS}, in turn)", flush=True)
 
 
-PARTS = {"dask": dask}
+PARTS = {"supervision": supervision, "jobs": jobs, "page": page, "dask": dask}
 
 
 def main():

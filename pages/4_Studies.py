@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from core.cluster import ClusterError
 from core.study.database import StoreError
 from ui import controls, takeaway
 from ui.page import heading, literal, page
@@ -23,7 +24,7 @@ with page("Studies", ":material/lab_research:"):
             frame.body(opened)
         else:
             frame.empty()
-    except StoreError as error:
+    except (StoreError, ClusterError) as error:
         st.error(literal(error), icon=":material/database:")
     with corner:
         takeaway.offer("Studies", {}, frame.files(opened))

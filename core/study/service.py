@@ -3,6 +3,7 @@
 import logging
 import threading
 
+from core.cluster import ClusterError
 from core.jobs import Workers
 from core.study.database import StoreError
 from core.study.runner import Progress, Runner
@@ -47,7 +48,7 @@ class Service:
                         self._runner = None
                         return
         except Exception as error:
-            if not isinstance(error, StoreError):
+            if not isinstance(error, StoreError | ClusterError):
                 logging.exception("the studies' thread failed")
             with self._lock:
                 self._runner, self.trouble = None, f"{error}" or type(error).__name__

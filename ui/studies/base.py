@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
+from core import cluster
 from core.dial import dial
+from core.jobs import Workers
 from core.menu import Menu
 from core.study.database import NoStore
 from core.study.service import Service
@@ -57,9 +59,19 @@ def store() -> Store | None:
 
 
 @st.cache_resource
+def _cluster() -> Workers:
+    return cluster.pool()
+
+
+def workers() -> Workers:
+    """Who trains: the processes that train for visitors, or a cluster. Raises ClusterError for one that cannot be reached."""
+    return _cluster() if os.environ.get(cluster.VARIABLE) else jobs.workers()
+
+
+@st.cache_resource
 def service() -> Service:
-    """Who trains studies in this server, for all visitors. Makes the store if there is none."""
-    return Service(store() or _store(True), jobs.workers())
+    """Who sees to the studies of this server, for all visitors. Makes the store if there is none."""
+    return Service(store() or _store(True), workers())
 
 
 def read_only() -> bool:

@@ -6,10 +6,10 @@ import streamlit as st
 
 from core.study.database import StoreError
 from core.study.file import parse
-from core.study.plan import StudyError, told
+from core.study.plan import StudyError, plural, told
 from core.study.standing import Standing, standing
 from core.train.budget import duration
-from ui import jobs, takeaway
+from ui import takeaway
 from ui.page import literal
 from ui.studies import base
 from ui.studies.base import Opened, StudyLook, views
@@ -107,12 +107,7 @@ def _progress(store, found, before: Standing):
     now = standing(store, found.id)
     going = _going(found.id, now)
     if going:
-        workers = jobs.workers()
-        left = now.left * workers.pace / workers.count
-        st.progress(
-            min(1.0, now.share),
-            text=literal(f"{now.words()}. About {duration(left)} of work left for {workers.count} workers here."),
-        )
+        st.progress(min(1.0, now.share), text=literal(f"{now.words()}. {_left(now)}"))
     else:
         lost = f" {now.lost} were in the hands of a process that has died; Resume runs them again." if now.lost else ""
         question = " ".join(found.question.split())  # the mark :small ends with its paragraph
@@ -122,6 +117,14 @@ def _progress(store, found, before: Standing):
         st.error(literal(f"The studies on this server have stopped: {trouble}"), icon=":material/error:")
     if going != _going(found.id, before) or now.ended != before.ended:
         st.rerun()
+
+
+def _left(now: Standing) -> str:
+    workers, absent = base.workers(), base.service().seen.absent
+    if absent:
+        return f"Nothing is trained at the moment: {absent}."
+    count = max(1, workers.count)
+    return f"About {duration(now.left * workers.pace / count)} of work left for {plural(count, 'worker')} here."
 
 
 # A new study
@@ -147,7 +150,7 @@ def _new(store):
         for problem in error.problems[:10]:
             st.error(literal(problem))
         return
-    first, *rest = told(study, jobs.workers().count).split("\n")
+    first, *rest = told(study, max(1, base.workers().count)).split("\n")
     st.markdown(f"**{literal(first)}** {literal(next(line for line in rest if line.startswith('About')))}")
     with st.expander("In detail"):
         st.text("\n".join(rest))

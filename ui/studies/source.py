@@ -2,7 +2,6 @@ import streamlit as st
 
 from core.study.file import parse
 from core.study.plan import StudyError
-from ui import jobs
 from ui.page import literal
 from ui.studies.base import views
 
@@ -18,6 +17,4 @@ def source(opened):
         return
     for note in study.notes:
         st.caption(literal(note))
-    st.caption(
-        f"The same from the command line: save it as `study.toml`, then `python -m core.study run study.toml` ({jobs.workers().count} workers here)."
-    )
+    st.caption("The same from the command line: save it as `study.toml`, then `python -m core.study run study.toml`.")
