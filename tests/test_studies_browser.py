@@ -232,3 +232,12 @@ def test_words_of_the_matrix_stay_in_their_cells(opened):
                 .filter(([, r]) => r.left < box.left - 1 || r.right > box.right + 1).map(([t]) => t) })"""
         )
         assert outside == []
+        picture = page.locator(".st-key-study_matrix svg").first
+        assert (
+            picture.evaluate(
+                """all => { const box = all.getBoundingClientRect()
+              return [...all.querySelectorAll('.name')].map(t => [t.textContent, t.getBoundingClientRect()])
+                .filter(([, r]) => r.left < box.left || r.right > box.right || r.top < box.top).map(([t]) => t) }"""
+            )
+            == []
+        )

@@ -301,6 +301,10 @@ def test_a_bad_link_is_named_and_something_is_shown(store, params, words):
     app = good(opened(**params))
     assert words in told(app) and bool(app.warning) == bool(words)
     assert app.session_state["study"] in ("half", "complete") and app.session_state["shown"] in views
+    if "of_task" in params:
+        assert app.session_state["of_task"] == "copy" and "class='legend'" in texts(app)
+    if "against" in params:
+        assert {app.session_state["against"], app.session_state["study"]} == {"half", "complete"}
     good(app.run())
 
 

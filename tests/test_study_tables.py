@@ -28,6 +28,7 @@ from core.experiments.training import plan as planned
 from core.jobs import Workers
 from core.study import __main__ as command
 from core.study import process, runner, schema, tables
+from core.study.database import Busy
 from core.study.file import parse
 from core.study.file import read as read_file
 from core.study.link import read_query
@@ -607,6 +608,24 @@ def test_a_service_outlives_the_deletion_of_what_it_trains(store, workers, quick
     assert made.trouble == "" and standing(store, second).counts == {DONE: 6}
 
 
+def test_a_study_that_is_asked_for_while_the_store_is_busy_is_not_forgotten(store, workers, quick, monkeypatch):
+    first, second = fill(store, study(), score), store.enrol(short("short", 25, [7])).study
+    made, look, refused = Runner(store, [first], workers), store.reclaim, []
+
+    def reclaim(*given):
+        if not refused:
+            refused.append(given)
+            raise Busy("not now")
+        return look(*given)
+
+    steps = made.progress()
+    assert next(steps).over
+    made.add(second)
+    monkeypatch.setattr(store, "reclaim", reclaim)
+    until(steps, lambda seen: False)
+    assert refused and standing(store, second).counts == {DONE: 6}
+
+
 def wait(come, seconds=60):
     end = time.monotonic() + seconds
     while not come():
@@ -849,6 +868,19 @@ def test_the_picture_says_what_the_table_says(store, outcomes):
             assert [number(each) for each in words[1].split(" to ")] == pytest.approx(
                 [100 * low, 100 * high], abs=0.0501
             )
+
+
+def test_colours_tell_losses_from_gains_and_how_great_they_are(store):
+    ends_ = {BASELINE: 0.5, "− norm": 0.25, "1 head": 0.9}
+    number = fill(
+        store, study(), lambda run: ends_[run.variant] if run.task == "copy" or run.variant == BASELINE else NAN
+    )
+    made = ElementTree.fromstring(matrix_svg(summary_table(store, number), links=True))
+    painted = [
+        [(rect.get("class"), float(rect.get("fill-opacity", 1))) for rect in each.iter(SVG + "rect")][1:-1]
+        for each in made.iter(SVG + "a")
+    ]
+    assert painted == [[], [], [("less", 0.2)], [("less", 0.8)], [("more", 0.32)], [("less", 0.8)]]
 
 
 def lines_of(svg: str) -> list:
