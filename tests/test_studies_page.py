@@ -4,6 +4,7 @@ never a traceback."""
 import math
 import re
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -367,12 +368,11 @@ def area(app):
 
 def test_the_dialog_offers_what_ships_and_a_small_example():
     app = good(dialog())
-    assert app.selectbox(key="new_from").options == ["a small example", "ablation matrix"]
+    shipped = sorted(path.stem.replace("_", " ") for path in Path("studies").glob("*.toml"))
+    assert app.selectbox(key="new_from").options == ["a small example", *shipped] and "ablation matrix" in shipped
     assert "my study: 6 runs, 3 seeds each" in texts(app) and "About" in texts(app) and "Start" in labels(app)
     app.selectbox(key="new_from").set_value("ablation matrix").run()
-    assert "ablation matrix: 520 runs" in texts(good(app)) or re.search(
-        r"ablation matrix: \d+ runs, 5 seeds", texts(app)
-    )
+    assert re.search(r"ablation matrix: \d+ runs, 5 seeds", texts(good(app)))
 
 
 @pytest.mark.parametrize(

@@ -101,4 +101,4 @@ def table(data, alt: str, taken=None, **words):
     -> what st.dataframe gives
     """
     takeaway.note(alt.rstrip("."), lambda: data if taken is None else taken)
-    return st.dataframe(data, hide_index=True, alt=alt, **words)
+    return st.dataframe(data, hide_index=True, placeholder="–", alt=alt, **words)

@@ -15,6 +15,7 @@ from core.study.link import query, read_query
 
 LESS = VARIANTS[0]
 COLUMN, ROW, LINE, LETTER = 96, 40, 15, 7.6  # width and height of a cell, height of a line of words, width of a letter
+PALE = 0.4  # of the colour, where a difference is smaller than seed noise
 LETTERS = 13, 26  # of a task's name in one line, and of a variant's
 COLOURS = f"""
 .less {{ fill: {LESS}; }} .more {{ fill: {MORE}; }}
@@ -62,13 +63,13 @@ def matrix_svg(summary, links=False, more: dict[str, str] | None = None, style: 
 
 
 def describe(summary) -> str:
-    """The picture in a sentence, for those who cannot see it: the costliest variant of each task."""
+    """The picture in a sentence, for those who cannot see it: the variant of each task that does worst."""
     parts = []
     for name, lines in summary[summary.variant != BASELINE].groupby("task", sort=False):
         worst = lines.loc[lines.difference.idxmin()] if lines.difference.notna().any() else None
         if worst is not None:
             parts.append(f"{name}: {worst.variant} {points(worst.difference)}")
-    return f"Change of accuracy in percentage points; the greatest loss of each task: {'; '.join(parts)}."
+    return f"Change of accuracy in percentage points; the variant of each task that does worst: {'; '.join(parts)}."
 
 
 def told(line) -> str:
@@ -107,13 +108,13 @@ def _cell(line, x: float, y: float) -> str:
     drawn = f"<title>{escape(told(line))}</title>"
     drawn += f'<rect class="paper" x="{x + 1:g}" y="{y + 1}" width="{COLUMN - 2}" height="{ROW - 2}"/>'
     gone = _gone(line)
+    quiet = line.variant != BASELINE and not gone and not _clear(line)
     if line.variant != BASELINE and (gone or value):
-        share = 1.0 if gone else 0.0 if math.isnan(value) else min(1.0, abs(value))
+        share = 1.0 if gone else 0.0 if math.isnan(value) else min(1.0, abs(value)) * (PALE if quiet else 1)
         kind = "less" if gone or value < 0 else "more"
         drawn += f'<rect class="{kind}" x="{x + 1:g}" y="{y + 1}" width="{COLUMN - 2}" height="{ROW - 2}" fill-opacity="{0.8 * share:.3f}"/>'
     drawn += f'<rect class="edge" x="{x + 1:g}" y="{y + 1}" width="{COLUMN - 2}" height="{ROW - 2}"/>'
     first, second = _in_cell(line, value)
-    quiet = line.variant != BASELINE and not gone and not _clear(line)
     drawn += _words(x + COLUMN / 2, y + (18 if second else 25), [first], "middle" + " noise" * quiet)
     return drawn + (_words(x + COLUMN / 2, y + 32, [second], "middle small" + " noise" * quiet) if second else "")
 
@@ -127,13 +128,12 @@ def _in_cell(line, value: float) -> tuple[str, str]:
     """The two lines of a cell: the number, and its interval or what was lost on the way."""
     base = line.variant == BASELINE
     if math.isnan(value):
-        return "diverged" if _gone(line) else "…", ""
+        return "diverged" if _gone(line) else "…" if math.isnan(line.accuracy) else "no baseline", ""
     if line.diverged:
         return points(value) + " %" * base, f"{line.diverged} of {line.seeds + line.diverged} diverged"
     low, high = (line.low, line.high) if base else (line.difference_low, line.difference_high)
-    return points(value) + " %" * base, "" if math.isnan(
-        low
-    ) or low == high else f"{points(low, 1)} to {points(high, 1)}"
+    spread = low < high  # neither of one seed nor of several that agree to the last digit
+    return points(value) + " %" * base, f"{points(low, 1)} to {points(high, 1)}" if spread else ""
 
 
 def _words(x: float, y: float, lines: list[str], kind: str) -> str:

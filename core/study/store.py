@@ -62,16 +62,19 @@ class Enrolled:
 
 
 class Store:
-    """Raises StoreError, in words, for a database that cannot be used; Busy where that may pass."""
+    """Raises StoreError, in words, for a database that cannot be used; Busy where that may pass.
 
-    def __init__(self, given: str | None = None, create: bool = True):
+    seconds: for how long one that is busy, or does not answer, is tried again.
+    """
+
+    def __init__(self, given: str | None = None, create: bool = True, seconds: float | None = None):
         self.url = address(given)
         self.name = shown(self.url)
         if not create and self.url.get_backend_name() == "sqlite" and not Path(self.url.database or "").exists():
             raise NoStore(f"There is no store at {self.name}; the first study that is run makes it.")
         self.engine = connect(self.url)
         self._writer = self.engine.execution_options(writes=True)
-        patiently(lambda: self._open(create))
+        patiently(lambda: self._open(create), seconds)
 
     def _open(self, create: bool):
         with self.reading() as connection:

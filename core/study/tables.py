@@ -84,8 +84,8 @@ def _line(runs, baseline, accuracy) -> dict:
 def comparison(store: Store, one: int, other: int) -> pd.DataFrame:
     """What two studies say about tasks and variants of the same names.
 
-    task, variant, settings ("same" where all runs of both are the same trainings, else "differ"); accuracy (of the first),
-    other_accuracy; difference (first − other, on the seeds that both have), low, high (95 % interval), p (paired t-test), seeds.
+    On the seeds that both have: task, variant, settings ("same" where all runs of both are the same trainings, else "differ");
+    accuracy (of the first), other_accuracy; difference (first − other); low, high (95 % interval), p (paired t-test), seeds.
     """
     sides = []
     for study in (one, other):
@@ -101,8 +101,9 @@ def comparison(store: Store, one: int, other: int) -> pd.DataFrame:
         values = [{seed: value for seed, (value, _) in side.items()} for side in (mine, theirs)]
         both = values[0].keys() & values[1].keys()
         same = bool(both) and all(mine[seed][1] == theirs[seed][1] for seed in both)
-        off = gap({seed: values[0][seed] for seed in both}, {seed: values[1][seed] for seed in both})
-        means = [interval(each.values(), RANGE).mean for each in values]
+        ended = [seed for seed in both if not math.isnan(values[0][seed] - values[1][seed])]
+        first, second = ({seed: side[seed] for seed in ended} for side in values)
+        off, means = gap(first, second), [interval(side.values(), RANGE).mean for side in (first, second)]
         lines.append((*name, "same" if same else "differ", *means, *off[:3], off.p, off.n))
     names = ["task", "variant", "settings", "accuracy", "other_accuracy", "difference", "low", "high", "p", "seeds"]
     return pd.DataFrame(lines, columns=names)

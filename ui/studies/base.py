@@ -47,7 +47,7 @@ class Opened:
 
 @st.cache_resource
 def _store(create: bool) -> Store:
-    return Store(create=create)
+    return Store(create=create, seconds=2.0)  # then the page says so, and the next look tries again
 
 
 def store() -> Store | None:

@@ -26,7 +26,7 @@ def curves(opened):
         )  # fmt: skip
     found = stored(opened.store, opened.number, name, chosen)
     if found is None:
-        st.caption("None of these has been trained on a seed on which all have.")
+        st.caption("There is no seed yet on which all of these have numbers.")
         return
     for note in found.notes:
         st.caption(literal(note))
@@ -34,5 +34,6 @@ def curves(opened):
 
 
 def _telling(lines) -> list[str]:
-    """The variants that lose most."""
-    return list(lines.dropna(subset="difference").sort_values("difference").variant[:MOST])
+    """The variants that lose most: all seeds, then accuracy."""
+    told = lines[lines.difference.notna() | (lines.diverged > 0)]
+    return list(told.sort_values("difference", na_position="first").variant[:MOST])

@@ -109,7 +109,11 @@ def _progress(store, found, before: Standing):
     if going:
         st.progress(min(1.0, now.share), text=literal(f"{now.words()}. {_left(now)}"))
     else:
-        lost = f" {now.lost} were in the hands of a process that has died; Resume runs them again." if now.lost else ""
+        lost = (
+            f" {now.lost} were in the hands of a process that has died{'' if base.read_only() else '; Resume runs them again'}."
+            if now.lost
+            else ""
+        )
         question = " ".join(found.question.split())  # the mark :small ends with its paragraph
         st.markdown(f":small[{literal(question)} {literal(now.words())}.{literal(lost)}]")
     trouble = base.service().trouble
