@@ -94,7 +94,7 @@ def beside_plain(name: str, workers: int):
             for turn in range(TURNS + 1):
                 with alone_on(0):  # where the first worker is
                     one = plain(study)
-                took.append((one, seconds(pool, folder)))
+                took.append((one, seconds(pool, folder)[0]))
                 print(
                     f"{name}: one after another {one:.1f} s, as a study {took[-1][1]:.1f} s{' (warm-up)' * (turn == 0)}",
                     flush=True,
@@ -129,6 +129,7 @@ activation = ["relu", "gelu", "identity"]
 learning_rate = [0.001, 0.003, 0.01]
 """ + "".join(f'[task."reverse {n}"]\ntask = "reverse"\nn_layers = {n}\n' for n in (2, 3, 5))
 ROWS = 100  # of a run
+LOADED = 15.0  # seconds after which workers that were started with the first visitor are at rest
 
 
 def fill(address: str):
@@ -175,12 +176,13 @@ def page():
 
 
 def warm(chromium, where):
-    """A visitor who trains nothing and looks at no study."""
+    """A visitor who trains nothing and looks at no study; then until the workers have loaded."""
     context = chromium.new_context(viewport={"width": 1400, "height": 900})
     shown = context.new_page()
     shown.goto(f"{where}/Training")
     settle(shown)
     context.close()
+    time.sleep(LOADED)
 
 
 def visit(chromium, where) -> dict[str, float]:

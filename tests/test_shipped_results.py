@@ -23,9 +23,7 @@ def test_the_table_has_every_cell_of_the_study_and_its_link():
     links = {}
     for run in STUDY.runs:
         base, machine = first[run.task], {"device": run.machine.device, "dtype": run.machine.dtype}
-        made = parameters(
-            run.config, run.training, (base.config, base.training), seeds[run.task, run.variant], machine
-        )
+        made = parameters(run.config, run.training, (base.config, base.training), seeds[run.task, run.variant], machine)
         links[run.task, run.variant] = query(made)
     assert dict(zip(zip(TABLE.task, TABLE.variant), TABLE.link)) == links
     assert (TABLE.seeds + TABLE.diverged == 5).all() and (TABLE.missing == 0).all()

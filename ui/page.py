@@ -1,7 +1,9 @@
 """The frame of every page: boot, title, menu, and the one place where errors become words."""
 
 import gc
+import importlib
 import logging
+import threading
 from contextlib import contextmanager
 
 import streamlit as st
@@ -36,6 +38,11 @@ def boot():
     reuse_freed_memory()
     gc.collect()
     gc.freeze()  # so that no later collection has to walk all of torch again
+    later = threading.Timer(
+        2.0, importlib.import_module, ("ui.studies",)
+    )  # a database's driver, before somebody waits for it
+    later.daemon = True
+    later.start()
 
 
 @contextmanager
@@ -96,9 +103,11 @@ def chart(spec: dict, table, alt: str, height: int | None = None):
 
 
 def table(data, alt: str, taken=None, **words):
-    """A table of numbers; taken: the numbers to take away, where what is shown is text; words: what st.dataframe takes.
+    """A table of numbers; taken: the numbers to take away, where what is shown is text, or a call that makes them where
+    they are many (what is shown would be kept until the next run); words: what st.dataframe takes.
 
     -> what st.dataframe gives
     """
-    takeaway.note(alt.rstrip("."), lambda: data if taken is None else taken)
+    taken = data if taken is None else taken
+    takeaway.note(alt.rstrip("."), taken if callable(taken) else lambda: taken)
     return st.dataframe(data, hide_index=True, placeholder="–", alt=alt, **words)

@@ -4,7 +4,7 @@ import dataclasses
 import hashlib
 import json
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from core.config import Config
 from core.device import Machine
@@ -63,6 +63,7 @@ class Run:
         return start(self.config, self.training, self.seed, self.machine)
 
 
+@lru_cache(maxsize=4096)
 def read_settings(spec: str) -> tuple[Config, Training]:
     """What was stored of a run, but for the machine. Raises ConfigError for settings that this version does not have."""
     values = json.loads(spec)

@@ -235,11 +235,13 @@ class Store:
         with self.reading() as connection:
             return connection.execute(query).all()
 
-    def runs_of(self, study: int, task: str, variant: str, seed: int) -> list:
-        """The one run of that name, with its spec, or none."""
-        named = and_(runs.c.task == task, runs.c.variant == variant, runs.c.seed == int(seed))
+    def specs(self, study: int) -> dict[tuple[str, str], str]:
+        """(task, variant) -> the spec of one of its runs; those of the others differ in the seed alone."""
+        asked = and_(runs.c.study == study, runs.c.wanted)
+        first = select(func.min(runs.c.id)).where(asked).group_by(runs.c.task, runs.c.variant)
         with self.reading() as connection:
-            return connection.execute(select(runs).where(runs.c.study == study, runs.c.wanted, named)).all()
+            found = connection.execute(select(runs.c.task, runs.c.variant, runs.c.spec).where(runs.c.id.in_(first)))
+            return {(name, variant): spec for name, variant, spec in found}
 
     def results(self, study: int) -> dict[int, float]:
         """Run -> accuracy in its last row, of those that were trained to the end and did not diverge."""

@@ -42,27 +42,28 @@ def summary_table(store: Store, study: int) -> pd.DataFrame:
     parameters, flops (of one sequence, forward), steps, seconds (of a worker, on average); link: what opens the cell on
     the page Training. Needs no run to be done.
     """
-    last, cells, accuracy = store.results(study), {}, {}
-    for run in store.runs(study):
+    last, specs, cells, accuracy = store.results(study), store.specs(study), {}, {}
+    for run in store.runs(study, spec=False):
         cells.setdefault((run.task, run.variant), []).append(run)
         accuracy[run.task, run.variant, run.seed] = last.get(run.id, math.nan)
-    return pd.DataFrame(_line(runs, cells.get((run_task, BASELINE)), accuracy) for (run_task, _), runs in cells.items())
+    return pd.DataFrame(_line(runs, specs, accuracy) for runs in cells.values())
 
 
-def link(runs, baseline) -> str:
-    """What opens a cell (or one run of it) on the page Training beside its baseline; runs: one per seed."""
-    own = read_settings(runs[0].spec)
-    first = read_settings(baseline[0].spec) if baseline else own
-    return query(parameters(*own, first, [run.seed for run in runs], machine_of(runs[0].spec)))
+def link(spec: str, baseline: str | None, seeds: list[int]) -> str:
+    """What opens a cell (or one run of it) on the page Training beside its baseline; spec: of any of its runs."""
+    own = read_settings(spec)
+    first = read_settings(baseline) if baseline else own
+    return query(parameters(*own, first, seeds, machine_of(spec)))
 
 
-def _line(runs, baseline, accuracy) -> dict:
-    """The line of one task and variant; runs, baseline: one per seed."""
+def _line(runs, specs, accuracy) -> dict:
+    """The line of one task and variant; runs: one per seed."""
     first = runs[0]
+    spec, baseline = specs[first.task, first.variant], specs.get((first.task, BASELINE))
     own = {run.seed: accuracy[run.task, run.variant, run.seed] for run in runs}
     base = {seed: accuracy.get((first.task, BASELINE, seed), math.nan) for seed in own}
     mean, off = interval(own.values(), RANGE), gap(own, base)
-    config, training = read_settings(first.spec)
+    config, training = read_settings(spec)
     learnt = task[training.task]
     sizes = {name: match[name](config, training.length, len(learnt.vocabulary)) for name in ("parameters", "flops")}
     seconds = [run.seconds for run in runs if run.state in ENDED and not run.known]
@@ -77,7 +78,7 @@ def _line(runs, baseline, accuracy) -> dict:
         "difference": compared.mean, "difference_low": compared.low, "difference_high": compared.high, "p": compared.p,
         "chance": learnt.chance, "best": learnt.best, **sizes,
         "steps": first.steps, "seconds": sum(seconds) / len(seconds) if seconds else math.nan,
-        "link": link(runs, baseline),
+        "link": link(spec, baseline, [run.seed for run in runs]),
     }  # fmt: skip
 
 

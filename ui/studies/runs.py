@@ -4,19 +4,21 @@ import streamlit as st
 from core.experiments.training import BASELINE
 from core.study.link import read_query
 from core.study.schema import STATES
-from core.study.tables import link
+from core.study.tables import link, run_table
 from ui.page import literal, table
 from ui.studies.base import cells, views
 
 COLUMNS = ["task", "variant", "seed", "state", "accuracy", "step", "steps", "seconds", "ended", "device", "torch", "code", "tries", "message"]  # fmt: skip
 
+FROM_STORE = [name for name in COLUMNS if name != "accuracy"]
+
 
 @views
 def runs(opened):
     """Runs: every training by itself: its state, its end, where and with what it ran; filter them, and open any."""
-    last = opened.store.results(opened.number)
-    found = pd.DataFrame(each._asdict() for each in opened.store.runs(opened.number, spec=False))
-    found["accuracy"] = found.id.map(last)
+    rows = opened.store.runs(opened.number, spec=False)
+    found = pd.DataFrame.from_records(rows, columns=rows[0]._fields)[["id", *FROM_STORE]]
+    found["accuracy"] = found.pop("id").map(opened.store.results(opened.number))
     found["ended"] = pd.to_datetime(found.ended, unit="s")
     found["code"] = found.code.str[:12]
     there = [state for state in STATES if state in set(found.state)]
@@ -27,7 +29,7 @@ def runs(opened):
     kept = cells(found, "runs")
     kept = kept[kept.state.isin(states)] if states else kept
     picked = table(
-        kept[COLUMNS], "Every run.", taken=found.drop(columns=["owner", "heartbeat"]), width="stretch", height=420,
+        kept[COLUMNS], "Every run.", taken=lambda: run_table(opened.store, opened.number).drop(columns="spec"), width="stretch", height=420,
         on_select="rerun", selection_mode="single-row", key="run_picked",
         column_config={
             "accuracy": st.column_config.NumberColumn(format="%.3f"),
@@ -48,8 +50,8 @@ def runs(opened):
 
 def _open(opened, picked):
     """A link to a run, beside its baseline with the same seed."""
-    whole = opened.store.runs_of(opened.number, picked.task, picked.variant, picked.seed)
-    first = opened.store.runs_of(opened.number, picked.task, BASELINE, picked.seed)
-    params = read_query(link(whole, first))
+    specs = opened.store.specs(opened.number)
+    own, first = specs[picked.task, picked.variant], specs.get((picked.task, BASELINE))
+    params = read_query(link(own, first, [int(picked.seed)]))
     label = f"Open {picked.task}, {picked.variant}, seed {picked.seed} on the page Training"
     st.page_link("pages/3_Training.py", label=literal(label), icon=":material/model_training:", query_params=params)
