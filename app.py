@@ -118,7 +118,7 @@ def measured():
     made = matrix_table()
     st.caption(
         f"Each part taken out by itself, on {made.task.nunique()} tasks, {made.seeds.max()} seeds each: change of accuracy in percentage points, "
-        "mean and 95 % interval (paired t); pale: smaller than seed noise. Click a cell to train it here, now. "
+        "mean and 95 % interval (paired t); pale: smaller than seed noise (p ≥ 0.05, each cell by itself). Click a cell to train it here, now. "
         "All of it: `results/ablation_matrix.csv`, made by `make matrix`."
     )
     matrix(made, "home_matrix", begin=True)

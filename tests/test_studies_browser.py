@@ -201,6 +201,8 @@ OVERLAP = """() => {
     .filter(e => e.offsetParent && getComputedStyle(e).opacity > 0 && !e.closest('[data-testid=stElementToolbar]'))
   return all.flatMap((a, i) => all.slice(i + 1).filter(b => {
     if (a.contains(b) || b.contains(a)) return false
+    const list = '[data-testid=stMultiSelect]' // what is chosen there is scrolled and clipped beside the list's own buttons
+    if (a.closest(list) && a.closest(list) === b.closest(list)) return false
     const r = a.getBoundingClientRect(), s = b.getBoundingClientRect()
     return Math.min(r.right, s.right) - Math.max(r.left, s.left) > 2 && Math.min(r.bottom, s.bottom) - Math.max(r.top, s.top) > 2
   }).map(b => [a.outerHTML.slice(0, 200), b.outerHTML.slice(0, 200)]))

@@ -228,7 +228,7 @@ def test_runs_are_counted_by_state_and_can_be_chosen(store):
 def test_a_run_that_is_picked_has_a_link(store):
     filled(store, "complete")
     app = good(opened(shown="runs"))
-    app.session_state["run_picked"] = {"selection": {"rows": [16], "columns": [], "cells": []}}
+    app.session_state["run_picked_1_0"] = {"selection": {"rows": [16], "columns": [], "cells": []}}
     app.run()
     link = [each.proto for each in good(app).get("page_link") if "seed 2" in each.proto.label]
     assert [each.label.replace("\\", "") for each in link] == ["Open reverse, − norm, seed 2 on the page Training"]

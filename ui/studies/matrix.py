@@ -7,7 +7,7 @@ from ui.studies.base import cells, views
 
 READING = (
     "Change of accuracy against the baseline in percentage points: mean over seeds, 95 % interval (paired t); "
-    "pale: smaller than seed noise."
+    "pale: smaller than seed noise (p ≥ 0.05, each cell by itself)."
 )
 
 

@@ -28,9 +28,10 @@ def runs(opened):
     )  # fmt: skip
     kept = cells(found, "runs")
     kept = kept[kept.state.isin(states)] if states else kept
+    which = 0 if len(kept) == len(found) else hash(tuple(kept.index))  # Streamlit knows a picked row by its place alone
     picked = table(
         kept[COLUMNS], "Every run.", taken=lambda: run_table(opened.store, opened.number).drop(columns="spec"), width="stretch", height=420,
-        on_select="rerun", selection_mode="single-row", key="run_picked",
+        on_select="rerun", selection_mode="single-row", key=f"run_picked_{opened.number}_{which}",
         column_config={
             "accuracy": st.column_config.NumberColumn(format="%.3f"),
             "seconds": st.column_config.NumberColumn("seconds", format="%.1f", help="Of a worker's time."),
