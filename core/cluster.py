@@ -18,7 +18,7 @@ from typing import NamedTuple
 from core.device import Machine, device, present
 from core.dial import ConfigError
 from core.jobs import Workers
-from core.study.process import device_name, sources, versions
+from core.process import device_name, sources, versions
 from core.train.run import State
 
 VARIABLE = "DASK_SCHEDULER_ADDRESS"

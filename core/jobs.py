@@ -24,7 +24,7 @@ import torch
 from core.device import Machine
 from core.environment import whole_number
 from core.memory import Shelf
-from core.study.process import device_name, versions
+from core.process import device_name, versions
 from core.tasks import task
 from core.train import budget, stack
 from core.train.run import Row, State, chunk, start

@@ -25,11 +25,11 @@ from core.device import Machine
 from core.dial import ConfigError
 from core.jobs import Workers
 from core.memory import Shelf
+from core.process import versions
 from core.study import __main__ as command
 from core.study import runner
 from core.study.bar import line
 from core.study.file import parse
-from core.study.process import versions
 from core.study.runner import Progress
 from core.study.schema import DONE, QUEUED, RUNNING, STOPPED
 from core.study.store import Store

@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert, select, text, update
 
+from core import process
+from core.process import alive, new_owner
 from core.study import database as databases
-from core.study import process, schema
+from core.study import schema
 from core.study import store as stores
 from core.study.database import Busy, Full, StoreError, address, shown
 from core.study.file import parse
-from core.study.process import alive, new_owner
 from core.study.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED, rows
 from core.study.store import Report, Store
 from core.train import Row

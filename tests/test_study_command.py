@@ -11,9 +11,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from core.process import new_owner
 from core.study import __main__ as command
 from core.study.file import parse
-from core.study.process import new_owner
 from core.study.schema import DONE, FAILED, QUEUED, RUNNING, STOPPED
 from core.study.store import Report, Store
 from core.train import Row, train

@@ -19,22 +19,22 @@ from hypothesis import strategies as some
 from scipy import stats
 from sqlalchemy import update
 
-from core import jobs
+from core import jobs, process
 from core.device import Machine
 from core.dial import ConfigError, dials, read
 from core.experiments import training as results
 from core.experiments.training import BASELINE, Trial
 from core.experiments.training import plan as planned
 from core.jobs import Workers
+from core.process import new_owner
 from core.study import __main__ as command
-from core.study import process, runner, schema, tables
+from core.study import runner, schema, tables
 from core.study.database import Busy
 from core.study.file import parse
 from core.study.file import read as read_file
 from core.study.link import read_query
 from core.study.picture import STYLE, describe, matrix_svg, told
 from core.study.plan import SETTINGS, Setting, Study, StudyError, arms, runs
-from core.study.process import new_owner
 from core.study.runner import Runner
 from core.study.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
 from core.study.service import Service

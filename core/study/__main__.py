@@ -225,8 +225,10 @@ def queue(store: Store, workers: Workers, study: Study | None, number: int | Non
             print(f"  {plural(len(study.notes), 'variant')} left out; python -m core.study plan says which, and why.")
         number = enter(store, study)
     else:
-        name, run = next(each.name for each in store.studies() if each.id == number), store.runs(number)[0]
-        require(workers, name, read_machine(run.spec))
+        name = next(each.name for each in store.studies() if each.id == number)
+        spec = next(iter(store.specs(number).values()), None)  # all runs of a study are for one machine
+        if spec:
+            require(workers, name, read_machine(spec))
     again = patiently(lambda: store.requeue(number))
     if again:
         print(f"  {plural(again, 'run')} that had stopped or failed will run again.")

@@ -6,9 +6,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from core.jobs import Job, Workers
+from core.process import new_owner
 from core.study.database import Busy, StoreError
 from core.study.plan import read_run
-from core.study.process import new_owner
 from core.study.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
 from core.study.store import Report, Store, patiently
 

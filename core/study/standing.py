@@ -3,8 +3,8 @@
 import time
 from dataclasses import dataclass
 
+from core.process import alive
 from core.study.plan import plural
-from core.study.process import alive
 from core.study.schema import DIVERGED, DONE, ENDED, FAILED, QUEUED, RUNNING, STATES, STOPPED
 from core.study.store import Store
 

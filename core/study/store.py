@@ -11,9 +11,9 @@ from pathlib import Path
 
 from sqlalchemy import and_, bindparam, delete, exc, func, insert, or_, select, update
 
+from core.process import alive, versions
 from core.study.database import Busy, NoStore, StoreError, address, connect, in_words, shown
 from core.study.plan import Study
-from core.study.process import alive, versions
 from core.study.schema import (
     DIVERGED,
     DONE,

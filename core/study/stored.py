@@ -39,21 +39,21 @@ def stored(store: Store, study: int, task: str, variants: list[str]) -> Stored |
     wanted = [BASELINE, *variants]
     found = {
         (run.variant, run.seed): run
-        for run in store.runs(study)
+        for run in store.runs(study, spec=False)
         if run.task == task and run.variant in wanted and run.step
     }
     rows = {}
     for run, *row in store.rows(study, [run.id for run in found.values()]):
         rows.setdefault(run, []).append(Row(*row))
+    specs, has_rows = store.specs(study), {variant for variant, _ in found}
     arms, trainings, notes = [], [], []
     for place, name in enumerate(wanted):
-        spec = next((run.spec for (variant, _), run in found.items() if variant == name), None)
-        if spec is None and not place:
+        if name not in has_rows and not place:
             return None  # nothing to compare with
-        if spec is None:
+        if name not in has_rows:
             notes.append(f"{name} has no numbers yet.")
             continue
-        config, training = read_settings(spec)
+        config, training = read_settings(specs[task, name])
         if arms and (training.steps, training.length) != (trainings[0].steps, trainings[0].length):
             notes.append(
                 f"{name} is left out here: it is trained for {training.steps:,} steps on length {training.length}."

@@ -1,5 +1,6 @@
 import streamlit as st
 
+from core.seeds import LEVEL
 from core.study.tables import comparison
 from ui.page import figure, literal, table
 from ui.studies.base import cells, views
@@ -25,12 +26,12 @@ def compare(opened):
         st.caption(f"No task and variant of {literal(opened.name)} has the name of one in {literal(name)}.")
         return
     kept = cells(found, "compare")
-    clear = kept[kept.p < 0.05]
+    clear = kept[kept.p < 1 - LEVEL]
     same = (kept.settings == "same").sum()
     figure(
         f"{opened.name} against {name}",
         f"{len(kept)} cells are in both, {same} of them with the same settings; {len(clear)} differ by more than seed noise "
-        "(paired t-test, p < 0.05, each for itself: one in twenty does by chance).",
+        "(paired t-test, p < {1 - LEVEL:.2g}, each for itself: one in twenty does by chance).",
     )
     words = {
         "other_accuracy": f"accuracy, {name}",

@@ -15,7 +15,7 @@ import torch
 from core.device import Machine
 
 STALE = 30.0  # seconds without a sign of life after which a process is taken for dead, wherever it runs
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parent.parent
 
 
 @functools.cache
@@ -64,17 +64,8 @@ def versions() -> dict[str, str]:
 
 
 def _commit() -> str:
-    call = [
-        "git",
-        "--no-optional-locks",
-        "-C",
-        str(ROOT),
-        "describe",
-        "--always",
-        "--dirty",
-        "--abbrev=40",
-        "--exclude=*",
-    ]
+    asked = "describe --always --dirty --abbrev=40 --exclude=*".split()
+    call = ["git", "--no-optional-locks", "-C", str(ROOT), *asked]
     with suppress(OSError, subprocess.SubprocessError):
         return subprocess.run(call, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
     return "unknown"
