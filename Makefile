@@ -1,4 +1,4 @@
-# make run (PORT=8501) · make test · make lint · make matrix: each makes .venv and installs what is missing, once.
+# make run (PORT=8501) · make test · make lint · make matrix · make legal-model: each makes .venv and installs what is missing, once.
 PYTHON ?= python3
 PORT ?= 8501
 BIN := .venv/bin
@@ -6,7 +6,7 @@ BIN := .venv/bin
 MATRIX := results/ablation_matrix.csv
 STORE ?= studies.sqlite
 
-.PHONY: run test lint matrix
+.PHONY: run test lint matrix legal-model
 
 .venv/app: requirements.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -32,3 +32,7 @@ matrix: .venv/app
 	$(BIN)/python -m core.study run studies/ablation_matrix.toml --database $(STORE)
 	-test ! -f $(MATRIX) || $(BIN)/python -m core.study check studies/ablation_matrix.toml --with $(MATRIX) --database $(STORE)
 	$(BIN)/python -m core.study export studies/ablation_matrix.toml --summary $(MATRIX) --picture docs/ablation_matrix.svg --database $(STORE)
+
+# Train the language model that ships in models/legal, and write down beside it what it can do.
+legal-model: .venv/app
+	$(BIN)/python -m core.checkpoint.legal

@@ -180,3 +180,56 @@ def arcs(base):
         angle=310, align="right", baseline="middle", dy=6, color=NEUTRAL, fontSize=12
     )
     return arc + text.encode(x="x:Q", y="y:Q", text="word:N")
+
+
+@_spec
+def next_words(base):
+    """Bars per word and variant: word, variant, probability; a tick where the chance of being drawn is another: chance."""
+    y = alt.Y("word:N", title=None, sort=None, axis=alt.Axis(labelLimit=160))
+    offset = alt.YOffset("variant:N", sort=None)
+    x = alt.X(
+        "probability:Q",
+        title="probability of being the next word",
+        scale=alt.Scale(domain=[0, 1]),
+        axis=alt.Axis(format="%"),
+    )
+    colour = alt.Color(
+        "variant:N",
+        title=None,
+        sort=None,
+        legend=alt.Legend(orient="top", labelLimit=400),
+        scale=alt.Scale(range=[BASELINE, VARIANTS[0]]),
+    )
+    tips = [
+        alt.Tooltip("word:N"),
+        alt.Tooltip("variant:N"),
+        alt.Tooltip("probability:Q", format=".4f"),
+        alt.Tooltip("chance:Q", title="chance of being drawn", format=".4f"),
+    ]
+    bars = base.mark_bar().encode(x=x, y=y, yOffset=offset, color=colour, tooltip=tips)
+    drawn = base.mark_tick(thickness=3, color=NEUTRAL).encode(x="chance:Q", y=y, yOffset=offset, tooltip=tips)
+    return bars + drawn
+
+
+@_spec
+def ranking(base, title: str, percent: bool = False):
+    """A bar per part with its interval, in the order in which they come: name, change, low, high, p, clear (whether it is
+    more than noise)."""
+    format = ".1%" if percent else ".3f"
+    y = alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=200))
+    axis = alt.Axis(format="%" if percent else "~g")
+    tips = [
+        "name:N",
+        alt.Tooltip("change:Q", format=format),
+        alt.Tooltip("low:Q", title="95 % from", format=format),
+        alt.Tooltip("high:Q", title="to", format=format),
+        alt.Tooltip("p:Q", format=".2g"),
+    ]
+    bars = base.mark_bar(color=BASELINE).encode(
+        y=y,
+        x=alt.X("change:Q", title=title, axis=axis),
+        tooltip=tips,
+        opacity=alt.Opacity("clear:N", scale=alt.Scale(domain=[True, False], range=[1, 0.35]), legend=None),
+    )
+    spans = base.mark_rule(strokeWidth=1.5, color=NEUTRAL).encode(y=y, x="low:Q", x2="high:Q", tooltip=tips)
+    return bars + spans

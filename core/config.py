@@ -21,7 +21,7 @@ class Config:
         group="Size",
         short="d_model",
         low=8,
-        high=1024,
+        high=1600,  # GPT-2 XL
         step=8,
         top=256,
     )

@@ -9,15 +9,18 @@ from html import escape
 from core.config import Config
 from core.dial import write
 from core.experiments.forward import Pass
+from core.lesion import Cut
 from core.parts import MENUS
 
 WIDTH, STREAM, CENTRE = 300, 58, 196  # the picture, the stream's x, the sub-layers' x
 BOX = 172
 
 
-def block_svg(p: Pass, layer: int = 0) -> str:
-    """One block of the stack, from its input at the top to its output at the bottom."""
+def block_svg(p: Pass, layer: int = 0, knocked: tuple[Cut, ...] = ()) -> str:
+    """One block of the stack, from its input at the top to its output at the bottom. knocked: what is cut out of it is
+    marked where the knife goes."""
     made, y = [], 18
+    knocked = [cut for cut in knocked if cut.layer == layer]
     shape = _shape(p.sites["resid_pre"][layer])
     many = f"layer {layer + 1} of {p.config.n_layers}" if p.config.n_layers > 1 else "in"
     made.append(_text(STREAM, 12, f"{many}: {shape}", "small middle"))
@@ -25,7 +28,7 @@ def block_svg(p: Pass, layer: int = 0) -> str:
         name = MENUS["position"].label(p.config.position).lower()
         made.append(_text(STREAM + 58, 12, f"+ {name} positions", "small changed"))
     for draw in (_attention, _ffn):
-        part, height = draw(p, layer, y)
+        part, height = draw(p, layer, y, knocked)
         made.append(part)
         y += height
     made.append(_line("stream", (STREAM, y), (STREAM, y + 18)) + _arrow(STREAM, y + 18))
@@ -53,7 +56,7 @@ def describe(config: Config) -> str:
     return f"A transformer block: {parts[0]}, then {parts[1]}; {norm}."
 
 
-def _attention(p, layer, y):
+def _attention(p, layer, y, knocked):
     c = p.config
     inside = [f"{c.n_heads} head{'s' * (c.n_heads > 1)} × {c.d_head}"]
     inside.append(f"softmax(Q·Kᵀ{f'/√{c.d_head}' if c.scale else ''})·V")
@@ -67,18 +70,23 @@ def _attention(p, layer, y):
     there = "attn_out" in p.sites
     shape = p.sites["pattern"][layer].shape if there else ()
     inside.append("weights: " + " × ".join(map(str, shape)))
-    return _sublayer(p, layer, y, "Attention", there, inside, changed, "ln1", c.residual_attention)
+    heads = [str(cut.head + 1) for cut in knocked if cut.part == "head"]
+    if heads:
+        inside.append(f"✕ z of head {', '.join(heads)}, before W_O")
+    gone = any("attn_out" in cut.sites() for cut in knocked)
+    return _sublayer(p, layer, y, "Attention", there, inside, changed, "ln1", c.residual_attention, gone)
 
 
-def _ffn(p, layer, y):
+def _ffn(p, layer, y, knocked):
     c, there = p.config, "mlp_out" in p.sites
     hidden = p.sites["mlp_post"][layer].shape[-1] if there else c.d_ff
     inside = [f"{c.d_model} → {hidden} → {c.d_model}", MENUS["activation"].label(c.activation)]
     changed = _differs(c, "activation", "d_ff", "bias")
-    return _sublayer(p, layer, y, "Feed-forward", there, inside, changed, "ln2", c.residual_ffn)
+    gone = any("mlp_out" in cut.sites() for cut in knocked)
+    return _sublayer(p, layer, y, "Feed-forward", there, inside, changed, "ln2", c.residual_ffn, gone)
 
 
-def _sublayer(p, layer, y, name, there, inside, changed, norm_site, residual):
+def _sublayer(p, layer, y, name, there, inside, changed, norm_site, residual, gone):
     """One sub-layer with its norm and its residual -> (SVG, height)."""
     if p.dropout and p.config.dropout:
         inside, changed = [*inside, f"dropout {p.config.dropout:g} acts"], True
@@ -102,9 +110,11 @@ def _sublayer(p, layer, y, name, there, inside, changed, norm_site, residual):
     at += work
     joint = at + 16
     parts += _line("wire", (CENTRE, at), (CENTRE, joint), (STREAM + 9, joint)) + _arrow(STREAM + 9, joint, "left")
-    parts += _text(
-        CENTRE + 6, joint - 4, _shape(p.sites["attn_out" if norm_site == "ln1" else "mlp_out"][layer]), "small"
-    )
+    site = "attn_out" if norm_site == "ln1" else "mlp_out"
+    parts += _text(CENTRE + 6, joint - 4, _shape(p.sites[site][layer]), "small")
+    if gone:
+        parts += _text((CENTRE + STREAM) / 2, joint + 6, "✕", "middle cross")
+        parts += _text((CENTRE + STREAM) / 2 + 10, joint + 14, f"{site} knocked out", "small changed")
     parts += _line("stream", (STREAM, y), (STREAM, top))
     if residual:
         parts += _line("stream", (STREAM, top), (STREAM, joint - 9))
@@ -140,7 +150,8 @@ def _box(x, y, width, height, lines, kind) -> str:
     made = f'<rect class="{kind}" x="{x - width / 2}" y="{y}" width="{width}" height="{height}" rx="5"/>'
     step, first = 15, y + height / 2 - 7.5 * (len(lines) - 1) + 4
     for at, line in enumerate(lines):
-        made += _text(x, first + at * step, line, "middle" + (" name" if at == 0 else " small"))
+        kind = " name" if at == 0 else " small changed" if line.startswith("✕") else " small"
+        made += _text(x, first + at * step, line, f"middle{kind}")
     return made
 
 

@@ -75,11 +75,14 @@ class MultiHeadAttention(Part):
         self.qkv = Linear(width, {"Q": inner, "K": inner, "V": inner}, config.bias, draw)
         self.out = Linear(inner, {"O": width}, config.bias, draw)
 
-    def forward(self, x, allowed=None):  # (B, T, D), bool (…, T, T) True where a query may look -> (B, T, D)
+    def forward(self, x, allowed=None, kept=None):  # (B, T, D), bool (…, T, K) True where a query may look -> (B, T, D)
+        """kept: keys and values of the tokens before these (core/past.py), which the new ones are added to."""
         B, T, _ = x.shape
         q, k, v = self.qkv(x).view(B, T, 3, self.n_heads, -1).permute(2, 0, 3, 1, 4).unbind()
-        q, k = self.position.rotate(q, k)
+        q, k = self.position.rotate(q, k, 0 if kept is None else kept.length)
         q, k, v = tap("q", q), tap("k", k), tap("v", v)  # (B, H, T, d_head)
+        if kept is not None:
+            k, v = kept.add(k, v)  # (B, H, K, d_head): from here on there are more keys than queries
         scores = tap("scores", self.position.bias((q @ k.mT).mul_(self.factor)))  # (B, H, T, T)
         pattern = drop(tap("pattern", weights(scores, allowed)), self.dropout)
         z = tap("z", pattern @ v)
@@ -122,24 +125,25 @@ class Block(Part):
     on what the sub-layer computed, instead of adding it.
     """
 
-    def __init__(self, config: Config, layer: int = 0):
+    def __init__(self, config: Config, layer: int = 0, draw: Draw | None = None):
         super().__init__()
+        draw = (draw or drawing(config)).at(f"blocks.{layer}")
         normalise, width = config.part("norm"), config.d_model
         self.place = config.part("placement")
         self.attn = self.mlp = None
         if config.attention:
-            self.attn = MultiHeadAttention(config, drawing(config, f"blocks.{layer}.attn"))
+            self.attn = MultiHeadAttention(config, draw.at("attn"))
             self.ln1 = normalise("ln1", width, config.bias)
             self.add_attention = adder("resid_mid", config.residual_attention)
         if config.ffn:
-            self.mlp = FeedForward(config, drawing(config, f"blocks.{layer}.mlp"))
+            self.mlp = FeedForward(config, draw.at("mlp"))
             self.ln2 = normalise("ln2", width, config.bias)
             self.add_ffn = adder("resid_post", config.residual_ffn)
 
-    def forward(self, x, allowed=None):  # (B, T, D), bool (…, T, T) -> (B, T, D)
+    def forward(self, x, allowed=None, kept=None):  # (B, T, D), bool (…, T, K) -> (B, T, D)
         x = tap("resid_pre", x)
         if self.attn is not None:
-            x = self.place(x, lambda y: self.attn(y, allowed), self.ln1, self.add_attention)
+            x = self.place(x, lambda y: self.attn(y, allowed, kept), self.ln1, self.add_attention)
         if self.mlp is None:
             return tap("resid_post", x)
         return self.place(x, self.mlp, self.ln2, self.add_ffn)
@@ -164,34 +168,44 @@ class Transformer(nn.Module):
     Tied, the embedding is read the other way round (Press and Wolf, 2017), and there is no unembedding of its own.
     """
 
-    def __init__(self, config: Config, vocabulary):
-        """vocabulary: the tokens as strings; token number i is vocabulary[i], and its vector depends on the string."""
+    def __init__(self, config: Config, vocabulary, draw: Draw | None = None):
+        """vocabulary: the tokens as strings; token number i is vocabulary[i], and its vector depends on the string.
+
+        draw: where the initial weights come from, if not from config.init and config.seed.
+        """
         super().__init__()
-        draw = drawing(config)
+        draw = draw or drawing(config)
         self.config, self.vocabulary = config, tuple(vocabulary)
         self.mask = config.part("mask")
         self.embed = nn.Parameter(draw.at("embed").rows(self.vocabulary, config.d_model))
         self.position = config.part("position")(config, draw.at("pos_embed"))
-        self.blocks = nn.ModuleList(Block(config, layer) for layer in range(config.n_layers))
+        self.blocks = nn.ModuleList(Block(config, layer, draw) for layer in range(config.n_layers))
         last = config.part("norm") if config.part("placement").final_norm else norm["none"]
         self.ln_final = last("ln_final", config.d_model, config.bias)
         self.unembed = None
         if not config.tied:
             self.unembed = Linear(config.d_model, {"U": len(self.vocabulary)}, False, draw.at("unembed"))
 
-    def stream(self, tokens, real=None, order=None):  # int (B, T), bool (B, T) False where padding -> (B, T, D)
-        """What leaves the last block, before the last norm. order: which blocks to go through; all, once, if None."""
+    def stream(
+        self, tokens, real=None, order=None, past=None
+    ):  # int (B, T), bool (B, T) False where padding -> (B, T, D)
+        """What leaves the last block, before the last norm. order: which blocks to go through; all, once, if None.
+
+        past: a core.past.Past, to read on where it ended. Without padding, and all blocks, once.
+        """
+        if past is not None:
+            return past.go_on(self, tokens)
         x, allowed = self.start(tokens), self.allowed(tokens, real)
         for block in self.blocks if order is None else [self.blocks[at] for at in order]:
             x = block(x, allowed)
         return x
 
-    def start(self, tokens):  # int (B, T) -> (B, T, D)
-        """What enters the first block."""
-        return tap("embed", drop(self.position.embed(self.embed[tokens]), self.config.dropout))
+    def start(self, tokens, start=0):  # int (B, T) -> (B, T, D)
+        """What enters the first block. start: how many tokens were read before these."""
+        return tap("embed", drop(self.position.embed(self.embed[tokens], start), self.config.dropout))
 
-    def forward(self, tokens, real=None, order=None):  # int (B, T), bool (B, T) -> (B, T, V)
-        return self.read(self.stream(tokens, real, order))
+    def forward(self, tokens, real=None, order=None, past=None):  # int (B, T), bool (B, T) -> (B, T, V)
+        return self.read(self.stream(tokens, real, order, past))
 
     def read(self, stream):  # (B, T, D) -> (B, T, V)
         """The scores of every word, from what leaves the last block."""

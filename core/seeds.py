@@ -1,6 +1,7 @@
 """What several seeds say: mean with its interval, and whether a difference is more than the noise between seeds."""
 
 import math
+from statistics import NormalDist
 from typing import NamedTuple
 
 from scipy.special import stdtr, stdtrit
@@ -45,6 +46,16 @@ def interval(values, within=(-math.inf, math.inf)) -> Interval:
     return Interval(
         mean, max(low, within[0]) if low == low else low, min(high, within[1]) if high == high else high, len(values)
     )
+
+
+def wilson(right: int, of: int) -> tuple[float, float, float]:
+    """A share and its 95 % interval -> (share, low, high), by the score test (Wilson, 1927): good where it is near 0 or 1."""
+    if not of:
+        return math.nan, math.nan, math.nan
+    z, share = NormalDist().inv_cdf((1 + LEVEL) / 2), right / of
+    middle, wide = share + z * z / (2 * of), z * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
+    low, high = ((middle + side * wide) / (1 + z * z / of) for side in (-1, 1))
+    return share, max(0.0, low) if right else 0.0, min(1.0, high) if right < of else 1.0
 
 
 def geometric(values) -> Interval:

@@ -21,7 +21,6 @@ from tests.studies import TEXT, fill, study
 from tests.test_page import fine, told
 from ui import takeaway
 from ui.studies import base, views
-from ui.studies.base import READ_ONLY
 
 PAGE = "pages/4_Studies.py"
 TINY = TEXT.replace('"copy", ', "").replace("seeds = 3", "seeds = 2").replace('"1 head" = {n_heads = 1}', "")
@@ -38,7 +37,7 @@ def forget():
 @pytest.fixture(autouse=True)
 def url(tmp_path, monkeypatch):
     """Where the page's store is; there is none yet."""
-    monkeypatch.delenv(READ_ONLY, raising=False)
+    monkeypatch.delenv("ABLATION_READ_ONLY", raising=False)
     monkeypatch.setenv(databases.VARIABLE, f"sqlite:///{tmp_path}/studies.sqlite")
     forget()
     yield f"sqlite:///{tmp_path}/studies.sqlite"
@@ -444,12 +443,12 @@ def test_more_seeds_of_a_study_keep_what_there_is(store):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_read_only_offers_nothing_that_changes_the_store(store, monkeypatch, kind):
-    monkeypatch.setenv(READ_ONLY, "1")
+    monkeypatch.setenv("ABLATION_READ_ONLY", "1")
     filled(store, kind)
     app = good(opened())
     assert not {"Stop", "Resume", "Delete it", "Start"} & set(labels(app))
     assert button(app, "New study").disabled
-    monkeypatch.setenv(READ_ONLY, "0")
+    monkeypatch.setenv("ABLATION_READ_ONLY", "0")
     assert "Delete it" in labels(good(opened()))
 
 

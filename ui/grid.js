@@ -163,7 +163,7 @@ function drawPanels(ink, m, a, theme) {
       ink.lineWidth = 2
       ink.strokeRect(x + col * a.cellW + 1, y + row * a.cellH + 1, a.cellW - 2, a.cellH - 2)
     }
-    if (m.numbers && a.cellW >= 20 && a.cellH >= 13) {
+    if ((m.numbers || m.texts) && a.cellW >= 20 && a.cellH >= 13) {
       ink.font = `${Math.min(11, a.cellH - 2)}px ${font}`
       ink.textAlign = "center"
       ink.textBaseline = "middle"
@@ -176,7 +176,7 @@ function drawPanels(ink, m, a, theme) {
           const bright = 0.3 * (pixel & 255) + 0.59 * ((pixel >> 8) & 255) + 0.11 * ((pixel >> 16) & 255)
           ink.fillStyle = bright > 140 ? "#111" : "#fff"
           const shown = m.log ? 10 ** value : value
-          const text = m.log || m.numbers === "brief" || Math.abs(shown) >= 100 ? brief(shown) : Number.isFinite(value) ? value.toFixed(a.cellW >= 27 ? 2 : 1).replace("-", "−") : number(value)
+          const text = m.texts ? fit(ink, m.texts[p][r * m.cols + c], a.cellW - 3) : m.log || m.numbers === "brief" || Math.abs(shown) >= 100 ? brief(shown) : Number.isFinite(value) ? value.toFixed(a.cellW >= 27 ? 2 : 1).replace("-", "−") : number(value)
           ink.fillText(text, x + (c + 0.5) * a.cellW, y + (r + 0.5) * a.cellH)
         }
     }
@@ -234,7 +234,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const value = m.value((panel * m.rows + row) * m.cols + col)
     const where = m.titles ? m.titles[panel] + ": " : ""
     const words = m.colWords ? ` ${m.arrow} ${m.colTips ? m.colTips[col] : m.colWords[col]}` : ""
-    return `${where}${m.rowTips ? m.rowTips[row] : m.rowWords[row]}${words}  ${number(value, m)}`
+    const said = m.texts ? `  “${m.texts[panel][row * m.cols + col]}”` : ""
+    return `${where}${m.rowTips ? m.rowTips[row] : m.rowWords[row]}${words}${said}  ${number(value, m)}`
   }
   const locate = (event) => {
     const box = canvas.getBoundingClientRect()

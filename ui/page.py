@@ -19,6 +19,7 @@ MENU = (
     ("pages/2_Depth.py", "Depth", ":material/layers:"),
     ("pages/3_Training.py", "Training", ":material/model_training:"),
     ("pages/4_Studies.py", "Studies", ":material/lab_research:"),
+    ("pages/5_Trained_model.py", "Trained model", ":material/neurology:"),
 )
 CSS = """<style>
 [data-testid="stMainBlockContainer"] { padding-left: 2rem; padding-right: 2rem; max-width: 1800px; }

@@ -34,6 +34,7 @@ class Pass:
     output: torch.Tensor  # (T, D), what leaves the last block
     allowed: torch.Tensor  # (T, T) bool, which key each query may see
     milliseconds: float  # of one pass with nothing recorded
+    weights: str  # in words: whose they are
     dropout: bool = False  # whether dropout acted
 
     @property
@@ -108,23 +109,35 @@ def _run(config, tokens, machine, dropout) -> Pass:
     needed = run_bytes(config, length, len(vocabulary(list(tokens))), machine.dtype)
     with room_for(needed, "This model and text"), torch.inference_mode():
         model, ids, real = prepared(config, tokens, machine)
-        watcher = Watcher()
-        with trace(watcher) as seen:
-            output, milliseconds = _timed_pass(model, ids, real, machine, dropout)
-        if milliseconds < 1000:  # once more with nothing recorded and nothing cold: the time of the pass alone
-            milliseconds = _timed_pass(model, ids, real, machine, dropout)[1]
-        return Pass(
-            config=config,
-            machine=machine,
-            tokens=(*tokens, *[PAD] * config.padding),
-            n_real=len(tokens),
-            sites={site: [x[0].float().cpu() for x in seen[site]] for site in seen},
-            measured=reduce(watcher),
-            output=output[0].float().cpu(),
-            allowed=square(model.allowed(ids, real), length),
-            milliseconds=milliseconds,
-            dropout=dropout,
+        padded = (*tokens, *[PAD] * config.padding)
+        return watched(
+            model, ids, padded, len(tokens), machine, f"Random weights, seed {config.seed}", real, dropout=dropout
         )
+
+
+@torch.inference_mode()
+def watched(model, ids, tokens, n_real, machine, weights: str, real=None, edits=(), dropout: bool = False) -> Pass:
+    """One text through a model that is there already: ids (1, T), and the same tokens in words. edits: as for trace()."""
+    watcher = Watcher()
+    with trace(*edits, watcher) as seen:
+        output, milliseconds = _timed_pass(model, ids, real, machine, dropout)
+    if (
+        milliseconds < 1000 and not edits
+    ):  # once more with nothing recorded and nothing cold: the time of the pass alone
+        milliseconds = _timed_pass(model, ids, real, machine, dropout)[1]
+    return Pass(
+        config=model.config,
+        machine=machine,
+        tokens=tuple(tokens),
+        n_real=n_real,
+        sites={site: [x[0].float().cpu() for x in seen[site]] for site in seen},
+        measured=reduce(watcher),
+        output=output[0].float().cpu(),
+        allowed=square(model.allowed(ids, real), ids.shape[1]),
+        milliseconds=milliseconds,
+        weights=weights,
+        dropout=dropout,
+    )
 
 
 def _timed_pass(model, ids, real, machine, dropout):

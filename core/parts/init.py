@@ -113,3 +113,19 @@ class Draw:
     def rows(self, names, width: int) -> torch.Tensor:
         """One embedding row per name, each from its own stream: a word keeps its vector whatever stands around it."""
         return torch.stack([self._init.embedding((width,), self.stream(name)) for name in names])
+
+
+class Blank:
+    """In place of a Draw: draws nothing. Shapes without numbers (on torch's device "meta"), for weights that come from a file."""
+
+    def at(self, path: str) -> "Blank":
+        return self
+
+    def weight(self, name: str, fan_out: int, fan_in: int) -> torch.Tensor:
+        return torch.empty(fan_out, fan_in, device="meta")
+
+    def bias(self, name: str, width: int, fan_in: int) -> torch.Tensor:
+        return torch.empty(width, device="meta")
+
+    def rows(self, names, width: int) -> torch.Tensor:
+        return torch.empty(len(list(names)), width, device="meta")

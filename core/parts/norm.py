@@ -1,4 +1,8 @@
-"""Normalisation of one token's vector, with a learned gain and, for LayerNorm, a bias."""
+"""Normalisation of one token's vector, with a learned gain and, for LayerNorm, a bias.
+
+`linear(x, at)` is the norm with its scale taken from `at`: linear in x, so that the parts of a sum can be followed through
+it one by one. norm(x) is linear(x, x) plus the bias.
+"""
 
 import torch
 import torch.nn.functional as F
@@ -26,6 +30,9 @@ class LayerNorm(nn.Module):
         weight, bias = self._parameters["weight"], self._parameters.get("bias")
         return tap(self.site, F.layer_norm(x, weight.shape, weight, bias, EPSILON))
 
+    def linear(self, x, at):  # 2 × (…, D) -> (…, D)
+        return (x - x.mean(-1, keepdim=True)) * (at.var(-1, correction=0, keepdim=True) + EPSILON).rsqrt() * self.weight
+
 
 @norm
 class RMSNorm(nn.Module):
@@ -40,6 +47,9 @@ class RMSNorm(nn.Module):
         weight = self._parameters["weight"]
         return tap(self.site, F.rms_norm(x, weight.shape, weight, EPSILON))
 
+    def linear(self, x, at):  # 2 × (…, D) -> (…, D)
+        return x * (at.square().mean(-1, keepdim=True) + EPSILON).rsqrt() * self.weight
+
 
 @norm
 class none(nn.Module):
@@ -49,4 +59,7 @@ class none(nn.Module):
         super().__init__()
 
     def forward(self, x):  # (B, T, D) -> (B, T, D)
+        return x
+
+    def linear(self, x, at):  # 2 × (…, D) -> (…, D)
         return x

@@ -1,4 +1,7 @@
-"""How a model is told where a token stands. A part overrides what it needs of embed, rotate and bias."""
+"""How a model is told where a token stands. A part overrides what it needs of embed, rotate and bias.
+
+`start`: how many tokens stand before the first of these, where a model goes on from keys and values that it kept.
+"""
 
 import functools
 import math
@@ -22,13 +25,13 @@ class Position(nn.Module):
     def __init__(self, config, draw=None):
         super().__init__()
 
-    def embed(self, x):  # (B, T, D) -> (B, T, D)
+    def embed(self, x, start=0):  # (B, T, D) -> (B, T, D)
         return x
 
-    def rotate(self, q, k):  # 2 × (B, H, T, d_head) -> the same
+    def rotate(self, q, k, start=0):  # 2 × (B, H, T, d_head) -> the same
         return q, k
 
-    def bias(self, scores):  # (B, H, T, T) -> (B, H, T, T)
+    def bias(self, scores):  # (B, H, queries, keys) -> the same; the queries are the last of the keys
         return scores
 
 
@@ -68,8 +71,8 @@ class none(Position):
 class sinusoidal(Position):
     """Sinusoidal: adds a fixed pattern of sines and cosines to each token (Vaswani et al., 2017)."""
 
-    def embed(self, x):
-        return x + sinusoid(*x.shape[-2:]).to(x)
+    def embed(self, x, start=0):
+        return x + sinusoid(start + x.shape[-2], x.shape[-1])[start:].to(x)
 
 
 @position
@@ -83,10 +86,11 @@ class learned(Position):
         if draw is not None:
             self.weight = nn.Parameter(draw.rows(map(str, range(CONTEXT)), config.d_model))
 
-    def embed(self, x):
-        if x.shape[-2] > CONTEXT:
-            raise ValueError(f"learned positions go up to {CONTEXT} tokens; these are {x.shape[-2]}")
-        return x + self.weight[: x.shape[-2]]
+    def embed(self, x, start=0):
+        end, rows = start + x.shape[-2], len(self.weight)  # a model from a file brings a table of its own length
+        if end > rows:
+            raise ValueError(f"learned positions go up to {rows} tokens; these are {end}")
+        return x + self.weight[start:end]
 
 
 @position
@@ -95,8 +99,8 @@ class rope(Position):
 
     needs_even_head = True
 
-    def rotate(self, q, k):
-        cos, sin = (part.to(q) for part in rotation(*q.shape[-2:]))
+    def rotate(self, q, k, start=0):
+        cos, sin = (part[start:].to(q) for part in rotation(start + q.shape[-2], q.shape[-1]))
         return tuple(x * cos + torch.cat([-x.chunk(2, -1)[1], x.chunk(2, -1)[0]], dim=-1) * sin for x in (q, k))
 
 
@@ -109,5 +113,5 @@ class alibi(Position):
         self.register_buffer("slopes", torch.tensor(slopes(config.n_heads))[:, None, None], persistent=False)
 
     def bias(self, scores):
-        at = torch.arange(scores.shape[-1], device=scores.device)
-        return scores - self.slopes * (at - at[:, None]).abs()
+        keys = torch.arange(scores.shape[-1], device=scores.device)
+        return scores - self.slopes * (keys - keys[-scores.shape[-2] :, None]).abs()

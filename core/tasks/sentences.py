@@ -1,5 +1,7 @@
 """A task in words: a small grammar of legal sentences in which a verb agrees with a noun that may stand far away."""
 
+from typing import NamedTuple
+
 import torch
 
 from core.tasks.task import IGNORE, described
@@ -18,9 +20,29 @@ TO_PEOPLE = "suing paying calling warning".split()
 NEAR = "with without behind".split()
 HOLDING = "holding reading selling".split()
 FORMS = [form for pairs in NOUNS.values() for pair in pairs for form in pair]
+NUMBER = {word: number for pairs in NOUNS.values() for pair in pairs for number, word in enumerate(pair)}
 VOCABULARY = tuple(dict.fromkeys([PAD, "the", ",", ".", "that", "who", "whom", "had", "of", "by", *BE, *ADJECTIVES,
                                   *RULED, *TO_THINGS, *TO_PEOPLE, *NEAR, *HOLDING, *FORMS]))  # fmt: skip
 LONGEST, CLAUSES, NUMBERS = 28, 3, 64  # words of a sentence; clauses in one; random numbers it may use
+
+
+class Anatomy(NamedTuple):
+    """What agrees with what in a sentence: numbers of words, from 0."""
+
+    subject: int
+    verb: int  # of the sentence itself, not of a clause in it
+    clause: bool  # whether a clause with "who" or "whom" stands between them
+    distractors: int  # nouns between them of the other number
+
+
+def anatomy(words: list[str]) -> Anatomy:
+    """Of a whole sentence of this grammar, with its full stop."""
+    verb = len(words) - 3  # "… was late ."
+    subject = 5 if words[2] in RULED and words[3] == "that" else 1
+    number, between = BE.index(words[verb]), words[subject + 1 : verb]
+    return Anatomy(
+        subject, verb, "who" in between or "whom" in between, sum(NUMBER.get(w, number) != number for w in between)
+    )
 
 
 class Writer:

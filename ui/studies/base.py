@@ -17,8 +17,6 @@ from core.study.store import Store
 from core.study.tables import row_table, summary_table
 from ui import jobs
 
-READ_ONLY = "ABLATION_READ_ONLY"  # a variable: 1, and visitors can look at studies, but not start, stop or delete them
-
 views = Menu("Views of a study")
 
 
@@ -72,10 +70,6 @@ def workers() -> Workers:
 def service() -> Service:
     """Who sees to the studies of this server, for all visitors. Makes the store if there is none."""
     return Service(store() or _store(True), workers())
-
-
-def read_only() -> bool:
-    return os.environ.get(READ_ONLY, "") not in ("", "0")
 
 
 @st.cache_data(max_entries=20, show_spinner=False)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from core.environment import read_only
 from core.study.database import StoreError
 from core.study.file import parse
 from core.study.plan import StudyError, plural, told
@@ -42,7 +43,7 @@ def choose(look: StudyLook) -> Opened | None:
             icon=":material/add:",
             type="tertiary" if known else "primary",
             on_click=_ask,
-            disabled=base.read_only(),
+            disabled=read_only(),
         )
         place = st.container(horizontal=True, gap="small", width="content")
     if st.session_state.get("_new_study"):
@@ -60,7 +61,7 @@ def choose(look: StudyLook) -> Opened | None:
 
 
 def _buttons(store, found, now: Standing):
-    if base.read_only():
+    if read_only():
         return
     if _going(found.id, now):
         st.button("Stop", icon=":material/stop:", on_click=_said, args=(store.stop, found.id))
@@ -110,7 +111,7 @@ def _progress(store, found, before: Standing):
         st.progress(min(1.0, now.share), text=literal(f"{now.words()}. {_left(now)}"))
     else:
         lost = (
-            f" {now.lost} were in the hands of a process that has died{'' if base.read_only() else '; Resume runs them again'}."
+            f" {now.lost} were in the hands of a process that has died{'' if read_only() else '; Resume runs them again'}."
             if now.lost
             else ""
         )

@@ -35,25 +35,16 @@ def lines():
 
 
 @dataclass(frozen=True)
-class Look:
-    """What of a pass is looked at. Counted from 1, as on screen; more than there is means the last."""
+class Picked:
+    """What of a pass is looked at, on every page that shows one. Counted from 1, as on screen; more than there is means
+    the last."""
 
-    view: str = dial("attention", "View", "What to look at.", group="Look", menu=views)
     maps: str = dial("heads", "Picture", "How attention is drawn.", group="Look", menu=maps)
     layer: int = dial(1, "Layer", "Which block of the stack.", group="Look", low=1, high=100, step=1)
     head: int = dial(1, "Head", "Which attention head.", group="Look", low=1, high=64, step=1)
     token: int = dial(2, "Token", "Which token of the sentence.", group="Look", low=1, high=272, step=1)
     step: int = dial(1, "Step", "Which step of attention.", group="Look", low=1, high=10, step=1)
-    compare: bool = dial(
-        False, "Compare 1, 4 and 8 heads", "The same sentence and width with 1, 4 and 8 heads.", group="Look"
-    )
     pairs: str = dial("", "Marked pairs", "Pairs of tokens that depend on each other, as 12-2,13-2.", group="Look")
-    apply_dropout: bool = dial(
-        False,
-        "Apply dropout in this pass",
-        "Off: as at test time. On: as in training, from a random stream of its own.",
-        group="Look",
-    )
 
     def layer_of(self, seen) -> int:
         return min(self.layer, seen.config.n_layers) - 1
@@ -72,9 +63,25 @@ class Look:
         return read_pairs("" if self.pairs == "none" else self.pairs, seen.n_real)
 
 
+@dataclass(frozen=True)
+class Look(Picked):
+    """The same on the page "One block"."""
+
+    view: str = dial("attention", "View", "What to look at.", group="Look", menu=views)
+    compare: bool = dial(
+        False, "Compare 1, 4 and 8 heads", "The same sentence and width with 1, 4 and 8 heads.", group="Look"
+    )
+    apply_dropout: bool = dial(
+        False,
+        "Apply dropout in this pass",
+        "Off: as at test time. On: as in training, from a random stream of its own.",
+        group="Look",
+    )
+
+
 def weights(seen) -> str:
     """What every chart says about its weights."""
-    return f"Random weights, seed {seen.config.seed}"
+    return seen.weights
 
 
 def sure(sentence: str, *values) -> str:

@@ -9,8 +9,8 @@ from core.variants import apply
 from ui.controls import control
 from ui.heatmaps import heatmaps
 from ui.page import chart, figure
+from ui.views.base import Look, needs, pick, sure, views, weights
 from ui.views.base import count as plural
-from ui.views.base import needs, pick, sure, views, weights
 
 
 @views
@@ -19,12 +19,14 @@ def heads(seen, look):
     if not needs(seen, "attention", "Attention"):
         return
     left, right = st.columns([1, 2], vertical_alignment="center")
-    with left:
-        control(look, "compare")
+    recut = isinstance(look, Look)  # a trained model cannot be cut up into other heads
+    if recut:
+        with left:
+            control(look, "compare")
     with right:
         pick("layer", seen=seen)
     layer = look.layer_of(seen)
-    if look.compare:
+    if recut and look.compare:
         for count in (1, 4, 8):
             _compared(seen, layer, count)
         return

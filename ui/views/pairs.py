@@ -11,11 +11,11 @@ from ui.views.base import needs, pick, sure, views, weights
 
 
 @views
-def pairs(seen, look):
+def pairs(seen, look, text=None):
     """Marked pairs: how much attention falls on words that belong together."""
     if not needs(seen, "attention", "Attention"):
         return
-    text = st.session_state.text
+    text = st.session_state.text if text is None else text
     marked, notes = look.pairs_of(seen, text)
     for note in notes:
         st.warning(literal(note))

@@ -1,0 +1,117 @@
+"""Our own models as two files: model.safetensors (the weights under core's names) and config.json (everything else)."""
+
+import dataclasses
+import json
+
+import safetensors.torch
+import torch
+from torch import nn
+
+from core.checkpoint.opened import CheckpointError, Opened
+from core.checkpoint.tensors import File, fit, tensors
+from core.checkpoint.tokens import Words
+from core.config import Config
+from core.cost import parameters
+from core.dial import ConfigError, shorten
+from core.memory import MemoryLimit, max_mb
+from core.model import Transformer
+from core.parts.init import Blank
+from core.process import versions
+from core.tasks import task
+from core.train import State
+from core.train import model as model_of
+
+FORMAT, VERSION = "ablation-lab", 1
+WEIGHTS, SETTINGS = "model.safetensors", "config.json"
+LONGEST = 100_000  # words of a vocabulary
+END = "."  # of a sentence, in a model that was trained on sentences
+
+
+def write(model: Transformer, name: str, of: str = "", **about) -> dict[str, bytes]:
+    """A model as files: {name of the file: its content}. of: the task it was trained on; about: whatever else is to be kept, as JSON."""
+    settings = {
+        "format": FORMAT, "version": VERSION, "name": name, "config": dataclasses.asdict(model.config),
+        "vocabulary": model.vocabulary, "task": of, "about": {**about, "versions": versions()},
+    }  # fmt: skip
+    weights = {name: x.detach().cpu().contiguous() for name, x in model.state_dict().items()}
+    return {
+        WEIGHTS: safetensors.torch.save(weights),
+        SETTINGS: (json.dumps(settings, ensure_ascii=False, indent=1) + "\n").encode("utf-8", "replace"),
+    }
+
+
+def write_trained(state: State, name: str, accuracy: float) -> dict[str, bytes]:
+    """The same of a training, as far as it came."""
+    about = {
+        "training": dataclasses.asdict(state.training), "seed": state.seed, "step": state.step,
+        "accuracy": accuracy,
+    }  # fmt: skip
+    return write(model_of(state), name, state.training.task, **about)
+
+
+def of_training(state: State, name: str) -> Opened:
+    """A training's model as it is now, without a file between."""
+    model = model_of(state)
+    about = {"seed": state.seed, "step": state.step, "training": dataclasses.asdict(state.training)}
+    return _opened(name, model.cpu(), state.training.task, about)
+
+
+def read(settings: dict, weights: File) -> Opened:
+    """What write() wrote. Raises CheckpointError for anything else, MemoryLimit for what is too large to be opened."""
+    of = SETTINGS
+    if settings.get("version") != VERSION:
+        raise CheckpointError(f"{of}: version is {shorten(settings.get('version'))}; this lab reads version {VERSION}.")
+    config = _config(settings.get("config"))
+    vocabulary = _vocabulary(settings.get("vocabulary"))
+    needed = 4 * sum(parameters(config, len(vocabulary)).values())
+    if needed > max_mb() << 20:
+        raise MemoryLimit(f"{of} describes a model of {needed / 2**20:,.0f} MB; a model here may have {max_mb():,} MB (set by ABLATION_MAX_MB).")  # fmt: skip
+    learnt = settings.get("task", "")
+    if learnt and learnt not in task:
+        raise CheckpointError(f"{of}: task is {shorten(learnt)}; it must be one of {', '.join(task)}, or nothing.")
+    if learnt and not set(task[learnt].vocabulary) <= set(vocabulary):
+        raise CheckpointError(f"{of}: task is {learnt}, but its words are not all in the vocabulary.")
+    about = settings.get("about", {})
+    name = settings.get("name", "a model")
+    if not isinstance(about, dict) or not isinstance(name, str):
+        raise CheckpointError(f"{of}: name must be text, and about an object.")
+    model = filled(config, vocabulary, tensors(weights), weights.name)
+    return _opened(name[:80], model, learnt, about)
+
+
+def filled(config: Config, vocabulary, found: dict[str, torch.Tensor], file: str) -> Transformer:
+    """A model with these weights, by core's names. Raises CheckpointError for one that is missing, too many or misshaped."""
+    model = Transformer(config, vocabulary, Blank())
+    table = found.get("position.weight")
+    if table is not None and table.dim() == 2 and len(table) and hasattr(model.position, "weight"):
+        model.position.weight = nn.Parameter(torch.empty_like(table, device="meta"))  # of its own length
+    fit(found, {name: x.shape for name, x in model.state_dict().items()}, file)
+    model.load_state_dict(found, assign=True)
+    return model
+
+
+def _opened(name, model, learnt, about) -> Opened:
+    ends = (model.vocabulary.index(END),) if learnt == "sentences" else ()
+    return Opened(name, model, Words(model.vocabulary), learnt, about, ends)
+
+
+def _config(given) -> Config:
+    if not isinstance(given, dict):
+        raise CheckpointError(f"{SETTINGS} has no object named config, which holds the settings of the model.")
+    known = [each.name for each in dataclasses.fields(Config)]
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise CheckpointError(f"{SETTINGS}: config holds {shorten(unknown[0])}, which is no setting; known are {', '.join(known)}.")  # fmt: skip
+    try:
+        return Config(**given)
+    except ConfigError as error:
+        raise CheckpointError(f"{SETTINGS}: config does not hold together: {error}") from None
+
+
+def _vocabulary(given) -> tuple[str, ...]:
+    good = (
+        isinstance(given, list) and 0 < len(given) <= LONGEST and all(isinstance(word, str) and word for word in given)
+    )
+    if not good or len(set(given)) < len(given):
+        raise CheckpointError(f"{SETTINGS}: vocabulary must be a list of 1 to {LONGEST:,} different words.")
+    return tuple(given)

@@ -1,0 +1,141 @@
+"""Who moves the answer: the logit difference right − wrong as a sum over heads and sub-layers.
+
+The last norm is taken as the linear map that it was in this pass (its scale as measured); then what each part wrote to
+the stream can be read off by itself, and all of them add up to the whole ("direct logit attribution", Elhage et al.,
+2021; Wang et al., 2022). Where norms stand in the stream (post-norm), every one of them is taken so.
+"""
+
+from dataclasses import dataclass
+
+import pandas as pd
+import torch
+
+from core.experiments.knockout import Bench
+from core.lesion import Cut, Lesion
+from core.model import Transformer
+from core.seeds import interval, paired
+from core.trace import trace
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is credited: layers and heads from 0."""
+
+    kind: str  # embedding, head, attention (what is not by heads: its bias, or what a knock-out put there), ffn, norms
+    layer: int = 0
+    head: int = 0
+
+    @property
+    def name(self) -> str:
+        return {
+            "embedding": "embedding",
+            "head": f"head {self.layer + 1}.{self.head + 1}",
+            "attention": f"attention {self.layer + 1}, bias",
+            "ffn": f"FFN {self.layer + 1}",
+            "norms": "biases of norms",
+        }[self.kind]
+
+
+def parts(model: Transformer) -> list[Part]:
+    made = [Part("embedding")]
+    for at, block in enumerate(model.blocks):
+        if block.attn is not None:
+            made += [Part("head", at, number) for number in range(block.attn.n_heads)] + [Part("attention", at)]
+        made += [Part("ffn", at)] * (block.mlp is not None)
+    return [*made, Part("norms")]
+
+
+@torch.inference_mode()
+def contributions(model: Transformer, tokens, row, place, right, wrong, lesion: Lesion | None = None) -> torch.Tensor:
+    """Of every part (in the order of parts()) to every question: float32 (parts, Q), on the CPU; their sum over parts is
+    logits[right] − logits[wrong].
+
+    tokens: int (B, T); row, place, right, wrong: int (Q).
+    """
+    with trace(*([lesion] if lesion else []), sites=("embed", "z", "attn_out", "mlp_out")) as seen:
+        model.stream(tokens)
+    known = {part: at for at, part in enumerate(parts(model))}
+    start = seen["embed"][0][row, place]
+    stream = start.new_zeros(len(known), *start.shape)  # (parts, Q, D): they add up to what the model's stream is
+    stream[0] = start
+    sublayer = iter(seen.get("attn_out", [])), iter(seen.get("z", [])), iter(seen.get("mlp_out", []))
+    through = lambda norm: lambda x: _norm(norm, x)  # noqa: E731
+    for layer, block in enumerate(model.blocks):
+        if block.attn is not None:
+            wrote = torch.zeros_like(stream)
+            out, z = next(sublayer[0])[row, place], next(sublayer[1])[row, :, place]
+            heads = torch.einsum("qhd,ohd->hqo", z, block.attn.out.weight.view(out.shape[-1], *z.shape[1:]))
+            if _replaced(lesion, layer):
+                heads = torch.zeros_like(heads)  # what they computed was thrown away
+            first = known[Part("head", layer, 0)]
+            wrote[first : first + len(heads)] = heads
+            wrote[known[Part("attention", layer)]] = out - heads.sum(0)
+            stream = block.place(stream, lambda _, wrote=wrote: wrote, through(block.ln1), block.add_attention)
+        if block.mlp is not None:
+            wrote = torch.zeros_like(stream)
+            wrote[known[Part("ffn", layer)]] = next(sublayer[2])[row, place]
+            stream = block.place(stream, lambda _, wrote=wrote: wrote, through(block.ln2), block.add_ffn)
+    stream = _norm(model.ln_final, stream)
+    words = model.embed if model.unembed is None else model.unembed.weight
+    return torch.einsum("pqd,qd->pq", stream, words[right] - words[wrong]).float().cpu()
+
+
+def _norm(norm, parts):  # (parts, Q, D) -> the same: each part as it leaves the norm; the last one takes the bias
+    made = norm.linear(parts, parts.sum(0))
+    bias = getattr(norm, "bias", None)
+    if bias is not None:
+        made[-1] = made[-1] + bias
+    return made
+
+
+def _replaced(lesion, layer) -> bool:
+    return bool(lesion) and any(cut.layer == layer and "attn_out" in cut.sites() for cut in lesion.cuts)
+
+
+def of_bench(bench: Bench, made: tuple[Cut, ...] = (), mode: str = "zero") -> torch.Tensor:
+    """Of every part to every text's logit difference, its questions averaged: float64 (parts, N), kept with the model."""
+
+    def make():
+        q, found = bench.questions, []
+        for at, (first, end, mine, width) in enumerate(bench.slices):
+            lesion = Lesion(made, mode, bench.recorded[at] if mode != "zero" else {}) if made else None
+            given = q.row[mine] - first, q.place[mine], q.right[mine], bench.whole.wrong[mine]
+            given = (x.to(bench.place) for x in (q.tokens[first:end, :width], *given))
+            found.append(contributions(bench.model, *given, lesion))
+        each = torch.cat(found, 1).double()
+        many = torch.bincount(q.row, minlength=len(q.tokens)).clamp_min(1)
+        mean = torch.zeros(len(each), len(q.tokens), dtype=torch.float64).index_add_(1, q.row, each) / many
+        return mean, mean.numel() * 8
+
+    return bench.opened.results.get((bench, "contributions", made, mode), make)
+
+
+def table(bench: Bench) -> pd.DataFrame:
+    """What each part adds to the logit difference: name, kind, layer, head (from 1), value, low, high (mean over texts with
+    its 95 % interval), share (of the whole)."""
+    each = of_bench(bench)
+    whole = each.sum(0).mean().item()
+    rows = []
+    for part, values in zip(parts(bench.model), each):
+        found = interval(values.tolist())
+        rows.append((part.name, part.kind, part.layer + 1, part.head + 1, *found[:3], found.mean / whole if whole else float("nan")))  # fmt: skip
+    return pd.DataFrame(rows, columns=["name", "kind", "layer", "head", "value", "low", "high", "share"])
+
+
+def takeover(bench: Bench, made: tuple[Cut, ...], mode: str) -> pd.DataFrame:
+    """How the contributions of all that was not cut change when the cuts are made: name, kind, layer, head, before, after,
+    change, low, high, p (paired t-test over texts, times the number of parts compared: Bonferroni); the greatest first."""
+    before, after = of_bench(bench), of_bench(bench, made, mode)
+    cut = {Part("head", each.layer, each.head) for each in made if each.part == "head"}
+    gone = {(each.layer, "head") for each in made if "attn_out" in each.sites()}
+    gone |= {(each.layer, "ffn") for each in made if "mlp_out" in each.sites()}
+    rows = []
+    for part, one, other in zip(parts(bench.model), before, after):
+        if part.kind not in ("head", "ffn") or part in cut or (part.layer, part.kind) in gone:
+            continue
+        change = paired(dict(enumerate(other.tolist())), dict(enumerate(one.tolist())))
+        rows.append([part.name, part.kind, part.layer + 1, part.head + 1, one.mean().item(), other.mean().item(), *change[:3], change.p])  # fmt: skip
+    for row in rows:
+        row[-1] = min(1.0, row[-1] * len(rows))
+    columns = ["name", "kind", "layer", "head", "before", "after", "change", "low", "high", "p"]
+    return pd.DataFrame(rows, columns=columns).sort_values("change", ascending=False, ignore_index=True)

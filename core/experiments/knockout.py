@@ -1,0 +1,284 @@
+"""What a knock-out costs, over many held-out texts: each compared with the whole model on the very same questions."""
+
+import functools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pandas as pd
+import torch
+
+from core.checkpoint.opened import Opened
+from core.experiments.questions import Questions, questions
+from core.lesion import Cut, Lesion, Recorded, cuts, name_of
+from core.menu import Menu
+from core.seeds import Interval, Paired, interval, paired, wilson
+from core.trace import trace
+
+SLICE = 64  # texts at once: what they need stays in the cache
+effect = Menu("Effect")  # (answers of a model, of the whole model) -> one number per question
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Scores of every word at every place asked: float32 (Q, V); the questions; and what the whole model's strongest
+    wrong word is where a question names none."""
+
+    logits: torch.Tensor
+    right: torch.Tensor  # (Q)
+    wrong: torch.Tensor  # (Q)
+    among: tuple[int, ...]
+
+    @functools.cached_property
+    def log(self) -> torch.Tensor:
+        return self.logits.double().log_softmax(-1)
+
+    def of(self, words) -> torch.Tensor:
+        return self.logits.gather(1, words[:, None])[:, 0].double()
+
+
+@effect
+def accuracy(answers, whole):
+    """Accuracy: share of questions to which the right answer has the highest score."""
+    logits = answers.logits
+    if answers.among:
+        choice = torch.tensor(answers.among, device=logits.device)
+        return (choice[logits[:, choice].argmax(-1)] == answers.right).double()
+    return (logits.argmax(-1) == answers.right).double()
+
+
+@effect
+def probability(answers, whole):
+    """Probability: what the model gives to the right word, among all words."""
+    return answers.log.gather(1, answers.right[:, None])[:, 0].exp()
+
+
+@effect
+def difference(answers, whole):
+    """Logit difference: score of the right word minus score of the wrong one."""
+    return answers.of(answers.right) - answers.of(whole.wrong)
+
+
+@effect
+def divergence(answers, whole):
+    """KL divergence: how far all next-word probabilities have moved from the whole model's, in nats; 0: not at all."""
+    return (whole.log.exp() * (whole.log - answers.log)).sum(-1).clamp_min(0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """One knock-out: every effect as one number per text, float64 (N); accuracy per question, for its split."""
+
+    cuts: tuple[Cut, ...]
+    mode: str
+    values: dict[str, torch.Tensor]
+    correct: torch.Tensor  # (Q)
+
+    @property
+    def name(self) -> str:
+        return name_of(self.cuts)
+
+
+class Bench:
+    """A model and its questions: the whole model's answers, what knock-outs put in place of a part, and every effect.
+
+    Nothing in it changes once it is made; so several visitors may share one.
+    """
+
+    def __init__(self, opened: Opened, questions: Questions):
+        self.opened, self.model, self.questions = opened, opened.model, questions
+        self.place = opened.model.embed.device
+        self.slices = self._slices()
+        self.streams: list[list[torch.Tensor]] = []  # slice -> what enters each block, (n, T, D)
+        self.patterns: list[
+            torch.Tensor
+        ] = []  # layer -> of the verb, or the place asked: (Q, H, T), 0 beyond the slice's end
+        self.whole = self._whole()
+        self.baseline = self._effect((), "zero", self.whole)
+
+    def _slices(self):
+        """(first text, last + 1, its questions, tokens to read) of each slice."""
+        q, made = self.questions, []
+        for first in range(0, len(q.tokens), SLICE):
+            end = min(first + SLICE, len(q.tokens))
+            mine = ((q.row >= first) & (q.row < end)).nonzero()[:, 0]
+            made.append((first, end, mine, int(q.lengths[first:end].max())))
+        return made
+
+    @torch.inference_mode()
+    def _whole(self) -> Answers:
+        q, logits = self.questions, []
+        reader = q.place if q.verb is None else q.verb
+        rows = []
+        for first, end, mine, width in self.slices:
+            tokens = q.tokens[first:end, :width].to(self.place)
+            with trace(sites=("resid_pre", "pattern")) as seen:
+                stream = self.model.stream(tokens)
+            self.streams.append(seen["resid_pre"])
+            logits.append(self._read(stream, mine, first))
+            at = q.row[mine] - first, reader[mine]
+            short = q.tokens.shape[1] - width
+            found = [
+                torch.nn.functional.pad(x[at[0], :, at[1]].float().cpu(), (0, short)) for x in seen.get("pattern", [])
+            ]
+            rows.append(found)
+        self.patterns = [torch.cat(each) for each in zip(*rows)]
+        logits = torch.cat(logits)
+        return Answers(logits, q.right, self._wrong(logits), q.among)
+
+    def _wrong(self, logits):
+        """What each question calls wrong, or the likeliest word that is not right."""
+        others = logits.scatter(1, self.questions.right[:, None], -torch.inf)
+        return self.questions.wrong.where(self.questions.wrong >= 0, others.argmax(-1))
+
+    def _read(self, stream, mine, first) -> torch.Tensor:
+        """Scores at the places asked, of one slice: (questions, V)"""
+        q = self.questions
+        return self.model.read(stream[q.row[mine] - first, q.place[mine]]).float().cpu()
+
+    @functools.cached_property
+    def recorded(self) -> list[dict[tuple[str, int], Recorded]]:
+        """Slice -> (site, layer) -> the mean over all words of all texts, and what stands there on the other texts."""
+        with torch.inference_mode():
+            sites, sums, others = ("z", "attn_out", "mlp_out"), {}, []
+            real = self.questions.real
+            for first, end, _, width in self.slices:
+                for tokens, mean in ((self.questions.tokens, True), (self.questions.elsewhere, False)):
+                    with trace(sites=sites) as seen:
+                        self.model.stream(tokens[first:end, :width].to(self.place))
+                    found = {(site, layer): x for site in seen for layer, x in enumerate(seen[site])}
+                    if not mean:
+                        others.append(found)
+                        continue
+                    keep = real[first:end, :width].to(self.place)
+                    for key, x in found.items():
+                        x = x.movedim(-2, 1) if key[0] == "z" else x  # words second: (n, T, H, d_head)
+                        sums[key] = sums.get(key, 0) + x[keep].double().sum(0)
+            means = {key: (total / int(real.sum())).float() for key, total in sums.items()}
+            return [{key: Recorded(means[key], x) for key, x in found.items()} for found in others]
+
+    @property
+    def means(self) -> dict[tuple[str, int], Recorded]:
+        """The means alone, for a text that is not among the questions."""
+        return {key: Recorded(each.mean) for key, each in self.recorded[0].items()}
+
+    @torch.inference_mode()
+    def effect(self, made: tuple[Cut, ...], mode: str) -> Effect:
+        """What it costs to make these cuts at once."""
+        if not made:
+            return self.baseline
+        begin = min(cut.layer for cut in made)  # all before it is as it was
+        logits = []
+        for at, (first, _, mine, width) in enumerate(self.slices):
+            x = self.streams[at][begin]
+            allowed = self.model.allowed(torch.empty(1, width, device=self.place))
+            with trace(Lesion(made, mode, self.recorded[at] if mode != "zero" else {}, begin), sites=()):
+                for block in self.model.blocks[begin:]:
+                    x = block(x, allowed)
+            logits.append(self._read(x, mine, first))
+        q = self.questions
+        return self._effect(made, mode, Answers(torch.cat(logits), q.right, self.whole.wrong, q.among))
+
+    def _effect(self, made, mode, answers) -> Effect:
+        values, correct, q = {}, None, self.questions
+        many = torch.bincount(q.row, minlength=len(q.tokens)).clamp_min(1)
+        for name, call in effect.items():
+            each = call(answers, self.whole)
+            correct = each if name == "accuracy" else correct
+            values[name] = torch.zeros(len(q.tokens), dtype=torch.float64).index_add_(0, q.row, each) / many
+        return Effect(made, mode, values, correct)
+
+    def sweep(self, mode: str) -> Iterator[Effect]:
+        """The effect of every place by itself, in the order of core.lesion.cuts."""
+        for cut in cuts(self.model.config):
+            yield self.effect((cut,), mode)
+
+
+def bench(opened: Opened, many: int = 256) -> Bench:
+    """The bench of a model with so many texts, kept with it. Raises ConfigError as questions() does."""
+
+    def make():
+        made = Bench(opened, questions(opened, many))
+        return made, 16 * sum(
+            x.numel() for each in made.streams for x in each
+        )  # streams, and what is recorded elsewhere
+
+    return opened.results.get(("bench", many), make)
+
+
+def measured(bench: Bench, made: tuple[Cut, ...], mode: str) -> Effect:
+    """bench.effect, kept with the model."""
+    return bench.opened.results.get(
+        (bench, made, mode), lambda: (bench.effect(made, mode), 64 * len(bench.questions.tokens))
+    )
+
+
+BOUNDS = {"accuracy": (-1.0, 1.0), "probability": (-1.0, 1.0), "divergence": (0.0, math.inf)}
+
+
+def told(made: Effect, baseline: Effect) -> pd.DataFrame:
+    """One row per effect: effect, whole, without (means over texts), change, low, high (95 % interval of the mean change,
+    paired by text), p (paired t-test), texts."""
+    rows = []
+    for name in effect:
+        change = compared(made, baseline, name)
+        ends = (interval(each.values[name].tolist()).mean for each in (baseline, made))
+        rows.append((name, *ends, *change[:3], change.p, change.n))
+    return pd.DataFrame(rows, columns=["effect", "whole", "without", "change", "low", "high", "p", "texts"])
+
+
+def compared(made: Effect, baseline: Effect, name: str) -> Paired:
+    """The change of one effect, text by text."""
+    one, other = (dict(enumerate(each.values[name].tolist())) for each in (made, baseline))
+    return paired(one, other, BOUNDS.get(name, (-math.inf, math.inf)))
+
+
+def ranked(effects: list[Effect], baseline: Effect) -> pd.DataFrame:
+    """A sweep as a table: cut (as in a link), name, layer, part, head (from 1; 0 for what is no head), effect, change, low,
+    high, p; the greatest loss in logit difference first."""
+    rows = []
+    for made in effects:
+        (cut,) = made.cuts
+        head = cut.head + 1 if cut.part == "head" else 0
+        for name in effect:
+            change = compared(made, baseline, name)
+            rows.append((cut.write(), cut.name, cut.layer + 1, cut.part, head, name, *change[:3], change.p))
+    columns = ["cut", "name", "layer", "part", "head", "effect", "change", "low", "high", "p"]
+    table = pd.DataFrame(rows, columns=columns)
+    order = table[table.effect == "difference"].sort_values("change").cut.tolist()
+    return table.sort_values("cut", key=lambda column: column.map(order.index), kind="stable", ignore_index=True)
+
+
+def by_distance(made: Effect, questions: Questions) -> pd.DataFrame:
+    """Accuracy split by what the questions are split by: value, accuracy, low, high (95 %, Wilson 1927), questions."""
+    rows = []
+    for value in questions.value.unique().tolist():
+        right = made.correct[questions.value == value]
+        rows.append((value, *wilson(int(right.sum()), len(right)), len(right)))
+    return pd.DataFrame(rows, columns=["value", "accuracy", "low", "high", "questions"])
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Of one head: the share of the verb's attention that falls on its subject, over the questions across a clause with a
+    noun of the other number; counted from 0."""
+
+    layer: int
+    head: int
+    share: Interval
+    even: float = field(default=math.nan)  # what an even spread would give
+
+
+def readings(made: Bench) -> list[Reading]:
+    """Every head's; empty where the questions know no subject. The one that reads it most first."""
+    q = made.questions
+    if q.subject is None or not bool(q.across.any()):
+        return []
+    at = q.across.nonzero()[:, 0]
+    even = (1 / (q.verb[at] + 1).double()).mean().item()
+    found = []
+    for layer, pattern in enumerate(made.patterns):
+        for head in range(pattern.shape[1]):
+            shares = pattern[at, head, q.subject[at]]
+            found.append(Reading(layer, head, interval(shares.double().tolist(), (0.0, 1.0)), even))
+    return sorted(found, key=lambda each: -each.share.mean)

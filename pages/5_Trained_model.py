@@ -1,0 +1,71 @@
+"""Trained model: a small language model that ships, or one of your own; what its heads do, and what becomes of it without them."""
+
+import streamlit as st
+
+from core.experiments import prompt
+from core.experiments.knockout import bench
+from core.generate import Sampling
+from core.lesion import read_cuts
+from ui import controls, drawing, takeaway
+from ui.model import choose, frame, views
+from ui.model.base import Looked, ModelLook
+from ui.page import heading, literal, page
+
+KINDS = (ModelLook, Sampling)
+
+
+def sidebar(look, sampling):
+    with st.sidebar:
+        with st.expander("Model", expanded=True):
+            choose.controls(look)
+        with st.expander("Next word", expanded=True):
+            controls.group(sampling, "Next word")
+        with st.expander("Held-out texts"):
+            controls.control(look, "texts")
+        st.button(
+            "Back to the defaults",
+            on_click=controls.take,
+            args=({"model": look.model}, *KINDS),
+            icon=":material/restart_alt:",
+            width="stretch",
+        )
+
+
+with page("Trained model", ":material/neurology:"):
+    opened = st.session_state.pop("_open_model", None)
+    if opened:
+        st.query_params.from_dict({"model": opened})
+    (look, sampling), notes = controls.settings("model", *KINDS)
+    model = choose.known(look.model)
+    cuts, wrong = read_cuts(look.out, model.config)
+    sidebar(look, sampling)
+    corner = heading("Trained model")
+    frame.text_row(look)
+    frame.knife_row(model.config, cuts)
+    st.segmented_control(
+        "View",
+        list(views),
+        format_func=views.label,
+        key="taken",
+        label_visibility="collapsed",
+        required=True,
+        wrap=True,
+    )
+    for note in [*notes, *wrong]:
+        st.warning(literal(note), icon=":material/info:")
+    read = prompt.read(model, look.prompt)
+    for note in read.notes:
+        st.caption(literal(note))
+    frame.unknown(read)
+    looked = Looked(bench(model, look.texts), read, cuts, look.mode, look)
+    if look.taken in ("attention", "steps"):
+        picture, view = st.columns([3, 7], gap="medium")
+        with picture:
+            drawing.block(looked.whole, look.layer_of(looked.whole), knocked=cuts)
+            frame.summary(looked)
+        with view:
+            views[look.taken](looked, look)
+    else:
+        views[look.taken](looked, look)
+    with corner:
+        takeaway.offer("Trained model", {})

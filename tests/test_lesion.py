@@ -1,0 +1,192 @@
+"""Knock-outs: each equals the same thing done by hand to the weights or to the tensors, and disturbs nobody else."""
+
+import threading
+
+import pytest
+import torch
+
+from core.config import Config
+from core.dial import ConfigError
+from core.lesion import Cut, Lesion, Recorded, cuts, mode, name_of, part, read_cuts, write_cuts
+from core.model import Transformer
+from core.parts import MENUS
+from core.trace import trace
+
+WORDS = [str(n) for n in range(20)]
+IDS = torch.randint(0, 20, (3, 9), generator=torch.Generator().manual_seed(0))
+OTHERS = torch.randint(0, 20, (3, 9), generator=torch.Generator().manual_seed(1))
+SHAPES = [
+    {}, {"placement": "post"}, {"norm": "RMSNorm"}, {"norm": "none"}, {"position": "learned"}, {"position": "alibi"}, {"mask": "none"},
+    {"residual_attention": False}, {"residual_ffn": False}, {"bias": False}, {"tied": True}, {"activation": "swiglu"}, {"d_head": 6},
+]  # fmt: skip
+EVERY = cuts(Config(n_layers=2))
+
+
+def model(**changes) -> Transformer:
+    return Transformer(Config(**{"n_layers": 2, "d_model": 32, "mask": "causal", "position": "rope", **changes}), WORDS)
+
+
+def run(made, *edits, ids=IDS, sites=()):
+    with torch.inference_mode(), trace(*edits, sites=sites) as seen:
+        return made(ids), seen
+
+
+def recorded(made) -> dict:
+    """By hand: the mean over batch and words, and what stands there on other texts."""
+    _, here = run(made, sites=("z", "attn_out", "mlp_out"))
+    _, there = run(made, ids=OTHERS, sites=("z", "attn_out", "mlp_out"))
+    found = {}
+    for site in here:
+        for layer, x in enumerate(here[site]):
+            mean = (
+                torch.stack([x[:, head].flatten(0, 1).mean(0) for head in range(x.shape[1])])
+                if site == "z"
+                else x.flatten(0, 1).mean(0)
+            )
+            found[site, layer] = Recorded(mean, there[site][layer])
+    return found
+
+
+@pytest.mark.parametrize("changes", SHAPES, ids=str)
+@pytest.mark.parametrize("head", range(4))
+@pytest.mark.parametrize("layer", range(2))
+def test_a_head_at_zero_equals_a_model_whose_rows_of_w_o_are_zero(changes, layer, head):
+    made, cut_off = model(**changes), model(**changes)
+    width = made.config.d_head
+    with torch.no_grad():
+        cut_off.blocks[layer].attn.out.weight[:, width * head : width * (head + 1)] = 0
+    found, _ = run(made, Lesion((Cut(layer, "head", head),)))
+    wanted, _ = run(cut_off)
+    torch.testing.assert_close(found, wanted, rtol=0, atol=1e-6 * max(1.0, wanted.abs().max().item()))
+
+
+@pytest.mark.parametrize("changes", SHAPES, ids=str)
+@pytest.mark.parametrize("kind", ["attention", "ffn"])
+def test_a_sublayer_at_zero_equals_a_model_whose_last_map_is_zero(changes, kind):
+    made, cut_off = model(**changes), model(**changes)
+    last = cut_off.blocks[1].attn.out if kind == "attention" else cut_off.blocks[1].mlp.w_out
+    with torch.no_grad():
+        for each in last.parameters():
+            each.zero_()
+    found, _ = run(made, Lesion((Cut(1, kind),)))
+    torch.testing.assert_close(found, run(cut_off)[0], rtol=0, atol=1e-6 * max(1.0, found.abs().max().item()))
+
+
+def test_a_layer_at_zero_is_both_of_its_sublayers_and_leaves_the_stream_alone():
+    made = model()
+    found, _ = run(made, Lesion((Cut(0, "layer"),)))
+    both, _ = run(made, Lesion((Cut(0, "attention"), Cut(0, "ffn"))))
+    assert torch.equal(found, both)
+    with torch.inference_mode():
+        stream = made.blocks[1](made.start(IDS), made.allowed(IDS))
+        torch.testing.assert_close(found, made.read(stream), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("cut", EVERY, ids=lambda cut: cut.name)
+@pytest.mark.parametrize("how", mode)
+def test_what_stands_there_afterwards_is_what_the_mode_says(cut, how):
+    made = model()
+    known = recorded(made)
+    _, plain = run(made, sites=("z", "attn_out", "mlp_out"))
+    _, seen = run(made, Lesion((cut,), how, known), sites=("z", "attn_out", "mlp_out"))
+    for site in cut.sites():
+        x, pick = seen[site][cut.layer], (slice(None), cut.head) if site == "z" else (slice(None),)
+        wanted = {
+            "zero": torch.zeros_like(x[pick]),
+            "mean": known[site, cut.layer].mean[cut.head if site == "z" else slice(None)].expand_as(x[pick]),
+            "resample": known[site, cut.layer].elsewhere[pick],
+        }[how]
+        assert torch.equal(x[pick], wanted)
+        if site == "z":  # the other heads are as they were
+            others = [n for n in range(4) if n != cut.head]
+            assert torch.equal(x[:, others], plain[site][cut.layer][:, others])
+
+
+@pytest.mark.parametrize("how", mode)
+def test_an_edit_leaves_the_tensors_of_the_model_as_they_were(how):
+    made = model()
+    before, known = {name: x.clone() for name, x in made.state_dict().items()}, recorded(made)
+    kept = {key: (each.mean.clone(), each.elsewhere.clone()) for key, each in known.items()}
+    whole, _ = run(made)
+    for cut in EVERY:
+        run(made, Lesion((cut,), how, known))
+    assert all(torch.equal(x, before[name]) for name, x in made.state_dict().items())
+    assert all(
+        torch.equal(known[key].mean, kept[key][0]) and torch.equal(known[key].elsewhere, kept[key][1]) for key in kept
+    )
+    assert torch.equal(run(made)[0], whole)
+
+
+def test_visitors_with_other_knock_outs_do_not_disturb_each_other():
+    made = model()
+    wanted = {cut: run(made, Lesion((cut,)))[0] for cut in EVERY}
+    whole, wrong = run(made)[0], []
+
+    def visit(cut):
+        for _ in range(40):
+            if not torch.equal(run(made, Lesion((cut,)))[0], wanted[cut]) or not torch.equal(run(made)[0], whole):
+                wrong.append(cut)
+
+    threads = [threading.Thread(target=visit, args=(cut,)) for cut in EVERY[:6]]
+    [each.start() for each in threads]
+    [each.join() for each in threads]
+    assert not wrong
+
+
+@pytest.mark.parametrize("how", mode)
+def test_from_a_later_layer_on_it_is_the_same(how):
+    made = model()
+    known, cut = recorded(made), Cut(1, "head", 2)
+    whole, seen = run(made, sites=("resid_pre",))
+    wanted, _ = run(made, Lesion((cut,), how, known))
+    with torch.inference_mode(), trace(Lesion((cut,), how, known, first=1), sites=()):
+        found = made.read(made.blocks[1](seen["resid_pre"][1], made.allowed(IDS)))
+    assert torch.equal(found, wanted) and not torch.equal(found, whole)
+
+
+@pytest.mark.parametrize("changes", [{}, {"attention": False}, {"ffn": False}, {"n_layers": 5, "n_heads": 8}])
+def test_links_name_every_place_and_nothing_else(changes):
+    config = Config(**{"n_layers": 2, **changes})
+    every = tuple(cuts(config))
+    assert read_cuts(write_cuts(every), config) == (tuple(sorted(every)), [])
+    assert len({cut.name for cut in every}) == len({cut.write() for cut in every}) == len(every)
+
+
+@pytest.mark.parametrize("text", ["9.1", "1.99", "1.mlp", "x", "0.1", "1.", "-1.1", "1.1.1", "\x00", "1.head", "𝟙.1"])
+def test_a_place_that_is_none_is_named_and_the_rest_is_kept(text):
+    found, notes = read_cuts(f"1.2~{text}~2.ffn", Config(n_layers=2))
+    assert found == (Cut(0, "head", 1), Cut(1, "ffn")) and len(notes) == 1 and "1.attention" in notes[0]
+
+
+def test_words():
+    assert name_of((Cut(1, "head", 2), Cut(0, "ffn"))) == "− FFN 1, − head 2.3"
+    assert name_of(()) == "the whole model"
+    assert set(part) == {"head", "attention", "ffn", "layer"} and set(mode) == {"zero", "mean", "resample"}
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [("blow up", "must be one of zero"), ("mean", "nothing was recorded"), ("resample", "nothing was recorded")],
+)
+def test_a_lesion_that_cannot_be_is_told(how, told):
+    with pytest.raises(ConfigError, match=told):
+        Lesion((Cut(0, "ffn"),), how)
+
+
+def test_resampling_another_shape_is_refused():
+    made = model()
+    known = recorded(made)
+    with pytest.raises(ValueError, match="same shape"):
+        run(made, Lesion((Cut(0, "ffn"),), "resample", known), ids=IDS[:, :5])
+
+
+@pytest.mark.parametrize("field", ["norm"])
+def test_a_norm_is_linear_once_its_scale_is_taken(field):
+    x, at = torch.randn(2, 5, 16, generator=torch.Generator().manual_seed(0)).unbind()
+    for kind in MENUS[field].values():
+        norm = kind("ln", 16)
+        for each in norm.parameters():
+            torch.nn.init.normal_(each)
+        bias = getattr(norm, "bias", None)
+        torch.testing.assert_close(norm.linear(x, x) + (0 if bias is None else bias), norm(x))
+        torch.testing.assert_close(norm.linear(2 * x + at, at), 2 * norm.linear(x, at) + norm.linear(at, at))

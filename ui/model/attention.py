@@ -1,0 +1,59 @@
+import streamlit as st
+
+from core.experiments import prompt
+from core.lesion import Cut
+from ui.controls import control
+from ui.model.base import take_out, views
+from ui.page import literal
+from ui.views import attention as one_block
+from ui.views.base import count
+
+
+@views
+def attention(looked, look):
+    """Attention: who reads from whom, in the trained model."""
+    _found(looked, look)
+    if looked.cuts:
+        control(look, "knocked")
+    one_block.attention(looked.shown, look)
+
+
+def _found(looked, look):
+    """What this head does on held-out sentences, where the sentences tell; and the knife."""
+    if not looked.readings:
+        return
+    layer, head = look.layer_of(looked.whole), look.head_of(looked.whole)
+    each = next(each for each in looked.readings if (each.layer, each.head) == (layer, head))
+    best = looked.readings[0]
+    cut = Cut(layer, "head", head)
+    told = (
+        f"**Head {layer + 1}.{head + 1}** (layer {layer + 1}): across a clause with a noun of the other number, its verb puts "
+        f"**{each.share.mean:.2f}** of its attention on its subject (95 % interval {each.share.low:.2f} to {each.share.high:.2f}, "
+        f"{count(each.share.n, 'held-out sentence')}; an even spread: {each.even:.2f})."
+    )
+    if each is not best:
+        told += f" The head that does so most is {best.layer + 1}.{best.head + 1}, with {best.share.mean:.2f}."
+    left, right = st.columns([4, 1], vertical_alignment="center")
+    with left:
+        st.markdown(f":small[{told}]")
+    with right:
+        out = cut in looked.cuts
+        st.button(
+            f"Put head {layer + 1}.{head + 1} back" if out else f"Remove head {layer + 1}.{head + 1}", key="remove_head", icon=":material/content_cut:",
+            on_click=take_out, args=(cut,), kwargs={} if out else {"taken": "knockout"}, type="secondary" if out else "primary", width="stretch",
+        )  # fmt: skip
+    said = _here(looked, layer, head)
+    if said:
+        st.markdown(f":small[{literal(said)}]")
+
+
+def _here(looked, layer, head) -> str:
+    """What it does in this text."""
+    verb = prompt.verb_of(looked.prompt)
+    if verb is None:
+        return ""
+    row = looked.whole.sites["pattern"][layer][head, verb]
+    source = int(row.argmax())
+    return (
+        f"In this text “{looked.whole.labels[verb]}” puts {row[source]:.2f} of it on “{looked.whole.labels[source]}”."
+    )

@@ -1,0 +1,59 @@
+import math
+
+import streamlit as st
+import torch
+
+from core import charts
+from core.experiments import contributions as experiment
+from core.experiments.findings import number
+from ui.heatmaps import heatmaps
+from ui.model.base import views
+from ui.page import chart, figure, literal
+
+SHOWN = 16
+
+
+@views
+def credit(looked, look):
+    """Who decides: what every head and sub-layer adds to the answer; it all adds up."""
+    found = looked.opened.results.get((looked.bench, "credit"), lambda: (experiment.table(looked.bench), 1 << 16))
+    whole = looked.bench.baseline.values["difference"].mean().item()
+    q = looked.bench.questions
+    order = found.reindex(found.value.abs().sort_values(ascending=False).index)
+    first = order.iloc[0]
+    figure(
+        "Who makes the right word win?",
+        f"Logit difference right − wrong ({q.asks}), {number(whole)} on average, split by who wrote it to the stream: {first['name']} adds "
+        f"{number(first.value)} ({first.share:.0%} of it). All parts add up to {number(found.value.sum())}.",
+        f"Over {q.what}",
+    )
+    left, right = st.columns([1, 1], gap="medium")
+    with left:
+        rows = order.head(SHOWN).assign(
+            change=lambda t: t.value, p=math.nan, clear=lambda t: (t.low > 0) | (t.high < 0)
+        )
+        chart(
+            charts.ranking("adds to the logit difference", False),
+            rows,
+            "What each part adds to the logit difference.",
+            height=max(200, 26 * len(rows)),
+        )
+    with right:
+        _heads(looked, found)
+        st.caption(literal(
+            "The whole model, nothing knocked out. The last norm is taken with the scale that it had for each word, so that what each part wrote can be "
+            "followed to the scores by itself (direct logit attribution, Elhage et al., 2021). What a part does by way of later layers counts for those."
+        ))  # fmt: skip
+
+
+def _heads(looked, found):
+    c = looked.opened.config
+    heads = found[found.kind == "head"]
+    if heads.empty:
+        return
+    cells = torch.tensor(heads.value.to_numpy()).view(1, c.n_layers, c.n_heads)
+    heatmaps(
+        "credit_map", cells, [f"layer {n + 1}" for n in range(c.n_layers)], [f"head {n + 1}" for n in range(c.n_heads)], diverging=True,
+        what="adds to the logit difference", alt="What each head adds to the logit difference.", square=False, numbers="brief",
+        height=120 + 44 * c.n_layers if c.n_layers <= 4 else 420,
+    )  # fmt: skip

@@ -1,0 +1,96 @@
+"""What stands around the views of the page "Trained model": the text, what is knocked out, the model's figures."""
+
+import html
+
+import streamlit as st
+
+from core import lesion
+from core.experiments.prompt import Prompt
+from ui import controls
+from ui.model import choose
+from ui.model.base import Looked
+from ui.views.base import count
+
+OWN = "Your own text"
+
+
+def text_row(look):
+    """The text, and the list of examples beside it."""
+    offered = dict(choose.prompts(look.model))
+    st.session_state.prompts = next((name for name, text in offered.items() if text == st.session_state.prompt), OWN)
+    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    with left:
+        st.text_input(
+            "Prompt", key="prompt", label_visibility="collapsed", placeholder="Type a text …", on_change=_moved
+        )
+    with right:
+        st.selectbox(
+            "Example", [*offered, OWN], key="prompts", on_change=_chosen, args=(offered,), label_visibility="collapsed"
+        )
+
+
+def _chosen(offered):
+    if st.session_state.prompts in offered:
+        controls.put(prompt=offered[st.session_state.prompts])
+        _moved()
+
+
+def _moved():
+    """Another text: what was marked in the old one means nothing in it."""
+    controls.put(pairs="")
+
+
+def knife_row(config, made: tuple[lesion.Cut, ...]):
+    """What is knocked out, and what takes its place."""
+    there = {cut.write(): cut for cut in lesion.cuts(config)}
+    st.session_state.cut_list = [cut.write() for cut in made]
+    left, middle, right = st.columns([5, 2, 2], vertical_alignment="center")
+    with left:
+        st.multiselect(
+            "Knock out", list(there), key="cut_list", format_func=lambda text: f"− {there[text].name}", on_change=_cut,
+            placeholder="Knock out a head, a sub-layer or a layer …", label_visibility="collapsed",
+        )  # fmt: skip
+    with middle:
+        about = "\n".join(f"- **{lesion.mode.label(each)}**: {lesion.mode.help(each)}" for each in lesion.mode)
+        st.selectbox(
+            "What takes its place", list(lesion.mode), key="mode", help=about, label_visibility="collapsed",
+            format_func=lambda each: f"in its place: {lesion.mode.label(each).lower()}",
+        )  # fmt: skip
+    with right:
+        st.button(
+            "Put everything back",
+            on_click=controls.put,
+            kwargs={"out": ""},
+            disabled=not made,
+            icon=":material/undo:",
+            width="stretch",
+        )
+
+
+def _cut():
+    st.session_state.out = "~".join(st.session_state.cut_list)
+
+
+def unknown(prompt: Prompt):
+    """Which words the model does not know."""
+    if not prompt.unknown:
+        return
+    words = " ".join(
+        f"<span style='border-bottom:2px dotted #D55E00'>{html.escape(label)}</span>"
+        if at in prompt.unknown
+        else html.escape(label)
+        for at, label in enumerate(prompt.labels)
+    )
+    st.html(
+        f"<div style='font-size:.9rem;line-height:1.5'>{words} &nbsp; <span style='opacity:.75'>{count(len(prompt.unknown), 'word')} "
+        "that this model does not know (dotted): each is read as the same unknown word.</span></div>"
+    )
+
+
+def summary(looked: Looked):
+    opened, config = looked.opened, looked.opened.config
+    st.markdown(
+        f"**{opened.parameters:,} parameters**, {config.n_layers} layers × {config.n_heads} heads  \n"
+        f"{len(opened.model.vocabulary):,} words · {count(len(looked.prompt.ids), 'token')} · {looked.whole.milliseconds:.2f} ms on {looked.whole.machine.name}  \n"
+        f":gray[Trained weights: {opened.task or 'from a file'}]"
+    )

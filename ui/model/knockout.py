@@ -1,0 +1,151 @@
+import math
+
+import streamlit as st
+
+from core.experiments import contributions
+from core.experiments import knockout as experiment
+from core.experiments.findings import fixed, number
+from core.experiments.training import percent, points
+from core.lesion import Cut, mode, name_of
+from core.lesion import part as parts
+from ui import drawing
+from ui.curves import Line, Panel, curves
+from ui.model.base import take_out, views
+from ui.model.words import WHOLE
+from ui.page import figure, literal, table
+from ui.views.base import count
+
+
+@views
+def knockout(looked, look):
+    """Knock-out: how much worse the model gets without what was taken out, and who takes over."""
+    if not looked.cuts:
+        _nothing(looked)
+        return
+    left, right = st.columns([3, 7], gap="medium")
+    effect, baseline = looked.effect, looked.bench.baseline
+    made = experiment.told(effect, baseline)
+    with right:
+        figure(
+            f"What does it cost to take out {name_of(looked.cuts).replace('− ', '')}?",
+            _finding(looked, made),
+            f"Over {looked.bench.questions.what}: {looked.bench.questions.asks}",
+        )
+        _effects(made)
+        _took_over(looked)
+        _by_distance(looked)
+    with left:
+        layer = max(cut.layer for cut in looked.cuts)
+        drawing.block(looked.without, layer, key="knife", knocked=looked.cuts)
+        st.caption(literal(_where(looked)))
+
+
+def _nothing(looked):
+    st.info(
+        "Nothing is knocked out yet: choose a part above, or take the head that reads the subject.",
+        icon=":material/content_cut:",
+    )
+    for each in looked.readings[:1]:
+        cut = Cut(each.layer, "head", each.head)
+        st.button(
+            f"Remove {cut.name}, which puts {each.share.mean:.2f} of its verb's attention on the subject",
+            on_click=take_out,
+            args=(cut,),
+            type="primary",
+            key="remove_reader",
+        )
+
+
+def _where(looked) -> str:
+    """Where the knife goes, in words."""
+    kinds = dict.fromkeys(cut.part for cut in looked.cuts)
+    where = " ".join(f"{parts.label(kind)}: {parts.help(kind)}" for kind in kinds)
+    return f"{where} In its place, {mode.label(looked.mode).lower()}: {mode.help(looked.mode)}"
+
+
+def _finding(looked, made) -> str:
+    by = made.set_index("effect")
+    right, chance, gap = by.loc["accuracy"], by.loc["probability"], by.loc["difference"]
+    texts = count(int(right.texts), "text")
+    if right.change == 0:
+        told = f"Accuracy stays at {percent(right.whole)} on {texts}."
+    else:
+        way = "falls" if right.change < 0 else "rises"
+        told = f"Accuracy {way} from {percent(right.whole)} to {percent(right.without)}: {points(right.change)} points (95 % interval {points(right.low)} to {points(right.high)}, {texts})."
+    told += f" Probability of the right word: {number(chance.whole)} → {number(chance.without)}. Logit difference: {number(gap.whole)} → {number(gap.without)}"
+    return told + f" ({number(gap.change)}, {number(gap.low)} to {number(gap.high)})."
+
+
+def _effects(made):
+    rows = made.copy()
+    shares = rows.effect.isin(["accuracy", "probability"])
+    write = lambda value, share: "–" if math.isnan(value) else (f"{points(value)} %" if share else number(value))  # noqa: E731
+    shown = rows.assign(**{
+        name: [write(value, share) for value, share in zip(rows[name], shares)] for name in ("whole", "without")
+    }, change=[
+        f"{points(row.change) + ' points' if share else number(row.change)}  [{points(row.low) if share else number(row.low)}, {points(row.high) if share else number(row.high)}]"
+        if row.effect != "divergence" else "–" for row, share in zip(rows.itertuples(), shares)
+    ], p=["–" if row.effect == "divergence" or math.isnan(row.p) else "< 0.001" if row.p < 0.001 else f"{row.p:.3f}" for row in rows.itertuples()])  # fmt: skip
+    kl = rows[rows.effect == "divergence"].iloc[0]
+    shown.loc[shown.effect == "divergence", "without"] = (
+        f"{number(kl.without)}  [{number(kl.low)}, {number(kl.high)}] nats"
+    )
+    shown["effect"] = [experiment.effect.label(name) for name in rows.effect]
+    words = {"whole": "whole model", "without": "without", "change": "change  [95 % interval]", "p": "p, paired t-test"}
+    table(
+        shown.drop(columns=["low", "high", "texts"]).rename(columns=words),
+        "What the knock-out costs.",
+        taken=made,
+        width="stretch",
+    )
+
+
+def _took_over(looked):
+    """Which other part moves the answer more than it did."""
+    found = contributions.takeover(looked.bench, looked.cuts, looked.mode)
+    title = "Did another part take over?"
+    if found.empty:
+        figure(title, "There is no other part.")
+        return
+    clear = found[(found.p < 0.05) & (found.change > 0)]
+    lost = looked.bench.baseline.values["difference"].mean().item() - looked.effect.values["difference"].mean().item()
+    if clear.empty:
+        told = "None did: no other part's contribution to the logit difference rises by more than noise (paired t-test over texts, Bonferroni)."
+    else:
+        best = clear.iloc[0]
+        told = f"{best['name']} adds {number(best.after)} to the logit difference now instead of {number(best.before)} (+{number(best.change)}, 95 % interval {number(best.low)} to {number(best.high)})"
+        told += f"; {len(clear) - 1} more rise by less." if len(clear) > 1 else "; no other rises."
+        heads = clear[clear.kind == "head"]
+        if best.kind != "head":
+            told += (
+                f" Of the heads, {heads.iloc[0]['name']} rises most: +{number(heads.iloc[0].change)}."
+                if len(heads)
+                else " No other head does."
+            )
+        if lost > 0:
+            told += f" All of that made good, the model still lost {number(lost)}."
+    figure(title, told)
+    shown = found.head(6)
+    rows = shown.assign(change=[f"{number(r.change)}  [{number(r.low)}, {number(r.high)}]" for r in shown.itertuples()], before=[number(v) for v in shown.before],
+                        after=[number(v) for v in shown.after], p=["< 0.001" if v < 0.001 else fixed(v, 3) for v in shown.p])  # fmt: skip
+    words = {
+        "name": "part",
+        "before": "adds, whole model",
+        "after": "adds now",
+        "change": "change  [95 % interval]",
+        "p": "p, Bonferroni",
+    }
+    table(rows[list(words)].rename(columns=words), "Who took over.", taken=found, width="stretch")
+
+
+def _by_distance(looked):
+    q = looked.bench.questions
+    lines, at = [], sorted(q.value.unique().tolist())
+    for place, effect in enumerate((looked.bench.baseline, looked.effect)):
+        rows = experiment.by_distance(effect, q).set_index("value").loc[at]
+        lines.append(Line(place, rows.accuracy.tolist(), None, rows.low.tolist(), rows.high.tolist()))
+    panel = Panel(
+        f"Does it depend on the {q.by}?", "Accuracy; bands: 95 % interval (Wilson)", "", lines, bounds=(0.0, 1.0),
+        help="Share of right answers among the texts with so many; bands grow where there are few.",
+    )  # fmt: skip
+    curves("accuracy_by_distance", [panel], {0: WHOLE, 1: looked.named}, x=q.by, at=at, height=170, across=1)

@@ -1,0 +1,109 @@
+import math
+
+import streamlit as st
+import torch
+
+from core import charts
+from core.experiments import knockout as experiment
+from core.experiments.findings import number
+from core.experiments.training import points
+from core.lesion import Cut, cuts, mode
+from ui.heatmaps import heatmaps
+from ui.model.base import take_out, views
+from ui.page import chart, figure
+from ui.takeaway import note
+
+SHARES = ("accuracy", "probability")
+SHOWN = 14  # bars
+
+
+@views
+def sweep(looked, look):
+    """Every part: each head and each sub-layer taken out by itself, ranked."""
+    st.segmented_control(
+        "Ranked by", list(experiment.effect), key="rank_by", format_func=experiment.effect.label, required=True,
+        label_visibility="collapsed", help="\n".join(f"- **{experiment.effect.label(n)}**: {experiment.effect.help(n)}" for n in experiment.effect),
+    )  # fmt: skip
+    ranked = _measured(looked)
+    rows = ranked[ranked.effect == look.rank_by]
+    unit = " (percentage points)" if look.rank_by in SHARES else " (nats)" if look.rank_by == "divergence" else ""
+    rows = rows.assign(change=rows.change * (100 if look.rank_by in SHARES else 1)) if look.rank_by in SHARES else rows
+    left, right = st.columns([1, 1], gap="medium")
+    with left:
+        figure(
+            "What does the model lose without it?",
+            _told(looked, ranked, look.rank_by),
+            f"Over {looked.bench.questions.what}, in its place: {mode.label(looked.mode).lower()}",
+        )
+        _map(looked, rows, look, unit)
+    with right:
+        _bars(ranked, look)
+    note("every part, every effect", lambda: ranked)
+
+
+def _measured(looked):
+    """The whole sweep, kept with the model; with a bar for models that take long."""
+
+    def make():
+        every = cuts(looked.opened.config)
+        bar = st.empty()
+        made = []
+        for n, cut in enumerate(every):
+            made.append(experiment.measured(looked.bench, (cut,), looked.mode))
+            if looked.opened.parameters > 5e6:
+                bar.progress((n + 1) / len(every), text=f"{cut.name}: {n + 1} of {len(every)} parts")
+        bar.empty()
+        return experiment.ranked(made, looked.bench.baseline), 1 << 16
+
+    return looked.opened.results.get((looked.bench, "sweep", looked.mode), make)
+
+
+def _told(looked, ranked, by) -> str:
+    rows = ranked[ranked.effect == "difference"]
+    heads = rows[rows.part == "head"]
+    if heads.empty:
+        return "There are no heads in it."
+    first = heads.iloc[0]
+    right = ranked[(ranked.cut == first.cut) & (ranked.effect == "accuracy")].iloc[0]
+    idle = heads[(heads.p >= 0.05) | (heads.change.abs() < 0.01)]
+    told = f"Of the heads, {first['name']} matters most: {number(first.change)} in logit difference, {points(right.change)} points of accuracy without it."
+    if len(idle):
+        told += f" {len(idle)} of {len(heads)} heads change the logit difference by nothing that shows."
+    return told + " Click a cell to knock it out."
+
+
+def _map(looked, rows, look, unit):
+    """Layer × head, and the sub-layers beside them."""
+    c = looked.opened.config
+    columns = [Cut(0, "head", n) for n in range(c.n_heads) if c.attention]
+    columns += (
+        [Cut(0, "attention")] * c.attention + [Cut(0, "ffn")] * c.ffn + [Cut(0, "layer")] * (c.attention and c.ffn)
+    )
+    names = [f"head {cut.head + 1}" if cut.part == "head" else cut.part.replace("ffn", "FFN") for cut in columns]
+    by = dict(zip(rows.cut, rows.change))
+    at = lambda layer, cut: Cut(layer, cut.part, cut.head)  # noqa: E731
+    cells = torch.tensor(
+        [[[by.get(at(layer, cut).write(), math.nan) for cut in columns] for layer in range(c.n_layers)]]
+    )
+    layers = [f"layer {n + 1}" for n in range(c.n_layers)]
+    out = [[cut.layer, columns.index(at(0, cut))] for cut in looked.cuts if at(0, cut) in columns]
+    heatmaps(
+        "sweep_map", cells, layers, names, what=f"change of {experiment.effect.label(look.rank_by).lower()}{unit}", diverging=True, numbers="brief",
+        alt="Effect of taking out each head and sub-layer.", square=False, height=120 + 44 * c.n_layers if c.n_layers <= 4 else 460, marks=out,
+        on_pick=lambda panel, row, column: take_out(at(row, columns[column]), taken="knockout"),
+    )  # fmt: skip
+
+
+def _bars(ranked, look):
+    rows = ranked[ranked.effect == look.rank_by].head(SHOWN).assign(clear=lambda t: t.p < 0.05)
+    figure(
+        "Ranked by loss of logit difference",
+        "Bars: mean change with its 95 % interval; pale: smaller than noise (p ≥ 0.05, each by itself).",
+    )
+    title = f"change of {experiment.effect.label(look.rank_by).lower()}"
+    chart(
+        charts.ranking(title, look.rank_by in SHARES),
+        rows,
+        "Parts ranked by what the model loses without them.",
+        height=max(200, 26 * len(rows)),
+    )
