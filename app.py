@@ -11,10 +11,13 @@ from core.experiments.showcase import showcase
 from core.text import DEFAULT_TEXT, words
 from ui import controls, drawing
 from ui.matrix import matrix
+from ui.model.base import reader as reader_of
+from ui.model.choose import SHIPPED
 from ui.page import capital, page
 
 RESULTS = Path(__file__).parent / "results"
 BLOCK, DEPTH, TRAINING = "pages/1_One_block.py", "pages/2_Depth.py", "pages/3_Training.py"
+MODEL = "pages/5_Trained_model.py"
 EXPERIMENTS = (  # title, what to look for, the page, the link's parameters
     (
         "Take the residual out",
@@ -112,6 +115,24 @@ PAGES = (  # the page, its name, what it does, its experiments
 )
 
 
+def of_the_model() -> tuple:
+    """The page of the trained model; its experiments name the head that its own file names."""
+    reader = ".".join(map(str, reader_of(SHIPPED)))
+    return (
+        MODEL,
+        "Trained model",
+        ":material/neurology:",
+        "A small language model, taken apart.",
+        [
+            ("Who is liable?", "Words in between, and the verb still looks back at its subject. Which head does that?", {}),
+            ("Remove that head", "How much worse does the model get on 256 held-out sentences, and does another head take over?", {"taken": "knockout", "out": reader}),
+            ("Every part, one by one", "Each head and each sub-layer taken out by itself, ranked by what it costs.", {"taken": "sweep"}),
+            ("What comes next?", "Probabilities, temperature, a text that goes on; click a word to see what it read.", {"taken": "words"}),
+            ("When does it know?", "The next word as each layer would have it: the logit lens.", {"taken": "layers"}),
+        ],
+    )  # fmt: skip
+
+
 def measured():
     """The ablation matrix that ships: what each part costs on each task."""
     st.subheader("What each part is for, measured", anchor=False)
@@ -144,9 +165,10 @@ if __name__ == "__main__":  # worker processes import this file again and must d
             st.markdown(
                 "A transformer block is a handful of parts: attention, a feed-forward network, norms, residuals, positions. "
                 "Here you take one out, or change it, and see in numbers what it was for. "
-                "Type a sentence, move a slider, and every picture follows; or train a small model without the part, and watch what it cannot learn."
+                "Type a sentence, move a slider, and every picture follows; train a small model without the part, and watch what it cannot learn; or open a trained one, remove a head, and read off how much worse it gets."
             )
-            for column, (path, name, icon, about, experiments) in zip(st.columns(len(PAGES), gap="medium"), PAGES):
+            pages = (*PAGES, of_the_model())
+            for column, (path, name, icon, about, experiments) in zip(st.columns(len(pages), gap="small"), pages):
                 with column, st.container(border=True, height="stretch", gap="small"):
                     with st.container(gap=None):
                         st.page_link(path, label=f"**{name}**", icon=icon)

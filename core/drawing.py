@@ -16,11 +16,11 @@ WIDTH, STREAM, CENTRE = 300, 58, 196  # the picture, the stream's x, the sub-lay
 BOX = 172
 
 
-def block_svg(p: Pass, layer: int = 0, knocked: tuple[Cut, ...] = ()) -> str:
-    """One block of the stack, from its input at the top to its output at the bottom. knocked: what is cut out of it is
-    marked where the knife goes."""
+def block_svg(p: Pass, layer: int = 0, knocked: tuple[Cut, ...] | None = None) -> str:
+    """One block of the stack, from its input at the top to its output at the bottom. knocked: what is cut out of a trained
+    model is marked where the knife goes, and what differs from the defaults of settings is not."""
     made, y = [], 18
-    knocked = [cut for cut in knocked if cut.layer == layer]
+    knocked = knocked if knocked is None else [cut for cut in knocked if cut.layer == layer]
     shape = _shape(p.sites["resid_pre"][layer])
     many = f"layer {layer + 1} of {p.config.n_layers}" if p.config.n_layers > 1 else "in"
     made.append(_text(STREAM, 12, f"{many}: {shape}", "small middle"))
@@ -70,10 +70,11 @@ def _attention(p, layer, y, knocked):
     there = "attn_out" in p.sites
     shape = p.sites["pattern"][layer].shape if there else ()
     inside.append("weights: " + " × ".join(map(str, shape)))
-    heads = [str(cut.head + 1) for cut in knocked if cut.part == "head"]
+    heads = [str(cut.head + 1) for cut in knocked or () if cut.part == "head"]
     if heads:
         inside.append(f"✕ z of head {', '.join(heads)}, before W_O")
-    gone = any("attn_out" in cut.sites() for cut in knocked)
+    changed = changed if knocked is None else bool(heads)
+    gone = any("attn_out" in cut.sites() for cut in knocked or ())
     return _sublayer(p, layer, y, "Attention", there, inside, changed, "ln1", c.residual_attention, gone)
 
 
@@ -82,7 +83,8 @@ def _ffn(p, layer, y, knocked):
     hidden = p.sites["mlp_post"][layer].shape[-1] if there else c.d_ff
     inside = [f"{c.d_model} → {hidden} → {c.d_model}", MENUS["activation"].label(c.activation)]
     changed = _differs(c, "activation", "d_ff", "bias")
-    gone = any("mlp_out" in cut.sites() for cut in knocked)
+    changed = changed and knocked is None
+    gone = any("mlp_out" in cut.sites() for cut in knocked or ())
     return _sublayer(p, layer, y, "Feed-forward", there, inside, changed, "ln2", c.residual_ffn, gone)
 
 

@@ -11,6 +11,7 @@ from core.train import Training
 from core.train.learner import Learner, Removed
 from core.variants import lineup
 from ui import controls, jobs, pins, takeaway
+from ui.model.choose import OPEN
 from ui.page import heading, literal, page
 from ui.training import frame
 from ui.training.base import TrainingLook
@@ -37,6 +38,8 @@ def sidebar(training, *others):
 
 
 with page("Training", ":material/model_training:"):
+    if OPEN in st.session_state:
+        st.switch_page("pages/5_Trained_model.py")
     (training, learner, machine, pinned, trial, look), notes = controls.settings("training", *KINDS, TrainingLook)
     config = learner.plain()
     sidebar(training, learner, machine, trial)
@@ -60,4 +63,5 @@ with page("Training", ":material/model_training:"):
         takeaway.offer(
             "Training",
             {label: partial(training_script, flavour, planned) for label, flavour in takeaway.FLAVOURS.items()},
+            frame.models(jobs.running()),
         )

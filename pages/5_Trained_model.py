@@ -1,9 +1,12 @@
 """Trained model: a small language model that ships, or one of your own; what its heads do, and what becomes of it without them."""
 
+from functools import partial
+
 import streamlit as st
 
 from core.experiments import prompt
 from core.experiments.knockout import bench
+from core.export.knockout import knockout_script
 from core.generate import Sampling
 from core.lesion import read_cuts
 from ui import controls, drawing, takeaway
@@ -32,7 +35,7 @@ def sidebar(look, sampling):
 
 
 with page("Trained model", ":material/neurology:"):
-    opened = st.session_state.pop("_open_model", None)
+    opened = st.session_state.pop(choose.OPEN, None)
     if opened:
         st.query_params.from_dict({"model": opened})
     (look, sampling), notes = controls.settings("model", *KINDS)
@@ -68,4 +71,12 @@ with page("Trained model", ":material/neurology:"):
     else:
         views[look.taken](looked, look)
     with corner:
-        takeaway.offer("Trained model", {})
+        takeaway.offer(
+            "Trained model",
+            {
+                "Python script with core (save it in the repository)": partial(
+                    knockout_script, choose.folder_of(look.model), cuts, look.mode, look.texts
+                )
+            },
+            choose.taken_away(model),
+        )

@@ -28,6 +28,6 @@ JS = """export default function ({ data, parentElement }) {
 _drawing = st.components.v2.component("ablation_drawing", html='<div class="root"></div>', css=CSS, js=JS)
 
 
-def block(p, layer: int, key: str = "drawing", width: int = 330, knocked=()):
+def block(p, layer: int, key: str = "drawing", width: int = 330, knocked=None):
     """Draw one block of a pass: what ran is what is drawn. What differs from the defaults, or is cut out, is in orange."""
     _drawing(key=key, data=f'<div style="max-width: {width}px; margin: 0 auto">{block_svg(p, layer, knocked)}</div>')

@@ -44,6 +44,15 @@ def from_upload(files: dict[str, bytes]) -> Opened:
     return opened(made, "")
 
 
+def zipped(written: dict[str, bytes]) -> bytes:
+    """Files as one zip archive."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in written.items():
+            archive.writestr(name, data)
+    return made.getvalue()
+
+
 def _unzipped(name: str, data: bytes) -> list[File]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:

@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pandas as pd
 import torch
@@ -107,22 +107,20 @@ class Bench:
 
     @torch.inference_mode()
     def _whole(self) -> Answers:
-        q, logits = self.questions, []
-        reader = q.place if q.verb is None else q.verb
-        rows = []
+        q, logits, rows = self.questions, [], []
         for first, end, mine, width in self.slices:
             tokens = q.tokens[first:end, :width].to(self.place)
             with trace(sites=("resid_pre", "pattern")) as seen:
                 stream = self.model.stream(tokens)
             self.streams.append(seen["resid_pre"])
             logits.append(self._read(stream, mine, first))
-            at = q.row[mine] - first, reader[mine]
+            row, place = q.row[mine] - first, q.place[mine]
+            both = torch.stack([place, (place + 1).clamp(max=width - 1)])
             short = q.tokens.shape[1] - width
-            found = [
-                torch.nn.functional.pad(x[at[0], :, at[1]].float().cpu(), (0, short)) for x in seen.get("pattern", [])
-            ]
-            rows.append(found)
-        self.patterns = [torch.cat(each) for each in zip(*rows)]
+            rows.append(
+                [torch.nn.functional.pad(x[row, :, both].float().cpu(), (0, short)) for x in seen.get("pattern", [])]
+            )
+        self.patterns = [torch.cat(each, 1) for each in zip(*rows)]
         logits = torch.cat(logits)
         return Answers(logits, q.right, self._wrong(logits), q.among)
 
@@ -260,17 +258,18 @@ def by_distance(made: Effect, questions: Questions) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Reading:
-    """Of one head: the share of the verb's attention that falls on its subject, over the questions across a clause with a
-    noun of the other number; counted from 0."""
+    """Of one head: the share of its attention that falls on the subject, over the questions across a clause with a noun of
+    the other number. Counted from 0."""
 
     layer: int
     head: int
-    share: Interval
-    even: float = field(default=math.nan)  # what an even spread would give
+    verb: Interval  # of the verb's attention
+    before: Interval  # of that of the word before it, where the verb is chosen
+    even: float  # what an even spread would give, of the verb's
 
 
 def readings(made: Bench) -> list[Reading]:
-    """Every head's; empty where the questions know no subject. The one that reads it most first."""
+    """Every head's; empty where the questions know no subject. The one that reads it most, at both places, first."""
     q = made.questions
     if q.subject is None or not bool(q.across.any()):
         return []
@@ -278,7 +277,7 @@ def readings(made: Bench) -> list[Reading]:
     even = (1 / (q.verb[at] + 1).double()).mean().item()
     found = []
     for layer, pattern in enumerate(made.patterns):
-        for head in range(pattern.shape[1]):
-            shares = pattern[at, head, q.subject[at]]
-            found.append(Reading(layer, head, interval(shares.double().tolist(), (0.0, 1.0)), even))
-    return sorted(found, key=lambda each: -each.share.mean)
+        for head in range(pattern.shape[2]):
+            before, verb = (interval(each[at, head, q.subject[at]].double().tolist(), (0.0, 1.0)) for each in pattern)
+            found.append(Reading(layer, head, verb, before, even))
+    return sorted(found, key=lambda each: -each.verb.mean - each.before.mean)

@@ -1,18 +1,18 @@
 """Which model: those that ship or lie in a folder, what was trained here a moment ago, what somebody brings along."""
 
-from pathlib import Path
-
 import streamlit as st
 
 from core.checkpoint import CheckpointError, Opened, files, own
+from core.checkpoint.tokens import Words
 from core.dial import ConfigError
 from core.environment import read_only
 from core.experiments.questions import questions
 from core.memory import MemoryLimit
-from ui import jobs
+from ui import jobs, takeaway
 from ui.page import literal
 
-SHIPPED, OWN, REFUSED = files.SHIPPED, "_models", "_model_refused"
+SHIPPED = files.SHIPPED
+OWN, REFUSED, OPEN = "_models", "_model_refused", "_open_model"  # keys in the session; OPEN: the model to go to
 KEPT = 4  # models of one visitor
 LEGAL = (
     ("A clause in between", "the court held that the defendant , who had signed the contracts , was liable ."),
@@ -147,10 +147,25 @@ def trained(arm: str, seed: int):
     running = jobs.running()
     if running:
         state = running.job.states[arm, seed]
-        st.session_state["_open_model"] = add(
-            own.of_training(state, f"{state.training.task}: {arm}, seed {seed}, step {state.step}")
+        name = f"{state.training.task}: {arm}, seed {seed}, step {state.step:,}"
+        st.session_state[OPEN] = add(own.of_training(state, name))
+
+
+def folder_of(name: str) -> str:
+    """Where a script finds it."""
+    found = files.folders().get(name)
+    if found is None:
+        return "folder_of_the_model"
+    return str(found.relative_to(files.ROOT.parent)) if found.is_relative_to(files.ROOT.parent) else str(found)
+
+
+def taken_away(opened: Opened) -> dict:
+    """A model of the lab's own as a file."""
+    if not isinstance(opened.tokens, Words):
+        return {}
+    return {
+        "This model: weights and configuration": (
+            f"{takeaway.slug(opened.name)}.zip",
+            lambda: files.zipped(own.write(opened.model, opened.name, opened.task, **opened.about)),
         )
-
-
-def folder_of(name: str) -> Path | None:
-    return files.folders().get(name)
+    }

@@ -48,7 +48,7 @@ def _nothing(looked):
     for each in looked.readings[:1]:
         cut = Cut(each.layer, "head", each.head)
         st.button(
-            f"Remove {cut.name}, which puts {each.share.mean:.2f} of its verb's attention on the subject",
+            f"Remove {cut.name}, which puts {each.verb.mean:.2f} of its verb's attention on the subject",
             on_click=take_out,
             args=(cut,),
             type="primary",

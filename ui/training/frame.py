@@ -1,14 +1,17 @@
 """What stands around the views of the page "Training": the task, the start button with its progress, the experiments."""
 
 import html
+from functools import partial
 
 import streamlit as st
 
+from core.checkpoint import files, own
 from core.experiments.showcase import showcase
-from core.experiments.training import Plan
+from core.experiments.training import Plan, last
 from core.tasks import task
 from core.train.budget import duration, expected, max_seconds
 from ui import controls, jobs, takeaway
+from ui.model import choose
 from ui.page import capital, literal
 from ui.training.base import TrainingLook, views
 
@@ -66,6 +69,8 @@ def _bar(planned, kinds, was_going):
             st.progress(min(1.0, running.job.progress), text=said)
         else:
             st.markdown(f":small[{said}]", width="stretch")
+        if running and not running.going and _trained(running):
+            _take_apart(running)
         _experiments(kinds)
     why = jobs.refused(planned)
     if why:
@@ -94,6 +99,45 @@ def _said(planned, running, same) -> str:
     if same:
         return literal(jobs.status(running.job))
     return f"The settings have changed since this was trained. Start trains the new ones. {soon}."
+
+
+def _trained(running) -> list:
+    """(arm, seed) of every model that learnt something and did not diverge."""
+    states = running.job.states
+    return [
+        (arm.name, seed)
+        for arm in running.plan.arms
+        for seed in running.plan.seeds
+        if states[arm.name, seed].step and not states[arm.name, seed].diverged
+    ]
+
+
+def _take_apart(running):
+    """Open one of the models on the page for that."""
+    offered = {f"{arm}, seed {seed}": (arm, seed) for arm, seed in _trained(running)}
+    st.menu_button(
+        "Take one apart", list(offered), key="take_apart", icon=":material/content_cut:", type="tertiary",
+        on_click=_opened, args=(offered,), help="Open a trained model on the page Trained model: its heads, its answers, knock-outs.",
+    )  # fmt: skip
+
+
+def _opened(offered):
+    if st.session_state.take_apart in offered:
+        choose.trained(*offered[st.session_state.take_apart])
+
+
+def models(running) -> dict:
+    """Every trained model as a file to take away: label -> (name of the file, what makes it)."""
+    made = {}
+    for arm, seed in _trained(running) if running else []:
+        state, accuracy = running.job.states[arm, seed], last(running.runs[arm, seed])
+        name = f"{state.training.task}: {arm}, seed {seed}"
+        made[f"Model: {arm}, seed {seed}"] = (f"{takeaway.slug(name)}.zip", partial(_packed, state, name, accuracy))
+    return made
+
+
+def _packed(state, name, accuracy) -> bytes:
+    return files.zipped(own.write_trained(state, name, accuracy))
 
 
 def _experiments(kinds):

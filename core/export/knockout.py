@@ -1,0 +1,38 @@
+"""A script that prints what a knock-out costs, as the page "Trained model" shows it."""
+
+from core.lesion import Cut, write_cuts
+
+TEMPLATE = '''"""{title}
+
+Run it in the repository of Ablation Lab: python {name}.py [folder of the model]
+"""
+
+import sys
+
+import torch
+
+from core.checkpoint.files import from_folder
+from core.experiments import contributions
+from core.experiments.knockout import Bench, by_distance, readings, told
+from core.experiments.questions import questions
+from core.lesion import read_cuts
+
+torch.set_num_threads(1)
+opened = from_folder(sys.argv[1] if len(sys.argv) > 1 else {folder!r})
+bench = Bench(opened, questions(opened, {texts}))
+cuts, problems = read_cuts({cuts!r}, opened.config)
+assert not problems, problems
+
+for each in readings(bench):  # share of attention on the subject, across a clause
+    print(f"head {{each.layer + 1}}.{{each.head + 1}}: verb {{each.verb.mean:.6f}}, word before {{each.before.mean:.6f}}")
+effect = bench.effect(cuts, {mode!r})
+print(told(effect, bench.baseline).to_string())
+print(by_distance(effect, bench.questions).sort_values("value").to_string())
+print((contributions.takeover(bench, cuts, {mode!r}) if cuts else contributions.table(bench)).to_string())
+'''
+
+
+def knockout_script(folder: str, cuts: tuple[Cut, ...], mode: str, texts: int) -> str:
+    """folder: where the model lies, as seen from the repository."""
+    title = "What a knock-out costs." if cuts else "What the heads of a trained model do."
+    return TEMPLATE.format(title=title, name="knockout", folder=folder, cuts=write_cuts(cuts), mode=mode, texts=texts)

@@ -1,0 +1,176 @@
+"""The next word: probabilities equal Hugging Face's, kept keys and values change nothing, the same seed writes the same text."""
+
+import threading
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as some
+
+from core.config import Config
+from core.dial import ConfigError
+from core.generate import Sampling, generate, probabilities
+from core.lesion import Cut, Lesion
+from core.model import Transformer
+from core.parts import MENUS
+from core.past import Past
+from core.trace import trace
+
+WORDS = [str(n) for n in range(30)]
+IDS = torch.randint(0, 30, (2, 14), generator=torch.Generator().manual_seed(0))
+CHOICES = [(field, name) for field in ("position", "norm", "placement", "activation", "init") for name in MENUS[field]]
+CHOICES += [
+    ("tied", True),
+    ("bias", False),
+    ("scale", False),
+    ("residual_attention", False),
+    ("attention", False),
+    ("ffn", False),
+    ("d_head", 6),
+]
+
+
+def model(**changes) -> Transformer:
+    return Transformer(Config(**{"d_model": 32, "n_layers": 3, "mask": "causal", "position": "rope", **changes}), WORDS)
+
+
+@pytest.mark.parametrize(("field", "name"), CHOICES)
+@pytest.mark.parametrize("cuts", [(1,) * 14, (14,), (5, 1, 8), (13, 1)])
+def test_what_is_kept_changes_nothing(field, name, cuts):
+    """Logits of a text in one go and piece by piece: equal to 1e-5 of their size."""
+    made = model(**{field: name})
+    with torch.inference_mode():
+        whole, past = made(IDS), Past(made)
+        pieces = torch.cat([made(piece, past=past) for piece in IDS.split(cuts, 1)], 1)
+    torch.testing.assert_close(pieces, whole, rtol=1e-5, atol=1e-5 * max(1.0, whole.abs().max().item()))
+    assert past.length == 14
+
+
+def test_taps_see_the_new_tokens_alone_with_all_their_keys():
+    made = model()
+    with torch.inference_mode(), trace() as whole:
+        made(IDS)
+    past = Past(made)
+    with torch.inference_mode():
+        made(IDS[:, :10], past=past)
+        with trace() as seen:
+            made(IDS[:, 10:], past=past)
+    for site, kept in seen.items():
+        axis = -2 if kept[0].dim() == 4 else 1
+        wanted = [x.narrow(axis, 10, 4) for x in whole[site]]
+        for one, other in zip(kept, wanted):
+            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_what_is_kept_needs_a_causal_mask():
+    with pytest.raises(ValueError, match="causal mask only"):
+        Past(model(mask="none"))
+
+
+def test_two_texts_at_once_keep_their_own():
+    made, wrong = model(), []
+
+    def visit(row):
+        with torch.inference_mode():
+            wanted = made(IDS[row : row + 1])
+            for _ in range(30):
+                past = Past(made)
+                found = torch.cat([made(IDS[row : row + 1, n : n + 1], past=past) for n in range(14)], 1)
+                if not torch.allclose(found, wanted, atol=1e-5):
+                    wrong.append(row)
+
+    threads = [threading.Thread(target=visit, args=(row,)) for row in range(2)]
+    [each.start() for each in threads]
+    [each.join() for each in threads]
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, {"position": "learned"}, {"position": "alibi", "placement": "post"}, {"mask": "none"}]
+)
+@pytest.mark.parametrize("edits", [(), (Lesion((Cut(1, "head", 1), Cut(0, "ffn"))),)], ids=["whole", "knocked out"])
+def test_a_text_goes_on_the_same_with_and_without_keeping(changes, edits):
+    made, sampling = model(**changes), Sampling(words=20, temperature=1.3, top_k=12, top_p=0.9, draw=3)
+    one, other = (list(generate(made, IDS[0], sampling, *edits, cache=cache)) for cache in (True, False))
+    assert [s.token for s in one] == [s.token for s in other]
+    for a, b in zip(one, other):
+        torch.testing.assert_close(a.logits, b.logits, rtol=1e-5, atol=1e-5)
+        assert (a.probability, a.chance) == pytest.approx((b.probability, b.chance), abs=1e-5)
+        for p, q in zip(a.patterns, b.patterns):
+            assert p.shape == (4, 14 + one.index(a))
+            torch.testing.assert_close(p, q, rtol=1e-4, atol=1e-6)
+
+
+def test_the_same_seed_writes_the_same_text_and_another_another():
+    made = model()
+    texts = [[s.token for s in generate(made, IDS[0], Sampling(words=30, draw=draw))] for draw in (1, 1, 2)]
+    assert texts[0] == texts[1] != texts[2]
+    torch.manual_seed(7)  # nobody else's random numbers are used, or changed
+    before = torch.get_rng_state()
+    list(generate(made, IDS[0], Sampling(words=5)))
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_it_ends_where_it_is_told():
+    made = model()
+    tokens = [s.token for s in generate(made, IDS[0], Sampling(words=30))]
+    ended = [s.token for s in generate(made, IDS[0], Sampling(words=30), ends=(tokens[4],))]
+    assert ended == tokens[: tokens.index(tokens[4]) + 1]
+
+
+def test_at_temperature_zero_the_likeliest_is_always_taken():
+    made, ids = model(), IDS[0]
+    for step in generate(made, ids, Sampling(words=10, temperature=0.0)):
+        assert step.token == int(step.logits.argmax()) and step.chance == 1.0
+
+
+numbers = some.lists(some.floats(-8, 8).map(lambda x: round(x, 3)), min_size=3, max_size=40, unique=True)
+
+
+@given(
+    numbers, some.sampled_from([0.3, 0.7, 1.0, 2.5]), some.integers(0, 45), some.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0])
+)
+def test_probabilities_equal_hugging_faces(logits, temperature, top_k, top_p):
+    warpers = pytest.importorskip("transformers.generation.logits_process")
+    scores = torch.tensor([logits], dtype=torch.float64)
+    wanted = warpers.TemperatureLogitsWarper(temperature)(None, scores)
+    if top_k:
+        wanted = warpers.TopKLogitsWarper(top_k)(None, wanted)
+    if 0 < top_p < 1:
+        wanted = warpers.TopPLogitsWarper(top_p)(None, wanted)
+    if top_p == 0:
+        wanted = warpers.TopKLogitsWarper(1)(None, wanted)
+    found = probabilities(scores[0], Sampling(temperature=temperature, top_k=top_k, top_p=top_p))
+    torch.testing.assert_close(found, wanted.softmax(-1)[0], rtol=1e-9, atol=1e-12)
+    assert found.sum().item() == pytest.approx(1)
+
+
+def test_words_are_drawn_as_often_as_their_chance_says():
+    logits = torch.tensor([2.0, 1.0, 0.0, -1.0])
+    made = model()
+    made.read = lambda stream: logits.expand(1, stream.shape[1], 4)
+    counts = torch.zeros(4)
+    for draw in range(2000):
+        counts[next(iter(generate(made, IDS[0, :1], Sampling(words=1, draw=draw)))).token] += 1
+    wanted = 2000 * logits.softmax(-1)
+    assert ((counts - wanted) ** 2 / wanted).sum() < 16.3  # chi-squared, three degrees of freedom, p = 0.001
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("temperature", -1.0), ("top_k", -1), ("top_p", 1.5), ("words", 0), ("draw", 1.5), ("words", 10**9)],
+)
+def test_what_cannot_be_is_told(name, value):
+    with pytest.raises(ConfigError, match=name):
+        Sampling(**{name: value})
+
+
+def test_learned_positions_end_in_words():
+    made = model(position="learned")
+    with (
+        pytest.raises(ValueError, match="learned positions go up to 272 tokens; these are 273"),
+        torch.inference_mode(),
+    ):
+        past = Past(made)
+        made(torch.zeros(1, 272, dtype=torch.long), past=past)
+        made(torch.zeros(1, 1, dtype=torch.long), past=past)
