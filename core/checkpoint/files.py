@@ -7,7 +7,7 @@ from pathlib import Path
 
 from core.checkpoint import gpt2, own
 from core.checkpoint.opened import CheckpointError, Opened
-from core.checkpoint.tensors import ONLY, File
+from core.checkpoint.tensors import ONLY, File, sizes
 from core.memory import MemoryLimit, max_mb
 
 ROOT = Path(__file__).parent.parent.parent / "models"
@@ -81,6 +81,7 @@ def opened(files: list[File], name: str) -> Opened:
     if len(weights) > 1 and own.WEIGHTS not in by:
         raise CheckpointError(f"There are {len(weights)} safetensors files ({', '.join(each.name for each in weights[:3])}); one is opened at a time.")  # fmt: skip
     file = by.get(own.WEIGHTS, weights[0])
+    sizes(file)  # what is no safetensors at all is told first
     if own.SETTINGS not in by:
         raise CheckpointError(
             f"{own.SETTINGS} is missing beside {file.name}: it says what the tensors are. Bring both."

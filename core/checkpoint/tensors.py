@@ -52,7 +52,7 @@ def tensors(file: File, most: int | None = None) -> dict[str, torch.Tensor]:
     """Name -> tensor, float32 where it is a floating type. Raises CheckpointError for anything but complete safetensors
     with finite numbers, MemoryLimit for more bytes than `most` (ABLATION_MAX_MB if None); either before it is read."""
     most = max_mb() << 20 if most is None else most
-    needed = sum(_sizes(file))
+    needed = sum(sizes(file))
     if needed > most:
         raise MemoryLimit(
             f"{file.name} holds {needed / 2**20:,.0f} MB of tensors (as float32); a model here may have "
@@ -74,8 +74,8 @@ def tensors(file: File, most: int | None = None) -> dict[str, torch.Tensor]:
     return made
 
 
-def _sizes(file: File) -> list[int]:
-    """Bytes of every tensor as float32, from the header alone."""
+def sizes(file: File) -> list[int]:
+    """Bytes of every tensor as float32, from the header alone. Raises CheckpointError for what is no whole safetensors file."""
     begin = file.head(64)
     for mark, what in KNOWN:
         if begin.startswith(mark):

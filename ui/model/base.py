@@ -73,9 +73,9 @@ class ModelLook(Picked):
         group="Look",
         menu=Picked.__dataclass_fields__["maps"].metadata["dial"].menu,
     )
-    layer: int = dial(None, "Layer", "Which block of the stack.", group="Look", kind=int, low=1, high=100, step=1, follows=lambda look: reader(look.model)[0])  # fmt: skip
-    head: int = dial(None, "Head", "Which attention head.", group="Look", kind=int, low=1, high=64, step=1, follows=lambda look: reader(look.model)[1])  # fmt: skip
-    token: int = dial(None, "Token", "After which token of the text.", group="Look", kind=int, low=1, high=272, step=1, follows=before_verb)  # fmt: skip
+    layer: int = dial(None, "Layer", "Which block of the stack.", group="Look", kind=int, low=1, high=100, step=1, top=100, follows=lambda look: reader(look.model)[0])  # fmt: skip
+    head: int = dial(None, "Head", "Which attention head.", group="Look", kind=int, low=1, high=64, step=1, top=64, follows=lambda look: reader(look.model)[1])  # fmt: skip
+    token: int = dial(None, "Token", "After which token of the text.", group="Look", kind=int, low=1, high=272, step=1, top=272, follows=before_verb)  # fmt: skip
 
     def __post_init__(self):
         choose.known(self.model)

@@ -1,0 +1,280 @@
+"""The page "Trained model" without a browser: every view, every control at its ends, every bad link and file; never a traceback."""
+
+import json
+import pickle
+import re
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from streamlit.testing.v1 import AppTest
+
+from core.checkpoint import files, own
+from core.config import Config
+from core.dial import dials
+from core.experiments import knockout
+from core.export.knockout import knockout_script
+from core.generate import Sampling
+from core.lesion import cuts, mode
+from core.model import Transformer
+from core.tasks import task
+from tests.test_page import fine, told
+from tests.test_training_page import finish
+from ui.model import views
+from ui.model.base import ModelLook
+from ui.views.base import maps
+
+PAGE = "pages/5_Trained_model.py"
+SHIPPED = files.from_folder(files.ROOT / files.SHIPPED)
+READER = ".".join(map(str, SHIPPED.about["reader"]))
+
+
+def opened(page=PAGE, **params) -> AppTest:
+    app = AppTest.from_file("../app.py", default_timeout=90)
+    app.switch_page(page)
+    for name, value in params.items():
+        app.query_params[name] = value
+    return app.run()
+
+
+def texts(app) -> str:
+    html = [each.proto.body for each in app.get("html")]
+    return " ".join([*html, *(each.value for each in [*app.markdown, *app.caption, *app.info])]).replace("\\", "")
+
+
+def button(app, key):
+    return next(each for each in app.button if each.key == key)
+
+
+@pytest.mark.parametrize("view", views)
+@pytest.mark.parametrize("out", ["", READER, "1.ffn", "2.layer~1.1"])
+@pytest.mark.parametrize("how", mode)
+def test_every_view_opens(view, out, how):
+    app = fine(opened(taken=view, out=out, mode=how))
+    assert not app.error and not app.warning
+
+
+@pytest.mark.parametrize("picture", maps)
+@pytest.mark.parametrize("knocked", ["on", "off"])
+def test_every_picture_of_attention_opens(picture, knocked):
+    fine(opened(maps=picture, knocked=knocked, out=READER))
+
+
+def test_it_opens_on_the_head_that_reads_the_subject():
+    app = fine(opened())
+    said = texts(app)
+    assert f"Head {READER}" in said and "held-out sentences" in said
+    best = knockout.readings(knockout.bench(SHIPPED))[0]
+    assert [best.layer + 1, best.head + 1] == SHIPPED.about["reader"]
+    assert f"**{best.verb.mean:.2f}**" in said and f"**{best.before.mean:.2f}**" in said
+    assert best.verb.mean >= 0.6
+    assert "who" in app.session_state.prompt and "“was” puts" in said and "“defendant”" in said
+
+
+def test_removing_that_head_says_how_much_worse_it_gets_and_who_took_over():
+    app = fine(button(opened(), "remove_head").click().run())
+    assert app.session_state.out == READER and app.session_state.taken == "knockout"
+    said = texts(app)
+    bench = knockout.bench(SHIPPED)
+    (cut,) = [cut for cut in cuts(SHIPPED.config) if cut.write() == READER]
+    row = knockout.told(bench.effect((cut,), "zero"), bench.baseline).set_index("effect").loc["accuracy"]
+    assert f"{-100 * row.change:.1f}" in said and "95 % interval" in said and "256 texts" in said
+    assert "Did another part take over?" in said
+    back = fine(button(fine(opened(out=READER)), "remove_head").click().run())
+    assert back.session_state.out == ""
+
+
+def ends():
+    for kind in (ModelLook, Sampling):
+        for name, made in dials(kind).items():
+            if name in ("prompt", "model", "out", "pairs"):
+                continue
+            values = made.menu or (["on", "off"] if made.kind is bool else [made.low, made.high])
+            for value in values:
+                yield name, str(value)
+
+
+@pytest.mark.parametrize(("name", "value"), [each for each in ends() if each != ("texts", "4096")])
+@pytest.mark.parametrize("view", ["attention", "words", "knockout"])
+def test_every_control_at_its_ends(name, value, view):
+    if name == "taken" and view != "attention":
+        pytest.skip("the view is what is set")
+    app = fine(opened(**{"taken": view, "out": READER, name: value}))
+    assert not told(app)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("out", "9.9", "1.attention"),
+        ("out", "<b>", "1.attention"),
+        ("mode", "explode", "zero"),
+        ("taken", "nothing", "attention"),
+        ("temperature", "-1", "from 0.0 to 100.0"),
+        ("temperature", "nan", "from 0.0 to 100.0"),
+        ("top_p", "2", "from 0.0 to 1.0"),
+        ("words", "1e9", "from 1 to 200"),
+        ("texts", "0", "from 8 to 4096"),
+        ("layer", "0", "from 1 to 100"),
+        ("model", "gpt5", "legal"),
+        ("model", "../../etc", "legal"),
+    ],
+)
+def test_a_bad_value_in_the_link_is_named_and_the_rest_kept(name, value, allowed):
+    app = fine(opened(**{"prompt": "the judges were late .", name: value}))
+    assert name in told(app) and allowed in told(app)
+    assert app.session_state.prompt == "the judges were late ."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "xylophone",
+        "one two three",
+        "was",
+        "the " * 400,
+        "<script>alert(1)</script> $x$ *b*",
+        "👩‍👩‍👧 שלום",
+        "\x00",
+    ],
+)
+@pytest.mark.parametrize("view", views)
+def test_every_text_shows_literally_or_is_told(view, text):
+    app = fine(opened(taken=view, prompt=text, out=READER))
+    assert not app.error or "no word" in told(app)
+
+
+def test_words_that_the_grammar_does_not_know_are_marked():
+    said = texts(fine(opened(prompt="The defendant , who had filed a motion to dismiss , was liable .")))
+    assert "5 words" in said and re.search(r"dotted[^>]*>filed<", said) and re.search(r"dotted[^>]*>motion<", said)
+
+
+@settings(max_examples=20)
+@given(some.dictionaries(some.sampled_from([*dials(ModelLook), *dials(Sampling)]), some.text(max_size=12), max_size=6))
+def test_any_link_opens(params):
+    fine(opened(**{name: value for name, value in params.items() if "\x00" not in value}))
+
+
+# Other models
+
+
+def bring(app, **sent) -> AppTest:
+    """Upload files and press Open."""
+    at = app.file_uploader[0]
+    at.set_value([(name, data, "application/octet-stream") for name, data in sent.items()])
+    return fine(button(app, "model_open").click().run())
+
+
+def small(**changes) -> dict[str, bytes]:
+    made = Transformer(Config(**{"d_model": 16, "n_heads": 2, "mask": "causal", **changes}), task["reverse"].vocabulary)
+    return own.write(made, "mine", "reverse")
+
+
+def test_a_model_that_is_brought_along_is_opened_and_seen_by_nobody_else():
+    app = bring(fine(opened(out=READER)), **small())
+    assert app.session_state.model == "mine" and app.session_state.out == ""
+    assert (
+        f"{sum(each.numel() for each in files.opened([files.File(n, data=d) for n, d in small().items()], '').model.parameters()):,} parameters"
+        in texts(app)
+    )
+    other = fine(opened(model="mine"))
+    assert "model is “mine”" in told(other) and other.session_state.model == files.SHIPPED
+
+
+@pytest.mark.parametrize("view", views)
+@pytest.mark.parametrize("name", task)
+def test_every_view_of_every_tasks_model(view, name):
+    made = Transformer(task[name].config(n_layers=1), task[name].vocabulary)
+    app = bring(fine(opened(taken=view)), **own.write(made, "mine", name))
+    app.session_state.out = "1.1"
+    fine(app.run())
+    assert not app.error, [each.value for each in app.error]
+
+
+@pytest.mark.parametrize(
+    ("sent", "why"),
+    [
+        ({"model.safetensors": pickle.dumps({})}, "is a pickle"),
+        ({"model.safetensors": small()["model.safetensors"]}, "config.json is missing"),
+        ({**small(), "model.safetensors": small()["model.safetensors"][:-9]}, "cut short"),
+        ({"notes.txt": b"hello"}, "no safetensors file"),
+        ({"pytorch_model.bin": b"\x80\x02"}, "is a pickle"),
+        ({"model.zip": b"nothing"}, "no zip archive"),
+    ],
+)
+def test_a_file_that_is_no_model_is_refused_and_nothing_is_lost(sent, why):
+    app = bring(fine(opened(out=READER, prompt="the judges were late .")), **sent)
+    assert why in told(app)
+    assert app.session_state.model == files.SHIPPED and app.session_state.out == READER
+    assert app.session_state.prompt == "the judges were late ."
+
+
+def test_visitors_of_a_public_server_can_have_nothing_downloaded(monkeypatch):
+    assert any(each.key == "model_hub" for each in fine(opened()).text_input)
+    monkeypatch.setenv("ABLATION_READ_ONLY", "1")
+    assert not any(each.key == "model_hub" for each in fine(opened()).text_input)
+
+
+def test_a_folder_of_models_is_offered(tmp_path, monkeypatch):
+    (tmp_path / "ours").mkdir()
+    for name, data in small().items():
+        (tmp_path / "ours" / name).write_bytes(data)
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "config.json").write_text("{}")
+    monkeypatch.setenv("ABLATION_MODELS", str(tmp_path))
+    assert list(files.folders()) == ["legal", "broken", "ours"]
+    app = fine(opened(model="ours"))
+    assert not told(app) and "reverse" in texts(app)
+    assert "broken, which cannot be opened" in told(fine(opened(model="broken")))
+
+
+def test_what_was_trained_is_taken_apart_with_one_click():
+    app = fine(opened("pages/3_Training.py", task="copy", steps="6", batch="4", seeds="1", d_model="16", n_heads="2"))
+    app = finish(fine(button(app, "start").click().run()))
+    app.session_state["_open_model"] = None
+    del app.session_state["_open_model"]
+    running = app.session_state["_running"]
+    name, seed = running.plan.arms[0].name, running.plan.seeds[0]
+    app.session_state["_models"] = {"copy": own.of_training(running.job.states[name, seed], "copy")}
+    app.switch_page(PAGE)
+    app.query_params["model"] = "copy"
+    fine(app.run())
+    assert app.session_state.model == "copy" and "copy" in texts(app)
+
+
+def test_the_script_prints_what_the_page_shows(tmp_path):
+    import subprocess
+    import sys
+
+    made = tuple(cut for cut in cuts(SHIPPED.config) if cut.write() == READER)
+    script = tmp_path / "knockout.py"
+    script.write_text(knockout_script("models/legal", made, "mean", 64))
+    run = subprocess.run(
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        cwd=files.ROOT.parent,
+        env={"PYTHONPATH": ".", "PATH": ""},
+    )
+    assert run.returncode == 0, run.stderr
+    bench = knockout.bench(SHIPPED, 64)
+    row = knockout.told(bench.effect(made, "mean"), bench.baseline).set_index("effect").loc["difference"]
+    assert f"{row.change:.4f}" in run.stdout and f"{row.whole:.4f}" in run.stdout
+
+
+def test_the_shipped_model_is_what_its_readme_says():
+    """At every distance at least 0.98 right; one head that puts at least 0.6 of the verb's attention on its subject."""
+    size = sum(each.stat().st_size for each in (files.ROOT / files.SHIPPED).iterdir())
+    assert size < 5_000_000
+    bench = knockout.bench(SHIPPED, 2048)
+    table = knockout.by_distance(bench.baseline, bench.questions)
+    assert table.accuracy.min() >= 0.98 and len(table) > 10
+    best = knockout.readings(bench)[0]
+    assert best.verb.low >= 0.6 and best.before.low >= 0.6
+    written = (files.ROOT / files.SHIPPED / "README.md").read_text()
+    assert f"{SHIPPED.parameters:,} parameters" in written and f"| {READER} |" in written
+    settings_ = json.loads((files.ROOT / files.SHIPPED / "config.json").read_text())
+    assert settings_["format"] == "ablation-lab" and torch.isfinite(SHIPPED.model.embed).all()
