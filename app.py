@@ -5,11 +5,8 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from core.config import Config
-from core.experiments.forward import forward
 from core.experiments.showcase import showcase
-from core.text import DEFAULT_TEXT, words
-from ui import controls, drawing
+from ui import controls
 from ui.matrix import matrix
 from ui.model.base import reader as reader_of
 from ui.model.choose import SHIPPED
@@ -115,6 +112,9 @@ PAGES = (  # the page, its name, what it does, its experiments
 )
 
 
+WRAPPED = "<style>[data-testid='stMain'] [data-testid='stPageLink'] p { white-space: normal; overflow: visible; line-height: 1.25; } [data-testid='stMain'] [data-testid='stPageLink'] a { padding-left: 0; }</style>"
+
+
 def of_the_model() -> tuple:
     """The page of the trained model; its experiments name the head that its own file names."""
     reader = ".".join(map(str, reader_of(SHIPPED)))
@@ -150,34 +150,24 @@ def matrix_table() -> pd.DataFrame:
     return pd.read_csv(RESULTS / "ablation_matrix.csv")
 
 
-def picture():
-    """The block with one residual cut: what the lab is about, drawn from a real pass."""
-    seen = forward(Config(residual_attention=False), words(DEFAULT_TEXT))
-    drawing.block(seen, 0, key="home_drawing", width=460)
-
-
 if __name__ == "__main__":  # worker processes import this file again and must do nothing
     with page("Start", ":material/home:"):
         controls.settings("start")  # no controls here, but whoever comes back to a page finds it as it was
-        left, right = st.columns([4, 1], gap="medium")
-        with left:
-            st.title("Ablation Lab", anchor=False)
-            st.markdown(
-                "A transformer block is a handful of parts: attention, a feed-forward network, norms, residuals, positions. "
-                "Here you take one out, or change it, and see in numbers what it was for. "
-                "Type a sentence, move a slider, and every picture follows; train a small model without the part, and watch what it cannot learn; or open a trained one, remove a head, and read off how much worse it gets."
-            )
-            pages = (*PAGES, of_the_model())
-            for column, (path, name, icon, about, experiments) in zip(st.columns(len(pages), gap="small"), pages):
-                with column, st.container(border=True, height="stretch", gap="small"):
+        st.html(WRAPPED)
+        st.title("Ablation Lab", anchor=False)
+        st.markdown(
+            "A transformer block is a handful of parts: attention, a feed-forward network, norms, residuals, positions. "
+            "Here you take one out, or change it, and see in numbers what it was for. "
+            "Type a sentence, move a slider, and every picture follows; train a small model without the part, and watch what it cannot learn; or open a trained one, remove a head, and read off how much worse it gets."
+        )
+        pages = (*PAGES, of_the_model())
+        for column, (path, name, icon, about, experiments) in zip(st.columns(len(pages), gap="small"), pages):
+            with column, st.container(border=True, height="stretch", gap="small"):
+                with st.container(gap=None):
+                    st.page_link(path, label=f"**{name}**", icon=icon)
+                    st.caption(about)
+                for title, text, params in experiments:
                     with st.container(gap=None):
-                        st.page_link(path, label=f"**{name}**", icon=icon)
-                        st.caption(about)
-                    for title, text, params in experiments:
-                        with st.container(gap=None):
-                            st.page_link(path, label=f"**{title}**", icon=":material/science:", query_params=params)
-                            st.caption(text)
-        with right:
-            picture()
-            st.caption("One block, drawn from what really ran: here the residual around attention is cut.")
+                        st.page_link(path, label=f":primary[**{title}**]", query_params=params)
+                        st.caption(text)
         measured()

@@ -1,6 +1,6 @@
 """What watching costs: a pass with every site recorded and measured, over the same stack bare.
 
-    python -m benchmarks.instrumentation [--device cuda] [--rivals]
+    python -m benchmarks.instrumentation [--device cuda] [--rivals] [--gpt2]
 
 The bare stack is written here, as plainly as nanoGPT's: fused qkv, scaled_dot_product_attention, no taps; its weights
 are the model's own, and the outputs are compared before anything is timed. Both run in turn, A B A B, on one thread,
@@ -25,11 +25,13 @@ from core.memory import reuse_freed_memory
 from core.totals import Watcher
 
 SIZES = ((2, 64, 4, 10), (4, 128, 4, 64), (12, 768, 12, 128))  # layers, d_model, heads, tokens
+GPT2 = {"mask": "causal", "position": "learned", "activation": "gelu_tanh"}
 
 
 class BareBlock(nn.Module):
     def __init__(self, config):
         super().__init__()
+        self.causal, self.tanh = config.mask == "causal", "tanh" if config.activation == "gelu_tanh" else "none"
         width = config.d_model
         self.heads = config.n_heads
         self.ln1, self.ln2 = nn.LayerNorm(width), nn.LayerNorm(width)
@@ -40,15 +42,18 @@ class BareBlock(nn.Module):
         B, T, D = x.shape
         q, k, v = self.qkv(self.ln1(x)).split(D, dim=2)
         q, k, v = (y.view(B, T, self.heads, -1).transpose(1, 2) for y in (q, k, v))
-        z = F.scaled_dot_product_attention(q, k, v)
+        z = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
         x = x + self.out(z.transpose(1, 2).reshape(B, T, D))
-        return x + self.w_out(F.gelu(self.w_in(self.ln2(x))))
+        return x + self.w_out(F.gelu(self.w_in(self.ln2(x)), approximate=self.tanh))
 
 
 class Bare(nn.Module):
     def __init__(self, model):
         super().__init__()
         self.embed = nn.Parameter(model.embed.detach().clone())
+        self.places = (
+            nn.Parameter(model.position.weight.detach().clone()) if model.config.position == "learned" else None
+        )
         self.blocks = nn.ModuleList(BareBlock(model.config) for _ in model.blocks)
         for mine, its in zip(self.blocks, model.blocks):
             its = {name.replace("attn.", "").replace("mlp.", ""): p for name, p in its.state_dict().items()}
@@ -56,6 +61,7 @@ class Bare(nn.Module):
 
     def forward(self, tokens):
         x = self.embed[tokens]
+        x = x if self.places is None else x + self.places[: tokens.shape[1]]
         for block in self.blocks:
             x = block(x)
         return x
@@ -124,8 +130,8 @@ def transformer_lens(config, length, device):
         n_heads=config.n_heads,
         d_mlp=config.d_ff,
         d_vocab=length,
-        act_fn="gelu",
-        attention_dir="bidirectional",
+        act_fn="gelu_new" if config.activation == "gelu_tanh" else "gelu",
+        attention_dir="causal" if config.mask == "causal" else "bidirectional",
     )
     try:
         from transformer_lens import HookedTransformer, HookedTransformerConfig
@@ -163,7 +169,7 @@ def hugging_face(config, length, device):
             n_inner=config.d_ff,
             vocab_size=length,
             n_positions=length,
-            activation_function="gelu",
+            activation_function="gelu_new" if config.activation == "gelu_tanh" else "gelu",
             attn_implementation="eager",  # the one that hands out its attention weights
         )
     ).to(device)
@@ -222,14 +228,17 @@ def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("--device", default="cpu")
     args.add_argument("--rivals", action="store_true")
+    args.add_argument(
+        "--gpt2", action="store_true", help="one model of GPT-2 small's shape: causal, learned positions, tanh GELU"
+    )
     args = args.parse_args()
     torch.set_num_threads(1)
     reuse_freed_memory()
     name = torch.cuda.get_device_name() if args.device == "cuda" else "CPU, one thread"
     print(f"{name}, torch {torch.__version__}; statistics per site: {', '.join(meter)}")
     with torch.inference_mode():
-        for layers, width, heads, length in SIZES:
-            config = Config(d_model=width, n_heads=heads, n_layers=layers)
+        for layers, width, heads, length in SIZES[-1:] if args.gpt2 else SIZES:
+            config = Config(d_model=width, n_heads=heads, n_layers=layers, **(GPT2 if args.gpt2 else {}))
             print(f"{layers} layers, d_model {width}, {heads} heads, {length} tokens")
             for calls in rounds(config, length, args.device, args.rivals):
                 for name, (seconds, ratio) in compare(calls, args.device).items():

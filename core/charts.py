@@ -185,7 +185,7 @@ def arcs(base):
 @_spec
 def next_words(base):
     """Bars per word and variant: word, variant, probability; a tick where the chance of being drawn is another: chance."""
-    y = alt.Y("word:N", title=None, sort=None, axis=alt.Axis(labelLimit=160))
+    y = alt.Y("word:N", title=None, sort=None, axis=alt.Axis(labelLimit=160, labelOverlap=False))
     offset = alt.YOffset("variant:N", sort=None)
     x = alt.X(
         "probability:Q",
@@ -216,7 +216,7 @@ def ranking(base, title: str, percent: bool = False):
     """A bar per part with its interval, in the order in which they come: name, change, low, high, p, clear (whether it is
     more than noise)."""
     format = ".1%" if percent else ".3f"
-    y = alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=200))
+    y = alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=200, labelOverlap=False))
     axis = alt.Axis(format="%" if percent else "~g")
     tips = [
         "name:N",

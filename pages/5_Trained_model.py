@@ -21,10 +21,12 @@ def sidebar(look, sampling):
     with st.sidebar:
         with st.expander("Model", expanded=True):
             choose.controls(look)
-        with st.expander("Next word", expanded=True):
-            controls.group(sampling, "Next word")
-        with st.expander("Held-out texts"):
-            controls.control(look, "texts")
+        if look.taken == "words":
+            with st.expander("Next word", expanded=True):
+                controls.group(sampling, "Next word")
+        if look.taken in ("attention", "knockout", "sweep", "credit"):
+            with st.expander("Held-out texts", expanded=True):
+                controls.control(look, "texts")
         st.button(
             "Back to the defaults",
             on_click=controls.take,

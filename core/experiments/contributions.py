@@ -110,10 +110,10 @@ def of_bench(bench: Bench, made: tuple[Cut, ...] = (), mode: str = "zero") -> to
     return bench.opened.results.get((bench, "contributions", made, mode), make)
 
 
-def table(bench: Bench) -> pd.DataFrame:
-    """What each part adds to the logit difference: name, kind, layer, head (from 1), value, low, high (mean over texts with
-    its 95 % interval), share (of the whole)."""
-    each = of_bench(bench)
+def table(bench: Bench, made: tuple[Cut, ...] = (), mode: str = "zero") -> pd.DataFrame:
+    """What each part adds to the logit difference, of the whole model or with these cuts: name, kind, layer, head (from 1),
+    value, low, high (mean over texts with its 95 % interval), share (of the whole)."""
+    each = of_bench(bench, made, mode)
     whole = each.sum(0).mean().item()
     rows = []
     for part, values in zip(parts(bench.model), each):

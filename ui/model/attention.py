@@ -2,8 +2,7 @@ import streamlit as st
 
 from core.experiments import prompt
 from core.lesion import Cut
-from ui.controls import control
-from ui.model.base import take_out, views
+from ui.model.base import take_out, views, with_knockout
 from ui.page import literal
 from ui.views import attention as one_block
 from ui.views.base import count
@@ -13,9 +12,7 @@ from ui.views.base import count
 def attention(looked, look):
     """Attention: who reads from whom, in the trained model."""
     _found(looked, look)
-    if looked.cuts:
-        control(look, "knocked")
-    one_block.attention(looked.shown, look)
+    one_block.attention(with_knockout(looked), look)
 
 
 def _found(looked, look):
@@ -33,6 +30,7 @@ def _found(looked, look):
     )
     if each is not best:
         told += f" The head that reads it most is {best.layer + 1}.{best.head + 1}: {best.verb.mean:.2f} and {best.before.mean:.2f}."
+    told += " " + literal(_here(looked, layer, head))
     left, right = st.columns([7, 3], vertical_alignment="center")
     with left:
         st.markdown(f":small[{told}]")
@@ -42,9 +40,6 @@ def _found(looked, look):
             f"Put head {layer + 1}.{head + 1} back" if out else f"Remove head {layer + 1}.{head + 1}", key="remove_head", icon=":material/content_cut:",
             on_click=take_out, args=(cut,), kwargs={} if out else {"taken": "knockout"}, type="secondary" if out else "primary", width="stretch",
         )  # fmt: skip
-    said = _here(looked, layer, head)
-    if said:
-        st.markdown(f":small[{literal(said)}]")
 
 
 def _here(looked, layer, head) -> str:

@@ -13,6 +13,7 @@ from core.experiments.knockout import Bench, Effect, Reading
 from core.lesion import Cut
 from core.menu import Menu
 from core.text import shown
+from ui.controls import control
 from ui.model import choose
 from ui.views.base import Picked
 
@@ -140,6 +141,13 @@ class Looked:
 
     def word(self, token: int) -> str:
         return shown(self.opened.tokens.label(token))
+
+
+def with_knockout(looked) -> Pass:
+    """The switch between the two passes, where there are two -> the one to be shown."""
+    if looked.cuts:
+        control(looked.look, "knocked")
+    return looked.shown
 
 
 def take_out(*cuts: Cut, **more):

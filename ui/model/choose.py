@@ -15,8 +15,8 @@ SHIPPED = files.SHIPPED
 OWN, REFUSED, OPEN = "_models", "_model_refused", "_open_model"  # keys in the session; OPEN: the model to go to
 KEPT = 4  # models of one visitor
 LEGAL = (
-    ("A clause in between", "the court held that the defendant , who had signed the contracts , was liable ."),
-    ("Words it does not know", "The defendant , who had filed a motion to dismiss , was liable ."),
+    ("A clause in between", "The defendant , who had filed a motion to dismiss , was liable ."),
+    ("All words known", "the court held that the defendant , who had signed the contracts , was liable ."),
     ("Two nouns in between", "the judges with the letter sent by the clerk were late ."),
     ("Somebody else's verb", "the tenants whom the bank was suing were bound ."),
     ("Nothing in between", "the lawyer was right ."),

@@ -8,7 +8,7 @@ from core.experiments import contributions as experiment
 from core.experiments.findings import number
 from ui.heatmaps import heatmaps
 from ui.model.base import views
-from ui.page import chart, figure, literal
+from ui.page import capital, chart, figure, literal
 
 SHOWN = 16
 
@@ -16,15 +16,15 @@ SHOWN = 16
 @views
 def credit(looked, look):
     """Who decides: what every head and sub-layer adds to the answer; it all adds up."""
-    found = looked.opened.results.get((looked.bench, "credit"), lambda: (experiment.table(looked.bench), 1 << 16))
-    whole = looked.bench.baseline.values["difference"].mean().item()
+    key = (looked.bench, "credit", looked.cuts, looked.mode)
+    found = looked.opened.results.get(key, lambda: (experiment.table(looked.bench, looked.cuts, looked.mode), 1 << 16))
     q = looked.bench.questions
     order = found.reindex(found.value.abs().sort_values(ascending=False).index)
     first = order.iloc[0]
     figure(
-        "Who makes the right word win?",
-        f"Logit difference right − wrong ({q.asks}), {number(whole)} on average, split by who wrote it to the stream: {first['name']} adds "
-        f"{number(first.value)} ({first.share:.0%} of it). All parts add up to {number(found.value.sum())}.",
+        f"Who makes the right word win? {capital(looked.named)}",
+        f"Logit difference right − wrong ({q.asks}), {number(looked.effect.values['difference'].mean().item())} on average, split by who wrote it to the "
+        f"stream: {first['name']} adds {number(first.value)} ({first.share:.0%} of it). All parts add up to {number(found.value.sum())}.",
         f"Over {q.what}",
     )
     left, right = st.columns([1, 1], gap="medium")
@@ -41,7 +41,7 @@ def credit(looked, look):
     with right:
         _heads(looked, found)
         st.caption(literal(
-            "The whole model, nothing knocked out. The last norm is taken with the scale that it had for each word, so that what each part wrote can be "
+            "The last norm is taken with the scale that it had for each word, so that what each part wrote can be "
             "followed to the scores by itself (direct logit attribution, Elhage et al., 2021). What a part does by way of later layers counts for those."
         ))  # fmt: skip
 

@@ -4,7 +4,7 @@ import torch
 from core.experiments import lens as experiment
 from core.experiments.findings import number
 from ui.heatmaps import heatmaps
-from ui.model.base import views
+from ui.model.base import views, with_knockout
 from ui.page import figure
 from ui.takeaway import note
 from ui.views.base import count
@@ -13,7 +13,8 @@ from ui.views.base import count
 @views
 def layers(looked, look):
     """Layer by layer: what each layer would say next (logit lens), and what reaches a word through all (rollout)."""
-    seen, labels = looked.whole, looked.whole.labels
+    seen = with_knockout(looked)
+    labels = seen.labels
     made = experiment.logit_lens(looked.bench.model, seen, looked.word)
     depth = seen.config.n_layers + 1
     cells = torch.tensor(made.of_last.to_numpy()).view(1, depth, -1)

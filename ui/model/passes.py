@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from ui.model.base import views
+from ui.model.base import views, with_knockout
 from ui.views import heads as one_block_heads
 from ui.views import pairs as one_block_pairs
 from ui.views import steps as one_block_steps
@@ -11,16 +11,16 @@ from ui.views import steps as one_block_steps
 @views
 def steps(looked, look):
     """Step by step: one head by hand."""
-    one_block_steps.steps(looked.shown, look)
+    one_block_steps.steps(with_knockout(looked), look)
 
 
 @views
 def heads(looked, look):
     """Heads: what each head does differently."""
-    one_block_heads.heads(looked.shown, look)
+    one_block_heads.heads(with_knockout(looked), look)
 
 
 @views
 def pairs(looked, look):
     """Marked pairs: how much attention falls on words that belong together."""
-    one_block_pairs.pairs(looked.shown, look, st.session_state.prompt)
+    one_block_pairs.pairs(with_knockout(looked), look, st.session_state.prompt)

@@ -31,7 +31,7 @@ def words(looked, look):
             _told(looked, scores, said),
             "Tick: with temperature, top k, top p" * (_changed(sampling)),
         )
-        chart(charts.next_words(), table, "Probabilities of the next word.", height=max(240, 26 * len(table)))
+        chart(charts.next_words(), table, "Probabilities of the next word.", height=110 + 26 * table.word.nunique())
     with right:
         _text(looked, look, sampling, after, "the whole model", ())
         if looked.cuts:

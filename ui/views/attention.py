@@ -89,7 +89,7 @@ def one_head(seen, patterns, head):
     ]
     table = pd.DataFrame(rows, columns=["query", "key", "weight", "reader", "source"])
     dense = len(seen.tokens) <= 32
-    chart(charts.attention_map(dense), table, f"Attention map of head {head + 1}", height=520)
+    chart(charts.attention_map(dense), table, f"Attention map of head {head + 1}", height=470)
 
 
 def averaged(seen, patterns, head):

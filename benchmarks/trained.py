@@ -1,0 +1,105 @@
+"""A trained model, taken apart: what the knock-outs, the text that goes on, and the page cost.
+
+    python -m benchmarks.trained sweep|generate|page [--device cuda]
+
+sweep: every head and sub-layer of the shipped model knocked out by itself, over 256 held-out sentences, one thread; median
+of five, each from a fresh bench. generate: 200 further tokens with kept keys and values and without, in turn. page: from a click on a head to the last painted pixel of what its knock-out costs.
+"""
+
+import argparse
+import statistics
+import time
+
+import torch
+
+from core import Config, Transformer
+from core.checkpoint.files import ROOT, SHIPPED, from_folder
+from core.experiments.knockout import Bench
+from core.experiments.questions import questions
+from core.generate import Sampling, generate
+from core.lesion import cuts, mode
+from core.memory import reuse_freed_memory
+
+GPT2 = Config(
+    d_model=768, n_heads=12, n_layers=12, activation="gelu_tanh", position="learned", mask="causal", tied=True
+)
+
+
+def sweep(args):
+    opened = from_folder(ROOT / SHIPPED)
+    asked = questions(opened, 256)
+    opened.model.to(args.device)
+    for how in mode:
+        took = []
+        for _ in range(6):
+            begin = time.perf_counter()
+            made = list(Bench(opened, asked).sweep(how))
+            took.append(time.perf_counter() - begin)
+        print(
+            f"{how:9} {len(made)} parts, {asked.what}: {statistics.median(took[1:]):.3f} s, with the whole model's own pass"
+        )
+
+
+def generation(args):
+    legal = from_folder(ROOT / SHIPPED).model
+    gpt2 = Transformer(GPT2, [str(n) for n in range(256)]).requires_grad_(False)
+    for name, model, rounds in (("the shipped model", legal, 9), ("GPT-2 small's shape", gpt2, 1)):
+        model.to(args.device)
+        ids, sampling, took = torch.arange(8) % 50, Sampling(words=200), {True: [], False: []}
+        for at in range(rounds + (rounds > 1)):
+            for cache in took:
+                begin = time.perf_counter()
+                tokens = [step.token for step in generate(model, ids, sampling, cache=cache)]
+                if at or rounds == 1:
+                    took[cache].append(time.perf_counter() - begin)
+        kept, again = (statistics.median(took[cache]) for cache in took)
+        print(
+            f"{name}: {len(tokens)} tokens in {kept:.3f} s with kept keys and values, {again:.3f} s without: {again / kept:.1f} times as fast"
+        )
+
+
+PRESS = """document.addEventListener("pointerdown", () => Object.assign(window.seen, { key: performance.now(), changed: 0, painted: 0 }), true)"""
+
+
+def page(args):
+    from benchmarks.paint import WATCH
+    from benchmarks.serving import browser, server, settle
+
+    opened = from_folder(ROOT / SHIPPED)
+    heads = [cut for cut in cuts(opened.config) if cut.part == "head"]
+    took = []
+    with browser() as chromium, server() as (address, _):
+        visit = chromium.new_page(viewport={"width": 1400, "height": 900})
+        visit.add_init_script(WATCH + PRESS)
+        visit.goto(f"{address}/Trained_model?taken=knockout&out=1.ffn")
+        settle(visit, 1500)
+        for how in ("zero", "mean"):
+            for cut in heads:
+                visit.goto(
+                    f"{address}/Trained_model?taken=attention&layer={cut.layer + 1}&head={cut.head + 1}&mode={how}"
+                )
+                settle(visit, 800)
+                visit.locator(".st-key-remove_head button").click()
+                visit.wait_for_timeout(50)
+                settle(visit, 500)
+                seen = visit.evaluate("window.seen")
+                took.append(seen["painted"] - seen["key"])
+    took = sorted(took[1:])
+    print(
+        f"a head knocked out, click to last painted pixel: median {statistics.median(took):.0f} ms, 90th {took[int(0.9 * (len(took) - 1))]:.0f}, {took[0]:.0f} to {took[-1]:.0f} over {len(took)} clicks, each for the first time"
+    )
+
+
+def main():
+    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args.add_argument("what", choices=["sweep", "generate", "page"])
+    args.add_argument("--device", default="cpu")
+    args = args.parse_args()
+    torch.set_num_threads(1)
+    reuse_freed_memory()
+    print(f"{torch.cuda.get_device_name() if args.device == 'cuda' else 'CPU, one thread'}, torch {torch.__version__}")
+    {"sweep": sweep, "generate": generation, "page": page}[args.what](args)
+
+
+if __name__ == "__main__":
+    main()
