@@ -79,10 +79,11 @@ def probabilities(logits, sampling: Sampling):  # (V,) -> float64 (V,), from whi
     logits = logits / sampling.temperature
     if 0 < sampling.top_k < len(logits):
         logits = logits.masked_fill(logits < logits.topk(sampling.top_k).values[-1], -torch.inf)
+    if sampling.top_p == 1:
+        return logits.softmax(-1)
     chances, order = logits.softmax(-1).sort(descending=True, stable=True)
-    if sampling.top_p < 1:
-        before = chances.cumsum(0) - chances  # a word stays while those before it have not reached p; the first always
-        chances = chances.where((before < sampling.top_p) | (torch.arange(len(chances)) == 0), 0.0)
+    before = chances.cumsum(0) - chances  # a word stays while those before it have not reached p; the first always
+    chances = chances.where((before < sampling.top_p) | (torch.arange(len(chances)) == 0), 0.0)
     kept = torch.zeros_like(chances).scatter(0, order, chances)
     return kept / kept.sum()
 

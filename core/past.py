@@ -37,7 +37,8 @@ class Past:
     def go_on(self, model, tokens):  # int (B, T) -> (B, T, D), what leaves the last block
         before, self.length = self.length, self.length + tokens.shape[-1]
         x = model.start(tokens, before)
-        allowed = mask["causal"](self.length, tokens.device)[before:]
+        one = self.length - before == 1  # it may see all there is
+        allowed = None if one else mask["causal"](self.length, tokens.device)[before:]
         for block, kept in zip(model.blocks, self.layers):
             x = block(x, allowed, kept)
         return x

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 import pandas as pd
 import torch
 
-from core.experiments.knockout import Bench
-from core.lesion import Cut, Lesion
+from core.experiments.knockout import Bench, measured
+from core.lesion import Cut
 from core.model import Transformer
 from core.seeds import interval, paired
-from core.trace import trace
+
+ROOM = 1 << 22  # numbers that the parts of some questions may take at once
 
 
 @dataclass(frozen=True)
@@ -46,26 +47,24 @@ def parts(model: Transformer) -> list[Part]:
 
 
 @torch.inference_mode()
-def contributions(model: Transformer, tokens, row, place, right, wrong, lesion: Lesion | None = None) -> torch.Tensor:
+def contributions(model: Transformer, written: dict, right, wrong, made: tuple[Cut, ...] = ()) -> torch.Tensor:
     """Of every part (in the order of parts()) to every question: float32 (parts, Q), on the CPU; their sum over parts is
     logits[right] − logits[wrong].
 
-    tokens: int (B, T); row, place, right, wrong: int (Q).
+    written: what every part wrote at the places asked, as core.experiments.knockout.Written; right, wrong: int (Q);
+    made: the cuts with which it was written.
     """
-    with trace(*([lesion] if lesion else []), sites=("embed", "z", "attn_out", "mlp_out")) as seen:
-        model.stream(tokens)
     known = {part: at for at, part in enumerate(parts(model))}
-    start = seen["embed"][0][row, place]
+    start = written["embed", 0]
     stream = start.new_zeros(len(known), *start.shape)  # (parts, Q, D): they add up to what the model's stream is
     stream[0] = start
-    sublayer = iter(seen.get("attn_out", [])), iter(seen.get("z", [])), iter(seen.get("mlp_out", []))
     through = lambda norm: lambda x: _norm(norm, x)  # noqa: E731
     for layer, block in enumerate(model.blocks):
         if block.attn is not None:
             wrote = torch.zeros_like(stream)
-            out, z = next(sublayer[0])[row, place], next(sublayer[1])[row, :, place]
+            out, z = written["attn_out", layer], written["z", layer]
             heads = torch.einsum("qhd,ohd->hqo", z, block.attn.out.weight.view(out.shape[-1], *z.shape[1:]))
-            if _replaced(lesion, layer):
+            if any(cut.layer == layer and "attn_out" in cut.sites() for cut in made):
                 heads = torch.zeros_like(heads)  # what they computed was thrown away
             first = known[Part("head", layer, 0)]
             wrote[first : first + len(heads)] = heads
@@ -73,7 +72,7 @@ def contributions(model: Transformer, tokens, row, place, right, wrong, lesion: 
             stream = block.place(stream, lambda _, wrote=wrote: wrote, through(block.ln1), block.add_attention)
         if block.mlp is not None:
             wrote = torch.zeros_like(stream)
-            wrote[known[Part("ffn", layer)]] = next(sublayer[2])[row, place]
+            wrote[known[Part("ffn", layer)]] = written["mlp_out", layer]
             stream = block.place(stream, lambda _, wrote=wrote: wrote, through(block.ln2), block.add_ffn)
     stream = _norm(model.ln_final, stream)
     words = model.embed if model.unembed is None else model.unembed.weight
@@ -88,23 +87,19 @@ def _norm(norm, parts):  # (parts, Q, D) -> the same: each part as it leaves the
     return made
 
 
-def _replaced(lesion, layer) -> bool:
-    return bool(lesion) and any(cut.layer == layer and "attn_out" in cut.sites() for cut in lesion.cuts)
-
-
 def of_bench(bench: Bench, made: tuple[Cut, ...] = (), mode: str = "zero") -> torch.Tensor:
     """Of every part to every text's logit difference, its questions averaged: float64 (parts, N), kept with the model."""
 
     def make():
-        q, found = bench.questions, []
-        for at, (first, end, mine, width) in enumerate(bench.slices):
-            lesion = Lesion(made, mode, bench.recorded[at] if mode != "zero" else {}) if made else None
-            given = q.row[mine] - first, q.place[mine], q.right[mine], bench.whole.wrong[mine]
-            given = (x.to(bench.place) for x in (q.tokens[first:end, :width], *given))
-            found.append(contributions(bench.model, *given, lesion))
+        q, found, written = bench.questions, [], measured(bench, made, mode).written
+        right, wrong = q.right.to(bench.place), bench.whole.wrong.to(bench.place)
+        many = max(1, ROOM // (len(parts(bench.model)) * bench.model.config.d_model))  # questions at once
+        for at in range(0, len(right), many):
+            some = slice(at, at + many)
+            found.append(contributions(bench.model, {key: x[some] for key, x in written.items()}, right[some], wrong[some], made))  # fmt: skip
         each = torch.cat(found, 1).double()
-        many = torch.bincount(q.row, minlength=len(q.tokens)).clamp_min(1)
-        mean = torch.zeros(len(each), len(q.tokens), dtype=torch.float64).index_add_(1, q.row, each) / many
+        per_text = torch.bincount(q.row, minlength=len(q.tokens)).clamp_min(1)
+        mean = torch.zeros(len(each), len(q.tokens), dtype=torch.float64).index_add_(1, q.row, each) / per_text
         return mean, mean.numel() * 8
 
     return bench.opened.results.get((bench, "contributions", made, mode), make)

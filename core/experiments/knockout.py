@@ -65,6 +65,20 @@ def divergence(answers, whole):
     return (whole.log.exp() * (whole.log - answers.log)).sum(-1).clamp_min(0.0)
 
 
+class Written(dict):
+    """What every part wrote at the places asked, (site, layer) -> (questions, …): a last edit for trace()."""
+
+    SITES = ("embed", "z", "attn_out", "mlp_out")
+
+    def __init__(self, row, place, first: int = 0):
+        super().__init__()
+        self.row, self.place, self.first = row, place, first
+
+    def __call__(self, site, layer, x):
+        if site in self.SITES:
+            self[site, layer + self.first] = x[self.row, :, self.place] if site == "z" else x[self.row, self.place]
+
+
 @dataclass(frozen=True, eq=False)
 class Effect:
     """One knock-out: every effect as one number per text, float64 (N); accuracy per question, for its split."""
@@ -73,6 +87,7 @@ class Effect:
     mode: str
     values: dict[str, torch.Tensor]
     correct: torch.Tensor  # (Q)
+    written: dict[tuple[str, int], torch.Tensor]  # by every part at the places asked, (Q, …)
 
     @property
     def name(self) -> str:
@@ -90,11 +105,9 @@ class Bench:
         self.place = opened.model.embed.device
         self.slices = self._slices()
         self.streams: list[list[torch.Tensor]] = []  # slice -> what enters each block, (n, T, D)
-        self.patterns: list[
-            torch.Tensor
-        ] = []  # layer -> of the verb, or the place asked: (Q, H, T), 0 beyond the slice's end
-        self.whole = self._whole()
-        self.baseline = self._effect((), "zero", self.whole)
+        self.patterns: list[torch.Tensor] = []  # layer -> of the place asked and of the word after it: (2, Q, H, T)
+        self.whole, written = self._whole()
+        self.baseline = self._effect((), "zero", self.whole, written)
 
     def _slices(self):
         """(first text, last + 1, its questions, tokens to read) of each slice."""
@@ -106,33 +119,27 @@ class Bench:
         return made
 
     @torch.inference_mode()
-    def _whole(self) -> Answers:
-        q, logits, rows = self.questions, [], []
+    def _whole(self):
+        q, logits, rows, written = self.questions, [], [], []
         for first, end, mine, width in self.slices:
             tokens = q.tokens[first:end, :width].to(self.place)
-            with trace(sites=("resid_pre", "pattern")) as seen:
+            row, place = q.row[mine] - first, q.place[mine]
+            written.append(Written(row, place))
+            with trace(written[-1], sites=("resid_pre", "pattern")) as seen:
                 stream = self.model.stream(tokens)
             self.streams.append(seen["resid_pre"])
-            logits.append(self._read(stream, mine, first))
-            row, place = q.row[mine] - first, q.place[mine]
-            both = torch.stack([place, (place + 1).clamp(max=width - 1)])
-            short = q.tokens.shape[1] - width
-            rows.append(
-                [torch.nn.functional.pad(x[row, :, both].float().cpu(), (0, short)) for x in seen.get("pattern", [])]
-            )
+            logits.append(self.model.read(stream[row, place]).float().cpu())
+            both, short = torch.stack([place, (place + 1).clamp(max=width - 1)]), (0, q.tokens.shape[1] - width)
+            read = [x[row, :, both].float().cpu() for x in seen.get("pattern", [])]
+            rows.append([torch.nn.functional.pad(x, short) for x in read])
         self.patterns = [torch.cat(each, 1) for each in zip(*rows)]
         logits = torch.cat(logits)
-        return Answers(logits, q.right, self._wrong(logits), q.among)
+        return Answers(logits, q.right, self._wrong(logits), q.among), _joined(written)
 
     def _wrong(self, logits):
         """What each question calls wrong, or the likeliest word that is not right."""
         others = logits.scatter(1, self.questions.right[:, None], -torch.inf)
         return self.questions.wrong.where(self.questions.wrong >= 0, others.argmax(-1))
-
-    def _read(self, stream, mine, first) -> torch.Tensor:
-        """Scores at the places asked, of one slice: (questions, V)"""
-        q = self.questions
-        return self.model.read(stream[q.row[mine] - first, q.place[mine]]).float().cpu()
 
     @functools.cached_property
     def recorded(self) -> list[dict[tuple[str, int], Recorded]]:
@@ -165,31 +172,38 @@ class Bench:
         """What it costs to make these cuts at once."""
         if not made:
             return self.baseline
+        q, logits, written = self.questions, [], []
         begin = min(cut.layer for cut in made)  # all before it is as it was
-        logits = []
         for at, (first, _, mine, width) in enumerate(self.slices):
-            x = self.streams[at][begin]
+            x, row, place = self.streams[at][begin], q.row[mine] - first, q.place[mine]
             allowed = self.model.allowed(torch.empty(1, width, device=self.place))
-            with trace(Lesion(made, mode, self.recorded[at] if mode != "zero" else {}, begin), sites=()):
+            written.append(Written(row, place, begin))
+            lesion = Lesion(made, mode, self.recorded[at] if mode != "zero" else {}, begin)
+            with trace(lesion, written[-1], sites=()):
                 for block in self.model.blocks[begin:]:
                     x = block(x, allowed)
-            logits.append(self._read(x, mine, first))
-        q = self.questions
-        return self._effect(made, mode, Answers(torch.cat(logits), q.right, self.whole.wrong, q.among))
+            logits.append(self.model.read(x[row, place]).float().cpu())
+        answers = Answers(torch.cat(logits), q.right, self.whole.wrong, q.among)
+        return self._effect(made, mode, answers, self.baseline.written | _joined(written))
 
-    def _effect(self, made, mode, answers) -> Effect:
+    def _effect(self, made, mode, answers, written) -> Effect:
         values, correct, q = {}, None, self.questions
         many = torch.bincount(q.row, minlength=len(q.tokens)).clamp_min(1)
         for name, call in effect.items():
             each = call(answers, self.whole)
             correct = each if name == "accuracy" else correct
             values[name] = torch.zeros(len(q.tokens), dtype=torch.float64).index_add_(0, q.row, each) / many
-        return Effect(made, mode, values, correct)
+        return Effect(made, mode, values, correct, written)
 
     def sweep(self, mode: str) -> Iterator[Effect]:
         """The effect of every place by itself, in the order of core.lesion.cuts."""
         for cut in cuts(self.model.config):
             yield self.effect((cut,), mode)
+
+
+def _joined(written: list[Written]) -> dict:
+    """Those of all slices, one after the other."""
+    return {key: torch.cat([each[key] for each in written]) for key in written[0]}
 
 
 def bench(opened: Opened, many: int = 256) -> Bench:
@@ -206,9 +220,12 @@ def bench(opened: Opened, many: int = 256) -> Bench:
 
 def measured(bench: Bench, made: tuple[Cut, ...], mode: str) -> Effect:
     """bench.effect, kept with the model."""
-    return bench.opened.results.get(
-        (bench, made, mode), lambda: (bench.effect(made, mode), 64 * len(bench.questions.tokens))
-    )
+
+    def make():
+        effect = bench.effect(made, mode)
+        return effect, 64 * len(bench.questions.tokens) + 4 * sum(x.numel() for x in effect.written.values())
+
+    return bench.opened.results.get((bench, made, mode), make)
 
 
 BOUNDS = {"accuracy": (-1.0, 1.0), "probability": (-1.0, 1.0), "divergence": (0.0, math.inf)}

@@ -13,6 +13,7 @@ from core.menu import Menu
 
 position = Menu("Positions")
 
+ROWS = 64  # a table is made for so many positions more at a time: a text that grows word by word finds it there
 CONTEXT = 272  # rows of the learned table: 256 tokens of text and 16 of padding
 
 
@@ -100,7 +101,8 @@ class rope(Position):
     needs_even_head = True
 
     def rotate(self, q, k, start=0):
-        cos, sin = (part[start:].to(q) for part in rotation(start + q.shape[-2], q.shape[-1]))
+        end = start + q.shape[-2]
+        cos, sin = (part[start:end].to(q) for part in rotation(-(-end // ROWS) * ROWS, q.shape[-1]))
         return tuple(x * cos + torch.cat([-x.chunk(2, -1)[1], x.chunk(2, -1)[0]], dim=-1) * sin for x in (q, k))
 
 

@@ -49,7 +49,7 @@ def _measured(looked):
         bar = st.empty()
         made = []
         for n, cut in enumerate(every):
-            made.append(experiment.measured(looked.bench, (cut,), looked.mode))
+            made.append(looked.bench.effect((cut,), looked.mode))
             if looked.opened.parameters > 5e6:
                 bar.progress((n + 1) / len(every), text=f"{cut.name}: {n + 1} of {len(every)} parts")
         bar.empty()

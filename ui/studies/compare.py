@@ -31,7 +31,7 @@ def compare(opened):
     figure(
         f"{opened.name} against {name}",
         f"{len(kept)} cells are in both, {same} of them with the same settings; {len(clear)} differ by more than seed noise "
-        "(paired t-test, p < {1 - LEVEL:.2g}, each for itself: one in twenty does by chance).",
+        f"(paired t-test, p < {1 - LEVEL:.2g}, each for itself: one in twenty does by chance).",
     )
     words = {
         "other_accuracy": f"accuracy, {name}",
