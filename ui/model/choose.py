@@ -1,5 +1,9 @@
 """Which model: those that ship or lie in a folder, what was trained here a moment ago, what somebody brings along."""
 
+import functools
+import os
+import time
+
 import streamlit as st
 
 from core.checkpoint import CheckpointError, Opened, files, own
@@ -35,9 +39,22 @@ def _from_folder(path: str, changed: float) -> Opened:
     return files.from_folder(path)
 
 
+def _folders() -> dict:
+    """files.folders(), read from the disk once a second at most: a page asks for it twenty times."""
+    return _listed(int(time.monotonic()), os.environ.get("ABLATION_MODELS"))
+
+
+@functools.lru_cache(maxsize=2)
+def _listed(second: int, place: str | None) -> dict:
+    return {
+        name: (folder, max(each.stat().st_mtime for each in folder.iterdir()))
+        for name, folder in files.folders().items()
+    }
+
+
 def names() -> list[str]:
     """Every model that this visitor can look at."""
-    return [*files.folders(), *st.session_state.get(OWN, {})]
+    return [*_folders(), *st.session_state.get(OWN, {})]
 
 
 def known(name: str) -> Opened:
@@ -45,15 +62,15 @@ def known(name: str) -> Opened:
     mine = st.session_state.get(OWN, {})
     if name in mine:
         return mine[name]
-    there = files.folders()
+    there = _folders()
     if name not in there:
         raise ConfigError(
             "model", f"model is “{name[:40]}”, which is not here (what was brought along or trained is seen by its own visitor only, until the tab is closed); "
             f"there are {', '.join(names())}.", SHIPPED,
         )  # fmt: skip
     try:
-        folder = there[name]
-        return _from_folder(str(folder), max(each.stat().st_mtime for each in folder.iterdir()))
+        folder, changed = there[name]
+        return _from_folder(str(folder), changed)
     except (CheckpointError, MemoryLimit) as error:
         if name == SHIPPED:
             raise
@@ -79,7 +96,7 @@ def add(opened: Opened) -> str:
     if same:
         return same
     name, n = opened.name, 1
-    while name in mine or name in files.folders():
+    while name in mine or name in _folders():
         n += 1
         name = f"{opened.name} ({n})"
     mine[name] = opened
@@ -132,7 +149,7 @@ def controls(look):
 
 
 def _label(name: str) -> str:
-    there = files.folders()
+    there = _folders()
     return "Legal sentences (ships with the lab)" if name == SHIPPED and name in there else name
 
 

@@ -1,5 +1,6 @@
 import math
 
+import pandas as pd
 import streamlit as st
 
 from core.experiments import contributions
@@ -12,7 +13,7 @@ from ui import drawing
 from ui.curves import Line, Panel, curves
 from ui.model.base import take_out, views
 from ui.model.words import WHOLE
-from ui.page import figure, literal, table
+from ui.page import figure, literal, small_table
 from ui.views.base import count
 
 
@@ -77,27 +78,31 @@ def _finding(looked, made) -> str:
 
 
 def _effects(made):
-    rows = made.copy()
-    shares = rows.effect.isin(["accuracy", "probability"])
-    write = lambda value, share: "–" if math.isnan(value) else (f"{points(value)} %" if share else number(value))  # noqa: E731
-    shown = rows.assign(**{
-        name: [write(value, share) for value, share in zip(rows[name], shares)] for name in ("whole", "without")
-    }, change=[
-        f"{points(row.change) + ' points' if share else number(row.change)}  [{points(row.low) if share else number(row.low)}, {points(row.high) if share else number(row.high)}]"
-        if row.effect != "divergence" else "–" for row, share in zip(rows.itertuples(), shares)
-    ], p=["–" if row.effect == "divergence" or math.isnan(row.p) else "< 0.001" if row.p < 0.001 else f"{row.p:.3f}" for row in rows.itertuples()])  # fmt: skip
-    kl = rows[rows.effect == "divergence"].iloc[0]
-    shown.loc[shown.effect == "divergence", "without"] = (
-        f"{number(kl.without)}  [{number(kl.low)}, {number(kl.high)}] nats"
-    )
-    shown["effect"] = [experiment.effect.label(name) for name in rows.effect]
-    words = {"whole": "whole model", "without": "without", "change": "change  [95 % interval]", "p": "p, paired t-test"}
-    table(
-        shown.drop(columns=["low", "high", "texts"]).rename(columns=words),
-        "What the knock-out costs.",
-        taken=made,
-        width="stretch",
-    )
+    """Every effect with its interval, in words. (Lists, and one table at the end: pandas is slow at single cells.)"""
+    rows = []
+    for row in made.itertuples():
+        label = experiment.effect.label(row.effect)
+        if row.effect == "divergence":
+            rows.append(
+                (
+                    label,
+                    number(row.whole),
+                    f"{number(row.without)}  [{number(row.low)}, {number(row.high)}] nats",
+                    "–",
+                    "–",
+                )
+            )
+            continue
+        share = row.effect in ("accuracy", "probability")
+        write, unit, word = (points, " %", " points") if share else (number, "", "")
+        change = f"{write(row.change)}{word}  [{write(row.low)}, {write(row.high)}]"
+        rows.append((label, f"{write(row.whole)}{unit}", f"{write(row.without)}{unit}", change, _chance(row.p)))
+    names = ["effect", "whole model", "without", "change  [95 % interval]", "p, paired t-test"]
+    small_table(pd.DataFrame(rows, columns=names), "What the knock-out costs.", taken=made)
+
+
+def _chance(p: float) -> str:
+    return "–" if math.isnan(p) else "< 0.001" if p < 0.001 else fixed(p, 3)
 
 
 def _took_over(looked):
@@ -125,25 +130,26 @@ def _took_over(looked):
         if lost > 0:
             told += f" All of that made good, the model still lost {number(lost)}."
     figure(title, told)
-    shown = found.head(6)
-    rows = shown.assign(change=[f"{number(r.change)}  [{number(r.low)}, {number(r.high)}]" for r in shown.itertuples()], before=[number(v) for v in shown.before],
-                        after=[number(v) for v in shown.after], p=["< 0.001" if v < 0.001 else fixed(v, 3) for v in shown.p])  # fmt: skip
-    words = {
-        "name": "part",
-        "before": "adds, whole model",
-        "after": "adds now",
-        "change": "change  [95 % interval]",
-        "p": "p, Bonferroni",
-    }
-    table(rows[list(words)].rename(columns=words), "Who took over.", taken=found, width="stretch")
+    rows = [
+        (
+            row.name,
+            number(row.before),
+            number(row.after),
+            f"{number(row.change)}  [{number(row.low)}, {number(row.high)}]",
+            _chance(row.p),
+        )
+        for row in found.head(6).itertuples(index=False)
+    ]
+    names = ["part", "adds, whole model", "adds now", "change  [95 % interval]", "p, Bonferroni"]
+    small_table(pd.DataFrame(rows, columns=names), "Who took over.", taken=found)
 
 
 def _by_distance(looked):
-    q = looked.bench.questions
-    lines, at = [], sorted(q.value.unique().tolist())
+    q, lines = looked.bench.questions, []
     for place, effect in enumerate((looked.bench.baseline, looked.effect)):
-        rows = experiment.by_distance(effect, q).set_index("value").loc[at]
-        lines.append(Line(place, rows.accuracy.tolist(), None, rows.low.tolist(), rows.high.tolist()))
+        rows = sorted(experiment.by_distance(effect, q).itertuples(index=False, name=None))
+        at, right, low, high, _ = (list(column) for column in zip(*rows))
+        lines.append(Line(place, right, None, low, high))
     panel = Panel(
         f"Does it depend on the {q.by}?", "Accuracy; bands: 95 % interval (Wilson)", "", lines, bounds=(0.0, 1.0),
         help="Share of right answers among the texts with so many; bands grow where there are few.",

@@ -1,0 +1,136 @@
+"""The page "Trained model" in a real browser: the head, the knife, what it cost; the text that goes on; two visitors at once."""
+
+import json
+import re
+
+import pytest
+
+from benchmarks.serving import settle
+from core.checkpoint import files
+from core.experiments import knockout, prompt
+from core.generate import Sampling
+from core.lesion import cuts, read_cuts
+from tests.test_browser import canvas_of, centre
+from ui.model import views
+from ui.model.choose import LEGAL
+
+pytestmark = pytest.mark.browser
+SHIPPED = files.from_folder(files.ROOT / files.SHIPPED)
+READER = ".".join(map(str, SHIPPED.about["reader"]))
+PAGE = "/Trained_model"
+
+
+def accuracy(out: str, mode: str = "zero") -> str:
+    """What the page says about a knock-out."""
+    bench = knockout.bench(SHIPPED)
+    made, _ = read_cuts(out, SHIPPED.config)
+    row = knockout.told(bench.effect(made, mode), bench.baseline).set_index("effect").loc["accuracy"]
+    return f"{100 * row.without:.1f} %"
+
+
+def told(page) -> str:
+    return page.locator("[data-testid=stMain]").inner_text()
+
+
+def test_the_verb_reaches_back_the_head_is_removed_and_the_page_says_by_how_much(open_page):
+    """What the page is for, as a visitor does it."""
+    page = open_page(PAGE)
+    said = told(page)
+    assert f"Head {READER}" in said and "“was” puts" in said and "“defendant”" in said
+    assert "5 words that this model does not know" in said
+    page.locator(".st-key-remove_head button").click()
+    settle(page)
+    said = told(page)
+    assert "What does it cost to take out head" in said and accuracy(READER) in said
+    assert re.search(r"95 % interval −?[\d.]+ to −?[\d.]+, 256 texts", said)
+    assert "None did" in said or "adds" in said
+    assert "before W_O" in page.locator(".st-key-knife svg").text_content()
+    assert f"out={READER}" in page.evaluate("location.href")
+    page.get_by_role("button", name="Put everything back").click()
+    settle(page)
+    assert "Nothing is knocked out yet" in told(page)
+
+
+def test_a_link_opens_the_same_knock_out(open_page):
+    assert accuracy("1.ffn~2.1", "mean") in told(open_page(f"{PAGE}?taken=knockout&out=1.ffn~2.1&mode=mean"))
+
+
+def test_two_visitors_at_once_read_their_own_knock_outs(open_page):
+    every = [cut.write() for cut in cuts(SHIPPED.config) if cut.part == "head"][-4:]
+    pages = [open_page(f"{PAGE}?taken=knockout&out={out}") for out in every]
+    for _ in range(2):
+        for page in pages:
+            page.locator(".st-key-mode").first.click()
+            page.get_by_role("option", name="mean").click()
+        for page, out in zip(pages, every):
+            settle(page)
+            assert accuracy(out, "mean") in told(page)
+        for page in pages:
+            page.reload()
+        for page, out in zip(pages, every):
+            settle(page)
+            assert accuracy(out, "mean") in told(page)
+
+
+def test_a_click_on_the_map_of_every_part_knocks_it_out(open_page):
+    page = open_page(f"{PAGE}?taken=sweep")
+    canvas, layout = canvas_of(page, "sweep_map")
+    canvas.click(position=dict(zip("xy", centre(layout, 0, 1, 5))))
+    settle(page)
+    assert "What does it cost to take out FFN 2?" in told(page) and accuracy("2.ffn") in told(page)
+
+
+def test_every_word_that_was_written_can_be_opened(open_page):
+    page = open_page(f"{PAGE}?taken=words&temperature=0")
+    bench = knockout.bench(SHIPPED)
+    read = prompt.read(SHIPPED, LEGAL[0][1])
+    steps = list(prompt.continuation(bench, read, prompt.verb_of(read) - 1, Sampling(temperature=0.0)))
+    made = page.locator(".st-key-text_whole .made")
+    assert [re.sub(r"[\d.]+$", "", text) if len(text) > 1 else text for text in made.all_inner_texts()] == [
+        SHIPPED.tokens.label(s.token) for s in steps
+    ]
+    layer, head = (n - 1 for n in SHIPPED.about["reader"])
+    for n in range(min(3, len(steps))):
+        made.nth(n).click()
+        settle(page)
+        assert made.nth(n).get_attribute("aria-pressed") == "true"
+        weights = steps[n].patterns[layer][head]
+        best = int(weights.argmax())
+        shown = page.locator(".st-key-text_whole .chip").nth(best).locator("small").inner_text()
+        assert shown == f"{weights[best].item():.2f}"
+
+
+def test_a_picture_of_the_lens_shows_words_and_names_them(open_page):
+    page = open_page(f"{PAGE}?taken=layers")
+    canvas, layout = canvas_of(page, "lens")
+    canvas.hover(position=dict(zip("xy", centre(layout, 0, 2, 11))))
+    assert "“liable”" in page.locator(".st-key-lens .tip").inner_text()
+
+
+@pytest.mark.parametrize("width", [1400, 420])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nothing_sticks_out(open_page, width, theme):
+    """No view is wider than its page, and none shows an error."""
+    page = open_page(f"{PAGE}?out={READER}", theme=theme, width=width)
+    for view in views:
+        page.goto(page.evaluate("location.origin") + f"{PAGE}?taken={view}&out={READER}")
+        settle(page)
+        assert page.locator("[data-testid=stAlertContentError]").count() == 0
+        wide = page.evaluate(
+            "[...document.querySelectorAll('[data-testid=stMain] *')].filter(e => e.getBoundingClientRect().right > innerWidth + 2 && !e.closest('[data-testid=stTable], [data-testid=stDataFrame], .root, [data-testid=stTextInput]')).map(e => e.className + ' ' + (e.innerText || '').slice(0, 40))"
+        )
+        assert wide == [], (view, json.dumps(wide[:3]))
+
+
+def test_a_trained_model_is_taken_apart_from_the_training_page(open_page):
+    page = open_page("/Training?task=copy&steps=30&seeds=1&d_model=16&n_heads=2&begin=on")
+    page.get_by_text("Done:").wait_for(timeout=60_000)
+    settle(page)
+    page.get_by_role("button", name="Take one apart").click()
+    page.get_by_text("baseline, seed 0").last.click()
+    page.get_by_role("heading", name="Trained model").wait_for(timeout=20_000)
+    settle(page)
+    assert "copy: baseline, seed 0, step 30" in page.evaluate("document.body.innerText") or "copy" in told(page)
+    page.locator(".st-key-taken button").filter(has_text="Every part").click()
+    settle(page)
+    assert "Of the heads" in told(page)
