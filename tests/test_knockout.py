@@ -402,3 +402,21 @@ def test_a_text_that_goes_on_is_kept_under_its_own_knock_out(made):
     assert [s.token for s in prompt.continuation(made, read, 1, sampling, (Cut(0, "layer"),), "mean")] == without
     with pytest.raises(ConfigError, match="being written"):
         list(prompt.continuation(made, read, 1, sampling, (Cut(0, "layer"),), "resample"))
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_on_a_gpu_it_is_the_same():
+    here, there = knockout.bench(legal(), 64), legal()
+    there.model.to("cuda")
+    there = knockout.bench(there, 64)
+    for how in mode:
+        for cut in cuts(here.model.config):
+            one, other = (each.effect((cut,), how) for each in (here, there))
+            for name in knockout.effect:
+                torch.testing.assert_close(other.values[name], one.values[name], rtol=1e-3, atol=1e-3)
+    made = (Cut(0, "head", 1),)
+    torch.testing.assert_close(credit.of_bench(there, made), credit.of_bench(here, made), rtol=1e-3, atol=1e-3)
+    read, sampling = prompt.read(here.opened, "the judge"), Sampling(words=8, temperature=0.0)
+    one, other = ([s.token for s in prompt.continuation(each, read, 1, sampling)] for each in (here, there))
+    assert one == other

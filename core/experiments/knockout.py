@@ -158,7 +158,7 @@ class Bench:
                     keep = real[first:end, :width].to(self.place)
                     for key, x in found.items():
                         x = x.movedim(-2, 1) if key[0] == "z" else x  # words second: (n, T, H, d_head)
-                        sums[key] = sums.get(key, 0) + x[keep].double().sum(0)
+                        sums[key] = sums.get(key, 0) + x[keep].cpu().double().sum(0)  # some GPUs have no float64
             means = {key: (total / int(real.sum())).float() for key, total in sums.items()}
             return [{key: Recorded(means[key], x) for key, x in found.items()} for found in others]
 

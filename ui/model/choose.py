@@ -8,6 +8,7 @@ import streamlit as st
 
 from core.checkpoint import CheckpointError, Opened, files, own
 from core.checkpoint.tokens import Words
+from core.device import Machine
 from core.dial import ConfigError
 from core.environment import read_only
 from core.experiments.questions import questions
@@ -18,6 +19,7 @@ from ui.page import literal
 SHIPPED = files.SHIPPED
 OWN, REFUSED, OPEN = "_models", "_model_refused", "_open_model"  # keys in the session; OPEN: the model to go to
 KEPT = 4  # models of one visitor
+LARGE = 5_000_000  # parameters
 LEGAL = (
     ("A clause in between", "The defendant , who had filed a motion to dismiss , was liable ."),
     ("All words known", "the court held that the defendant , who had signed the contracts , was liable ."),
@@ -36,7 +38,14 @@ ENGLISH = (
 
 @st.cache_resource(max_entries=3, show_spinner="Opening the model …")
 def _from_folder(path: str, changed: float) -> Opened:
-    return files.from_folder(path)
+    return _placed(files.from_folder(path))
+
+
+def _placed(opened: Opened) -> Opened:
+    """A large model goes to the GPU, where there is one; for a small one the way there takes longer than the work."""
+    if opened.parameters > LARGE:
+        opened.model.to(Machine().place)
+    return opened
 
 
 def _folders() -> dict:
@@ -91,7 +100,7 @@ def prompts(name: str) -> list[tuple[str, str]]:
 
 def add(opened: Opened) -> str:
     """Put a model with this visitor's own -> the name under which it stands there."""
-    mine = st.session_state.setdefault(OWN, {})
+    opened, mine = _placed(opened), st.session_state.setdefault(OWN, {})
     same = next((name for name, each in mine.items() if each.key == opened.key), None)
     if same:
         return same

@@ -10,6 +10,7 @@ from core.experiments.training import points
 from core.lesion import Cut, cuts, mode
 from ui.heatmaps import heatmaps
 from ui.model.base import take_out, views
+from ui.model.choose import LARGE
 from ui.page import chart, figure
 from ui.takeaway import note
 
@@ -50,7 +51,7 @@ def _measured(looked):
         made = []
         for n, cut in enumerate(every):
             made.append(looked.bench.effect((cut,), looked.mode))
-            if looked.opened.parameters > 5e6:
+            if looked.opened.parameters > LARGE:
                 bar.progress((n + 1) / len(every), text=f"{cut.name}: {n + 1} of {len(every)} parts")
         bar.empty()
         return experiment.ranked(made, looked.bench.baseline), 1 << 16
