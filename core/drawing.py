@@ -26,7 +26,7 @@ def block_svg(p: Pass, layer: int = 0, knocked: tuple[Cut, ...] | None = None) -
     made.append(_text(STREAM, 12, f"{many}: {shape}", "small middle"))
     if p.config.position in ("sinusoidal", "learned") and layer == 0:
         name = MENUS["position"].label(p.config.position).lower()
-        made.append(_text(STREAM + 58, 12, f"+ {name} positions", "small changed"))
+        made.append(_text(STREAM + 58, 12, f"+ {name} positions", "small" + " changed" * (knocked is None)))
     for draw in (_attention, _ffn):
         part, height = draw(p, layer, y, knocked)
         made.append(part)

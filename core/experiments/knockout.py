@@ -2,6 +2,7 @@
 
 import functools
 import math
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -106,7 +107,9 @@ class Bench:
         self.slices = self._slices()
         self.streams: list[list[torch.Tensor]] = []  # slice -> what enters each block, (n, T, D)
         self.patterns: list[torch.Tensor] = []  # layer -> of the place asked and of the word after it: (2, Q, H, T)
+        begun = time.perf_counter()
         self.whole, written = self._whole()
+        self.seconds = time.perf_counter() - begun  # that the whole model took for all texts
         self.baseline = self._effect((), "zero", self.whole, written)
 
     def _slices(self):

@@ -18,14 +18,19 @@ from ui.model import choose
 from ui.views.base import Picked
 
 views = Menu("Views of a trained model")
-TEXTS, WORK = 256, 3e11  # held-out texts; floating point operations that a pass through all of them may take
+TEXTS, WORK = 256, 8e10  # held-out texts; floating point operations that a pass through all of them may take
 
 
 def reader(name: str) -> tuple[int, int]:
-    """Layer and head to open a model on, from 1: what its file names, else the first."""
-    found = choose.known(name).about.get("reader", (1, 1))
-    good = isinstance(found, list | tuple) and len(found) == 2 and all(isinstance(n, int) and n > 0 for n in found)
-    return tuple(found) if good else (1, 1)
+    """Layer and head to open a model on, from 1: the one its file names, or that reads the subject most; else the first."""
+    opened = choose.known(name)
+    found = opened.about.get("reader")
+    if isinstance(found, list | tuple) and len(found) == 2 and all(isinstance(n, int) and n > 0 for n in found):
+        return tuple(found)
+    if opened.task == "sentences":
+        best = knockout.readings(knockout.bench(opened, texts(name)))[:1]
+        return next(((each.layer + 1, each.head + 1) for each in best), (1, 1))
+    return 1, 1
 
 
 def before_verb(look) -> int:
@@ -138,6 +143,11 @@ class Looked:
         return (
             f"{lesion.name_of(self.cuts)} ({lesion.mode.label(self.mode).lower()})" if self.cuts else "the whole model"
         )
+
+    @property
+    def told(self) -> str:
+        """The same inside a sentence: "the model without head 2.3 (zero)"."""
+        return f"the model without {self.named.replace('− ', '')}" if self.cuts else "the whole model"
 
     def word(self, token: int) -> str:
         return shown(self.opened.tokens.label(token))

@@ -22,9 +22,9 @@ def credit(looked, look):
     order = found.reindex(found.value.abs().sort_values(ascending=False).index)
     first = order.iloc[0]
     figure(
-        f"Who makes the right word win? {capital(looked.named)}",
+        f"Who makes the right word win? {capital(looked.told)}",
         f"Logit difference right − wrong ({q.asks}), {number(looked.effect.values['difference'].mean().item())} on average, split by who wrote it to the "
-        f"stream: {first['name']} adds {number(first.value)} ({first.share:.0%} of it). All parts add up to {number(found.value.sum())}.",
+        f"stream: {first['name']} adds {number(first.value)}{f' ({first.share:.0%} of it)' if 0 < first.share <= 1 else ''}. All parts add up to {number(found.value.sum())}.",
         f"Over {q.what}",
     )
     left, right = st.columns([1, 1], gap="medium")

@@ -8,6 +8,7 @@ from core.experiments import knockout as experiment
 from core.experiments.findings import number
 from core.experiments.training import points
 from core.lesion import Cut, cuts, mode
+from core.train.budget import duration
 from ui.heatmaps import heatmaps
 from ui.model.base import take_out, views
 from ui.model.choose import LARGE
@@ -16,6 +17,7 @@ from ui.takeaway import note
 
 SHARES = ("accuracy", "probability")
 SHOWN = 14  # bars
+STARTED = "sweep_start"
 
 
 @views
@@ -26,6 +28,8 @@ def sweep(looked, look):
         label_visibility="collapsed", help="\n".join(f"- **{experiment.effect.label(n)}**: {experiment.effect.help(n)}" for n in experiment.effect),
     )  # fmt: skip
     ranked = _measured(looked)
+    if ranked is None:
+        return
     rows = ranked[ranked.effect == look.rank_by]
     unit = " (percentage points)" if look.rank_by in SHARES else " (nats)" if look.rank_by == "divergence" else ""
     rows = rows.assign(change=rows.change * (100 if look.rank_by in SHARES else 1)) if look.rank_by in SHARES else rows
@@ -43,20 +47,29 @@ def sweep(looked, look):
 
 
 def _measured(looked):
-    """The whole sweep, kept with the model; with a bar for models that take long."""
+    """The whole sweep, kept with the model; None while a model for which it takes long waits for the click that starts it."""
+    key, every = (looked.bench, "sweep", looked.mode), cuts(looked.opened.config)
+    large = looked.opened.parameters > LARGE
+    if large and looked.opened.results.peek(key) is None and not st.session_state.get(STARTED):
+        # a part costs the passes through the layers above it: half of all, on average
+        seconds = len(every) * looked.bench.seconds / 2
+        st.info(
+            f"{len(every)} parts over {looked.bench.questions.what}: about {duration(seconds)} on this machine.",
+            icon=":material/timer:",
+        )
+        st.button("Measure every part", key=STARTED, type="primary")
+        return None
 
     def make():
-        every = cuts(looked.opened.config)
-        bar = st.empty()
-        made = []
+        bar, made = st.empty(), []
         for n, cut in enumerate(every):
             made.append(looked.bench.effect((cut,), looked.mode))
-            if looked.opened.parameters > LARGE:
+            if large:
                 bar.progress((n + 1) / len(every), text=f"{cut.name}: {n + 1} of {len(every)} parts")
         bar.empty()
         return experiment.ranked(made, looked.bench.baseline), 1 << 16
 
-    return looked.opened.results.get((looked.bench, "sweep", looked.mode), make)
+    return looked.opened.results.get(key, make)
 
 
 def _told(looked, ranked, by) -> str:

@@ -35,7 +35,7 @@ def words(looked, look):
     with right:
         _text(looked, look, sampling, after, "the whole model", ())
         if looked.cuts:
-            _text(looked, look, sampling, after, looked.named, looked.cuts)
+            _text(looked, look, sampling, after, looked.told, looked.cuts)
 
 
 def _changed(sampling) -> bool:
