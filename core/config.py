@@ -133,7 +133,7 @@ class Config:
         short="d_head",
         kind=int,
         low=1,
-        high=1024,
+        high=1600,
         step=1,
         top=128,
         # At least 1: heads that do not divide d_model are refused as such, and not for the width that they would have.
