@@ -195,7 +195,7 @@ def test_typed_markup_is_shown_and_not_run(open_page):
 def test_a_bad_link_is_named_on_the_page(open_page):
     page = open_page("/One_block?d_model=1000000000&n_heads=5&d_ff=96")
     told = " ".join(page.locator("[data-testid=stAlert]").all_inner_texts())
-    assert "d_model is 1000000000; it must be a whole number from 8 to 1024." in told
+    assert "d_model is 1000000000; it must be a whole number from 8 to 1600." in told
     assert "n_heads is 5" in told
     assert page.url.endswith("?d_ff=96")
     assert page.locator("[data-testid=stException]").count() == 0

@@ -114,7 +114,7 @@ def test_every_statistic_of_the_grid_opens(order, meter):
         ("variants", "norm-nonce", "LayerNorm, RMSNorm, none"),
         ("variants", "nerm-none", "n_heads"),
         ("variants", "~".join(encode(part()) for part in ablation.values()), "at most 4"),
-        ("baseline", "d_model-7", "from 8 to 1024"),
+        ("baseline", "d_model-7", "from 8 to 1600"),
         ("baseline", "d_model-64__n_heads-5", "must divide"),
         ("grid", "norms-none", ", ".join(AXES)),
         ("grid", "norm-some", "LayerNorm, RMSNorm, none"),

@@ -198,7 +198,7 @@ MISTAKES = {
     "a precision": (HEAD + 'dtype = "float16"\ndevice = "cpu"', "Line 4: dtype is float16"),
     "a setting": (HEAD + "[base]\n\nwidth = 3", "Line 6: base.width is no setting; there are d_model, n_heads"),
     "a value": (HEAD + '[base]\nnorm = "layer"', "Line 5: base.norm is “layer”; it must be one of LayerNorm, RMSNorm, none."),
-    "a number": (HEAD + "[base]\nd_model = 7", "Line 5: base.d_model is 7; it must be a whole number from 8 to 1024."),
+    "a number": (HEAD + "[base]\nd_model = 7", "Line 5: base.d_model is 7; it must be a whole number from 8 to 1600."),
     "not a number": (HEAD + "[training]\nlearning_rate = nan", "Line 5: training.learning_rate is nan; it must be"),
     "a fraction": (HEAD + "[training]\nsteps = 1.5", "Line 5: training.steps is 1.5; it must be a whole number"),
     "elsewhere": (HEAD + "[base]\nsteps = 3", "Line 5: base.steps belongs under training; there are"),

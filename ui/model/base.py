@@ -149,6 +149,11 @@ class Looked:
         """The same inside a sentence: "the model without head 2.3 (zero)"."""
         return f"the model without {self.named.replace('− ', '')}" if self.cuts else "the whole model"
 
+    @property
+    def language(self) -> bool:
+        """Whether what it says at a place is the next word; models of other tasks give an answer there."""
+        return self.opened.task in ("", "sentences")
+
     def word(self, token: int) -> str:
         return shown(self.opened.tokens.label(token))
 

@@ -23,8 +23,8 @@ def layers(looked, look):
     last = here.iloc[-1]
     since = int(here[here.word != last.word].depth.max() + 1) if (here.word != last.word).any() else 0
     figure(
-        "When does it know? The next word as each layer would have it (logit lens)",
-        f"After “{labels[looked.after]}” the model ends with “{last.word}” ({number(last.probability)}); it is the likeliest from {rows[since]} on. "
+        f"When does it know? {'The next word' if looked.language else 'The answer'} as each layer would have it (logit lens)",
+        f"{'After' if looked.language else 'At'} “{labels[looked.after]}” the model ends with “{last.word}” ({number(last.probability)}); it is the likeliest from {rows[since]} on. "
         "Colour: probability of the word that the model ends with.",
         seen.weights,
     )

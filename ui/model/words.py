@@ -22,17 +22,25 @@ def words(looked, look):
     scores = {WHOLE: experiment.logits(looked.bench, looked.whole, after)}
     if looked.cuts:
         scores[looked.named] = experiment.logits(looked.bench, looked.without, after)
-    said = looked.prompt.ids[after + 1] if after + 1 < len(looked.prompt.ids) else None
+    goes_on = looked.language and after + 1 < len(looked.prompt.ids)
+    said = looked.prompt.ids[after + 1] if goes_on else None
     table = experiment.next_words(scores, sampling, looked.word, also=() if said is None else (said,))
     left, right = st.columns([2, 3], gap="medium")
     with left:
         figure(
-            f"What comes after “{looked.prompt.labels[after]}”?",
+            f"What comes after “{looked.prompt.labels[after]}”?"
+            if looked.language
+            else f"What does it answer at “{looked.prompt.labels[after]}”?",
             _told(looked, scores, said),
             "Tick: with temperature, top k, top p" * (_changed(sampling)),
         )
         chart(charts.next_words(), table, "Probabilities of the next word.", height=110 + 26 * table.word.nunique())
     with right:
+        if not looked.language:
+            st.info(
+                "This model was trained to answer at each place, and not to go on with a text.", icon=":material/info:"
+            )
+            return
         _text(looked, look, sampling, after, "the whole model", ())
         if looked.cuts:
             _text(looked, look, sampling, after, looked.told, looked.cuts)
@@ -47,7 +55,7 @@ def _pick(looked):
     st.session_state.token = min(st.session_state.token, len(labels))
     st.selectbox(
         "After", range(1, len(labels) + 1), key="token", label_visibility="collapsed",
-        format_func=lambda n: f"after word {n}: … {' '.join(labels[max(0, n - 5) : n])}",
+        format_func=lambda n: f"{'after' if looked.language else 'at'} word {n}: … {' '.join(labels[max(0, n - 5) : n])}",
     )  # fmt: skip
 
 
