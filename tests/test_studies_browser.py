@@ -157,6 +157,22 @@ def test_a_run_that_is_picked_can_be_opened(opened):
     assert page.locator("[data-testid=stAlert]").count() == 0
 
 
+def test_after_a_study_is_deleted_the_next_one_is_asked_for_anew(open_page, tmp_path):
+    url = f"sqlite:///{tmp_path}/studies.sqlite"
+    store = Store(url)
+    for name in ("one", "two", "three"):
+        fill(store, study(name), lambda run: 0.5)
+    with server(**{databases.VARIABLE: url}) as (address, _):
+        page = open_page("/Studies", at=address)
+        page.get_by_role("button", name="Delete", exact=False).first.click()
+        page.get_by_role("button", name="Delete it").click()
+        page.get_by_role("button", name="Delete it").wait_for(state="hidden")
+        settle(page)
+        assert page.get_by_role("button", name="Delete it").count() == 0
+    assert [each.name for each in store.studies()] == ["one", "two"]
+    store.close()
+
+
 def luminance(colour) -> float:
     parts = [value / 255 for value in colour]
     parts = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in parts]

@@ -525,6 +525,12 @@ def test_a_study_that_another_visitor_deletes_while_it_is_trained_is_missed_in_w
     assert "There is no study “elsewhere”" in told(one) and one.session_state["study"] == "complete"
 
 
+def test_each_study_has_a_button_of_its_own_to_delete_it(store):
+    filled(store, "complete", "half")
+    keys = [button(good(opened(study=name)), "Delete it").key for name in ("complete", "half")]
+    assert keys == ["delete_it_1", "delete_it_2"]
+
+
 def test_what_another_visitor_starts_is_seen_and_can_be_stopped(store):
     fill(store, study(text=LONG), lambda run: QUEUED)
     one, two = good(opened()), good(opened())

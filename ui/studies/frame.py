@@ -67,11 +67,12 @@ def _buttons(store, found, now: Standing):
         st.button("Stop", icon=":material/stop:", on_click=_said, args=(store.stop, found.id))
     elif now.open:
         st.button("Resume", icon=":material/play_arrow:", type="primary", on_click=_said, args=(_resume, found.id))
-    with st.popover("Delete", icon=":material/delete:", type="tertiary"):
+    # A key for each study: what was opened for the one that is gone does not stay open for the next one in its place.
+    with st.popover("Delete", icon=":material/delete:", type="tertiary", key=f"delete_{found.id}"):
         st.markdown(
             f"Delete **{literal(found.name)}** and all its numbers ({literal(now.words())})? This cannot be undone."
         )
-        st.button("Delete it", type="primary", on_click=_said, args=(_delete, found.id))
+        st.button("Delete it", type="primary", key=f"delete_it_{found.id}", on_click=_said, args=(_delete, found.id))
 
 
 def _going(study: int, now: Standing) -> bool:
