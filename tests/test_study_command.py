@@ -6,9 +6,11 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
+import psutil
 import pytest
 
 from core.process import new_owner
@@ -127,6 +129,24 @@ def test_ctrl_c_stores_what_there_is_and_resume_goes_on(folder):
     out, errors = again.communicate(timeout=120)
     assert again.returncode == 0 and f"{counts[STOPPED]} run" in out and "will run again" in out, errors
     check_complete(store)
+
+
+@pytest.mark.parametrize("after", [0.1, 1.0])  # seconds: before the workers have loaded anything, and while they do
+def test_ctrl_c_while_the_workers_start_is_quiet_and_prompt(folder, after):
+    first = start(folder, "run", "small.toml", "--workers", "2")
+    wait(lambda: len([each for each in psutil.Process(first.pid).children() if "spawn_main" in command_of(each)]) == 2)
+    time.sleep(after)
+    os.killpg(first.pid, signal.SIGINT)
+    out, errors = first.communicate(timeout=10)
+    assert first.returncode == 128 + signal.SIGINT and "Traceback" not in errors, errors
+    assert "To go on: python -m core.study resume 'small'" in out
+
+
+def command_of(process) -> str:
+    """The command line; empty where it has not begun, or is over."""
+    with suppress(psutil.Error):
+        return " ".join(process.cmdline())
+    return ""
 
 
 @pytest.mark.slow

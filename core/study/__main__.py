@@ -8,8 +8,8 @@ import argparse
 import os
 import signal
 import sys
+import threading
 import time
-from concurrent.futures import Future, wait
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -33,6 +33,7 @@ from core.train.budget import duration
 
 COMPLETE, INCOMPLETE, MISTAKE, NO_STORE = range(4)
 SHOWN = 10  # failed runs of which the reason is printed
+SLOW = 1.0  # seconds of ending after which it is said
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
@@ -248,7 +249,8 @@ def train_queued(store: Store, workers: Workers, numbers: list[int]) -> int:
 
 def work(runner: Runner, signals: list):
     """Let it run, with a bar, until all is done or there is a signal."""
-    bar, started, steps = Bar(sys.stderr), spawn(runner.workers), runner.progress()
+    bar, steps = Bar(sys.stderr), runner.progress()
+    spawn(runner.workers)
     try:
         for seen in steps:
             while runner.workers.news:
@@ -257,8 +259,9 @@ def work(runner: Runner, signals: list):
             if signals:
                 break
     finally:
+        if signals:
+            say_when_slow(bar)
         steps.close()  # what there is is stored now
-        wait(started, 15)  # a process that has not yet begun would complain that its parent is gone
         runner.workers.close()
         bar.clear()
     if runner.lost:
@@ -274,12 +277,19 @@ def enter(store: Store, study: Study) -> int:
     return entered.study
 
 
-def spawn(workers: Workers) -> list[Future]:
+def say_when_slow(bar: Bar):
+    """Say that it is ending, unless this process is gone by then: it waits for its workers after the last line."""
+    slow = threading.Timer(SLOW, bar.say, ["Ending: the workers take a moment longer."])
+    slow.daemon = True
+    slow.start()
+
+
+def spawn(workers: Workers):
     """Start the processes now, deaf to Ctrl-C, which goes to every process of a terminal: it is for this one to end them."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    started = [workers.submit(os.getpid) for _ in range(workers.count)]
+    for _ in range(workers.count):
+        workers.submit(os.getpid)
     signal.signal(signal.SIGINT, before)
-    return started
 
 
 @contextmanager
