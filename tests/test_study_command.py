@@ -189,12 +189,20 @@ def test_status_says_how_far_each_study_is(half, capsys):
     code, out, _ = called(capsys, "status")
     assert code == command.INCOMPLETE
     assert "small: 8 runs: 2 queued, 1 running, 3 done, 1 failed, 1 stopped." in out
-    assert (
-        "reverse, − attention, seed 1 failed: RuntimeError: why" in out
-        and "To go on: python -m core.study resume 'small'" in out
-    )
+    assert "reverse, − attention, seed 1 failed: RuntimeError: why" in out
+    assert "To go on" not in out  # this process has a run of it in hand
     assert called(capsys, "status", "small.toml")[1] == called(capsys, "status", "small")[1] == out
     assert "without a process" not in out
+    with half.writing() as connection:
+        connection.exec_driver_sql("UPDATE runs SET heartbeat = 0 WHERE state = 'running'")
+    assert "To go on: python -m core.study resume 'small'" in called(capsys, "status")[1]
+
+
+def test_what_ctrl_c_costs_is_said_exactly(capsys):
+    with pytest.raises(SystemExit):
+        command.main(["run", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "what is stored stays, and the runs in hand (at most two per worker) start again" in said
 
 
 def test_plan_says_what_it_takes_and_touches_nothing(folder, capsys, monkeypatch):

@@ -80,7 +80,13 @@ def parser() -> argparse.ArgumentParser:
         return added
 
     command(plan, "say what a study would train, and how long that takes, without training", "+", False, True)
-    command(run, "train what is missing of a study; Ctrl-C loses nothing", "+", True, True)
+    command(
+        run,
+        "train what is missing of a study; after Ctrl-C what is stored stays, and the runs in hand (at most two per worker) start again",
+        "+",
+        True,
+        True,
+    )
     command(resume, "go on with a study, from its file or from the store alone", "+", True, True)
     command(status, "say how far studies are", "*")
     added = command(export_, "write the tables runs, rows and summary", "+")
@@ -327,7 +333,7 @@ def state_of(store: Store, number: int) -> bool:
         print(f"  {each.task}, {each.variant}, seed {each.seed} failed: {each.message}")
     if len(failed) > SHOWN:
         print(f"  … and {len(failed) - SHOWN} more.")
-    if found.open:
+    if found.open and not found.running:
         print(f"  To go on: python -m core.study resume {name!r}")
     return found.complete
 
