@@ -406,6 +406,16 @@ def test_a_study_of_a_known_name_says_that_it_goes_on(store):
     assert "what it has already is kept" not in texts(good(dialog(TINY.replace("made up", "new"))))
 
 
+def test_what_an_earlier_version_leaves_in_the_store_is_said_before_start_and_before_delete(store):
+    fill(store, study(text=TINY), score)
+    assert "Nothing is left to train." in texts(dialog(TINY))
+    changed = TINY.replace('norm = "none"', 'norm = "RMSNorm"')
+    app = good(dialog(changed))
+    assert "2 runs done before. 2 runs of an earlier version of the file stay in the store, uncounted." in texts(app)
+    store.enrol(study(text=changed))
+    assert "4 runs: 2 queued, 2 done; and 2 runs of an earlier version of its file)?" in texts(good(opened()))
+
+
 def test_a_study_is_started_stopped_resumed_and_deleted(url):
     app = good(press(dialog(LONG), "Start"))
     store = Store(url, create=False)

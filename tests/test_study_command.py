@@ -13,10 +13,11 @@ import pandas as pd
 import psutil
 import pytest
 
+from core import device
 from core.process import new_owner
 from core.study import __main__ as command
 from core.study.file import parse
-from core.study.schema import DONE, FAILED, QUEUED, RUNNING, STOPPED
+from core.study.schema import DONE, FAILED, QUEUED, RUNNING, STATES, STOPPED
 from core.study.store import Report, Store
 from core.train import Row, train
 
@@ -212,6 +213,31 @@ def test_plan_says_what_it_takes_and_touches_nothing(folder, capsys, monkeypatch
     assert code == 0 and "small: 8 runs, 4 seeds each." in out and "reverse: the baseline and 1 variant;" in out
     assert "on 2 workers." in out and "reverse: five is left out: n_heads is 5; it must divide d_model" in out
     assert not Path("studies.sqlite").exists()
+
+
+def test_plan_counts_what_is_done_already_and_what_is_left_of_an_earlier_version(half, capsys):
+    _, out, _ = called(capsys, "plan", "small.toml")
+    assert "3 runs done before." in out and "earlier version" not in out
+    Path("small.toml").write_text(TEXT.replace("attention = false", "ffn = false"))
+    _, out, _ = called(capsys, "plan", "small.toml")
+    assert "2 runs done before." in out and "4 runs of an earlier version of the file stay in the store" in out
+    row = [Row(300, 0.5, 0.75, 1.0, 0.1, 0.01)]
+    Path("small.toml").write_text(TEXT)
+    half.requeue(1, STATES)
+    half.keep("a|1|a", [Report(run, DONE, row, 300) for run, *_ in half.claim(1, "a|1|a", 8)])
+    _, out, _ = called(capsys, "plan", "small.toml")
+    assert "8 runs done before." in out and "Nothing is left to train." in out and "About" not in out
+
+
+def test_plan_says_when_this_machine_has_not_what_it_asks_for(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(device, "present", lambda: ("cpu",))
+    Path("gpu.toml").write_text(TEXT.replace('"cpu"', '"cuda"'))
+    assert (
+        "cannot train it, a cluster may: device is cuda, which this machine does not have"
+        in called(capsys, "plan", "gpu.toml")[1]
+    )
+    assert "cluster" not in called(capsys, "plan", "small.toml")[1]
 
 
 def test_export_writes_the_tables_of_each_study(half, capsys, folder):

@@ -21,9 +21,9 @@ from core.dial import ConfigError
 from core.jobs import Workers, worker_count
 from core.study import file
 from core.study.bar import Bar
-from core.study.database import DEFAULT, VARIABLE, Full, StoreError
+from core.study.database import DEFAULT, VARIABLE, Full, NoStore, StoreError
 from core.study.picture import STYLE, matrix_svg
-from core.study.plan import Study, StudyError, plural, read_machine, told
+from core.study.plan import NOTHING, Study, StudyError, before, plural, read_machine, told
 from core.study.runner import Runner
 from core.study.schema import FAILED, QUEUED, RUNNING
 from core.study.standing import standing
@@ -79,7 +79,7 @@ def parser() -> argparse.ArgumentParser:
             added.add_argument("--workers", type=_count, metavar="N", help=words)
         return added
 
-    command(plan, "say what a study would train, and how long that takes, without training", "+", False, True)
+    command(plan, "say what a study would train, and how long that takes, without training", "+", True, True)
     command(
         run,
         "train what is missing of a study; after Ctrl-C what is stored stays, and the runs in hand (at most two per worker) start again",
@@ -110,8 +110,13 @@ def _count(text: str) -> int:
 
 def plan(given) -> int:
     workers = given.workers or worker_count()
-    for path in given.studies:
-        print(told(read(path), workers))
+    studies = [read(path) for path in given.studies]
+    try:
+        store = Store(given.database, create=False)
+    except NoStore:
+        store = None
+    for study in studies:
+        print(told(study, workers, store.stored(study) if store else NOTHING))
     return COMPLETE
 
 
@@ -276,10 +281,8 @@ def work(runner: Runner, signals: list):
 
 def enter(store: Store, study: Study) -> int:
     entered = patiently(lambda: store.enrol(study))
-    if entered.ended:
-        print(f"  {plural(entered.ended, 'run')} done before.")
-    if entered.unwanted:
-        print(f"  {plural(entered.unwanted, 'run')} of an earlier version of the file stay in the store, uncounted.")
+    for sentence in before(entered.ended, entered.unwanted):
+        print(f"  {sentence}")
     return entered.study
 
 

@@ -7,7 +7,7 @@ import streamlit as st
 from core.environment import read_only
 from core.study.database import StoreError
 from core.study.file import parse
-from core.study.plan import StudyError, plural, told
+from core.study.plan import NOTHING, StudyError, before, plural, told
 from core.study.standing import Standing, standing
 from core.train.budget import duration
 from ui import takeaway
@@ -69,9 +69,10 @@ def _buttons(store, found, now: Standing):
         st.button("Resume", icon=":material/play_arrow:", type="primary", on_click=_said, args=(_resume, found.id))
     # A key for each study: what was opened for the one that is gone does not stay open for the next one in its place.
     with st.popover("Delete", icon=":material/delete:", type="tertiary", key=f"delete_{found.id}"):
-        st.markdown(
-            f"Delete **{literal(found.name)}** and all its numbers ({literal(now.words())})? This cannot be undone."
-        )
+        gone = store.unwanted(found.id)
+        more = f"; and {plural(gone, 'run')} of an earlier version of its file" * bool(gone)
+        words = literal(now.words() + more)
+        st.markdown(f"Delete **{literal(found.name)}** and all its numbers ({words})? This cannot be undone.")
         st.button("Delete it", type="primary", key=f"delete_it_{found.id}", on_click=_said, args=(_delete, found.id))
 
 
@@ -156,14 +157,16 @@ def _new(store):
         for problem in error.problems[:10]:
             st.error(literal(problem))
         return
-    first, *rest = told(study, max(1, base.workers().count)).split("\n")
-    st.markdown(f"**{literal(first)}** {literal(next(line for line in rest if line.startswith('About')))}")
+    stored = store.stored(study) if store else NOTHING
+    first, *rest = told(study, max(1, base.workers().count), stored).split("\n")
+    st.markdown(f"**{literal(first)}** {literal(next(line for line in rest if line.startswith(('About', 'Nothing'))))}")
     with st.expander("In detail"):
         st.text("\n".join(rest))
     if store and store.find(study.name):
-        st.info(
+        words = (
             "A study of this name is in the store: what it has already is kept, and only what is missing is trained."
         )
+        st.info(literal(" ".join([words, *before(len(stored.ended), stored.unwanted)])))
     if st.button("Start", type="primary", icon=":material/play_arrow:"):
         try:
             service = base.service()
