@@ -97,6 +97,7 @@ class Workers:
         self.paces: deque[float] = deque([1.0], maxlen=25)  # of the last chunks; see pace
         self.kept = Shelf(32 << 20)  # (config, training, machine) -> rows, State: finished, or as far as it came
         self.news: deque[str] = deque()  # sentences for whoever waits, to be taken out when they are shown
+        self.ready = False  # whether any worker has begun to work
         self._pool: ProcessPoolExecutor | None = None
         self._started = None  # in memory that the workers share: the numbers of those processes that have begun
         self._ended: ProcessPoolExecutor | None = None
@@ -168,16 +169,22 @@ class Workers:
         """Run a call in a worker; a pool that broke is replaced first."""
         with self.lock:
             if self._pool is None:
+                self.ready = False
                 context = multiprocessing.get_context("spawn")
                 self._started = context.Array("i", self.count)
                 self._pool = ProcessPoolExecutor(self.count, context, _begin, (self._started, os.getpid()))
             try:
-                return self._pool.submit(call, *given)
+                future = self._pool.submit(call, *given)
+                future.add_done_callback(self._heard)
+                return future
             except BrokenProcessPool:
                 self._pool = None
                 return self.submit(call, *given)
             except RuntimeError as error:  # Python has ended all pools, because it is about to end itself
                 raise CancelledError from error
+
+    def _heard(self, future: Future):
+        self.ready = self.ready or not (future.cancelled() or future.exception())
 
     def queue(self, job: "Job"):
         """To the end of the queue; before those in the background if it is none of them. Called under the lock."""

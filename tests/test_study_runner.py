@@ -433,6 +433,34 @@ class Stream:
         pass
 
 
+def test_the_bar_gives_no_time_while_workers_start():
+    assert bar.line(Progress({QUEUED: 8})).endswith("0 of 8 runs · 0 % · workers are starting")
+
+
+def test_the_time_in_which_workers_start_does_not_count(tmp_path, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(runner.time, "monotonic", lambda: now[0])
+    made = Runner(Store(str(tmp_path / "x.sqlite")), [1], Workers(2))
+    made.jobs = {1: None}
+    assert made._left(100.0, 4) is None
+    now[0], made.workers.ready = 60.0, True
+    assert made._left(100.0, 4) == 50.0  # as it should go
+    now[0] += 20
+    assert made._left(80.0, 4) == 80.0  # as it goes
+    now[0], made.workers.ready = 100.0, False
+    assert made._left(0.0, 0) is not None
+
+
+def test_workers_are_ready_when_one_has_answered():
+    own = Workers(1)
+    assert not own.ready
+    own.submit(os.getpid).result()
+    end = time.monotonic() + 10
+    while not own.ready:
+        assert time.monotonic() < end
+    own.close()
+
+
 def test_the_bar_is_drawn_over_itself_on_a_terminal_only(monkeypatch):
     monkeypatch.setattr(bar, "EVERY", 0.0)
     monkeypatch.setenv("COLUMNS", "120")

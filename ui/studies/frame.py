@@ -110,7 +110,7 @@ def _progress(store, found, before: Standing):
     now = standing(store, found.id)
     going = _going(found.id, now)
     if going:
-        st.progress(min(1.0, now.share), text=literal(f"{now.words()}. {_left(now)}"))
+        st.progress(min(1.0, now.share), text=literal(f"{now.words()}. {_left(found.id, now)}"))
     else:
         lost = (
             f" {now.lost} were in the hands of a process that has died{'' if read_only() else '; Resume runs them again'}."
@@ -126,10 +126,12 @@ def _progress(store, found, before: Standing):
         st.rerun()
 
 
-def _left(now: Standing) -> str:
+def _left(study: int, now: Standing) -> str:
     workers, absent = base.workers(), base.service().seen.absent
     if absent:
         return f"Nothing is trained at the moment: {absent}."
+    if base.service().has(study) and not workers.ready:
+        return "The workers are starting."
     count = max(1, workers.count)
     return f"About {duration(now.left * workers.pace / count)} of work left for {plural(count, 'worker')} here."
 
