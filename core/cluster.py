@@ -79,7 +79,6 @@ class Cluster(Workers):
         if not re.fullmatch(r"[a-z]+://[^\s/]+:\d{1,5}", address):
             raise ClusterError(f"{VARIABLE} is no address: {ALLOWED}.")
         self.address, self.most, self.count = address, most, 0
-        self.ready = True  # whoever is counted works already; look() says while nobody does
         self._members: dict[str, int] = {}  # addresses of workers that train -> threads
         self._asked: dict = {}  # address -> Dask's future of its Origin
         self._found: dict[str, Origin | str] = {}  # address -> its Origin, or why it has none

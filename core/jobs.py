@@ -97,7 +97,7 @@ class Workers:
         self.paces: deque[float] = deque([1.0], maxlen=25)  # of the last chunks; see pace
         self.kept = Shelf(32 << 20)  # (config, training, machine) -> rows, State: finished, or as far as it came
         self.news: deque[str] = deque()  # sentences for whoever waits, to be taken out when they are shown
-        self.ready = False  # whether any worker has begun to work
+        self.ready = False  # whether anything has been trained here for long enough to tell how fast it goes
         self._pool: ProcessPoolExecutor | None = None
         self._started = None  # in memory that the workers share: the numbers of those processes that have begun
         self._ended: ProcessPoolExecutor | None = None
@@ -158,6 +158,7 @@ class Workers:
 
     def learn(self, before: list[State], after: list[State]):
         """Take note of how long a chunk took, measured where it ran."""
+        self.ready = self.ready or bool(before[0].step) or any(state.done for state in after)
         if not before[0].step:  # the first one also loads and draws
             return
         shares = [(now.step - was.step) / was.training.steps for was, now in zip(before, after)]
@@ -169,22 +170,16 @@ class Workers:
         """Run a call in a worker; a pool that broke is replaced first."""
         with self.lock:
             if self._pool is None:
-                self.ready = False
                 context = multiprocessing.get_context("spawn")
                 self._started = context.Array("i", self.count)
                 self._pool = ProcessPoolExecutor(self.count, context, _begin, (self._started, os.getpid()))
             try:
-                future = self._pool.submit(call, *given)
-                future.add_done_callback(self._heard)
-                return future
+                return self._pool.submit(call, *given)
             except BrokenProcessPool:
                 self._pool = None
                 return self.submit(call, *given)
             except RuntimeError as error:  # Python has ended all pools, because it is about to end itself
                 raise CancelledError from error
-
-    def _heard(self, future: Future):
-        self.ready = self.ready or not (future.cancelled() or future.exception())
 
     def queue(self, job: "Job"):
         """To the end of the queue; before those in the background if it is none of them. Called under the lock."""

@@ -451,14 +451,12 @@ def test_the_time_in_which_workers_start_does_not_count(tmp_path, monkeypatch):
     assert made._left(0.0, 0) is not None
 
 
-def test_workers_are_ready_when_one_has_answered():
-    own = Workers(1)
-    assert not own.ready
-    own.submit(os.getpid).result()
-    end = time.monotonic() + 10
-    while not own.ready:
-        assert time.monotonic() < end
-    own.close()
+def test_workers_can_tell_how_fast_it_goes_after_a_second_chunk_or_a_whole_training():
+    begun = LONG.runs[0].start()
+    for before, after, ready in ((0, 1, False), (1, 5, True), (0, 250, True)):
+        own = Workers(1)
+        own.learn([replace(begun, step=before)], [replace(begun, step=after, seconds=1.0)])
+        assert own.ready == ready
 
 
 def test_the_bar_is_drawn_over_itself_on_a_terminal_only(monkeypatch):
