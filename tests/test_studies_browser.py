@@ -173,6 +173,19 @@ def test_after_a_study_is_deleted_the_next_one_is_asked_for_anew(open_page, tmp_
     store.close()
 
 
+def test_a_new_study_that_is_closed_by_escape_keeps_what_was_typed(opened):
+    page = opened()
+    page.get_by_role("button", name="New study").click()
+    page.get_by_label("The study, as a TOML file").fill('name = "half written"')
+    page.keyboard.press("Control+Enter")
+    settle(page)
+    page.keyboard.press("Escape")
+    page.get_by_label("The study, as a TOML file").wait_for(state="hidden")
+    settle(page)
+    page.get_by_role("button", name="New study").click()
+    assert page.get_by_label("The study, as a TOML file").input_value() == 'name = "half written"'
+
+
 def luminance(colour) -> float:
     parts = [value / 255 for value in colour]
     parts = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in parts]

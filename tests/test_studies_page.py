@@ -406,6 +406,18 @@ def test_a_study_of_a_known_name_says_that_it_goes_on(store):
     assert "what it has already is kept" not in texts(good(dialog(TINY.replace("made up", "new"))))
 
 
+def test_what_was_typed_is_there_again_until_the_study_was_started(url):
+    app = dialog()
+    app.selectbox(key="new_from").set_value("ablation matrix").run()
+    area(app).set_value(TINY).run()
+    app.session_state["_new_study"] = False  # as Escape does
+    assert not fine(app.run()).text_area
+    app = good(press(app, "New study"))
+    assert area(app).value == TINY and app.selectbox(key="new_from").value == "ablation matrix"
+    app = good(press(app, "Start"))
+    assert area(good(press(app, "New study"))).value != TINY
+
+
 def test_what_an_earlier_version_leaves_in_the_store_is_said_before_start_and_before_delete(store):
     fill(store, study(text=TINY), score)
     assert "Nothing is left to train." in texts(dialog(TINY))

@@ -16,6 +16,7 @@ from ui.studies import base
 from ui.studies.base import Opened, StudyLook, views
 
 SHIPPED = Path(__file__).parent.parent.parent / "studies"
+DRAFT = "_study_draft"  # what was typed into a new study, kept until it is started: {key of a field: what is in it}
 TICK = 1.0  # seconds between two looks at a study that is under way
 TEMPLATE = """name = "my study"
 question = "What does it cost to take the norm out?"
@@ -141,6 +142,7 @@ def _left(study: int, now: Standing) -> str:
 
 def _ask():
     st.session_state["_new_study"] = True
+    st.session_state.update(st.session_state.get(DRAFT, {}))
 
 
 def _forget():
@@ -152,7 +154,10 @@ def _new(store):
     shipped = {path.stem.replace("_", " "): path for path in sorted(SHIPPED.glob("*.toml"))}
     begin = st.selectbox("Begin with", ["a small example", *shipped], key="new_from")
     text = shipped[begin].read_text(encoding="utf-8") if begin in shipped else TEMPLATE
-    given = st.text_area("The study, as a TOML file", text, height=300, key=f"new_text_{begin}")
+    key = f"new_text_{begin}"
+    st.session_state.setdefault(key, text)
+    given = st.text_area("The study, as a TOML file", height=300, key=key)
+    st.session_state[DRAFT] = {"new_from": begin, key: given}
     try:
         study = parse(given)
     except StudyError as error:
@@ -179,6 +184,7 @@ def _new(store):
             st.error(literal(error))
             return
         st.session_state["_start_study"] = study.name
+        del st.session_state[DRAFT]
         _forget()
         st.rerun()
 
