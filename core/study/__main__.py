@@ -175,19 +175,25 @@ def check(given) -> int:
     store = Store(given.database, create=False)
     now = summary_table(store, found(store, given.studies[0]))
     try:
-        before = pd.read_csv(given.before, keep_default_na=False, na_values=[""])  # a variant may be called NA
+        earlier = pd.read_csv(given.before, keep_default_na=False, na_values=[""])  # a variant may be called NA
     except ValueError as error:  # it is no table at all
         raise StudyError([f"{given.before} is no CSV table: {error}."]) from None
-    lacking = [name for name in now.columns if name not in before.columns]
+    lacking = [name for name in now.columns if name not in earlier.columns]
     if lacking:
         raise StudyError([f"{given.before} is no summary of a study: it has no column {', '.join(lacking)}."])
-    found_now = agreement(now, before)
-    many, off = found_now.cells, found_now.off
-    print(
-        f"{plural(many, 'cell')}: {found_now.same} the same to the last digit, {len(off)} not within the interval they had."
-    )
-    print(*off, sep="\n", end="\n" * bool(off))
-    return INCOMPLETE if off else COMPLETE
+    agreed = agreement(now, earlier)
+    said = f"{agreed.same} the same to the last digit, {len(agreed.off)} not within the interval they had"
+    said += f", {agreed.empty} without a value in either" * bool(agreed.empty)
+    print(f"{plural(agreed.cells, 'cell')}: {said}.", *agreed.off, sep="\n")
+    for names, there, lacking in (
+        (agreed.new, "this study", given.before),
+        (agreed.gone, given.before, "this study"),
+    ):
+        if names:
+            first = "; ".join(names[:SHOWN]) + "; …" * (len(names) > SHOWN)
+            verb = "is" if len(names) == 1 else "are"
+            print(f"{plural(len(names), 'cell')} of {there} {verb} not in {lacking}: {first}.")
+    return COMPLETE if agreed.whole else INCOMPLETE
 
 
 # What they share
