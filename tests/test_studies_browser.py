@@ -186,6 +186,25 @@ def test_a_new_study_that_is_closed_by_escape_keeps_what_was_typed(opened):
     assert page.get_by_label("The study, as a TOML file").input_value() == 'name = "half written"'
 
 
+def test_files_taken_away_begin_with_the_name_of_the_study(opened):
+    for view, pictures, table in (
+        ("matrix", 1, "Accuracy, difference and cost of each cell"),
+        ("runs", 0, "Every run"),
+    ):
+        page = opened(f"?study=first&shown={view}")
+        page.get_by_role("button", name="Take away").click()
+        body = page.locator("[data-testid=stPopoverBody]")
+        body.get_by_text("Every number (Parquet)").wait_for()
+        settle(page)
+        assert body.get_by_text("Pictures").is_visible() == bool(pictures)
+        assert (body.locator(".list > div").count() > 0) == bool(pictures)
+        named = [body.get_by_text("SVG").first] * pictures + [body.get_by_text(table, exact=True)]
+        for each in named:
+            with page.expect_download() as got:
+                each.click()
+            assert got.value.suggested_filename.startswith("first_"), got.value.suggested_filename
+
+
 def luminance(colour) -> float:
     parts = [value / 255 for value in colour]
     parts = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in parts]

@@ -273,6 +273,12 @@ def test_what_is_taken_away_is_every_number_and_the_file(store):
     }
 
 
+def test_names_of_files_are_of_whole_words():
+    long = "what each part costs on each of the ten tasks, in points of accuracy, five seeds each"
+    assert takeaway.slug(long) == "what_each_part_costs_on_each_of_the_ten_tasks_in_points_of"
+    assert takeaway.slug("x" * 70) == "x" * 60 and takeaway.slug("A, b") == "a_b"
+
+
 def test_the_take_away_of_a_study_that_is_gone_is_empty_and_no_error(store):
     filled(store, "half")
     store.delete(1)
