@@ -43,7 +43,7 @@ def worker_count() -> int:
 
 
 def _begin(started, parent: int):
-    """In a new worker: one thread on a core of its own, where the system allows it, and an end when the parent ends.
+    """In a new worker: it says who it is; one thread on a core of its own, where the system allows it, and an end when the parent ends.
 
     Whoever moves a slider goes first: the server, and a browser on the same machine, take what they need.
     """
@@ -52,8 +52,8 @@ def _begin(started, parent: int):
     torch.set_num_threads(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process of a terminal: the parent decides
     with started.get_lock():
-        number = started.value
-        started.value += 1
+        number = started[:].index(0)
+        started[number] = os.getpid()
     if hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cores[number % len(cores)]})
@@ -97,7 +97,10 @@ class Workers:
         self.paces: deque[float] = deque([1.0], maxlen=25)  # of the last chunks; see pace
         self.kept = Shelf(32 << 20)  # (config, training, machine) -> rows, State: finished, or as far as it came
         self.news: deque[str] = deque()  # sentences for whoever waits, to be taken out when they are shown
+        self.ready = False  # whether anything has been trained here for long enough to tell how fast it goes
         self._pool: ProcessPoolExecutor | None = None
+        self._started = None  # in memory that the workers share: the numbers of those processes that have begun
+        self._ended: ProcessPoolExecutor | None = None
 
     @property
     def pace(self) -> float:
@@ -155,6 +158,7 @@ class Workers:
 
     def learn(self, before: list[State], after: list[State]):
         """Take note of how long a chunk took, measured where it ran."""
+        self.ready = self.ready or bool(before[0].step) or any(state.done for state in after)
         if not before[0].step:  # the first one also loads and draws
             return
         shares = [(now.step - was.step) / was.training.steps for was, now in zip(before, after)]
@@ -167,8 +171,8 @@ class Workers:
         with self.lock:
             if self._pool is None:
                 context = multiprocessing.get_context("spawn")
-                given_to_each = (context.Value("i", 0), os.getpid())
-                self._pool = ProcessPoolExecutor(self.count, context, _begin, given_to_each)
+                self._started = context.Array("i", self.count)
+                self._pool = ProcessPoolExecutor(self.count, context, _begin, (self._started, os.getpid()))
             try:
                 return self._pool.submit(call, *given)
             except BrokenProcessPool:
@@ -211,8 +215,14 @@ class Workers:
             for job in list(self.jobs):
                 job.stop()
             if self._pool:
+                processes = list(self._pool._processes.values())
                 self._pool.shutdown(wait=False, cancel_futures=True)
-            self._pool = None
+                with self._started.get_lock():  # those that have not begun hold nothing, and would take seconds to
+                    for each in processes:
+                        if each.pid not in self._started[:]:
+                            each.terminate()
+            # Kept: its processes would complain if what they share with it went before them.
+            self._ended, self._pool = self._pool or self._ended, None
 
 
 class Job:

@@ -27,4 +27,4 @@ with page("Studies", ":material/lab_research:"):
     except (StoreError, ClusterError) as error:
         st.error(literal(error), icon=":material/database:")
     with corner:
-        takeaway.offer("Studies", {}, frame.files(opened))
+        takeaway.offer("Studies", {}, frame.files(opened), opened.name if opened else "")

@@ -157,6 +157,54 @@ def test_a_run_that_is_picked_can_be_opened(opened):
     assert page.locator("[data-testid=stAlert]").count() == 0
 
 
+def test_after_a_study_is_deleted_the_next_one_is_asked_for_anew(open_page, tmp_path):
+    url = f"sqlite:///{tmp_path}/studies.sqlite"
+    store = Store(url)
+    for name in ("one", "two", "three"):
+        fill(store, study(name), lambda run: 0.5)
+    with server(**{databases.VARIABLE: url}) as (address, _):
+        page = open_page("/Studies", at=address)
+        page.get_by_role("button", name="Delete", exact=False).first.click()
+        page.get_by_role("button", name="Delete it").click()
+        page.get_by_role("button", name="Delete it").wait_for(state="hidden")
+        settle(page)
+        assert page.get_by_role("button", name="Delete it").count() == 0
+    assert [each.name for each in store.studies()] == ["one", "two"]
+    store.close()
+
+
+def test_a_new_study_that_is_closed_by_escape_keeps_what_was_typed(opened):
+    page = opened()
+    page.get_by_role("button", name="New study").click()
+    page.get_by_label("The study, as a TOML file").fill('name = "half written"')
+    page.keyboard.press("Control+Enter")
+    settle(page)
+    page.keyboard.press("Escape")
+    page.get_by_label("The study, as a TOML file").wait_for(state="hidden")
+    settle(page)
+    page.get_by_role("button", name="New study").click()
+    assert page.get_by_label("The study, as a TOML file").input_value() == 'name = "half written"'
+
+
+def test_files_taken_away_begin_with_the_name_of_the_study(opened):
+    for view, pictures, table in (
+        ("matrix", 1, "Accuracy, difference and cost of each cell"),
+        ("runs", 0, "Every run"),
+    ):
+        page = opened(f"?study=first&shown={view}")
+        page.get_by_role("button", name="Take away").click()
+        body = page.locator("[data-testid=stPopoverBody]")
+        body.get_by_text("Every number (Parquet)").wait_for()
+        settle(page)
+        assert body.get_by_text("Pictures").is_visible() == bool(pictures)
+        assert (body.locator(".list > div").count() > 0) == bool(pictures)
+        named = [body.get_by_text("SVG").first] * pictures + [body.get_by_text(table, exact=True)]
+        for each in named:
+            with page.expect_download() as got:
+                each.click()
+            assert got.value.suggested_filename.startswith("first_"), got.value.suggested_filename
+
+
 def luminance(colour) -> float:
     parts = [value / 255 for value in colour]
     parts = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in parts]

@@ -273,6 +273,12 @@ def test_what_is_taken_away_is_every_number_and_the_file(store):
     }
 
 
+def test_names_of_files_are_of_whole_words():
+    long = "what each part costs on each of the ten tasks, in points of accuracy, five seeds each"
+    assert takeaway.slug(long) == "what_each_part_costs_on_each_of_the_ten_tasks_in_points_of"
+    assert takeaway.slug("x" * 70) == "x" * 60 and takeaway.slug("A, b") == "a_b"
+
+
 def test_the_take_away_of_a_study_that_is_gone_is_empty_and_no_error(store):
     filled(store, "half")
     store.delete(1)
@@ -406,6 +412,28 @@ def test_a_study_of_a_known_name_says_that_it_goes_on(store):
     assert "what it has already is kept" not in texts(good(dialog(TINY.replace("made up", "new"))))
 
 
+def test_what_was_typed_is_there_again_until_the_study_was_started(url):
+    app = dialog()
+    app.selectbox(key="new_from").set_value("ablation matrix").run()
+    area(app).set_value(TINY).run()
+    app.session_state["_new_study"] = False  # as Escape does
+    assert not fine(app.run()).text_area
+    app = good(press(app, "New study"))
+    assert area(app).value == TINY and app.selectbox(key="new_from").value == "ablation matrix"
+    app = good(press(app, "Start"))
+    assert area(good(press(app, "New study"))).value != TINY
+
+
+def test_what_an_earlier_version_leaves_in_the_store_is_said_before_start_and_before_delete(store):
+    fill(store, study(text=TINY), score)
+    assert "Nothing is left to train." in texts(dialog(TINY))
+    changed = TINY.replace('norm = "none"', 'norm = "RMSNorm"')
+    app = good(dialog(changed))
+    assert "2 runs done before. 2 runs of an earlier version of the file stay in the store, uncounted." in texts(app)
+    store.enrol(study(text=changed))
+    assert "4 runs: 2 queued, 2 done; and 2 runs of an earlier version of its file)?" in texts(good(opened()))
+
+
 def test_a_study_is_started_stopped_resumed_and_deleted(url):
     app = good(press(dialog(LONG), "Start"))
     store = Store(url, create=False)
@@ -523,6 +551,12 @@ def test_a_study_that_another_visitor_deletes_while_it_is_trained_is_missed_in_w
     good(press(two, "Delete it"))
     one = good(press(one, "Stop"))
     assert "There is no study “elsewhere”" in told(one) and one.session_state["study"] == "complete"
+
+
+def test_each_study_has_a_button_of_its_own_to_delete_it(store):
+    filled(store, "complete", "half")
+    keys = [button(good(opened(study=name)), "Delete it").key for name in ("complete", "half")]
+    assert keys == ["delete_it_1", "delete_it_2"]
 
 
 def test_what_another_visitor_starts_is_seen_and_can_be_stopped(store):

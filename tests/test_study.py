@@ -219,7 +219,7 @@ MISTAKES = {
     ),
     "variants": (HEAD + "variants = 3", "Line 4: variants is 3; it must be a table"),
     "a variant": (HEAD + '[variants]\n"− norm" = {norm = "no"}', 'Line 5: variants."− norm".norm is “no”; it must be one of'),
-    "an empty variant": (HEAD + "[variants]\na = {}", "Line 5: variants.a changes nothing."),
+    "an empty variant": (HEAD + "[variants]\na = {}", "Line 5: variants.a changes nothing; the full model is always there, as “baseline”."),
     "a variant's text": (HEAD + '[variants]\na = "norm-no"', "Line 5: variants.a: norm is “no”; it must be one of"),
     "a link's setting": (HEAD + '[variants]\na = "colour-no"', "Line 5: variants.a names “colour”, which is no setting"),
     "a link's seed": (HEAD + '[variants]\na = "seed-3"', "Line 5: variants.a.seed: the seeds of a study"),
@@ -240,6 +240,31 @@ def test_a_mistake_is_named_with_its_line_and_what_is_allowed(text, words):
         parse(text)
     assert words in str(caught.value)
     assert all(len(problem) < 700 and problem.isprintable() for problem in caught.value.problems)
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        (HEAD + "sedes = 3", "Did you mean seeds?"),
+        (HEAD + "[base]\nn_head = 3", "Did you mean n_heads?"),
+        (HEAD + "[training]\nlearning_rat = 3", "Did you mean learning_rate?"),
+        ('name = "x"\ntasks = ["revers"]', "Did you mean reverse?"),
+    ],
+)
+def test_the_nearest_name_is_asked_for(text, words):
+    with pytest.raises(StudyError, match="Did you mean") as caught:
+        parse(text)
+    assert caught.value.problems[0].endswith(words)
+
+
+def test_what_is_allowed_is_said_once():
+    with pytest.raises(StudyError) as caught:
+        parse('name = "x"\ntasks = ["flying", "reading"]\n[axes]\ncolour = ["red", "green"]\n')
+    first, second, third = caught.value.problems
+    assert (
+        "“flying”; it must be one of" in first and second == "Line 2: tasks names “reading”, which is no task either."
+    )
+    assert "axes.colour is no setting" in third
 
 
 def test_all_mistakes_are_named_at_once_in_the_order_of_their_lines():

@@ -433,6 +433,32 @@ class Stream:
         pass
 
 
+def test_the_bar_gives_no_time_while_workers_start():
+    assert bar.line(Progress({QUEUED: 8})).endswith("0 of 8 runs · 0 % · workers are starting")
+
+
+def test_the_time_in_which_workers_start_does_not_count(tmp_path, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(runner.time, "monotonic", lambda: now[0])
+    made = Runner(Store(str(tmp_path / "x.sqlite")), [1], Workers(2))
+    made.jobs = {1: None}
+    assert made._left(100.0, 4) is None
+    now[0], made.workers.ready = 60.0, True
+    assert made._left(100.0, 4) == 50.0  # as it should go
+    now[0] += 20
+    assert made._left(80.0, 4) == 80.0  # as it goes
+    now[0], made.workers.ready = 100.0, False
+    assert made._left(0.0, 0) is not None
+
+
+def test_workers_can_tell_how_fast_it_goes_after_a_second_chunk_or_a_whole_training():
+    begun = LONG.runs[0].start()
+    for before, after, ready in ((0, 1, False), (1, 5, True), (0, 250, True)):
+        own = Workers(1)
+        own.learn([replace(begun, step=before)], [replace(begun, step=after, seconds=1.0)])
+        assert own.ready == ready
+
+
 def test_the_bar_is_drawn_over_itself_on_a_terminal_only(monkeypatch):
     monkeypatch.setattr(bar, "EVERY", 0.0)
     monkeypatch.setenv("COLUMNS", "120")

@@ -334,15 +334,43 @@ def test_without_an_interval_a_hundredth_is_the_same(store):
 
 def test_cells_that_appear_vanish_or_diverge_are_named(summary):
     found = agreement(summary, summary.drop(index=[1]))
-    assert found == Agreement(6, 5, ["copy, − norm was not there."])
+    assert found == Agreement(5, 5, [], new=("copy, − norm",)) and not found.whole
     found = agreement(summary.drop(index=[3]), summary)
-    assert found == Agreement(5, 5, ["reverse, baseline is not there any more."])
+    assert found == Agreement(5, 5, [], gone=("reverse, baseline",)) and not found.whole
     now = summary.copy()
     now.loc[5, "diverged"] = 1  # of the same numbers, one seed fewer
     assert agreement(now, summary) == Agreement(6, 5, [])
     now.loc[5, ["difference", "difference_low", "difference_high", "accuracy"]] = NAN
     found = agreement(now, summary)
-    assert found.same == 5 and found.off[0].startswith("reverse, 1 head: nan now")
+    assert found.same == 5 and found.off[0].startswith("reverse, 1 head: accuracy has no value now, ")
+    assert "nan" not in found.off[0]
+
+
+def test_the_accuracy_of_every_cell_is_compared_too(summary):
+    now = summary.copy()
+    now.loc[5, "accuracy"] = summary.loc[5, "high"] + 0.02
+    (said,) = agreement(now, summary).off
+    assert said.startswith("reverse, 1 head: accuracy ") and "difference" not in said
+
+
+def test_cells_without_a_value_are_not_called_the_same(store):
+    table = summary_table(store, fill(store, study(), lambda run: QUEUED))
+    assert agreement(table, table) == Agreement(6, 0, [], empty=6) and agreement(table, table).whole
+
+
+def test_check_says_which_cells_are_in_one_of_the_two_alone(tmp_path, capsys):
+    path, table = tmp_path / "s.sqlite", tmp_path / "x.csv"
+    made = Store(str(path))
+    fill(made, study(), score)
+    fill(made, study("small", '["copy", "reverse"]', '["copy"]'), score)
+    made.close()
+    where = ["--database", str(path)]
+    command.main(["export", "made up", *where, "--summary", str(table)])
+    capsys.readouterr()
+    assert command.main(["check", "small", *where, "--with", str(table)]) == command.INCOMPLETE
+    out = capsys.readouterr().out
+    assert out.startswith("3 cells: 3 the same to the last digit, 0 not within")
+    assert f"3 cells of {table} are not in this study: reverse, baseline; reverse, − norm; reverse, 1 head." in out
 
 
 def test_check_knows_a_variant_whatever_it_is_called(tmp_path, capsys):

@@ -101,13 +101,21 @@ async function asPng(svg) {
   return new Promise((done) => canvas.toBlob(done, "image/png"))
 }
 
-const slug = (name) => name.toLowerCase().replace(/[^a-z0-9]+/g, "_").replace(/^_+|_+$/g, "").slice(0, 50) || "picture"
+// As in takeaway.py: whole words, as far as they have room.
+function slug(name) {
+  const made = name.toLowerCase().replace(/[^a-z0-9]+/g, "_").replace(/^_+|_+$/g, "")
+  if (made.length <= 60) return made || "picture"
+  return made.slice(0, 61).replace(/_[^_]*$/, "").slice(0, 60)
+}
 
-export default function ({ parentElement }) {
+// data: what the names of all files begin with, or nothing
+export default function ({ parentElement, data }) {
   const list = parentElement.querySelector(".list")
   const fill = () => {
+    const found = pictures()
+    parentElement.querySelector(".head").hidden = !found.length
     list.replaceChildren(
-      ...pictures().map(({ name, make }) => {
+      ...found.map(({ name, make }) => {
         const row = document.createElement("div")
         const title = document.createElement("span")
         title.textContent = title.title = name.replace(/ Arrow keys move.*$/, "")
@@ -115,7 +123,7 @@ export default function ({ parentElement }) {
           const made = document.createElement("button")
           made.textContent = kind
           made.setAttribute("aria-label", `${title.textContent}: ${kind}`)
-          made.onclick = () => act(slug(title.textContent) + "." + kind.toLowerCase())
+          made.onclick = () => act((data ? data + "_" : "") + slug(title.textContent) + "." + kind.toLowerCase())
           return made
         }
         row.append(

@@ -12,7 +12,9 @@ import streamlit as st
 
 TABLES = "_tables"  # the key in the session: name -> what makes the table
 FLAVOURS = {"Python script with core (save it in the repository)": "core", "Python script with torch alone": "torch"}
+LONGEST = 60  # letters of a name of a file
 CSS = """
+.head { font-family: var(--st-font); font-weight: 600; color: var(--st-text-color); }
 .list div { display: flex; gap: 6px; align-items: center; margin: 3px 0; font-family: var(--st-font); font-size: 13px; }
 .list span { flex: 1; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; color: var(--st-text-color); }
 button { font: inherit; cursor: pointer; padding: 1px 9px; border-radius: 4px; border: 1px solid var(--st-border-color);
@@ -21,7 +23,7 @@ button:hover, button:focus-visible { border-color: var(--st-primary-color); colo
 """
 _pictures = st.components.v2.component(
     "ablation_pictures",
-    html='<div class="root"><div class="list"></div></div>',
+    html='<div class="root"><div class="head" hidden>Pictures</div><div class="list"></div></div>',
     css=CSS,
     js=(Path(__file__).parent / "pictures.js").read_text(),
 )
@@ -43,11 +45,15 @@ def note(name: str, make: Callable[[], pd.DataFrame]):
 
 
 def offer(
-    page: str, scripts: dict[str, Callable[[], str]], files: dict[str, tuple[str, Callable[[], bytes]]] | None = None
+    page: str,
+    scripts: dict[str, Callable[[], str]],
+    files: dict[str, tuple[str, Callable[[], bytes]]] | None = None,
+    of: str = "",
 ):
     """The button and what is behind it; built only while it is open. Called when the page is complete.
 
-    scripts: label -> what writes the script; files: label -> name of the file, and what makes it.
+    scripts: label -> what writes the script; files: label -> name of the file, and what makes it; of: what the page shows,
+    with which the names of tables and pictures begin.
     """
     with st.container(horizontal=True, horizontal_alignment="right"):
         shown = st.popover("Take away", icon=":material/download:", key="take_away", on_change="rerun")
@@ -66,9 +72,9 @@ def offer(
         if st.session_state.get(TABLES):
             st.markdown("**Tables** as CSV")
         for name, make in st.session_state.get(TABLES, {}).items():
-            _download(name, lambda make=make: make().to_csv(index=False), f"{slug(name)}.csv", "text/csv", "table")
-        st.markdown("**Pictures**")
-        _pictures(key="pictures", data="")
+            file = "_".join(slug(part) for part in (of, name) if part) + ".csv"
+            _download(name, lambda make=make: make().to_csv(index=False), file, "text/csv", "table")
+        _pictures(key="pictures", data=slug(of) if of else "")
 
 
 def _download(label, write, name, mime, kind):
@@ -79,8 +85,11 @@ def _download(label, write, name, mime, kind):
 
 
 def slug(name: str) -> str:
-    """A name for a file: small letters, digits and underscores."""
-    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:60] or "table"
+    """A name for a file: small letters, digits and underscores, whole words as far as they have room."""
+    made = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+    if len(made) > LONGEST:
+        made = made[: LONGEST + 1].rpartition("_")[0] or made[:LONGEST]
+    return made or "table"
 
 
 def matrix_table(matrices, rows, columns, titles) -> pd.DataFrame:

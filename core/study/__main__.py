@@ -8,8 +8,8 @@ import argparse
 import os
 import signal
 import sys
+import threading
 import time
-from concurrent.futures import Future, wait
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -21,9 +21,9 @@ from core.dial import ConfigError
 from core.jobs import Workers, worker_count
 from core.study import file
 from core.study.bar import Bar
-from core.study.database import DEFAULT, VARIABLE, Full, StoreError
+from core.study.database import DEFAULT, VARIABLE, Full, NoStore, StoreError
 from core.study.picture import STYLE, matrix_svg
-from core.study.plan import Study, StudyError, plural, read_machine, told
+from core.study.plan import NOTHING, Study, StudyError, before, plural, read_machine, told
 from core.study.runner import Runner
 from core.study.schema import FAILED, QUEUED, RUNNING
 from core.study.standing import standing
@@ -33,6 +33,7 @@ from core.train.budget import duration
 
 COMPLETE, INCOMPLETE, MISTAKE, NO_STORE = range(4)
 SHOWN = 10  # failed runs of which the reason is printed
+SLOW = 1.0  # seconds of ending after which it is said
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
@@ -78,8 +79,14 @@ def parser() -> argparse.ArgumentParser:
             added.add_argument("--workers", type=_count, metavar="N", help=words)
         return added
 
-    command(plan, "say what a study would train, and how long that takes, without training", "+", False, True)
-    command(run, "train what is missing of a study; Ctrl-C loses nothing", "+", True, True)
+    command(plan, "say what a study would train, and how long that takes, without training", "+", True, True)
+    command(
+        run,
+        "train what is missing of a study; after Ctrl-C what is stored stays, and the runs in hand (at most two per worker) start again",
+        "+",
+        True,
+        True,
+    )
     command(resume, "go on with a study, from its file or from the store alone", "+", True, True)
     command(status, "say how far studies are", "*")
     added = command(export_, "write the tables runs, rows and summary", "+")
@@ -103,8 +110,13 @@ def _count(text: str) -> int:
 
 def plan(given) -> int:
     workers = given.workers or worker_count()
-    for path in given.studies:
-        print(told(read(path), workers))
+    studies = [read(path) for path in given.studies]
+    try:
+        store = Store(given.database, create=False)
+    except NoStore:
+        store = None
+    for study in studies:
+        print(told(study, workers, store.stored(study) if store else NOTHING))
     return COMPLETE
 
 
@@ -163,19 +175,25 @@ def check(given) -> int:
     store = Store(given.database, create=False)
     now = summary_table(store, found(store, given.studies[0]))
     try:
-        before = pd.read_csv(given.before, keep_default_na=False, na_values=[""])  # a variant may be called NA
+        earlier = pd.read_csv(given.before, keep_default_na=False, na_values=[""])  # a variant may be called NA
     except ValueError as error:  # it is no table at all
         raise StudyError([f"{given.before} is no CSV table: {error}."]) from None
-    lacking = [name for name in now.columns if name not in before.columns]
+    lacking = [name for name in now.columns if name not in earlier.columns]
     if lacking:
         raise StudyError([f"{given.before} is no summary of a study: it has no column {', '.join(lacking)}."])
-    found_now = agreement(now, before)
-    many, off = found_now.cells, found_now.off
-    print(
-        f"{plural(many, 'cell')}: {found_now.same} the same to the last digit, {len(off)} not within the interval they had."
-    )
-    print(*off, sep="\n", end="\n" * bool(off))
-    return INCOMPLETE if off else COMPLETE
+    agreed = agreement(now, earlier)
+    said = f"{agreed.same} the same to the last digit, {len(agreed.off)} not within the interval they had"
+    said += f", {agreed.empty} without a value in either" * bool(agreed.empty)
+    print(f"{plural(agreed.cells, 'cell')}: {said}.", *agreed.off, sep="\n")
+    for names, there, lacking in (
+        (agreed.new, "this study", given.before),
+        (agreed.gone, given.before, "this study"),
+    ):
+        if names:
+            first = "; ".join(names[:SHOWN]) + "; …" * (len(names) > SHOWN)
+            verb = "is" if len(names) == 1 else "are"
+            print(f"{plural(len(names), 'cell')} of {there} {verb} not in {lacking}: {first}.")
+    return COMPLETE if agreed.whole else INCOMPLETE
 
 
 # What they share
@@ -248,7 +266,8 @@ def train_queued(store: Store, workers: Workers, numbers: list[int]) -> int:
 
 def work(runner: Runner, signals: list):
     """Let it run, with a bar, until all is done or there is a signal."""
-    bar, started, steps = Bar(sys.stderr), spawn(runner.workers), runner.progress()
+    bar, steps = Bar(sys.stderr), runner.progress()
+    spawn(runner.workers)
     try:
         for seen in steps:
             while runner.workers.news:
@@ -257,8 +276,9 @@ def work(runner: Runner, signals: list):
             if signals:
                 break
     finally:
+        if signals:
+            say_when_slow(bar)
         steps.close()  # what there is is stored now
-        wait(started, 15)  # a process that has not yet begun would complain that its parent is gone
         runner.workers.close()
         bar.clear()
     if runner.lost:
@@ -267,19 +287,24 @@ def work(runner: Runner, signals: list):
 
 def enter(store: Store, study: Study) -> int:
     entered = patiently(lambda: store.enrol(study))
-    if entered.ended:
-        print(f"  {plural(entered.ended, 'run')} done before.")
-    if entered.unwanted:
-        print(f"  {plural(entered.unwanted, 'run')} of an earlier version of the file stay in the store, uncounted.")
+    for sentence in before(entered.ended, entered.unwanted):
+        print(f"  {sentence}")
     return entered.study
 
 
-def spawn(workers: Workers) -> list[Future]:
+def say_when_slow(bar: Bar):
+    """Say that it is ending, unless this process is gone by then: it waits for its workers after the last line."""
+    slow = threading.Timer(SLOW, bar.say, ["Ending: the workers take a moment longer."])
+    slow.daemon = True
+    slow.start()
+
+
+def spawn(workers: Workers):
     """Start the processes now, deaf to Ctrl-C, which goes to every process of a terminal: it is for this one to end them."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    started = [workers.submit(os.getpid) for _ in range(workers.count)]
+    for _ in range(workers.count):
+        workers.submit(os.getpid)
     signal.signal(signal.SIGINT, before)
-    return started
 
 
 @contextmanager
@@ -317,7 +342,7 @@ def state_of(store: Store, number: int) -> bool:
         print(f"  {each.task}, {each.variant}, seed {each.seed} failed: {each.message}")
     if len(failed) > SHOWN:
         print(f"  … and {len(failed) - SHOWN} more.")
-    if found.open:
+    if found.open and not found.running:
         print(f"  To go on: python -m core.study resume {name!r}")
     return found.complete
 

@@ -9,6 +9,7 @@ from core.study.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING
 from core.train.budget import duration
 
 WIDTH = 20  # signs of the bar itself
+STARTING = "workers are starting"
 EVERY = 30.0  # seconds between two lines where there is no terminal
 
 
@@ -51,7 +52,7 @@ def line(seen: Progress) -> str:
     ended = sum(counts.get(state, 0) for state in (DONE, DIVERGED, FAILED))
     words = [f"{ended} of {sum(counts.values())} runs", f"{100 * seen.share:.0f} %"]
     if counts.get(QUEUED) or counts.get(RUNNING):
-        words.append(seen.absent or f"{duration(seen.left)} left")
+        words.append(seen.absent or (STARTING if seen.left is None else f"{duration(seen.left)} left"))
     words += [f"{counts[state]} {state}" for state in (DIVERGED, FAILED) if counts.get(state)]
     words += [f"{seen.elsewhere} in other processes"] * (seen.elsewhere > 0)
     return f"[{'#' * full}{'·' * (WIDTH - full)}] {' · '.join(words)}"

@@ -1,5 +1,6 @@
 """The file of a study: TOML, read in one go, so that every mistake in it is named at once, with its line."""
 
+import difflib
 import itertools
 import tomllib
 from contextlib import suppress
@@ -47,11 +48,14 @@ class _Reader:
     def __init__(self, text: str, document: dict):
         self.text, self.document, self.places = text, document, places(text)
         self.problems: list[tuple[int, str]] = []  # line (0: none), words
+        self.tasks_told = False  # whether it has been said which tasks there are
 
     def study(self) -> Study:
         for key in self.document:
             if key not in KEYS:
-                self.wrong((key,), f"{shorten(key)} is no key of a study; there are {', '.join(KEYS)}.")
+                self.wrong(
+                    (key,), f"{shorten(key)} is no key of a study; there are {', '.join(KEYS)}.{meant(key, KEYS)}"
+                )
         name, question = self.words("name", True), self.words("question", False)
         machine, seeds = self.machine(), self.seeds()
         base = self.changes(("base",), MODEL) | self.changes(("training",), TRAINING)
@@ -68,7 +72,8 @@ class _Reader:
         self.check_different(arms)
         self.check_size(arms, seeds)
         if self.problems:
-            raise StudyError([words for _, words in sorted(self.problems, key=lambda each: each[0])])
+            told = dict.fromkeys(self.problems)  # an axis that is wrong is so for each of its values
+            raise StudyError([words for _, words in sorted(told, key=lambda each: each[0])])
         return Study(name, question, self.text, plan.runs(arms, seeds, machine), tuple(notes))
 
     def wrong(self, path: tuple, words: str, near: str = ""):
@@ -122,7 +127,8 @@ class _Reader:
             if name in besides:
                 continue
             if name not in allowed:
-                self.wrong((*path, name), f"{self.unknown(path, name)}; there are {', '.join(allowed)}.")
+                near = "" if name in SETTINGS else meant(name, allowed)
+                self.wrong((*path, name), f"{self.unknown(path, name)}; there are {', '.join(allowed)}.{near}")
                 continue
             try:
                 kept[name] = value_of(allowed[name], dotted((*path, name)), value)
@@ -164,8 +170,12 @@ class _Reader:
         if isinstance(known, str) and known in task:
             return Setting(name, known, base | own)
         if known == name:
-            more = f"or a name for one of them, with a table {dotted(('task', name))} in which task says for which"
-            self.wrong(("tasks",), f"tasks names {shorten(name)}; it must be one of {', '.join(task)}, {more}.", name)
+            words = "which is no task either"
+            if not self.tasks_told:
+                more = f"or a name for one of them, with a table {dotted(('task', name))} in which task says for which"
+                words = f"it must be one of {', '.join(task)}, {more}"
+            sign, self.tasks_told = "," if self.tasks_told else ";", True
+            self.wrong(("tasks",), f"tasks names {shorten(name)}{sign} {words}.{meant(name, task)}", name)
         else:
             where = dotted(("task", name, "task"))
             self.wrong(("task", name, "task"), f"{where} is {shorten(known)}; it must be one of {', '.join(task)}.")
@@ -200,7 +210,7 @@ class _Reader:
                 self.wrong(path, str(error))
                 return {}
         if not table:
-            self.wrong(path, f"{dotted(path)} changes nothing.")
+            self.wrong(path, f"{dotted(path)} changes nothing; the full model is always there, as “{BASELINE}”.")
         return self.changes(path, SETTINGS, table)
 
     def combinations(self) -> list[dict]:
@@ -241,6 +251,12 @@ class _Reader:
                         f"{variant} of {shorten(name)} would need about {needed / 2**20:,.0f} MB; a run here may use "
                     )
                     self.wrong(("task", name), f"{words}{max_mb():,} MB (set by ABLATION_MAX_MB).")
+
+
+def meant(name: str, known) -> str:
+    """What may have been meant by a name that is not known, as a question; or nothing."""
+    near = difflib.get_close_matches(name[:LONGEST_NAME], list(known), 1)
+    return f" Did you mean {near[0]}?" if near else ""
 
 
 def can_be_called(name: str) -> bool:

@@ -128,6 +128,18 @@ class Study:
         return max(sum(alone) / workers, max(alone, default=0.0))
 
 
+@dataclass(frozen=True)
+class Stored:
+    """What a store has of a study. ended: hashes of the runs that have their result; unwanted: how many others it no longer
+    asks for."""
+
+    ended: frozenset[str] = frozenset()
+    unwanted: int = 0
+
+
+NOTHING = Stored()
+
+
 def variant_name(changes: dict) -> str:
     """The name of a variant that was given none: "− norm, learning rate 0.01"."""
     words = [name_of(changes), *(TRAINING[name].change(changes[name]) for name in TRAINING if name in changes)]
@@ -165,18 +177,38 @@ def runs(arms: dict[str, dict[str, tuple[Config, Training]]], seeds: list[int], 
     )
 
 
-def told(study: Study, workers: int) -> str:
+def told(study: Study, workers: int, stored: Stored = NOTHING) -> str:
     """What a study would train, and how long that takes, in words."""
     tasks = list(dict.fromkeys(each.task for each in study.runs))
     seeds = len({each.seed for each in study.runs})
+    left = dataclasses.replace(study, runs=tuple(each for each in study.runs if each.hash not in stored.ended))
     lines = [f"{study.name}: {plural(len(study.runs), 'run')}, {plural(seeds, 'seed')} each."]
     for name in tasks:
-        mine = [each for each in study.runs if each.task == name]
-        several = len({each.variant for each in mine}) - 1
-        alone = budget.duration(sum(each.expected for each in mine))
-        lines.append(f"  {name}: the baseline and {plural(several, 'variant')}; {alone} on one core.")
-    lines.append(f"About {budget.duration(study.seconds(workers))} on {plural(workers, 'worker')}.")
+        several = len({each.variant for each in study.runs if each.task == name}) - 1
+        alone = sum(each.expected for each in left.runs if each.task == name)
+        takes = f"{budget.duration(alone)} on one core" if alone else "all of it is done"
+        lines.append(f"  {name}: the baseline and {plural(several, 'variant')}; {takes}.")
+    lines += [f"  {each}" for each in before(len(stored.ended), stored.unwanted)]
+    lines.append(takes_in_all(left, workers))
+    try:
+        study.runs[0].machine.check_here()
+    except ConfigError as error:
+        lines.append(f"This machine alone cannot train it, a cluster may: {error}")
     return "\n".join([*lines, *study.notes])
+
+
+def takes_in_all(study: Study, workers: int) -> str:
+    if not study.runs:
+        return "Nothing is left to train."
+    return f"About {budget.duration(study.seconds(workers))} on {plural(workers, 'worker')}."
+
+
+def before(ended: int, unwanted: int) -> list[str]:
+    """What the store has of a study already, in sentences; none if it has nothing."""
+    said = [f"{plural(ended, 'run')} done before."] * bool(ended)
+    return said + [f"{plural(unwanted, 'run')} of an earlier version of the file stay in the store, uncounted."] * bool(
+        unwanted
+    )
 
 
 def plural(many: int, word: str) -> str:

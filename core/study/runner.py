@@ -21,13 +21,13 @@ KNOWN = "Known from before: the same training had been done by this process."
 
 @dataclass(frozen=True)
 class Progress:
-    """How far studies are. counts: state -> runs; left: seconds, as far as is known; trouble: why nothing is stored;
+    """How far studies are. counts: state -> runs; left: seconds, as far as is known; None while workers start; trouble: why nothing is stored;
     absent: why nobody trains.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
     share: float = 0.0  # of all the work, 0 to 1
-    left: float = 0.0
+    left: float | None = None
     elsewhere: int = 0  # runs in the hands of other processes
     trouble: str = ""
     absent: str = ""
@@ -151,8 +151,12 @@ class Runner:
             elsewhere=counts.get(RUNNING, 0) - len(self.jobs),
         )
 
-    def _left(self, rest: float, waiting: int) -> float:
-        """Seconds to the end: from how fast it went since the beginning, at first from how fast it should go."""
+    def _left(self, rest: float, waiting: int) -> float | None:
+        """Seconds to the end: from how fast it went since the workers began, at first from how fast it should go."""
+        if (
+            waiting and self.jobs and not self.workers.ready
+        ):  # the time in which they start says nothing of how fast it goes
+            return None
         begun, whole = self._begun = self._begun or (time.monotonic(), rest)
         taken = time.monotonic() - begun
         if taken > SURE and rest < 0.97 * whole:

@@ -13,7 +13,7 @@ from sqlalchemy import and_, bindparam, delete, exc, func, insert, or_, select, 
 
 from core.process import alive, versions
 from core.study.database import Busy, NoStore, StoreError, address, connect, in_words, shown
-from core.study.plan import Study
+from core.study.plan import Stored, Study
 from core.study.schema import (
     DIVERGED,
     DONE,
@@ -201,6 +201,21 @@ class Store:
         """The number of a study."""
         with self.reading() as connection:
             return connection.scalar(select(studies.c.id).where(studies.c.name == name))
+
+    def stored(self, study: Study) -> Stored:
+        """What is there already of a study that may be entered under its name."""
+        query = select(runs.c.hash, runs.c.state).join(studies).where(studies.c.name == study.name)
+        with self.reading() as connection:
+            there = {key: state for key, state in connection.execute(query)}
+        given = {run.hash for run in study.runs}
+        ended = frozenset(key for key in given & there.keys() if there[key] in (DONE, DIVERGED))
+        return Stored(ended, len(there.keys() - given))
+
+    def unwanted(self, study: int) -> int:
+        """How many runs of a study are there that it no longer asks for."""
+        gone = select(func.count()).where(runs.c.study == study, runs.c.wanted.is_(False))
+        with self.reading() as connection:
+            return connection.scalar(gone)
 
     def stamp(self, study: int) -> str:
         """Something that is another when what is stored of the results of a study is."""

@@ -115,32 +115,63 @@ CLOSE = 0.01  # of an accuracy: closer than that is the same where all seeds agr
 
 @dataclass(frozen=True)
 class Agreement:
-    """Of a summary with an earlier one: how many cells, how many of them to the last digit, and sentences on those that differ."""
+    """Of a summary with an earlier one. cells: how many are in both; same: how many of them to the last digit; off: sentences
+    on those that differ; empty: how many have no value in either; new, gone: names of those only in this one, only in that."""
 
     cells: int
     same: int
     off: list[str]
+    empty: int = 0
+    new: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+
+    @property
+    def whole(self) -> bool:
+        """Whether they have the same cells, and none differs."""
+        return not (self.off or self.new or self.gone)
 
 
 def agreement(now: pd.DataFrame, before: pd.DataFrame) -> Agreement:
-    """Whether every cell's difference (a baseline's accuracy) lies in the interval that it had before, widened by CLOSE."""
+    """Whether every cell's accuracy, and difference, lies in the interval that it had before, widened by CLOSE."""
     cells = {(line.task, line.variant): line for line in before.itertuples()}
-    same, off = 0, []
+    same, empty, off, new, many = 0, 0, [], [], 0
     for line in now.itertuples():
         name = f"{line.task}, {line.variant}"
         old = cells.pop((line.task, line.variant), None)
         if old is None:
-            off.append(f"{name} was not there.")
+            new.append(name)
             continue
-        base = line.variant == BASELINE
-        columns = ("accuracy", "low", "high") if base else ("difference", "difference_low", "difference_high")
-        value, (mean, low, high) = getattr(line, columns[0]), (getattr(old, column) for column in columns)
-        low, high = (mean, mean) if math.isnan(low) else (low, high)
-        within = low - CLOSE <= value <= high + CLOSE or (math.isnan(value) and math.isnan(mean))
-        same += within and (value == mean or math.isnan(value)) and line.diverged == old.diverged
-        if not within:
-            off.append(f"{name}: {value:.3f} now, {mean:.3f} [{low:.3f}, {high:.3f}] before.")
-    return Agreement(len(now), same, off + [f"{task}, {variant} is not there any more." for task, variant in cells])
+        many += 1
+        found = [_moved(line, old, *columns) for columns in COMPARED]
+        words = [each for _, each in found if each]
+        if words:
+            off.append(f"{name}: {'; '.join(words)}.")
+        elif math.isnan(line.accuracy) and not (line.diverged or old.diverged):
+            empty += 1
+        else:
+            same += all(equal for equal, _ in found) and line.diverged == old.diverged
+    return Agreement(many, same, off, empty, tuple(new), tuple(f"{task}, {variant}" for task, variant in cells))
+
+
+COMPARED = [("accuracy", "low", "high"), ("difference", "difference_low", "difference_high")]
+
+
+def _moved(line, old, column: str, lowest: str, highest: str) -> tuple[bool, str]:
+    """-> (whether a value is the same to the last digit, how it differs by more than it may)"""
+    value, mean, low, high = getattr(line, column), *(getattr(old, name) for name in (column, lowest, highest))
+    if math.isnan(value) or math.isnan(mean):
+        if math.isnan(value) and math.isnan(mean):
+            return True, ""
+        return False, f"{column} {_shown(value)} now, {_shown(mean)} before"
+    known = not math.isnan(low)
+    low, high = (low, high) if known else (mean, mean)
+    if low - CLOSE <= value <= high + CLOSE:
+        return value == mean, ""
+    return False, f"{column} {value:.3f} now, {mean:.3f}{f' [{low:.3f}, {high:.3f}]' * known} before"
+
+
+def _shown(value: float) -> str:
+    return "has no value" if math.isnan(value) else f"{value:.3f}"
 
 
 TABLES = {"runs": run_table, "rows": row_table, "summary": summary_table}

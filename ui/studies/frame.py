@@ -7,7 +7,7 @@ import streamlit as st
 from core.environment import read_only
 from core.study.database import StoreError
 from core.study.file import parse
-from core.study.plan import StudyError, plural, told
+from core.study.plan import NOTHING, StudyError, before, plural, told
 from core.study.standing import Standing, standing
 from core.train.budget import duration
 from ui import takeaway
@@ -16,6 +16,7 @@ from ui.studies import base
 from ui.studies.base import Opened, StudyLook, views
 
 SHIPPED = Path(__file__).parent.parent.parent / "studies"
+DRAFT = "_study_draft"  # what was typed into a new study, kept until it is started: {key of a field: what is in it}
 TICK = 1.0  # seconds between two looks at a study that is under way
 TEMPLATE = """name = "my study"
 question = "What does it cost to take the norm out?"
@@ -67,11 +68,13 @@ def _buttons(store, found, now: Standing):
         st.button("Stop", icon=":material/stop:", on_click=_said, args=(store.stop, found.id))
     elif now.open:
         st.button("Resume", icon=":material/play_arrow:", type="primary", on_click=_said, args=(_resume, found.id))
-    with st.popover("Delete", icon=":material/delete:", type="tertiary"):
-        st.markdown(
-            f"Delete **{literal(found.name)}** and all its numbers ({literal(now.words())})? This cannot be undone."
-        )
-        st.button("Delete it", type="primary", on_click=_said, args=(_delete, found.id))
+    # A key for each study: what was opened for the one that is gone does not stay open for the next one in its place.
+    with st.popover("Delete", icon=":material/delete:", type="tertiary", key=f"delete_{found.id}"):
+        gone = store.unwanted(found.id)
+        more = f"; and {plural(gone, 'run')} of an earlier version of its file" * bool(gone)
+        words = literal(now.words() + more)
+        st.markdown(f"Delete **{literal(found.name)}** and all its numbers ({words})? This cannot be undone.")
+        st.button("Delete it", type="primary", key=f"delete_it_{found.id}", on_click=_said, args=(_delete, found.id))
 
 
 def _going(study: int, now: Standing) -> bool:
@@ -108,7 +111,7 @@ def _progress(store, found, before: Standing):
     now = standing(store, found.id)
     going = _going(found.id, now)
     if going:
-        st.progress(min(1.0, now.share), text=literal(f"{now.words()}. {_left(now)}"))
+        st.progress(min(1.0, now.share), text=literal(f"{now.words()}. {_left(found.id, now)}"))
     else:
         lost = (
             f" {now.lost} were in the hands of a process that has died{'' if read_only() else '; Resume runs them again'}."
@@ -124,10 +127,12 @@ def _progress(store, found, before: Standing):
         st.rerun()
 
 
-def _left(now: Standing) -> str:
+def _left(study: int, now: Standing) -> str:
     workers, absent = base.workers(), base.service().seen.absent
     if absent:
         return f"Nothing is trained at the moment: {absent}."
+    if base.service().has(study) and not workers.ready:
+        return "The workers are starting."
     count = max(1, workers.count)
     return f"About {duration(now.left * workers.pace / count)} of work left for {plural(count, 'worker')} here."
 
@@ -137,6 +142,7 @@ def _left(now: Standing) -> str:
 
 def _ask():
     st.session_state["_new_study"] = True
+    st.session_state.update(st.session_state.get(DRAFT, {}))
 
 
 def _forget():
@@ -148,21 +154,26 @@ def _new(store):
     shipped = {path.stem.replace("_", " "): path for path in sorted(SHIPPED.glob("*.toml"))}
     begin = st.selectbox("Begin with", ["a small example", *shipped], key="new_from")
     text = shipped[begin].read_text(encoding="utf-8") if begin in shipped else TEMPLATE
-    given = st.text_area("The study, as a TOML file", text, height=300, key=f"new_text_{begin}")
+    key = f"new_text_{begin}"
+    st.session_state.setdefault(key, text)
+    given = st.text_area("The study, as a TOML file", height=300, key=key)
+    st.session_state[DRAFT] = {"new_from": begin, key: given}
     try:
         study = parse(given)
     except StudyError as error:
         for problem in error.problems[:10]:
             st.error(literal(problem))
         return
-    first, *rest = told(study, max(1, base.workers().count)).split("\n")
-    st.markdown(f"**{literal(first)}** {literal(next(line for line in rest if line.startswith('About')))}")
+    stored = store.stored(study) if store else NOTHING
+    first, *rest = told(study, max(1, base.workers().count), stored).split("\n")
+    st.markdown(f"**{literal(first)}** {literal(next(line for line in rest if line.startswith(('About', 'Nothing'))))}")
     with st.expander("In detail"):
         st.text("\n".join(rest))
     if store and store.find(study.name):
-        st.info(
+        words = (
             "A study of this name is in the store: what it has already is kept, and only what is missing is trained."
         )
+        st.info(literal(" ".join([words, *before(len(stored.ended), stored.unwanted)])))
     if st.button("Start", type="primary", icon=":material/play_arrow:"):
         try:
             service = base.service()
@@ -173,6 +184,7 @@ def _new(store):
             st.error(literal(error))
             return
         st.session_state["_start_study"] = study.name
+        del st.session_state[DRAFT]
         _forget()
         st.rerun()
 
