@@ -6,10 +6,12 @@ from typing import NamedTuple
 
 import torch
 
-from core.dial import dial
+from core.dial import ConfigError, dial
 from core.parts.init import generator
 from core.past import Past
 from core.trace import trace
+
+COLD = 1e-6  # a temperature below it is taken for 0: scores divided by it would leave the range of numbers
 
 
 @dataclass(frozen=True)
@@ -72,9 +74,12 @@ class Sampling:
 
 
 def probabilities(logits, sampling: Sampling):  # (V,) -> float64 (V,), from which a word is drawn
-    """Temperature, then the k likeliest, then the likeliest that make up p; what is left adds up to 1."""
+    """Temperature, then the k likeliest, then the likeliest that make up p; what is left adds up to 1. Raises ConfigError
+    for scores that are no numbers."""
     logits = logits.double()
-    if sampling.temperature == 0:
+    if not bool(logits.isfinite().all()):
+        raise ConfigError("model", "model gives scores that are infinite, or no numbers at all: there is no next word.")
+    if sampling.temperature < COLD:
         return torch.nn.functional.one_hot(logits.argmax(), len(logits)).double()
     logits = logits / sampling.temperature
     if 0 < sampling.top_k < len(logits):

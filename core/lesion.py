@@ -50,13 +50,13 @@ def zero(x, recorded):
 
 @mode
 def mean(x, recorded):
-    """Mean: its average over the words of held-out sentences, the same for every word: what it always writes stays, what it says about this sentence goes."""
+    """Mean: its average over the words of many texts, the same for every word: what it always writes stays, what it says about this text goes."""
     return recorded.mean.to(x).expand_as(x)
 
 
 @mode
 def resample(x, recorded):
-    """Resample: what it computed at the same place of another sentence of the same length: plausible, but about something else."""
+    """Resample: what it computed at the same place of another text of the same length: plausible, but about something else."""
     if recorded.elsewhere.shape != x.shape:
         raise ValueError(
             f"resampling needs another text of the same shape: {tuple(recorded.elsewhere.shape)} for {tuple(x.shape)}"

@@ -309,15 +309,34 @@ def test_a_heads_contribution_is_what_it_wrote_read_through_the_last_norm(made):
     assert credit.of_bench(made)[at, n].item() == pytest.approx(wanted, rel=1e-4, abs=1e-5)
 
 
-def test_what_was_cut_takes_nothing_over(made):
-    table = credit.takeover(made, (Cut(0, "head", 1), Cut(1, "ffn")), "zero")
-    assert "head 1.2" not in table.name.tolist() and "FFN 2" not in table.name.tolist() and len(table) == 8
+def test_only_what_comes_after_a_cut_can_take_over(made):
+    cut = (Cut(0, "head", 1), Cut(1, "ffn"))
+    table = credit.takeover(made, cut, "zero")
+    assert set(table.name) == {"FFN 1", "head 2.1", "head 2.2", "head 2.3", "head 2.4"}
     assert table.change.is_monotonic_decreasing
-    before, after = credit.of_bench(made), credit.of_bench(made, (Cut(0, "head", 1), Cut(1, "ffn")), "zero")
+    before, after = credit.of_bench(made), credit.of_bench(made, cut, "zero")
     row = table[table.name == "head 2.1"].iloc[0]
     at = credit.parts(made.model).index(credit.Part("head", 1, 0))
     found = scipy.stats.ttest_rel(after[at], before[at])
     assert row.p == pytest.approx(min(1.0, found.pvalue * len(table)), rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize("cut", cuts(Config(n_layers=2)), ids=lambda cut: cut.name)
+def test_what_is_left_out_of_the_takeover_wrote_what_it_wrote(made, cut):
+    """To the last bit: so it cannot have taken anything over."""
+    asked = set(credit.takeover(made, (cut,), "mean").name)
+    effect = made.effect((cut,), "mean")
+    for part in credit.parts(made.model):
+        if part.kind not in ("head", "ffn") or part.name in asked:
+            continue
+        site = "z" if part.kind == "head" else "mlp_out"
+        own = (part.kind == cut.part and part.layer == cut.layer) or (
+            cut.part in ("attention", "layer") and part.layer == cut.layer
+        )
+        one, other = (each.written[site, part.layer] for each in (effect, made.baseline))
+        if part.kind == "head":
+            one, other = one[:, part.head], other[:, part.head]
+        assert own or torch.equal(one, other), part.name
 
 
 # One text

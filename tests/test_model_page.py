@@ -184,6 +184,18 @@ def test_a_model_that_is_brought_along_is_opened_and_seen_by_nobody_else():
     assert "model is “mine”" in told(other) and other.session_state.model == files.SHIPPED
 
 
+def test_a_visitor_keeps_no_more_models_than_there_is_room_for(monkeypatch):
+    app = fine(opened())
+    for seed in range(6):
+        app = bring(app, **small(seed=seed))
+    assert list(app.session_state["_models"]) == ["mine (3)", "mine (4)", "mine (5)", "mine (6)"][-4:]
+    monkeypatch.setenv("ABLATION_MAX_MB", "1")
+    app = bring(app, **small(d_model=128, seed=9))
+    assert len(app.session_state["_models"]) == 1 and app.session_state.model == next(
+        iter(app.session_state["_models"])
+    )
+
+
 @pytest.mark.parametrize("view", views)
 @pytest.mark.parametrize("name", task)
 def test_every_view_of_every_tasks_model(view, name):

@@ -22,6 +22,7 @@ FIXED = {  # what core has no setting for: the only value with which the numbers
     "layer_norm_epsilon": 1e-5,
     "scale_attn_by_inverse_layer_idx": False,
     "add_cross_attention": False,
+    "tie_word_embeddings": True,
 }
 TOKENIZER = "tokenizer.json"
 IGNORED = (".attn.bias", ".attn.masked_bias")  # the causal mask, which some files hold too
@@ -66,9 +67,11 @@ def _config(given: dict) -> tuple[Config, int, int]:
                 f"config.json: {name} is {shorten(given[name])}; models can be opened here with {only}."
             )
     activation = given.get("activation_function", "gelu_new")
-    if activation not in ACTIVATIONS:
+    if not isinstance(activation, str) or activation not in ACTIVATIONS:
         raise CheckpointError(f"config.json: activation_function is {shorten(activation)}; it must be one of {', '.join(ACTIVATIONS)}.")  # fmt: skip
     scale = given.get("scale_attn_weights", True)
+    if not isinstance(scale, bool):
+        raise CheckpointError(f"config.json: scale_attn_weights is {shorten(scale)}; it must be true or false.")
     try:
         config = Config(
             d_model=numbers["n_embd"],
@@ -79,7 +82,7 @@ def _config(given: dict) -> tuple[Config, int, int]:
             position="learned",
             mask="causal",
             tied=True,
-            scale=bool(scale),
+            scale=scale,
             init="normal_002",
         )
     except ConfigError as error:

@@ -5,10 +5,8 @@ from dataclasses import dataclass, field
 
 from core.checkpoint.tensors import CheckpointError
 from core.checkpoint.tokens import Tokens
-from core.memory import Shelf
+from core.memory import Shelf, max_mb
 from core.model import Transformer
-
-KEPT = 256 << 20  # bytes of results that are kept with a model
 
 __all__ = ["CheckpointError", "Opened"]
 
@@ -28,9 +26,8 @@ class Opened:
     ends: tuple[int, ...] = ()  # tokens that end a text
     notes: tuple[str, ...] = ()  # what whoever opens it should know
     key: str = ""
-    results: Shelf = field(
-        default_factory=lambda: Shelf(KEPT), repr=False
-    )  # what was measured on it, for the next visitor
+    # what was measured on it, for the next visitor: up to a quarter of what one run may use
+    results: Shelf = field(default_factory=lambda: Shelf(max_mb() << 18), repr=False)
 
     def __post_init__(self):
         self.model.requires_grad_(False).eval()

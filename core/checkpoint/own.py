@@ -59,7 +59,7 @@ def of_training(state: State, name: str) -> Opened:
 def read(settings: dict, weights: File) -> Opened:
     """What write() wrote. Raises CheckpointError for anything else, MemoryLimit for what is too large to be opened."""
     of = SETTINGS
-    if settings.get("version") != VERSION:
+    if type(settings.get("version")) is not int or settings["version"] != VERSION:
         raise CheckpointError(f"{of}: version is {shorten(settings.get('version'))}; this lab reads version {VERSION}.")
     config = _config(settings.get("config"))
     vocabulary = _vocabulary(settings.get("vocabulary"))
@@ -67,7 +67,7 @@ def read(settings: dict, weights: File) -> Opened:
     if needed > max_mb() << 20:
         raise MemoryLimit(f"{of} describes a model of {needed / 2**20:,.0f} MB; a model here may have {max_mb():,} MB (set by ABLATION_MAX_MB).")  # fmt: skip
     learnt = settings.get("task", "")
-    if learnt and learnt not in task:
+    if not isinstance(learnt, str) or (learnt and learnt not in task):
         raise CheckpointError(f"{of}: task is {shorten(learnt)}; it must be one of {', '.join(task)}, or nothing.")
     if learnt and not set(task[learnt].vocabulary) <= set(vocabulary):
         raise CheckpointError(f"{of}: task is {learnt}, but its words are not all in the vocabulary.")

@@ -114,6 +114,10 @@ def fit(found: dict[str, torch.Tensor], wanted: dict[str, torch.Size], file: str
             f"{file} lacks {_named(missing)} of the {len(wanted)} tensors that its configuration asks for."
         )
     for name, shape in wanted.items():
+        if not found[name].is_floating_point():
+            raise CheckpointError(
+                f"{file}: the tensor {name} holds {str(found[name].dtype).removeprefix('torch.')}; weights are floating point numbers."
+            )
         if found[name].shape != shape:
             raise CheckpointError(
                 f"{file}: the tensor {name} is {_shape(found[name].shape)}; its configuration asks for {_shape(shape)}."

@@ -66,7 +66,7 @@ class Pieces:
     vocabulary: tuple[str, ...]  # as the model's file has them: "Ġjudge"
 
     def encode(self, text: str) -> Encoded:
-        ids = self.tokenizer.encode(text).ids
+        ids = self.tokenizer.encode(text.encode("utf-8", "replace").decode()).ids  # half a character is none
         return Encoded(ids, [self.label(token) for token in ids], [], [])
 
     def label(self, token: int) -> str:

@@ -118,15 +118,22 @@ def table(bench: Bench, made: tuple[Cut, ...] = (), mode: str = "zero") -> pd.Da
 
 
 def takeover(bench: Bench, made: tuple[Cut, ...], mode: str) -> pd.DataFrame:
-    """How the contributions of all that was not cut change when the cuts are made: name, kind, layer, head, before, after,
-    change, low, high, p (paired t-test over texts, times the number of parts compared: Bonferroni); the greatest first."""
+    """How the contributions of the parts that come after the cuts change when they are made: name, kind, layer, head, before,
+    after, change, low, high, p (paired t-test over texts, times the number of parts compared: Bonferroni); the greatest first.
+
+    What stands before a cut, or beside it, writes what it wrote: it cannot take anything over. (Its contribution may
+    still change, because the last norm then divides by another number.)
+    """
     before, after = of_bench(bench), of_bench(bench, made, mode)
     cut = {Part("head", each.layer, each.head) for each in made if each.part == "head"}
     gone = {(each.layer, "head") for each in made if "attn_out" in each.sites()}
     gone |= {(each.layer, "ffn") for each in made if "mlp_out" in each.sites()}
+    first = min((each.layer, each.part == "ffn") for each in made)
     rows = []
     for part, one, other in zip(parts(bench.model), before, after):
         if part.kind not in ("head", "ffn") or part in cut or (part.layer, part.kind) in gone:
+            continue
+        if (part.layer, part.kind == "ffn") <= first:
             continue
         change = paired(dict(enumerate(other.tolist())), dict(enumerate(one.tolist())))
         rows.append([part.name, part.kind, part.layer + 1, part.head + 1, one.mean().item(), other.mean().item(), *change[:3], change.p])  # fmt: skip

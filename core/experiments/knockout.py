@@ -40,7 +40,7 @@ class Answers:
 
 @effect
 def accuracy(answers, whole):
-    """Accuracy: share of questions to which the right answer has the highest score."""
+    """Accuracy: share of a text's questions to which the right answer has the highest score, averaged over texts."""
     logits = answers.logits
     if answers.among:
         choice = torch.tensor(answers.among, device=logits.device)
@@ -129,7 +129,7 @@ class Bench:
             row, place = q.row[mine] - first, q.place[mine]
             written.append(Written(row, place))
             with trace(written[-1], sites=("resid_pre", "pattern")) as seen:
-                stream = self.model.stream(tokens)
+                stream = self.model.stream(tokens, self._real(first, end, width))
             self.streams.append(seen["resid_pre"])
             logits.append(self.model.read(stream[row, place]).float().cpu())
             both, short = torch.stack([place, (place + 1).clamp(max=width - 1)]), (0, q.tokens.shape[1] - width)
@@ -144,6 +144,10 @@ class Bench:
         others = logits.scatter(1, self.questions.right[:, None], -torch.inf)
         return self.questions.wrong.where(self.questions.wrong >= 0, others.argmax(-1))
 
+    def _real(self, first, end, width):
+        """Which tokens of a slice are no padding; None where no text sees what comes after it anyway."""
+        return None if self.model.config.mask == "causal" else self.questions.real[first:end, :width].to(self.place)
+
     @functools.cached_property
     def recorded(self) -> list[dict[tuple[str, int], Recorded]]:
         """Slice -> (site, layer) -> the mean over all words of all texts, and what stands there on the other texts."""
@@ -153,7 +157,7 @@ class Bench:
             for first, end, _, width in self.slices:
                 for tokens, mean in ((self.questions.tokens, True), (self.questions.elsewhere, False)):
                     with trace(sites=sites) as seen:
-                        self.model.stream(tokens[first:end, :width].to(self.place))
+                        self.model.stream(tokens[first:end, :width].to(self.place), self._real(first, end, width))
                     found = {(site, layer): x for site in seen for layer, x in enumerate(seen[site])}
                     if not mean:
                         others.append(found)
@@ -177,9 +181,9 @@ class Bench:
             return self.baseline
         q, logits, written = self.questions, [], []
         begin = min(cut.layer for cut in made)  # all before it is as it was
-        for at, (first, _, mine, width) in enumerate(self.slices):
+        for at, (first, end, mine, width) in enumerate(self.slices):
             x, row, place = self.streams[at][begin], q.row[mine] - first, q.place[mine]
-            allowed = self.model.allowed(torch.empty(1, width, device=self.place))
+            allowed = self.model.allowed(torch.empty(1, width, device=self.place), self._real(first, end, width))
             written.append(Written(row, place, begin))
             lesion = Lesion(made, mode, self.recorded[at] if mode != "zero" else {}, begin)
             with trace(lesion, written[-1], sites=()):
@@ -240,14 +244,15 @@ def told(made: Effect, baseline: Effect) -> pd.DataFrame:
     rows = []
     for name in effect:
         change = compared(made, baseline, name)
-        ends = (interval(each.values[name].tolist()).mean for each in (baseline, made))
+        ends = (each.values[name].mean().item() for each in (baseline, made))
         rows.append((name, *ends, *change[:3], change.p, change.n))
     return pd.DataFrame(rows, columns=["effect", "whole", "without", "change", "low", "high", "p", "texts"])
 
 
 def compared(made: Effect, baseline: Effect, name: str) -> Paired:
     """The change of one effect, text by text."""
-    one, other = (dict(enumerate(each.values[name].tolist())) for each in (made, baseline))
+    known = made.values[name].isfinite() & baseline.values[name].isfinite()  # weights may be too large for any number
+    one, other = (dict(enumerate(each.values[name].where(known, math.nan).tolist())) for each in (made, baseline))
     return paired(one, other, BOUNDS.get(name, (-math.inf, math.inf)))
 
 

@@ -90,7 +90,7 @@ def logits(bench: Bench, seen: Pass, after: int) -> torch.Tensor:
     return bench.model.read(seen.output[None, None, after].to(bench.place))[0, 0].float().cpu()
 
 
-def next_words(scores: dict[str, torch.Tensor], sampling: Sampling, label, many: int = 10, also=()) -> pd.DataFrame:
+def next_words(scores: dict[str, torch.Tensor], sampling: Sampling, label, many: int = 8, also=()) -> pd.DataFrame:
     """The likeliest next words of each variant: variant, word, token, probability (before temperature, top k and top p),
     chance (of being drawn). Those that are among the likeliest of any of them, and `also`; the likeliest of the first on top."""
     chances = {name: each.double().softmax(-1) for name, each in scores.items()}
@@ -99,8 +99,7 @@ def next_words(scores: dict[str, torch.Tensor], sampling: Sampling, label, many:
         also
     )
     first = next(iter(chances.values()))
-    order = sorted(kept, key=lambda token: -first[token].item())[: many + len(also)]
-    order += [token for token in also if token not in order]
+    order = sorted(kept, key=lambda token: -first[token].item())
     rows = [(n, label(t), t, chances[n][t].item(), drawn[n][t].item()) for t in order for n in scores]
     return pd.DataFrame(rows, columns=["variant", "word", "token", "probability", "chance"])
 

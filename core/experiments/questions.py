@@ -11,7 +11,7 @@ from core.checkpoint.tokens import Words
 from core.dial import ConfigError
 from core.parts.init import generator
 from core.tasks import task
-from core.tasks.sentences import BE, anatomy
+from core.tasks.sentences import BE, anatomy, kept_back
 from core.text import PAD
 
 SEED = 0
@@ -89,12 +89,15 @@ def _sentences(opened: Opened, many: int, seed: int) -> Questions:
 
 @functools.lru_cache(maxsize=4)
 def sentences(many: int, seed: int) -> tuple[tuple[str, ...], ...]:
-    """Sentences that no training here ever draws, as words."""
-    learnt = task["sentences"]
-    tokens, _ = learnt(generator(seed, "knockout.sentences"), many, held_out=True)
-    return tuple(
-        tuple(learnt.vocabulary[token] for token in row if learnt.vocabulary[token] != PAD) for row in tokens.tolist()
-    )
+    """Held-out sentences as words: a training on the task never draws them, and the shipped model never reads one that
+    begins so, up to its verb."""
+    learnt, made, stream = task["sentences"], [], generator(seed, "knockout.sentences")
+    while len(made) < many:
+        tokens, _ = learnt(stream, many, held_out=True)
+        rows = (tuple(learnt.vocabulary[token] for token in row) for row in tokens.tolist())
+        words = (tuple(word for word in row if word != PAD) for row in rows)
+        made += [each for each in words if kept_back(each)]
+    return tuple(made[:many])
 
 
 def _by_word(opened, words, subject, verb):
@@ -127,7 +130,13 @@ def _written(words) -> str:
 def _of_task(opened: Opened, many: int, seed: int) -> Questions:
     """Held-out sequences of the task that the model learnt: every answer that counts."""
     learnt = task[opened.task]
-    length = opened.about.get("training", {}).get("length") or learnt.length
+    told = opened.about.get("training")
+    length = told.get("length") if isinstance(told, dict) else None
+    length = length if type(length) is int and length in learnt.lengths else learnt.length
+    if opened.longest and length > opened.longest:
+        raise ConfigError(
+            "model", f"model reads at most {opened.longest} tokens; texts of its task, {opened.task}, have {length}."
+        )
     known = {word: at for at, word in enumerate(opened.model.vocabulary)}
     number = torch.tensor([known[word] for word in learnt.vocabulary])
     draw = lambda n, seed: learnt(generator(seed, f"knockout.{opened.task}"), n, length, held_out=True)  # noqa: E731
@@ -136,7 +145,7 @@ def _of_task(opened: Opened, many: int, seed: int) -> Questions:
     texts = number[tokens].tolist()
     spare = number[draw(many, seed + 1)[0]].tolist()
     return Questions(
-        what=f"{many} {learnt.tested_on} of the task {opened.task}", asks="the right answer", tokens=number[tokens],
+        what=f"{many} texts of the task {opened.task} ({learnt.tested_on})", asks="the right answer", tokens=number[tokens],
         elsewhere=partners(texts, spare, 0), lengths=torch.full((many,), length), row=row, place=place,
         right=number[targets[row, place]], wrong=torch.full_like(row, -1), value=place + 1, by="place in the sequence",
     )  # fmt: skip

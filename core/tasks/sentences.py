@@ -1,5 +1,6 @@
 """A task in words: a small grammar of legal sentences in which a verb agrees with a noun that may stand far away."""
 
+import hashlib
 from typing import NamedTuple
 
 import torch
@@ -43,6 +44,13 @@ def anatomy(words: list[str]) -> Anatomy:
     return Anatomy(
         subject, verb, "who" in between or "whom" in between, sum(NUMBER.get(w, number) != number for w in between)
     )
+
+
+def kept_back(words: list[str]) -> bool:
+    """Whether what stands before the verb of the sentence belongs to the fifth of all such beginnings that the shipped
+    model (core/checkpoint/legal.py) never reads in training: by a hash of the words, so in every process alike."""
+    beginning = " ".join(words[: anatomy(words).verb]).encode()
+    return int.from_bytes(hashlib.blake2b(beginning, digest_size=8).digest(), "big") % 5 == 0
 
 
 class Writer:

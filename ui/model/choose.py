@@ -12,13 +12,13 @@ from core.device import Machine
 from core.dial import ConfigError
 from core.environment import read_only
 from core.experiments.questions import questions
-from core.memory import MemoryLimit
+from core.memory import MemoryLimit, max_mb
 from ui import jobs, takeaway
 from ui.page import literal
 
 SHIPPED = files.SHIPPED
 OWN, REFUSED, OPEN = "_models", "_model_refused", "_open_model"  # keys in the session; OPEN: the model to go to
-KEPT = 4  # models of one visitor
+KEPT = 4  # models of one visitor at most; all together may have as much memory as one run
 LARGE = 5_000_000  # parameters
 LEGAL = (
     ("A clause in between", "The defendant , who had filed a motion to dismiss , was liable ."),
@@ -32,7 +32,7 @@ ENGLISH = (
     ("A clause in between", "The defendant, who had filed a motion to dismiss, was liable."),
     ("A noun of the other number", "The keys to the cabinet are on the table."),
     ("To be continued", "The court held that the tenants of the building"),
-    ("The same again", "Mr. Dursley was thin. Mrs. Dursley was tall. Mr."),
+    ("The same again", "Mr. Smith was late. Mrs. Jones was early. Mr."),
 )
 
 
@@ -109,7 +109,7 @@ def add(opened: Opened) -> str:
         n += 1
         name = f"{opened.name} ({n})"
     mine[name] = opened
-    while len(mine) > KEPT:
+    while len(mine) > KEPT or (len(mine) > 1 and 4 * sum(each.parameters for each in mine.values()) > max_mb() << 20):
         mine.pop(next(iter(mine)))
     return name
 
