@@ -183,13 +183,13 @@ def arcs(base):
 
 
 @_spec
-def next_words(base):
+def next_words(base, title: str):
     """Bars per word and variant: word, variant, probability; a tick where the chance of being drawn is another: chance."""
     y = alt.Y("word:N", title=None, sort=None, axis=alt.Axis(labelLimit=160, labelOverlap=False))
     offset = alt.YOffset("variant:N", sort=None)
     x = alt.X(
         "probability:Q",
-        title="probability of being the next word",
+        title=title,
         scale=alt.Scale(domain=[0, 1]),
         axis=alt.Axis(format="%"),
     )
@@ -212,12 +212,12 @@ def next_words(base):
 
 
 @_spec
-def ranking(base, title: str, percent: bool = False):
+def ranking(base, title: str):
     """A bar per part with its interval, in the order in which they come: name, change, low, high, p, clear (whether it is
     more than noise)."""
-    format = ".1%" if percent else ".3f"
+    format = ".3f"
     y = alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=200, labelOverlap=False))
-    axis = alt.Axis(format="%" if percent else "~g")
+    axis = alt.Axis(format="~g")
     tips = [
         "name:N",
         alt.Tooltip("change:Q", format=format),

@@ -25,7 +25,7 @@ def sidebar(look, sampling):
             with st.expander("Next word", expanded=True):
                 controls.group(sampling, "Next word")
         if look.taken in ("attention", "knockout", "sweep", "credit"):
-            with st.expander("Held-out texts", expanded=True):
+            with st.expander("Measured on", expanded=True):
                 controls.control(look, "texts")
         st.button(
             "Back to the defaults",
@@ -42,7 +42,8 @@ with page("Trained model", ":material/neurology:"):
         st.query_params.from_dict({"model": opened})
     (look, sampling), notes = controls.settings("model", *KINDS)
     model = choose.known(look.model)
-    cuts, wrong = read_cuts(look.out, model.config)
+    gone = any(note.startswith("model is ") for note in notes)  # another one is shown, and its parts are other parts
+    cuts, wrong = read_cuts("" if gone else look.out, model.config)
     sidebar(look, sampling)
     corner = heading("Trained model")
     frame.text_row(look)

@@ -146,11 +146,11 @@ def test_what_is_larger_than_the_baseline_is_made_narrower():
 
 
 def test_at_the_bounds_the_closest_that_can_be_is_taken():
-    full = Config(d_model=1024, n_heads=1, n_layers=100, position="learned")
+    full = Config(d_model=1600, n_heads=1, n_layers=100, position="learned")
     changed = full.replace(n_layers=1, d_ff=None)
     measured = lambda config: match["parameters"](config, 8, 10)  # noqa: E731
     made = widened(changed, measured(full), measured)
-    assert made.d_ff == 8192 and made.d_model == 1024  # there is no more
+    assert made.d_ff == 8192 and made.d_model == 1600  # there is no more
     assert measured(changed) < measured(made) < measured(full)
 
 

@@ -42,9 +42,9 @@ def read(opened: Opened, text: str) -> Prompt:
     if len(found.ids) > most:
         notes.append(f"text has {len(found.ids)} tokens; at most {most} are read, so it was cut after “{shown(found.labels[most - 1])}”.")  # fmt: skip
     if not found.ids:
-        known = opened.model.vocabulary if isinstance(opened.tokens, Words) else ()
-        some = f" It knows {len(known)}, among them {', '.join(known[1:9])}." if known else ""
-        raise ConfigError("prompt", f"prompt holds no word that this model can read.{some}")
+        known = [word for word in opened.model.vocabulary if word.isalpha()] if isinstance(opened.tokens, Words) else []
+        some = f" It knows {len(known)} words, among them {', '.join(known[:8])}." if known else ""
+        raise ConfigError("prompt", f"The text holds no word that this model can read.{some}")
     unknown = tuple(at for at in found.unknown if at < most)
     return Prompt(tuple(found.ids[:most]), tuple(found.labels[:most]), unknown, tuple(notes))
 

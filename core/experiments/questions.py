@@ -43,6 +43,11 @@ class Questions:
     across: torch.Tensor | None = None  # (Q) bool: a clause and a noun of the other number stand between them
 
     @property
+    def guessing(self) -> float:
+        """Share of questions that always giving the most frequent right answer gets right."""
+        return (self.right == self.right.mode().values).double().mean().item()
+
+    @property
     def real(self) -> torch.Tensor:
         """Which tokens are no padding: bool (N, T)."""
         return torch.arange(self.tokens.shape[1]) < self.lengths[:, None]

@@ -4,7 +4,7 @@ from core.lesion import Cut, write_cuts
 
 TEMPLATE = '''"""{title}
 
-Run it in the repository of Ablation Lab: python {name}.py [folder of the model]
+Run it in the repository of Ablation Lab; behind its name may stand the folder of another model.
 """
 
 import sys
@@ -35,4 +35,4 @@ print((contributions.takeover(bench, cuts, {mode!r}) if cuts else contributions.
 def knockout_script(folder: str, cuts: tuple[Cut, ...], mode: str, texts: int) -> str:
     """folder: where the model lies, as seen from the repository."""
     title = "What a knock-out costs." if cuts else "What the heads of a trained model do."
-    return TEMPLATE.format(title=title, name="knockout", folder=folder, cuts=write_cuts(cuts), mode=mode, texts=texts)
+    return TEMPLATE.format(title=title, folder=folder, cuts=write_cuts(cuts), mode=mode, texts=texts)

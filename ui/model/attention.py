@@ -24,9 +24,9 @@ def _found(looked, look):
     best = looked.readings[0]
     cut = Cut(layer, "head", head)
     told = (
-        f"**Head {layer + 1}.{head + 1}** (layer {layer + 1}): across a clause with a noun of the other number, the verb puts **{each.verb.mean:.2f}** of "
-        f"its attention on its subject (95 % interval {each.verb.low:.2f} to {each.verb.high:.2f}, {count(each.verb.n, 'held-out sentence')}; an even "
-        f"spread: {each.even:.2f}); the word before it, where the verb is chosen, **{each.before.mean:.2f}**."
+        f"**Head {layer + 1}.{head + 1}** (layer {layer + 1}): across a clause with a noun of the other number, the word before the verb, where the verb is "
+        f"chosen, puts **{each.before.mean:.2f}** of its attention on the subject, and the verb itself **{each.verb.mean:.2f}** (95 % interval {each.verb.low:.2f} to "
+        f"{each.verb.high:.2f}, {count(each.verb.n, 'held-out sentence')}; an even spread: {each.even:.2f})."
     )
     if each is not best:
         told += f" The head that reads it most is {best.layer + 1}.{best.head + 1}: {best.verb.mean:.2f} and {best.before.mean:.2f}."

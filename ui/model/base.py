@@ -67,11 +67,13 @@ class ModelLook(Picked):
         "zero", "What takes its place", "What the model finds there instead.", group="Knock-out", menu=lesion.mode
     )
     texts: int = dial(
-        None, "Held-out texts", "On how many the effect is measured. Follows the size of the model: 256 where that takes a second.",
+        None, "Texts", "On how many the effect is measured. Follows the size of the model: 256 where that takes a second.",
         group="Knock-out", kind=int, low=8, high=4096, step=8, top=512, follows=lambda look: texts(look.model),
     )  # fmt: skip
-    rank_by: str = dial("difference", "Ranked by", "Which effect ranks the parts.", group="Look", menu=knockout.effect)
-    knocked: bool = dial(False, "With the knock-out", "Show attention as it is with the knock-out.", group="Look")
+    rank_by: str = dial(
+        "difference", "Ranked by", "By which effect the parts are ranked.", group="Look", menu=knockout.effect
+    )
+    knocked: bool = dial(True, "With the knock-out", "Show attention as it is with the knock-out.", group="Look")
     maps: str = dial(
         "one",
         "Picture",

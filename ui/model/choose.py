@@ -1,6 +1,7 @@
 """Which model: those that ship or lie in a folder, what was trained here a moment ago, what somebody brings along."""
 
 import functools
+import logging
 import os
 import time
 
@@ -95,7 +96,7 @@ def prompts(name: str) -> list[tuple[str, str]]:
         return list(ENGLISH)
     made = questions(opened, 64)
     texts = dict.fromkeys(" ".join(opened.model.vocabulary[token] for token in row) for row in made.tokens[:6].tolist())
-    return [(f"Held-out text {n}", text) for n, text in enumerate(texts, 1)]
+    return [(f"Text {n}", text) for n, text in enumerate(texts, 1)]
 
 
 def add(opened: Opened) -> str:
@@ -127,6 +128,10 @@ def _brought():
             return
     except (CheckpointError, MemoryLimit, ConfigError) as error:
         st.session_state[REFUSED] = str(error)
+        return
+    except Exception as error:  # whatever a file can be wrong in: this runs before the page, which would tell
+        logging.exception("a model could not be opened")
+        st.session_state[REFUSED] = f"The model could not be opened ({type(error).__name__}: {str(error)[:120]})."
         return
     st.session_state.model = add(opened)
     st.session_state.out = ""

@@ -33,7 +33,7 @@ def credit(looked, look):
             change=lambda t: t.value, p=math.nan, clear=lambda t: (t.low > 0) | (t.high < 0)
         )
         chart(
-            charts.ranking("adds to the logit difference", False),
+            charts.ranking("adds to the logit difference"),
             rows,
             "What each part adds to the logit difference.",
             height=max(200, 26 * len(rows)),
@@ -42,7 +42,7 @@ def credit(looked, look):
         _heads(looked, found)
         st.caption(literal(
             "The last norm is taken with the scale that it had for each word, so that what each part wrote can be "
-            "followed to the scores by itself (direct logit attribution, Elhage et al., 2021). What a part does by way of later layers counts for those."
+            "followed to the scores by itself (direct logit attribution, Elhage et al., 2021). What a part does by way of later parts counts for those: so what is lost without it (Every part) may be far more, or less, than what it adds itself."
         ))  # fmt: skip
 
 

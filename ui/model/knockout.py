@@ -9,12 +9,15 @@ from core.experiments.findings import fixed, number
 from core.experiments.training import percent, points
 from core.lesion import Cut, mode, name_of
 from core.lesion import part as parts
-from ui import drawing
+from core.seeds import LEVEL
+from ui import drawing, pins
 from ui.curves import Line, Panel, curves
 from ui.model.base import take_out, views
 from ui.model.words import WHOLE
 from ui.page import figure, literal, small_table
 from ui.views.base import count
+
+TELLS = 0.05  # of what was lost: a rise that is less is not called a takeover
 
 
 @views
@@ -43,7 +46,8 @@ def knockout(looked, look):
 
 def _nothing(looked):
     st.info(
-        "Nothing is knocked out yet: choose a part above, or take the head that reads the subject.",
+        "Nothing is knocked out yet: choose a part above"
+        + ", or take the head that reads the subject." * bool(looked.readings),
         icon=":material/content_cut:",
     )
     for each in looked.readings[:1]:
@@ -70,9 +74,12 @@ def _finding(looked, made) -> str:
     texts = count(int(right.texts), "text")
     if right.change == 0:
         told = f"Accuracy stays at {percent(right.whole)} on {texts}."
+    elif right.low <= 0 <= right.high or math.isnan(right.low):
+        told = f"Accuracy changes by no more than noise, from {percent(right.whole)} to {percent(right.without)}: {points(right.change)} points (95 % interval {points(right.low)} to {points(right.high)}, {texts})."
     else:
         way = "falls" if right.change < 0 else "rises"
         told = f"Accuracy {way} from {percent(right.whole)} to {percent(right.without)}: {points(right.change)} points (95 % interval {points(right.low)} to {points(right.high)}, {texts})."
+    told += f" Guessing gets {percent(looked.bench.questions.guessing)}." if looked.bench.questions.among else ""
     told += f" Probability of the right word: {number(chance.whole)} → {number(chance.without)}. Logit difference: {number(gap.whole)} → {number(gap.without)}"
     return told + f" ({number(gap.change)}, {number(gap.low)} to {number(gap.high)})."
 
@@ -106,30 +113,15 @@ def _chance(p: float) -> str:
 
 
 def _took_over(looked):
-    """Which other part moves the answer more than it did."""
+    """Which part after the cut moves the answer more than it did."""
     found = contributions.takeover(looked.bench, looked.cuts, looked.mode)
     title = "Did another part take over?"
     if found.empty:
-        figure(title, "There is no other part.")
+        figure(
+            title, "None could: no part comes after the cut, and what stands before or beside it writes what it wrote."
+        )
         return
-    clear = found[(found.p < 0.05) & (found.change > 0)]
-    lost = looked.bench.baseline.values["difference"].mean().item() - looked.effect.values["difference"].mean().item()
-    if clear.empty:
-        told = "None did: no other part's contribution to the logit difference rises by more than noise (paired t-test over texts, Bonferroni)."
-    else:
-        best = clear.iloc[0]
-        told = f"{best['name']} adds {number(best.after)} to the logit difference now instead of {number(best.before)} (+{number(best.change)}, 95 % interval {number(best.low)} to {number(best.high)})"
-        told += f"; {len(clear) - 1} more rise by less." if len(clear) > 1 else "; no other rises."
-        heads = clear[clear.kind == "head"]
-        if best.kind != "head":
-            told += (
-                f" Of the heads, {heads.iloc[0]['name']} rises most: +{number(heads.iloc[0].change)}."
-                if len(heads)
-                else " No other head does."
-            )
-        if lost > 0:
-            told += f" All of that made good, the model still lost {number(lost)}."
-    figure(title, told)
+    figure(title, _taken_over(looked, found))
     rows = [
         (
             row.name,
@@ -144,14 +136,35 @@ def _took_over(looked):
     small_table(pd.DataFrame(rows, columns=names), "Who took over.", taken=found)
 
 
+def _taken_over(looked, found) -> str:
+    lost = -experiment.compared(looked.effect, looked.bench.baseline, "difference").mean
+    clear = found[(found.p < 1 - LEVEL) & (found.change > 0)]
+    if not lost > 0:
+        return "There was nothing to take over: without it the right word leads by no less."
+    if clear.empty:
+        return (
+            "None did: of the parts that come after the cut, none adds more to the logit difference than before, by more than "
+            "noise (paired t-test over texts, Bonferroni)."
+        )
+    best = clear.iloc[0]
+    rise = f"{best['name']} adds {number(best.after)} to the logit difference instead of {number(best.before)}"
+    if best.change < TELLS * lost:
+        return f"None to speak of: {rise}, the largest rise; the model lost {number(lost)}."
+    told = f"{rise} (+{number(best.change)}, 95 % interval {number(best.low)} to {number(best.high)}); the model still lost {number(lost)}."
+    if "head" not in clear.kind.values:
+        told += " No head does." if "head" in found.kind.values else " No head comes after the cut."
+    return told
+
+
 def _by_distance(looked):
     q, lines = looked.bench.questions, []
     for place, effect in enumerate((looked.bench.baseline, looked.effect)):
         rows = sorted(experiment.by_distance(effect, q).itertuples(index=False, name=None))
-        at, right, low, high, _ = (list(column) for column in zip(*rows))
+        at, right, low, high, many = (list(column) for column in zip(*rows))
         lines.append(Line(place, right, None, low, high))
     panel = Panel(
-        f"Does it depend on the {q.by}?", "Accuracy; bands: 95 % interval (Wilson)", "", lines, bounds=(0.0, 1.0),
-        help="Share of right answers among the texts with so many; bands grow where there are few.",
+        f"Does it depend on the {q.by}?", "Accuracy (1: all right)", f"Each point: {min(many)} to {max(many)} questions; bands: 95 % interval (Wilson).",
+        lines, bounds=(0.0, 1.0), help="Share of right answers among the questions of each kind; bands grow where there are few.",
     )  # fmt: skip
+    pins.marks([(0, WHOLE, None), (1, looked.named, None)], [])
     curves("accuracy_by_distance", [panel], {0: WHOLE, 1: looked.named}, x=q.by, at=at, height=170, across=1)

@@ -40,7 +40,7 @@ def layers(looked, look):
     figure(
         f"What reaches a word through {count(len(rolled), 'layer')}? (attention rollout)",
         _reached(looked, rolled),
-        "Heads averaged, a residual counted as much as attention (Abnar and Zuidema, 2020): what could flow, not what did",
+        f"Heads averaged{', a residual counted as much as attention' * seen.config.residual_attention} (Abnar and Zuidema, 2020): what could flow, not what did",
     )
     shown = torch.stack([rolled[layer], rolled[-1]] if layer < len(rolled) - 1 else [rolled[-1]]).masked_fill(
         ~seen.allowed, torch.nan
@@ -54,7 +54,9 @@ def layers(looked, look):
 
 
 def _reached(looked, rolled) -> str:
-    row = rolled[-1][looked.after].clone()
+    label, row = looked.whole.labels[looked.after], rolled[-1][looked.after].clone()
     row[looked.after] = 0
+    if not row.any():
+        return f"“{label}” has nothing but itself to read."
     source = int(row.argmax())
-    return f"“{looked.whole.labels[looked.after]}” gets {number(row[source].item())} from “{looked.whole.labels[source]}”, more than from any other word but itself."
+    return f"“{label}” gets {number(row[source].item())} from “{looked.whole.labels[source]}”, more than from any other word but itself."

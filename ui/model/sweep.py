@@ -8,6 +8,7 @@ from core.experiments import knockout as experiment
 from core.experiments.findings import number
 from core.experiments.training import points
 from core.lesion import Cut, cuts, mode
+from core.seeds import LEVEL
 from core.train.budget import duration
 from ui.heatmaps import heatmaps
 from ui.model.base import take_out, views
@@ -30,9 +31,11 @@ def sweep(looked, look):
     ranked = _measured(looked)
     if ranked is None:
         return
+    share = look.rank_by in SHARES
+    unit = " (percentage points)" if share else " (nats)" if look.rank_by == "divergence" else ""
     rows = ranked[ranked.effect == look.rank_by]
-    unit = " (percentage points)" if look.rank_by in SHARES else " (nats)" if look.rank_by == "divergence" else ""
-    rows = rows.assign(change=rows.change * (100 if look.rank_by in SHARES else 1)) if look.rank_by in SHARES else rows
+    rows = rows.assign(**{name: rows[name] * (100 if share else 1) for name in ("change", "low", "high")})
+    rows = rows.sort_values("change", ascending=look.rank_by != "divergence")  # the greatest loss first
     left, right = st.columns([1, 1], gap="medium")
     with left:
         figure(
@@ -42,7 +45,7 @@ def sweep(looked, look):
         )
         _map(looked, rows, look, unit)
     with right:
-        _bars(ranked, look)
+        _bars(rows, look, unit)
     note("every part, every effect", lambda: ranked)
 
 
@@ -74,7 +77,7 @@ def _measured(looked):
 
 def _told(looked, ranked, by) -> str:
     rows = ranked[ranked.effect == "difference"]
-    heads = rows[rows.part == "head"]
+    heads = rows[rows.part == "head"].sort_values("change")
     if heads.empty:
         return "There are no heads in it."
     first = heads.iloc[0]
@@ -82,7 +85,7 @@ def _told(looked, ranked, by) -> str:
     idle = heads[(heads.p >= 0.05) | (heads.change.abs() < 0.01)]
     told = f"Of the heads, {first['name']} matters most: {number(first.change)} in logit difference, {points(right.change)} points of accuracy without it."
     if len(idle):
-        told += f" {len(idle)} of {len(heads)} heads change the logit difference by nothing that shows."
+        told += f" Without {len(idle)} of the {len(heads)} heads the logit difference stays as it is."
     return told + " Click a cell to knock it out."
 
 
@@ -108,16 +111,16 @@ def _map(looked, rows, look, unit):
     )  # fmt: skip
 
 
-def _bars(ranked, look):
-    rows = ranked[ranked.effect == look.rank_by].head(SHOWN).assign(clear=lambda t: t.p < 0.05)
+def _bars(rows, look, unit):
+    name = experiment.effect.label(look.rank_by)
+    rows = rows.head(SHOWN).assign(clear=lambda table: table.p < 1 - LEVEL)
     figure(
-        "Ranked by loss of logit difference",
+        f"Ranked by {name}",
         "Bars: mean change with its 95 % interval; pale: smaller than noise (p ≥ 0.05, each by itself).",
     )
-    title = f"change of {experiment.effect.label(look.rank_by).lower()}"
     chart(
-        charts.ranking(title, look.rank_by in SHARES),
+        charts.ranking(f"change of {name}{unit}"),
         rows,
-        "Parts ranked by what the model loses without them.",
+        f"Parts ranked by {name} without them.",
         height=max(200, 26 * len(rows)),
     )

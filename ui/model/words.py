@@ -5,6 +5,7 @@ from core.dial import ConfigError
 from core.experiments import prompt as experiment
 from core.experiments.findings import number
 from core.generate import Sampling
+from core.lesion import Cut
 from ui.chips import Chip, chips
 from ui.controls import current, put
 from ui.model.base import views
@@ -34,7 +35,14 @@ def words(looked, look):
             _told(looked, scores, said),
             "Tick: with temperature, top k, top p" * (_changed(sampling)),
         )
-        chart(charts.next_words(), table, "Probabilities of the next word.", height=110 + 26 * table.word.nunique())
+        chart(
+            charts.next_words(
+                "probability of being the next word" if looked.language else "probability of being the answer"
+            ),
+            table,
+            "Probabilities of the next word.",
+            height=110 + 26 * table.word.nunique(),
+        )
     with right:
         if not looked.language:
             st.info(
@@ -51,12 +59,17 @@ def _changed(sampling) -> bool:
 
 
 def _pick(looked):
-    labels = looked.prompt.labels
-    st.session_state.token = min(st.session_state.token, len(labels))
+    """After which word. The list has a name of its own for every text: what it showed for another one would come back."""
+    labels, key = looked.prompt.labels, f"after_{hash(looked.prompt.ids)}"
+    st.session_state[key] = looked.after + 1
     st.selectbox(
-        "After", range(1, len(labels) + 1), key="token", label_visibility="collapsed",
+        "After", range(1, len(labels) + 1), key=key, label_visibility="collapsed", on_change=_picked, args=(key,),
         format_func=lambda n: f"{'after' if looked.language else 'at'} word {n}: … {' '.join(labels[max(0, n - 5) : n])}",
     )  # fmt: skip
+
+
+def _picked(key):
+    put(token=st.session_state[key])
 
 
 def _told(looked, scores, said) -> str:
@@ -98,9 +111,12 @@ def _text(looked, look, sampling, after, name, cuts):
         figure(f"How {name} goes on", f"Click a new word to see what was read to choose it. Seed {sampling.draw}.")
         _chips(looked, look, key, after, steps, chosen)
         step = steps[chosen]
+        layer, head = look.layer_of(looked.whole), look.head_of(looked.whole)
+        read = f"shaded is what layer {layer + 1}, head {head + 1} read for that, from the word before it"
+        if any(cut.layer == layer and (cut == Cut(layer, "head", head) or "attn_out" in cut.sites()) for cut in cuts):
+            read += ", and it was thrown away: that head is knocked out"
         st.caption(literal(
-            f"“{looked.word(step.token)}” was chosen with a chance of {number(step.chance)} (the model gave it {number(step.probability)}); shaded is what "
-            f"layer {look.layer_of(looked.whole) + 1}, head {look.head_of(looked.whole) + 1} read for that, from the word before it."
+            f"“{looked.word(step.token)}” was chosen with a chance of {number(step.chance)} (the model gave it {number(step.probability)}); {read}."
         ))  # fmt: skip
 
 

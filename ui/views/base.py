@@ -8,7 +8,7 @@ import streamlit as st
 from core.dial import dial
 from core.experiments.dependencies import read_pairs
 from core.menu import Menu
-from core.text import EXAMPLES
+from core.text import EXAMPLES, words
 
 views = Menu("Views")
 maps = Menu("Picture")
@@ -59,7 +59,8 @@ class Picked:
         """The marked pairs (from 0) and what was wrong with them; an example brings its own until others are marked."""
         if not self.pairs:
             own = next((example.pairs for example in EXAMPLES if example.text == text), ())
-            return own, []
+            # a trained model may have left words out
+            return (own if words(text) == list(seen.tokens[: seen.n_real]) else ()), []
         return read_pairs("" if self.pairs == "none" else self.pairs, seen.n_real)
 
 
