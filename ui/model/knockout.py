@@ -15,6 +15,7 @@ from ui.curves import Line, Panel, curves
 from ui.model.base import take_out, views
 from ui.model.words import WHOLE
 from ui.page import figure, literal, small_table
+from ui.takeaway import note
 from ui.views.base import count
 
 TELLS = 0.05  # of what was lost: a rise that is less is not called a takeover
@@ -40,7 +41,7 @@ def knockout(looked, look):
         _by_distance(looked)
     with left:
         layer = max(cut.layer for cut in looked.cuts)
-        drawing.block(looked.without, layer, key="knife", knocked=looked.cuts)
+        drawing.block(looked.whole, layer, key="knife", knocked=looked.cuts)
         st.caption(literal(_where(looked)))
 
 
@@ -121,7 +122,11 @@ def _took_over(looked):
             title, "None could: no part comes after the cut, and what stands before or beside it writes what it wrote."
         )
         return
-    figure(title, _taken_over(looked, found))
+    told = _taken_over(looked, found)
+    figure(title, told)
+    note("every part that comes after the cut", lambda: found)
+    if told.startswith("No"):
+        return  # rows of noise say no more
     rows = [
         (
             row.name,
@@ -140,7 +145,7 @@ def _taken_over(looked, found) -> str:
     lost = -experiment.compared(looked.effect, looked.bench.baseline, "difference").mean
     clear = found[(found.p < 1 - LEVEL) & (found.change > 0)]
     if not lost > 0:
-        return "There was nothing to take over: without it the right word leads by no less."
+        return "Nothing was to be taken over: without it the right word leads by no less."
     if clear.empty:
         return (
             "None did: of the parts that come after the cut, none adds more to the logit difference than before, by more than "
