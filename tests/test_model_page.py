@@ -48,8 +48,9 @@ def button(app, key):
 
 
 @pytest.mark.parametrize("view", views)
-@pytest.mark.parametrize("out", ["", READER, "1.ffn", "2.layer~1.1"])
-@pytest.mark.parametrize("how", mode)
+@pytest.mark.parametrize(
+    ("out", "how"), [("", "zero"), ("1.ffn", "zero"), ("2.layer~1.1", "mean"), *((READER, how) for how in mode)]
+)
 def test_every_view_opens(view, out, how):
     app = fine(opened(taken=view, out=out, mode=how))
     assert not app.error and not app.warning
@@ -96,10 +97,15 @@ def ends():
 
 
 @pytest.mark.parametrize(("name", "value"), [each for each in ends() if each != ("texts", "4096")])
-@pytest.mark.parametrize("view", ["attention", "words", "knockout"])
-def test_every_control_at_its_ends(name, value, view):
-    if name == "taken" and view != "attention":
-        pytest.skip("the view is what is set")
+def test_every_control_at_its_ends(name, value):
+    """On the view where it has an effect."""
+    view = (
+        "words"
+        if name in dials(Sampling) or name == "token"
+        else "attention"
+        if name in ("maps", "layer", "head", "knocked")
+        else "knockout"
+    )
     app = fine(opened(**{"taken": view, "out": READER, name: value}))
     assert not told(app)
 
