@@ -174,3 +174,21 @@ def test_learned_positions_end_in_words():
         past = Past(made)
         made(torch.zeros(1, 272, dtype=torch.long), past=past)
         made(torch.zeros(1, 1, dtype=torch.long), past=past)
+
+
+def test_top_k_of_one_takes_the_likeliest_and_the_models_own_probability_is_told():
+    made = model()
+    for step in generate(made, IDS[0], Sampling(words=8, top_k=1, temperature=2.0)):
+        assert step.token == int(step.logits.argmax()) and step.chance == 1.0
+        assert step.probability == pytest.approx(step.logits.double().softmax(-1)[step.token].item())
+        assert step.probability < 1
+
+
+@pytest.mark.parametrize("logits", [[0.0, float("inf")], [float("nan"), 1.0]])
+def test_scores_that_are_no_numbers_are_told(logits):
+    with pytest.raises(ConfigError, match="no next word"):
+        probabilities(torch.tensor(logits), Sampling())
+
+
+def test_a_temperature_of_next_to_nothing_is_none():
+    assert probabilities(torch.tensor([1.0, 2.0]), Sampling(temperature=1e-320)).tolist() == [0.0, 1.0]

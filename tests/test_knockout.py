@@ -10,7 +10,7 @@ import scipy.stats
 import torch
 
 from core.checkpoint import Opened
-from core.checkpoint.legal import vocabulary
+from core.checkpoint.legal import batch, vocabulary
 from core.checkpoint.tokens import Words
 from core.config import Config
 from core.dial import ConfigError
@@ -269,6 +269,38 @@ def test_readings_are_the_attention_on_the_subject(made):
             shares.append((row[q.verb[n]].item(), row[q.verb[n] - 1].item()))
         assert (each.verb.mean, each.before.mean) == pytest.approx(tuple(np.mean(shares, 0)), abs=1e-5)
         assert each.verb.n == len(shares)
+        assert each.even == pytest.approx(
+            np.mean([1 / (q.verb[n].item() + 1) for n in q.across.nonzero()[:, 0].tolist()])
+        )
+        assert all(
+            bool(anatomy_of(q, n).clause) and anatomy_of(q, n).distractors for n in q.across.nonzero()[:, 0].tolist()
+        )
+
+
+def anatomy_of(q, n):
+    words = [vocabulary()[token] for token in q.tokens[n, : int(q.lengths[n])]]
+    return anatomy([*words, "late", "."])  # questions end with the verb
+
+
+@pytest.mark.parametrize("name", ["induction", "facts"])
+def test_wrong_is_the_likeliest_word_that_is_not_right(name):
+    bench = knockout.bench(learner(name), 32)
+    for scores, right, wrong in zip(
+        bench.whole.logits.tolist(), bench.whole.right.tolist(), bench.whole.wrong.tolist()
+    ):
+        assert wrong == max((value, word) for word, value in enumerate(scores) if word != right)[1]
+
+
+def test_what_is_asked_begins_with_words_that_training_never_read():
+    asked = {words[: anatomy(words).verb] for words in sentences(512, 0)}
+    read = set()
+    for seed in range(4):
+        tokens, _ = batch(torch.Generator().manual_seed(seed), 256)
+        for row in tokens.tolist():
+            words = tuple(vocabulary()[token] for token in row if token)
+            if "<unk>" not in words:
+                read.add(words[: anatomy(words).verb])
+    assert not asked & read and len(read) > 300
 
 
 # Contributions
@@ -319,6 +351,12 @@ def test_only_what_comes_after_a_cut_can_take_over(made):
     at = credit.parts(made.model).index(credit.Part("head", 1, 0))
     found = scipy.stats.ttest_rel(after[at], before[at])
     assert row.p == pytest.approx(min(1.0, found.pvalue * len(table)), rel=1e-6, abs=1e-12)
+
+
+def test_the_share_is_of_the_whole(made):
+    table = credit.table(made)
+    assert table.share.sum() == pytest.approx(1, abs=1e-6)
+    assert (table.share * table.value.sum()).tolist() == pytest.approx(table.value.tolist(), rel=1e-4, abs=1e-6)
 
 
 @pytest.mark.parametrize("cut", cuts(Config(n_layers=2)), ids=lambda cut: cut.name)
