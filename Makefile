@@ -18,7 +18,7 @@ STORE ?= studies.sqlite
 	touch $@
 
 run: .venv/app
-	$(BIN)/python -m streamlit run app.py --server.port $(PORT)
+	ABLATION_READ_ONLY=$${ABLATION_READ_ONLY:-0} $(BIN)/python -m streamlit run app.py --server.address 127.0.0.1 --server.port $(PORT)
 
 test: .venv/dev
 	$(BIN)/python -m pytest $(ARGS)
@@ -35,4 +35,4 @@ matrix: .venv/app
 
 # Train the language model that ships in models/legal, and write down beside it what it can do.
 legal-model: .venv/app
-	$(BIN)/python -m core.checkpoint.legal
+	$(BIN)/python -m scripts.legal_model

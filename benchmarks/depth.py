@@ -15,13 +15,13 @@ import time
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from core.config import Config
-from core.device import Machine
-from core.experiments import grid as experiment
-from core.experiments.depth import Depth, journey
-from core.experiments.depth import _run as travel  # without the shelf: a kept result costs nothing
+from core.experiments.depth import grid as experiment
+from core.experiments.depth.depth import Depth, journey
+from core.experiments.depth.depth import _run as travel  # without the shelf: a kept result costs nothing
 from core.experiments.forward import prepared
-from core.memory import reuse_freed_memory
+from core.model.config import Config
+from core.settings.device import Machine
+from core.settings.memory import reuse_freed_memory
 
 SIZES = ((64, 4, 10), (512, 8, 128))  # d_model, heads, tokens
 PASSES, LAYERS = 100, 24

@@ -8,7 +8,7 @@ so that neither finds the caches as it left them; medians after warm-up, ratio w
 
 --rivals times TransformerLens (HookedTransformer up to version 3, TransformerBridge from 4 on) and Hugging Face's GPT-2
 where they are installed: the same stack at the same size with random weights, the same sites as far as they can be
-hooked, the same statistics; once reduced with torch tensor by tensor, once with core.totals.
+hooked, the same statistics; once reduced with torch tensor by tensor, once with core.measure.tensor_sums.
 """
 
 import argparse
@@ -20,9 +20,9 @@ import torch.nn.functional as F
 from torch import nn
 
 from core import Config, Transformer, trace
-from core.measure import meter, reduce
-from core.memory import reuse_freed_memory
-from core.totals import Watcher
+from core.measure.tensor_meters import meter, reduce
+from core.measure.tensor_sums import Watcher
+from core.settings.memory import reuse_freed_memory
 
 SIZES = ((2, 64, 4, 10), (4, 128, 4, 64), (12, 768, 12, 128))  # layers, d_model, heads, tokens
 GPT2 = {"mask": "causal", "position": "learned", "activation": "gelu_tanh"}

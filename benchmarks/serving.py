@@ -31,17 +31,20 @@ def chromium_path() -> str | None:
 
 
 @contextlib.contextmanager
-def server(**environment):
-    """`streamlit run app.py` on a free port -> (address, process); ended when the block ends."""
+def server(below: str = "", **environment):
+    """`streamlit run app.py` on a free port -> (address, process); ended when the block ends. below: where the app begins."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
-    command += ["--server.address", "127.0.0.1", "--server.headless", "true", "--server.fileWatcherType", "none"]
+    command += ["--server.address", "127.0.0.1", "--server.baseUrlPath", below]
+    command += ["--server.headless", "true", "--server.fileWatcherType", "none"]
     with tempfile.TemporaryFile() as log:
-        process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, env={**os.environ, **environment})
+        process = subprocess.Popen(
+            command, cwd=ROOT, stdout=log, stderr=log, env={**os.environ, "ABLATION_READ_ONLY": "0", **environment}
+        )
         try:
-            address = f"http://127.0.0.1:{port}"
+            address = f"http://127.0.0.1:{port}{below}"
             for _ in range(600):
                 with contextlib.suppress(OSError):
                     urllib.request.urlopen(f"{address}/_stcore/health", timeout=1)
@@ -69,14 +72,19 @@ def browser():
 
 
 def settle(page, quiet_ms: int = 300):
-    """Wait until no script runs and nothing on the page has changed for a while."""
+    """Wait until no script runs, every part of the page has come (a grey bar stands in for one that has not), and nothing has
+    changed for a while."""
     page.locator("h1").first.wait_for(timeout=60_000)
     page.wait_for_selector(IDLE, timeout=60_000)
     page.evaluate(
         """quiet => new Promise(done => {
           let timer = setTimeout(finish, quiet)
-          const watch = new MutationObserver(() => { clearTimeout(timer); timer = setTimeout(finish, quiet) })
-          function finish() { watch.disconnect(); done() }
+          const again = () => { clearTimeout(timer); timer = setTimeout(finish, quiet) }
+          const watch = new MutationObserver(again)
+          function finish() {
+            if (document.querySelector("[data-testid=stSkeleton]")) return again()
+            watch.disconnect(); done()
+          }
           watch.observe(document.body, {subtree: true, childList: true, attributes: true, characterData: true})
         })""",
         quiet_ms,

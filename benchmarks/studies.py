@@ -25,15 +25,15 @@ from sqlalchemy import func, insert, select, update
 
 from benchmarks.machines import Machines
 from benchmarks.serving import browser, server, settle
-from core.cluster import Cluster
-from core.jobs import Workers
-from core.memory import Shelf
+from core.settings.memory import Shelf
+from core.study.database.schema import DONE, rows, runs
+from core.study.database.store import Store
 from core.study.file import parse
 from core.study.plan import Study
 from core.study.runner import Runner
-from core.study.schema import DONE, rows, runs
-from core.study.store import Store
 from core.train import Row, train
+from core.workers.cluster import Cluster
+from core.workers.pool import Workers
 
 TURNS = 5
 STUDY = """

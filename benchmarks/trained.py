@@ -14,12 +14,12 @@ import time
 import torch
 
 from core import Config, Transformer
-from core.checkpoint.files import ROOT, SHIPPED, from_folder
-from core.experiments.knockout import Bench
-from core.experiments.questions import questions
-from core.generate import Sampling, generate
-from core.lesion import cuts, mode
-from core.memory import reuse_freed_memory
+from core.checkpoints.files import ROOT, SHIPPED, from_folder
+from core.experiments.trained.knockout import Bench
+from core.experiments.trained.questions import questions
+from core.model.generate import Sampling, generate
+from core.model.knockout import cuts, mode
+from core.settings.memory import reuse_freed_memory
 
 GPT2 = Config(
     d_model=768, n_heads=12, n_layers=12, activation="gelu_tanh", position="learned", mask="causal", tied=True

@@ -20,12 +20,12 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from core.device import Machine
-from core.experiments.showcase import showcase
-from core.jobs import Job, Workers
+from core.experiments.training.showcase import showcase
+from core.settings.device import Machine
 from core.tasks import task
 from core.train import Training, budget, chunk, stack, start
 from core.train.run import Run
+from core.workers.pool import Job, Workers
 
 SIZES = ((2, 64, 64, 32), (2, 64, 16, 32), (4, 32, 32, 12))  # layers, d_model, batch, T
 

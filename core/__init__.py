@@ -1,10 +1,10 @@
 """Ablation Lab's engine: a transformer block whose every part can be taken out, and the instruments to see what it did."""
 
-from core.config import Config
-from core.dial import ConfigError
-from core.measure import measure
-from core.model import Block, FeedForward, MultiHeadAttention, Transformer
-from core.trace import tap, trace
+from core.measure.tensor_meters import measure
+from core.model.config import Config
+from core.model.trace import tap, trace
+from core.model.transformer import Block, FeedForward, MultiHeadAttention, Transformer
+from core.settings.setting import ConfigError
 
 __all__ = [
     "Block",

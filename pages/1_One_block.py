@@ -4,18 +4,22 @@ from functools import partial
 
 import streamlit as st
 
-from core import cost
-from core.config import Config
-from core.device import Machine
+from core.experiments.block import attention as experiment
 from core.experiments.forward import forward
 from core.export import scripts as export
-from core.text import Input, cut
-from core.variants import Pins, lineup
-from ui import controls, drawing, pins, takeaway
-from ui.page import heading, literal, page
-from ui.sentence import sentence
-from ui.views import views
-from ui.views.base import Look, count, weights
+from core.model import cost
+from core.model.config import Config
+from core.model.text import Input, cut
+from core.model.variants import Pins, lineup
+from core.settings.device import Machine
+from core.settings.wording import KEY, count
+from ui.block import views
+from ui.block.base import Look
+from ui.kit import controls, pins, takeaway
+from ui.kit.page import capital, heading, literal, page
+from ui.kit.sentence import sentence
+from ui.pictures import drawing
+from ui.shared.base import weights
 
 
 def sidebar(config, machine, look):
@@ -36,35 +40,37 @@ def sidebar(config, machine, look):
 
 
 def summary(seen):
-    blocks = f"{seen.config.n_layers} blocks" if seen.config.n_layers > 1 else "the block"
+    blocks = count(seen.config.n_layers, "block") if seen.config.n_layers > 1 else "the block"
     parameters = sum(cost.parameters(seen.config).values())
     operations = sum(cost.flops(seen.config, len(seen.tokens)).values())
     padding = f" + {seen.config.padding} padding" if seen.config.padding else ""
+    key = f"  \n:gray[{capital(KEY)}]" if seen.layered else ""
     st.markdown(
         f"**{parameters:,} parameters** in {blocks}  \n{count(seen.n_real, 'token')}{padding} · {operations / 1e6:.3g} MFLOP  \n"
-        f"{seen.milliseconds:.2f} ms on {seen.machine.name}, {seen.machine.dtype}  \n:gray[{weights(seen)}]"
+        f"{seen.timing} on {seen.machine.name}, {seen.machine.dtype}  \n:gray[{weights(seen)}]{key}"
     )
 
 
-def scripts(seen, view, pinned):
+def scripts(seen, look, pinned):
     """What writes the scripts of this page."""
     tokens = seen.tokens[: seen.n_real]
     write, what = export.block_script, seen.config
-    if view == "compare":
+    if look.view == "compare":
         write, what = export.compare_script, lineup(seen.config, pinned)[0]
     given = what, tokens, seen.machine, seen.dropout
+    if look.view == "heads" and look.compare and seen.config.attention:
+        recut = {count(number, "head"): made for number, made in experiment.recut(seen.config).items() if made}
+        write, given = export.heads_script, (seen.config, recut, *given[1:])
     return {label: partial(write, flavour, *given) for label, flavour in takeaway.FLAVOURS.items()}
 
 
-with page("One block", ":material/view_agenda:"):
+with page("One block"):
     (text, config, machine, look, pinned), notes = controls.settings("one_block", Input, Config, Machine, Look, Pins)
     sidebar(config, machine, look)
     corner = heading("One block")
     sentence()
     pins.row(config, pinned, on_choice={"view": "compare"})
-    st.segmented_control(
-        "View", list(views), format_func=views.label, key="view", label_visibility="collapsed", required=True, wrap=True
-    )
+    controls.buttons("View", views, "view", wrap=True)
     tokens, cuts = cut(text.text)
     for note in [*notes, *cuts]:
         st.warning(literal(note), icon=":material/info:")
@@ -79,6 +85,6 @@ with page("One block", ":material/view_agenda:"):
         with view:
             views[look.view](seen, look)
         with corner:
-            takeaway.offer("One block", scripts(seen, look.view, pinned))
+            takeaway.offer("One block", scripts(seen, look, pinned))
     else:
         st.info("There is no word to work on. Type a sentence above, or choose an example.", icon=":material/edit:")

@@ -4,18 +4,18 @@ from functools import partial
 
 import streamlit as st
 
-from core.config import Config
-from core.device import Machine
-from core.experiments.depth import Depth
-from core.experiments.grid import Axes
+from core.experiments.depth.depth import Depth
+from core.experiments.depth.grid import Axes
 from core.export import scripts as export
-from core.text import Input, cut
-from core.variants import Pins, lineup
-from ui import controls, pins, takeaway
+from core.model.config import Config
+from core.model.text import Input, cut
+from core.model.variants import Pins, lineup
+from core.settings.device import Machine
 from ui.depth import views
 from ui.depth.base import DepthLook, Seen
-from ui.page import heading, literal, page
-from ui.sentence import sentence
+from ui.kit import controls, pins, takeaway
+from ui.kit.page import heading, literal, page
+from ui.kit.sentence import sentence
 
 HIDDEN = ("n_layers", "dropout")  # depth is set by the passes; nothing is dropped here
 
@@ -44,7 +44,7 @@ def scripts(seen):
     return {label: partial(export.depth_script, flavour, *given) for label, flavour in takeaway.FLAVOURS.items()}
 
 
-with page("Depth", ":material/layers:"):
+with page("Depth"):
     (text, config, machine, depth, pinned, look, axes), notes = controls.settings(
         "depth", Input, Config, Machine, Depth, Pins, DepthLook, Axes
     )
@@ -52,9 +52,7 @@ with page("Depth", ":material/layers:"):
     corner = heading("Depth")
     sentence()
     pins.row(config, pinned)
-    st.segmented_control(
-        "View", list(views), format_func=views.label, key="show", label_visibility="collapsed", required=True, wrap=True
-    )
+    controls.buttons("View", views, "show", wrap=True)
     tokens, cuts = cut(text.text)
     variants, left_out = lineup(config, pinned, n_layers=1, dropout=0.0)
     for note in [*notes, *cuts]:

@@ -4,15 +4,15 @@ from functools import partial
 
 import streamlit as st
 
-from core.device import Machine
-from core.experiments.training import Trial, plan
+from core.experiments.training.training import Trial, plan
 from core.export.training import training_script
+from core.model.variants import lineup
+from core.settings.device import Machine
 from core.train import Training
 from core.train.learner import Learner, Removed
-from core.variants import lineup
-from ui import controls, jobs, pins, takeaway
-from ui.model.choose import OPEN
-from ui.page import heading, literal, page
+from ui.kit import controls, jobs, pins, takeaway
+from ui.kit.page import heading, literal, page
+from ui.shared.models import OPEN
 from ui.training import frame
 from ui.training.base import TrainingLook
 
@@ -37,7 +37,7 @@ def sidebar(training, *others):
         )
 
 
-with page("Training", ":material/model_training:"):
+with page("Training"):
     if OPEN in st.session_state:
         st.switch_page("pages/5_Trained_model.py")
     (training, learner, machine, pinned, trial, look), notes = controls.settings("training", *KINDS, TrainingLook)
@@ -53,7 +53,7 @@ with page("Training", ":material/model_training:"):
     for reason in [*left_out, *not_combined]:
         st.caption(literal(reason))
     if look.begin:
-        st.session_state.begin = False
+        controls.amend(look, begin=False)
         if not notes:  # else it would be something else than what the link asked for
             jobs.begin(planned)
             st.rerun()

@@ -2,17 +2,15 @@
 
 import streamlit as st
 
-from core.cluster import ClusterError
-from core.study.database import StoreError
-from ui import controls, takeaway
-from ui.page import heading, literal, page
+from core.export.slug import slug
+from core.study.database.connection import StoreError
+from core.workers.cluster import ClusterError
+from ui.kit import controls, takeaway
+from ui.kit.page import heading, literal, page
 from ui.studies import frame
 from ui.studies.base import StudyLook
 
-with page("Studies", ":material/lab_research:"):
-    started = st.session_state.pop("_start_study", None)
-    if started:
-        st.session_state.study = started
+with page("Studies"):
     (look,), notes = controls.settings("studies", StudyLook)
     corner = heading("Studies")
     for note in notes:
@@ -25,6 +23,6 @@ with page("Studies", ":material/lab_research:"):
         else:
             frame.empty()
     except (StoreError, ClusterError) as error:
-        st.error(literal(error), icon=":material/database:")
+        st.error(literal(error.told), icon=":material/database:")
     with corner:
-        takeaway.offer("Studies", {}, frame.files(opened), opened.name if opened else "")
+        takeaway.offer("Studies", {}, frame.files(opened), slug(opened.name, opened.number) if opened else "")

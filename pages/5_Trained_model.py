@@ -4,15 +4,18 @@ from functools import partial
 
 import streamlit as st
 
-from core.experiments import prompt
-from core.experiments.knockout import bench
+from core.checkpoints import CheckpointError
+from core.experiments.trained import prompt
+from core.experiments.trained.knockout import bench
 from core.export.knockout import knockout_script
-from core.generate import Sampling
-from core.lesion import read_cuts
-from ui import controls, drawing, takeaway
-from ui.model import choose, frame, views
-from ui.model.base import Looked, ModelLook
-from ui.page import heading, literal, page
+from core.model.generate import Sampling
+from core.model.knockout import read_cuts
+from ui.kit import controls, takeaway
+from ui.kit.page import heading, literal, page
+from ui.pictures import drawing
+from ui.shared import models as choose
+from ui.trained import frame, views
+from ui.trained.base import Looked, ModelLook
 
 KINDS = (ModelLook, Sampling)
 
@@ -36,27 +39,31 @@ def sidebar(look, sampling):
         )
 
 
-with page("Trained model", ":material/neurology:"):
+def without():
+    """What there is where no model can be opened: what brings one."""
+    heading("Trained model")
+    with st.sidebar, st.expander("Model", expanded=True):
+        choose.bring()
+
+
+with page("Trained model"):
     opened = st.session_state.pop(choose.OPEN, None)
     if opened:
-        st.query_params.from_dict({"model": opened})
-    (look, sampling), notes = controls.settings("model", *KINDS)
+        controls.take({"model": opened}, *KINDS)
+    try:
+        (look, sampling), notes = controls.settings("model", *KINDS)
+    except CheckpointError:
+        without()
+        raise
     model = choose.known(look.model)
     gone = any(note.startswith("model is ") for note in notes)  # another one is shown, and its parts are other parts
     cuts, wrong = read_cuts("" if gone else look.out, model.config)
     sidebar(look, sampling)
     corner = heading("Trained model")
     frame.text_row(look)
-    frame.knife_row(model.config, cuts)
-    st.segmented_control(
-        "View",
-        list(views),
-        format_func=views.label,
-        key="taken",
-        label_visibility="collapsed",
-        required=True,
-        wrap=True,
-    )
+    frame.knife_row(look, model.config, cuts)
+    frame.key()
+    controls.buttons("View", views, "taken", wrap=True)
     for note in [*notes, *wrong]:
         st.warning(literal(note), icon=":material/info:")
     read = prompt.read(model, look.prompt)

@@ -7,6 +7,10 @@ import torch
 from hypothesis import settings
 
 from benchmarks.serving import browser, chromium_path, server, settle
+from tests import own_process
+
+os.environ["ABLATION_READ_ONLY"] = "0"  # as on one's own machine; who tests another one, says so
+os.environ.setdefault("ABLATION_NICE", "0")  # workers of a test do not stand back for the tests beside it
 
 torch.set_num_threads(1)  # the tensors are tiny: a second thread costs more than it brings
 
@@ -15,12 +19,22 @@ settings.register_profile("lab", deadline=None, derandomize=True, max_examples=2
 settings.load_profile("lab")
 
 
+def pytest_pyfunc_call(pyfuncitem):
+    """See own_process.py."""
+    if pyfuncitem.get_closest_marker("own_process") and not own_process.ALONE:
+        own_process.take_outcome(pyfuncitem)
+        return True
+
+
 @pytest.fixture(scope="session")
 def chromium():
     if not chromium_path():
         if os.environ.get("CI"):
             pytest.fail("no Chromium found, and in CI that is a failure")
         pytest.skip("no Chromium found; install one, or set CHROMIUM to its path")
+    from playwright.sync_api import expect
+
+    expect.set_options(timeout=20_000)  # of a busy machine; what is there already is not waited for
     with browser() as made:
         yield made
 

@@ -29,11 +29,12 @@ def binaries() -> Path | None:
 
 @dataclass(frozen=True)
 class Server:
-    """Its address, to which the name of a database is added; kill ends it as a power cut would."""
+    """Its address, to which the name of a database is added; kill ends it as a power cut would, stop as an update does."""
 
     address: str
     start: Callable
     kill: Callable
+    stop: Callable
 
     def new(self) -> str:
         """The address of an empty database."""
@@ -80,8 +81,9 @@ def postgresql():
     options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off"
     start = partial(call, "pg_ctl", "-w", "-l", folder / "log", "-o", options, "start")
     kill = partial(call, "pg_ctl", "-w", "-m", "immediate", "stop")
+    stop = partial(call, "pg_ctl", "-w", "-m", "fast", "stop")
     start()
-    yield Server(f"postgresql://lab:{PASSWORD.replace(' ', '%20')}@127.0.0.1:{port}/", start, kill)
+    yield Server(f"postgresql://lab:{PASSWORD.replace(' ', '%20')}@127.0.0.1:{port}/", start, kill, stop)
     kill()
     shutil.rmtree(folder)
 

@@ -2,10 +2,10 @@
 
 import math
 
+from core.study.database.schema import DIVERGED, DONE, FAILED, RUNNING, STATES, STOPPED
+from core.study.database.store import Report, Store
 from core.study.file import parse
 from core.study.plan import Study
-from core.study.schema import DIVERGED, DONE, FAILED, RUNNING, STATES, STOPPED
-from core.study.store import Report, Store
 from core.train import Row
 
 TEXT = """

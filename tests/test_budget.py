@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from core.config import Config
-from core.memory import MemoryLimit
-from core.model import Transformer
+from core.model.config import Config
+from core.model.transformer import Transformer
+from core.settings.memory import MemoryLimit
 from core.tasks import task
 from core.train import Training, budget, chunk, held_out, start
-from core.train.budget import TimeLimit, check, duration, expected, max_seconds, memory, seconds
+from core.train.budget import TimeLimit, check, duration, expected, max_seconds, memory, seconds, span
 
 
 def settings_of(name, **changes) -> Training:
@@ -224,3 +224,17 @@ def test_a_time_limit_that_makes_no_sense_is_the_default(monkeypatch, text, limi
 )
 def test_durations_in_words(time, text):
     assert duration(time) == text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (9, 25, "9 to 25 s"),
+        (9, 9.2, "9 s"),
+        (50, 170, "50 s to 3 min"),
+        (120, 400, "2 to 7 min"),
+        (3000, 7200, "50 min to 2.0 h"),
+    ],
+)
+def test_spans_in_words(low, high, text):
+    assert span(low, high) == text

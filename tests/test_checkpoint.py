@@ -1,6 +1,5 @@
 """Models as files: what is written is read back to the last bit; GPT-2 equals Hugging Face's; whatever else is refused in words."""
 
-import dataclasses
 import io
 import json
 import pickle
@@ -11,15 +10,15 @@ import pytest
 import safetensors.torch
 import torch
 
-from core.checkpoint import CheckpointError, files, own
-from core.checkpoint.tensors import File
-from core.config import Config
-from core.lesion import Lesion, cuts
-from core.memory import MemoryLimit
-from core.model import Transformer
-from core.parts import MENUS
+from core.checkpoints import CheckpointError, files, own
+from core.checkpoints.tensors import File
+from core.model.config import Config
+from core.model.knockout import Lesion, cuts
+from core.model.parts import MENUS
+from core.model.trace import trace
+from core.model.transformer import Transformer
+from core.settings.memory import MemoryLimit
 from core.tasks import task
-from core.trace import trace
 from core.train import Training, chunk, start
 
 WORDS = ("<pad>", "the", "judge", "was", "late", ".")
@@ -171,20 +170,16 @@ def test_what_is_too_large_is_refused_before_it_is_read(monkeypatch):
 
 transformers = pytest.importorskip("transformers", reason="the rival is not installed")
 tokenizers = pytest.importorskip("tokenizers")
-SPELLED = [
-    "<|endoftext|>",
-    *(f"Ġ{word}" for word in "was were judge judges late the".split()),
-    "The",
-    ",",
-    ".",
-    "Ġ",
-    *"abcdefghijklmnopqrstuvwxyzT",
-]
+LETTERS = ["<|endoftext|>", "Ġ", ",", ".", *"abcdefghijklmnopqrstuvwxyzT"]
+WHOLE = [*(f"Ġ{word}" for word in "was were judges late the".split()), "The"]
+MERGES = list(dict.fromkeys((word[: n - 1], word[n - 1]) for word in WHOLE for n in range(2, len(word) + 1)))
+SPELLED = [*LETTERS, *map("".join, MERGES)]
 
 
 def tokenizer(folder):
+    """Byte-pair encoding, as GPT-2's, of a few words; Ġjudge is on the way to Ġjudges."""
     made = tokenizers.Tokenizer(
-        tokenizers.models.WordLevel({word: at for at, word in enumerate(SPELLED)}, unk_token="<|endoftext|>")
+        tokenizers.models.BPE({word: at for at, word in enumerate(SPELLED)}, MERGES, fuse_unk=False)
     )
     made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = tokenizers.decoders.ByteLevel()
@@ -308,37 +303,3 @@ def test_gpt2_is_asked_for_legal_sentences_in_its_own_tokens(tmp_path):
     read = files.from_folder(tmp_path).tokens.encode("The judge was late.")
     assert [SPELLED[token] for token in read.ids] == ["The", "Ġjudge", "Ġwas", "Ġlate", "."]
     assert read.labels == ["The", "␣judge", "␣was", "␣late", "."]
-
-
-# From the Hub: with a Hub of our own in between, for there is no network in a test
-
-
-def test_from_the_hub_only_the_files_that_are_needed_are_taken(tmp_path, monkeypatch):
-    import huggingface_hub as hub
-
-    gpt2(tmp_path)
-    asked = {}
-    there = [
-        dataclasses.make_dataclass("Sibling", ["rfilename", "size"])(each.name, each.stat().st_size)
-        for each in tmp_path.iterdir()
-    ]
-    monkeypatch.setattr(hub.HfApi, "model_info", lambda self, name, **words: type("Info", (), {"siblings": there}))
-    monkeypatch.setattr(hub, "snapshot_download", lambda name, **words: asked.update(words, name=name) or str(tmp_path))
-    assert files.from_hub("somebody/gpt2").name == "somebody/gpt2"
-    assert asked == {"name": "somebody/gpt2", "allow_patterns": ["config.json", "model.safetensors", "tokenizer.json"]}
-    there[:] = [each for each in there if each.rfilename != "model.safetensors"]
-    with pytest.raises(CheckpointError, match="has no model.safetensors"):
-        files.from_hub("somebody/gpt2")
-
-
-@pytest.mark.parametrize("name", ["no such name at all!", "../../etc/passwd", "openai-community/gpt2"])
-def test_a_name_that_cannot_be_downloaded_is_told(name, monkeypatch):
-    import huggingface_hub as hub
-
-    def gone(*given, **words):
-        raise OSError("no route to host")
-
-    if "gpt2" in name:
-        monkeypatch.setattr(hub.HfApi, "model_info", gone)
-    with pytest.raises(CheckpointError, match="Hub"):
-        files.from_hub(name)

@@ -3,6 +3,7 @@
 import os
 import pickle
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -19,20 +20,21 @@ if not os.environ.get("CI"):  # there its absence is a failure
     pytest.importorskip("distributed", reason="distributed is not installed; pip install -r requirements-dev.txt")
 
 from benchmarks.machines import ROOT, Machines, free_port
-from core import cluster, jobs
-from core.cluster import Cluster, ClusterError, ClusterLost, origin, pool, unlike
-from core.device import Machine
-from core.dial import ConfigError
-from core.jobs import Workers
-from core.memory import Shelf
-from core.process import versions
+from core.settings.device import Machine
+from core.settings.memory import Shelf
+from core.settings.process import versions
+from core.settings.setting import ConfigError
 from core.study import __main__ as command
 from core.study import runner
 from core.study.bar import line
+from core.study.database.schema import DONE, QUEUED, RUNNING, STOPPED
+from core.study.database.store import Store
 from core.study.file import parse
 from core.study.runner import Progress
-from core.study.schema import DONE, QUEUED, RUNNING, STOPPED
-from core.study.store import Store
+from core.workers import cluster, pulse
+from core.workers import pool as jobs
+from core.workers.cluster import Cluster, ClusterError, ClusterLost, origin, pool, unlike
+from core.workers.pool import Workers
 from tests.test_study_runner import TEXT, check_complete, finish
 
 STUDY = parse(TEXT)
@@ -121,6 +123,27 @@ def test_a_worker_that_is_killed_costs_nothing_and_another_takes_its_place(machi
     ready(workers, 2)
 
 
+def test_a_worker_that_hangs_is_said_and_left_out_until_it_answers(machines, workers, store, monkeypatch):
+    monkeypatch.setattr(pulse, "SAID", 3.0)
+    monkeypatch.setattr(pulse, "HUNG", 6.0)
+    stopped = []
+
+    def stop(seen):
+        if seen.share > 0.2 and not stopped:
+            stopped.append(machines.workers[0])
+            stopped[0].send_signal(signal.SIGSTOP)
+
+    try:
+        finish(store, LONG, workers, until=stop, seconds=180)
+        assert stopped and workers.count == 1 and len(workers.news) == 2, list(workers.news)
+        assert "has not answered for 3 s" in workers.news.popleft() and "is left out until" in workers.news.popleft()
+    finally:
+        stopped[0].send_signal(signal.SIGCONT)
+    check_complete(store, LONG)
+    ready(workers, 2)
+    assert not workers.silence
+
+
 def test_all_workers_gone_is_said_and_a_new_one_goes_on(machines, workers, store):
     seen = []
 
@@ -184,11 +207,20 @@ def started(folder, address, *given, **environment):
     return subprocess.Popen(call, cwd=folder, env=with_path, text=True, stdout=pipe, stderr=pipe, encoding="utf-8")
 
 
+def _steps(path) -> int:
+    """How far a study is in the store of another process; 0 while there is none yet."""
+    try:
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as store:
+            return store.execute("SELECT max(step) FROM runs").fetchone()[0] or 0
+    except sqlite3.OperationalError:
+        return 0
+
+
 def test_ctrl_c_stores_what_there_is_and_leaves_no_call_on_the_cluster(machines, workers, tmp_path):
     (tmp_path / "long.toml").write_text(LONG.source.replace("steps = 400", "steps = 20_000"))
     first = started(tmp_path, machines.address, "run", "long.toml", "--database", "x.sqlite")
     end = time.monotonic() + 60
-    while not any(workers._client.processing().values()):
+    while not _steps(tmp_path / "x.sqlite"):
         assert time.monotonic() < end and first.poll() is None
         time.sleep(0.1)
     first.send_signal(signal.SIGINT)
@@ -273,8 +305,11 @@ def test_what_is_no_address_is_refused_in_words(tmp_path, monkeypatch, capsys, a
 def test_where_nobody_answers_is_said_in_words(monkeypatch, scheme):
     monkeypatch.setattr(cluster, "CONNECT", 0.5)
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", address := f"{scheme}://127.0.0.1:{free_port()}")
-    with pytest.raises(ClusterError, match=rf"is {address}, where no Dask scheduler answers \(.*\): write the address"):
+    with pytest.raises(
+        ClusterError, match=rf"is {address}, where no Dask scheduler answers \(.*\): write the address"
+    ) as caught:
         pool()
+    assert caught.value.told == "The cluster that is to train here does not answer."  # visitors learn no address
 
 
 def test_a_cluster_without_dask_says_what_to_install(monkeypatch):
@@ -341,7 +376,7 @@ def test_the_store_is_told_what_trained_not_what_asked_for_it(monkeypatch):
 def test_a_study_for_a_gpu_is_read_anywhere_and_refused_where_there_is_none_before_anything(
     tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr("core.device.present", lambda: ("cpu",))
+    monkeypatch.setattr("core.settings.device.present", lambda: ("cpu",))
     monkeypatch.delenv("DASK_SCHEDULER_ADDRESS", raising=False)
     monkeypatch.chdir(tmp_path)
     Path("gpu.toml").write_text(GPU.source)
@@ -370,5 +405,6 @@ def test_it_gives_up_when_nobody_has_answered_for_long(monkeypatch):
     assert made.look() == "the scheduler does not answer" and made.count == 0
     made._answered -= cluster.GRACE
     made._next = 0.0
-    with pytest.raises(ClusterLost, match="has not answered for 60 s"):
+    with pytest.raises(ClusterLost, match="at tcp://127.0.0.1:1 has not answered for 60 s") as caught:
         made.look()
+    assert "127.0.0.1" not in caught.value.told and "has not answered for 60 s" in caught.value.told

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core import Config, ConfigError
-from core.dial import dials, read, settle, shorten, write
-from core.parts import MENUS
+from core.model.parts import MENUS
+from core.settings.setting import dials, read, settle, shorten, write
 
 DIALS = dials(Config)
 NUMBERS = [name for name, dial in DIALS.items() if dial.low is not None]

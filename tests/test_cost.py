@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from core.config import Config
-from core.cost import BYTES, activations, by_length, flops, parameters, run_bytes
 from core.experiments.forward import forward
-from core.memory import MemoryLimit, Shelf, max_mb, room_for
-from core.model import Transformer
-from core.parts import MENUS
+from core.model.config import Config
+from core.model.cost import BYTES, activations, by_length, flops, parameters, run_bytes
+from core.model.parts import MENUS
+from core.model.transformer import Transformer
+from core.settings.memory import MemoryLimit, Shelf, max_mb, room_for
 
 
 def configs(count=40):

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-import core.experiments.depth as depth_module
+import core.experiments.depth.depth as depth_module
 from core import Config, ConfigError, Transformer, trace
-from core.device import Machine
-from core.experiments.depth import Depth, blocks, journey, table, travel
+from core.experiments.depth.depth import Depth, blocks, journey, table, travel
+from core.experiments.depth.gradients import gradients
+from core.experiments.depth.grid import Axes, grid, travel_together
 from core.experiments.forward import numbered, prepared
-from core.experiments.gradients import gradients
-from core.experiments.grid import Axes, grid, travel_together
-from core.parts import MENUS
-from core.parts.init import generator
-from core.streams import Streams, attention_entropy, cosines, row_entropy, statistic
+from core.measure.stream_statistics import Streams, attention_entropy, cosines, row_entropy, statistic
+from core.model.parts import MENUS
+from core.model.parts.init import generator
+from core.settings.device import Machine
 from tests import reference
 
 WORDS = ("the", "court", "held", "that", "the", "tenants")  # one word twice: two tokens that start alike
@@ -463,6 +463,17 @@ def test_it_diverges_where_the_bare_blocks_do(change, way):
     assert np.isfinite(np.delete(made.values, entropy, axis=1)[:pass_]).all()
     if config.attention:
         assert np.isfinite(made.values[1:pass_, entropy]).all()
+
+
+@WAYS
+def test_at_the_pass_that_diverges_attention_is_kept_and_likeness_is_not(way):
+    """Attention is made from what enters a pass, likeness from what leaves it."""
+    config = BASE.replace(**TOO_LARGE, d_model=64, n_heads=4)
+    at = first_not_finite(config, way, 60)
+    made = travel(config, WORDS, HERE, Depth(at, way))
+    assert made.diverged == at
+    assert set(made.patterns) == {1, (at + 1) // 2, at} and set(made.alike) == {1, (at + 1) // 2}
+    assert all(torch.isfinite(made.alike[number]).all() for number in made.alike)
 
 
 @WAYS

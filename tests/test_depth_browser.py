@@ -8,12 +8,13 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 from PIL import Image
+from playwright.sync_api import expect
 
 from benchmarks.serving import server, settle
-from core.config import Config
-from core.experiments.depth import Depth, travel
-from core.experiments.grid import Axes, grid
-from core.text import DEFAULT_TEXT, words
+from core.experiments.depth.depth import Depth, travel
+from core.experiments.depth.grid import Axes, grid
+from core.model.config import Config
+from core.model.text import DEFAULT_TEXT, words
 from tests.test_browser import canvas_of, centre
 from ui.depth import views
 
@@ -89,15 +90,15 @@ def test_pointing_at_a_curve_reads_every_variant(open_page):
     assert curves(page).nth(3).locator(".here").evaluate("e => e.style.display") == "block"  # marked in every panel
     panel.locator("svg").focus()
     page.keyboard.press("ArrowLeft")
-    assert "pass 6" in panel.locator(".tip").inner_text()
+    expect(panel.locator(".tip")).to_contain_text("pass 6")
 
 
 def test_divergence_is_drawn_and_said(open_page):
     page = open_page("/Depth?variants=norm-none__init-normal_1&passes=20")
     k = travel(Config(norm="none", init="normal_1"), words(DEFAULT_TEXT), None, Depth(20)).diverged
     assert f"diverged at pass {k}" in legend(page)
-    assert curves(page).first.locator(".ended").count() == 1
-    assert f"diverged at pass {k}" in curves(page).first.locator(".sentence").inner_text()
+    expect(curves(page).first.locator(".ended")).to_have_count(1)
+    expect(curves(page).first.locator(".sentence")).to_contain_text(f"diverged at pass {k}")
     assert len(points(curves(page).first, "#D55E00")) == k
 
 
@@ -106,12 +107,12 @@ def test_a_link_with_three_variants_opens_the_same_on_a_cold_server(open_page):
     for name in ("− residual", "1 head"):
         page.get_by_role("button", name=name, exact=True).click()
         settle(page)
-    page.locator(".st-key-passes input[type=range]").focus()
+    page.locator("[class*=st-key-passes-] input[type=range]").focus()
     page.keyboard.press("ArrowRight")
     settle(page)
     page.get_by_role("button", name="Pin baseline").click()
     settle(page)
-    page.locator(".st-key-seed input[type=range]").focus()
+    page.locator("[class*=st-key-seed-] input[type=range]").focus()
     page.keyboard.press("ArrowRight")
     settle(page)
     link, seen, said = page.url, marks(page), legend(page)
@@ -123,7 +124,7 @@ def test_a_link_with_three_variants_opens_the_same_on_a_cold_server(open_page):
         assert again.url.split("?")[1] == link.split("?")[1]
         assert legend(again) == said
         assert marks(again) == seen
-        assert again.locator(".st-key-passes input[type=range]").input_value() == "11"
+        expect(again.locator("[class*=st-key-passes-] input[type=range]")).to_have_value("11")
 
 
 def test_pins_travel_between_pages_and_a_click_shows_its_effect(open_page):
@@ -141,7 +142,7 @@ def test_pins_travel_between_pages_and_a_click_shows_its_effect(open_page):
     curves(page).first.wait_for()
     settle(page)
     assert page.url.endswith("/Depth?d_ff=96&variants=ffn-off~scale-off")
-    assert page.locator(".st-key-d_ff input[type=range]").input_value() == "96"
+    expect(page.locator("[class*=st-key-d_ff-] input[type=range]")).to_have_value("96")
 
 
 def test_two_visitors_pins_do_not_mix(open_page):
@@ -217,7 +218,7 @@ def open_take_away(page):
     return body
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "path",
     [
@@ -269,12 +270,12 @@ def test_a_table_taken_away_holds_the_numbers(open_page):
     assert "norm" in script and "import core" not in script
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("view", views)
 def test_every_view_of_depth_shows_something_on_wide_and_narrow_screens(open_page, view, theme):
     for width in (1400, 420):
         page = open_page(f"/Depth?show={view}&{THREE}&blocks=separate&passes=12", theme=theme, width=width)
-        assert page.locator("[data-testid=stException], [data-testid=stAlert]").count() == 0
+        expect(page.locator("[data-testid=stException], [data-testid=stAlert]")).to_have_count(0)
         pictures = page.locator("[data-testid=stMain] :is(canvas[role=img], svg.picture)")
         pictures.first.wait_for()
         boxes = [box for box in (picture.bounding_box() for picture in pictures.all()) if box]
@@ -301,7 +302,7 @@ def test_the_first_screen_of_depth_shows_the_curves_without_scrolling(open_page)
 )
 def test_curves_of_every_kind_of_numbers_are_drawn(open_page, link):
     page = open_page("/Depth?" + link)
-    assert curves(page).count() == 7
+    expect(curves(page)).to_have_count(7)
     for panel in curves(page).all():
         ticks = [
             y
@@ -320,7 +321,7 @@ def test_hovering_over_a_stream_of_zeros_says_zero(open_page):
     panel = curves(page).first
     box = panel.locator("svg").bounding_box()
     page.mouse.move(box["x"] + points(panel, "#0072B2")[25][0], box["y"] + 60)
-    assert "baseline 0" in panel.locator(".tip").inner_text()
+    expect(panel.locator(".tip")).to_contain_text("baseline 0")
 
 
 def test_curves_stay_those_of_now_when_the_page_changes_its_width(open_page):

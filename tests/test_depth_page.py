@@ -8,18 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 
-from core.config import Config
-from core.device import Machine
-from core.dial import dials, read
-from core.experiments.depth import Depth
-from core.experiments.grid import AXES, Axes
-from core.streams import statistic
-from core.text import Input
-from core.variants import Pins, ablation, encode
+from core.experiments.depth.depth import Depth
+from core.experiments.depth.grid import AXES, Axes
+from core.measure.stream_statistics import statistic
+from core.model.config import Config
+from core.model.text import Input
+from core.model.variants import Pins, ablation, encode
+from core.settings.device import Machine
+from core.settings.setting import dials, read
+from tests.pages import setting, widget
 from tests.test_page import fine, moved, told
 from ui.depth import views
 from ui.depth.base import DepthLook, matrices, orders
-from ui.pins import PILLS
+from ui.kit.pins import PILLS
 
 KINDS = (Input, Config, Machine, Depth, Pins, DepthLook, Axes)
 DEPTH, BLOCK = "pages/2_Depth.py", "pages/1_One_block.py"
@@ -54,7 +55,7 @@ def names(app) -> list[str]:
 def test_it_opens_on_ten_passes_with_and_without_a_norm():
     app = fine(opened())
     assert app.query_params == {}
-    assert app.session_state["passes"] == 10
+    assert setting(app, "passes") == 10
     assert names(app) == ["baseline: the settings of the sidebar", "− norm"]
     assert "Random weights, seed 0. Paired: same sentence, and the same random numbers behind all weights" in legend(
         app
@@ -134,7 +135,7 @@ def test_a_bad_link_is_named_and_the_rest_is_kept(name, value, allowed):
 
 def test_what_is_right_among_bad_variants_is_kept():
     app = fine(opened(variants="norm-none~nerm-none~n_heads-1"))
-    assert app.session_state["variants"] == "norm-none~n_heads-1"
+    assert setting(app, "variants") == "norm-none~n_heads-1"
 
 
 def test_a_variant_that_cannot_be_is_left_out_with_its_reason():
@@ -149,27 +150,32 @@ def test_a_variant_that_cannot_be_is_left_out_with_its_reason():
 def test_one_click_adds_an_ablation_and_one_takes_it_away(name):
     text, label = encode(ablation[name]()), ablation.label(name)
     app = opened(variants="none", position="learned")
-    app.button_group(key=PILLS).set_value([text]).run()
+    widget(app.button_group, PILLS).set_value([text]).run()
     assert fine(app).query_params["variants"] == text if text != "norm-none" else "variants" not in app.query_params
     assert names(app)[1:] == [label]
-    app.button_group(key=PILLS).set_value([]).run()
+    widget(app.button_group, PILLS).set_value([]).run()
     assert fine(app).query_params == {"variants": "none", "position": "learned"}
     assert len(names(app)) == 1
 
 
+def offered(app) -> list[str]:
+    """What the row of pills offers."""
+    return widget(app.button_group, PILLS).options
+
+
 def test_an_ablation_that_would_change_nothing_is_not_offered():
-    assert "position-none" not in opened().session_state["_pins_offered"][1]
-    assert "position-none" in opened(position="rope").session_state["_pins_offered"][1]
-    assert "norm-none" not in opened(norm="none", variants="none").session_state["_pins_offered"][1]
+    assert "− positions" not in offered(opened())
+    assert "− positions" in offered(opened(position="rope"))
+    assert "− norm" not in offered(opened(norm="none", variants="none"))
 
 
 def test_a_fifth_variant_is_refused_and_the_four_are_kept():
     four = [encode(part()) for part in ablation.values()][:4]
     app = opened(variants="~".join(four))
-    app.button_group(key=PILLS).set_value([*four, "n_heads-1"]).run()
+    widget(app.button_group, PILLS).set_value([*four, "n_heads-1"]).run()
     assert "4 variants are compared already" in fine(app).toast[0].value
     assert app.query_params["variants"] == "~".join(four)
-    assert app.session_state[PILLS] == four
+    assert widget(app.button_group, PILLS).value == four
     assert len(names(app)) == 5
 
 
@@ -184,7 +190,7 @@ def test_pinning_keeps_the_baseline_while_the_sidebar_moves():
     assert names(app) == ["baseline: d_ff 128", "− norm", "8 heads, − residual (FFN)"]
     app = press(app, "Unpin")
     assert app.query_params == {"d_ff": "128", "variants": "norm-none~n_heads-8__residual_ffn-off"}
-    assert app.session_state["n_heads"] == 4
+    assert setting(app, "n_heads") == 4
 
 
 def test_without_a_pin_variants_move_with_the_sidebar():
@@ -208,7 +214,7 @@ def test_pins_and_settings_travel_between_pages():
 
 def test_on_one_block_a_click_on_an_ablation_shows_its_effect():
     app = opened(BLOCK, view="stages")
-    app.button_group(key=PILLS).set_value(["ffn-off", "norm-none"]).run()
+    widget(app.button_group, PILLS).set_value(["ffn-off", "norm-none"]).run()
     assert fine(app).query_params["view"] == "compare"
     assert sorted(names(app)[1:]) == ["− FFN", "− norm"]
     assert "Farthest from the baseline is − FFN" in " ".join(m.value for m in app.markdown)
@@ -228,8 +234,8 @@ def test_a_link_opens_the_same_again():
     app = moved(app, n_heads=2, passes=7, blocks="separate")
     again = fine(opened(**app.query_params))
     assert again.query_params == app.query_params
-    assert {k: again.session_state[k] for kind in KINDS for k in dials(kind)} == {
-        k: app.session_state[k] for kind in KINDS for k in dials(kind)
+    assert {k: setting(again, k) for kind in KINDS for k in dials(kind)} == {
+        k: setting(app, k) for kind in KINDS for k in dials(kind)
     }
 
 
@@ -266,7 +272,7 @@ TEXTS = some.one_of(some.text(max_size=30), some.lists(WORDS, max_size=8).map(""
 def test_no_link_breaks_the_page(params):
     app = fine(opened(**{name: value.replace("\0", "") for name, value in params.items()}))
     for kind in KINDS:  # what is in the session is always a valid setting
-        kind(**{field.name: app.session_state[field.name] for field in dataclasses.fields(kind)})
+        kind(**{field.name: setting(app, field.name) for field in dataclasses.fields(kind)})
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,20 @@
 """Devices and precisions. What needs a GPU is marked gpu and skipped, with a reason, where there is none."""
 
+import re
 import subprocess
 import sys
 
 import pytest
 import torch
 
-from core.config import Config
-from core.cost import BYTES
-from core.device import Machine, dtype, median_ms, present, timed
-from core.dial import ConfigError
 from core.experiments.forward import forward, timed_stream
-from core.parts import MENUS
-from core.text import DEFAULT_TEXT, words
+from core.model.config import Config
+from core.model.cost import BYTES, flops
+from core.model.parts import MENUS
+from core.model.text import DEFAULT_TEXT, words
+from core.settings.device import Machine, dtype, median_ms, present, timed
+from core.settings.memory import Shelf
+from core.settings.setting import ConfigError
 
 TOKENS = words(DEFAULT_TEXT)
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
@@ -28,7 +30,7 @@ def test_the_bytes_of_every_precision_are_known():
 
 
 def test_what_is_not_there_is_refused_in_words(monkeypatch):
-    monkeypatch.setattr("core.device.present", lambda: ("cpu",))
+    monkeypatch.setattr("core.settings.device.present", lambda: ("cpu",))
     with pytest.raises(ConfigError, match="device is cuda, which this machine does not have; it has cpu"):
         Machine(device="cuda")
     with pytest.raises(ConfigError, match="float16, which needs a GPU.*float32, bfloat16"):
@@ -53,6 +55,39 @@ def test_time_is_measured():
     assert median_ms(timed_stream(Config(), TOKENS, Machine()), "cpu", 3) > 0
 
 
+def clock(monkeypatch, *took):
+    """A clock that says that one call after the other took so many milliseconds."""
+    left = list(took)
+
+    def timed(call, place):
+        return call(), left.pop(0)
+
+    for module in ("core.settings.device", "core.experiments.forward"):
+        monkeypatch.setattr(f"{module}.timed", timed)
+    return left
+
+
+def test_a_small_pass_is_timed_by_the_median_of_three_after_the_first(monkeypatch):
+    left = clock(monkeypatch, 10.0, 9.0, 0.3, 0.2)
+    assert str(forward(Config(seed=77), TOKENS).timing) == "0.3 ms (median of 3)" and not left
+    left = clock(monkeypatch, 10.0, 9.0, 0.3, 0.2)
+    assert (
+        str(forward(Config(seed=77, dropout=0.5), TOKENS, dropout=True).timing) == "0.3 ms (median of 3)" and not left
+    )
+
+
+def test_a_large_pass_is_timed_once_and_says_when(monkeypatch):
+    large = Config(d_model=512, n_heads=8, n_layers=2)
+    assert sum(flops(large, len(TOKENS)).values()) > 2e7
+    for took, shown in (((40.0, 7.0), "7"), ((1500.0,), "1,500")):
+        monkeypatch.setattr("core.experiments.forward._shelf", Shelf(1 << 20))
+        left = clock(monkeypatch, *took)
+        assert (
+            re.fullmatch(rf"{re.escape(shown)} ms \(timed once, \d\d:\d\d UTC\)", str(forward(large, TOKENS).timing))
+            and not left
+        )
+
+
 @pytest.mark.gpu
 @needs_gpu
 @pytest.mark.parametrize("field, entry", [(f, e) for f, menu in MENUS.items() for e in menu])
@@ -71,5 +106,5 @@ def test_a_gpu_gives_the_same_numbers_for_every_part(field, entry):
 def test_every_precision_runs_on_a_gpu_and_is_timed_by_its_events(name):
     seen = forward(Config(), TOKENS, Machine(device="cuda", dtype=name))
     assert seen.machine.name == torch.cuda.get_device_name()
-    assert 0 < seen.milliseconds < 10_000
+    assert 0 < seen.timing.milliseconds < 10_000
     assert present()[0] == "cuda"

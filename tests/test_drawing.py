@@ -5,10 +5,10 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from core.config import Config
-from core.drawing import block_svg, describe
 from core.experiments.forward import forward
-from core.parts import MENUS
+from core.figures.drawing import block_svg, describe
+from core.model.config import Config
+from core.model.parts import MENUS
 from tests.test_cost import configs
 
 TOKENS = ["a", "b", "<script>", "d"]

@@ -6,14 +6,17 @@ import numpy as np
 import pytest
 import torch
 
-from core.config import Config
-from core.device import Machine
-from core.dial import dials
-from core.experiments import attention, change, dependencies, neurons, positions, stages
+from core.experiments.block import attention, change, dependencies, neurons, positions, stages
+from core.experiments.block.compare import compare
 from core.experiments.forward import forward
-from core.parts import MENUS
-from core.streams import row_entropy
-from core.text import DEFAULT_TEXT, EXAMPLES, words
+from core.measure.stream_statistics import row_entropy
+from core.measure.tensor_meters import meter
+from core.model.config import Config
+from core.model.parts import MENUS
+from core.model.text import DEFAULT_TEXT, EXAMPLES, words
+from core.model.transformer import Transformer
+from core.settings.device import Machine
+from core.settings.setting import dials
 
 TOKENS = words(DEFAULT_TEXT)
 CASES = {
@@ -26,7 +29,7 @@ CASES = {
     "alibi": Config(position="alibi", scale=False),
     "relu": Config(activation="relu"),
     "swiglu": Config(activation="swiglu", d_ff=48),
-    "no residuals": Config(residual_attention=False, residual_ffn=False),
+    "no residuals, no biases": Config(residual_attention=False, residual_ffn=False, bias=False),
 }
 
 
@@ -85,8 +88,31 @@ def test_every_step_of_the_walk(seen):
     np.testing.assert_allclose(part, steps["Weighted sum"], atol=1e-6)
 
 
+def test_the_walk_is_told_as_it_was_computed(seen):
+    c, steps = seen.config, {step.name: step for step in attention.walk(seen, 0, 1)}
+    for name, letter in (("Queries", "Q"), ("Keys", "K"), ("Values", "V"), ("Output projection", "O")):
+        assert f"W_{letter}" in steps[name].formula and (f"b_{letter}" in steps[name].formula) == c.bias
+    for name in ("Queries", "Keys"):
+        assert ("RoPE" in steps[name].formula) == (c.position == "rope")
+    scaled = steps["Scaled scores"]
+    assert (f"√{c.d_head}" in scaled.formula) == (f"√{c.d_head}" in scaled.explanation) == c.scale
+    assert ("ALiBi" in scaled.formula) == (c.position == "alibi") and ("off" in scaled.explanation) != c.scale
+    joins = steps["Output projection"].explanation
+    assert ("added to the stream" in joins) == c.residual_attention != ("residual off" in joins)
+    for step in steps.values():
+        width = c.d_model if step.name in ("Concatenation", "Output projection") else c.d_head
+        assert step.matrix.shape == (len(seen.tokens), len(seen.tokens) if step.columns == "token" else width)
+        assert "Dropout" not in step.explanation
+
+
+def test_the_walk_says_where_dropout_has_acted():
+    steps = attention.walk(forward(Config(dropout=0.3), TOKENS, dropout=True), 0, 0)
+    said = {step.name for step in steps if "Dropout has acted" in step.explanation}
+    assert said == {"Weighted sum", "Output projection"}
+
+
 def dials_of_steps():
-    from ui.views.base import Look
+    from ui.block.base import Look
 
     return dials(Look)["step"].high
 
@@ -109,6 +135,40 @@ def test_heads_by_hand(seen):
         assert found["uniform"] == pytest.approx(np.mean(even), abs=1e-5)
 
 
+def dot(one, other) -> float:
+    return math.fsum(a * b for a, b in zip(one, other))
+
+
+def test_likeness_of_heads_by_hand(seen):
+    """Over the real readers alone: padding reads as well, but says nothing."""
+    maps = [[w for row in head[: seen.n_real] for w in row] for head in seen.sites["pattern"][0].tolist()]
+    found = attention.similarity(seen, 0)
+    assert found.shape == (len(maps), len(maps))
+    for one, row in zip(maps, found.tolist()):
+        wanted = [dot(one, other) / math.sqrt(dot(one, one) * dot(other, other)) for other in maps]
+        assert row == pytest.approx(wanted, abs=2e-6)
+
+
+def bits_of(scores) -> float:
+    """Entropy of the softmax of one row of scores."""
+    weights = [math.exp(score - max(scores)) for score in scores]
+    shares = [weight / math.fsum(weights) for weight in weights]
+    return -math.fsum(share * math.log2(share) for share in shares if share)
+
+
+def test_scaling_by_hand(seen):
+    """The very scores of the model, position bias and mask included, of the real readers alone."""
+    c, head = seen.config, 1
+    q, k = (seen.sites[site][0][head].tolist() for site in "qk")
+    slope = 2.0 ** (-8 * (head + 1) / c.n_heads) if c.position == "alibi" else 0.0  # of a power of two of heads
+    sees = [[key for key, may in enumerate(row) if may] for row in seen.allowed[: seen.n_real].tolist()]
+    found = attention.scaling(seen, 0, head)
+    for name, divisor in (("scaled", math.sqrt(c.d_head)), ("unscaled", 1.0)):
+        rows = [[dot(q[at], k[key]) / divisor - slope * abs(at - key) for key in keys] for at, keys in enumerate(sees)]
+        assert found[name] == pytest.approx(np.mean([bits_of(row) for row in rows]), abs=1e-5)
+    assert found["uniform"] == pytest.approx(np.mean([math.log2(len(keys)) for keys in sees]), abs=1e-6)
+
+
 @pytest.mark.parametrize("scale", [True, False])
 def test_scaling_compares_the_same_queries_and_keys(scale):
     found = attention.scaling(forward(Config(scale=scale), TOKENS), 0, 0)
@@ -124,6 +184,61 @@ def test_change_per_token_by_hand(seen):
         assert row.distance == pytest.approx(math.dist(a, b), rel=1e-5)
         assert row.cosine == pytest.approx(a @ b / math.hypot(*a) / math.hypot(*b), abs=1e-5)
     assert len(change.per_token(seen)) == len(TOKENS)
+
+
+def test_likeness_of_tokens_by_hand(seen):
+    for matrix, vectors in zip(change.token_similarity(seen), (seen.sites["embed"][0], seen.output)):
+        rows = vectors[: seen.n_real].tolist()
+        wanted = [[dot(a, b) / math.sqrt(dot(a, a) * dot(b, b)) for b in rows] for a in rows]
+        torch.testing.assert_close(matrix, torch.tensor(wanted), atol=2e-6, rtol=0)
+        pairs = [cosine for n, row in enumerate(wanted) for cosine in row[:n]]
+        assert len(pairs) == 14 * 13 / 2
+        assert change.mean_similarity(matrix) == pytest.approx(np.mean(pairs), abs=2e-6)
+    assert change.mean_similarity(matrix[:2, :2]) == pytest.approx(wanted[0][1], abs=2e-6)
+    assert math.isnan(change.mean_similarity(matrix[:1, :1]))
+
+
+def test_silent_units_by_hand(seen):
+    """What is nearly zero is so beside all hidden units of the real tokens."""
+    rows = seen.sites["mlp_post"][0][: seen.n_real].tolist()
+    limit = 0.1 * math.sqrt(np.mean([x * x for row in rows for x in row]))
+    table = neurons.sparsity(seen, 0)
+    assert table.value.tolist() == pytest.approx([np.mean([x == 0 for x in row]) for row in rows])
+    assert table.small.tolist() == pytest.approx([np.mean([abs(x) < limit for x in row]) for row in rows])
+    assert table.token.tolist() == list(range(14)) and table.word.tolist() == list(TOKENS)
+
+
+def test_the_strongest_units_by_hand(seen):
+    """By size: a unit far below zero is one that fires, too. For a gated activation, before is its value without the gate."""
+    before, after = (seen.sites[site][0][5].tolist() for site in ("mlp_pre", "mlp_post"))
+    wanted = sorted(range(seen.config.d_ff), key=lambda unit: (-abs(after[unit]), unit))[:8]
+    table = neurons.strongest(seen, 0, 5)
+    assert table.unit.tolist() == [unit + 1 for unit in wanted]
+    assert table.after.tolist() == [after[unit] for unit in wanted]
+    assert table.before.tolist() == [before[unit] for unit in wanted]
+
+
+def test_the_map_of_units_by_hand(seen):
+    """The units that are most active over the real tokens, in order of number."""
+    rows = seen.sites["mlp_post"][0][: seen.n_real].tolist()
+    active = {unit: math.fsum(row[unit] ** 2 for row in rows) for unit in range(seen.config.d_ff)}
+    wanted = sorted(sorted(active, key=lambda unit: -active[unit])[:11])
+    cells, numbers = neurons.unit_map(seen, 0, units=11)
+    assert numbers == [unit + 1 for unit in wanted]
+    assert cells.tolist() == [[row[unit] for unit in wanted] for row in rows]
+
+
+@pytest.mark.parametrize("padding", [0, 3])
+def test_every_activation_by_hand(padding):
+    table = neurons.every_activation(forward(Config(padding=padding), TOKENS), 0)
+    assert table.activation.tolist() == list(MENUS["activation"])
+    for row in table.itertuples():
+        other = forward(Config(activation=row.activation, padding=padding), TOKENS)
+        hidden = [x for each in other.sites["mlp_post"][0][:14].tolist() for x in each]
+        limit = 0.1 * math.sqrt(np.mean([x * x for x in hidden]))
+        assert row.zeros == pytest.approx(np.mean([x == 0 for x in hidden]), abs=1e-6)
+        assert row.small == pytest.approx(np.mean([abs(x) < limit for x in hidden]), abs=1e-6)
+        assert row.negative == pytest.approx(np.mean([x < 0 for x in hidden]), abs=1e-6)
 
 
 def test_neurons_by_hand():
@@ -161,6 +276,15 @@ def test_rounding_is_not_taken_for_noticing(n_layers, seed):
     assert not faint.notices["none", "none"]
 
 
+def test_without_attention_no_order_is_noticed_but_of_positions_that_are_added():
+    table = positions.order(forward(Config(attention=False), TOKENS))
+    assert set(table.position[table.notices]) == {"sinusoidal", "learned"}
+
+
+def test_heads_of_odd_width_cannot_be_turned():
+    assert set(positions.order(forward(Config(d_head=5), TOKENS)).position) == set(MENUS["position"]) - {"rope"}
+
+
 @pytest.mark.parametrize("position", MENUS["position"])
 @pytest.mark.parametrize("mask", MENUS["mask"])
 def test_the_table_of_orders_is_that_of_the_models_themselves(position, mask):
@@ -176,6 +300,15 @@ def test_every_activation_at_the_end_of_the_range():
     hidden = seen.sites["mlp_post"][4].double().numpy()
     assert table.small["gelu"] == pytest.approx((abs(hidden) < 0.1 * math.sqrt((hidden**2).mean())).mean())
     assert table.loc["swiglu"].isna().any() == (not forward(seen.config.replace(activation="swiglu"), TOKENS).finite)
+
+
+def test_an_activation_of_which_one_number_leaves_the_range_has_no_shares():
+    config = Config(init="normal_1", norm="none", n_layers=5, attention=False, d_model=8, d_ff=32, activation="swiglu")
+    seen = forward(config, TOKENS)
+    hidden = seen.sites["mlp_post"][4][:14]
+    assert hidden.isfinite().any() and not hidden.isfinite().all()
+    table = neurons.every_activation(seen, 4).set_index("activation")[["zeros", "small", "negative"]]
+    assert table.loc["swiglu"].isna().all() and table.drop("swiglu").notna().all(axis=None)
 
 
 def test_scaling_in_bfloat16_does_not_feed_rounding_back():
@@ -198,10 +331,59 @@ def test_share_on_marked_pairs_by_hand(seen):
             allowed[12, 1] / allowed[12].sum(),
             allowed[4, 9] / allowed[4].sum(),
         ]
+        assert row["head"] == head + 1
         assert row.value == pytest.approx(np.mean(shares), abs=1e-6)
         assert row.uniform == pytest.approx(
             np.mean([(int(allowed[11, 1]) + int(allowed[11, 3])) / allowed[11].sum(), *even[1:]]), abs=1e-6
         )
+
+
+def test_who_sees_but_itself_looks_there_by_any_account():
+    table = dependencies.share(forward(Config(mask="causal"), TOKENS), 0, ((0, 0),))
+    assert table.value.tolist() == table.uniform.tolist() == [1.0] * 4
+
+
+def bits_by_hand(seen) -> float:
+    """Over layers, heads and real readers."""
+    rows = [row for maps in seen.sites["pattern"] for head in maps.tolist() for row in head[: seen.n_real]]
+    return np.mean([-math.fsum(w * math.log2(w) for w in row if w > 0) for row in rows])
+
+
+def test_several_models_are_compared_by_hand():
+    base = Config(d_model=24, d_ff=40, n_layers=2, padding=3, mask="causal")
+    configs = {
+        "baseline": base, "no norm": base.replace(norm="none"), "four layers": base.replace(n_layers=4, n_heads=2),
+        "wide": base.replace(d_model=32), "no attention": base.replace(attention=False), "post": base.replace(placement="post"),
+    }  # fmt: skip
+    passes = {name: forward(config, TOKENS) for name, config in configs.items()}
+    table = compare(passes).set_index("variant")
+    assert list(table.index) == list(configs)
+    first = passes["baseline"].output[:14].tolist()
+    for name, seen in passes.items():
+        rows, row = seen.output[:14].tolist(), table.loc[name]
+        x = np.array(rows)
+        parameters = Transformer(configs[name], ["a"]).blocks.parameters()
+        assert row.parameters == sum(each.numel() for each in parameters)
+        assert row.rms == pytest.approx(math.sqrt(np.mean(x**2)), rel=1e-6)
+        assert row["std"] == pytest.approx(np.std(x), rel=1e-6) and row.largest == np.abs(x).max()
+        assert row["mean"] == pytest.approx(np.mean(x), abs=1e-7)
+        pairs = [dot(a, b) / math.sqrt(dot(a, a) * dot(b, b)) for n, a in enumerate(rows) for b in rows[:n]]
+        assert row.cosine == pytest.approx(np.mean(pairs), abs=1e-6)
+        size = np.linalg.svd(x, compute_uv=False)
+        size = size / size.sum()
+        assert row["rank"] == pytest.approx(math.exp(-math.fsum(s * math.log(s) for s in size)), rel=1e-5)
+        if name == "wide":
+            assert math.isnan(row.distance) and math.isnan(row.direction)
+        else:
+            assert row.distance == pytest.approx(
+                math.dist(x.ravel(), np.ravel(first)) / math.hypot(*np.ravel(first)), abs=1e-6
+            )
+            likeness = [dot(a, b) / math.sqrt(dot(a, a) * dot(b, b)) for a, b in zip(rows, first)]
+            assert row.direction == pytest.approx(np.mean(likeness), abs=1e-6)
+        if name == "no attention":
+            assert math.isnan(row.entropy)
+        else:
+            assert row.entropy == pytest.approx(bits_by_hand(seen), abs=1e-5)
 
 
 @pytest.mark.parametrize("text, pairs", [("12-2,13-2", ((11, 1), (12, 1))), ("", ()), ("1-1,1-1", ((0, 0),))])
@@ -215,6 +397,10 @@ def test_bad_pairs_are_named(bad):
     pairs, notes = dependencies.read_pairs(f"2-1,{bad}", 14)
     assert pairs == ((1, 0),)
     assert "1 to 14" in notes[0]
+
+
+def test_no_more_than_three_bad_pairs_are_named():
+    assert len(dependencies.read_pairs("a,b,c,d,e", 14)[1]) == 3
 
 
 def test_examples_have_pairs_more_than_five_words_apart():
@@ -231,9 +417,51 @@ def test_dropout_acts_only_when_asked_and_is_the_same_every_time():
     assert torch.equal(_run(config, tuple(TOKENS), acting.machine, True).output, acting.output)
 
 
+def test_the_table_of_stages_by_hand(seen):
+    """Padding counts here: the table is about tensors as they are."""
+    for layer in seen.layers:
+        table = stages.stages(seen, layer)
+        assert list(table) == ["stage", "site", "shape", *meter]
+        assert set(table.site) == (set(stages.STAGES) & set(seen.sites)) - ({"embed"} if layer else set())
+        for row in table.to_dict("records"):
+            x = seen.sites[row["site"]][layer].double().numpy()
+            assert row["stage"] == stages.words(seen, row["site"])
+            assert row["shape"] == " × ".join(map(str, x.shape))
+            wanted = [x.mean(), x.std(), math.sqrt((x**2).mean()), x.min(), x.max(), (x == 0).mean()]
+            assert [row[name] for name in meter] == pytest.approx(wanted, rel=1e-5, abs=1e-6)
+
+
+OFF = {"residual_attention": "resid_mid", "residual_ffn": "resid_post", "ffn": "resid_post"}
+
+
+@pytest.mark.parametrize("position", MENUS["position"])
+@pytest.mark.parametrize("off", [None, *OFF])
+def test_a_stage_is_called_what_it_is(position, off):
+    """Token vectors hold positions where they are added to them; what is no sum is not called one."""
+    seen = forward(Config(position=position, **({off: False} if off else {})), ["a"])
+    named = {site: stages.words(seen, site) for site in stages.STAGES}
+    assert ("positions" in named["embed"]) == (position in ("sinusoidal", "learned"))
+    usual = {site for site in named if site != "embed" and named[site] == stages.STAGES[site]}
+    assert set(named) - usual == {"embed", *([OFF[off]] if off else [])}
+    if off:
+        assert named[OFF[off]] == {
+            "residual_attention": "Attention alone (residual off)", "residual_ffn": "Feed-forward alone (residual off)",
+            "ffn": "Output of the block",
+        }[off]  # fmt: skip
+
+
 def test_stages_stand_in_the_order_in_which_they_are_computed():
     pre = stages.stages(forward(Config(), TOKENS), 0).site.tolist()
     post = stages.stages(forward(Config(placement="post"), TOKENS), 0).site.tolist()
     assert pre.index("ln1") < pre.index("attn_out") < pre.index("resid_mid") < pre.index("ln2")
     assert post.index("attn_out") < post.index("resid_mid") < post.index("ln1") < post.index("mlp_out")
     assert post[-1] == "ln2"
+
+
+def test_the_table_of_sinusoidal_positions_goes_to_a_hundred():
+    """100 × 128, as it is usually drawn: by the formula of Vaswani et al. (2017), section 3.5."""
+    made = positions.tables(forward(Config(d_model=128), TOKENS))["sinusoidal"]
+    at, pair = np.arange(100)[:, None], np.arange(64)[None]
+    angle = at / 10000 ** (2 * pair / 128)
+    expected = np.stack([np.sin(angle), np.cos(angle)], -1).reshape(100, 128)
+    assert made.shape == (100, 128) and np.abs(made.numpy() - expected).max() < 1e-5

@@ -16,24 +16,25 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from core.config import Config
-from core.device import Machine
-from core.dial import dials
-from core.experiments.change import per_token
-from core.experiments.compare import compare
-from core.experiments.depth import Depth, blocks, travel
+from core.experiments.block.attention import heads, recut
+from core.experiments.block.change import per_token
+from core.experiments.block.compare import compare
+from core.experiments.depth.depth import Depth, blocks, travel
+from core.experiments.depth.gradients import gradients
+from core.experiments.depth.grid import Axes, grid
 from core.experiments.forward import forward
-from core.experiments.gradients import gradients
-from core.experiments.grid import Axes, grid
 from core.export.forms import FLAVOURS
-from core.export.scripts import block_script, compare_script, depth_script, grid_script
-from core.measure import meter
-from core.parts import MENUS
-from core.parts.norm import EPSILON
-from core.streams import statistic
-from core.text import DEFAULT_TEXT, words
-from core.trace import tap
-from core.variants import Variant
+from core.export.scripts import block_script, compare_script, depth_script, grid_script, heads_script
+from core.measure.stream_statistics import statistic
+from core.measure.tensor_meters import meter
+from core.model.config import Config
+from core.model.parts import MENUS
+from core.model.parts.norm import EPSILON
+from core.model.text import DEFAULT_TEXT, words
+from core.model.trace import tap
+from core.model.variants import Variant
+from core.settings.device import Machine
+from core.settings.setting import dials
 
 ROOT = Path(__file__).parent.parent
 CPU = Machine("cpu")
@@ -159,7 +160,28 @@ def _compared(flavour, name):
     return compare_script(flavour, variants, tokens, CPU, dropout=name == "separate, padded")
 
 
-CASES = ((_block, BLOCK), (_depth, DEPTH), (_grid, GRID), (_compared, ["same", "separate, padded"]))
+HEADS = {  # name -> (config, tokens, dropout)
+    "as it opens": (Config(), TOKENS, False),
+    "padded, causal, dropping": (
+        SMALL.replace(d_model=24, padding=2, mask="causal", dropout=0.3, n_layers=2),
+        TOKENS,
+        True,
+    ),
+    "12 are not cut into 8": (Config(d_model=12, n_heads=3), TOKENS, False),
+    "heads that cannot be turned": (Config(d_model=24, n_heads=4, position="rope"), TOKENS, False),
+}
+
+
+def _recut(config) -> dict[str, Config]:
+    return {f"{n} head{'s' * (n > 1)}": made for n, made in recut(config).items() if made}
+
+
+def _heads(flavour, name):
+    config, tokens, dropout = HEADS[name]
+    return heads_script(flavour, config, _recut(config), tokens, CPU, dropout)
+
+
+CASES = ((_heads, HEADS), (_block, BLOCK), (_depth, DEPTH), (_grid, GRID), (_compared, ["same", "separate, padded"]))
 ALL = [(make, name) for make, names in CASES for name in names]
 
 
@@ -275,7 +297,35 @@ def _check_compared(found, name):
     _same(found["compared"], ",".join(columns), (tuple(row) for row in table.itertuples(index=False)))
 
 
-CHECKS = {_block: _check_block, _depth: _check_depth, _grid: _check_grid, _compared: _check_compared}
+def _check_heads(found, name):
+    config, tokens, dropout = HEADS[name]
+    assert list(found) == ["heads", "attention"]
+    went = {each: forward(made, tokens, CPU, dropout) for each, made in _recut(config).items()}
+    assert list(went) == ["1 head", "4 heads"] + ["8 heads"] * (config.d_model % 8 == 0)
+    rows = (
+        (each, layer + 1, head, value)
+        for each, seen in went.items()
+        for layer in seen.layers
+        for head, value in enumerate(heads(seen, layer).query("meter == 'entropy'").value, 1)
+    )
+    _same(found["heads"], "variant,layer,head,entropy", rows)
+    rows = (
+        (each, layer + 1, head + 1, query + 1, key + 1, seen.sites["pattern"][layer][head, query, key].item())
+        for each, seen in went.items()
+        for layer in seen.layers
+        for head in range(seen.config.n_heads)
+        for query, key in seen.allowed.nonzero().tolist()
+    )
+    _same(found["attention"], "variant,layer,head,query,key,weight", rows)
+
+
+CHECKS = {
+    _heads: _check_heads,
+    _block: _check_block,
+    _depth: _check_depth,
+    _grid: _check_grid,
+    _compared: _check_compared,
+}
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)

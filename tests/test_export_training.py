@@ -13,18 +13,18 @@ import sys
 import pytest
 import torch
 
-from core.config import Config
-from core.device import Machine
-from core.dial import ConfigError, dials
-from core.experiments.training import Arm, Plan, Trial, every_row, plan, summary
+from core.experiments.training.training import Arm, Plan, Trial, every_row, plan, summary
 from core.export.forms import FLAVOURS
 from core.export.training import training_script
-from core.parts import MENUS
-from core.parts.init import generator as stream_of
+from core.model.config import Config
+from core.model.parts import MENUS
+from core.model.parts.init import generator as stream_of
+from core.model.variants import Variant
+from core.settings.device import Machine
+from core.settings.setting import ConfigError, dials
 from core.tasks import IGNORE, task
 from core.tasks.task import described, uniform
 from core.train import Training, decay, optimiser, train
-from core.variants import Variant
 from tests.test_export import ODD, ROOT, check_imports, check_layout, run_script
 
 CPU = Machine("cpu")
@@ -246,7 +246,7 @@ def _plain(settings):
 @pytest.mark.parametrize("made", [*CASES.values(), *_ends()])
 def test_scripts_have_the_settings_of_the_plan(made):
     assert _defined(training_script("core", made), "\n\n\ndef show")["PLAN"] == made
-    there = _defined(training_script("torch", made), "\n\n\n# core/trace.py")
+    there = _defined(training_script("torch", made), "\n\n\n# core/model/trace.py")
     assert vars(there["Training"]()) == _plain(made.training)
     assert {name: vars(each) for name, each in there["VARIANTS"].items()} == {
         a.name: _plain(a.config) for a in made.arms

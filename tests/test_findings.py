@@ -7,20 +7,23 @@ import re
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as some
 
-from core.config import Config
-from core.experiments.compare import compare
-from core.experiments.depth import Depth, travel
-from core.experiments.findings import far, finding, fixed, last, number
+from core.experiments.block.compare import compare
+from core.experiments.depth.depth import Depth, travel
+from core.experiments.depth.findings import evenly, far, finding, last
+from core.experiments.depth.gradients import gradients
+from core.experiments.depth.grid import Axes, grid
 from core.experiments.forward import forward
-from core.experiments.gradients import gradients
-from core.experiments.grid import Axes, grid
-from core.streams import statistic
-from core.text import DEFAULT_TEXT, words
+from core.measure.stream_statistics import statistic
+from core.model.config import Config
+from core.model.text import DEFAULT_TEXT, words
+from core.settings.wording import fixed, number
+from ui.block.compare import farthest
 from ui.depth import gradients as gradient_view
 from ui.depth import grid as grid_view
-from ui.heatmaps import pack
-from ui.views.compare import farthest
+from ui.pictures.heatmaps import pack
 
 TOKENS = words(DEFAULT_TEXT)
 EXPLODES = Config(norm="none", init="normal_1")
@@ -88,10 +91,57 @@ def test_the_one_that_differs_most_is_told():
 
 def test_what_makes_no_difference_is_said_to_make_none():
     said = sentences(Config(attention=False), Config(attention=False, n_heads=1))
-    assert said["rms"].startswith("No difference. Grows from")
+    assert said["rms"].startswith("No difference at any pass. Grows from")
     assert said["entropy"] == "Attention is off, so there is nothing to measure."
     mean = sentences(Config(placement="post"), Config(placement="post", norm="LayerNorm", seed=1))["mean"]
-    assert mean.startswith("No difference.")  # 1e-9 against a stream of 1: rounding
+    assert "ends as the baseline does" in mean  # 1e-9 against a stream of 1: rounding
+
+
+def test_what_differs_on_the_way_alone_is_said_to():
+    base = Config(placement="post", residual_attention=False)
+    other = base.replace(init="xavier")
+    one, two = (travel(c, TOKENS).of("cosine") for c in (other, base))
+    assert abs(one[-1] - two[-1]) < 1e-3 and abs(one[1] - two[1]) > 0.4  # as it was found: .940 and .446 after pass 1
+    at = int(np.nanargmax(np.abs(one - two)))
+    said = sentences(base, other)["cosine"]
+    assert said == (
+        f"v1: ends as the baseline does, at {two[-1]:.2f}; farthest from it after pass {at}, {one[at]:.2f} against {two[at]:.2f}."
+    )
+
+
+PARTS = {
+    "placement": ["pre", "post"], "residual_attention": [True, False], "residual_ffn": [True, False],
+    "norm": ["LayerNorm", "none"], "init": ["default", "xavier", "normal_1"], "activation": ["gelu", "relu"], "n_heads": [4, 1],
+}  # fmt: skip
+
+
+@settings(max_examples=150)
+@given(some.fixed_dictionaries({k: some.sampled_from(v) for k, v in PARTS.items()}), some.data())
+def test_no_difference_means_none_at_any_pass(parts, data):
+    field = data.draw(some.sampled_from(list(PARTS)))
+    base = Config(**parts)
+    other = base.replace(**{field: data.draw(some.sampled_from(PARTS[field]))})
+    meter = data.draw(some.sampled_from(list(statistic)))
+    said = finding(meter, {"baseline": travel(base, TOKENS), "v1": travel(other, TOKENS)})
+    one, two = (travel(c, TOKENS).of(meter) for c in (other, base))
+    with np.errstate(all="ignore"):
+        apart = np.abs(np.log(one / two)) if statistic[meter].log else np.abs(one - two)
+    apart = apart[np.isfinite(apart)]
+    if said.startswith("No difference"):
+        assert apart.max(initial=0.0) < 1e-5 or meter == "mean"
+    elif "as the baseline does" in said:
+        at = int(re.search(r"after pass (\d+),", said)[1])
+        assert abs(one[-1] - two[-1]) < 1e-4 * max(1, abs(two[-1])) and abs(one[at] - two[at]) > 1e-6
+    if "stays at" in said:  # of whom is told: the only one there is, as nothing differs
+        told = two if said.startswith("No difference") else one
+        assert f"{np.nanmin(told):.2g}" == f"{np.nanmax(told):.2g}" or meter == "entropy"
+    match = re.search(r"stays between ([\d.e−]+) and ([\d.e−]+)", said)
+    if match:
+        told = two if said.startswith("No difference") else one
+        low, high = (float(each.replace("−", "-")) for each in match.groups())
+        assert low == pytest.approx(np.nanmin(told), rel=0.01, abs=0.006) and high == pytest.approx(
+            np.nanmax(told), rel=0.01, abs=0.006
+        )
 
 
 def test_without_attention_in_the_baseline_the_variant_is_named():
@@ -103,6 +153,15 @@ def test_near_its_start_is_said_only_of_a_stream_that_stayed_there():
     values = travel(wild, TOKENS).of("rms")
     assert 0.8 < values[-1] / values[0] < 1.25 and values.max() / values.min() > 2
     assert f"having been between {number(values.min())} and {number(values.max())}" in sentences(wild)["rms"]
+
+
+def test_spread_evenly_is_over_what_each_real_token_may_see():
+    for padding, mask in [(0, "none"), (0, "causal"), (3, "none"), (3, "causal")]:
+        journey = travel(Config(padding=padding, mask=mask), TOKENS, None, Depth(2))
+        sees = [at + 1 if mask == "causal" else len(TOKENS) for at in range(len(TOKENS))]
+        wanted = math.fsum(math.log2(n) for n in sees) / len(sees)
+        assert evenly(journey) == pytest.approx(wanted, abs=1e-6)
+        assert f"(spread evenly: {wanted:.2f})" in finding("entropy", {"baseline": journey})
 
 
 def test_numbers_in_sentences():
@@ -144,6 +203,7 @@ def test_the_grid_says_when_all_are_alike_and_who_diverged():
 def test_what_a_part_explains_is_its_share_of_the_variance(meter):
     made = grid(Config(), Axes(), TOKENS)
     values = np.log10(made.ends(meter)) if statistic[meter].log else made.ends(meter)
+    assert set(made.explained(meter)) == {"norm", "placement", "residual", "activation", "n_heads"}
     for axis, share in made.explained(meter).items():
         by = {name: [v for v, entry in zip(values, made.entries) if entry[axis] == name] for name in made.axes[axis]}
         between = sum(len(group) * (np.mean(group) - np.mean(values)) ** 2 for group in by.values())

@@ -7,14 +7,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as some
 
-from core.config import Config
-from core.dial import ConfigError
-from core.generate import Sampling, generate, probabilities
-from core.lesion import Cut, Lesion
-from core.model import Transformer
-from core.parts import MENUS
-from core.past import Past
-from core.trace import trace
+from core.model.config import Config
+from core.model.generate import Sampling, generate, probabilities
+from core.model.knockout import Cut, Lesion
+from core.model.kv_cache import Past
+from core.model.parts import MENUS
+from core.model.trace import trace
+from core.model.transformer import Transformer
+from core.settings.setting import ConfigError
 
 WORDS = [str(n) for n in range(30)]
 IDS = torch.randint(0, 30, (2, 14), generator=torch.Generator().manual_seed(0))
@@ -63,7 +63,7 @@ def test_taps_see_the_new_tokens_alone_with_all_their_keys():
 
 
 def test_what_is_kept_needs_a_causal_mask():
-    with pytest.raises(ValueError, match="causal mask only"):
+    with pytest.raises(ValueError, match="only where no token sees what comes after it"):
         Past(model(mask="none"))
 
 
@@ -182,6 +182,13 @@ def test_top_k_of_one_takes_the_likeliest_and_the_models_own_probability_is_told
         assert step.token == int(step.logits.argmax()) and step.chance == 1.0
         assert step.probability == pytest.approx(step.logits.double().softmax(-1)[step.token].item())
         assert step.probability < 1
+
+
+def test_the_nucleus_is_the_fewest_words_that_make_up_p():
+    """Where words before one make up p to the last bit, that one is out; of equal words the first ones stay."""
+    for words, p, kept in [(2, 0.5, 1), (4, 0.5, 2), (4, 0.25, 1), (4, 0.26, 2), (8, 1.0, 8), (8, 0.0, 1)]:
+        wanted = [1 / kept] * kept + [0.0] * (words - kept)
+        assert probabilities(torch.zeros(words), Sampling(top_p=p)).tolist() == wanted
 
 
 @pytest.mark.parametrize("logits", [[0.0, float("inf")], [float("nan"), 1.0]])

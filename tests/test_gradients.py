@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from core import Config, Transformer
-from core.device import Machine
-from core.experiments.depth import Depth, blocks
+from core.experiments.depth.depth import Depth, blocks
+from core.experiments.depth.gradients import gradients
 from core.experiments.forward import prepared
-from core.experiments.gradients import gradients
-from core.parts import MENUS
+from core.model.parts import MENUS
+from core.settings.device import Machine
 
 WORDS = ("the", "court", "held", "that", "the", "tenants")
 KNOWN = ("<pad>", "the", "court", "held", "that", "tenants")
@@ -153,7 +153,7 @@ def in_float64(monkeypatch):
         model, ids, real = prepared(config, tokens, machine)
         return model.double(), ids, real
 
-    monkeypatch.setattr("core.experiments.gradients.prepared", wide)
+    monkeypatch.setattr("core.experiments.depth.gradients.prepared", wide)
 
 
 def test_a_repeated_block_has_one_layer_and_its_gradients_add_up_over_the_passes():
@@ -277,6 +277,12 @@ def test_vanishing_gradients_are_small_numbers_and_not_flagged(way):
     assert_numbers_or_diverged(made)
     assert not made.diverged
     assert made.stream[0] < 1e-20 < made.stream[-1]
+
+
+def test_a_loss_that_is_a_number_does_not_hide_gradients_that_are_none():
+    made = gradients(BASE.replace(init="normal_1", norm="none", seed=0), WORDS, HERE, Depth(8))
+    assert math.isfinite(made.loss) and np.isfinite(made.stream).any() and not np.isfinite(made.stream).all()
+    assert made.diverged
 
 
 @WAYS

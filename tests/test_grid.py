@@ -6,15 +6,26 @@ import numpy as np
 import pytest
 
 from core import Config, ConfigError
-from core.device import Machine
-from core.dial import read
-from core.experiments.depth import Depth, blocks, travel
-from core.experiments.grid import AXES, MOST, RESIDUALS, Axes, grid, travel_together, write_axes
-from core.memory import MemoryLimit
-from core.parts import MENUS
-from core.streams import statistic
-from core.variants import apply
+from core.experiments.depth.depth import Depth, blocks, travel
+from core.experiments.depth.grid import (
+    AXES,
+    MOST,
+    RESIDUALS,
+    Axes,
+    Grid,
+    combinations,
+    grid,
+    travel_together,
+    write_axes,
+)
+from core.measure.stream_statistics import statistic
+from core.model.parts import MENUS
+from core.model.variants import apply
+from core.settings.device import Machine
+from core.settings.memory import MemoryLimit
+from core.settings.setting import read
 
+NAN = float("nan")
 WORDS = ("the", "court", "held", "that", "the", "tenants")
 HERE = Machine(device="cpu")
 BASE = Config(d_model=32, n_heads=2, d_ff=24, seed=3)
@@ -167,10 +178,10 @@ def test_families_that_differ_in_size_seed_or_padding_run_one_after_the_other():
 
 
 def test_measured_in_chunks_or_all_at_once_is_the_same(monkeypatch):
-    monkeypatch.setattr("core.experiments.grid.CHUNK", 1 << 30)
+    monkeypatch.setattr("core.experiments.depth.grid.CHUNK", 1 << 30)
     configs = [BASE, BASE.replace(norm="none"), BASE.replace(attention=False)]
     whole = travel_together(configs, WORDS, HERE, [0] * 5)
-    monkeypatch.setattr("core.experiments.grid.CHUNK", 1)
+    monkeypatch.setattr("core.experiments.depth.grid.CHUNK", 1)
     parts = travel_together(configs, WORDS, HERE, [0] * 5)
     np.testing.assert_allclose(parts[0], whole[0], rtol=1e-9, atol=1e-12)
     assert parts[1] == whole[1]
@@ -270,6 +281,40 @@ def test_a_grid_of_which_nothing_is_possible_is_refused_with_the_reason():
     ) as refused:
         grid(Config(d_model=12, n_heads=2), axes(n_heads=["8", "16"]), WORDS, HERE, Depth(1))
     assert refused.value.field == "grid"
+
+
+def test_as_many_as_may_be_are_not_too_many():
+    text = "placement-pre+post__residual-both+attention+ffn+none__activation-__norm-__n_heads-1+2+4+8__position-none+learned+rope+alibi__mask-none+causal__scale-on+off__attention-on+off"
+    assert combinations(Axes(text).chosen) == MOST
+
+
+def ended(**columns) -> Grid:
+    """A grid of one pass, of which only how it ended is known: rms 1 where nothing else is said."""
+    many = len(next(iter(columns.values())))
+    ends = np.full((many, 1, len(statistic)), 1.0)
+    for meter, values in columns.items():
+        ends[:, 0, list(statistic).index(meter)] = values
+    return Grid({}, [{}] * many, [{}] * many, [BASE] * many, ends, [None] * many, [])
+
+
+@pytest.mark.parametrize(
+    "columns, alike",
+    [
+        ({"cosine": [0.5, 0.5, 0.5]}, True),
+        ({"cosine": [0.5, 0.5000001, 0.5]}, True),  # a fifth of a millionth of it
+        ({"cosine": [0.5, 0.500002, 0.5]}, False),
+        ({"cosine": [-0.5, -0.5000001, NAN]}, True),  # one that diverged has no number
+        ({"cosine": [-0.5, -0.500002, NAN]}, False),
+        ({"cosine": [0.0, 0.0]}, True),
+        ({"cosine": [NAN, NAN]}, True),
+        ({"mean": [1e-9, -3e-7]}, True),  # nothing beside a stream of size 1
+        ({"mean": [1e-9, -3e-7], "rms": [0.1, 0.01]}, False),
+        ({"mean": [1e-9, -3e-6]}, False),
+        ({"std": [2e-9, 1e-9]}, False),
+    ],
+)
+def test_alike_is_what_differs_by_rounding_alone(columns, alike):
+    assert ended(**columns).alike(next(iter(columns))) == alike
 
 
 def test_too_many_variants_are_refused_with_their_number():

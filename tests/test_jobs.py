@@ -1,11 +1,14 @@
 """Trainings in worker processes: the same numbers, shared fairly, stopped at once, none lost with a worker, none left behind."""
 
+import multiprocessing.connection
 import os
 import signal
 import subprocess
 import sys
 import time
+import types
 from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,14 +16,15 @@ import psutil
 import pytest
 import torch
 
-from core import jobs
-from core.config import Config
-from core.device import Machine
-from core.jobs import Job, Workers, worker_count
-from core.memory import Shelf
+from core.model.config import Config
+from core.settings.device import Machine
+from core.settings.memory import Shelf
 from core.tasks import task
 from core.train.run import Row, start, train
 from core.train.settings import Training
+from core.workers import pool as jobs
+from core.workers import pulse
+from core.workers.pool import Job, Workers, worker_count
 
 ROOT = Path(__file__).parent.parent
 SMALL = {"d_model": 16, "n_heads": 2, "n_layers": 1}
@@ -87,17 +91,41 @@ def test_two_users_share_the_workers_and_get_their_own_numbers(workers, quick):
             assert rows == list(train(state.config, state.training, seed))
 
 
-def test_who_comes_third_waits_and_is_told_the_place(workers, quick):
-    first, second = Job(workers, endless()), Job(workers, endless((1,)))
-    third, fourth = Job(workers, states((3,))), Job(workers, endless((4,)))
-    assert [workers.place(job) for job in (first, second, third, fourth)] == [0, 0, 1, 2]
-    wait(lambda: first.progress > 0 and second.progress > 0, first, second, third, fourth)
-    assert third.progress == 0
-    first.stop()
-    assert [workers.place(job) for job in (second, third, fourth)] == [0, 0, 1]
-    wait(lambda: third.done, second, third, fourth)
-    for job in (second, fourth):
+def test_jobs_take_turns_chunk_by_chunk_and_none_waits_for_another_to_end(workers, quick):
+    given = [Job(workers, endless((seed,))) for seed in (31, 32, 33, 34, 35)]
+    assert [workers.place(job) for job in given] == [0] * 5 and workers.beside() == 5
+    wait(lambda: all(job.busy > 0.2 for job in given), *given)
+    times = [job.busy for job in given]
+    assert max(times) < 4 * min(times) and workers.part(given[0]) == 2 / 5
+    last = Job(workers, states((36,)))
+    wait(lambda: last.done, last, *given)
+    assert last.error is None and finished(last, ("baseline", 36))
+    for job in given:
         job.stop()
+
+
+def test_with_one_worker_everybody_gets_a_turn(quick):
+    own = Workers(1)
+    given = [Job(own, endless((seed,))) for seed in (41, 42, 43)]
+    wait(lambda: all(job.progress > 0 for job in given), *given)
+    behind = Job(own, endless((44,)), background=True)
+    assert [own.place(job) for job in (*given, behind)] == [0, 0, 0, 3]
+    seen = [job.trained for job in given]
+    wait(lambda: all(job.trained > before for job, before in zip(given, seen)), *given, behind)
+    assert behind.trained == 0  # they leave it nothing
+    own.close()
+
+
+@pytest.mark.parametrize("many", [1, 2])
+def test_the_same_training_that_two_ask_for_at_the_same_time_is_trained_once(quick, many):
+    own, given = Workers(many), states((0, 1), steps=200, batch=18)
+    one, two = Job(own, given), Job(own, {("other", state.seed): state for state in given.values()})
+    wait(lambda: one.progress > 0.3, one, two)
+    assert two.progress > 0  # and both see how it grows
+    wait(lambda: one.done and two.done, one, two)
+    assert one.trained + two.trained == 400 and all(finished(one, name) for name in given)
+    assert list(one.rows.values()) == list(two.rows.values())
+    own.close()
 
 
 def test_stop_frees_the_workers_within_a_second(workers):
@@ -135,6 +163,65 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(quick):
     own.close()
 
 
+def test_a_worker_that_hangs_is_said_and_replaced_and_its_chunk_is_trained_anew(quick, monkeypatch):
+    monkeypatch.setattr(pulse, "SAID", 2.0)
+    monkeypatch.setattr(pulse, "HUNG", 6.0)
+    own = Workers(2)
+    given = [Job(own, states((seed,), steps=2000, batch=19)) for seed in (0, 1)]
+    wait(lambda: all(job.progress > 0.02 for job in given), *given)
+    assert not own.silence and not own.news
+    hung = [number for number in own._started[:] if number]
+    os.kill(hung[0], signal.SIGSTOP)
+    wait(lambda: own.silence, *given)
+    assert own.silence.startswith("A worker has not answered for ") and "replaced after 6 s" in own.silence
+    wait(lambda: not psutil.pid_exists(hung[0]), *given)
+    wait(lambda: all(job.done for job in given), *given, seconds=120)
+    assert [words[:29] for words in own.news] == ["A worker has not answered for", "A worker that did not answer "]
+    assert not own.silence and all(job.error is None and finished(job, ("baseline", n)) for n, job in enumerate(given))
+    own.close()
+
+
+def _cut_short(number: int):
+    """In a worker: its result is half sent when it is stopped, or killed."""
+
+    def half(connection, buf):
+        os.write(connection.fileno(), bytes(buf)[: len(buf) // 2])
+        os.kill(os.getpid(), number)
+
+    multiprocessing.connection.Connection._send = half
+
+
+@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL])
+def test_a_worker_that_hangs_or_is_killed_while_it_sends_does_not_hold_up_the_others(quick, monkeypatch, number):
+    monkeypatch.setattr(pulse, "SAID", 1.0)
+    monkeypatch.setattr(pulse, "HUNG", 3.0)
+    own = Workers(2)
+    job = Job(own, states((0,), steps=600, batch=17))
+    wait(lambda: job.progress > 0.02, job)
+    pool = own._pool
+    before = list(pool._processes.values())
+    half_sent = own.submit(_cut_short, number)
+    wait(lambda: job.done, job)
+    wait(half_sent.done)
+    assert isinstance(half_sent.exception(), BrokenProcessPool)
+    assert job.error is None and finished(job, ("baseline", 0))
+    wait(lambda: not any(psutil.pid_exists(each.pid) for each in before))
+    own.close()
+
+
+def test_a_worker_that_is_only_slow_or_of_a_parent_that_stood_still_is_not_taken_for_hung(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(pulse.time, "monotonic", lambda: now[0])
+    seen = pulse.Pulse()
+    assert seen.look({1: 0.0}) == {1: 0.0}
+    now[0] = 1000.0  # whoever looks was asleep, and so may the worker have been
+    assert seen.look({1: 0.0}) == {1: 1.0}
+    for count in range(100):  # one chunk that takes very long
+        now[0] += 0.9
+        assert max(seen.look({1: float(count // 4)}).values()) < pulse.SAID
+    assert seen.look({}) == {}
+
+
 def test_a_training_that_fails_is_reported_and_stops_its_job(workers):
     broken = states((0,))
     (name, state), *_ = broken.items()
@@ -161,7 +248,7 @@ def test_workers_have_one_thread_and_a_core_each(workers):
 
 def test_workers_end_with_a_parent_that_is_killed(tmp_path):
     script = (
-        "import os, sys, time\nfrom core.jobs import Workers\n"
+        "import os, sys, time\nfrom core.workers.pool import Workers\n"
         "if __name__ == '__main__':\n    w = Workers(1)\n    print(w.submit(os.getpid).result(), flush=True)\n    time.sleep(60)\n"
     )
     path = tmp_path / "parent.py"
@@ -173,6 +260,25 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path):
     parent.kill()
     parent.wait()
     wait(lambda: not psutil.pid_exists(worker), seconds=20)
+
+
+def test_workers_do_not_run_the_script_of_their_parent(monkeypatch, tmp_path):
+    """Under Streamlit `__main__` is the page that somebody looks at: an import of it in a worker would run it, and end where it fails."""
+    page = types.ModuleType("__main__")
+    page.__file__ = str(tmp_path / "page.py")
+    Path(page.__file__).write_text("raise SystemExit('a page was run in a worker')")
+    monkeypatch.setitem(sys.modules, "__main__", page)
+    made = Workers(2)
+    try:
+        for _ in range(2):  # the second starts when the first is busy
+            assert made.submit(_main_file).result(timeout=60) is None
+        assert sys.modules["__main__"] is page
+    finally:
+        made.close()
+
+
+def _main_file():
+    return getattr(sys.modules.get("__mp_main__"), "__file__", None)
 
 
 @pytest.mark.parametrize("text, count", [("3", 3), ("0", None), ("many", None), ("", None)])
@@ -229,17 +335,16 @@ def test_who_waits_is_served_by_what_another_finishes(workers, quick):
     given = states((0, 1), steps=40, batch=7)
     ahead, beside = Job(workers, endless((8,))), Job(workers, given)
     waiting = Job(workers, given)
-    assert workers.place(waiting) == 1
     wait(lambda: beside.done, ahead, beside, waiting)
     wait(lambda: waiting.done, ahead, waiting)
-    assert waiting.trained == 0 and waiting.known == 2 and waiting.rows == beside.rows
+    assert waiting.trained + beside.trained == 80 and waiting.rows == beside.rows
     ahead.stop()
 
 
 def test_who_waits_need_not_get_a_worker_for_that(workers, quick):
     ahead = [Job(workers, endless((seed,))) for seed in (21, 22)]
     ((name, state),) = (given := states((0,), steps=25, batch=14)).items()
-    waiting = Job(workers, given)
+    waiting = Job(workers, given, background=True)
     assert workers.place(waiting) == 1 and waiting.poll().progress == 0
     rows = tuple(train(state.config, state.training, 0))
     workers.kept.get(jobs._key(state), lambda: ((rows, replace(state, step=25)), 1000))
@@ -307,7 +412,7 @@ def test_who_goes_on_after_a_stop_gets_the_rows_of_who_never_stopped(workers, qu
 
 
 def test_who_goes_on_has_lost_the_place_in_the_line_and_nothing_else(workers, quick):
-    first, second, third = (Job(workers, endless((seed,))) for seed in (11, 12, 13))
+    first, second, third = (Job(workers, endless((seed,)), background=True) for seed in (11, 12, 13))
     wait(lambda: first.progress > 0 and second.progress > 0, first, second, third)
     first.stop()
     first.resume()
@@ -329,7 +434,51 @@ def test_the_time_left_comes_from_the_steps_that_were_trained_here(workers, quic
     job.stop()
     state = job.states["baseline", 1]
     assert job.trained == state.step > job.timed > 0 and 0 < job.busy < state.seconds  # all but the first chunk
-    assert job.seconds_left() == pytest.approx(job.busy / job.timed * (1000 - state.step))
+    (begun, before), (ended, after) = job._course[0], job._course[-1]
+    assert after == job.timed  # with few chunks the workers' own time tells, with more the clock
+    each = (ended - begun) / (after - before) if len(job._course) > 2 * workers.count else job.busy / job.timed
+    assert job.seconds_left() == pytest.approx(each * (1000 - state.step))
+
+
+def idle_job(count: int, seeds, step: int) -> Job:
+    """Two workers' job of which nothing ever comes back, so many steps of each training done."""
+    idle = Workers(count)
+    idle.submit = lambda *given: Future()
+    job = Job(idle, states(seeds, steps=100, batch=3))
+    for name, state in job.states.items():
+        job.states[name] = replace(state, step=step)
+    return job
+
+
+def test_the_time_left_goes_by_the_clock_of_late():
+    job = idle_job(2, (0, 1, 2), 40)
+    job.busy, job.timed = 12.0, 120  # a tenth of a second for a step, where it ran
+    assert job.seconds_left() == pytest.approx(180 * 0.1 / 2)
+    job._course.extend((10.0 + n, 10 * n) for n in range(5))  # and of late ten a second come back
+    assert job.seconds_left() == pytest.approx(180 / 10)
+    job.stop()
+
+
+def test_a_training_alone_has_one_worker():
+    job = idle_job(2, (0, 1), 40)
+    job.busy, job.timed = 8.0, 80
+    one, two = job.states
+    assert job.seconds_left() == pytest.approx(60 * 0.1)  # each of the two on a worker of its own
+    job.states[one] = replace(job.states[one], step=100)
+    assert job.seconds_left() == pytest.approx(60 * 0.1)  # and the other worker cannot help
+    job.stop()
+
+
+def test_the_clock_forgets_what_is_long_ago(monkeypatch):
+    job = idle_job(1, (0,), 40)
+    now = iter([0.0, 1.0, 20.0, 35.0, 50.5])
+    monkeypatch.setattr(jobs, "time", types.SimpleNamespace(monotonic=lambda: next(now)))
+    for timed in (1, 2, 3, 4, 5):
+        job.timed = timed
+        job._mark()
+    monkeypatch.undo()
+    assert list(job._course) == [(35.0, 4), (50.5, 5)]
+    job.stop()
 
 
 def test_what_diverged_leaves_nothing_to_be_trained():
@@ -417,6 +566,9 @@ def test_the_pace_is_the_median_of_late_and_the_best_decides():
     made = Workers(1)
     made.paces.extend([1.0, 1.2, 9.0, 1.1, 8.0])
     assert made.pace == pytest.approx(1.15) and made.best_pace == 1.0
+    assert made.pace_span == (1.0, 9.0)
+    made.paces.extend([2.0] * 20 + [0.1])
+    assert made.pace_span == (1.2, 2.0)  # without two of 25 at either end
 
 
 def test_what_is_put_aside_does_not_take_the_place_of_what_came_further(workers, quick):

@@ -9,23 +9,24 @@ import pytest
 import scipy.stats
 import torch
 
-from core.checkpoint import Opened
-from core.checkpoint.legal import batch, vocabulary
-from core.checkpoint.tokens import Words
-from core.config import Config
-from core.dial import ConfigError
-from core.experiments import contributions as credit
-from core.experiments import knockout, lens, prompt
-from core.experiments.questions import partners, questions, sentences
-from core.generate import Sampling
-from core.lesion import Cut, Lesion, Recorded, cuts, mode
-from core.model import Transformer
+from core.checkpoints import Opened
+from core.checkpoints.tokens import Words
+from core.experiments.trained import contributions as credit
+from core.experiments.trained import knockout, lens, prompt
+from core.experiments.trained.questions import partners, questions, sentences
+from core.model.config import Config
+from core.model.generate import Sampling, generate
+from core.model.knockout import Cut, Lesion, Recorded, cuts, mode
+from core.model.text import PAD
+from core.model.trace import trace
+from core.model.transformer import Transformer
+from core.settings.setting import ConfigError
 from core.tasks import task
 from core.tasks.sentences import BE, NOUNS, anatomy
 from core.tasks.task import is_held_out
-from core.text import PAD
-from core.trace import trace
 from core.train import Training, chunk, start
+from scripts.legal_model import batch, vocabulary
+from tests.holm import corrected, level
 
 SHAPES = [{}, {"placement": "post"}, {"norm": "RMSNorm"}, {"norm": "none"}, {"position": "learned"}, {"residual_attention": False}, {"bias": False}, {"tied": True}]  # fmt: skip
 
@@ -43,7 +44,7 @@ def legal(**changes) -> Opened:
 
 def learner(name: str, **training) -> Opened:
     state, _ = chunk(start(task[name].config(), Training(task=name, steps=2, **training), 0), 10.0)
-    from core.checkpoint.own import of_training
+    from core.checkpoints.own import of_training
 
     return of_training(state, name)
 
@@ -75,7 +76,7 @@ def test_sentences_are_held_out_and_their_anatomy_is_right():
         assert words[-1] == "." and words[found.subject - 1] == "the"
         row = torch.full((1, learnt.length), learnt.vocabulary.index(PAD))
         row[0, : len(words)] = torch.tensor([learnt.vocabulary.index(word) for word in words])
-        assert bool(is_held_out(row, learnt.vocabulary, learnt.held_out))
+        assert bool(is_held_out(row, learnt.vocabulary, learnt.held_out, learnt.until))
         between = words[found.subject + 1 : found.verb]
         assert found.distractors == sum(
             nouns.get(w, nouns[words[found.subject]]) != nouns[words[found.subject]] for w in between
@@ -282,6 +283,18 @@ def anatomy_of(q, n):
     return anatomy([*words, "late", "."])  # questions end with the verb
 
 
+@pytest.mark.parametrize("name", ["copy", "sentences"])
+def test_a_text_counts_once_however_much_it_is_asked(name):
+    q = questions(learner(name), 24)
+    values = torch.rand(2, len(q.row), generator=torch.Generator().manual_seed(3))
+    found = q.per_text(values)
+    assert found.shape == (2, 24)
+    for kind in range(2):
+        for text in range(24):
+            mine = [values[kind, n].item() for n, row in enumerate(q.row.tolist()) if row == text]
+            assert found[kind, text].item() == pytest.approx(math.fsum(mine) / len(mine), abs=1e-6)
+
+
 @pytest.mark.parametrize("name", ["induction", "facts"])
 def test_wrong_is_the_likeliest_word_that_is_not_right(name):
     bench = knockout.bench(learner(name), 32)
@@ -289,6 +302,20 @@ def test_wrong_is_the_likeliest_word_that_is_not_right(name):
         bench.whole.logits.tolist(), bench.whole.right.tolist(), bench.whole.wrong.tolist()
     ):
         assert wrong == max((value, word) for word, value in enumerate(scores) if word != right)[1]
+
+
+@pytest.mark.parametrize("name", ["copy", "recall"])
+def test_where_no_answers_are_named_the_right_word_must_be_the_likeliest_of_all(name):
+    opened = learner(name)
+    bench = knockout.bench(opened, 32)
+    q, right = bench.questions, []
+    for row, place in zip(q.row.tolist(), q.place.tolist()):
+        with torch.inference_mode():
+            scores = opened.model(q.tokens[row : row + 1])[0, place].tolist()
+        right.append(max(range(len(scores)), key=scores.__getitem__) == q.right[len(right)].item())
+    assert not q.among and 0 < sum(right) < len(right)
+    assert bench.baseline.correct.tolist() == right
+    assert 0 < bench.seconds < 60  # it is what the sweep's estimate is made of
 
 
 def test_what_is_asked_begins_with_words_that_training_never_read():
@@ -324,21 +351,66 @@ def test_contributions_add_up_to_the_whole(changes):
             )
 
 
-def test_a_heads_contribution_is_what_it_wrote_read_through_the_last_norm(made):
-    """By hand, for one head and one text: z through its columns of W_O, centred and scaled as the stream is, times gain."""
-    q, n = made.questions, 7
-    with torch.inference_mode(), trace() as seen:
-        made.model(q.tokens[n : n + 1, : int(q.lengths[n])])
-    place, width = int(q.place[n]), made.model.config.d_head
+@pytest.mark.parametrize("how", ["zero", "mean"])
+@pytest.mark.parametrize("out", [(), (Cut(0, "head", 1),), (Cut(1, "attention"),), (Cut(0, "layer"), Cut(1, "head", 3)), (Cut(0, "ffn"),)])  # fmt: skip
+def test_a_parts_contribution_is_what_it_wrote_read_through_the_last_norm(made, out, how):
+    """By hand, for one text: a head's z through its columns of W_O, all others as they stand; centred and scaled as the
+    stream is, times gain. What takes the place of a whole sub-layer belongs to no head."""
+    q, n, model = made.questions, 7, made.model
+    with torch.inference_mode(), trace(Lesion(out, how, made.means)) as seen:
+        model(q.tokens[n : n + 1, : int(q.lengths[n])])
+    place, width, d = int(q.place[n]), model.config.d_head, model.config.d_model
     stream = seen["resid_post"][-1][0, place].double()
-    z = seen["z"][1][0, 2, place].double()
-    wrote = made.model.blocks[1].attn.out.weight[:, 2 * width : 3 * width].double() @ z
     scale = math.sqrt(((stream - stream.mean()) ** 2).mean() + 1e-5)
-    read = (wrote - wrote.mean()) / scale * made.model.ln_final.weight.double()
-    words = made.model.unembed.weight.double()
-    wanted = (read @ (words[q.right[n]] - words[q.wrong[n]])).item()
-    at = credit.parts(made.model).index(credit.Part("head", 1, 2))
-    assert credit.of_bench(made)[at, n].item() == pytest.approx(wanted, rel=1e-4, abs=1e-5)
+    words = model.unembed.weight.double()
+    direction = model.ln_final.weight.double() * (words[q.right[n]] - words[q.wrong[n]])
+    found = credit.of_bench(made, out, how)[:, n].tolist()
+    thrown = {cut.layer for cut in out if cut.part in ("attention", "layer")}
+    for part, value in zip(credit.parts(model), found, strict=True):
+        wrote, attn = torch.zeros(d, dtype=torch.float64), model.blocks[part.layer].attn
+        if part.kind == "embedding":
+            wrote = seen["embed"][0][0, place].double()
+        elif part.kind == "ffn":
+            wrote = seen["mlp_out"][part.layer][0, place].double()
+        elif part.kind == "attention":
+            wrote = (seen["attn_out"][part.layer][0, place] if part.layer in thrown else attn.out.bias).double()
+        elif part.kind == "head" and part.layer not in thrown:
+            columns = attn.out.weight[:, part.head * width : (part.head + 1) * width].double()
+            wrote = columns @ seen["z"][part.layer][0, part.head, place].double()
+        wanted = ((wrote - wrote.mean()) / scale @ direction).item()
+        if part.kind == "norms":
+            wanted += (model.ln_final.bias.double() @ (words[q.right[n]] - words[q.wrong[n]])).item()
+        assert value == pytest.approx(wanted, rel=1e-4, abs=2e-5), part.name
+
+
+def whole_name(row) -> str:
+    """A part's name from the numbers of its row, which are counted from 1."""
+    made = {
+        "head": f"head {row.layer}.{row.head}",
+        "attention": f"attention {row.layer}, bias",
+        "ffn": f"FFN {row.layer}",
+    }
+    return made.get(row.kind, {"embedding": "embedding", "norms": "biases of norms"}.get(row.kind))
+
+
+def test_the_table_of_contributions_has_every_part_with_its_interval(made):
+    table, each = credit.table(made), credit.of_bench(made).numpy()
+    ps = [scipy.stats.ttest_1samp(values, 0).pvalue for values in each]
+    for at, (row, values) in enumerate(zip(table.itertuples(), each, strict=True)):
+        assert row.name == whole_name(row)
+        assert row.value == pytest.approx(values.mean(), abs=1e-9)
+        ends = scipy.stats.ttest_1samp(values, 0).confidence_interval(level(ps, at))
+        assert (row.low, row.high) == pytest.approx(tuple(ends), rel=1e-6, abs=1e-9)
+        assert row.p == pytest.approx(corrected(ps)[at], rel=1e-6, abs=1e-12)
+    assert len(set(table.name)) == len(table) == 1 + 2 * (4 + 2) + 1
+
+
+def test_a_model_that_prefers_nothing_has_no_shares():
+    opened = legal()
+    with torch.no_grad():
+        opened.model.unembed.weight.zero_()
+    table = credit.table(knockout.bench(opened, 16))
+    assert (table.value == 0).all() and table.share.isna().all()
 
 
 def test_only_what_comes_after_a_cut_can_take_over(made):
@@ -347,10 +419,16 @@ def test_only_what_comes_after_a_cut_can_take_over(made):
     assert set(table.name) == {"FFN 1", "head 2.1", "head 2.2", "head 2.3", "head 2.4"}
     assert table.change.is_monotonic_decreasing
     before, after = credit.of_bench(made), credit.of_bench(made, cut, "zero")
-    row = table[table.name == "head 2.1"].iloc[0]
-    at = credit.parts(made.model).index(credit.Part("head", 1, 0))
-    found = scipy.stats.ttest_rel(after[at], before[at])
-    assert row.p == pytest.approx(min(1.0, found.pvalue * len(table)), rel=1e-6, abs=1e-12)
+    names = [part.name for part in credit.parts(made.model)]
+    values = [(before[names.index(name)].numpy(), after[names.index(name)].numpy()) for name in table.name]
+    tests = [scipy.stats.ttest_rel(other, one) for one, other in values]
+    ps = [test.pvalue for test in tests]
+    for at, (row, (one, other), test) in enumerate(zip(table.itertuples(), values, tests)):
+        assert row.name == whole_name(row)
+        assert (row.before, row.after, row.change) == pytest.approx((one.mean(), other.mean(), (other - one).mean()))
+        assert row.p == pytest.approx(corrected(ps)[at], rel=1e-6, abs=1e-12)
+        assert (row.low, row.high) == pytest.approx(tuple(test.confidence_interval(level(ps, at))))
+    assert len(table) == 5
 
 
 def test_the_share_is_of_the_whole(made):
@@ -396,8 +474,46 @@ def test_a_text_without_words_is_told(made, text):
 def test_a_model_without_an_unknown_word_leaves_it_out():
     read = prompt.read(learner("sentences"), "the judge xylophone was late .")
     assert read.labels == ("the", "judge", "was", "late", ".") and "xylophone" in read.notes[0]
-    with pytest.raises(ConfigError, match="no word that this model can read"):
+    many = [f"x{chr(97 + n) * 3}" for n in range(11)]
+    (note,) = prompt.read(learner("sentences"), f"the {' '.join(many)}").notes
+    assert [word for word in many if f"“{word}”" in note] == many[:8] and "and others" in note
+    known = [word for word in task["sentences"].vocabulary if word.isalpha()]
+    told = f"no word that this model can read. It knows {len(known)} words, among them {', '.join(known[:8])}."
+    with pytest.raises(ConfigError) as refused:
         prompt.read(learner("sentences"), "nothing known here")
+    assert told in str(refused.value)
+
+
+def short(rows: int) -> Opened:
+    """A model that learnt so many positions, as from a file."""
+    made = legal(position="learned").model
+    made.position.weight = torch.nn.Parameter(made.position.weight[:rows].clone())
+    return Opened("short", made, Words(vocabulary()), "sentences")
+
+
+def test_a_text_is_cut_to_what_the_model_can_read(made):
+    for opened, most in ((made.opened, 256), (short(12), 12)):
+        words = ["judge", "xylophone"] * 256
+        for many in (most - 1, most, most + 1, 2 * most):
+            read = prompt.read(opened, " ".join(words[:many]))
+            assert read.labels == tuple(words[: min(many, most)]) and len(read.ids) == min(many, most)
+            assert read.unknown == tuple(range(1, min(many, most), 2))
+            told = [f"text has {many} tokens; at most {most} are read, so it was cut after “{words[most - 1]}”."]
+            assert list(read.notes) == told * (many > most)
+
+
+def test_a_model_that_reads_little_is_asked_about_short_sentences():
+    few = questions(short(12), 96)
+    assert 0 < len(few.tokens) < 96 and int(few.lengths.max()) <= 12
+    assert few.what == f"{len(few.tokens)} held-out legal sentences"
+    with pytest.raises(ConfigError, match="model reads at most 2 tokens; no legal sentence is so short"):
+        questions(short(2), 16)
+
+
+def test_the_verb_is_the_last_with_something_before_it(made):
+    for text, at in [("was", None), ("was late", None), ("the judge", None), ("the judge was", 2),
+                     ("The judges , who WAS late , were right .", 7), ("was was", 1)]:  # fmt: skip
+        assert prompt.verb_of(prompt.read(made.opened, text)) == at
 
 
 @pytest.mark.parametrize("text", ["the judge " * 200, "<b>the</b> $x$ *judge* 👩‍👩‍👧 שלום", "was", "."])
@@ -411,11 +527,17 @@ def test_odd_texts_pass_through_every_view(made, text):
 
 
 def test_resampling_one_text_takes_another_of_its_length(made):
-    read = prompt.read(made.opened, "the judge was late .")
+    read = prompt.read(made.opened, "the judge was")
     cut = Cut(0, "head", 1)
     seen = prompt.look(made, read, (cut,), "resample")
     plain = prompt.look(made, read)
     assert not torch.equal(seen.sites["z"][0][1], plain.sites["z"][0][1])
+    assert plain.weights == "Trained: untrained" and seen.weights == "Trained: untrained, − head 1.2"
+    others = [ids[:n].tolist() for ids, n in zip(made.questions.tokens, made.questions.lengths) if n == len(read.ids)]
+    with torch.inference_mode(), trace(sites=("z",)) as there:
+        made.model(torch.tensor(others))
+    assert any(torch.allclose(each, seen.sites["z"][0][1], atol=1e-5) for each in there["z"][0][:, 1])
+    assert torch.equal(seen.sites["z"][0][0], plain.sites["z"][0][0])  # the other heads are as they were
     with pytest.raises(ConfigError, match="resampling needs another text of 100"):
         prompt.look(made, prompt.read(made.opened, "the judge " * 50), (cut,), "resample")
 
@@ -426,7 +548,10 @@ def test_the_lens_ends_with_what_the_model_says(made):
     table = lens.logit_lens(made.model, seen, made.opened.tokens.label)
     with torch.inference_mode():
         chances = made.model(torch.tensor([read.ids]))[0].softmax(-1)
+    assert table.token.tolist() == [*range(1, len(read.ids) + 1)] * 3
     last = table[table.depth == 2]
+    said = [made.opened.tokens.label(token) for token in chances.argmax(-1).tolist()]
+    assert last.word.tolist() == said
     np.testing.assert_allclose(last.probability, chances.max(-1).values, rtol=1e-5)
     np.testing.assert_allclose(last.of_last, last.probability)
     first = table[table.depth == 0].probability
@@ -451,6 +576,45 @@ def test_rollout_is_the_product_of_the_mixed_maps(residual):
         np.testing.assert_allclose(found[layer].sum(-1), 1.0, atol=1e-6)
 
 
+ROLLOUT_CUTS = [
+    (Cut(1, "attention"), Cut(0, "attention")), tuple(Cut(1, "head", n) for n in range(4)), (Cut(0, "layer"),),
+    (Cut(1, "head", 2), Cut(0, "head", 0), Cut(1, "head", 2)), (Cut(1, "attention"), *(Cut(0, "head", n) for n in range(4))),
+    (Cut(0, "ffn"),), (),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("residual", [True, False])
+@pytest.mark.parametrize("made_cuts", ROLLOUT_CUTS, ids=lambda cuts: "~".join(cut.write() for cut in cuts))
+def test_rollout_finds_a_way_just_where_the_gradient_does(made_cuts, residual):
+    """With parts knocked out, a word reaches another by the rollout if and only if the output changes with it at all."""
+    opened = legal(residual_attention=residual)
+    bench = knockout.bench(opened, 32)
+    read = prompt.read(opened, "the judge , who was late , was right .")
+    seen = prompt.look(bench, read, made_cuts, "zero") if made_cuts else prompt.look(bench, read)
+    found = lens.rollout(seen, made_cuts)[-1]
+    ids = torch.tensor([read.ids])
+    start = opened.model.start(ids).detach().requires_grad_()
+    edits = (prompt.lesion(bench, read.ids, made_cuts, "zero"),) if made_cuts else ()
+    with trace(*edits, sites=()):
+        x = start
+        for block in opened.model.blocks:
+            x = block(x, opened.model.allowed(ids))
+    weigh = torch.randn(x.shape[-1], generator=torch.Generator().manual_seed(1))  # a plain sum a norm would hide
+    for at in range(len(read.ids)):
+        gradient = torch.zeros_like(start)
+        if x.requires_grad:  # else the output is a constant
+            (gradient,) = torch.autograd.grad((x[0, at] * weigh).sum(), start, retain_graph=True)
+        reached = gradient[0].norm(dim=-1) > 0
+        assert torch.equal(found[at] > 0, reached), at
+
+
+def test_with_all_attention_knocked_out_no_word_reaches_another(made):
+    read = prompt.read(made.opened, "the judge , who was late , was right .")
+    for how in ("zero", "mean"):
+        out = (Cut(0, "attention"), *(Cut(1, "head", n) for n in range(4)))
+        assert torch.equal(lens.rollout(prompt.look(made, read, out, how), out)[-1], torch.eye(len(read.ids)).double())
+
+
 def test_a_text_that_goes_on_is_kept_under_its_own_knock_out(made):
     read, sampling = prompt.read(made.opened, "the judge"), Sampling(words=6)
     whole = [s.token for s in prompt.continuation(made, read, 1, sampling)]
@@ -459,6 +623,32 @@ def test_a_text_that_goes_on_is_kept_under_its_own_knock_out(made):
     assert [s.token for s in prompt.continuation(made, read, 1, sampling, (Cut(0, "layer"),), "mean")] == without
     with pytest.raises(ConfigError, match="being written"):
         list(prompt.continuation(made, read, 1, sampling, (Cut(0, "layer"),), "resample"))
+
+
+@pytest.mark.parametrize("how", ["", "zero", "mean"])
+def test_a_text_goes_on_from_the_word_that_is_named(made, how):
+    """As generate has it, which is given no more of the text; another word is another text."""
+    read, sampling = prompt.read(made.opened, "the judge , who was late , was right ."), Sampling(words=5, draw=2)
+    cut = (Cut(0, "layer"),) if how else ()
+    edits = (Lesion(cut, how, made.means if how == "mean" else {}),) if how else ()
+    texts = []
+    for after in (1, 4, 4):
+        found = [s.token for s in prompt.continuation(made, read, after, sampling, cut, how or "zero")]
+        wanted = generate(made.model, read.ids[: after + 1], sampling, *edits, ends=made.opened.ends)
+        assert found == [s.token for s in wanted]
+        texts.append(found)
+    assert texts[0] != texts[1] == texts[2]
+
+
+@pytest.mark.parametrize("after, room", [(3, 8), (8, 3), (11, 1)])
+def test_a_text_ends_where_positions_do(after, room):
+    bench = knockout.bench(short(12), 16)
+    read = prompt.read(bench.opened, " ".join(["judge"] * 12))
+    if after < 11:  # all that fit; with one further word there would be none to read it with
+        plain = generate(bench.model, read.ids[: after + 1], Sampling(words=room))
+        assert len(list(prompt.continuation(bench, read, after, Sampling(words=60)))) == len(list(plain)) == room
+    else:
+        assert len(list(prompt.continuation(bench, read, after, Sampling(words=60)))) == 1
 
 
 @pytest.mark.gpu

@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from core import Block, Config, FeedForward, MultiHeadAttention, Transformer, trace
-from core.dropout import dropping
-from core.model import drawing, weights
-from core.parts import MENUS
-from core.parts.init import Draw, generator
-from core.trace import SITES
-from core.variants import apply
+from core.model.dropout import dropping
+from core.model.parts import MENUS
+from core.model.parts.init import Draw, generator
+from core.model.trace import SITES
+from core.model.transformer import drawing, weights
+from core.model.variants import apply
 
 BASE = Config(d_model=16, n_heads=2, d_ff=24, n_layers=2, seed=3)
 WORDS = ("<pad>", "the", "court", "held", "that", "tenants")

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.config import Config
-from core.device import Machine
-from core.dial import ConfigError, dials, read, settle, write
-from core.experiments.showcase import showcase
-from core.experiments.training import Trial, plan
+from core.experiments.training.showcase import showcase
+from core.experiments.training.training import Trial, plan
+from core.model.config import Config
+from core.model.variants import NOTHING, Pins, apply, decode, encode, lineup
+from core.settings.device import Machine
+from core.settings.setting import ConfigError, dials, read, settle, write
 from core.tasks import task
 from core.train import Training
 from core.train.learner import HELP, Learner, Removed, usual
-from core.variants import NOTHING, Pins, apply, decode, encode, lineup
 from tests.test_variants import value_of
 
 EVERY = pytest.mark.parametrize("name", task)

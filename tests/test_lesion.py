@@ -5,12 +5,12 @@ import threading
 import pytest
 import torch
 
-from core.config import Config
-from core.dial import ConfigError
-from core.lesion import Cut, Lesion, Recorded, cuts, mode, name_of, part, read_cuts, write_cuts
-from core.model import Transformer
-from core.parts import MENUS
-from core.trace import trace
+from core.model.config import Config
+from core.model.knockout import Cut, Lesion, Recorded, cuts, mode, name_of, part, read_cuts, write_cuts
+from core.model.parts import MENUS
+from core.model.trace import trace
+from core.model.transformer import Transformer
+from core.settings.setting import ConfigError
 
 WORDS = [str(n) for n in range(20)]
 IDS = torch.randint(0, 20, (3, 9), generator=torch.Generator().manual_seed(0))
@@ -150,6 +150,14 @@ def test_links_name_every_place_and_nothing_else(changes):
     every = tuple(cuts(config))
     assert read_cuts(write_cuts(every), config) == (tuple(sorted(every)), [])
     assert len({cut.name for cut in every}) == len({cut.write() for cut in every}) == len(every)
+
+
+def test_a_link_reads_the_same_in_any_order_and_names_no_place_twice():
+    config = Config(n_layers=2)
+    made, notes = read_cuts("2.ffn~1.2~2.ffn~1.2", config)
+    assert made == (Cut(0, "head", 1), Cut(1, "ffn")) and not notes
+    assert write_cuts(reversed(made)) == write_cuts(made) == "1.2~2.ffn"
+    assert len(read_cuts("a~b~c~d~e", config)[1]) == 3  # no more is said than can be read
 
 
 @pytest.mark.parametrize("text", ["9.1", "1.99", "1.mlp", "x", "0.1", "1.", "-1.1", "1.1.1", "\x00", "1.head", "𝟙.1"])

@@ -9,13 +9,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 
-from core.config import Config
-from core.dial import ConfigError, dials
-from core.model import Transformer
-from core.parts import MENUS
+from core.model.config import Config
+from core.model.parts import MENUS
+from core.model.transformer import Transformer
+from core.model.variants import ablation, apply
+from core.settings.setting import ConfigError, dials
 from core.tasks import task
 from core.train.match import CLOSE, match, widened
-from core.variants import ablation, apply
 
 KINDS = ("parameters", "flops")
 CHANGES = {name: part() for name, part in ablation.items()} | {

@@ -10,20 +10,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 
-from core.checkpoint import files, own
-from core.config import Config
-from core.dial import dials
-from core.experiments import knockout
+from core.checkpoints import files, own
+from core.experiments.trained import contributions, knockout
 from core.export.knockout import knockout_script
-from core.generate import Sampling
-from core.lesion import cuts, mode
-from core.model import Transformer
+from core.model.config import Config
+from core.model.generate import Sampling
+from core.model.knockout import cuts, mode
+from core.model.transformer import Transformer
+from core.settings.setting import dials
+from core.settings.wording import number
 from core.tasks import task
+from tests.pages import put, setting
 from tests.test_page import fine, told
 from tests.test_training_page import finish
-from ui.model import views
-from ui.model.base import ModelLook
-from ui.views.base import maps
+from ui.kit.visitor import VISITOR
+from ui.shared.base import maps
+from ui.trained import views
+from ui.trained.base import ModelLook
 
 PAGE = "pages/5_Trained_model.py"
 SHIPPED = files.from_folder(files.ROOT / files.SHIPPED)
@@ -70,12 +73,12 @@ def test_it_opens_on_the_head_that_reads_the_subject():
     assert [best.layer + 1, best.head + 1] == SHIPPED.about["reader"]
     assert f"**{best.verb.mean:.2f}**" in said and f"**{best.before.mean:.2f}**" in said
     assert best.verb.mean >= 0.6
-    assert "who" in app.session_state.prompt and "“was” puts" in said and "“defendant”" in said
+    assert "who" in setting(app, "prompt") and "“was” puts" in said and "“defendant”" in said
 
 
 def test_removing_that_head_says_how_much_worse_it_gets_and_who_took_over():
     app = fine(button(opened(), "remove_head").click().run())
-    assert app.session_state.out == READER and app.session_state.taken == "knockout"
+    assert setting(app, "out") == READER and setting(app, "taken") == "knockout"
     said = texts(app)
     bench = knockout.bench(SHIPPED)
     (cut,) = [cut for cut in cuts(SHIPPED.config) if cut.write() == READER]
@@ -83,7 +86,23 @@ def test_removing_that_head_says_how_much_worse_it_gets_and_who_took_over():
     assert f"{-100 * row.change:.1f}" in said and "95 % interval" in said and "256 texts" in said
     assert "Did another part take over?" in said
     back = fine(button(fine(opened(out=READER)), "remove_head").click().run())
-    assert back.session_state.out == ""
+    assert setting(back, "out") == ""
+
+
+@pytest.mark.parametrize("out", ["", "1.ffn"])
+def test_who_decides_is_told_with_its_share_of_the_whole(out):
+    """The part that adds most, and the whole from the answers themselves: not from what the parts add up to."""
+    bench = knockout.bench(SHIPPED)
+    made = tuple(cut for cut in cuts(SHIPPED.config) if cut.write() == out)
+    adds = contributions.of_bench(bench, made).mean(1).tolist()
+    names = [part.name for part in contributions.parts(SHIPPED.model)]
+    whole = bench.effect(made, "zero").values["difference"].mean().item()
+    most = max(range(len(adds)), key=lambda at: abs(adds[at]))
+    said = texts(fine(opened(taken="credit", out=out)))
+    assert f"Logit difference right − wrong (was or were), {number(whole)} on average" in said
+    assert 0 < adds[most] <= whole
+    assert f"{names[most]} adds {number(adds[most])} ({100 * adds[most] / whole:.0f}% of it)." in said
+    assert f"All parts add up to {number(whole)}." in said
 
 
 def ends():
@@ -130,7 +149,7 @@ def test_every_control_at_its_ends(name, value):
 def test_a_bad_value_in_the_link_is_named_and_the_rest_kept(name, value, allowed):
     app = fine(opened(**{"prompt": "the judges were late .", name: value}))
     assert name in told(app) and allowed in told(app)
-    assert app.session_state.prompt == "the judges were late ."
+    assert setting(app, "prompt") == "the judges were late ."
 
 
 @pytest.mark.parametrize(
@@ -181,26 +200,24 @@ def small(**changes) -> dict[str, bytes]:
 
 def test_a_model_that_is_brought_along_is_opened_and_seen_by_nobody_else():
     app = bring(fine(opened(out=READER)), **small())
-    assert app.session_state.model == "mine" and app.session_state.out == ""
+    assert setting(app, "model") == "mine" and setting(app, "out") == ""
     assert (
         f"{sum(each.numel() for each in files.opened([files.File(n, data=d) for n, d in small().items()], '').model.parameters()):,} parameters"
         in texts(app)
     )
     other = fine(opened(model="mine"))
-    assert "model is “mine”" in told(other) and other.session_state.model == files.SHIPPED
+    assert "model is “mine”" in told(other) and setting(other, "model") == files.SHIPPED
 
 
 def test_a_visitor_keeps_no_more_models_than_there_is_room_for(monkeypatch):
     app = fine(opened())
     for seed in range(6):
         app = bring(app, **small(seed=seed))
-    assert len(app.session_state["_models"]) == 4 and app.session_state.model in app.session_state["_models"]
+    assert len(app.session_state["_models"]) == 4 and setting(app, "model") in app.session_state["_models"]
     monkeypatch.setenv("ABLATION_MAX_MB", "1")
     for seed in (8, 9):  # each takes more than half of it
         app = bring(app, **small(d_model=112, seed=seed))
-    assert len(app.session_state["_models"]) == 1 and app.session_state.model == next(
-        iter(app.session_state["_models"])
-    )
+    assert len(app.session_state["_models"]) == 1 and setting(app, "model") == next(iter(app.session_state["_models"]))
 
 
 @pytest.mark.parametrize("view", views)
@@ -208,8 +225,7 @@ def test_a_visitor_keeps_no_more_models_than_there_is_room_for(monkeypatch):
 def test_every_view_of_every_tasks_model(view, name):
     made = Transformer(task[name].config(n_layers=1), task[name].vocabulary)
     app = bring(fine(opened(taken=view)), **own.write(made, "mine", name))
-    app.session_state.out = "1.1"
-    fine(app.run())
+    fine(put(app, out="1.1").run())
     assert not app.error, [each.value for each in app.error]
 
 
@@ -227,8 +243,8 @@ def test_every_view_of_every_tasks_model(view, name):
 def test_a_file_that_is_no_model_is_refused_and_nothing_is_lost(sent, why):
     app = bring(fine(opened(out=READER, prompt="the judges were late .")), **sent)
     assert why in told(app)
-    assert app.session_state.model == files.SHIPPED and app.session_state.out == READER
-    assert app.session_state.prompt == "the judges were late ."
+    assert setting(app, "model") == files.SHIPPED and setting(app, "out") == READER
+    assert setting(app, "prompt") == "the judges were late ."
 
 
 def test_visitors_of_a_public_server_can_have_nothing_downloaded(monkeypatch):
@@ -255,13 +271,13 @@ def test_what_was_trained_is_taken_apart_with_one_click():
     app = finish(fine(button(app, "start").click().run()))
     app.session_state["_open_model"] = None
     del app.session_state["_open_model"]
-    running = app.session_state["_running"]
+    running = app.session_state[VISITOR].kept["running"]
     name, seed = running.plan.arms[0].name, running.plan.seeds[0]
     app.session_state["_models"] = {"copy": own.of_training(running.job.states[name, seed], "copy")}
     app.switch_page(PAGE)
     app.query_params["model"] = "copy"
     fine(app.run())
-    assert app.session_state.model == "copy" and "copy" in texts(app)
+    assert setting(app, "model") == "copy" and "copy" in texts(app)
 
 
 def test_the_script_prints_what_the_page_shows(tmp_path):

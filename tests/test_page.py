@@ -8,14 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 
-from core.config import Config
-from core.device import Machine
-from core.dial import dials, read
 from core.experiments.forward import forward
-from core.parts import MENUS
-from core.text import EXAMPLES, Input, words
-from ui.views import views
-from ui.views.base import Look, maps
+from core.model.config import Config
+from core.model.parts import MENUS
+from core.model.text import EXAMPLES, Input, words
+from core.settings.device import Machine
+from core.settings.setting import dials, read
+from tests.pages import move, setting, widget
+from ui.block import views
+from ui.block.base import Look
+from ui.shared.base import maps
 
 PAGE = "pages/1_One_block.py"
 KINDS = (Input, Config, Machine, Look)
@@ -133,13 +135,13 @@ def test_a_bad_link_is_named_and_the_rest_is_kept(name, value, allowed, monkeypa
     import torch
 
     if name == "device" and value == "cuda" and torch.cuda.is_available():
-        monkeypatch.setattr("core.device.present", lambda: ("cpu",))
+        monkeypatch.setattr("core.settings.device.present", lambda: ("cpu",))
     kept = {"d_ff": "96", "mask": "causal"} | ({"view": "pairs"} if name != "view" else {})
     app = fine(opened(**{name: value, **kept}))
     assert name in told(app)
     assert allowed in told(app)
-    assert app.session_state["d_ff"] == 96
-    assert app.session_state["mask"] == "causal"
+    assert setting(app, "d_ff") == 96
+    assert setting(app, "mask") == "causal"
     assert app.query_params["d_ff"] == "96"
 
 
@@ -149,7 +151,7 @@ def test_a_run_that_is_too_large_is_refused_before_anything_is_built(monkeypatch
     app = opened(d_model="1024", n_layers="12", d_ff="777")
     assert "ABLATION_MAX_MB" in told(app)
     assert "40 MB" in told(app)
-    assert app.session_state["d_ff"] == 777
+    assert setting(app, "d_ff") == 777
     assert not app.exception
 
 
@@ -175,7 +177,7 @@ def test_no_words_asks_for_some(text):
 @pytest.mark.parametrize("view", views)
 def test_odd_text_shows_literally(text, view):
     app = fine(opened(text=text, view=view))
-    assert app.session_state["text"] == text
+    assert setting(app, "text") == text
     for shown in app.markdown:
         if shown.value.startswith("**"):  # every mark that a user typed is escaped
             assert not re.search(r"(?<!\\)(<b>|<script|\[a\]|`code`|\$x|~~s)", shown.value), shown.value
@@ -184,11 +186,11 @@ def test_odd_text_shows_literally(text, view):
 def test_examples_bring_their_own_pairs_and_text():
     for example in EXAMPLES:
         app = opened(view="pairs")
-        app.selectbox(key="example").set_value(example.name).run()
+        widget(app.selectbox, "example").set_value(example.name).run()
         fine(app)
-        assert app.session_state["text"] == example.text
+        assert setting(app, "text") == example.text
         labels = [tuple(words(example.text)[n] for n in pair) for pair in example.pairs]
-        assert len(app.session_state["pair_list"]) == len(labels)
+        assert len(widget(app.multiselect, "pair_list").value) == len(labels)
 
 
 def test_marking_and_clearing_pairs():
@@ -198,42 +200,40 @@ def test_marking_and_clearing_pairs():
     app.selectbox(key="pair_to").set_value("2 dog").run()
     app.button[[b.label for b in app.button].index("Mark pair")].click().run()
     assert fine(app).query_params["pairs"] == "5-2"
-    app.multiselect(key="pair_list").set_value([]).run()
+    widget(app.multiselect, "pair_list").set_value([]).run()
     assert fine(app).query_params["pairs"] == "none"
 
 
 def test_another_sentence_starts_without_the_pairs_of_the_last():
     app = opened(view="pairs", text="the dog that barked ran", pairs="5-2")
-    app.text_input(key="text").set_value("one two").run()
+    widget(app.text_input, "text").set_value("one two").run()
     assert fine(app).query_params == {"view": "pairs", "text": "one two"}
     assert app.selectbox(key="pair_from").options == ["1 one", "2 two"]
 
 
 def moved(app, **values):
     """The page after its controls were moved, as a whole run (AppTest shows only the part of a page that ran last)."""
-    for name, value in values.items():
-        app.session_state[name] = value
-    return fine(app.run())
+    return fine(move(app, **values).run())
 
 
 def test_d_ff_follows_d_model_until_it_is_touched():
     app = moved(opened(), d_model=128)
-    assert app.session_state["d_ff"] == 512
+    assert setting(app, "d_ff") == 512
     app = moved(app, d_ff=200)
     app = moved(app, d_model=64)
-    assert app.session_state["d_ff"] == 200
+    assert setting(app, "d_ff") == 200
     assert app.query_params == {"d_ff": "200"}
 
 
 def test_only_heads_that_divide_are_offered_and_a_conflict_is_said():
     app = moved(opened(d_model="72"), n_heads=24)
-    assert app.select_slider(key="n_heads").options == ["1", "2", "3", "4", "6", "8", "9", "12", "18", "24"]
+    assert widget(app.select_slider, "n_heads").options == ["1", "2", "3", "4", "6", "8", "9", "12", "18", "24"]
     app = moved(app, d_model=64)
-    assert app.session_state["n_heads"] == 16
+    assert setting(app, "n_heads") == 16
     assert "n_heads is 24" in told(app)
     app = moved(moved(app, d_model=72), n_heads=24)
     app = moved(app, position="rope")
-    assert app.session_state["position"] == "none"
+    assert setting(app, "position") == "none"
     assert "must be even" in told(app)
 
 
@@ -248,7 +248,7 @@ def test_settings_survive_a_switch_of_pages():
     app.query_params.clear()
     app.switch_page("app.py").run()
     app.switch_page(PAGE).run()
-    assert fine(app).session_state["d_ff"] == 128
+    assert setting(fine(app), "d_ff") == 128
     assert app.query_params == {"d_ff": "128", "mask": "causal"}
 
 
@@ -281,7 +281,7 @@ VALUES = some.one_of(
 def test_no_link_breaks_the_page(params):
     app = fine(opened(**{name.replace("\0", ""): value for name, value in params.items() if name.strip("\0")}))
     for kind in KINDS:  # what is in the session is always a valid setting
-        kind(**{field.name: app.session_state[field.name] for field in dataclasses.fields(kind)})
+        kind(**{field.name: setting(app, field.name) for field in dataclasses.fields(kind)})
 
 
 @given(
@@ -339,3 +339,12 @@ def test_one_of_something_is_not_called_many():
     app = fine(opened(text="one", d_model="8", n_heads="8", view="heads", compare="on"))
     assert "1 token " in summary(app) and "1 tokens" not in summary(app)
     assert any("8 heads of 1 number" in shown.value and "1 numbers" not in shown.value for shown in app.markdown)
+
+
+def test_the_script_of_1_4_and_8_heads_holds_all_three(monkeypatch):
+    taken = []
+    monkeypatch.setattr("ui.kit.takeaway.offer", lambda page, scripts, *more: taken.extend(scripts.values()))
+    fine(opened(view="heads", compare="on"))
+    for text in [write() for write in taken]:
+        assert all(f'"{name}":' in text for name in ("1 head", "4 heads", "8 heads"))
+    assert len(taken) == 2

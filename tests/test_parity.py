@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from core import Block, Config, MultiHeadAttention, Transformer, trace
-from core.parts import MENUS
-from core.parts.position import sinusoid
+from core.model.parts import MENUS
+from core.model.parts.position import sinusoid
 
 CONFIG = Config(d_model=32, n_heads=4, d_ff=48, seed=3)
 REAL = torch.tensor([[True] * 6, [True] * 4 + [False] * 2])  # False where padding
@@ -42,7 +42,7 @@ def forbidden(mask, length):
 
 
 def allowed(mask, real):
-    """What core.model.Transformer hands to its blocks."""
+    """What core.model.transformer.Transformer hands to its blocks."""
     seen = MENUS["mask"][mask](real.shape[1])
     keys = real[:, None, None, :]
     return keys if seen is None else keys & seen

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from core import Config, Transformer, trace
-from core.parts import MENUS
-from core.parts.init import Draw
-from core.trace import SITES
+from core.model.parts import MENUS
+from core.model.parts.init import Draw
+from core.model.trace import SITES
 from tests import reference
 
 WORDS = ("<pad>", "the", "court", "held", "that", "tenants")

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from core.seeds import geometric, interval, paired
+from core.measure.intervals import geometric, interval, paired, together, wilson
+from tests.holm import differences
 
 NAN = math.nan
 NUMBERS = st.floats(-1e3, 1e3).map(lambda x: round(x, 6))
@@ -28,6 +29,21 @@ def scipy_interval(values):
 
 def varied(values, least=1e-6):
     return len(values) > 1 and np.ptp(values) > least
+
+
+# A share
+
+
+@pytest.mark.parametrize("of", [1, 2, 7, 40, 333])
+def test_the_interval_of_a_share_is_that_of_scipy(of):
+    for right in range(of + 1):
+        ends = stats.binomtest(right, of).proportion_ci(0.95, method="wilson")
+        assert close(wilson(right, of), (right / of, ends.low, ends.high))
+    assert wilson(0, of)[:2] == (0, 0) and wilson(of, of)[::2] == (1, 1)  # to the last bit
+
+
+def test_a_share_of_nothing_is_no_number():
+    assert all(math.isnan(each) for each in wilson(0, 0))
 
 
 # One group
@@ -95,6 +111,7 @@ def test_a_paired_difference_is_that_of_scipy(pairs):
     assert close(found.mean, np.mean(differences)) and found.n == len(pairs)
     assert found.p == pytest.approx(test.pvalue, rel=1e-6, abs=1e-12)
     assert close((found.low, found.high), tuple(test.confidence_interval(0.95)))
+    assert close(found.reach, (found.high - found.low) / 2)
     assert found.clear == (test.pvalue < 0.05)
     if abs(found.p - 0.05) > 1e-6:
         assert found.clear == (found.low > 0 or found.high < 0)  # test and interval say the same
@@ -131,9 +148,9 @@ def test_the_other_way_round_the_sign_turns():
 
 def test_differences_without_any_spread():
     same = paired({0: 0.5, 1: 0.75}, {0: 0.5, 1: 0.75})
-    assert same == (0, 0, 0, 2, 1.0) and not same.clear
+    assert same == (0, 0, 0, 2, 1.0, 0.0) and not same.clear
     shifted = paired({0: 0.5, 1: 0.75}, {0: 0.25, 1: 0.5})
-    assert shifted == (0.25, 0.25, 0.25, 2, 0.0) and shifted.clear
+    assert shifted == (0.25, 0.25, 0.25, 2, 0.0, 0.0) and shifted.clear
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         assert stats.ttest_rel([0.5, 0.75], [0.25, 0.5]).pvalue == 0.0  # SciPy says so too
@@ -144,6 +161,58 @@ def test_a_difference_is_cut_at_what_it_can_be():
     cut = paired({0: 0.1, 1: 0.9}, {0: 0.9, 1: 0.8}, (-1.0, 1.0))
     assert free.low < -1 and free.high > 1
     assert (cut.low, cut.high) == (-1, 1) and (cut.mean, cut.n, cut.p) == (free.mean, free.n, free.p)
+
+
+# Several at once
+
+
+FAMILIES = st.lists(st.lists(NUMBERS, min_size=0, max_size=6), min_size=1, max_size=6)
+
+
+def compared(samples, within=(-math.inf, math.inf)):
+    nothing = lambda each: dict.fromkeys(range(len(each)), 0.0)  # noqa: E731
+    compare = lambda at, level: paired(dict(enumerate(samples[at])), nothing(samples[at]), within, level)  # noqa: E731
+    return together(compare, range(len(samples)))
+
+
+@given(FAMILIES)
+def test_several_are_corrected_as_a_closed_test_by_definition_does(samples):
+    samples = [each for each in samples if len(each) < 2 or varied(each)]
+    found, expected = compared(samples), differences(dict(enumerate(samples)))
+    assert list(found) == list(range(len(samples)))
+    for at, (mean, low, high, n, p) in expected.items():
+        one = found[at]
+        assert one.n == n and close(one.mean, mean) and one.p == pytest.approx(p, rel=1e-6, abs=1e-12, nan_ok=True)
+        if all(abs(each[-1] - 0.05) > 1e-6 for each in expected.values()):
+            assert close((one.low, one.high), (low, high))
+            assert one.clear == (one.p < 0.05)  # what the interval says is what the test says
+
+
+@given(FAMILIES)
+def test_more_comparisons_never_make_an_interval_narrower(samples):
+    samples = [each for each in samples if len(each) < 2 or varied(each)]
+    for at, one in compared(samples).items():
+        alone = compared([samples[at]])[0]
+        assert not one.reach < alone.reach * (1 - 1e-9) and not one.p < alone.p
+        assert not one.clear or alone.clear
+
+
+def test_one_alone_is_not_corrected_and_one_seed_does_not_count():
+    one = [0.1, 0.12, 0.02]
+    assert (
+        compared([one])[0]
+        == compared([one, [0.5], []])[0]
+        == paired(dict(enumerate(one)), dict.fromkeys(range(3), 0.0))
+    )
+
+
+def test_among_twelve_that_are_nothing_but_noise_one_family_in_twenty_names_one():
+    random = np.random.default_rng(12)
+    families = random.normal(0, 0.1, (1500, 12, 5)).tolist()
+    named = [any(each.clear for each in compared(samples).values()) for samples in families]
+    assert np.mean(named) == pytest.approx(0.05, abs=0.02)
+    alone = [any(compared([sample])[0].clear for sample in samples) for samples in families[:300]]
+    assert np.mean(alone) > 0.35  # each by itself
 
 
 # What 95 % means

@@ -8,9 +8,9 @@ import warnings
 import pytest
 import torch
 
-from core.config import Config
-from core.device import Machine
-from core.parts import MENUS
+from core.model.config import Config
+from core.model.parts import MENUS
+from core.settings.device import Machine
 from core.tasks import task
 from core.train import Training, optimiser, run, start
 from core.train import chunk as alone

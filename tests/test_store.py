@@ -12,15 +12,16 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert, select, text, update
 
-from core import process
-from core.process import alive, new_owner
-from core.study import database as databases
-from core.study import schema
-from core.study import store as stores
-from core.study.database import Busy, Full, StoreError, address, shown
+from core.settings import process
+from core.settings.process import alive, new_owner
+from core.study.database import connection as databases
+from core.study.database import schema
+from core.study.database import store as stores
+from core.study.database.connection import Busy, Full, StoreError, address, shown
+from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED, rows
+from core.study.database.standing import standing
+from core.study.database.store import Report, Store
 from core.study.file import parse
-from core.study.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED, rows
-from core.study.store import Report, Store
 from core.train import Row
 from tests.databases import PASSWORD, database, postgresql  # noqa: F401  (fixtures)
 
@@ -220,6 +221,37 @@ def test_a_process_is_alive_until_it_ends_or_gives_no_sign():
     assert not alive(owner, 1000.0, 1000.0)
     assert alive(f"another machine|{child.pid}|{name}", 1000.0, 1000.0)
     assert alive(new_owner(), 1000.0, 1000.0)
+
+
+@pytest.mark.parametrize("off", [-300.0, -31.0, 31.0, 300.0])
+def test_the_clocks_of_two_machines_need_not_agree(store, study, monkeypatch, off):
+    """Whoever's clock is minutes off keeps its runs, takes nobody's, and is found dead when it is."""
+    right = time.time
+    monkeypatch.setattr(time, "time", lambda: right() + off)
+    theirs = taken(store, study, "elsewhere|1|a", 3)
+    store.keep("elsewhere|1|a", [Report(theirs[0], RUNNING, ROWS[:1], 1)])
+    monkeypatch.undo()
+    mine = taken(store, study, "here|1|b", 3)
+    assert store.reclaim([study], "here|1|b", mine) == 0 and standing(store, study).lost == 0
+    monkeypatch.setattr(time, "time", lambda: right() + off)
+    assert store.reclaim([study], "elsewhere|1|a", theirs) == 0 and standing(store, study).lost == 0
+    assert states(store, study) == {RUNNING: 6, QUEUED: 6}
+    store.keep("elsewhere|1|a", [Report(theirs[0], DONE, ROWS[:1], 1)])
+    assert all(abs(each.started - right()) < 20 for each in store.runs(study, RUNNING, DONE))
+    assert abs(store.runs(study, DONE)[0].ended - right()) < 20 and abs(store.studies()[0].created - right()) < 20
+    with store.writing() as connection:  # silent for longer than is allowed
+        connection.execute(
+            text(f"UPDATE runs SET heartbeat = heartbeat - {process.STALE + 5} WHERE owner = 'elsewhere|1|a'")
+        )
+    assert standing(store, study).lost == 2 and store.reclaim([study], "here|1|b", mine) == 2
+    assert store.keep("elsewhere|1|a", [Report(theirs[1], DONE, ROWS[:1], 1)]) == {theirs[1]}
+
+
+def test_the_clock_of_the_database_is_finer_than_a_heartbeat(store):
+    found = [store.now() for _ in range(3)]
+    assert found == sorted(found) and found[-1] - found[0] < 5 and abs(found[0] - time.time()) < 5
+    time.sleep(0.05)
+    assert 0.03 < store.now() - found[-1] < 5
 
 
 # Versions of the schema

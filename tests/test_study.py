@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.config import Config
-from core.device import Machine
-from core.dial import ConfigError, dials
+from core.model.config import Config
+from core.model.variants import name_of
+from core.settings.device import Machine
+from core.settings.setting import ConfigError, dials
 from core.study.file import parse, read
 from core.study.lines import places
 from core.study.plan import MODEL, SETTINGS, TRAINING, Run, StudyError, read_run
 from core.tasks import task
 from core.train import Training, start
-from core.variants import name_of
 
 ROOT = Path(__file__).parent.parent
 HEAD = 'name = "a study"\ntasks = ["copy", "reverse"]\nseeds = 2\n'
@@ -47,7 +47,7 @@ def other(made, value):
 def test_the_hash_is_the_same_in_every_process_and_whatever_the_order_of_the_settings():
     script = (
         "from core.study.plan import Run; from core.tasks import task; from core.train import Training;"
-        "from core.device import Machine;"
+        "from core.settings.device import Machine;"
         "c = task['reverse'].config(); c = type(c)(**dict(reversed(c.__dict__.items()))).replace(seed=3);"
         "print(Run('x', 'y', c, Training(), Machine(device='cpu')).hash)"
     )
@@ -193,7 +193,7 @@ MISTAKES = {
     "seeds": ('name = "x"\ntasks = ["copy"]\nseeds = [1, 1]', "Line 3: seeds is [1, 1]"),
     "a seed": ('name = "x"\ntasks = ["copy"]\nseeds = [1, -1]', "from 0 to 2147483647"),
     "true seeds": ('name = "x"\ntasks = ["copy"]\nseeds = true', "Line 3: seeds is True"),
-    "too many": ('name = "x"\ntasks = ["copy"]\nseeds = 1000000', "100,001 runs; a study may have 100,000."),
+    "too many": ('name = "x"\ntasks = ["copy"]\nseeds = 1000000', "Line 3: these are 1,000,000 runs (1 task, 1 variant, 1,000,000 seeds); a study may have 100,000."),
     "a device": (HEAD + 'device = "tpu"', "Line 4: device is “tpu”; it must be one of auto, cuda, mps, cpu."),
     "a precision": (HEAD + 'dtype = "float16"\ndevice = "cpu"', "Line 4: dtype is float16"),
     "a setting": (HEAD + "[base]\n\nwidth = 3", "Line 6: base.width is no setting; there are d_model, n_heads"),

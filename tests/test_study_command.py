@@ -13,12 +13,12 @@ import pandas as pd
 import psutil
 import pytest
 
-from core import device
-from core.process import new_owner
+from core.settings import device
+from core.settings.process import new_owner
 from core.study import __main__ as command
+from core.study.database.schema import DONE, FAILED, QUEUED, RUNNING, STATES, STOPPED
+from core.study.database.store import Report, Store
 from core.study.file import parse
-from core.study.schema import DONE, FAILED, QUEUED, RUNNING, STATES, STOPPED
-from core.study.store import Report, Store
 from core.train import Row, train
 
 ROOT = Path(__file__).parent.parent
@@ -243,7 +243,9 @@ def test_plan_says_when_this_machine_has_not_what_it_asks_for(folder, capsys, mo
 def test_export_writes_the_tables_of_each_study(half, capsys, folder):
     code, out, _ = called(capsys, "export", "small.toml", "--csv", "c", "--parquet", "p")
     assert code == 0 and out.split() == [
-        f"{k}/{n}.{t}" for k, t in (("c", "csv"), ("p", "parquet")) for n in ("runs", "rows", "summary")
+        f"{k}/{n}"
+        for k, t in (("c", "csv"), ("p", "parquet"))
+        for n in ("study.toml", *(f"{n}.{t}" for n in ("runs", "rows", "summary")))
     ]
     table = pd.read_csv("c/summary.csv")
     assert list(table.missing) == [2, 3] and list(table.accuracy) == [0.75, 0.75]

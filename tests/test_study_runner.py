@@ -1,10 +1,8 @@
 """Studies trained and stored: whatever happens on the way, in the end every run stands there once, to the last bit."""
 
 import os
-import shutil
 import signal
 import sqlite3
-import subprocess
 import threading
 import time
 from dataclasses import replace
@@ -14,21 +12,22 @@ import pytest
 import torch
 from sqlalchemy import event
 
-from core import jobs
-from core.experiments.training import Arm, Plan, Trial, gap, summary
-from core.jobs import Workers
-from core.memory import Shelf
-from core.seeds import interval
+from core.experiments.training.training import Arm, Plan, Trial, gap, summary
+from core.measure.intervals import interval
+from core.settings.memory import Shelf
 from core.study import bar, runner, tables
-from core.study import database as databases
-from core.study.database import Full
+from core.study.database import connection as databases
+from core.study.database.connection import Full
+from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
+from core.study.database.store import Store
 from core.study.file import parse
 from core.study.plan import Run
 from core.study.runner import Progress, Runner
-from core.study.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
-from core.study.store import Store
 from core.train import Row, train
+from core.workers import pool as jobs
+from core.workers.pool import Workers
 from tests.databases import database, postgresql  # noqa: F401  (fixtures)
+from tests.disks import disk
 
 TEXT = """
 name = "small"
@@ -299,18 +298,9 @@ def test_a_full_disk_ends_it_in_words_and_the_runs_in_hand_run_again(tmp_path, w
 
 @pytest.fixture
 def tiny(tmp_path):
-    """A disk of 300 kB, and what makes it larger; only root may have one, and not everywhere."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-
-    def mount(*given):
-        call = ["mount", "-t", "tmpfs", "-o", *given, "tmpfs", str(folder)]
-        return subprocess.run(call, capture_output=True).returncode == 0
-
-    if not (shutil.which("mount") and mount("size=300k")):
-        pytest.skip("no tmpfs can be mounted here; the limit of SQLite itself is tested instead")
-    yield folder, lambda: mount("remount,size=50m")
-    subprocess.run(["umount", str(folder)], check=True)
+    """A disk of 300 kB, and what makes it larger."""
+    with disk(tmp_path, "300k", "the limit of SQLite itself") as (folder, remount):
+        yield folder, lambda: remount("size=50m")
 
 
 def test_a_disk_that_is_really_full_ends_it_in_words_and_then_it_goes_on(tiny, workers):
@@ -413,7 +403,7 @@ def test_tables_of_a_study_that_has_not_begun_are_empty_and_say_what_is_missing(
     table = tables.summary_table(store, number)
     assert list(table.missing) == [2] * 4 and table.accuracy.isna().all() and list(table.seeds) == [0] * 4
     assert len(tables.row_table(store, number)) == 0 and len(tables.run_table(store, number)) == 8
-    assert len(tables.export(store, number, tmp_path / "out", "parquet")) == 3
+    assert len(tables.export(store, number, tmp_path / "out", "parquet")) == 1 + 3  # the study's file, and the tables
 
 
 # The bar

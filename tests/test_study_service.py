@@ -7,14 +7,14 @@ import time
 
 import pytest
 
-from core import jobs
-from core.jobs import Job
 from core.study import runner
+from core.study.database.schema import DONE, QUEUED, RUNNING, STOPPED
+from core.study.database.standing import standing
+from core.study.database.store import Store
 from core.study.file import parse
-from core.study.schema import DONE, QUEUED, RUNNING, STOPPED
 from core.study.service import Service
-from core.study.standing import standing
-from core.study.store import Store
+from core.workers import pool as jobs
+from core.workers.pool import Job
 from tests.test_study_runner import LONG, STUDY, TEXT, check_complete, pool, workers  # noqa: F401
 
 OTHER = parse(TEXT.replace('"small"', '"other"').replace("batch = 8", "batch = 9"))
@@ -114,7 +114,7 @@ def test_a_visitor_goes_before_the_studies(service):
 
 def test_a_store_that_fails_ends_it_with_a_reason(service, monkeypatch):
     def broken(*_):
-        raise runner.StoreError("The store is gone.")
+        raise runner.StoreError("The store /data/studies.sqlite is gone.", "The store is gone.")
 
     monkeypatch.setattr(service.store, "claim", broken)
     number = begin(service, STUDY)
@@ -128,9 +128,9 @@ def test_a_store_that_fails_ends_it_with_a_reason(service, monkeypatch):
 
 SERVER = """
 import sys, time
-from core.jobs import Workers
+from core.workers.pool import Workers
 from core.study.service import Service
-from core.study.store import Store
+from core.study.database.store import Store
 if __name__ == "__main__":
     store = Store(sys.argv[1])
     Service(store, Workers(2)).start(store.studies()[0].id)

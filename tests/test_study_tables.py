@@ -19,34 +19,37 @@ from hypothesis import strategies as some
 from scipy import stats
 from sqlalchemy import update
 
-from core import jobs, process
-from core.device import Machine
-from core.dial import ConfigError, dials, read
-from core.experiments import training as results
-from core.experiments.training import BASELINE, Trial
-from core.experiments.training import plan as planned
-from core.jobs import Workers
-from core.process import new_owner
+from core.experiments.training import training as results
+from core.experiments.training.training import BASELINE, Trial
+from core.experiments.training.training import plan as planned
+from core.model.variants import lineup
+from core.settings import process
+from core.settings.device import Machine
+from core.settings.process import new_owner
+from core.settings.setting import ConfigError, dials, read
 from core.study import __main__ as command
-from core.study import runner, schema, tables
-from core.study.database import Busy
+from core.study import runner, tables
+from core.study.database import schema
+from core.study.database.connection import Busy
+from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
+from core.study.database.standing import standing
+from core.study.database.store import Report, Store
+from core.study.database.stored import stored
 from core.study.file import parse
 from core.study.file import read as read_file
 from core.study.link import read_query
 from core.study.picture import STYLE, describe, matrix_svg, told
 from core.study.plan import SETTINGS, Setting, Study, StudyError, arms, runs
 from core.study.runner import Runner
-from core.study.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
 from core.study.service import Service
-from core.study.standing import standing
-from core.study.store import Report, Store
-from core.study.stored import stored
 from core.study.tables import Agreement, agreement, comparison, row_table, run_table, summary_table
 from core.tasks import task
 from core.train import Row, Training
 from core.train.learner import Learner, Removed
-from core.variants import lineup
+from core.workers import pool as jobs
+from core.workers.pool import Workers
 from tests.databases import database, postgresql  # noqa: F401  (fixtures)
+from tests.holm import corrected, differences, level
 from tests.studies import TEXT, fill, rows_of, study
 
 NAN = math.nan
@@ -85,17 +88,13 @@ def student(values, low: float, high: float) -> tuple[float, float, float, int]:
     return mean, max(low, ends[0]), min(high, ends[1]), len(values)
 
 
-def paired(values: dict, base: dict) -> tuple[float, float, float, int, float]:
-    """The difference by seed, with SciPy's paired t-test; NaN where fewer than two seeds have both."""
-    both = [seed for seed in values if seed in base and not math.isnan(values[seed] + base[seed])]
-    ours, theirs = (np.array([each[seed] for seed in both]) for each in (values, base))
-    apart = np.round(ours - theirs, 6)  # the rounding of floats is no difference
-    found = student(apart, -1, 1)
-    if len(both) < 2:
-        return *found, NAN
-    if np.ptp(apart) == 0:
-        return *found, float(apart[0] == 0)
-    return *found, stats.ttest_rel(apart, np.zeros(len(both))).pvalue
+def paired(pairs: dict) -> dict:
+    """The differences by seed, with SciPy's paired t-test, corrected for all of them: name -> (values, base)."""
+    apart = {}
+    for name, (values, base) in pairs.items():
+        both = [seed for seed in values if seed in base and not math.isnan(values[seed] + base[seed])]
+        apart[name] = [round(values[seed] - base[seed], 6) for seed in both]  # the rounding of floats is no difference
+    return differences(apart, -1, 1)
 
 
 OUTCOMES = some.one_of(
@@ -129,14 +128,16 @@ def accuracies(study_, outcomes) -> dict:
 def check_summary(table, study_, outcomes):
     values = accuracies(study_, outcomes)
     assert list(zip(table.task, table.variant)) == list(values)
+    off_by = {}
+    for name in {name for name, _ in values}:
+        several = [cell for cell in values if cell[0] == name and cell[1] != BASELINE]
+        off_by |= paired({cell: (values[cell], values[name, BASELINE]) for cell in several})
     for line in table.itertuples():
         cell = (line.task, line.variant)
         mine = [(run, end) for run, end in zip(study_.runs, outcomes) if (run.task, run.variant) == cell]
         mean = student(values[cell].values(), 0, 1)
         assert all(map(same, (line.accuracy, line.low, line.high, line.seeds), mean))
-        off = (NAN, NAN, NAN, 0, NAN)
-        if line.variant != BASELINE:
-            off = paired(values[cell], values[line.task, BASELINE])
+        off = off_by.get(cell, (NAN, NAN, NAN, 0, NAN))
         assert all(map(same, (line.difference, line.difference_low, line.difference_high), off)), cell
         assert same(line.p, off[4])
         lost = [end for _, end in mine if not isinstance(end, str) and math.isnan(end)]
@@ -174,12 +175,16 @@ def test_the_paired_test_is_that_of_scipy_on_the_accuracies_themselves(store):
     number = fill(store, SCATTERED, score)
     table = summary_table(store, number).set_index(["task", "variant"])
     values = accuracies(SCATTERED, map(score, SCATTERED.runs))
-    for name, variant in values:
-        if variant != BASELINE:
+    for name in {name for name, _ in values}:
+        variants = [variant for of, variant in values if of == name and variant != BASELINE]
+        tests = {}
+        for variant in variants:
             mine, base = values[name, variant], values[name, BASELINE]
-            test = stats.ttest_rel(list(mine.values()), [base[seed] for seed in mine])
-            span, line = test.confidence_interval(0.95), table.loc[name, variant]
-            assert line.p == pytest.approx(test.pvalue)
+            tests[variant] = stats.ttest_rel(list(mine.values()), [base[seed] for seed in mine])
+        ps = [tests[variant].pvalue for variant in variants]
+        for at, (variant, p) in enumerate(zip(variants, corrected(ps))):
+            span, line = tests[variant].confidence_interval(level(ps, at)), table.loc[name, variant]
+            assert line.p == pytest.approx(p)
             assert (line.difference_low, line.difference_high) == pytest.approx((max(-1, span.low), min(1, span.high)))
 
 
@@ -254,10 +259,11 @@ def test_a_comparison_is_what_scipy_says_of_the_seeds_that_both_have(store, ours
     found = comparison(store, one, two)
     first, second = accuracies(SCATTERED, ours), accuracies(other, theirs)
     assert list(zip(found.task, found.variant)) == [("reverse", BASELINE), ("reverse", "− norm")]
+    shared_by = {name: {seed: first[name][seed] for seed in (3, 17)} for name in zip(found.task, found.variant)}
+    off_by = paired({name: (shared, second[name]) for name, shared in shared_by.items()})
     for line in found.itertuples():
-        mine, his = first[line.task, line.variant], second[line.task, line.variant]
-        shared = {seed: mine[seed] for seed in (3, 17)}
-        off = paired(shared, his)
+        his, shared = second[line.task, line.variant], shared_by[line.task, line.variant]
+        off, mine = off_by[line.task, line.variant], first[line.task, line.variant]
         assert all(map(same, (line.difference, line.low, line.high, line.seeds, line.p), off))
         both = [seed for seed in shared if not math.isnan(mine[seed] - his[seed])]
         assert same(line.accuracy, student([mine[seed] for seed in both], 0, 1)[0])
@@ -898,6 +904,8 @@ def test_the_picture_says_what_the_table_says(store, outcomes):
             assert words[1:] == [f"{line.diverged} of {line.diverged + line.seeds} diverged"]
         elif math.isnan(low) or low == high:
             assert words[1:] == []
+            if not base and low == high:  # no noise, so nothing is said to be lost in it
+                assert "seed compared" in title and "noise" not in title and "interval" not in title
         else:
             assert [number(each) for each in words[1].split(" to ")] == pytest.approx(
                 [100 * low, 100 * high], abs=0.0501

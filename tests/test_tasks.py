@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from core.config import Config
-from core.dial import ConfigError
-from core.parts.init import generator
+from core.model.config import Config
+from core.model.parts.init import generator
+from core.settings.setting import ConfigError
 from core.tasks import IGNORE, Task, task
 from core.tasks.knowledge import OBJECTS, RELATIONS, SUBJECTS, table
 from core.tasks.sentences import BE, FORMS, RULED
@@ -136,8 +136,69 @@ def test_training_never_draws_what_is_held_out(name):
         task[name].draw(generator(2, "x"), 5000, task[name].length, task[name].vocabulary)[0],
         task[name],
     )
-    share = is_held_out(everything.unique(dim=0), words.vocabulary, words.held_out).float().mean().item()
-    assert share == pytest.approx(words.held_out, abs=0.03)
+    share = is_held_out(everything.unique(dim=0), words.vocabulary, words.held_out, words.until).float().mean().item()
+    assert share == pytest.approx(words.held_out, abs=0.05)
+    rows = drawn(name, 500, seed=1, held_out=True)[0]
+    assert len(rows.unique(dim=0)) == 500
+
+
+def beginnings(name, tokens, targets) -> set[tuple]:
+    """What is read before each answer that counts."""
+    row, at = task[name].asked(targets).nonzero(as_tuple=True)
+    return {tuple(tokens[r, : n + 1].tolist()) for r, n in zip(row.tolist(), at.tolist())}
+
+
+@pytest.mark.parametrize("name", [name for name, each in task.items() if each.until])
+def test_no_question_of_the_test_begins_like_one_of_training(name):
+    training = beginnings(name, *drawn(name, 20000))
+    test = beginnings(name, *drawn(name, 500, seed=1, held_out=True))
+    assert len(test) > 300 and not training & test
+
+
+def test_where_there_are_fewer_than_are_asked_for_they_come_again():
+    few = described(
+        mask="none", length=2, lengths=range(2, 3), vocabulary=tuple("abcd"), marginal=lambda v: 0.25, needs="nothing",
+        held_out=0.5,
+    )  # fmt: skip
+    try:
+        made = few(_pairs)
+        tokens, _ = made(generator(0, "few"), 64, held_out=True)
+        assert len(tokens) == 64 and 1 < len(tokens.unique(dim=0)) < 16
+        assert len(tokens[:4].unique(dim=0)) == 4
+    finally:
+        task.pop("_pairs", None)
+
+
+def _pairs(generator, batch, length, vocabulary):
+    """Pairs: any two letters."""
+    tokens = torch.randint(len(vocabulary), (batch, length), generator=generator)
+    return tokens, tokens
+
+
+@pytest.mark.parametrize(
+    ("name", "length"),
+    [("copy", 2), ("reverse", 2), ("reverse", 3), ("induction", 8), ("induction", 12), ("recall", 3), ("recall", 6)],
+)
+def test_how_much_of_the_test_training_has_met(name, length):
+    """Said of the task by a formula; here counted in what is drawn."""
+    training = Training(task=name, length=length)
+    made, shares = training.steps * training.batch, []
+    for seed in range(6):
+        seen = set(map(tuple, task[name](generator(seed, f"{name}.training"), made, length)[0].tolist()))
+        test = list(map(tuple, held_out(name, seed, length)[0].tolist()))
+        shares.append(sum(row in seen for row in test) / len(test))
+    expected = task[name].met(length, made)
+    assert expected == pytest.approx(sum(shares) / len(shares), abs=0.05)
+    assert ("has met" in task[name].tested_on(length, made)) == (expected >= 0.005)
+
+
+@EVERY
+def test_with_its_own_length_the_test_is_new_where_nothing_else_is_said(name):
+    training, learnt = Training(task=name), task[name]
+    said = learnt.tested_on(learnt.length, training.steps * training.batch)
+    assert said == (
+        "questions that training asks, too" if learnt.learnt_by_heart else "held-out sequences" if learnt.held_out else "new sequences"
+    )  # fmt: skip
 
 
 def test_the_split_goes_by_words_and_their_order_and_not_by_numbers():

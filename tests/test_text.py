@@ -7,8 +7,19 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from core import ConfigError
-from core.dial import read
-from core.text import DEFAULT_TEXT, EXAMPLES, MAX_CHARACTERS, MAX_TOKENS, PAD, Input, cut, shown, vocabulary, words
+from core.model.text import (
+    DEFAULT_TEXT,
+    EXAMPLES,
+    MAX_CHARACTERS,
+    MAX_TOKENS,
+    PAD,
+    Input,
+    cut,
+    shown,
+    vocabulary,
+    words,
+)
+from core.settings.setting import read
 
 FAMILY = "👨‍👩‍👧‍👦"
 FLAG = "🇩🇪"

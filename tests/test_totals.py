@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from core import Config, Transformer, measure, trace
-from core.measure import meter, reduce, tidy
-from core.parts.init import generator
-from core.totals import LARGE, SMALL, Watcher
+from core.measure.tensor_meters import meter, reduce, tidy
+from core.measure.tensor_sums import LARGE, SMALL, Watcher
+from core.model.parts.init import generator
 
 # Wrong numbers and printed warnings are two questions, each with a test of its own below.
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")

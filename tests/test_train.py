@@ -10,14 +10,14 @@ import pytest
 import torch
 
 from core import Transformer, trace
-from core.device import Machine
-from core.dial import ConfigError, dials, read, write
-from core.dropout import dropping
-from core.parts import MENUS
-from core.parts.init import generator
+from core.model.dropout import dropping
+from core.model.parts import MENUS
+from core.model.parts.init import generator
+from core.model.variants import apply
+from core.settings.device import Machine
+from core.settings.setting import ConfigError, dials, read, write
 from core.tasks import IGNORE, task
 from core.train import Row, State, Training, chunk, decay, held_out, model, optimiser, start, train
-from core.variants import apply
 
 SMALL = task["reverse"].config(d_model=16, n_heads=2, d_ff=24, n_layers=2)
 SHORT = Training(batch=4, steps=9, learning_rate=0.01, warmup=3, every=2)

@@ -5,10 +5,11 @@ import time
 
 import psutil
 import pytest
+from playwright.sync_api import expect
 
 from benchmarks.serving import server, settle
-from core.experiments.showcase import showcase
-from core.seeds import interval
+from core.experiments.training.showcase import showcase
+from core.measure.intervals import interval
 from core.tasks import task
 from core.train import Training, train
 from ui.training import views
@@ -134,7 +135,7 @@ def test_stop_stops_and_continue_goes_on(open_page):
     settle(page)
     at = page.get_by_text("Stopped at").inner_text()
     time.sleep(1.5)
-    assert page.get_by_text("Stopped at").inner_text() == at
+    expect(page.get_by_text("Stopped at")).to_have_text(at)
     page.get_by_role("button", name="Continue", exact=True).click()
     page.get_by_role("button", name="Stop", exact=True).wait_for()
     page.get_by_role("button", name="Stop", exact=True).click()
@@ -162,12 +163,12 @@ def test_a_closed_tab_frees_its_workers(open_page, chromium):
         start(one)
         two = open_page(f"/Training?{LONG}&task=copy", at=address)
         start(two)
-        three = open_page(f"/Training?{SMALL}&steps=50&seeds=1&variants=none", at=address)
+        three = open_page(f"/Training?{LONG}&task=recall", at=address)
         start(three)
-        three.get_by_text("Waiting: 1 before you").wait_for(timeout=30_000)
+        three.get_by_text("in turn with 2 others").wait_for(timeout=30_000)
         one.close()
-        done(three, 60)
-        assert two.get_by_role("button", name="Stop", exact=True).count() == 1
+        expect(three.get_by_text("in turn with")).to_have_count(0, timeout=60_000)
+        expect(two.get_by_role("button", name="Stop", exact=True)).to_have_count(1)
 
 
 def test_two_visitors_at_once_and_a_killed_worker(open_page):
@@ -190,15 +191,15 @@ def test_two_visitors_at_once_and_a_killed_worker(open_page):
             assert f"{100 * sum(last) / 2:.1f} %" in sentence
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("width", [420, 1400])
 def test_nothing_sticks_out(open_page, theme, width):
     page = open_page(f"/Training?{SMALL}&steps=20&seeds=2&begin=on", theme=theme, width=width)
     done(page)
     for name in views:
-        page.locator(".st-key-trained label, .st-key-trained button").filter(
+        page.locator("[class*=st-key-trained-] label, [class*=st-key-trained-] button").filter(
             has_text=re.compile(f"^{views.label(name)}$")
         ).first.click()
         settle(page)
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-        assert page.get_by_text("Something went wrong").count() == 0
+        expect(page.get_by_text("Something went wrong")).to_have_count(0)

@@ -10,16 +10,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 
-from core.device import Machine
-from core.dial import dials, read
-from core.experiments.showcase import showcase
-from core.experiments.training import Trial
+from core.experiments.training.showcase import showcase
+from core.experiments.training.training import Trial
+from core.model.variants import ablation, encode
+from core.settings.device import Machine
+from core.settings.setting import dials, read
 from core.tasks import task
-from core.train import Training, train
+from core.train import Training, start, train
+from core.train.budget import expected
 from core.train.learner import Learner, Removed
 from core.train.match import match
-from core.variants import ablation, encode
+from core.workers.pool import Workers
+from tests.pages import setting, widget
 from tests.test_page import fine, told
+from ui.kit import jobs
+from ui.kit.jobs import RUNNING
+from ui.kit.visitor import VISITOR
 from ui.training import views
 from ui.training.base import TrainingLook
 
@@ -41,7 +47,7 @@ def button(app, key):
 
 
 def running(app):
-    return app.session_state["_running"]
+    return app.session_state[VISITOR].kept[RUNNING]
 
 
 def finish(app) -> AppTest:
@@ -76,9 +82,22 @@ def start_line(app) -> str:
 def test_it_opens_on_reverse_with_and_without_positions():
     app = fine(opened())
     assert app.query_params == {}
-    assert app.session_state["task"] == "reverse" and app.session_state["variants"] == "position-none"
+    assert setting(app, "task") == "reverse" and setting(app, "variants") == "position-none"
     assert not button(app, "start").disabled
-    assert re.search(r"6 trainings of 250 steps: about \d+ s on \d worker", start_line(app))
+    assert re.search(r"6 trainings of 250 steps: about [\d.]+ (s|min|h)?.* on \d worker", start_line(app))
+
+
+def test_what_it_will_take_goes_from_the_best_pace_of_late_to_the_worst(monkeypatch):
+    monkeypatch.setattr(Workers, "pace_span", property(lambda self: (1.0, 4.0)))
+    app = fine(opened())
+    states = [
+        start(config, Training(task="reverse"), seed)
+        for config in (task["reverse"].config(), task["reverse"].config(position="none"))
+        for seed in range(3)
+    ]
+    count = jobs.workers().count
+    low, high = (round(expected(states, count, pace)) for pace in (1.0, 4.0))
+    assert f"6 trainings of 250 steps: about {low} to {high} s on" in start_line(app)
 
 
 @pytest.mark.parametrize("name", task)
@@ -87,8 +106,8 @@ def test_every_task_brings_its_own_model_budget_and_example(name):
     full, budget = task[name].config(), Training(task=name)
     for field in dials(type(full)):
         if field != "padding":
-            assert app.session_state[field] == getattr(full, field), field
-    assert app.session_state["steps"] == budget.steps and app.session_state["batch"] == budget.batch
+            assert setting(app, field) == getattr(full, field), field
+    assert setting(app, "steps") == budget.steps and setting(app, "batch") == budget.batch
     reads, answer = task[name].example().split(": ", 1)[1].split(" → ")
     assert reads in texts(app) and answer in texts(app)
     assert f"Chance {100 * task[name].chance:.3g} %" in texts(app)
@@ -97,11 +116,11 @@ def test_every_task_brings_its_own_model_budget_and_example(name):
 
 def test_another_task_takes_what_was_not_moved_with_it():
     app = fine(opened())
-    app.slider(key="n_layers").set_value(3).run()
-    app.selectbox(key="task").set_value("facts").run()
+    widget(app.slider, "n_layers").set_value(3).run()
+    widget(app.selectbox, "task").set_value("facts").run()
     assert fine(app).query_params == {"task": "facts", "n_layers": "3"}
-    assert app.session_state["d_model"] == 48 and app.session_state["variants"] == "ffn-off"
-    app.selectbox(key="task").set_value("reverse").run()
+    assert setting(app, "d_model") == 48 and setting(app, "variants") == "ffn-off"
+    widget(app.selectbox, "task").set_value("reverse").run()
     assert app.query_params == {"n_layers": "3"}
 
 
@@ -142,8 +161,8 @@ def test_a_failed_start_says_why_and_keeps_everything(monkeypatch):
     app = fine(opened(steps="3000"))
     app = fine(button(app, "start").click().run())
     assert "would take about" in told(app) and "at most 1 s" in told(app) and "ABLATION_MAX_SECONDS" in told(app)
-    assert "_running" not in app.session_state
-    app.slider(key="steps").set_value(50).run()
+    assert RUNNING not in app.session_state[VISITOR].kept
+    widget(app.slider, "steps").set_value(50).run()
     assert not fine(app).error  # it spoke of other settings
     monkeypatch.setenv("ABLATION_MAX_SECONDS", "600")
     app = fine(opened(batch="4096", d_model="1024", n_layers="100"))
@@ -154,10 +173,10 @@ def test_a_failed_start_says_why_and_keeps_everything(monkeypatch):
 def test_changed_settings_leave_the_curves_and_say_so():
     app = trained(**(TINY | {"steps": "50"}))
     before = running(app)
-    app.slider(key="steps").set_value(100).run()
+    widget(app.slider, "steps").set_value(100).run()
     assert "The settings have changed" in start_line(fine(app))
     assert running(app) is before and "class='legend'" in texts(app)
-    app.slider(key="steps").set_value(50).run()
+    widget(app.slider, "steps").set_value(50).run()
     assert "Done: 4 trainings" in start_line(app)
 
 
@@ -180,7 +199,7 @@ def test_a_link_may_begin():
 def test_a_link_with_a_mistake_does_not_begin_but_says_it(bad):
     app = fine(opened(begin="on", **(TINY | bad)))
     assert len(app.warning) == 1 and next(iter(bad)) in told(app)
-    assert "_running" not in app.session_state and not button(app, "start").disabled
+    assert RUNNING not in app.session_state[VISITOR].kept and not button(app, "start").disabled
 
 
 def test_what_is_known_already_is_said_before_the_start():
@@ -198,7 +217,7 @@ def test_new_settings_can_be_trained_while_others_are():
     app = fine(opened(**(TINY | {"steps": "3000"})))
     app = fine(button(app, "start").click().run())
     first = running(app).job
-    app.slider(key="seeds").set_value(1).run()
+    widget(app.slider, "seeds").set_value(1).run()
     app = fine(button(app, "anew").click().run())
     assert first.stopped and running(app).plan.trial.seeds == 1 and running(app).job is not first
     running(app).job.stop()
@@ -237,23 +256,23 @@ def test_leaving_the_page_loses_nothing_and_it_goes_on():
     app.switch_page(BLOCK)
     app = fine(app.run())
     assert "Training" in texts(app) or "Trained" in texts(app)
-    assert app.session_state["d_model"] == 64  # One block has its own
+    assert setting(app, "d_model") == 64  # One block has its own
     app = finish(app)
     app.switch_page(TRAINING)
     app = fine(app.run())
     assert running(app).job is job and "Done: 4 trainings" in start_line(app)
-    assert app.session_state["d_model"] == 8 and app.session_state["trained"] == "answers"
+    assert setting(app, "d_model") == 8 and setting(app, "trained") == "answers"
 
 
 def test_one_block_keeps_its_settings_while_training_has_others():
     app = fine(opened(BLOCK, d_model="128", variants="ffn-off"))
     app.switch_page(TRAINING)
     app = fine(app.run())
-    assert app.session_state["d_model"] == 32 and app.session_state["variants"] == "position-none"
-    app.slider(key="d_model").set_value(40).run()
+    assert setting(app, "d_model") == 32 and setting(app, "variants") == "position-none"
+    widget(app.slider, "d_model").set_value(40).run()
     app.switch_page(BLOCK)
     app = fine(app.run())
-    assert app.session_state["d_model"] == 128 and app.session_state["variants"] == "ffn-off"
+    assert setting(app, "d_model") == 128 and setting(app, "variants") == "ffn-off"
 
 
 def test_two_visitors_have_their_own():
@@ -313,11 +332,7 @@ def test_a_bad_value_in_a_link_is_named_and_the_rest_kept(name, value, allowed):
     app = fine(opened(**{name: value, "warmup": "7"}))
     assert name in told(app) and allowed in told(app)
     assert len(app.warning) == 1  # said once, though several kinds of settings share it
-    assert (
-        app.session_state["warmup"] == 7
-        and app.query_params.get("warmup") == ["7"]
-        or app.query_params["warmup"] == "7"
-    )
+    assert setting(app, "warmup") == 7 and app.query_params.get("warmup") == ["7"] or app.query_params["warmup"] == "7"
 
 
 def links():
@@ -359,15 +374,15 @@ def test_back_to_the_task_resets_everything():
 
 def test_a_link_of_the_page_opens_the_same_again():
     app = fine(opened())
-    app.slider(key="steps").set_value(150).run()
-    app.selectbox(key="task").set_value("recall").run()
-    app.select_slider(key="learning_rate").set_value(0.01).run()
-    app.toggle(key="together").set_value(True).run()
+    widget(app.slider, "steps").set_value(150).run()
+    widget(app.selectbox, "task").set_value("recall").run()
+    widget(app.select_slider, "learning_rate").set_value(0.01).run()
+    widget(app.toggle, "together").set_value(True).run()
     params = {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
     again = fine(opened(**params))
     for kind in KINDS:
         for field in dataclasses.fields(kind):
-            assert again.session_state[field.name] == app.session_state[field.name], field.name
+            assert setting(again, field.name) == setting(app, field.name), field.name
 
 
 def test_a_worker_that_is_killed_costs_nothing(tmp_path):

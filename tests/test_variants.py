@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core import Config, ConfigError, Transformer
-from core.dial import dials, read, write
-from core.parts import MENUS
-from core.variants import (
+from core.model.parts import MENUS
+from core.model.variants import (
     MOST,
     NEXT,
     NOTHING,
@@ -27,6 +26,7 @@ from core.variants import (
     name_of,
     pin,
 )
+from core.settings.setting import dials, read, write
 
 LINK = set(string.ascii_letters + string.digits + "_.-~+")
 WORDS = ("<pad>", "the", "court", "held", "that", "tenants")

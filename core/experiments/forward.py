@@ -1,22 +1,27 @@
 """One forward pass, watched: what every other experiment of the first page reads from."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import numpy as np
 import pandas as pd
 import torch
 
-from core.config import Config
-from core.cost import run_bytes
-from core.device import Machine, timed
-from core.dropout import dropping
-from core.measure import reduce, tidy
-from core.memory import Shelf, max_mb, room_for
-from core.model import Transformer
-from core.parts.init import generator
-from core.text import PAD, shown, vocabulary
-from core.totals import Watcher
-from core.trace import trace
+from core.measure.tensor_meters import reduce, tidy
+from core.measure.tensor_sums import Watcher
+from core.model.config import Config
+from core.model.cost import flops, run_bytes
+from core.model.dropout import dropping
+from core.model.parts.init import generator
+from core.model.text import PAD, shown, vocabulary
+from core.model.trace import trace
+from core.model.transformer import Transformer
+from core.settings.device import Machine, Timing, median_timing, timed
+from core.settings.memory import Shelf, max_mb, room_for
+from core.settings.wording import head_name
+
+SMALL, RUNS = 2e7, 3  # floating point operations up to which a pass is timed so many times
+SLOW = 1000  # milliseconds from which on a pass is not run again to be timed
 
 _shelf = Shelf(max_mb() << 17)  # an eighth of what one run may use
 
@@ -30,12 +35,17 @@ class Pass:
     tokens: tuple[str, ...]  # padding included
     n_real: int  # tokens that are not padding
     sites: dict[str, list[torch.Tensor]]
-    measured: tuple  # of every site: names and values as core.measure.reduce gives them
+    measured: tuple  # of every site: names and values as core.measure.tensor_meters.reduce gives them
     output: torch.Tensor  # (T, D), what leaves the last block
     allowed: torch.Tensor  # (T, T) bool, which key each query may see
-    milliseconds: float  # of one pass with nothing recorded
+    timing: Timing | None  # of a pass with nothing recorded; none of a pass that was edited
     weights: str  # in words: whose they are
     dropout: bool = False  # whether dropout acted
+    layered: bool = False  # whether its heads are named with their layer
+
+    def head_name(self, layer: int, head: int) -> str:
+        """Of a head, both counted from 0."""
+        return head_name(layer, head, self.layered)
 
     @property
     def statistics(self) -> pd.DataFrame:
@@ -116,15 +126,17 @@ def _run(config, tokens, machine, dropout) -> Pass:
 
 
 @torch.inference_mode()
-def watched(model, ids, tokens, n_real, machine, weights: str, real=None, edits=(), dropout: bool = False) -> Pass:
-    """One text through a model that is there already: ids (1, T), and the same tokens in words. edits: as for trace()."""
+def watched(
+    model, ids, tokens, n_real, machine, weights: str, real=None, edits=(), dropout: bool = False, layered: bool = False
+) -> Pass:
+    """One text through a model that is there already: ids (1, T), and the same tokens in words.
+
+    edits: as for trace(). layered: whether heads are named with their layer even where there is only one.
+    """
     watcher = Watcher()
+    call = _dropping(model, lambda: model.stream(ids, real)) if dropout else lambda: model.stream(ids, real)
     with trace(*edits, watcher) as seen:
-        output, milliseconds = _timed_pass(model, ids, real, machine, dropout)
-    if (
-        milliseconds < 1000 and not edits
-    ):  # once more with nothing recorded and nothing cold: the time of the pass alone
-        milliseconds = _timed_pass(model, ids, real, machine, dropout)[1]
+        output, first = timed(call, machine.place)
     return Pass(
         config=model.config,
         machine=machine,
@@ -134,17 +146,28 @@ def watched(model, ids, tokens, n_real, machine, weights: str, real=None, edits=
         measured=reduce(watcher),
         output=output[0].float().cpu(),
         allowed=square(model.allowed(ids, real), ids.shape[1]),
-        milliseconds=milliseconds,
+        timing=None if edits else _timing(call, first, model.config, ids.shape[1], machine.place),
         weights=weights,
         dropout=dropout,
+        layered=layered or model.config.n_layers > 1,
     )
 
 
-def _timed_pass(model, ids, real, machine, dropout):
-    if not dropout:
-        return timed(lambda: model.stream(ids, real), machine.place)
-    with dropping(generator(model.config.seed, "dropout")):
-        return timed(lambda: model.stream(ids, real), machine.place)
+def _timing(call, first: float, config, length: int, place: str) -> Timing:
+    """Of passes after the first, which also loads, allocates and records; where that was slow, it is not repeated."""
+    if first >= SLOW:
+        return Timing(first, 1, datetime.now(UTC))
+    return median_timing(call, place, RUNS if sum(flops(config, length).values()) < SMALL else 1)
+
+
+def _dropping(model, call):
+    """The same call, in which dropout acts, each time from the same random stream."""
+
+    def dropped():
+        with dropping(generator(model.config.seed, "dropout")):
+            return call()
+
+    return dropped
 
 
 def square(allowed, length) -> torch.Tensor:

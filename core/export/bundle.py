@@ -15,9 +15,9 @@ from dataclasses import fields
 from textwrap import indent
 from typing import NamedTuple
 
-from core.config import Config
-from core.dial import dials
-from core.menu import Menu
+from core.model.config import Config
+from core.settings.menu import Menu
+from core.settings.setting import dials
 from core.tasks.task import Task, described
 from core.train.settings import Training
 
@@ -343,10 +343,8 @@ def _is_menu(module: str, node) -> bool:
 
 def _enters(module: str, decorator) -> bool:
     """Whether a decorator does nothing but enter a part in a menu, with what is known about it."""
-    if _is_menu(module, decorator):
-        return True
-    name = decorator.func if isinstance(decorator, ast.Call) else None
-    return isinstance(name, ast.Name) and resolve(module, name.id) == DESCRIBED
+    name = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return _is_menu(module, name) or isinstance(name, ast.Name) and resolve(module, name.id) == DESCRIBED
 
 
 def _defined(statement):

@@ -1,13 +1,14 @@
 """How a script is laid out: what it says about itself, imports, settings, definitions, the call; and settings as text."""
 
 import dataclasses
+import re
 from string import Template
 
 import torch
 
-from core.config import Config
-from core.dial import write
 from core.export.bundle import WIDTH, Bundle, Import, braces, literal, quoted
+from core.model.config import Config
+from core.settings.setting import write
 from core.train.settings import Training
 
 FLAVOURS = ("core", "torch")
@@ -37,6 +38,7 @@ def core_script(about: str, machine, form: str, **settings) -> str:
     run = "Save this file in the folder of the repository and run it there: `python script.py`."
     machine_text = f'Machine("{machine.place}", "{machine.dtype}")'
     made = Template(form).substitute(settings, SHOW=SHOW, MACHINE=machine_text)
+    made = re.sub(r"(?:^from core.*\n)+", lambda lines: "".join(sorted(lines[0].splitlines(True))), made, flags=re.M)
     return f"{_docstring(about, machine, run)}\n\n{made}"
 
 

@@ -1,6 +1,6 @@
 """A script that prints what a knock-out costs, as the page "Trained model" shows it."""
 
-from core.lesion import Cut, write_cuts
+from core.model.knockout import Cut, write_cuts
 
 TEMPLATE = '''"""{title}
 
@@ -11,14 +11,14 @@ import sys
 
 import torch
 
-from core.checkpoint.files import from_folder
-from core.experiments import contributions
-from core.experiments.knockout import Bench, by_distance, readings, told
-from core.experiments.questions import questions
-from core.lesion import read_cuts
+from core.checkpoints.files import from_folder
+from core.experiments.trained import contributions
+from core.experiments.trained.knockout import Bench, by_distance, readings, told
+from core.experiments.trained.questions import questions
+from core.model.knockout import read_cuts
 
 torch.set_num_threads(1)
-opened = from_folder(sys.argv[1] if len(sys.argv) > 1 else {folder!r})
+{comment}opened = from_folder(sys.argv[1] if len(sys.argv) > 1 else {folder!r})
 bench = Bench(opened, questions(opened, {texts}))
 cuts, problems = read_cuts({cuts!r}, opened.config)
 assert not problems, problems
@@ -32,7 +32,14 @@ print((contributions.takeover(bench, cuts, {mode!r}) if cuts else contributions.
 '''
 
 
+ELSEWHERE = "models/name_of_the_model"
+COMMENT = "# Put the model's folder (model.safetensors and config.json) there, or name it behind the script's name.\n"
+
+
 def knockout_script(folder: str, cuts: tuple[Cut, ...], mode: str, texts: int) -> str:
-    """folder: where the model lies, as seen from the repository."""
+    """folder: where the model lies, as seen from the repository; "": the script says where to put it."""
     title = "What a knock-out costs." if cuts else "What the heads of a trained model do."
-    return TEMPLATE.format(title=title, folder=folder, cuts=write_cuts(cuts), mode=mode, texts=texts)
+    comment = "" if folder else COMMENT
+    return TEMPLATE.format(
+        title=title, comment=comment, folder=folder or ELSEWHERE, cuts=write_cuts(cuts), mode=mode, texts=texts
+    )

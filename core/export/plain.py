@@ -10,17 +10,17 @@ import sys
 
 import torch
 
-from core.dial import ConfigError
-from core.dropout import dropping
-from core.experiments.compare import apart
+from core.experiments.block.compare import apart
+from core.experiments.depth.gradients import norm, successor_loss, weight_rows
 from core.experiments.forward import numbered, square
-from core.experiments.gradients import norm, successor_loss, weight_rows
-from core.measure import meter
-from core.model import Transformer
-from core.parts.init import generator
-from core.streams import Streams, attention_entropy, statistic
-from core.text import shown
-from core.trace import trace
+from core.measure.stream_statistics import Streams, attention_entropy, row_entropy, statistic
+from core.measure.tensor_meters import meter
+from core.model.dropout import dropping
+from core.model.parts.init import generator
+from core.model.text import shown
+from core.model.trace import trace
+from core.model.transformer import Transformer
+from core.settings.setting import ConfigError
 
 
 def section(name, header, rows):
@@ -148,6 +148,23 @@ def print_compared(variants, tokens, device, dtype, dropout=False):
         parameters = sum(weight.numel() for weight in model.blocks.parameters())
         rows.append((name, parameters, *values, *apart(outputs[-1], outputs[0])))
     section("compared", ("variant", "parameters", *statistic, "distance", "direction"), rows)
+
+
+@torch.inference_mode()
+def print_heads(variants, tokens, device, dtype, dropout=False):
+    """The attention of every model, and how spread out it is."""
+    heads, attention = [], []
+    for name, config in variants.items():
+        model, ids, real = prepare(config, tokens, device, dtype)
+        with trace(sites=["pattern"]) as seen, dropping(generator(config.seed, "dropout") if dropout else None):
+            model.stream(ids, real)
+        for layer, pattern in enumerate(seen["pattern"], 1):
+            bits = row_entropy(pattern[0, :, : len(tokens)].float().cpu()).mean(-1).tolist()
+            heads += [(name, layer, head, value) for head, value in enumerate(bits, 1)]
+        allowed = square(model.allowed(ids, real), ids.shape[1])
+        attention += [(name, *row) for row in attention_rows(seen["pattern"], allowed)]
+    section("heads", ("variant", "layer", "head", "entropy"), heads)
+    section("attention", ("variant", "layer", "head", "query", "key", "weight"), attention)
 
 
 def print_depth(variants, tokens, order, shown, device, dtype):

@@ -10,12 +10,12 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 
-from core.cost import flops, parameters
-from core.dropout import dropping
 from core.export.plain import section
-from core.model import Transformer
-from core.parts.init import generator
-from core.tasks.task import IGNORE, is_held_out
+from core.model.cost import flops, parameters
+from core.model.dropout import dropping
+from core.model.parts.init import generator
+from core.model.transformer import Transformer
+from core.tasks.task import IGNORE, one_side
 from core.train.run import SLICE, Row
 from core.train.settings import optimiser
 
@@ -26,7 +26,8 @@ class Problem(NamedTuple):
     draw: Callable  # (random stream, number of sequences, length, vocabulary) -> tokens, targets
     vocabulary: tuple[str, ...]  # token number i is vocabulary[i]
     test: int  # sequences on which accuracy is measured
-    held_out: float = 0.0  # share of all sequences that training never draws; 0 where they are too many to repeat
+    held_out: float = 0.0  # share of all sequences that training never draws; 0: none are kept apart
+    until: tuple = ()  # if given: what counts for that is how a sequence begins, up to the first of these words
     rivals: tuple = ()  # if given: only these words are scored, each against its group
 
 
@@ -51,7 +52,7 @@ def train(config, training, problem, device, dtype):
     """A model from its random weights to its last step: yields a Row at the first, every few, and at the last."""
     model = Transformer(config, problem.vocabulary).to(device)
     weights = list(model.parameters())
-    make, fused = optimiser[training.optimiser], device in ("cpu", "cuda")
+    make, fused = optimiser[training.optimiser], device != "mps"
     update = make(weights, training.learning_rate, training.weight_decay, fused)
     data, dropout = generator(config.seed, f"{training.task}.training"), generator(config.seed, "dropout")
     unseen = generator(config.seed, f"{training.task}.held_out")
@@ -88,18 +89,8 @@ def train(config, training, problem, device, dtype):
 def sequences(problem, stream, count, length, held_out):
     """-> tokens, targets: (count, length) each. held_out: of those that training never draws, or of the others."""
     if problem.held_out:
-        return one_side(problem, stream, count, length, held_out)
+        return one_side(problem, stream, count, length, problem.vocabulary, held_out)
     return problem.draw(stream, count, length, problem.vocabulary)
-
-
-def one_side(problem, stream, count, length, held_out):
-    """Draw until there are enough sequences on one side of the split."""
-    kept = []
-    while sum(len(tokens) for tokens, _ in kept) < count:
-        tokens, targets = problem.draw(stream, count, length, problem.vocabulary)
-        wanted = is_held_out(tokens, problem.vocabulary, problem.held_out) == held_out
-        kept.append((tokens[wanted], targets[wanted]))
-    return [torch.cat(parts)[:count] for parts in zip(*kept)]
 
 
 def read(model, tokens, dtype):  # int (B, T) -> (B, T, V)

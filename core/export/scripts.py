@@ -8,14 +8,14 @@ plain.py, which send one variant after the other through the model.
 from dataclasses import asdict
 from types import SimpleNamespace
 
-from core.config import Config
-from core.dial import dials
-from core.experiments.depth import Depth
-from core.experiments.grid import AXES, Axes
+from core.experiments.depth.depth import Depth
+from core.experiments.depth.grid import AXES, Axes
 from core.export.bundle import Bundle, literal, quoted
 from core.export.forms import call_text, checked, core_script, settings_call, torch_script, values, variants_text
-from core.export.plain import print_block, print_compared, print_depth, print_grid
-from core.model import Transformer
+from core.export.plain import print_block, print_compared, print_depth, print_grid, print_heads
+from core.model.config import Config
+from core.model.transformer import Transformer
+from core.settings.setting import dials
 
 SETTINGS = ("TOKENS", "DEVICE", "DTYPE", "VARIANTS", "AXES", "ORDER", "SHOWN")  # names that a script gives itself
 
@@ -30,6 +30,9 @@ DEPTH = """\
 # attention: weights averaged over heads, in the first, middle and last pass"""
 COMPARED = """\
 # compared: what leaves each model in numbers (the baseline first), and how far it is from what leaves the baseline"""
+HEADS = """\
+# heads: how spread out each head's attention is, in bits, averaged over the tokens that read
+# attention: the weight that every query gives to every key that it may see, head by head"""
 GRID = "# grid: what is left in the stream after every pass (0: what enters the first), for every combination of parts"
 
 
@@ -49,33 +52,50 @@ def block_script(flavour: str, config: Config, tokens, machine, dropout: bool = 
 def compare_script(flavour: str, variants, tokens, machine, dropout: bool = False) -> str:
     """A script that prints the table of the view "Compare": a CSV section compared, with a row for every variant.
 
-    variants: core.variants.Variant, the baseline first.
+    variants: core.model.variants.Variant, the baseline first.
     """
     named = {each.name: each.config for each in variants}
-    baseline = variants[0].config
-    if checked(flavour) == "core":
+    given = variants[0].config, named, tokens, machine, dropout
+    return _of_variants(checked(flavour), COMPARED, CORE_COMPARED, print_compared, *given)
+
+
+def heads_script(
+    flavour: str, baseline: Config, variants: dict[str, Config], tokens, machine, dropout: bool = False
+) -> str:
+    """A script that prints the attention of the same model cut into other numbers of heads: CSV sections heads, attention.
+
+    variants: name -> config, each told by what it changes in the baseline.
+    """
+    given = baseline, variants, tokens, machine, dropout
+    return _of_variants(checked(flavour), HEADS, CORE_HEADS, print_heads, *given)
+
+
+def _of_variants(flavour, about, form, printing, baseline, variants, tokens, machine, dropout) -> str:
+    """A script that sends the same tokens through several models. form: of the script with core; printing: the function of
+    plain.py that the other one calls; variants: name -> config, each told by what it changes in the baseline."""
+    if flavour == "core":
         return core_script(
-            COMPARED,
+            about,
             machine,
-            CORE_COMPARED,
+            form,
             CONFIG=_config(baseline),
-            VARIANTS=variants_text(named, baseline, "BASELINE.replace({})", "BASELINE"),
+            VARIANTS=variants_text(variants, baseline, "BASELINE.replace({})", "BASELINE"),
             TOKENS=_tokens(tokens),
             DROPOUT=dropout,
         )
-    bundle = Bundle([Transformer, print_compared], values(*named.values()), SETTINGS)
+    bundle = Bundle([Transformer, printing], values(baseline, *variants.values()), SETTINGS)
     settings = [
-        f"VARIANTS = {variants_text(named, baseline, 'Config({})', 'Config()')}",
+        f"VARIANTS = {variants_text(variants, baseline, 'Config({})', 'Config()')}",
         f"TOKENS = {_tokens(tokens)}",
     ]
-    call = f"print_compared(VARIANTS, TOKENS, DEVICE, DTYPE, dropout={dropout})"
-    return torch_script(bundle, COMPARED, machine, [baseline], settings, call)
+    call = f"{printing.__name__}(VARIANTS, TOKENS, DEVICE, DTYPE, dropout={dropout})"
+    return torch_script(bundle, about, machine, [baseline], settings, call)
 
 
 def depth_script(flavour: str, variants, tokens, machine, depth: Depth) -> str:
     """A script that prints the numbers of the page "Depth": CSV sections statistics, gradients, weights, attention.
 
-    variants: core.variants.Variant, the baseline first.
+    variants: core.model.variants.Variant, the baseline first.
     """
     if checked(flavour) == "core":
         named = {each.name: each.config for each in variants}
@@ -162,8 +182,8 @@ import sys
 import pandas as pd
 
 from core import Config
-from core.device import Machine
-from core.experiments.change import per_token
+from core.settings.device import Machine
+from core.experiments.block.change import per_token
 from core.experiments.forward import forward
 
 CONFIG = $CONFIG
@@ -197,9 +217,9 @@ import sys
 import pandas as pd
 
 from core import Config
-from core.device import Machine
-from core.experiments.depth import Depth, table, travel
-from core.experiments.gradients import gradients
+from core.settings.device import Machine
+from core.experiments.depth.depth import Depth, table, travel
+from core.experiments.depth.gradients import gradients
 
 BASELINE = $CONFIG
 VARIANTS = $VARIANTS
@@ -234,8 +254,8 @@ CORE_COMPARED = """\
 import sys
 
 from core import Config
-from core.device import Machine
-from core.experiments.compare import compare
+from core.settings.device import Machine
+from core.experiments.block.compare import compare
 from core.experiments.forward import forward
 
 BASELINE = $CONFIG
@@ -249,16 +269,53 @@ passes = {name: forward(config, TOKENS, MACHINE, dropout=$DROPOUT) for name, con
 show("compared", compare(passes))
 """
 
+CORE_HEADS = """\
+import sys
+
+import pandas as pd
+
+from core import Config
+from core.settings.device import Machine
+from core.experiments.block.attention import heads
+from core.experiments.forward import forward
+
+BASELINE = $CONFIG
+VARIANTS = $VARIANTS
+MACHINE = $MACHINE
+TOKENS = $TOKENS
+
+
+$SHOW
+passes = {name: forward(config, TOKENS, MACHINE, dropout=$DROPOUT) for name, config in VARIANTS.items()}
+
+rows = [
+    (name, layer + 1, row.head, row.value)
+    for name, seen in passes.items()
+    for layer in seen.layers
+    for row in heads(seen, layer).query("meter == 'entropy'").itertuples()
+]
+show("heads", pd.DataFrame(rows, columns=["variant", "layer", "head", "entropy"]))
+
+rows = [
+    (name, layer, head, query + 1, key + 1, pattern[query, key].item())
+    for name, seen in passes.items()
+    for layer, patterns in enumerate(seen.sites["pattern"], 1)
+    for head, pattern in enumerate(patterns, 1)
+    for query, key in seen.allowed.nonzero().tolist()
+]
+show("attention", pd.DataFrame(rows, columns=["variant", "layer", "head", "query", "key", "weight"]))
+"""
+
 CORE_GRID = """\
 import sys
 
 import pandas as pd
 
 from core import Config
-from core.device import Machine
-from core.experiments.depth import Depth
-from core.experiments.grid import Axes, grid
-from core.streams import statistic
+from core.settings.device import Machine
+from core.experiments.depth.depth import Depth
+from core.experiments.depth.grid import Axes, grid
+from core.measure.stream_statistics import statistic
 
 BASELINE = $CONFIG
 AXES = $AXES

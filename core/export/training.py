@@ -7,8 +7,7 @@ CPU of one machine their numbers are the app's to the last bit.
 import dataclasses
 import textwrap
 
-from core.config import Config
-from core.experiments.training import Arm, Plan
+from core.experiments.training.training import Arm, Plan
 from core.export.bundle import WIDTH, Bundle, braces, literal, quoted
 from core.export.forms import (
     call_text,
@@ -21,7 +20,8 @@ from core.export.forms import (
     variants_text,
 )
 from core.export.plain_training import Problem, print_training
-from core.model import Transformer
+from core.model.config import Config
+from core.model.transformer import Transformer
 from core.tasks import Task, task
 from core.train.settings import Training
 
@@ -61,14 +61,15 @@ def _torch(plan: Plan) -> str:
     learnt, baseline = task[plan.training.task], plan.arms[0].config
     configs = {arm.name: arm.config for arm in plan.arms}
     taken = values(plan.training, *configs.values())
-    taken |= {name: {getattr(learnt, name)} for name in ("held_out", "rivals")}
+    taken |= {name: {getattr(learnt, name)} for name in ("held_out", "until", "rivals")}
     bundle = Bundle([Transformer, Training, learnt.draw, Problem, print_training], taken, SETTINGS)
     lines = [
         f"VARIANTS = {variants_text(configs, baseline, 'Config({})', 'Config()')}",
         f"SEEDS = range({plan.seeds[0]}, {plan.seeds[-1] + 1})",
         f"VOCABULARY = {_words(learnt.vocabulary)}",
     ]
-    call = f"problem = {_problem(learnt, bundle.name_of(learnt.draw))}\n"
+    made = _problem(learnt, bundle.name_of(learnt.draw)).replace("\n", "\n    ")
+    call = f"problem = {made}\n"
     call += "    print_training(VARIANTS, SEEDS, Training(), problem, DEVICE, DTYPE)"
     return torch_script(bundle, TRAINING, plan.machine, [baseline, plan.training], lines, call)
 
@@ -123,8 +124,8 @@ import sys
 import torch
 
 from core import Config
-from core.device import Machine
-from core.experiments.training import Arm, Plan, Trial, every_row, summary
+from core.settings.device import Machine
+from core.experiments.training.training import Arm, Plan, Trial, every_row, summary
 from core.train import Training, train
 
 BASELINE = $CONFIG

@@ -13,23 +13,25 @@ import time
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-import pandas as pd
-
-from core.cluster import ClusterError, ClusterLost, pool
-from core.device import Machine
-from core.dial import ConfigError
-from core.jobs import Workers, worker_count
+from core.export.sheets import write_csv
+from core.export.slug import slug
+from core.settings.device import Machine
+from core.settings.setting import ConfigError
+from core.settings.wording import count
 from core.study import file
 from core.study.bar import Bar
-from core.study.database import DEFAULT, VARIABLE, Full, NoStore, StoreError
+from core.study.database.connection import DEFAULT, VARIABLE, Full, NoStore, StoreError
+from core.study.database.schema import FAILED, QUEUED, RUNNING
+from core.study.database.standing import standing
+from core.study.database.store import Store, patiently
 from core.study.picture import STYLE, matrix_svg
-from core.study.plan import NOTHING, Study, StudyError, before, plural, read_machine, told
+from core.study.plan import NOTHING, Study, StudyError, before, read_machine, told
 from core.study.runner import Runner
-from core.study.schema import FAILED, QUEUED, RUNNING
-from core.study.standing import standing
-from core.study.store import Store, patiently
+from core.study.summary import read_summary
 from core.study.tables import agreement, export, summary_table
 from core.train.budget import duration
+from core.workers.cluster import ClusterError, ClusterLost, pool
+from core.workers.pool import Workers, worker_count
 
 COMPLETE, INCOMPLETE, MISTAKE, NO_STORE = range(4)
 SHOWN = 10  # failed runs of which the reason is printed
@@ -89,7 +91,11 @@ def parser() -> argparse.ArgumentParser:
     )
     command(resume, "go on with a study, from its file or from the store alone", "+", True, True)
     command(status, "say how far studies are", "*")
-    added = command(export_, "write the tables runs, rows and summary", "+")
+    added = command(
+        export_,
+        "write the tables runs, rows and summary, and the study's file; of several studies each into a folder of its own",
+        "+",
+    )
     added.add_argument("--csv", metavar="DIR", help="as CSV into this folder")
     added.add_argument("--parquet", metavar="DIR", help="as Parquet into this folder")
     added.add_argument("--summary", metavar="FILE", help="the summary alone, as CSV (of one study)")
@@ -148,12 +154,13 @@ def export_(given) -> int:
     if alone and len(given.studies) > 1:
         raise StudyError(["--summary and --picture are of one study: name one."])
     store = Store(given.database, create=False)
-    numbers = [found(store, each) for each in given.studies]
+    numbers = list(dict.fromkeys(found(store, each) for each in given.studies))
     if alone:
         _write(summary_table(store, numbers[0]), given)
-    for number, name in zip(numbers, given.studies):
+    names = {each.id: each.name for each in store.studies()}
+    for number in numbers:
         for kind, folder in folders.items():
-            into = Path(folder) / Path(name).stem if len(numbers) > 1 else folder
+            into = Path(folder) / slug(names[number], number) if len(numbers) > 1 else folder
             print(*export(store, number, into, kind), sep="\n")
     return COMPLETE
 
@@ -161,7 +168,7 @@ def export_(given) -> int:
 def _write(summary, given):
     """The summary as a table, as a picture, or both."""
     made = {
-        given.summary: lambda: summary.to_csv(index=False),
+        given.summary: lambda: write_csv(summary),
         given.picture: lambda: matrix_svg(summary, style=STYLE) + "\n",
     }
     for path, text in made.items():
@@ -174,17 +181,10 @@ def _write(summary, given):
 def check(given) -> int:
     store = Store(given.database, create=False)
     now = summary_table(store, found(store, given.studies[0]))
-    try:
-        earlier = pd.read_csv(given.before, keep_default_na=False, na_values=[""])  # a variant may be called NA
-    except ValueError as error:  # it is no table at all
-        raise StudyError([f"{given.before} is no CSV table: {error}."]) from None
-    lacking = [name for name in now.columns if name not in earlier.columns]
-    if lacking:
-        raise StudyError([f"{given.before} is no summary of a study: it has no column {', '.join(lacking)}."])
-    agreed = agreement(now, earlier)
+    agreed = agreement(now, read_summary(given.before))
     said = f"{agreed.same} the same to the last digit, {len(agreed.off)} not within the interval they had"
     said += f", {agreed.empty} without a value in either" * bool(agreed.empty)
-    print(f"{plural(agreed.cells, 'cell')}: {said}.", *agreed.off, sep="\n")
+    print(f"{count(agreed.cells, 'cell')}: {said}.", *agreed.off, sep="\n")
     for names, there, lacking in (
         (agreed.new, "this study", given.before),
         (agreed.gone, given.before, "this study"),
@@ -192,7 +192,7 @@ def check(given) -> int:
         if names:
             first = "; ".join(names[:SHOWN]) + "; …" * (len(names) > SHOWN)
             verb = "is" if len(names) == 1 else "are"
-            print(f"{plural(len(names), 'cell')} of {there} {verb} not in {lacking}: {first}.")
+            print(f"{count(len(names), 'cell')} of {there} {verb} not in {lacking}: {first}.")
     return COMPLETE if agreed.whole else INCOMPLETE
 
 
@@ -238,28 +238,30 @@ def require(workers: Workers, name: str, machine: Machine):
 def queue(store: Store, workers: Workers, study: Study | None, number: int | None) -> int:
     """Queue all of a study that has no result -> its number."""
     if study:
-        print(f"{study.name}: {plural(len(study.runs), 'run')}, kept in {store.name}.")
+        print(f"{study.name}: {count(len(study.runs), 'run')}, kept in {store.name}.")
         if study.notes:
-            print(f"  {plural(len(study.notes), 'variant')} left out; python -m core.study plan says which, and why.")
+            print(f"  {count(len(study.notes), 'variant')} left out; python -m core.study plan says which, and why.")
         number = enter(store, study)
     else:
-        name = next(each.name for each in store.studies() if each.id == number)
-        spec = next(iter(store.specs(number).values()), None)  # all runs of a study are for one machine
+        name = next(each.name for each in patiently(store.studies) if each.id == number)
+        spec = next(
+            iter(patiently(lambda: store.specs(number)).values()), None
+        )  # all runs of a study are for one machine
         if spec:
             require(workers, name, read_machine(spec))
     again = patiently(lambda: store.requeue(number))
     if again:
-        print(f"  {plural(again, 'run')} that had stopped or failed will run again.")
+        print(f"  {count(again, 'run')} that had stopped or failed will run again.")
     return number
 
 
 def train_queued(store: Store, workers: Workers, numbers: list[int]) -> int:
     begun = time.monotonic()
     with asked_to_end() as signals:
-        if {QUEUED, RUNNING} & set(store.counts(numbers)):
+        if {QUEUED, RUNNING} & set(patiently(lambda: store.counts(numbers))):
             work(Runner(store, numbers, workers), signals)
             print(f"After {duration(time.monotonic() - begun)}:", flush=True)
-    complete = [state_of(store, number) for number in numbers]
+    complete = [patiently(lambda number=number: state_of(store, number)) for number in numbers]
     store.close()
     return 128 + signals[0] if signals else COMPLETE if all(complete) else INCOMPLETE
 
@@ -282,7 +284,7 @@ def work(runner: Runner, signals: list):
         runner.workers.close()
         bar.clear()
     if runner.lost:
-        bar.say(f"{plural(runner.lost, 'run')} had been stopped or taken over by another process meanwhile.")
+        bar.say(f"{count(runner.lost, 'run')} had been stopped or taken over by another process meanwhile.")
 
 
 def enter(store: Store, study: Study) -> int:
@@ -331,13 +333,12 @@ def state_of(store: Store, number: int) -> bool:
     if name is None:
         print("The study has been deleted meanwhile.")
         return False
-    found = standing(store, number)
+    found, failed = standing(store, number), store.runs(number, FAILED, spec=False)  # before anything is printed
     print(f"{name}: {found.words()}.")
     if found.lost:
         print(
-            f"  {plural(found.lost, 'running one')} without a process that trains it: it was ended, and resume runs them again."
+            f"  {count(found.lost, 'running one')} without a process that trains it: it was ended, and resume runs them again."
         )
-    failed = store.runs(number, FAILED, spec=False)
     for each in failed[:SHOWN]:
         print(f"  {each.task}, {each.variant}, seed {each.seed} failed: {each.message}")
     if len(failed) > SHOWN:

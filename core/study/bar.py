@@ -4,8 +4,8 @@ import shutil
 import time
 from contextlib import suppress
 
+from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING
 from core.study.runner import Progress
-from core.study.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING
 from core.train.budget import duration
 
 WIDTH = 20  # signs of the bar itself

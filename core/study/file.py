@@ -1,25 +1,33 @@
 """The file of a study: TOML, read in one go, so that every mistake in it is named at once, with its line."""
 
 import difflib
+import functools
 import itertools
 import tomllib
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
-from core.config import Config
-from core.device import Machine
-from core.dial import ConfigError, Dial, dials, shorten
-from core.experiments.training import BASELINE
-from core.memory import max_mb
+from core.experiments.training.training import BASELINE
+from core.model.config import Config
+from core.model.variants import decode
+from core.settings.device import Machine
+from core.settings.memory import max_mb
+from core.settings.setting import ConfigError, Dial, dials, printable, shorten
+from core.settings.wording import count
 from core.study import plan
-from core.study.lines import dotted, places
+from core.study.lines import DEEPEST, counted, dotted, places
 from core.study.plan import MODEL, SETTINGS, TRAINING, Setting, Study, StudyError
 from core.tasks import task
 from core.train import budget
-from core.variants import decode
 
 KEYS = ("name", "question", "tasks", "seeds", "device", "dtype", "base", "training", "task", "variants", "axes")
 MOST_RUNS = 100_000
+MOST_TRAININGS = 20_000  # that differ in more than the seed: each is looked at, ten thousand in a second
+MOST_KEYS = 50_000
+MOST_TOLD = 100  # mistakes of one file
+LONGEST = 500_000  # characters of a file
+ENDLESS = 10**15
 LONGEST_NAME = 200  # characters
 CALLED = f"it must be printable, on one line, {LONGEST_NAME} characters at most"
 
@@ -27,7 +35,8 @@ CALLED = f"it must be printable, on one line, {LONGEST_NAME} characters at most"
 def read(path) -> Study:
     """Raises StudyError with everything that is wrong, and OSError for a file that is not there."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        with Path(path).open(encoding="utf-8") as opened:
+            text = opened.read(LONGEST + 1)
     except UnicodeDecodeError:
         raise StudyError([f"{path} is no text in UTF-8."]) from None
     return parse(text)
@@ -35,19 +44,43 @@ def read(path) -> Study:
 
 def parse(text: str) -> Study:
     """The study that a text stands for. Raises StudyError with everything that is wrong."""
+    check_lengths(text)
     try:
-        return _Reader(text, tomllib.loads(text)).study()
-    except tomllib.TOMLDecodeError as error:
-        words = str(error).replace("at end of document", f"at the end, line {max(1, len(text.splitlines()))}")
-        raise StudyError([f"This is not TOML: {words}."]) from None
+        return _Reader(text, document(text)).study()
     except RecursionError:
         raise StudyError(["This is no study: tables or lists stand in each other hundreds deep."]) from None
 
 
+def document(text: str) -> dict:
+    """What stands in a TOML text. Raises StudyError."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        words = str(error).replace("at end of document", f"at the end, line {max(1, len(text.splitlines()))}")
+        raise StudyError([f"This is not TOML: {printable(words)[:300]}."]) from None
+    except ValueError:
+        raise StudyError(
+            ["This is no study: it has a number of thousands of digits, or a date that there is not."]
+        ) from None
+
+
+def check_lengths(text: str):
+    """Raises StudyError for a text that would take too long to read, before it is read."""
+    if len(text) > LONGEST:
+        raise StudyError([f"This is too long: a study may have {LONGEST:,} characters."])
+    keys, deepest, line = counted(text)
+    if deepest > DEEPEST:
+        raise StudyError(
+            [f"Line {line}: a key has {deepest:,} parts joined by dots; in a study it may have {DEEPEST}."]
+        )
+    if keys > MOST_KEYS:
+        raise StudyError([f"This is too long: it has {keys:,} keys; a study may have {MOST_KEYS:,}."])
+
+
 class _Reader:
     def __init__(self, text: str, document: dict):
-        self.text, self.document, self.places = text, document, places(text)
-        self.problems: list[tuple[int, str]] = []  # line (0: none), words
+        self.text, self.document, self.places, self.lines = text, document, places(text), text.splitlines()
+        self.problems: dict[tuple[int, str], None] = {}  # line (0: none), words; each once
         self.tasks_told = False  # whether it has been said which tasks there are
 
     def study(self) -> Study:
@@ -57,6 +90,7 @@ class _Reader:
                     (key,), f"{shorten(key)} is no key of a study; there are {', '.join(KEYS)}.{meant(key, KEYS)}"
                 )
         name, question = self.words("name", True), self.words("question", False)
+        self.check_count()
         machine, seeds = self.machine(), self.seeds()
         base = self.changes(("base",), MODEL) | self.changes(("training",), TRAINING)
         settings, variants = self.settings(base), self.variants()
@@ -70,22 +104,24 @@ class _Reader:
                 path = next((each for each in ((*part, error.field) for part in at) if each in self.places), at[0])
                 self.wrong(path, f"the task {shorten(setting.name)} cannot be so: {error}")
         self.check_different(arms)
-        self.check_size(arms, seeds)
+        self.check_size(arms)
         if self.problems:
-            told = dict.fromkeys(self.problems)  # an axis that is wrong is so for each of its values
-            raise StudyError([words for _, words in sorted(told, key=lambda each: each[0])])
+            raise self.told()
         return Study(name, question, self.text, plan.runs(arms, seeds, machine), tuple(notes))
+
+    def told(self) -> StudyError:
+        """All mistakes, in the order of their lines."""
+        return StudyError([words for _, words in sorted(self.problems, key=lambda each: each[0])])
 
     def wrong(self, path: tuple, words: str, near: str = ""):
         """Take note of a mistake, with the line of the key or of the nearest table around it."""
         path = next((path[:n] for n in range(len(path), 0, -1) if path[:n] in self.places), None)
-        if path is None:
-            self.problems.append((0, words[0].upper() + words[1:]))
-            return
-        line, lines = self.places[path], self.text.splitlines()
-        if near:  # an element of a list that goes over several lines
-            line = next((n for n in range(line, len(lines) + 1) if near in lines[n - 1]), line)
-        self.problems.append((line, f"Line {line}: {words}"))
+        line = self.places[path] if path else 0
+        if near and line:  # an element of a list that goes over several lines
+            line = next((n for n in range(line, len(self.lines) + 1) if near in self.lines[n - 1]), line)
+        self.problems[line, f"Line {line}: {words}" if line else words[0].upper() + words[1:]] = None
+        if len(self.problems) > MOST_TOLD:
+            raise self.told()
 
     def words(self, key: str, needed: bool) -> str:
         value = self.document.get(key, "" if not needed else None)
@@ -96,6 +132,33 @@ class _Reader:
         elif needed and len(value) > LONGEST_NAME:
             self.wrong((key,), f"{key} has {len(value)} characters; it must be {LONGEST_NAME} at most.")
         return value if isinstance(value, str) else ""
+
+    def check_count(self):
+        """Raises StudyError for more runs than a study may have: by multiplication, before any is made."""
+        axes, seeds = self.document.get("axes"), self.document.get("seeds", 5)
+        values = [each for each in axes.values() if isinstance(each, list)] if isinstance(axes, dict) else []
+        variants = self.length("variants", dict) + (_product(map(len, values)) if values else 0)
+        many = {
+            "task": max(1, self.length("tasks", list)),
+            "variant": 1 + variants,  # the baseline, too
+            "seed": seeds if isinstance(seeds, int) else self.length("seeds", list),
+        }
+        self.check_many("run", many, MOST_RUNS)
+        del many["seed"]
+        self.check_many("training", many, MOST_TRAININGS, " that differ in more than the seed")
+
+    def check_many(self, what: str, many: dict[str, int], most: int, how: str = ""):
+        whole = _product(many.values())
+        if whole > most:
+            parts = ", ".join(_plural(each, name) for name, each in many.items())
+            words = f"these are {_plural(whole, what)}{how} ({parts}); a study may have {most:,}."
+            self.wrong(("seeds",) if "seed" in many else ("axes",), words)
+            raise self.told()
+
+    def length(self, key: str, kind: type) -> int:
+        """How much stands in a list or a table; 0 for what is none."""
+        value = self.document.get(key)
+        return len(value) if isinstance(value, kind) else 0
 
     def machine(self) -> Machine:
         given = {name: self.document[name] for name in ("device", "dtype") if name in self.document}
@@ -109,7 +172,7 @@ class _Reader:
         value, seed = self.document.get("seeds", 5), dials(Config)["seed"]
         allowed = f"it must be how many (seeds 0, 1, …), or a list of different whole numbers from 0 to {seed.high}"
         number = isinstance(value, int) and not isinstance(value, bool)
-        given = list(range(min(value, MOST_RUNS + 1))) if number else value
+        given = list(range(value)) if number else value
         with suppress(ConfigError):
             if isinstance(given, list) and given and len({seed.check("seeds", n) for n in given}) == len(given):
                 return given
@@ -160,7 +223,7 @@ class _Reader:
         for name in dict.fromkeys(names):
             if not can_be_called(name):
                 self.wrong(("tasks",), f"a task cannot be called {shorten(name)}: {CALLED}.")
-        for name in {name for name in names if names.count(name) > 1}:
+        for name in (name for name, many in Counter(names).items() if many > 1):
             self.wrong(("tasks",), f"tasks names {shorten(name)} twice.", f'"{name}"')
         return [each for each in made if each]
 
@@ -238,11 +301,8 @@ class _Reader:
                     one, other = (f"{variant} of {shorten(name)}" for name, variant in (twin, (name, variant)))
                     self.wrong(("task", name), f"{other} is the same training as {one}: take one of them out.")
 
-    def check_size(self, arms, seeds):
-        """That no run needs more memory than it may have, and that there are not more than anybody can want."""
-        count = len(seeds) * sum(map(len, arms.values()))
-        if count > MOST_RUNS:
-            self.wrong(("seeds",), f"these are {count:,} runs; a study may have {MOST_RUNS:,}.")
+    def check_size(self, arms):
+        """That no run needs more memory than it may have."""
         for name, several in arms.items():
             for variant, arm in several.items():
                 needed = budget.memory(*arm)
@@ -253,9 +313,26 @@ class _Reader:
                     self.wrong(("task", name), f"{words}{max_mb():,} MB (set by ABLATION_MAX_MB).")
 
 
+def _product(numbers) -> int:
+    """Of whole numbers; ENDLESS where it is larger than anybody can want."""
+    made = 1
+    for each in numbers:
+        made = min(made * each, ENDLESS)
+    return made
+
+
+def _plural(many: int, word: str) -> str:
+    return count(many, word) if many < ENDLESS else f"endlessly many {word}s"
+
+
 def meant(name: str, known) -> str:
     """What may have been meant by a name that is not known, as a question; or nothing."""
-    near = difflib.get_close_matches(name[:LONGEST_NAME], list(known), 1)
+    return _meant(name[:LONGEST_NAME], tuple(known))
+
+
+@functools.lru_cache(maxsize=1024)
+def _meant(name: str, known: tuple) -> str:
+    near = difflib.get_close_matches(name, known, 1)
     return f" Did you mean {near[0]}?" if near else ""
 
 

@@ -1,15 +1,46 @@
-"""Where the keys of a TOML text stand, which Python's reader does not tell."""
+"""Where the keys of a TOML text stand, and how many and how deep they are, which Python's reader does not tell.
 
+That reader takes minutes, and gigabytes, for a key of thousands of parts: so they are counted before it is asked. Everything here
+takes time in proportion to the text: a string that never ends goes to the end of its line, or of the text, and is not looked at again.
+"""
+
+import re
 import tomllib
 from contextlib import suppress
 
-from core.dial import shorten
+from core.settings.setting import shorten
+
+LINE = r'[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+(?:"|(?=\n)|\Z)|\'[^\'\n]*+(?:\'|(?=\n)|\Z)'  # a bare word, or a string on one line
+DOTTED = rf"(?:{LINE})(?:[ \t]*+\.[ \t]*+(?:{LINE}))*+"
+TOKEN = re.compile(
+    r'"""(?:[^\\]|\\.)*?(?:"""|\Z)' r"|\'\'\'.*?(?:\'\'\'|\Z)" r"|#[^\n]*+" rf"|(?P<key>{DOTTED})(?P<sign>[ \t]*+=)?",
+    re.DOTALL,
+)
+PART = re.compile(LINE)
+KEY = re.compile(rf"({DOTTED})[ \t]*+=")
+HEADER = re.compile(rf"\[{{1,2}}[ \t]*+({DOTTED})[ \t]*+\]{{1,2}}[ \t]*+(?:#.*)?")
+DEEPEST = 8  # parts of a key, joined by dots; a study has three at most
 
 
 def dotted(path: tuple) -> str:
     """A key as it is written in the file: task."reverse, 12 layers".n_layers"""
     plain = [key.replace("_", "").replace("-", "") for key in path]
-    return ".".join(k if p.isascii() and p.isalnum() else f'"{shorten(k)[1:-1]}"' for k, p in zip(path, plain))
+    return ".".join(
+        shorten(key)[1:-1] if letters.isascii() and letters.isalnum() else f'"{shorten(key)[1:-1]}"'
+        for key, letters in zip(path, plain)
+    )
+
+
+def counted(text: str) -> tuple[int, int, int]:
+    """-> (how many keys are given a value, the most parts of one, the line of that)"""
+    keys, deepest, at = 0, 0, 0
+    for found in TOKEN.finditer(text):
+        if found["key"]:
+            parts = len(PART.findall(found["key"])) if "." in found["key"] else 1
+            keys += bool(found["sign"])
+            if parts > deepest:
+                deepest, at = parts, found.start()
+    return keys, deepest, text.count("\n", 0, at) + 1
 
 
 def places(text: str) -> dict[tuple, int]:
@@ -17,21 +48,23 @@ def places(text: str) -> dict[tuple, int]:
     found, table = {}, ()
     for number, line in enumerate(text.splitlines(), 1):
         line = line.strip()
-        if line.startswith("["):
-            with suppress(tomllib.TOMLDecodeError):
-                table = _path(tomllib.loads(line))
-                found.setdefault(table, number)
-            continue
-        for at in (at for at, sign in enumerate(line) if sign == "="):
-            with suppress(tomllib.TOMLDecodeError):
-                found.setdefault((*table, *_path(tomllib.loads(line[:at] + "= 0"))), number)
-                break
+        header, key = HEADER.fullmatch(line), KEY.match(line)
+        if header and (path := _path(header[1])):
+            table = path
+            found.setdefault(table, number)
+        elif key and not header and (path := _path(key[1])):
+            found.setdefault((*table, *path), number)
     return found
 
 
-def _path(document) -> tuple:
-    path = ()
+def _path(key: str) -> tuple:
+    """The parts of a key; () for one that is none, or too deep for any study."""
+    if len(PART.findall(key)) > DEEPEST:
+        return ()
+    path, document = (), {}
+    with suppress(tomllib.TOMLDecodeError):
+        document = tomllib.loads(key + " = 0")
     while isinstance(document, dict) and document:
-        ((key, document),) = document.items()
-        path += (key,)
+        ((name, document),) = document.items()
+        path += (name,)
     return path

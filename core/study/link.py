@@ -2,13 +2,13 @@
 
 from urllib.parse import parse_qsl, quote, urlencode
 
-from core.config import Config
-from core.device import Machine
-from core.dial import dials, write
-from core.experiments.training import Trial
+from core.experiments.training.training import Trial
+from core.model.config import Config
+from core.model.variants import NOTHING, apply, difference, encode
+from core.settings.device import Machine
+from core.settings.setting import dials, write
 from core.train import Training
 from core.train.learner import Learner
-from core.variants import NOTHING, apply, difference, encode
 
 PAGE = "Training"
 

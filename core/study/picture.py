@@ -7,15 +7,16 @@ import math
 from html import escape
 from textwrap import wrap
 
-from core.experiments.training import BASELINE, percent, points
-from core.palette import BASELINE as MORE
-from core.palette import VARIANTS
-from core.seeds import LEVEL
+from core.experiments.training.training import BASELINE, percent, points
+from core.figures.palette import BASELINE as MORE
+from core.figures.palette import VARIANTS
+from core.measure.intervals import apart
+from core.settings.wording import count
 from core.study.link import query, read_query
 
 LESS = VARIANTS[0]
 COLUMN, ROW, LINE, LETTER = 96, 40, 15, 7.6  # width and height of a cell, height of a line of words, width of a letter
-PALE = 0.4  # of the colour, where a difference is smaller than seed noise
+PALE = 0.4  # of the colour, where a difference cannot be told from seed noise
 LETTERS = 13, 26  # of a task's name in one line, and of a variant's
 COLOURS = f"""
 .less {{ fill: {LESS}; }} .more {{ fill: {MORE}; }}
@@ -75,7 +76,7 @@ def describe(summary) -> str:
 def told(line) -> str:
     """A cell in a sentence."""
     first = f"{line.task}, {line.variant}:"
-    seeds = f"{line.seeds} seed{'s' * (line.seeds != 1)}"
+    seeds = count(line.seeds, "seed")
     more = f" {line.diverged} of {line.seeds + line.diverged} seeds diverged." if line.diverged else ""
     more += f" {line.missing} not trained yet." if line.missing else ""
     if math.isnan(line.accuracy):
@@ -85,7 +86,14 @@ def told(line) -> str:
         return f"{first} {got}; {_span(line.low, line.high)}).{more}"
     if math.isnan(line.difference):
         return f"{first} {got}).{more}"
-    noise = ", of one seed" if math.isnan(line.p) else "" if _clear(line) else ", smaller than seed noise"
+    if line.difference_low == line.difference_high:  # the same on every seed, to the last bit: no noise to compare with
+        size = (
+            f"{points(line.difference)} points on every seed compared"
+            if line.difference
+            else "no difference on any seed compared"
+        )
+        return f"{first} {got}); {size}.{more}"
+    noise = ", of one seed" if math.isnan(line.p) else "" if _clear(line) else ", not distinguishable from seed noise"
     return f"{first} {points(line.difference)} points{noise} ({_span(line.difference_low, line.difference_high)}); {got}).{more}"
 
 
@@ -94,8 +102,8 @@ def _span(low: float, high: float) -> str:
 
 
 def _clear(line) -> bool:
-    """Whether a difference is more than seed noise."""
-    return line.p < 1 - LEVEL
+    """Whether a difference can be told from seed noise."""
+    return apart(line.difference_low, line.difference_high)
 
 
 def _gone(line) -> bool:

@@ -6,13 +6,14 @@ import json
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from core.config import Config
-from core.device import Machine
-from core.dial import ConfigError, dials
-from core.experiments.training import BASELINE
+from core.experiments.training.training import BASELINE
+from core.model.config import Config
+from core.model.variants import apply, name_of
+from core.settings.device import Machine
+from core.settings.setting import ConfigError, dials
+from core.settings.wording import count
 from core.tasks import task
 from core.train import State, Training, budget, start
-from core.variants import apply, name_of
 
 FORMAT = 1  # of what is hashed and stored; to be raised when the same settings come to mean other numbers
 MODEL = {name: made for name, made in dials(Config).items() if name not in ("seed", "padding")}  # tasks need no padding
@@ -46,7 +47,10 @@ class Run:
     def spec(self) -> str:
         """Everything that determines the numbers: JSON of all fields, in an order of its own."""
         parts = {"config": self.config, "training": self.training, "machine": self.machine}
-        values = {part: {n: _plain(v) for n, v in dataclasses.asdict(of).items()} for part, of in parts.items()}
+        values = {
+            part: {each.name: _plain(getattr(of, each.name)) for each in dataclasses.fields(of)}
+            for part, of in parts.items()
+        }
         return json.dumps({"format": FORMAT} | values, sort_keys=True, separators=(",", ":"))
 
     @cached_property
@@ -150,6 +154,7 @@ def arms(setting: Setting, variants: dict[str, dict]) -> tuple[dict[str, tuple[C
     """-> ({variant: (config, training)}, the baseline first; why others are left out). Raises ConfigError for the baseline."""
     first = setting.baseline()
     made, notes = {BASELINE: (first, setting.training({}))}, []
+    names = {arm: name for name, arm in made.items()}
     for name, changes in variants.items():
         try:
             model = {field: value for field, value in changes.items() if field in MODEL}
@@ -157,8 +162,8 @@ def arms(setting: Setting, variants: dict[str, dict]) -> tuple[dict[str, tuple[C
         except ConfigError as error:
             notes.append(f"{setting.name}: {name} is left out: {error}")
             continue
-        twin = next((other for other in made if made[other] == arm), None)
-        if twin is None:
+        twin = names.setdefault(arm, name)
+        if twin == name:
             made[name] = arm
         elif twin == BASELINE:
             notes.append(f"{setting.name}: {name} is left out: the baseline is so already.")
@@ -181,13 +186,15 @@ def told(study: Study, workers: int, stored: Stored = NOTHING) -> str:
     """What a study would train, and how long that takes, in words."""
     tasks = list(dict.fromkeys(each.task for each in study.runs))
     seeds = len({each.seed for each in study.runs})
-    left = dataclasses.replace(study, runs=tuple(each for each in study.runs if each.hash not in stored.ended))
-    lines = [f"{study.name}: {plural(len(study.runs), 'run')}, {plural(seeds, 'seed')} each."]
+    left = study
+    if stored.ended:
+        left = dataclasses.replace(study, runs=tuple(each for each in study.runs if each.hash not in stored.ended))
+    lines = [f"{study.name}: {count(len(study.runs), 'run')}, {count(seeds, 'seed')} each."]
     for name in tasks:
         several = len({each.variant for each in study.runs if each.task == name}) - 1
         alone = sum(each.expected for each in left.runs if each.task == name)
         takes = f"{budget.duration(alone)} on one core" if alone else "all of it is done"
-        lines.append(f"  {name}: the baseline and {plural(several, 'variant')}; {takes}.")
+        lines.append(f"  {name}: the baseline and {count(several, 'variant')}; {takes}.")
     lines += [f"  {each}" for each in before(len(stored.ended), stored.unwanted)]
     lines.append(takes_in_all(left, workers))
     try:
@@ -200,16 +207,12 @@ def told(study: Study, workers: int, stored: Stored = NOTHING) -> str:
 def takes_in_all(study: Study, workers: int) -> str:
     if not study.runs:
         return "Nothing is left to train."
-    return f"About {budget.duration(study.seconds(workers))} on {plural(workers, 'worker')}."
+    return f"About {budget.duration(study.seconds(workers))} on {count(workers, 'worker')}."
 
 
 def before(ended: int, unwanted: int) -> list[str]:
     """What the store has of a study already, in sentences; none if it has nothing."""
-    said = [f"{plural(ended, 'run')} done before."] * bool(ended)
-    return said + [f"{plural(unwanted, 'run')} of an earlier version of the file stay in the store, uncounted."] * bool(
+    said = [f"{count(ended, 'run')} done before."] * bool(ended)
+    return said + [f"{count(unwanted, 'run')} of an earlier version of the file stay in the store, uncounted."] * bool(
         unwanted
     )
-
-
-def plural(many: int, word: str) -> str:
-    return f"{many:,} {word}{'s' * (many != 1)}"

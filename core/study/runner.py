@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from core.jobs import Job, Workers
-from core.process import new_owner
-from core.study.database import Busy, StoreError
+from core.settings.process import new_owner
+from core.study.database.connection import Busy, StoreError
+from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
+from core.study.database.store import Report, Store, patiently
 from core.study.plan import read_run
-from core.study.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
-from core.study.store import Report, Store, patiently
+from core.workers.pool import Job, Workers
 
 TICK = 0.1  # seconds from one look at the jobs to the next
 BEAT = 1.0  # seconds from one entry in the store to the next, if nothing ends meanwhile

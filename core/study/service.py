@@ -3,11 +3,10 @@
 import logging
 import threading
 
-from core.cluster import ClusterError
-from core.jobs import Workers
-from core.study.database import StoreError
+from core.settings.errors import ServerError
+from core.study.database.store import Store
 from core.study.runner import Progress, Runner
-from core.study.store import Store
+from core.workers.pool import Workers
 
 
 class Service:
@@ -48,7 +47,7 @@ class Service:
                         self._runner = None
                         return
         except Exception as error:
-            if not isinstance(error, StoreError | ClusterError):
-                logging.exception("the studies' thread failed")
+            logging.error("the studies' thread has ended: %s", error, exc_info=not isinstance(error, ServerError))
+            told = error.told if isinstance(error, ServerError) else type(error).__name__  # visitors see it
             with self._lock:
-                self._runner, self.trouble = None, f"{error}" or type(error).__name__
+                self._runner, self.trouble = None, told

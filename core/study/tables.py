@@ -1,17 +1,19 @@
 """What is in the store as tables: every run, every row, and what taking a part out costs on each task."""
 
 import math
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
-from core.experiments.training import BASELINE, RANGE, gap
-from core.seeds import interval
+from core.experiments.training.training import BASELINE, RANGE, gap, gaps
+from core.export.sheets import write_csv
+from core.measure.intervals import interval
+from core.study.database.schema import DIVERGED, ENDED, runs
+from core.study.database.store import HIDDEN, Store
 from core.study.link import parameters, query
-from core.study.plan import machine_of, read_settings
-from core.study.schema import DIVERGED, ENDED, runs
-from core.study.store import HIDDEN, Store
+from core.study.plan import StudyError, machine_of, read_settings
 from core.tasks import task
 from core.train import Row
 from core.train.match import match
@@ -38,7 +40,8 @@ def summary_table(store: Store, study: int) -> pd.DataFrame:
 
     task (its name in the study), of (the task that it is), variant; accuracy, low, high (95 % interval), seeds (of which
     it is the mean), diverged, missing (not trained yet, or failed); difference to the task's baseline, difference_low,
-    difference_high, p (paired t-test on the seeds that both have), as on the Training page; chance, best (of the task);
+    difference_high, p (paired t-test on the seeds that both have, corrected for all variants of the task, Holm), as on
+    the Training page; chance, best (of the task);
     parameters, flops (of one sequence, forward), steps, seconds (of a worker, on average); link: what opens the cell on
     the page Training. Needs no run to be done.
     """
@@ -46,7 +49,17 @@ def summary_table(store: Store, study: int) -> pd.DataFrame:
     for run in store.runs(study, spec=False):
         cells.setdefault((run.task, run.variant), []).append(run)
         accuracy[run.task, run.variant, run.seed] = last.get(run.id, math.nan)
-    return pd.DataFrame(_line(runs, specs, accuracy) for runs in cells.values())
+    off_by = {}
+    for name in dict.fromkeys(name for name, _ in cells):
+        several = [key for key in cells if key[0] == name and key[1] != BASELINE]
+        off_by |= gaps({key: _pair(cells[key], accuracy) for key in several})
+    return pd.DataFrame(_line(runs, specs, accuracy, off_by.get(key)) for key, runs in cells.items())
+
+
+def _pair(runs, accuracy) -> tuple[dict, dict]:
+    """Seed -> accuracy of one task and variant, and of its baseline."""
+    own = {run.seed: accuracy[run.task, run.variant, run.seed] for run in runs}
+    return own, {seed: accuracy.get((runs[0].task, BASELINE, seed), math.nan) for seed in own}
 
 
 def link(spec: str, baseline: str | None, seeds: list[int]) -> str:
@@ -56,26 +69,22 @@ def link(spec: str, baseline: str | None, seeds: list[int]) -> str:
     return query(parameters(*own, first, seeds, machine_of(spec)))
 
 
-def _line(runs, specs, accuracy) -> dict:
-    """The line of one task and variant; runs: one per seed."""
+def _line(runs, specs, accuracy, off) -> dict:
+    """The line of one task and variant; runs: one per seed; off: its difference, None for a baseline."""
     first = runs[0]
     spec, baseline = specs[first.task, first.variant], specs.get((first.task, BASELINE))
-    own = {run.seed: accuracy[run.task, run.variant, run.seed] for run in runs}
-    base = {seed: accuracy.get((first.task, BASELINE, seed), math.nan) for seed in own}
-    mean, off = interval(own.values(), RANGE), gap(own, base)
+    own, _ = _pair(runs, accuracy)
+    mean, off = interval(own.values(), RANGE), off or gap({}, {})
     config, training = read_settings(spec)
     learnt = task[training.task]
     sizes = {name: match[name](config, training.length, len(learnt.vocabulary)) for name in ("parameters", "flops")}
     seconds = [run.seconds for run in runs if run.state in ENDED and not run.known]
-    compared = (
-        off if first.variant != BASELINE else off._replace(mean=math.nan, low=math.nan, high=math.nan, p=math.nan)
-    )
     return {
         "task": first.task, "of": training.task, "variant": first.variant,
         "accuracy": mean.mean, "low": mean.low, "high": mean.high, "seeds": mean.n,
         "diverged": sum(run.state == DIVERGED for run in runs),
         "missing": sum(run.state not in ENDED for run in runs),
-        "difference": compared.mean, "difference_low": compared.low, "difference_high": compared.high, "p": compared.p,
+        "difference": off.mean, "difference_low": off.low, "difference_high": off.high, "p": off.p,
         "chance": learnt.chance, "best": learnt.best, **sizes,
         "steps": first.steps, "seconds": sum(seconds) / len(seconds) if seconds else math.nan,
         "link": link(spec, baseline, [run.seed for run in runs]),
@@ -86,7 +95,8 @@ def comparison(store: Store, one: int, other: int) -> pd.DataFrame:
     """What two studies say about tasks and variants of the same names.
 
     On the seeds that both have: task, variant, settings ("same" where all runs of both are the same trainings, else "differ");
-    accuracy (of the first), other_accuracy; difference (first − other); low, high (95 % interval), p (paired t-test), seeds.
+    accuracy (of the first), other_accuracy; difference (first − other); low, high (95 % interval), p (paired t-test, corrected for
+    all cells, Holm), seeds.
     """
     sides = []
     for study in (one, other):
@@ -94,7 +104,7 @@ def comparison(store: Store, one: int, other: int) -> pd.DataFrame:
         for run in store.runs(study, spec=False):
             cells.setdefault((run.task, run.variant), {})[run.seed] = last.get(run.id, math.nan), run.hash
         sides.append(cells)
-    lines = []
+    lines, pairs = {}, {}
     for name, mine in sides[0].items():
         theirs = sides[1].get(name)
         if theirs is None:
@@ -103,11 +113,12 @@ def comparison(store: Store, one: int, other: int) -> pd.DataFrame:
         both = values[0].keys() & values[1].keys()
         same = bool(both) and all(mine[seed][1] == theirs[seed][1] for seed in both)
         ended = [seed for seed in both if not math.isnan(values[0][seed] - values[1][seed])]
-        first, second = ({seed: side[seed] for seed in ended} for side in values)
-        off, means = gap(first, second), [interval(side.values(), RANGE).mean for side in (first, second)]
-        lines.append((*name, "same" if same else "differ", *means, *off[:3], off.p, off.n))
+        pairs[name] = first, second = tuple({seed: side[seed] for seed in ended} for side in values)
+        means = [interval(side.values(), RANGE).mean for side in (first, second)]
+        lines[name] = (*name, "same" if same else "differ", *means)
+    rows = [(*lines[name], *off[:3], off.p, off.n) for name, off in gaps(pairs).items()]
     names = ["task", "variant", "settings", "accuracy", "other_accuracy", "difference", "low", "high", "p", "seeds"]
-    return pd.DataFrame(lines, columns=names)
+    return pd.DataFrame(rows, columns=names)
 
 
 CLOSE = 0.01  # of an accuracy: closer than that is the same where all seeds agreed and there is no interval
@@ -177,13 +188,33 @@ def _shown(value: float) -> str:
 TABLES = {"runs": run_table, "rows": row_table, "summary": summary_table}
 
 
+FILE = "study.toml"  # of the study, beside its tables: says whose they are
+
+
 def export(store: Store, study: int, folder, kind: str) -> list[Path]:
-    """Write every table into a folder, as "csv" or "parquet" -> the files. Raises OSError."""
-    folder = Path(folder)
+    """Write every table, and the study's file, into a folder, as "csv" or "parquet" -> the files. Raises OSError, and StudyError for
+    a folder with the tables of another study."""
+    folder, given = Path(folder), next(each for each in store.studies() if each.id == study)
     folder.mkdir(parents=True, exist_ok=True)
-    made = []
+    _check_free(folder, given.name)
+    made = [folder / FILE]
+    made[0].write_text(given.source, encoding="utf-8")
     for name, table in TABLES.items():
         path, found = folder / f"{name}.{kind}", table(store, study)
-        found.to_csv(path, index=False) if kind == "csv" else found.to_parquet(path, index=False)
+        write_csv(found, path) if kind == "csv" else found.to_parquet(path, index=False)
         made.append(path)
     return made
+
+
+def _check_free(folder: Path, name: str):
+    """Raises StudyError where a folder holds the tables of another study, or of nobody knows which."""
+    there = [each for each in folder.iterdir() if each.stem in TABLES and each.suffix in (".csv", ".parquet")]
+    if not there:
+        return
+    try:
+        whose = tomllib.loads((folder / FILE).read_text(encoding="utf-8")).get("name")
+    except (OSError, ValueError):
+        whose = None
+    if whose != name:
+        words = f"those of “{whose}”" if isinstance(whose, str) else "nobody knows whose"
+        raise StudyError([f"{folder} has tables already, {words}: name another folder for “{name}”, or remove them."])

@@ -1,5 +1,6 @@
 """Tasks whose answer stands in the sequence itself: what matters is to find it."""
 
+import math
 import string
 
 import torch
@@ -20,12 +21,30 @@ def letters(generator, batch, length, vocabulary):
     return torch.randint(len(vocabulary), (batch, length), generator=generator)
 
 
+def every_letter(length, vocabulary):
+    """The variety of independent letters."""
+    return [(1.0, len(vocabulary) ** length)]
+
+
+def every_period(length, vocabulary):
+    """That of induction: for every period, as likely as any other, what repeats."""
+    periods = range(length // 4, length // 2 + 1)
+    return [(1 / len(periods), math.perm(len(vocabulary), period)) for period in periods]
+
+
+def every_pairing(length, vocabulary):
+    """That of associative recall: keys in order, a value for each, the order in which they are asked for."""
+    pairs, half = length // 3, len(vocabulary) // 2
+    return [(1.0, math.perm(half, pairs) * half**pairs * math.factorial(pairs))]
+
+
 @described(
     mask="none",
     length=12,
     lengths=range(1, 129),
     vocabulary=LETTERS,
     marginal=uniform(),
+    variety=every_letter,
     needs="nothing but a way from the embedding to the answer: the control, on which attention and positions are idle",
     without={"attention": False},
     model={"d_model": 32, "n_heads": 4, "n_layers": 2, "position": "learned"},
@@ -46,6 +65,7 @@ def copy(generator, batch, length, vocabulary):
     lengths=range(2, 129),
     vocabulary=LETTERS,
     marginal=uniform(),
+    variety=every_letter,
     needs="attention, positions and residuals: the answer stands somewhere else, only its place says where, and four layers lose it on the way if nothing is passed on",
     without={"position": "none"},
     remains="Without positions a model still sees which symbols are there, and how often: to answer with one of them is right more often than chance.",
@@ -67,6 +87,7 @@ def reverse(generator, batch, length, vocabulary):
     lengths=range(8, 33),
     vocabulary=LETTERS,
     marginal=uniform(),
+    variety=every_period,
     needs="attention in two layers: the first tells each symbol what stood before it, the second finds the one after its twin; positions help",
     without={"n_layers": 1},
     remains="With one layer a model still sees which symbols are there: to answer with one of them is right more often than chance.",
@@ -91,6 +112,7 @@ def induction(generator, batch, length, vocabulary):
     lengths=range(3, 25, 3),
     vocabulary=KEYS + VALUES,
     marginal=uniform(lambda vocabulary: len(vocabulary) // 2),
+    variety=every_pairing,
     needs="attention in two layers: a value has to learn its key before a query can find it",
     without={"n_layers": 1},
     remains="With one layer a model still sees which symbols are there: to answer with one of them is right more often than chance.",

@@ -5,7 +5,7 @@ from itertools import product
 
 import torch
 
-from core.parts.init import generator as stream_of
+from core.model.parts.init import generator as stream_of
 from core.tasks.task import IGNORE, described, uniform
 
 PRIME = 37

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import torch
 
+from core.model.text import PAD
 from core.tasks.task import IGNORE, described
-from core.text import PAD
 
 PEOPLE = "court judge defendant plaintiff tenant lawyer witness bank landlord clerk"
 THINGS = "contract lease letter claim report"
@@ -48,7 +48,7 @@ def anatomy(words: list[str]) -> Anatomy:
 
 def kept_back(words: list[str]) -> bool:
     """Whether what stands before the verb of the sentence belongs to the fifth of all such beginnings that the shipped
-    model (core/checkpoint/legal.py) never reads in training: by a hash of the words, so in every process alike."""
+    model (scripts/legal_model.py) never reads in training: by a hash of the words, so in every process alike."""
     beginning = " ".join(words[: anatomy(words).verb]).encode()
     return int.from_bytes(hashlib.blake2b(beginning, digest_size=8).digest(), "big") % 5 == 0
 
@@ -134,7 +134,18 @@ CLAUSE = {"people": {True: [*_LATER, Writer.predicate], False: _LATER}, "things"
     remains="Without attention a model still knows the word before: where the noun stands right before its verb, that is enough.",
     why='only "was" against "were" is scored, and the noun has said which (Linzen, Dupoux and Goldberg, 2016)',
     held_out=0.2,
+    until=BE,
     rivals=(BE,),
+    agreement=True,
+    ends=".",
+    texts=(
+        ("A clause in between", "The defendant , who had filed a motion to dismiss , was liable ."),
+        ("All words known", "the court held that the defendant , who had signed the contracts , was liable ."),
+        ("Two nouns in between", "the judges with the letter sent by the clerk were late ."),
+        ("Somebody else's verb", "the tenants whom the bank was suing were bound ."),
+        ("Nothing in between", "the lawyer was right ."),
+        ("To be continued", "the witness said that the owners of"),
+    ),
     test=256,
     example_seed=10,
     model={"d_model": 64, "n_heads": 4, "n_layers": 2, "position": "rope"},

@@ -2,16 +2,17 @@
 
 import functools
 import hashlib
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
 
-from core.config import Config
-from core.dial import ConfigError
-from core.menu import Menu
-from core.parts.init import generator
-from core.text import PAD
+from core.model.config import Config
+from core.model.parts.init import generator
+from core.model.text import PAD
+from core.settings.menu import Menu
+from core.settings.setting import ConfigError
 
 IGNORE = -100  # a target that is not scored; torch.nn.functional.cross_entropy leaves it out by default
 NOTHING = "·"  # how it is written in an example
@@ -39,9 +40,14 @@ class Task:
     training: dict = field(default_factory=dict)  # the budget in which it is: fields of core.train.Training
     best: float = 1.0  # best possible accuracy
     why: str = "the answer follows from what can be read"  # why not more, or why 1.0 can be reached
-    held_out: float = 0.0  # share of all sequences that training never draws; 0 where they are too many to repeat
+    held_out: float = 0.0  # share of all sequences that training never draws; 0: none are kept apart
+    until: tuple[str, ...] = ()  # if given: for that counts how a sequence begins, up to the first of these words
+    variety: Callable | None = None  # (length, vocabulary) -> [(share of the draws, different sequences among them), …]
     learnt_by_heart: bool = False  # whether training draws every sequence of the test, too
     remains: str = ""  # why more than chance is left without that part
+    agreement: bool = False  # whether a verb agrees with its subject: models of it are then asked for that
+    ends: str = ""  # if given: the word with which a text ends that a model of it goes on with
+    texts: tuple[tuple[str, str], ...] = ()  # if given: (title, text) of what a model of it can be given to read
     rivals: tuple[tuple[str, ...], ...] = ()  # if given: only these words are scored, each against its group
     test: int = 64  # sequences on which accuracy is measured
     example_seed: int = 0
@@ -50,12 +56,23 @@ class Task:
         object.__setattr__(self, "__name__", self.draw.__name__)
         object.__setattr__(self, "__doc__", self.draw.__doc__)
 
-    @property
-    def tested_on(self) -> str:
-        """What accuracy is measured on, in words."""
+    def tested_on(self, length: int, drawn: int) -> str:
+        """What accuracy is measured on, in words. drawn: how many sequences of that length training draws."""
         if self.learnt_by_heart:
             return "questions that training asks, too"
-        return "held-out sequences" if self.held_out else "new sequences"
+        if self.held_out:
+            return "held-out sequences"
+        met = self.met(length, drawn)
+        if met < 0.005:
+            return "new sequences"
+        return "sequences that training has met" if met > 0.995 else f"sequences, {met:.0%} of which training has met"
+
+    def met(self, length: int, drawn: int) -> float:
+        """The share of the test's sequences that training is expected to have drawn as well, of so many in all."""
+        if self.held_out or self.variety is None:
+            return 0.0
+        return sum(share * -math.expm1(drawn * share * math.log1p(-1 / many)) if many > 1 else share
+                   for share, many in self.variety(length, self.vocabulary))  # fmt: skip
 
     @property
     def chance(self) -> float:
@@ -69,19 +86,14 @@ class Task:
     def __call__(self, stream, batch: int, length: int | None = None, vocabulary=None, held_out: bool = False):
         """-> tokens, targets, both int64 (batch, length).
 
-        held_out: only sequences that training never draws, where the task has such a split (else any). Raises
-        ConfigError for a length that cannot be drawn.
+        held_out: only sequences that training never draws, each once, where the task has such a split (else any).
+        Raises ConfigError for a length that cannot be drawn.
         """
         length, vocabulary = length or self.length, vocabulary or self.vocabulary
         self.check_length(length)
         if not self.held_out:
             return self.draw(stream, batch, length, vocabulary)
-        kept: list[tuple[torch.Tensor, torch.Tensor]] = []
-        while sum(len(tokens) for tokens, _ in kept) < batch:
-            tokens, targets = self.draw(stream, batch, length, vocabulary)
-            wanted = is_held_out(tokens, vocabulary, self.held_out) == held_out
-            kept.append((tokens[wanted], targets[wanted]))
-        return tuple(torch.cat(parts)[:batch] for parts in zip(*kept))
+        return one_side(self, stream, batch, length, vocabulary, held_out)
 
     def check_length(self, length: int):
         """Raises ConfigError for a length that cannot be drawn."""
@@ -142,11 +154,39 @@ def _groups(vocabulary, rivals) -> torch.Tensor:
     return torch.tensor([of.get(word, -1) for word in vocabulary])
 
 
-def is_held_out(tokens, vocabulary, share: float):  # int (B, T) -> bool (B)
-    """Whether each sequence belongs to the held-out part: by a hash of its words, so in every process alike."""
+def one_side(learnt, stream, batch: int, length: int, vocabulary, held_out: bool):
+    """Sequences of the training's side, or of the other one, each of which stands there once -> tokens, targets"""
+    kept, seen = [], set()
+    while sum(len(tokens) for tokens, _ in kept) < batch:
+        tokens, targets = learnt.draw(stream, batch, length, vocabulary)
+        wanted = is_held_out(tokens, vocabulary, learnt.held_out, learnt.until) == held_out
+        if held_out:
+            new = torch.tensor([_is_new(line, seen) for line in map(tuple, tokens.tolist())])
+            seen = seen if bool((wanted & new).any()) else set()  # there are no more: they come again
+            wanted &= new
+        kept.append((tokens[wanted], targets[wanted]))
+    return tuple(torch.cat(parts)[:batch] for parts in zip(*kept))
+
+
+def _is_new(line: tuple, seen: set) -> bool:
+    """Whether it is not among those seen; it is from now on."""
+    many = len(seen)
+    seen.add(line)
+    return len(seen) > many
+
+
+def is_held_out(tokens, vocabulary, share: float, until=()):  # int (B, T) -> bool (B)
+    """Whether each sequence belongs to the held-out part: by a hash of its words, so in every process alike.
+
+    until: of the words before the first of these alone: then no part of a held-out sequence that ends before one of them
+    stands at the beginning of any other.
+    """
     words, places = _numbers(tuple(vocabulary)), _numbers(tuple(map(str, range(tokens.shape[1]))))
-    mixed = (words[tokens] * (places | 1)).sum(1)  # wraps around, on purpose
-    return (mixed >> 32) % 1000 < 1000 * share
+    each = words[tokens] * (places | 1)
+    if until:
+        ends = torch.tensor([word in until for word in vocabulary])
+        each = each.masked_fill(ends[tokens].cummax(1).values, 0)
+    return (each.sum(1) >> 32) % 1000 < 1000 * share  # the sum wraps around, on purpose
 
 
 @functools.lru_cache(maxsize=64)

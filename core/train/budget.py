@@ -4,11 +4,11 @@ import functools
 import time
 from dataclasses import replace
 
-from core import cost
-from core.config import Config
-from core.environment import whole_number
-from core.memory import MemoryLimit, max_mb
-from core.parts.init import generator
+from core.model import cost
+from core.model.config import Config
+from core.model.parts.init import generator
+from core.settings.environment import whole_number
+from core.settings.memory import MemoryLimit, max_mb
 from core.tasks import task
 from core.train.match import flops
 from core.train.run import SLICE, State
@@ -108,6 +108,15 @@ def check(states: list[State], workers: int, pace: float = 1.0) -> float:
             "Choose fewer steps, seeds or variants, or a smaller model or batch."
         )
     return time_needed
+
+
+def span(low: float, high: float) -> str:
+    """ "9 to 25 s", "50 s to 3 min"; "9 s" where both read alike."""
+    one, other = duration(low), duration(high)
+    if one == other:
+        return one
+    number, unit = one.split()
+    return f"{number if unit == other.split()[1] else one} to {other}"
 
 
 def duration(seconds: float) -> str:

@@ -3,10 +3,10 @@
 import dataclasses
 from functools import cache
 
-from core.config import Config
-from core.dial import dial, dials
+from core.model.config import Config
+from core.model.variants import Pins, encode
+from core.settings.setting import dial, dials
 from core.tasks import task
-from core.variants import Pins, encode
 
 TASK = dial("reverse", "Task", "What the model has to learn.", group="Task", short="task", menu=task)
 

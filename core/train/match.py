@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from core import cost
-from core.config import Config
-from core.dial import ConfigError
-from core.menu import Menu
-from core.variants import apply
+from core.model import cost
+from core.model.config import Config
+from core.model.variants import apply
+from core.settings.menu import Menu
+from core.settings.setting import ConfigError
 
 CLOSE = 0.02  # how far off, relatively, still counts as the same cost
 WIDER = 16  # steps of d_model that are tried where the sub-layers alone cannot be made to fit

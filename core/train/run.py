@@ -16,12 +16,12 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from core.config import Config
-from core.device import Machine
-from core.dial import ConfigError
-from core.dropout import dropping
-from core.model import Transformer
-from core.parts.init import generator
+from core.model.config import Config
+from core.model.dropout import dropping
+from core.model.parts.init import generator
+from core.model.transformer import Transformer
+from core.settings.device import Machine
+from core.settings.setting import ConfigError
 from core.tasks import IGNORE, task
 from core.train.settings import Training, optimiser
 
@@ -128,7 +128,7 @@ class Run:
         self.model = model(state)
         self.parameters = list(self.model.parameters())
         make = optimiser[training.optimiser]
-        self.optimiser = make(self.parameters, training.learning_rate, training.weight_decay, place in ("cpu", "cuda"))
+        self.optimiser = make(self.parameters, training.learning_rate, training.weight_decay, place != "mps")
         if state.optimiser:
             self.optimiser.load_state_dict(copy.deepcopy(state.optimiser))  # it would go on in the same tensors
         self.data = _stream(state.seed, f"{training.task}.training", state.data)

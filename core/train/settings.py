@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import torch
 
-from core.dial import dial
-from core.menu import Menu
+from core.settings.menu import Menu
+from core.settings.setting import dial, fill
 from core.tasks import task
 
 decay = Menu("Decay")  # share of the way after warm-up, 0 to 1 -> factor of the learning rate
@@ -174,11 +174,7 @@ class Training:
     )
 
     def __post_init__(self):
-        for name, field in self.__dataclass_fields__.items():
-            made, value = field.metadata["dial"], getattr(self, name)
-            if value is None and made.follows:
-                value = made.follows(self)
-            object.__setattr__(self, name, made.check(name, value))
+        fill(self)
         task[self.task].check_length(self.length)
 
     def due(self, step: int) -> bool:

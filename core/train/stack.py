@@ -53,7 +53,7 @@ class _Stack:
         self.training, self.machine = runs[0].start.training, runs[0].start.machine
         self.named = stack_module_state([run.model for run in runs])[0]
         self.weights = list(self.named.values())
-        make, fused = optimiser[self.training.optimiser], self.machine.place in ("cpu", "cuda")
+        make, fused = optimiser[self.training.optimiser], self.machine.place != "mps"
         self.optimiser = make(self.weights, self.training.learning_rate, self.training.weight_decay, fused)
         kept = [run.optimiser.state_dict() for run in runs]
         beside = {

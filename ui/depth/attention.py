@@ -3,13 +3,16 @@ import math
 import streamlit as st
 import torch
 
-from core.experiments.findings import finding, fixed
-from core.streams import row_entropy
-from core.text import shown
-from ui import pins
+from core.experiments.depth.findings import finding
+from core.measure.stream_statistics import row_entropy
+from core.model.text import shown
+from core.settings.wording import fixed
 from ui.depth.base import matrices, views
-from ui.heatmaps import heatmaps, in_one_frame
-from ui.page import figure
+from ui.kit import pins
+from ui.kit.controls import buttons
+from ui.kit.page import figure
+from ui.kit.visitor import one_of
+from ui.pictures.heatmaps import heatmaps, in_one_frame
 
 
 @views
@@ -17,14 +20,7 @@ def attention(seen):
     """First, middle, last: attention and likeness of the words at three passes."""
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     with left:
-        st.segmented_control(
-            "Matrix",
-            list(matrices),
-            format_func=matrices.label,
-            key="matrix",
-            label_visibility="collapsed",
-            required=True,
-        )
+        buttons("Matrix", matrices, "matrix")
     of_words = seen.look.matrix == "alike"
     if not of_words:
         with right:
@@ -59,12 +55,11 @@ def attention(seen):
 
 def _pick_head(seen):
     most = max(v.config.n_heads for v in seen.variants)
-    st.session_state.map_head = min(st.session_state.map_head, most)
     st.selectbox(
         "Head",
         range(most + 1),
         format_func=lambda n: f"head {n}" if n else "average over heads",
-        key="map_head",
+        **one_of("map_head", min(seen.look.map_head, most), range(most + 1)),
         label_visibility="collapsed",
     )
 

@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from core.config import Config
-from core.device import Machine
-from core.dial import dial
-from core.experiments.depth import Depth, Journey, travel
-from core.experiments.grid import Axes
-from core.menu import Menu
-from core.streams import statistic
-from core.variants import Pins, Variant
-from ui import pins
+from core.experiments.depth.depth import Depth, Journey, travel
+from core.experiments.depth.grid import Axes
+from core.measure.stream_statistics import statistic
+from core.model.config import Config
+from core.model.variants import Pins, Variant
+from core.settings.device import Machine
+from core.settings.menu import Menu
+from core.settings.setting import dial
+from ui.kit import pins
 
 views = Menu("Views of depth")
 matrices = Menu("Matrix")

@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.experiments.findings import number
-from core.experiments.gradients import gradients as run
-from ui import pins
-from ui.curves import Line, Panel, curves
+from core.experiments.depth.gradients import gradients as run
+from core.settings.wording import count, number
 from ui.depth.base import views
-from ui.heatmaps import heatmaps
-from ui.page import figure
+from ui.kit import pins
+from ui.kit.page import figure
+from ui.pictures.curves import Line, Panel, curves
+from ui.pictures.heatmaps import heatmaps
 
 VANISHED, EXPLODED = 1e-3, 1e3  # a thousandth, a thousandfold of what went in at the end
 
@@ -74,7 +74,7 @@ def per_weight(seen, found):
     weights = list(dict.fromkeys(weight for table in tables.values() for weight in table.weight))
     layers = max(table.layer.max() for table in tables.values())
     shared = seen.depth.blocks == "same"
-    where = "summed over all passes of the one block" if shared else f"in each of {layers} blocks"
+    where = "summed over all passes of the one block" if shared else f"in each of {count(int(layers), 'block')}"
     figure(f"How large is each weight's gradient, {where}?", largest(tables, shared))
     if "b_K" in weights:
         st.caption(

@@ -4,16 +4,17 @@ import math
 import numpy as np
 import streamlit as st
 
-from core.experiments.findings import number
-from core.experiments.grid import AXES, MOST, combinations, in_words, write_axes
-from core.experiments.grid import grid as run
-from core.many import stream_of
-from core.streams import statistic
-from ui import pins
-from ui.controls import put
+from core.experiments.depth.grid import AXES, MOST, Axes, combinations, in_words, write_axes
+from core.experiments.depth.grid import grid as run
+from core.measure.stream_statistics import statistic
+from core.model.batched_variants import stream_of
+from core.settings.wording import count, number
 from ui.depth.base import orders, views
-from ui.heatmaps import heatmaps
-from ui.page import figure, literal
+from ui.kit import pins
+from ui.kit.controls import buttons, put, value
+from ui.kit.page import figure, literal
+from ui.kit.visitor import choice, one_of, some_of
+from ui.pictures.heatmaps import heatmaps
 
 
 @views
@@ -25,7 +26,7 @@ def grid(seen):
     label, size = statistic.label(meter), len(made.configs)
     when = "after the last pass" if seen.look.grid_order == "parts" else "pass after pass"
     figure(
-        f"{label} of {size} variant{'s' * (size != 1)}, {when}. Click one to compare it; once more takes it away.",
+        f"{label} of {count(size, 'variant')}, {when}. Click one to compare it; once more takes it away.",
         told(made, meter),
         seen.weights,
     )
@@ -39,12 +40,11 @@ def choices(seen):
     left, middle, right = st.columns([2, 3, 2], vertical_alignment="bottom")
     with left:
         st.selectbox(
-            "Colour", list(statistic), format_func=statistic.label, key="grid_statistic", label_visibility="collapsed"
-        )
-    with middle:
-        st.segmented_control(
-            "Arrangement", list(orders), format_func=orders.label, key="grid_order", label_visibility="collapsed", required=True
+            "Colour", list(statistic), format_func=statistic.label,
+            **one_of("grid_statistic", seen.look.grid_statistic, statistic), label_visibility="collapsed",
         )  # fmt: skip
+    with middle:
+        buttons("Arrangement", orders, "grid_order")
     with right:
         shown = st.popover(
             "Parts in the grid", icon=":material/filter_alt:", key="grid_parts", on_change="rerun", width="stretch"
@@ -57,17 +57,19 @@ def choices(seen):
 def parts_in_grid(seen):
     st.caption("Every combination of what is chosen is run. A part with nothing chosen stays as in the baseline.")
     for axis, entries in seen.axes.chosen.items():
-        key = f"axis_{axis}"
-        if st.session_state.get(key) is None or sorted(st.session_state[key]) != sorted(entries):
-            st.session_state[key] = list(entries)
+        offered = list(AXES[axis].entries)
+        shown = some_of(f"axis_{axis}", entries, offered)
         st.pills(
-            AXES[axis].label, list(AXES[axis].entries), format_func=AXES[axis].words.get, selection_mode="multi",
-            key=key, on_change=_chosen,
+            AXES[axis].label, offered, format_func=AXES[axis].words.get, selection_mode="multi", **shown,
+            on_change=_chosen, args=(axis, shown["key"]),
         )  # fmt: skip
 
 
-def _chosen():
-    chosen = {axis: tuple(st.session_state.get(f"axis_{axis}") or ()) for axis in AXES}
+def _chosen(axis, key):
+    entries = choice(f"axis_{axis}", key)
+    if entries is None:
+        return
+    chosen = Axes(value("grid")).chosen | {axis: tuple(entries)}
     size = combinations(chosen)
     if size > MOST:  # and the pill goes out again, since the grid has not changed
         st.toast(f"That would be {size:,} variants; at most {MOST:,} are run at once.", icon=":material/info:")

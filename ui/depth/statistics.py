@@ -1,8 +1,8 @@
-from core.experiments.findings import finding
-from core.streams import statistic
-from ui import pins
-from ui.curves import Line, Panel, curves
+from core.experiments.depth.findings import finding
+from core.measure.stream_statistics import statistic
 from ui.depth.base import views
+from ui.kit import pins
+from ui.pictures.curves import Line, Panel, curves
 
 ORDER = ("rms", "cosine", "rank", "entropy", "std", "largest", "mean")
 

@@ -1,5 +1,6 @@
 """What the views of the page "Studies" share: their menu, what is looked at, the store, and who trains in it."""
 
+import functools
 import io
 import os
 from dataclasses import dataclass
@@ -7,15 +8,18 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
-from core import cluster
-from core.dial import dial
-from core.jobs import Workers
-from core.menu import Menu
-from core.study.database import NoStore
+from core.settings.memory import max_mb
+from core.settings.menu import Menu
+from core.settings.setting import dial
+from core.study.database.connection import NoStore
+from core.study.database.store import Store
+from core.study.file import parse
+from core.study.plan import Study
 from core.study.service import Service
-from core.study.store import Store
 from core.study.tables import row_table, summary_table
-from ui import jobs
+from core.workers import cluster
+from core.workers.pool import Workers
+from ui.kit import jobs
 
 views = Menu("Views of a study")
 
@@ -76,6 +80,16 @@ def service() -> Service:
 def summary(_store: Store, url: str, study: int, stamp: str) -> pd.DataFrame:
     """The summary of a study; computed anew when what is in the store is (stamp)."""
     return summary_table(_store, study)
+
+
+def parsed(text: str) -> Study:
+    """The study of a text, read once: a page is drawn again and again. Raises StudyError."""
+    return _parsed(text, max_mb())
+
+
+@functools.lru_cache(maxsize=4)
+def _parsed(text: str, limit: int) -> Study:
+    return parse(text)
 
 
 def cells(table: pd.DataFrame, key: str) -> pd.DataFrame:

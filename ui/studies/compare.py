@@ -1,8 +1,10 @@
 import streamlit as st
 
-from core.seeds import LEVEL
+from core.measure.intervals import apart
 from core.study.tables import comparison
-from ui.page import figure, literal, table
+from ui.kit.controls import value
+from ui.kit.page import figure, literal, table
+from ui.kit.visitor import one_of
 from ui.studies.base import cells, views
 
 
@@ -12,12 +14,11 @@ def compare(opened):
     if not opened.others:
         st.caption("There is no other study in the store to compare this one with.")
         return
-    if st.session_state.against not in opened.others:
-        st.session_state.against = opened.others[0]
+    against = value("against")
     name = st.selectbox(
         "Against",
         opened.others,
-        key="against",
+        **one_of("against", against if against in opened.others else opened.others[0], opened.others),
         format_func=lambda name: f"against: {name}",
         label_visibility="collapsed",
     )
@@ -26,12 +27,12 @@ def compare(opened):
         st.caption(f"No task and variant of {literal(opened.name)} has the name of one in {literal(name)}.")
         return
     kept = cells(found, "compare")
-    clear = kept[kept.p < 1 - LEVEL]
+    clear = [line for line in kept.itertuples() if apart(line.low, line.high)]
     same = (kept.settings == "same").sum()
     figure(
         f"{opened.name} against {name}",
-        f"{len(kept)} cells are in both, {same} of them with the same settings; {len(clear)} differ by more than seed noise "
-        f"(paired t-test, p < {1 - LEVEL:.2g}, each for itself: one in twenty does by chance).",
+        f"{len(kept)} cells are in both, {same} of them with the same settings; {len(clear)} differ by what can be told from "
+        "seed noise (paired t-test, corrected for all cells by Holm's method).",
     )
     words = {
         "other_accuracy": f"accuracy, {name}",

@@ -1,11 +1,13 @@
 import streamlit as st
 
-from core.experiments.training import BASELINE
-from core.study.stored import stored
-from core.variants import MOST
-from ui.page import literal
+from core.experiments.training.training import BASELINE
+from core.model.variants import MOST
+from core.study.database.stored import stored
+from ui.kit.controls import value
+from ui.kit.page import literal
+from ui.kit.visitor import one_of
+from ui.shared.learning import learning
 from ui.studies.base import views
-from ui.training.learning import learning
 
 
 @views
@@ -13,11 +15,10 @@ def curves(opened):
     """Curves: accuracy and loss as they grew, each seed, mean and interval, of a task's baseline and up to four variants."""
     summary = opened.summary
     tasks = list(dict.fromkeys(summary.task))
-    if st.session_state.of_task not in tasks:
-        st.session_state.of_task = tasks[0]
+    chosen = value("of_task") if value("of_task") in tasks else tasks[0]
     left, right = st.columns([1, 2])
     with left:
-        name = st.selectbox("Task", tasks, key="of_task", label_visibility="collapsed")
+        name = st.selectbox("Task", tasks, **one_of("of_task", chosen, tasks), label_visibility="collapsed")
     lines = summary[(summary.task == name) & (summary.variant != BASELINE)]
     with right:
         chosen = st.multiselect(
@@ -30,7 +31,7 @@ def curves(opened):
         return
     for note in found.notes:
         st.caption(literal(note))
-    learning(found, None)
+    learning(found)
 
 
 def _telling(lines) -> list[str]:

@@ -1,13 +1,13 @@
 import streamlit as st
 
 from core.study.picture import told
-from ui.matrix import matrix as picture
-from ui.page import figure, literal, table
+from ui.kit.page import figure, literal, table
+from ui.pictures.matrix import matrix as picture
 from ui.studies.base import cells, views
 
 READING = (
-    "Change of accuracy against the baseline in percentage points: mean over seeds, 95 % interval (paired t); "
-    "pale: smaller than seed noise (p ≥ 0.05, each cell by itself)."
+    "Change of accuracy against the baseline in percentage points: mean over seeds and 95 % interval (paired t, corrected "
+    "for the variants of a task by Holm's method). Pale: not distinguishable from seed noise."
 )
 
 

@@ -1,11 +1,12 @@
 import pandas as pd
 import streamlit as st
 
-from core.experiments.training import BASELINE
+from core.experiments.training.training import BASELINE
+from core.settings.errors import without_paths
+from core.study.database.schema import STATES
 from core.study.link import read_query
-from core.study.schema import STATES
 from core.study.tables import link, run_table
-from ui.page import literal, table
+from ui.kit.page import literal, table
 from ui.studies.base import cells, views
 
 COLUMNS = ["task", "variant", "seed", "state", "accuracy", "step", "steps", "seconds", "ended", "device", "torch", "code", "tries", "message"]  # fmt: skip
@@ -21,6 +22,7 @@ def runs(opened):
     found["accuracy"] = found.pop("id").map(opened.store.results(opened.number))
     found["ended"] = pd.to_datetime(found.ended, unit="s")
     found["code"] = found.code.str[:12]
+    found["message"] = found.message.map(without_paths)
     there = [state for state in STATES if state in set(found.state)]
     states = st.pills(
         "State", there, selection_mode="multi", key="run_states", label_visibility="collapsed",
@@ -30,7 +32,7 @@ def runs(opened):
     kept = kept[kept.state.isin(states)] if states else kept
     which = 0 if len(kept) == len(found) else hash(tuple(kept.index))  # Streamlit knows a picked row by its place alone
     picked = table(
-        kept[COLUMNS], "Every run.", taken=lambda: run_table(opened.store, opened.number).drop(columns="spec"), width="stretch", height=420,
+        kept[COLUMNS], "Every run.", taken=lambda: _taken(opened), width="stretch", height=420,
         on_select="rerun", selection_mode="single-row", key=f"run_picked_{opened.number}_{which}",
         column_config={
             "accuracy": st.column_config.NumberColumn(format="%.3f"),
@@ -47,6 +49,11 @@ def runs(opened):
         )
         return
     _open(opened, kept.iloc[rows[0]])
+
+
+def _taken(opened):
+    table = run_table(opened.store, opened.number).drop(columns="spec")
+    return table.assign(message=table.message.map(without_paths))
 
 
 def _open(opened, picked):

@@ -1,9 +1,8 @@
 import streamlit as st
 
-from core.study.file import parse
 from core.study.plan import StudyError
-from ui.page import literal
-from ui.studies.base import views
+from ui.kit.page import literal
+from ui.studies.base import parsed, views
 
 
 @views
@@ -11,7 +10,7 @@ def source(opened):
     """File: the text from which the study was made, and what is left out of it."""
     st.code(opened.source, language="toml", line_numbers=True, height=420)
     try:
-        study = parse(opened.source)
+        study = parsed(opened.source)
     except StudyError as error:
         st.caption(f"This version of the project does not read it any more: {literal(error.problems[0])}")
         return

@@ -3,12 +3,13 @@ import html
 import pandas as pd
 import streamlit as st
 
-from core.experiments.trained import read
+from core.experiments.training.trained import read
+from core.model.text import shown
 from core.tasks import IGNORE
-from core.text import shown
-from ui.page import figure
-from ui.pins import COLOURS
-from ui.takeaway import note
+from ui.kit.page import figure
+from ui.kit.pins import COLOURS
+from ui.kit.takeaway import note
+from ui.shared import trainings
 from ui.training import base
 from ui.training.base import views
 
@@ -21,10 +22,10 @@ RIGHT, WRONG = "background:rgba(0,158,115,.22)", "background:rgba(213,94,0,.28);
 @views
 def answers(running, look):
     """Answers: what each model says to one sequence, place by place."""
-    base.pick_sequence(running)
+    base.pick_sequence(running, look)
     learnt, tokens, targets = base.sequence(running, look)
     words, seed = learnt.vocabulary, running.plan.seeds[0]
-    readings = {arm: read(running.job.states[arm.name, seed], tokens, targets) for arm in base.shown(running)}
+    readings = {arm: read(running.job.states[arm.name, seed], tokens, targets) for arm in trainings.shown(running)}
     figure("What does each model answer?", _said(readings))
     tables = "".join(_lines_of(words, tokens, targets, readings, places) for places in _lines(words, tokens))
     st.html(f"<div style='overflow-x:auto'>{tables}</div>")
@@ -55,7 +56,7 @@ def _lines_of(words, tokens, targets, readings, places) -> str:
         _row("should answer", [_cell(word, "opacity:.75") for word in wanted]),
     ]
     for arm, found in readings.items():
-        dot = f"<span style='color:{COLOURS[arm.place]}'>●</span> {html.escape(base.label(arm))}"
+        dot = f"<span style='color:{COLOURS[arm.place]}'>●</span> {html.escape(trainings.label(arm))}"
         rows.append(_row(dot, [_answer(words, found, n) if targets[n] != IGNORE else _cell("") for n in places]))
     style = "border-spacing:2px;border-collapse:separate;margin-bottom:12px"
     return f"<table class='answers' style='{style}'>{''.join(rows)}</table>"

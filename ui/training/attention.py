@@ -3,12 +3,14 @@ import math
 import streamlit as st
 import torch
 
-from core.experiments.findings import fixed
-from core.experiments.trained import read, untrained
-from core.streams import row_entropy
-from core.text import shown
-from ui.heatmaps import heatmaps
-from ui.page import figure
+from core.experiments.training.trained import read, untrained
+from core.measure.stream_statistics import row_entropy
+from core.model.text import shown
+from core.settings.wording import fixed
+from ui.kit.page import figure
+from ui.kit.visitor import one_of
+from ui.pictures.heatmaps import heatmaps
+from ui.shared import trainings
 from ui.training import base
 from ui.training.base import views
 
@@ -16,9 +18,9 @@ from ui.training.base import views
 @views
 def attention(running, look):
     """Attention: before training and now, on one sequence."""
-    arms, seed = base.shown(running), running.plan.seeds[0]
+    arms, seed = trainings.shown(running), running.plan.seeds[0]
     layers = max(arm.config.n_layers for arm in arms)
-    _pick(running, arms, layers)
+    _pick(running, look, arms, layers)
     layer, head = min(look.trained_layer, layers), look.trained_head
     learnt, tokens, targets = base.sequence(running, look)
     cells, titles, bits = [], [], {}
@@ -46,21 +48,21 @@ def attention(running, look):
     )  # fmt: skip
 
 
-def _pick(running, arms, layers):
+def _pick(running, look, arms, layers):
     heads = max(arm.config.n_heads for arm in arms)
-    st.session_state.trained_layer = min(st.session_state.trained_layer, layers)
-    st.session_state.trained_head = min(st.session_state.trained_head, heads)
+    layer = one_of("trained_layer", min(look.trained_layer, layers), range(1, layers + 1))
+    head = one_of("trained_head", min(look.trained_head, heads), range(heads + 1))
     columns = st.columns(3)
     with columns[0]:
-        base.pick_sequence(running)
+        base.pick_sequence(running, look)
     with columns[1]:
         st.selectbox(
-            "Layer", range(1, layers + 1), format_func=lambda n: f"layer {n} of {layers}", key="trained_layer",
+            "Layer", range(1, layers + 1), format_func=lambda n: f"layer {n} of {layers}", **layer,
             label_visibility="collapsed",
         )  # fmt: skip
     with columns[2]:
         st.selectbox(
-            "Head", range(heads + 1), format_func=lambda n: f"head {n}" if n else "average over heads", key="trained_head",
+            "Head", range(heads + 1), format_func=lambda n: f"head {n}" if n else "average over heads", **head,
             label_visibility="collapsed",
         )  # fmt: skip
 

@@ -4,15 +4,15 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from core.dial import dial
-from core.experiments import training as results
-from core.experiments.trained import contrast
-from core.menu import Menu
+from core.experiments.training.trained import contrast
+from core.model.text import PAD
+from core.settings.menu import Menu
+from core.settings.setting import dial
 from core.tasks import task
-from core.text import PAD
 from core.train import held_out
-from ui import pins
-from ui.jobs import Running
+from ui.kit.jobs import Running
+from ui.kit.visitor import one_of
+from ui.shared.trainings import shown
 
 MOST = 64  # sequences of the test that can be looked at
 
@@ -38,42 +38,6 @@ class TrainingLook:
     begin: bool = dial(False, "Begin", "Whether the training begins when the link is opened.", group="Look")
 
 
-def shown(running: Running) -> list:
-    """The models that have a colour: the baseline and its variants, without their combinations."""
-    return [arm for arm in running.plan.arms if arm.place is not None]
-
-
-def label(arm) -> str:
-    return f"{arm.name} ({arm.note})" if arm.note else arm.name
-
-
-def legend(running: Running, said=None):
-    """Who has which colour, and what all have in common."""
-    plan = running.plan
-    ended = {arm.name: gone(running, arm.name) for arm in shown(running)} if said is None else said
-    first, last = plan.seeds[0], plan.seeds[-1]
-    seeds = f"seeds {first} to {last}" if last > first else f"seed {first}"
-    if last - first >= len(plan.seeds):  # a study may have any seeds
-        seeds = f"{len(plan.seeds)} seeds from {first} to {last}"
-    common = [
-        f"{running.origin}, {seeds}. Paired: same seed, same data, and the same initial weights where shapes agree."
-    ]
-    if any("diverged" in (text or "") for text in ended.values()):
-        common.append(pins.DIVERGED)
-    marks = [(arm.place, label(arm), ended.get(arm.name)) for arm in shown(running)]
-    pins.marks(marks, common)
-
-
-def gone(running: Running, name: str) -> str | None:
-    """ "diverged at step k, seed s", for all seeds that did."""
-    steps = [(seed, running.runs[name, seed]) for seed in running.plan.seeds]
-    lost = sorted((rows[-1].step, seed, results.diverged(rows)) for seed, rows in steps if results.diverged(rows))
-    told = [f"{said}, seed {seed}" for _, seed, said in lost]  # the first to go comes first
-    if len(told) > 2:
-        return f"{told[0]}; {len(told)} of {len(steps)} seeds diverged"
-    return "; ".join(told) or None
-
-
 def sequence(running: Running, look: TrainingLook):
     """One sequence of the test of the first seed, without padding -> (task, tokens (T,), targets (T,)). The longest come
     first; number 0 is one on which the models differ most."""
@@ -90,12 +54,12 @@ def sequence(running: Running, look: TrainingLook):
     return learnt, tokens[at, ~empty[at]], targets[at, ~empty[at]]
 
 
-def pick_sequence(running: Running):
-    learnt = task[running.plan.training.task]
+def pick_sequence(running: Running, look: TrainingLook):
+    offered = range(min(MOST, task[running.plan.training.task].test) + 1)
     st.selectbox(
         "Sequence",
-        range(min(MOST, learnt.test) + 1),
+        offered,
         format_func=lambda n: f"test sequence {n}" if n else "a test sequence on which the models differ",
-        key="sequence",
+        **one_of("sequence", min(look.sequence, offered[-1]), offered),
         label_visibility="collapsed",
     )

@@ -5,14 +5,18 @@ from functools import partial
 
 import streamlit as st
 
-from core.checkpoint import files, own
-from core.experiments.showcase import showcase
-from core.experiments.training import Plan, last
+from core.checkpoints import own
+from core.checkpoints.zips import zipped
+from core.experiments.training.showcase import showcase
+from core.experiments.training.training import Plan, last
+from core.export.slug import slug
+from core.settings.wording import count
 from core.tasks import task
-from core.train.budget import duration, expected, max_seconds
-from ui import controls, jobs, takeaway
-from ui.model import choose
-from ui.page import capital, literal
+from core.train.budget import duration, expected, max_seconds, span
+from ui.kit import controls, jobs, takeaway
+from ui.kit.guard import fragment
+from ui.kit.page import capital, literal
+from ui.shared import models as choose
 from ui.training.base import TrainingLook, views
 
 
@@ -40,7 +44,7 @@ def bar(planned: Plan, kinds):
     running = jobs.running()
     going = bool(running) and running.going
     if going:
-        st.fragment(run_every=jobs.TICK)(_bar)(planned, kinds, going)
+        fragment(_bar, run_every=jobs.TICK)(planned, kinds, going)
     else:
         _bar(planned, kinds, going)  # no fragment: a click on Start draws the whole page at once
 
@@ -49,7 +53,7 @@ def _bar(planned, kinds, was_going):
     running = jobs.running()
     if running:
         running.job.poll()
-    if st.session_state.begin or was_going != (bool(running) and running.going):
+    if controls.value("begin") or was_going != (bool(running) and running.going):
         st.rerun()  # all of the page: with or without its timers, and with the settings of an experiment
     same = bool(running) and running.plan == planned
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
@@ -84,15 +88,15 @@ def _said(planned, running, same) -> str:
     pool = jobs.workers()
     many = len(planned.arms) * planned.trial.seeds
     states = planned.states().values()
-    takes = expected(states, pool.count, pool.pace)
+    least, most = (expected(states, pool.count, pace) for pace in pool.pace_span)
     soon = (
-        f"{many} training{'s' * (many > 1)} of {planned.training.steps:,} steps: about "
-        f"{duration(takes)} on {pool.count} worker{'s' * (pool.count > 1)}"
+        f"{count(many, 'training')} of {count(planned.training.steps, 'step')}: about "
+        f"{span(least, most)} on {count(pool.count, 'worker')}"
     )
     known = pool.known(states)
     if known:
         soon += ", all known already: Start shows them at once" if known == many else f", {known} of them known already"
-    elif takes > max_seconds():
+    elif least > max_seconds():
         soon += f"; at most {duration(max_seconds())} are allowed"
     if not running:
         return f"{soon}."
@@ -132,12 +136,12 @@ def models(running) -> dict:
     for arm, seed in _trained(running) if running else []:
         state, accuracy = running.job.states[arm, seed], last(running.runs[arm, seed])
         name = f"{state.training.task}: {arm}, seed {seed}"
-        made[f"Model: {arm}, seed {seed}"] = (f"{takeaway.slug(name)}.zip", partial(_packed, state, name, accuracy))
+        made[f"Model: {arm}, seed {seed}"] = (f"{slug(name)}.zip", partial(_packed, state, name, accuracy))
     return made
 
 
 def _packed(state, name, accuracy) -> bytes:
-    return files.zipped(own.write_trained(state, name, accuracy))
+    return zipped(own.write_trained(state, name, accuracy))
 
 
 def _experiments(kinds):
@@ -163,18 +167,10 @@ def body(planned: Plan, look: TrainingLook, kinds):
     if not running:
         _cards(kinds)
         return
-    st.segmented_control(
-        "View",
-        list(views),
-        format_func=views.label,
-        key="trained",
-        label_visibility="collapsed",
-        required=True,
-        wrap=True,
-    )
+    controls.buttons("View", views, "trained", wrap=True)
     jobs.first_point(running)
     jobs.shown(running)
-    st.fragment(run_every=jobs.TICK if running.going else None)(_view)(look)
+    fragment(_view, run_every=jobs.TICK if running.going else None)(look)
 
 
 def _view(look):

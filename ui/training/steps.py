@@ -1,10 +1,11 @@
 from dataclasses import replace
 
-from core.experiments import training as results
-from core.experiments.findings import number
-from ui.curves import Panel, curves
-from ui.training.base import label, legend, shown, views
-from ui.training.learning import lines
+from core.experiments.training import training as results
+from core.settings.wording import number
+from ui.pictures.curves import Panel, curves
+from ui.shared.learning import lines
+from ui.shared.trainings import label, legend, shown
+from ui.training.base import views
 
 
 @views

@@ -3,10 +3,11 @@ import math
 import pandas as pd
 import streamlit as st
 
-from core.experiments import training as results
-from ui.page import figure, table
+from core.experiments.training import training as results
+from core.measure.intervals import apart
+from ui.kit.page import figure, table
+from ui.shared.learning import chance, span
 from ui.training.base import views
-from ui.training.learning import chance, span
 
 
 @views
@@ -43,21 +44,13 @@ def worth_said(made) -> str:
     if known.empty:
         return "Nothing can be said before all have been trained a little."
     most = known.loc[known.removed.idxmax()]
-    if most.removed <= 0:
-        return "Alone, none of them costs anything."
-    points = results.points(most.removed)
-    if noise(most.removed_p, len(known)):
-        return f"Alone, no loss can be told from seed noise; the largest is {points} points, of {most.part}."
-    return f"Alone, {most.part} costs the most: {points} points.{alone(most.removed_p)}"
-
-
-def noise(p: float, of: int) -> bool:
-    """Whether the largest of so many differences may be nothing else; see core.experiments.training.told()."""
-    return p * of >= 0.05
-
-
-def alone(p: float) -> str:
-    return " One seed says nothing about noise." if math.isnan(p) else ""
+    if math.isnan(most.removed_low):
+        return f"Alone, {most.part} costs the most: {results.points(most.removed)} points. One seed says nothing about noise."
+    told = known[known.removed_low > 0]
+    if told.empty:
+        return f"Alone, no loss can be told from seed noise; the largest is {results.points(most.removed)} points, of {most.part}."
+    most = told.loc[told.removed.idxmax()]
+    return f"Alone, {most.part} costs the most of those that can be told from seed noise: {results.points(most.removed)} points."
 
 
 def pairs(made, several):
@@ -70,12 +63,13 @@ def pairs(made, several):
         "second taken out": made.second.map(results.percent),
         "both taken out": made.both.map(results.percent),
         "interaction, points": [span(r.interaction, r.low, r.high, several) for r in made.itertuples()],
-        "p, paired t-test": [chance(r.p, r.low, r.high) for r in made.itertuples()],
+        "p, corrected (Holm)": [chance(r.p, r.low, r.high) for r in made.itertuples()],
     })  # fmt: skip
     table(rows, "2 × 2: interaction of every pair of variants.", taken=made, width="stretch")
     st.caption(
         "Interaction: accuracy with both taken out − first taken out − second taken out + neither. 0: the losses add up. "
-        "Above 0: they overlap. Below 0: together they cost more than one by one."
+        "Above 0: they overlap. Below 0: together they cost more than one by one. Intervals and p are corrected for all pairs, "
+        "those above for all parts (Holm)."
     )
 
 
@@ -83,13 +77,20 @@ def pairs_said(made) -> str:
     known = made[made.interaction.notna()]
     if known.empty:
         return "Nothing can be said before all have been trained a little."
-    most = known.loc[known.interaction.abs().idxmax()]
-    size = results.points(abs(most.interaction))
-    if not most.interaction:
+    if not known.interaction.any():
         return "The losses add up."
-    if noise(most.p, len(known)):
+    most = known.loc[known.interaction.abs().idxmax()]
+    if math.isnan(most.low):
+        return f"{_they(most)} One seed says nothing about noise."
+    told = known[[apart(*ends) for ends in zip(known.low, known.high)]]
+    if told.empty:
+        size = results.points(abs(most.interaction))
         return (
             f"No interaction can be told from seed noise; the largest is {size} points, of {most.one} and {most.other}."
         )
-    how = "overlap" if most.interaction > 0 else "make each other worse"
-    return f"{most.one} and {most.other}: the losses {how}, by {size} points.{alone(most.p)}"
+    return _they(told.loc[told.interaction.abs().idxmax()])
+
+
+def _they(pair) -> str:
+    how = "overlap" if pair.interaction > 0 else "make each other worse"
+    return f"{pair.one} and {pair.other}: the losses {how}, by {results.points(abs(pair.interaction))} points."

@@ -1,0 +1,123 @@
+"""Finding the files of a model: in a folder, in an upload, on the Hugging Face Hub."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from core.checkpoints import gpt2, own
+from core.checkpoints.hub import download
+from core.checkpoints.opened import CheckpointError, Opened
+from core.checkpoints.tensors import LONGEST_NAME, ONLY, File, sizes
+from core.checkpoints.zips import Budget, unzipped
+from core.settings.setting import printable, shorten
+
+ROOT = Path(__file__).parent.parent.parent / "models"
+SHIPPED = "legal"
+WANTED = (own.SETTINGS, own.WEIGHTS, gpt2.TOKENIZER)
+PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
+
+
+def folders() -> dict[str, Path]:
+    """Name -> folder of every model that lies in models/ or in the folder that ABLATION_MODELS names; that which ships first.
+    What cannot be read there is left out: it costs that model, and no other."""
+    places = [ROOT, *([Path(given)] if (given := os.environ.get("ABLATION_MODELS", "").strip()) else [])]
+    made = {printable(each.name): each for place in places for each in _inside(place) if _is_model(each)}
+    return {name: made[name] for name in sorted(made, key=lambda name: (name != SHIPPED, name))}
+
+
+def _inside(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _is_model(folder: Path) -> bool:
+    try:
+        return (folder / own.SETTINGS).is_file()
+    except OSError:  # it may not be looked into
+        return False
+
+
+def changed(folder: Path) -> float:
+    """When a file of a model was last written, in seconds since 1970; 0 where nothing can be read."""
+    times = [0.0]
+    for each in _inside(folder):
+        with suppress(OSError):  # a link to nothing
+            times.append(each.stat().st_mtime)
+    return max(times)
+
+
+def from_folder(folder: Path | str, name: str = "") -> Opened:
+    """Raises CheckpointError for a folder that holds no model, or one that cannot be read."""
+    folder = Path(folder)
+    try:
+        if folder.is_file():
+            folder = folder.parent
+        if not folder.is_dir():
+            raise CheckpointError(f"There is no folder {printable(folder.name)}.")
+        files = [File(printable(each.name), path=each) for each in sorted(folder.iterdir()) if each.is_file()]
+        return opened(files, name or printable(folder.name))
+    except OSError as error:  # its own words would name the folder's place on this machine
+        raise CheckpointError(
+            f"The folder {printable(folder.name)} cannot be read ({error.strerror or 'it is damaged'})."
+        ) from None
+
+
+def from_upload(files: dict[str, bytes]) -> Opened:
+    """Files that somebody sent: {name: content}; a zip archive stands for the files in it.
+
+    All of them together, unpacked, may have as many bytes as a model. Raises CheckpointError or MemoryLimit, in words.
+    """
+    budget, made = Budget(), []
+    for name, data in files.items():
+        if name.lower().endswith(".zip"):
+            made += unzipped(name, data, WANTED, budget)
+        else:
+            budget.take(len(data))
+            made.append(File(printable(Path(name).name), data=data))
+    named = [each.name for each in made]
+    twice = next((name for name in named if named.count(name) > 1), None)
+    if twice:
+        raise CheckpointError(
+            f"{twice[:LONGEST_NAME]} is among these files more than once; one model is opened at a time."
+        )
+    return opened(made, "")
+
+
+def opened(files: list[File], name: str) -> Opened:
+    """The model that these files are. Raises CheckpointError where they are none; other files are left alone."""
+    by = {file.name: file for file in files}
+    weights = [file for file in files if file.name.endswith(".safetensors")]
+    if not weights:
+        pickles = [file.name for file in files if file.name.lower().endswith(PICKLES)]
+        if pickles:
+            raise CheckpointError(
+                f"{pickles[0]} is a pickle of PyTorch's. {ONLY} Models are published as {own.WEIGHTS}, too."
+            )
+        raise CheckpointError(
+            f"There is no safetensors file among these; a model is {own.WEIGHTS} with {own.SETTINGS}."
+        )
+    if len(weights) > 1 and own.WEIGHTS not in by:
+        raise CheckpointError(f"There are {len(weights)} safetensors files ({', '.join(each.name for each in weights[:3])}); one is opened at a time.")  # fmt: skip
+    file = by.get(own.WEIGHTS, weights[0])
+    sizes(file)  # what is no safetensors at all is told first
+    if own.SETTINGS not in by:
+        raise CheckpointError(
+            f"{own.SETTINGS} is missing beside {file.name}: it says what the tensors are. Bring both."
+        )
+    settings = gpt2.settings_of(by[own.SETTINGS])
+    if settings.get("format") == own.FORMAT:
+        return own.read(settings, file)
+    if gpt2.is_gpt2(settings):
+        return gpt2.read(settings, file, by.get(gpt2.TOKENIZER), name or "GPT-2")
+    kind = settings.get("model_type", settings.get("format"))
+    said = repr(kind[:30]) if isinstance(kind, str) else shorten(kind)
+    what = f"describes a model of the kind {said}" if kind else "says neither of which format nor of which kind"
+    raise CheckpointError(f"{own.SETTINGS} {what}; opened are models saved here (format {own.FORMAT}) and GPT-2 (model_type gpt2).")  # fmt: skip
+
+
+def from_hub(name: str) -> Opened:
+    """Downloads a model by its name on the Hugging Face Hub, e.g. openai-community/gpt2, and opens it: only the three files
+    that are needed, and only after a look at their size. Raises CheckpointError or MemoryLimit, in words."""
+    return from_folder(download(name, WANTED, needed=WANTED[:2]), name)

@@ -1,0 +1,65 @@
+"""A trained model that is ready to be looked at."""
+
+import hashlib
+from dataclasses import dataclass, field
+
+from core.checkpoints.tensors import CheckpointError
+from core.checkpoints.tokens import Tokens
+from core.model.transformer import Transformer
+from core.settings.memory import Shelf, max_mb
+from core.tasks import task
+from core.tasks.task import Task
+
+__all__ = ["CheckpointError", "Opened"]
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A model with its weights, and what is known about it. Shared by all who look at it; nobody changes it.
+
+    key: of its content, so that results can be kept under it.
+    """
+
+    name: str
+    model: Transformer
+    tokens: Tokens
+    task: str = ""  # the task it was trained on, if it was trained here
+    about: dict = field(default_factory=dict)  # what its file says of where it comes from
+    ends: tuple[int, ...] = ()  # tokens that end a text
+    notes: tuple[str, ...] = ()  # what whoever opens it should know
+    key: str = ""
+    # what was measured on it, for the next visitor: up to a quarter of what one run may use
+    results: Shelf = field(default_factory=lambda: Shelf(max_mb() << 18), repr=False)
+
+    def __post_init__(self):
+        self.model.requires_grad_(False).eval()
+        object.__setattr__(self, "key", self.key or fingerprint(self.model))
+
+    @property
+    def learnt(self) -> Task | None:
+        """The task it was trained on."""
+        return task.get(self.task)
+
+    @property
+    def config(self):
+        return self.model.config
+
+    @property
+    def parameters(self) -> int:
+        return sum(each.numel() for each in self.model.parameters())
+
+    @property
+    def longest(self) -> int | None:
+        """Tokens that it can read at most; None: as many as there are."""
+        table = getattr(self.model.position, "weight", None)
+        return None if table is None else len(table)
+
+
+def fingerprint(model: Transformer) -> str:
+    """A hash of the settings, the vocabulary and every weight."""
+    made = hashlib.blake2b(digest_size=12)
+    made.update(repr((model.config, model.vocabulary)).encode("utf-8", "replace"))
+    for name, x in sorted(model.state_dict().items()):
+        made.update(name.encode())
+        made.update(x.detach().cpu().contiguous().numpy().data)
+    return made.hexdigest()

@@ -1,0 +1,188 @@
+"""Reading safetensors, and saying what else a file is."""
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import safetensors.torch
+import torch
+
+from core.settings.errors import without_paths
+from core.settings.memory import MemoryLimit, max_mb
+from core.settings.panics import panics_as
+from core.settings.setting import printable, shorten
+
+LONGEST_HEADER = 1 << 20  # bytes; that of GPT-2 XL has 60,000
+MOST_TENSORS = 10_000
+LONGEST_NAME = 80  # letters of the name of a tensor, or a file, that are shown
+MOST_SIDES = 8
+LARGEST = 1 << 40  # numbers in one tensor; and of any number in a header
+TYPES = "F64 F32 F16 BF16 F8_E4M3 F8_E5M2 I64 I32 I16 I8 U64 U32 U16 U8 BOOL".split()
+
+
+class CheckpointError(ValueError):
+    """A file that is no model, or not one that can be opened here: which, what is wrong, and what is allowed."""
+
+
+@dataclass(frozen=True)
+class File:
+    """One file of a model: on this machine's disk, or sent by somebody."""
+
+    name: str
+    path: Path | None = None
+    data: bytes | None = None
+
+    @property
+    def size(self) -> int:
+        return len(self.data) if self.path is None else self.path.stat().st_size
+
+    def head(self, many: int) -> bytes:
+        """The first bytes."""
+        if self.path is None:
+            return self.data[:many]
+        with self.path.open("rb") as opened:
+            return opened.read(many)
+
+    def read(self) -> bytes:
+        return self.data if self.path is None else self.path.read_bytes()
+
+
+KNOWN = (  # how files begin that people take for models
+    (b"PK\x03\x04", "a zip archive; PyTorch's .bin and .pt are such archives with a pickle inside"),
+    (b"\x80\x02", "a pickle"), (b"\x80\x03", "a pickle"), (b"\x80\x04", "a pickle"), (b"\x80\x05", "a pickle"),
+    (b"GGUF", "a GGUF file"), (b"\x89HDF", "an HDF5 file"), (b"\x1f\x8b", "a gzip file"),
+    (b"version https://git-lfs", "a pointer of Git LFS in place of the file itself"),
+)  # fmt: skip
+ONLY = "Only safetensors are opened: a pickle can run any program while it is read."
+
+
+def room(needed: int, what: str):
+    """Raises MemoryLimit where that many bytes are more than a model may have."""
+    if needed > max_mb() << 20:
+        raise MemoryLimit(
+            f"{what} {needed / 2**20:,.0f} MB; a model here may have {max_mb():,} MB (set by ABLATION_MAX_MB)."
+        )
+
+
+def tensors(file: File) -> dict[str, torch.Tensor]:
+    """Name -> tensor, float32 where it is a floating type. Raises CheckpointError for anything but complete safetensors
+    with finite numbers, MemoryLimit for more bytes than a model may have; either before it is read."""
+    room(sum(sizes(file)), f"The tensors of {file.name} take (as float32)")
+    try:
+        with panics_as(CheckpointError, f"{file.name} is no complete safetensors file."):
+            made = safetensors.torch.load(file.data) if file.path is None else safetensors.torch.load_file(file.path)
+    except CheckpointError:
+        raise
+    except (safetensors.SafetensorError, ValueError, KeyError) as error:
+        why = printable(without_paths(str(error).replace(str(file.path), file.name)))[:120]
+        raise CheckpointError(f"{file.name} is no complete safetensors file ({why}).") from None
+    made = {name: x.float() if x.is_floating_point() else x for name, x in made.items()}
+    for name, x in made.items():
+        if x.is_floating_point() and not bool(x.isfinite().all()):
+            raise CheckpointError(
+                f"{file.name}: the tensor {printable(name)[:LONGEST_NAME]} holds numbers that are infinite, or no numbers at all."
+            )
+    return made
+
+
+def sizes(file: File) -> list[int]:
+    """Bytes of every tensor as float32, from the header alone. Raises CheckpointError for what is no whole safetensors file."""
+    begin = file.head(64)
+    for mark, what in KNOWN:
+        if begin.startswith(mark):
+            raise CheckpointError(f"{file.name} is {what}. {ONLY}")
+    length = int.from_bytes(begin[:8], "little")
+    if len(begin) < 9 or begin[8:9] != b"{":
+        raise CheckpointError(f"{file.name} is no safetensors file. {ONLY}")
+    if 8 + length > file.size:
+        raise CheckpointError(f"{file.name} is cut short: it has {file.size:,} bytes, and its header alone takes {8 + length:,}.")  # fmt: skip
+    if length > LONGEST_HEADER:
+        raise CheckpointError(f"{file.name} has a header of {length:,} bytes; one may have {LONGEST_HEADER:,}.")
+    entries = _entries(file, length)
+    end = max((entry["data_offsets"][1] for entry in entries), default=0)
+    if 8 + length + end > file.size:
+        raise CheckpointError(
+            f"{file.name} is cut short: it has {file.size:,} bytes, and its header announces {8 + length + end:,}."
+        )
+    return [4 * math.prod(entry["shape"]) for entry in entries]
+
+
+def _entries(file: File, length: int) -> list[dict]:
+    """What the header says of each tensor: only numbers that can be multiplied and added without harm."""
+    try:
+        header = json.loads(file.head(8 + length)[8:], object_pairs_hook=_once)
+    except (ValueError, RecursionError):
+        raise CheckpointError(f"{file.name} is no safetensors file: its header cannot be read. {ONLY}") from None
+    header.pop("__metadata__", None)
+    if len(header) > MOST_TENSORS:
+        raise CheckpointError(f"{file.name} has {len(header):,} tensors; a model may have {MOST_TENSORS:,}.")
+    for name, entry in header.items():
+        if not _is_entry(entry):
+            raise CheckpointError(
+                f"{file.name}: the header does not say of the tensor {shorten(name)} what it must: a type of {', '.join(TYPES)}, "
+                f"a shape of at most {MOST_SIDES} sides, and where it begins and ends."
+            )
+    return list(header.values())
+
+
+def _once(pairs) -> dict:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise ValueError("a name stands twice")
+    return made
+
+
+def _is_entry(entry) -> bool:
+    if not isinstance(entry, dict):
+        return False
+    kind, shape, offsets = (entry.get(name) for name in ("dtype", "shape", "data_offsets"))
+    return (
+        isinstance(kind, str)
+        and kind in TYPES
+        and _is_numbers(shape, MOST_SIDES)
+        and math.prod(shape) <= LARGEST
+        and _is_numbers(offsets, 2)
+        and len(offsets) == 2
+        and offsets[0] <= offsets[1]
+    )
+
+
+def _is_numbers(given, most: int) -> bool:
+    """Whether this is a list of at most so many whole numbers from 0 to LARGEST; true and false are none."""
+    return (
+        isinstance(given, list)
+        and len(given) <= most
+        and all(type(each) is int and 0 <= each <= LARGEST for each in given)
+    )
+
+
+def fit(found: dict[str, torch.Tensor], wanted: dict[str, torch.Size], file: str):
+    """Raises CheckpointError unless the tensors found are those wanted, each of its shape; names the first that are not."""
+    missing = [name for name in wanted if name not in found]
+    if missing:
+        raise CheckpointError(
+            f"{file} lacks {_named(missing)} of the {len(wanted)} tensors that its configuration asks for."
+        )
+    for name, shape in wanted.items():
+        if not found[name].is_floating_point():
+            raise CheckpointError(
+                f"{file}: the tensor {name} holds {str(found[name].dtype).removeprefix('torch.')}; weights are floating point numbers."
+            )
+        if found[name].shape != shape:
+            raise CheckpointError(
+                f"{file}: the tensor {name} is {_shape(found[name].shape)}; its configuration asks for {_shape(shape)}."
+            )
+    more = [name for name in found if name not in wanted]
+    if more:
+        raise CheckpointError(f"{file} holds {_named(more)}, for which a model of its configuration has no use.")
+
+
+def _named(names) -> str:
+    return ", ".join(printable(name)[:LONGEST_NAME] for name in names[:3]) + (
+        f" and {len(names) - 3} more" if len(names) > 3 else ""
+    )
+
+
+def _shape(shape) -> str:
+    return " × ".join(map(str, shape)) or "a single number"

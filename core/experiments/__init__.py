@@ -1,0 +1,1 @@
+"""One question per file: what a page computes before it is drawn."""

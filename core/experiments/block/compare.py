@@ -1,0 +1,41 @@
+"""Several models on the same sentence: what leaves each, in numbers, and how far it is from what leaves the first."""
+
+import math
+
+import pandas as pd
+import torch
+from torch.nn.functional import cosine_similarity
+
+from core.experiments.forward import Pass
+from core.measure.stream_statistics import Streams, attention_entropy, statistic
+from core.model import cost
+
+
+def compare(passes: dict[str, Pass]) -> pd.DataFrame:
+    """One row per model, the first of them the baseline.
+
+    variant; parameters (of the blocks); one column per statistic of the output (core/measure/stream_statistics.py; entropy: mean over
+    layers); distance: ‖output − baseline's output‖ / ‖baseline's output‖; direction: their cosine similarity, averaged
+    over tokens. Both are NaN where widths differ.
+    """
+    outputs = {name: seen.output[: seen.n_real] for name, seen in passes.items()}
+    base = next(iter(outputs.values()))
+    rows = []
+    for name, seen in passes.items():
+        values = Streams(outputs[name][None], entropy(seen)[None]).table[0].tolist()
+        rows.append((name, sum(cost.parameters(seen.config).values()), *values, *apart(outputs[name], base)))
+    return pd.DataFrame(rows, columns=["variant", "parameters", *statistic, "distance", "direction"])
+
+
+def entropy(seen: Pass) -> torch.Tensor:
+    """Attention entropy in bits, averaged over layers, heads and real readers; NaN without attention.  -> ()"""
+    maps = seen.sites.get("pattern")
+    return attention_entropy(torch.stack(maps), seen.n_real).mean() if maps else torch.tensor(math.nan)
+
+
+def apart(one: torch.Tensor, two: torch.Tensor) -> tuple[float, float]:
+    """-> (distance, direction) of one output from another, (T, D) each; see compare()."""
+    if one.shape != two.shape:
+        return math.nan, math.nan
+    one, two = one.double(), two.double()
+    return ((one - two).norm() / two.norm()).item(), cosine_similarity(one, two, dim=-1).mean().item()

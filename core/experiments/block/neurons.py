@@ -1,0 +1,58 @@
+"""The feed-forward network as a key-value store: which hidden units fire for which token (Geva et al., 2021)."""
+
+import math
+
+import pandas as pd
+import torch
+
+from core.experiments.forward import Pass, forward
+from core.model.parts import MENUS
+
+
+def strongest(p: Pass, layer: int, token: int, count: int = 8) -> pd.DataFrame:
+    """The units that fire most for one token: unit (from 1), before, after the activation; by size of `after`.
+
+    For a gated activation, `before` is the value half.
+    """
+    after, before = p.sites["mlp_post"][layer][token], p.sites["mlp_pre"][layer][token]
+    top = after.abs().argsort(descending=True, stable=True)[:count]
+    return pd.DataFrame({"unit": (top + 1).tolist(), "before": before[top].tolist(), "after": after[top].tolist()})
+
+
+NEARLY = 0.1  # of the RMS of all hidden units: below this a unit is called nearly zero
+
+
+def sparsity(p: Pass, layer: int) -> pd.DataFrame:
+    """How silent a token's hidden units are after the activation: token (number), word, value (share that is exactly 0),
+    small (share that is nearly zero)."""
+    hidden = p.sites["mlp_post"][layer][: p.n_real].double()
+    zero, small = (hidden == 0).double().mean(-1), (hidden.abs() < NEARLY * _rms(hidden)).double().mean(-1)
+    words = p.labels[: p.n_real]
+    return pd.DataFrame({"token": range(p.n_real), "word": words, "value": zero.tolist(), "small": small.tolist()})
+
+
+def _rms(hidden):
+    return hidden.square().mean().sqrt()
+
+
+def every_activation(p: Pass, layer: int) -> pd.DataFrame:
+    """The same model and text under every activation: activation, zeros, small (nearly zero), negative.
+
+    Everything else, weights included, stays as it is (SwiGLU adds its gate matrix). NaN where numbers left their range.
+    """
+    rows = []
+    for name in MENUS["activation"]:
+        other = forward(p.config.replace(activation=name), p.tokens[: p.n_real], p.machine, p.dropout)
+        hidden = other.sites["mlp_post"][layer][: p.n_real].double()  # squares of 1e19 leave the range of float32
+        shares = [(hidden == 0), (hidden.abs() < NEARLY * _rms(hidden)), (hidden < 0)]
+        label = MENUS["activation"].label(name)
+        known = bool(hidden.isfinite().all())
+        rows.append((name, label, *(float(share.float().mean()) if known else math.nan for share in shares)))
+    return pd.DataFrame(rows, columns=["activation", "label", "zeros", "small", "negative"])
+
+
+def unit_map(p: Pass, layer: int, units: int = 256) -> tuple[torch.Tensor, list[int]]:
+    """Hidden units after the activation, (real tokens, units); the most active `units` of them, in order of number."""
+    hidden = p.sites["mlp_post"][layer][: p.n_real]
+    kept = hidden.double().square().sum(0).argsort(descending=True, stable=True)[:units].sort().values
+    return hidden[:, kept], (kept + 1).tolist()

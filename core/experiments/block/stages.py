@@ -1,0 +1,62 @@
+"""The block stage by stage, and one token's norm in detail."""
+
+import pandas as pd
+
+from core.experiments.block.vector import moments
+from core.experiments.forward import Pass
+from core.model.parts.position import adds_to_tokens
+
+STAGES = {  # recorded sites in plain words
+    "embed": "Token vectors + positions",
+    "resid_pre": "Input of the block",
+    "ln1": "Norm 1",
+    "attn_out": "Attention output",
+    "resid_mid": "Sum after attention",
+    "ln2": "Norm 2",
+    "mlp_pre": "Hidden units before activation",
+    "mlp_post": "Hidden units after activation",
+    "mlp_out": "Feed-forward output",
+    "resid_post": "Sum after feed-forward",
+}
+
+
+def order(p: Pass) -> list[str]:
+    """The stages of a layer in the order in which they were computed: that in which the pass met them."""
+    return [site for site in p.sites if site in STAGES]
+
+
+def words(p: Pass, site: str) -> str:
+    """A site's plain name in this model: a sum is no sum where the residual is off."""
+    if site == "embed" and not adds_to_tokens(p.config.part("position")):
+        return "Token vectors"
+    if site == "resid_mid" and not p.config.residual_attention:
+        return "Attention alone (residual off)"
+    if site == "resid_post" and not p.config.ffn:
+        return "Output of the block"
+    if site == "resid_post" and not p.config.residual_ffn:
+        return "Feed-forward alone (residual off)"
+    return STAGES[site]
+
+
+def stages(p: Pass, layer: int) -> pd.DataFrame:
+    """Every stage of one layer in order of computation: stage, site, shape, then one column per meter."""
+    wide = p.statistics.query("layer == @layer").pivot(index="site", columns="meter", values="value")
+    sites = [site for site in order(p) if site != "embed" or layer == 0]
+    table = wide.loc[sites].reset_index()
+    table.insert(0, "stage", [words(p, site) for site in sites])
+    table.insert(2, "shape", [" × ".join(map(str, p.sites[site][layer].shape)) for site in sites])
+    meters = list(p.statistics.meter.unique())
+    return table[["stage", "site", "shape", *meters]]
+
+
+def normalised(p: Pass, layer: int, site: str, token: int) -> tuple[pd.DataFrame, dict[str, float]]:
+    """One token before and after a norm -> (dimension, before, after), and its mean, variance and root mean square.
+
+    Variance is the population variance (divided by n), as the norm uses it. Gain and bias are 1 and 0 in a model that
+    was not trained, so `after` is the normalised vector itself.
+    """
+    sites = order(p)
+    before_site = sites[sites.index(site) - 1]  # a norm reads what was computed last
+    before, after = p.sites[before_site][layer][token], p.sites[site][layer][token]
+    table = pd.DataFrame({"dimension": range(1, len(before) + 1), "before": before.numpy(), "after": after.numpy()})
+    return table, moments(before)

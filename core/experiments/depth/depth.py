@@ -1,0 +1,196 @@
+"""What happens to the stream pass after pass: one block fed with its own output, or separate blocks on top of each other."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import torch
+
+from core.experiments.forward import prepared, square
+from core.measure.stream_statistics import Streams, attention_entropy, cosines, statistic
+from core.model.config import Config
+from core.model.cost import run_bytes
+from core.model.text import PAD, vocabulary
+from core.model.trace import trace
+from core.settings.device import Machine
+from core.settings.memory import Shelf, max_mb, room_for
+from core.settings.menu import Menu
+from core.settings.setting import dial
+
+CHUNK = 1 << 21  # numbers that wait to be measured: together it costs two thirds of one by one (docs/log.md)
+
+blocks = Menu("Blocks")  # (config, passes) -> (config of the model to build, which of its blocks to go through)
+
+
+@blocks
+def same(config, passes):
+    """Same block: its output is fed back to it as input, as in a Universal Transformer."""
+    return config.replace(n_layers=1), [0] * passes
+
+
+@blocks
+def separate(config, passes):
+    """Separate blocks: stacked, each with weights of its own, as in most models."""
+    return config.replace(n_layers=passes), list(range(passes))
+
+
+@dataclass(frozen=True)
+class Depth:
+    """How deep, and by which way."""
+
+    passes: int = dial(
+        10, "Passes", "How many times the stream goes through a block.", group="Depth", low=1, high=100, step=1, top=32
+    )
+    blocks: str = dial(
+        "same", "Blocks", "One block again and again, or a block of its own for every pass.", group="Depth", menu=blocks
+    )
+
+    def __post_init__(self):
+        for name, field in self.__dataclass_fields__.items():
+            field.metadata["dial"].check(name, getattr(self, name))
+
+    def plan(self, config: Config) -> tuple[Config, list[int]]:
+        """-> (config of the model to build, the order in which its blocks are gone through)"""
+        return blocks[self.blocks](config, self.passes)
+
+    @property
+    def shown(self) -> dict[str, int]:
+        """The passes whose attention is kept: first, middle, last."""
+        return {"first": 1, "middle": (self.passes + 1) // 2, "last": self.passes}
+
+
+@dataclass(frozen=True)
+class Journey:
+    """One configuration, pass after pass. Pass 0 is the input."""
+
+    config: Config  # with n_layers 1: how deep it goes is not the model's business here
+    tokens: tuple[str, ...]
+    n_real: int
+    values: np.ndarray  # (passes + 1, statistics), NaN from where it diverged on; entropy of pass 0 is NaN too
+    diverged: int | None  # the first pass after which a number is infinite or no number
+    patterns: dict[int, torch.Tensor]  # pass -> attention weights (H, T, T): first, middle, last; none after divergence
+    allowed: torch.Tensor  # (T, T) bool, which key each query may see
+    alike: dict[int, torch.Tensor]  # pass -> cosine similarity of the real tokens (n_real, n_real); likewise
+
+    def of(self, meter: str) -> np.ndarray:
+        """One statistic, pass by pass: (passes + 1,)."""
+        return self.values[:, list(statistic).index(meter)]
+
+
+_shelf = Shelf(max_mb() << 15)
+
+
+def travel(config: Config, tokens, machine: Machine | None = None, depth: Depth | None = None) -> Journey:
+    """Send the tokens (strings, without padding) through the passes and measure the stream after each.
+
+    Raises MemoryLimit before anything is allocated, if that would need more than ABLATION_MAX_MB.
+    """
+    machine, tokens, depth, config = machine or Machine(), tuple(tokens), depth or Depth(), config.replace(n_layers=1)
+
+    def run():
+        made = _run(config, tokens, machine, depth)
+        kept = [*made.patterns.values(), *made.alike.values()]
+        return made, made.values.nbytes + 4 * sum(x.numel() for x in kept)
+
+    return _shelf.get((config, tokens, machine, depth), run)
+
+
+def table(journeys: dict[str, Journey]) -> pd.DataFrame:
+    """Tidy: variant, pass, meter, value."""
+    rows = [
+        (name, at, meter, value)
+        for name, journey in journeys.items()
+        for at, row in enumerate(journey.values.tolist())
+        for meter, value in zip(statistic, row)
+    ]
+    return pd.DataFrame(rows, columns=["variant", "pass", "meter", "value"])
+
+
+def _run(config, tokens, machine, depth) -> Journey:
+    built, order = depth.plan(config)
+    length = len(tokens) + config.padding
+    needed = run_bytes(built, length, len(vocabulary(list(tokens))), machine.dtype)
+    with room_for(needed, "This model and text"), torch.inference_mode():
+        model, ids, real = prepared(built, tokens, machine)
+        return journey(model, ids, real, config, tokens, order, set(depth.shown.values()))
+
+
+def journey(model, ids, real, config, tokens, order, shown) -> Journey:
+    """One pass after the other through a model that is there already; measured in chunks."""
+    watch = _Watch(len(tokens), shown)
+    with trace(watch, sites=[]):
+        watch.stream(model.stream(ids, real, order))
+    values, diverged = until_diverged(*watch.measured())
+    return Journey(
+        config=config,
+        tokens=(*tokens, *[PAD] * config.padding),
+        n_real=len(tokens),
+        values=values,
+        diverged=diverged,
+        allowed=square(model.allowed(ids, real), ids.shape[1]),
+        # attention is made from what enters a pass, likeness from what leaves it
+        patterns={at: x for at, x in watch.patterns.items() if diverged is None or at <= diverged},
+        alike={at: x for at, x in watch.alike.items() if diverged is None or at < diverged},
+    )
+
+
+def until_diverged(values: np.ndarray, finite: np.ndarray) -> tuple[np.ndarray, int | None]:
+    """-> (values, NaN from the first pass on that is not finite; that pass, or None).
+
+    A stream can come back from infinity, for instance because ReLU makes 0 of −∞; what it then is means nothing.
+    """
+    if finite.all():
+        return values, None
+    diverged = int(finite.argmin())
+    return np.where(np.arange(len(values))[:, None] < diverged, values, np.nan), diverged
+
+
+class _Watch:
+    """An edit for trace() that changes nothing: keeps streams and attention until a chunk is full, then measures it."""
+
+    def __init__(self, n_real: int, shown: set[int]):
+        self.n_real, self.shown = n_real, shown
+        self.patterns: dict[int, torch.Tensor] = {}
+        self.alike: dict[int, torch.Tensor] = {}
+        self._streams, self._attention, self._waiting, self._passes = [], {}, 0, 0
+        self._values, self._finite = [], []
+
+    def __call__(self, site, layer, x):
+        if site == "resid_pre":
+            self.stream(x)
+        elif site == "pattern":
+            self._attention[len(self._streams)] = x[0]  # belongs to the stream that comes next
+            self._waiting += x.numel()
+            if layer + 1 in self.shown:
+                self.patterns[layer + 1] = x[0].float().cpu()
+
+    def stream(self, x):
+        x = x[0, : self.n_real]
+        self._streams.append(x)
+        if self._passes in self.shown:
+            self.alike[self._passes] = cosines(x.cpu())
+        self._passes += 1
+        self._waiting += x.numel()
+        if self._waiting > CHUNK:
+            self._measure()
+
+    def _measure(self):
+        entropy = torch.full((len(self._streams),), torch.nan)
+        if self._attention:
+            at = list(self._attention)
+            entropy[at] = attention_entropy(_side_by_side(list(self._attention.values())), self.n_real).float().cpu()
+        streams = _side_by_side(self._streams)
+        made = Streams(streams, entropy.to(streams.device))
+        self._values.append(made.table.numpy())
+        self._finite.append(made.finite.cpu().numpy())
+        self._streams, self._attention, self._waiting = [], {}, 0
+
+    def measured(self) -> tuple[np.ndarray, np.ndarray]:
+        """-> (values (passes + 1, statistics), finite (passes + 1,))"""
+        if self._streams:
+            self._measure()
+        return np.concatenate(self._values), np.concatenate(self._finite)
+
+
+def _side_by_side(tensors) -> torch.Tensor:
+    return torch.stack(tensors) if len(tensors) > 1 else tensors[0][None]

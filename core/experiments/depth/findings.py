@@ -1,0 +1,201 @@
+"""One sentence per statistic, made from the numbers on screen: what happened, to whom, against what."""
+
+import math
+
+import numpy as np
+
+from core.experiments.depth.depth import Journey
+from core.measure.stream_statistics import SAME, statistic
+from core.settings.wording import fixed, number
+
+ALIKE = 0.99  # cosine similarity from which on tokens are said to point the same way
+
+
+def finding(meter: str, journeys: dict[str, Journey]) -> str:
+    """What happened to one statistic; the first of the journeys is the baseline.
+
+    Speaks of the variant that ends farthest from the baseline (see far()), or of the baseline where there is none.
+    """
+    first, *rest = [(n, j) for n, j in journeys.items() if meter != "entropy" or j.config.attention] or [("", None)]
+    if first[1] is None:
+        return "Attention is off, so there is nothing to measure."
+    if meter in ("cosine", "rank", "entropy") and first[1].n_real < 2:
+        return "There is only one word."
+    if first[0] != next(iter(journeys)):  # the baseline has no attention; the others are told by themselves
+        rest, base = [first, *rest], None
+    else:
+        base = first[1]
+    if not rest:
+        return _told(meter, "", base, None)
+    name, journey = max(rest, key=lambda each: far(meter, each[1], base) if base else 0)
+    if base and far(meter, journey, base) < SAME:
+        return _on_the_way(meter, rest, base)
+    return _told(meter, f"{name}: ", journey, base)
+
+
+def _on_the_way(meter, rest, base) -> str:
+    """Where all end as the baseline does: whether they differ before that, and who most."""
+    name, journey, at = max(
+        ((name, journey, at) for name, journey in rest for at in range(len(base.values))),
+        key=lambda each: distance(meter, each[1], base, each[2]),
+    )
+    if distance(meter, journey, base, at) < SAME:
+        return f"No difference at any pass. {_told(meter, '', base, None)}"
+    values = " against ".join(_value(meter, float(each.of(meter)[at])) for each in (journey, base))
+    ends = f"ends as the baseline does, at {_value(meter, last(base, meter)[1])}"
+    if base.diverged is not None:
+        ends = f"diverges with the baseline, at pass {base.diverged}"
+    return f"{name}: {ends}; farthest from it after pass {at}, {values}."
+
+
+def _value(meter, value: float) -> str:
+    return f"{value:.1f}" if meter == "rank" else fixed(value) if meter in ("entropy", "cosine") else number(value)
+
+
+def far(meter: str, journey: Journey, base: Journey) -> float:
+    """How far apart two journeys end: one that diverged is farthest of all, the sooner the farther; then one that ends
+    with nothing (zeros) where the other does not; then the difference, of logarithms where powers of ten count."""
+    if journey.diverged is not None or base.diverged is not None:
+        return 1e9 * abs(_until(journey) - _until(base)) / (1 + min(_until(journey), _until(base)))
+    return distance(meter, journey, base, -1)
+
+
+def distance(meter: str, journey: Journey, base: Journey, at: int) -> float:
+    """How far apart two are after one pass (-1: the last); see far()."""
+    one, two = float(journey.of(meter)[at]), float(base.of(meter)[at])
+    if math.isnan(one) or math.isnan(two):
+        return 0.0 if math.isnan(one) and math.isnan(two) else 1e6
+    if statistic[meter].log:
+        return abs(math.log(one / two)) if one > 0 and two > 0 else 1e6 * (one != two)
+    scale = float(base.of("rms")[at]) if meter == "mean" else max(abs(one), abs(two))
+    return abs(one - two) if abs(one - two) > SAME * scale else 0.0
+
+
+def _until(journey) -> float:
+    return 1e6 if journey.diverged is None else journey.diverged
+
+
+def passes(n: int) -> str:
+    return f"{n} pass{'es' * (n != 1)}"
+
+
+def last(journey: Journey, meter: str) -> tuple[int, float]:
+    """The last pass before it diverged, if it did, and the statistic there; NaN where it has none."""
+    at = len(journey.values) - 1 if journey.diverged is None else journey.diverged - 1
+    return (at, float(journey.of(meter)[at])) if at >= 0 else (0, math.nan)
+
+
+def start(journey: Journey, meter: str) -> float:
+    """The first value that there is (entropy has none at pass 0)."""
+    known = [value for value in journey.of(meter) if math.isfinite(value)]
+    return float(known[0]) if known else math.nan
+
+
+def _told(meter, lead, journey, base) -> str:
+    """lead: whose journey it is, "" for the baseline's own; base: what it is compared with, or None."""
+    if journey.diverged is not None:
+        text = _diverged(meter, journey)
+    else:
+        text = SENTENCES.get(meter, _plain)(meter, journey)
+    if base is not None:
+        text += f"; {_beside(meter, journey, base)}"
+    return f"{lead}{text}." if lead else f"{text[0].upper()}{text[1:]}."
+
+
+def _beside(meter, journey, base) -> str:
+    if base.diverged is not None:
+        return f"the baseline diverged at pass {base.diverged}"
+    if meter == "cosine" and journey.diverged is None:
+        at = _alike_from(journey.of(meter))
+        return f"baseline {fixed(base.of(meter)[at])}" if at is not None else f"baseline {fixed(last(base, meter)[1])}"
+    end = last(base, meter)[1]
+    if math.isnan(end):
+        return "the baseline ends with zeros alone"
+    return f"the baseline ends at {_value(meter, end)}"
+
+
+def _diverged(meter, journey) -> str:
+    at, value = last(journey, meter)
+    seen = f", after {number(value)} at pass {at}" if math.isfinite(value) else ""
+    return f"diverged at pass {journey.diverged}{seen}"
+
+
+def _grown(meter, journey) -> str:
+    n, end = last(journey, meter)
+    begin, values = start(journey, meter), journey.of(meter)
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    if end == 0:
+        return f"shrinks from {number(begin)} to 0 in {passes(int(np.flatnonzero(values == 0)[0]))}"
+    if begin > 0 and 0.8 < end / begin < 1.25:
+        if number(low, 2) == number(high, 2):
+            return f"stays at {number(end, 2)} over {passes(n)}"
+        if high / low < 1.25:
+            return f"stays between {number(low)} and {number(high)} over {passes(n)}"
+        return f"ends at {number(end)} after {passes(n)}, having been between {number(low)} and {number(high)}"
+    verb = "grows" if end > begin else "shrinks"
+    return (
+        f"{verb} from {number(begin)} to {number(end)} in {passes(n)}{f' (× {number(end / begin)})' if begin else ''}"
+    )
+
+
+def _alike_from(values) -> int | None:
+    """The pass from which on, to the end, all tokens point the same way."""
+    below = np.flatnonzero(~(values >= ALIKE))
+    at = int(below[-1]) + 1 if len(below) else 0
+    return at if at < len(values) else None
+
+
+def _alike(meter, journey) -> str:
+    values, n = journey.of(meter), journey.n_real
+    at = _alike_from(values)
+    if at is None:
+        at, end = last(journey, meter)
+        return f"the {n} words are alike by {fixed(end)} after {passes(at)} (1: all point the same way)"
+    when = f"after {passes(at)}" if at else "from the start"
+    return f"the {n} words point the same way {when}: cosine similarity {fixed(values[at])}"
+
+
+def _directions(meter, journey) -> str:
+    n, end = last(journey, meter)
+    whole, values = min(journey.n_real, journey.config.d_model), journey.of(meter)
+    if math.isnan(end):
+        known = np.flatnonzero(np.isfinite(values))
+        return (
+            f"nothing but zeros {f'from pass {known[-1] + 1} on' if len(known) else 'from the start'}, so no direction"
+        )
+    return f"from {start(journey, meter):.1f} directions, of at most {whole}, to {end:.1f} in {passes(n)}"
+
+
+def _narrowed(meter, journey) -> str:
+    n, end = last(journey, meter)
+    begin, values = start(journey, meter), journey.of(meter)
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    even = f"(spread evenly: {fixed(evenly(journey))})"
+    if abs(end - begin) <= 0.05:
+        if fixed(low) == fixed(high):
+            return f"attention stays at {fixed(end)} bits over {passes(n)} {even}"
+        if high - low <= 0.1:
+            return f"attention stays between {fixed(low)} and {fixed(high)} bits over {passes(n)} {even}"
+        return f"attention ends at {fixed(end)} bits, having been between {fixed(low)} and {fixed(high)} {even}"
+    verb = "narrows" if end < begin else "spreads"
+    return f"attention {verb} from {fixed(begin)} bits in pass 1 to {fixed(end)} in pass {n} {even}"
+
+
+def evenly(journey: Journey) -> float:
+    """Bits of attention that is spread evenly over all that each real token may see, averaged over them."""
+    return journey.allowed[: journey.n_real].sum(-1).float().log2().mean().item()
+
+
+def _plain(meter, journey) -> str:
+    n, end = last(journey, meter)
+    return f"goes from {number(start(journey, meter))} to {number(end)} in {passes(n)}"
+
+
+SENTENCES = {
+    "rms": _grown,
+    "std": _grown,
+    "largest": _grown,
+    "cosine": _alike,
+    "rank": _directions,
+    "entropy": _narrowed,
+}

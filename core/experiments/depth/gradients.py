@@ -1,0 +1,98 @@
+"""How far the gradient travels back: its norm at the input of every layer, and for every weight."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import torch
+import torch.nn.functional as F
+
+from core.experiments.depth.depth import Depth
+from core.experiments.forward import prepared
+from core.model.config import Config
+from core.model.cost import run_bytes
+from core.model.text import vocabulary
+from core.model.trace import trace
+from core.model.transformer import Linear
+from core.settings.device import Machine
+from core.settings.memory import Shelf, max_mb, room_for
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """Gradients of one loss: the mean cross-entropy (nats) of naming each word's successor, the last word's being the
+    first. Norms are Euclidean, over all numbers of a tensor."""
+
+    config: Config
+    loss: float
+    stream: np.ndarray  # (passes + 1,): ∂loss/∂stream before pass 1, 2, …, and of what leaves the last pass
+    weights: pd.DataFrame  # layer (from 1), weight ("W_Q", …, "ln1 gain"), value; of a repeated block: one layer
+    diverged: bool  # whether the loss or a gradient is infinite or no number
+
+
+_shelf = Shelf(max_mb() << 13)
+
+
+def gradients(config: Config, tokens, machine: Machine | None = None, depth: Depth | None = None) -> Gradients:
+    """One backward pass through all layers; see Gradients.
+
+    Raises MemoryLimit before anything is allocated, if that would need more than ABLATION_MAX_MB.
+    """
+    machine, tokens, depth, config = machine or Machine(), tuple(tokens), depth or Depth(), config.replace(n_layers=1)
+
+    def run():
+        made = _run(config, tokens, machine, depth)
+        return made, made.stream.nbytes + 100 * len(made.weights)
+
+    return _shelf.get((config, tokens, machine, depth), run)
+
+
+def _run(config, tokens, machine, depth) -> Gradients:
+    built, order = depth.plan(config)
+    length = len(tokens) + config.padding
+    # What is kept for the way back is what a trace of that many layers keeps; gradients take the place of the copies.
+    needed = run_bytes(config.replace(n_layers=depth.passes), length, len(vocabulary(list(tokens))), machine.dtype)
+    with room_for(needed, "This model and text"), torch.inference_mode(False), torch.enable_grad():
+        model, ids, real = prepared(built, tokens, machine)
+        model.requires_grad_(True)
+        with trace(sites=["resid_pre"]) as seen:
+            out = model.stream(ids, real, order)
+        loss = successor_loss(model, out, ids, len(tokens))
+        streams = [*seen["resid_pre"], out]
+        blocks = dict(model.blocks.named_parameters())
+        found = torch.autograd.grad(loss, [*streams, *blocks.values()])
+        rows = weight_rows(model, dict(zip(blocks, found[len(streams) :])))
+        stream = np.array([norm(each) for each in found[: len(streams)]])
+        table = pd.DataFrame(rows, columns=["layer", "weight", "value"]).astype({"layer": int, "value": float})
+        finite = math.isfinite(loss.item()) and np.isfinite(stream).all() and np.isfinite(table.value).all()
+        return Gradients(config, loss.item(), stream, table, not finite)
+
+
+def successor_loss(model, stream, ids, n_real: int) -> torch.Tensor:
+    """Mean cross-entropy in nats of each real token naming the next, and of the last naming the first.
+
+    (1, T, D), int (1, T) -> ()
+    """
+    logits = model.read(stream)[0, :n_real].float()
+    return F.cross_entropy(logits, ids[0, :n_real].roll(-1))
+
+
+def norm(tensor: torch.Tensor) -> float:
+    """Euclidean norm over all numbers, in float64."""
+    return torch.linalg.vector_norm(tensor.detach().cpu().double()).item()
+
+
+def weight_rows(model, found: dict[str, torch.Tensor]) -> list[tuple[int, str, float]]:
+    """The norm of every weight's gradient: (layer, weight, norm). Fused matrices are taken apart: W_Q, W_K, W_V."""
+    rows = []
+    for name, gradient in found.items():
+        layer, path, kind = int(name.split(".")[0]), name.split(".")[1:-1], name.rsplit(".", 1)[1]
+        module = model.blocks[layer].get_submodule(".".join(path))
+        if isinstance(module, Linear):
+            names = [f"{'W' if kind == 'weight' else 'b'}_{part}" for part in module.parts]
+            pieces = gradient.split(list(module.parts.values()))
+        else:
+            names, pieces = [f"{path[-1]} {'gain' if kind == 'weight' else 'bias'}"], [gradient]
+        rows += [(layer + 1, each, norm(piece)) for each, piece in zip(names, pieces)]
+    return rows

@@ -1,0 +1,277 @@
+"""The whole grid: every combination of the chosen parts, pass after pass, in one run."""
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from core.experiments.depth.depth import CHUNK, Depth, until_diverged
+from core.experiments.forward import numbered
+from core.measure.stream_statistics import SAME, Streams, statistic
+from core.model.batched_variants import Many, families, stream_of
+from core.model.config import Config
+from core.model.cost import activations, run_bytes
+from core.model.parts import MENUS
+from core.model.text import vocabulary
+from core.model.variants import apply
+from core.settings.device import Machine
+from core.settings.memory import Shelf, max_mb, room_for
+from core.settings.setting import ConfigError, dial, dials, shorten
+
+MOST = 1024  # variants in one grid
+RESIDUALS = {"both": (True, True), "attention": (True, False), "ffn": (False, True), "none": (False, False)}
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One part that varies: what can stand there (entry -> changed settings, words), and what stands there at first.
+
+    An axis of which nothing is chosen leaves the baseline as it is.
+    """
+
+    label: str
+    entries: dict[str, dict]
+    words: dict[str, str]
+    first: tuple[str, ...] = ()
+
+
+def _menu(field, *first) -> Axis:
+    """An axis of all entries of a menu."""
+    menu, made = MENUS[field], dials(Config)[field]
+    words = {entry: f"no {made.short}" if entry == "none" else menu.label(entry) for entry in menu}
+    return Axis(made.label, {entry: {field: entry} for entry in menu}, words, first)
+
+
+def _switch(field) -> Axis:
+    made = dials(Config)[field]
+    words = {"on": made.short, "off": f"no {made.short}"}
+    return Axis(made.label, {"on": {field: True}, "off": {field: False}}, words)
+
+
+def _residual() -> Axis:
+    words = {"both": "residual", "attention": "residual attention", "ffn": "residual FFN", "none": "no residual"}
+    entries = {n: {"residual_attention": one, "residual_ffn": two} for n, (one, two) in RESIDUALS.items()}
+    return Axis("Residual", entries, words, ("both", "none"))
+
+
+def _heads() -> Axis:
+    counts = (1, 2, 4, 8, 16)
+    words = {str(n): dials(Config)["n_heads"].change(n) for n in counts}
+    return Axis("Heads", {str(n): {"n_heads": n} for n in counts}, words, ("1", "4"))
+
+
+AXES = {  # at first 3 × 2 × 2 × 4 × 2 = 96 variants
+    "norm": _menu("norm", "LayerNorm", "RMSNorm", "none"),
+    "placement": _menu("placement", "pre", "post"),
+    "residual": _residual(),
+    "activation": _menu("activation", "relu", "gelu", "swiglu", "identity"),
+    "n_heads": _heads(),
+    "position": _menu("position"),
+    "mask": _menu("mask"),
+    "scale": _switch("scale"),
+    "attention": _switch("attention"),
+    "ffn": _switch("ffn"),
+}
+
+
+@dataclass(frozen=True)
+class Axes:
+    """Which entries of which axes are in the grid. Raises ConfigError for what is not there, and for too many."""
+
+    grid: str = dial(
+        "",
+        "Parts in the grid",
+        "Entries by axis, where they are not those at first: activation-relu+tanh__n_heads-1+2+4.",
+        group="Grid",
+    )
+
+    def __post_init__(self):
+        kept, problems = {}, []
+        for part in filter(None, self.grid.split("__")):
+            axis, _, entries = part.partition("-")
+            try:
+                kept[axis] = _chosen(axis, entries)
+            except ConfigError as error:
+                problems.append(str(error))
+        chosen = {axis: kept.get(axis, each.first) for axis, each in AXES.items()}
+        size = combinations(chosen)
+        if size > MOST:
+            raise ConfigError("grid", f"grid has {size:,} variants; it may have {MOST:,}. Choose fewer parts.", "")
+        if problems:
+            raise ConfigError("grid", " ".join(problems), write_axes(chosen))
+        object.__setattr__(self, "grid", write_axes(chosen))
+
+    @property
+    def chosen(self) -> dict[str, tuple[str, ...]]:
+        """Axis -> its entries in the grid; none: as in the baseline."""
+        parts = dict(part.split("-", 1) for part in filter(None, self.grid.split("__")))
+        return {axis: _chosen(axis, parts[axis]) if axis in parts else each.first for axis, each in AXES.items()}
+
+
+def _chosen(axis: str, entries: str) -> tuple[str, ...]:
+    if axis not in AXES:
+        raise ConfigError("grid", f"grid names {shorten(axis)}; its axes are {', '.join(AXES)}.")
+    wanted = entries.split("+") if entries else []
+    unknown = [entry for entry in wanted if entry not in AXES[axis].entries]
+    if unknown:
+        allowed = ", ".join(AXES[axis].entries)
+        raise ConfigError("grid", f"grid: {axis} has no {shorten(unknown[0])}; it has {allowed}.")
+    return tuple(entry for entry in AXES[axis].entries if entry in wanted)
+
+
+def combinations(chosen: dict[str, tuple[str, ...]]) -> int:
+    """How many variants a grid of these entries has; an axis without any counts as one."""
+    return math.prod(max(1, len(entries)) for entries in chosen.values())
+
+
+def in_words(axes, entries) -> str:
+    """One entry of each axis, in words."""
+    return " · ".join(AXES[axis].words[entry] for axis, entry in zip(axes, entries)) or "as in the baseline"
+
+
+def write_axes(chosen: dict[str, tuple[str, ...]]) -> str:
+    """The text of Axes.grid: the axes that are not as at first."""
+    return "__".join(f"{axis}-{'+'.join(chosen[axis])}" for axis in AXES if set(chosen[axis]) != set(AXES[axis].first))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Every variant, pass after pass."""
+
+    axes: dict[str, tuple[str, ...]]  # the axes that vary or are set, with their entries
+    entries: list[dict[str, str]]  # per variant: axis -> entry
+    changes: list[dict]  # per variant: what it changes in the baseline
+    configs: list[Config]  # as they were built: n_layers as deep as the passes ask for
+    values: np.ndarray  # (variants, passes + 1, statistics); NaN from where one diverged on
+    diverged: list[int | None]
+    left_out: list[str]  # why some combinations cannot be
+
+    def name(self, at: int) -> str:
+        """One variant in words."""
+        return in_words(self.entries[at], self.entries[at].values())
+
+    def ends(self, meter: str) -> np.ndarray:
+        """A statistic after the last pass: (variants,); NaN where one diverged."""
+        return self.values[:, -1, list(statistic).index(meter)]
+
+    def explained(self, meter: str) -> dict[str, float]:
+        """How much of the variance of a statistic after the last pass each axis explains by itself (eta squared).
+
+        The variance between the means of its entries, divided by the whole; of the logarithm, where the statistic may
+        grow by powers of ten. Variants without a number are left out.
+        """
+        values = self.ends(meter)
+        if statistic[meter].log:
+            values = np.log10(np.maximum(values, 1e-30))
+        known = np.isfinite(values)
+        if self.alike(meter):
+            return {}
+        spread, shares = values[known].var(), {}
+        for axis in self.axes:
+            groups = [known & np.array([entry[axis] == name for entry in self.entries]) for name in self.axes[axis]]
+            means = [
+                (values[group].mean() - values[known].mean()) ** 2 * group.sum() for group in groups if group.any()
+            ]
+            shares[axis] = min(1.0, float(sum(means) / known.sum() / spread))
+        return shares
+
+    def alike(self, meter: str) -> bool:
+        """Whether all variants end with the same number, but for float32's rounding."""
+        values, size = self.ends(meter), self.ends("rms" if meter == "mean" else meter)
+        known = np.isfinite(values)
+        return not known.any() or np.ptp(values[known]) <= SAME * np.abs(size[known]).max()
+
+    def shared_by_diverged(self) -> tuple[str, str] | None:
+        """The axis and entry that all diverged variants have and no other has, if there is one."""
+        lost = [each is not None for each in self.diverged]
+        for axis, names in self.axes.items():
+            for name in names:
+                if any(lost) and lost == [entry[axis] == name for entry in self.entries]:
+                    return axis, name
+        return None
+
+
+_shelf = Shelf(max_mb() << 14)
+
+
+def grid(baseline: Config, axes: Axes, tokens, machine: Machine | None = None, depth: Depth | None = None) -> Grid:
+    """Every combination of the chosen entries, with all other settings as in the baseline.
+
+    Raises MemoryLimit before anything is allocated, if that would need more than ABLATION_MAX_MB.
+    """
+    machine, tokens, depth = machine or Machine(), tuple(tokens), depth or Depth()
+
+    def run():
+        made = _run(baseline, axes, tokens, machine, depth)
+        return made, made.values.nbytes + 2000 * len(made.configs)
+
+    return _shelf.get((baseline.replace(n_layers=1), axes, tokens, machine, depth), run)
+
+
+def _run(baseline, axes, tokens, machine, depth) -> Grid:
+    chosen = {axis: entries for axis, entries in axes.chosen.items() if entries}
+    built, order = depth.plan(baseline)
+    entries, changes, configs, left_out = [], [], [], {}
+    for combination in itertools.product(*chosen.values()):
+        named = dict(zip(chosen, combination))
+        change = {name: v for axis, entry in named.items() for name, v in AXES[axis].entries[entry].items()}
+        try:
+            configs.append(apply(change, built))
+        except ConfigError as error:
+            left_out[str(error)] = None
+            continue
+        entries.append(named)
+        changes.append(change)
+    if not configs:
+        raise ConfigError("grid", f"No combination of the grid is possible here: {next(iter(left_out))}")
+    values, diverged = travel_together(configs, tokens, machine, order)
+    return Grid(chosen, entries, changes, configs, values, diverged, list(left_out))
+
+
+def travel_together(configs, tokens, machine: Machine, order) -> tuple[np.ndarray, list[int | None]]:
+    """What travel() measures, for many configs at once, through their blocks in this order.
+
+    -> (values (V, passes + 1, statistics), the pass at which each diverged)
+    """
+    built = [stream_of(config) for config in configs]
+    different = list(dict.fromkeys(built))
+    found: dict[Config, tuple] = {}
+    for members in families(different):
+        family = [different[at] for at in members]
+        with room_for(_bytes(family, tokens, machine), "This grid"), torch.inference_mode():
+            values, finite = _measure(family, tokens, machine, order)
+        found |= {config: until_diverged(v, f) for config, v, f in zip(family, values, finite)}
+    return np.stack([found[config][0] for config in built]), [found[config][1] for config in built]
+
+
+def _bytes(family, tokens, machine) -> int:
+    """The weights of the largest, and what one block of each keeps."""
+    length, known = len(tokens) + family[0].padding, len(vocabulary(list(tokens)))
+    kept = sum(sum(activations(config, length, machine.dtype).values()) // config.n_layers for config in family)
+    different = {(c.activation, c.d_ff, c.n_heads * c.d_head): c for c in family}.values()
+    return max(run_bytes(config, 1, known, machine.dtype) for config in different) + kept
+
+
+def _measure(family, tokens, machine, order) -> tuple[np.ndarray, np.ndarray]:
+    """-> (values (V, passes + 1, statistics), finite (V, passes + 1))"""
+    known, ids, real = numbered(tokens, family[0].padding, machine.place)
+    values, finite, waiting, size = [], [], [], 0
+
+    def measure():
+        streams, entropies = zip(*waiting)
+        made = Streams(torch.cat(streams), torch.cat(entropies))
+        values.append(made.table.numpy().reshape(len(waiting), len(family), -1))
+        finite.append(made.finite.cpu().numpy().reshape(len(waiting), len(family)))
+        waiting.clear()
+
+    for x, entropy in Many(family, known, ids, real, machine).streams(order):
+        waiting.append((x[:, : len(tokens)], entropy))
+        size += x.numel()
+        if size > CHUNK:
+            measure()
+            size = 0
+    if waiting:
+        measure()
+    return np.concatenate(values).swapaxes(0, 1), np.concatenate(finite).T

@@ -1,0 +1,147 @@
+"""Who moves the answer: the logit difference right − wrong as a sum over heads and sub-layers.
+
+The last norm is taken as the linear map that it was in this pass (its scale as measured); then what each part wrote to
+the stream can be read off by itself, and all of them add up to the whole ("direct logit attribution", Elhage et al.,
+2021; Wang et al., 2022). Where norms stand in the stream (post-norm), every one of them is taken so.
+"""
+
+from dataclasses import dataclass
+
+import pandas as pd
+import torch
+
+from core.experiments.trained.knockout import Bench, measured
+from core.measure.intervals import paired, together
+from core.model.knockout import Cut
+from core.model.transformer import Transformer
+from core.settings.wording import head_name
+
+ROOM = 1 << 22  # numbers that the parts of some questions may take at once
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is credited: layers and heads from 0."""
+
+    kind: str  # embedding, head, attention (what is not by heads: its bias, or what a knock-out put there), ffn, norms
+    layer: int = 0
+    head: int = 0
+
+    @property
+    def name(self) -> str:
+        return {
+            "embedding": "embedding",
+            "head": head_name(self.layer, self.head),
+            "attention": f"attention {self.layer + 1}, bias",
+            "ffn": f"FFN {self.layer + 1}",
+            "norms": "biases of norms",
+        }[self.kind]
+
+
+def parts(model: Transformer) -> list[Part]:
+    made = [Part("embedding")]
+    for at, block in enumerate(model.blocks):
+        if block.attn is not None:
+            made += [Part("head", at, number) for number in range(block.attn.n_heads)] + [Part("attention", at)]
+        made += [Part("ffn", at)] * (block.mlp is not None)
+    return [*made, Part("norms")]
+
+
+@torch.inference_mode()
+def contributions(model: Transformer, written: dict, right, wrong, made: tuple[Cut, ...] = ()) -> torch.Tensor:
+    """Of every part (in the order of parts()) to every question: float32 (parts, Q), on the CPU; their sum over parts is
+    logits[right] − logits[wrong].
+
+    written: what every part wrote at the places asked, as core.experiments.trained.knockout.Written; right, wrong: int (Q);
+    made: the cuts with which it was written.
+    """
+    known = {part: at for at, part in enumerate(parts(model))}
+    start = written["embed", 0]
+    stream = start.new_zeros(len(known), *start.shape)  # (parts, Q, D): they add up to what the model's stream is
+    stream[0] = start
+    through = lambda norm: lambda x: _norm(norm, x)  # noqa: E731
+    for layer, block in enumerate(model.blocks):
+        if block.attn is not None:
+            wrote = torch.zeros_like(stream)
+            out, z = written["attn_out", layer], written["z", layer]
+            heads = torch.einsum("qhd,ohd->hqo", z, block.attn.out.weight.view(out.shape[-1], *z.shape[1:]))
+            if any(cut.layer == layer and "attn_out" in cut.sites() for cut in made):
+                heads = torch.zeros_like(heads)  # what they computed was thrown away
+            first = known[Part("head", layer, 0)]
+            wrote[first : first + len(heads)] = heads
+            wrote[known[Part("attention", layer)]] = out - heads.sum(0)
+            stream = block.place(stream, lambda _, wrote=wrote: wrote, through(block.ln1), block.add_attention)
+        if block.mlp is not None:
+            wrote = torch.zeros_like(stream)
+            wrote[known[Part("ffn", layer)]] = written["mlp_out", layer]
+            stream = block.place(stream, lambda _, wrote=wrote: wrote, through(block.ln2), block.add_ffn)
+    stream = _norm(model.ln_final, stream)
+    words = model.embed if model.unembed is None else model.unembed.weight
+    return torch.einsum("pqd,qd->pq", stream, words[right] - words[wrong]).float().cpu()
+
+
+def _norm(norm, parts):  # (parts, Q, D) -> the same: each part as it leaves the norm; the last one takes the bias
+    made = norm.linear(parts, parts.sum(0))
+    bias = getattr(norm, "bias", None)
+    if bias is not None:
+        made[-1] = made[-1] + bias
+    return made
+
+
+def of_bench(bench: Bench, made: tuple[Cut, ...] = (), mode: str = "zero") -> torch.Tensor:
+    """Of every part to every text's logit difference, its questions averaged: float64 (parts, N), kept with the model."""
+
+    def make():
+        q, found, written = bench.questions, [], measured(bench, made, mode).written
+        right, wrong = q.right.to(bench.place), bench.whole.wrong.to(bench.place)
+        many = max(1, ROOM // (len(parts(bench.model)) * bench.model.config.d_model))  # questions at once
+        for at in range(0, len(right), many):
+            some = slice(at, at + many)
+            found.append(contributions(bench.model, {key: x[some] for key, x in written.items()}, right[some], wrong[some], made))  # fmt: skip
+        mean = q.per_text(torch.cat(found, 1))
+        return mean, mean.numel() * 8
+
+    return bench.opened.results.get((bench, "contributions", made, mode), make)
+
+
+def table(bench: Bench, made: tuple[Cut, ...] = (), mode: str = "zero") -> pd.DataFrame:
+    """What each part adds to the logit difference, of the whole model or with these cuts: name, kind, layer, head (from 1),
+    value, low, high (mean over texts with its 95 % interval, corrected for all parts, Holm), p, share (of the whole)."""
+    each = of_bench(bench, made, mode)
+    whole = each.sum(0).mean().item()
+    values = {part: dict(enumerate(of_part.tolist())) for part, of_part in zip(parts(bench.model), each)}
+    nothing = dict.fromkeys(range(each.shape[1]), 0.0)
+    found = together(lambda part, level: paired(values[part], nothing, level=level), values)
+    rows = [
+        (part.name, part.kind, part.layer + 1, part.head + 1, *at[:3], at.p, at.mean / whole if whole else float("nan"))
+        for part, at in found.items()
+    ]
+    return pd.DataFrame(rows, columns=["name", "kind", "layer", "head", "value", "low", "high", "p", "share"])
+
+
+def takeover(bench: Bench, made: tuple[Cut, ...], mode: str) -> pd.DataFrame:
+    """How the contributions of the parts that come after the cuts change when they are made: name, kind, layer, head, before,
+    after, change, low, high, p (paired t-test over texts, corrected for all parts that are compared: Holm); the greatest first.
+
+    What stands before a cut, or beside it, writes what it wrote: it cannot take anything over. (Its contribution may
+    still change, because the last norm then divides by another number.)
+    """
+    before, after = of_bench(bench), of_bench(bench, made, mode)
+    cut = {Part("head", each.layer, each.head) for each in made if each.part == "head"}
+    gone = {(each.layer, "head") for each in made if "attn_out" in each.sites()}
+    gone |= {(each.layer, "ffn") for each in made if "mlp_out" in each.sites()}
+    first = min((each.layer, each.part == "ffn") for each in made)
+    later = {
+        part: (one, other)
+        for part, one, other in zip(parts(bench.model), before, after)
+        if part.kind in ("head", "ffn") and part not in cut and (part.layer, part.kind) not in gone
+        and (part.layer, part.kind == "ffn") > first
+    }  # fmt: skip
+    of = lambda values: dict(enumerate(values.tolist()))  # noqa: E731
+    changes = together(lambda part, level: paired(of(later[part][1]), of(later[part][0]), level=level), later)
+    rows = [
+        (part.name, part.kind, part.layer + 1, part.head + 1, one.mean().item(), other.mean().item(), *changes[part][:3], changes[part].p)
+        for part, (one, other) in later.items()
+    ]  # fmt: skip
+    columns = ["name", "kind", "layer", "head", "before", "after", "change", "low", "high", "p"]
+    return pd.DataFrame(rows, columns=columns).sort_values("change", ascending=False, ignore_index=True)

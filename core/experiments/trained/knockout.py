@@ -1,0 +1,325 @@
+"""What a knock-out costs, over many held-out texts: each compared with the whole model on the very same questions."""
+
+import functools
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pandas as pd
+import torch
+
+from core.checkpoints.opened import Opened
+from core.experiments.trained.questions import Questions, questions
+from core.measure.flips import changed
+from core.measure.intervals import LEVEL, Interval, Paired, interval, paired, together, wilson
+from core.model.cost import activations
+from core.model.knockout import Cut, Lesion, Recorded, cuts, name_of
+from core.model.trace import trace
+from core.settings.memory import check_memory, max_mb
+from core.settings.menu import Menu
+
+SLICE = 64  # texts at once: what they need stays in the cache
+effect = Menu("Effect")  # (answers of a model, of the whole model) -> one number per question
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Scores of every word at every place asked: float32 (Q, V); the questions; and what the whole model's strongest
+    wrong word is where a question names none."""
+
+    logits: torch.Tensor
+    right: torch.Tensor  # (Q)
+    wrong: torch.Tensor  # (Q)
+    among: tuple[int, ...]
+
+    @functools.cached_property
+    def log(self) -> torch.Tensor:
+        return self.logits.double().log_softmax(-1)
+
+    def of(self, words) -> torch.Tensor:
+        return self.logits.gather(1, words[:, None])[:, 0].double()
+
+
+@effect
+def accuracy(answers, whole):
+    """Accuracy: share of a text's questions to which the right answer has the highest score, averaged over texts."""
+    logits = answers.logits
+    if answers.among:
+        choice = torch.tensor(answers.among, device=logits.device)
+        return (choice[logits[:, choice].argmax(-1)] == answers.right).double()
+    return (logits.argmax(-1) == answers.right).double()
+
+
+@effect
+def probability(answers, whole):
+    """Probability: what the model gives to the right word, among all words."""
+    return answers.log.gather(1, answers.right[:, None])[:, 0].exp()
+
+
+@effect
+def difference(answers, whole):
+    """Logit difference: score of the right word minus score of the wrong one."""
+    return answers.of(answers.right) - answers.of(whole.wrong)
+
+
+@effect
+def divergence(answers, whole):
+    """KL divergence: how far all next-word probabilities have moved from the whole model's, in nats; 0: not at all."""
+    return (whole.log.exp() * (whole.log - answers.log)).sum(-1).clamp_min(0.0)
+
+
+class Written(dict):
+    """What every part wrote at the places asked, (site, layer) -> (questions, …): a last edit for trace()."""
+
+    SITES = ("embed", "z", "attn_out", "mlp_out")
+
+    def __init__(self, row, place, first: int = 0):
+        super().__init__()
+        self.row, self.place, self.first = row, place, first
+
+    def __call__(self, site, layer, x):
+        if site in self.SITES:
+            self[site, layer + self.first] = x[self.row, :, self.place] if site == "z" else x[self.row, self.place]
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """One knock-out: every effect as one number per text, float64 (N); accuracy per question, for its split."""
+
+    cuts: tuple[Cut, ...]
+    mode: str
+    values: dict[str, torch.Tensor]
+    correct: torch.Tensor  # (Q)
+    written: dict[tuple[str, int], torch.Tensor]  # by every part at the places asked, (Q, …)
+
+    @property
+    def name(self) -> str:
+        return name_of(self.cuts)
+
+
+class Bench:
+    """A model and its questions: the whole model's answers, what knock-outs put in place of a part, and every effect.
+
+    Nothing in it changes once it is made; so several visitors may share one.
+    """
+
+    def __init__(self, opened: Opened, questions: Questions):
+        self.opened, self.model, self.questions = opened, opened.model, questions
+        self.place = opened.model.embed.device
+        check_room(opened, questions)
+        self.slices = self._slices()
+        self.streams: list[list[torch.Tensor]] = []  # slice -> what enters each block, (n, T, D)
+        self.patterns: list[torch.Tensor] = []  # layer -> of the place asked and of the word after it: (2, Q, H, T)
+        begun = time.perf_counter()
+        self.whole, written = self._whole()
+        self.seconds = time.perf_counter() - begun  # that the whole model took for all texts
+        self.baseline = self._effect((), "zero", self.whole, written)
+
+    def _slices(self):
+        """(first text, last + 1, its questions, tokens to read) of each slice."""
+        q, made = self.questions, []
+        each = sum(activations(self.model.config, q.tokens.shape[1]).values())
+        many = max(1, min(SLICE, (max_mb() << 19) // each))  # half of what one run may use, for what is recorded
+        for first in range(0, len(q.tokens), many):
+            end = min(first + many, len(q.tokens))
+            mine = ((q.row >= first) & (q.row < end)).nonzero()[:, 0]
+            made.append((first, end, mine, int(q.lengths[first:end].max())))
+        return made
+
+    @torch.inference_mode()
+    def _whole(self):
+        q, logits, rows, written = self.questions, [], [], []
+        for first, end, mine, width in self.slices:
+            tokens = q.tokens[first:end, :width].to(self.place)
+            row, place = q.row[mine] - first, q.place[mine]
+            written.append(Written(row, place))
+            with trace(written[-1], sites=("resid_pre", "pattern")) as seen:
+                stream = self.model.stream(tokens, self._real(first, end, width))
+            self.streams.append(seen["resid_pre"])
+            logits.append(self.model.read(stream[row, place]).float().cpu())
+            both, short = torch.stack([place, (place + 1).clamp(max=width - 1)]), (0, q.tokens.shape[1] - width)
+            read = [x[row, :, both].float().cpu() for x in seen.get("pattern", [])]
+            rows.append([torch.nn.functional.pad(x, short) for x in read])
+        self.patterns = [torch.cat(each, 1) for each in zip(*rows)]
+        logits = torch.cat(logits)
+        return Answers(logits, q.right, self._wrong(logits), q.among), _joined(written)
+
+    def _wrong(self, logits):
+        """What each question calls wrong, or the likeliest word that is not right."""
+        others = logits.scatter(1, self.questions.right[:, None], -torch.inf)
+        return self.questions.wrong.where(self.questions.wrong >= 0, others.argmax(-1))
+
+    def _real(self, first, end, width):
+        """Which tokens of a slice are no padding; None where no text sees what comes after it anyway."""
+        return self.questions.real[first:end, :width].to(self.place) if self.model.mask.looks_ahead else None
+
+    @functools.cached_property
+    def recorded(self) -> list[dict[tuple[str, int], Recorded]]:
+        """Slice -> (site, layer) -> the mean over all words of all texts, and what stands there on the other texts."""
+        with torch.inference_mode():
+            sites, sums, others = ("z", "attn_out", "mlp_out"), {}, []
+            real = self.questions.real
+            for first, end, _, width in self.slices:
+                for tokens, mean in ((self.questions.tokens, True), (self.questions.elsewhere, False)):
+                    with trace(sites=sites) as seen:
+                        self.model.stream(tokens[first:end, :width].to(self.place), self._real(first, end, width))
+                    found = {(site, layer): x for site in seen for layer, x in enumerate(seen[site])}
+                    if not mean:
+                        others.append(found)
+                        continue
+                    keep = real[first:end, :width].to(self.place)
+                    for key, x in found.items():
+                        x = x.movedim(-2, 1) if key[0] == "z" else x  # words second: (n, T, H, d_head)
+                        sums[key] = sums.get(key, 0) + x[keep].cpu().double().sum(0)  # some GPUs have no float64
+            means = {key: (total / int(real.sum())).float() for key, total in sums.items()}
+            return [{key: Recorded(means[key], x) for key, x in found.items()} for found in others]
+
+    @property
+    def means(self) -> dict[tuple[str, int], Recorded]:
+        """The means alone, for a text that is not among the questions."""
+        return {key: Recorded(each.mean) for key, each in self.recorded[0].items()}
+
+    @torch.inference_mode()
+    def effect(self, made: tuple[Cut, ...], mode: str) -> Effect:
+        """What it costs to make these cuts at once."""
+        if not made:
+            return self.baseline
+        q, logits, written = self.questions, [], []
+        begin = min(cut.layer for cut in made)  # all before it is as it was
+        for at, (first, end, mine, width) in enumerate(self.slices):
+            x, row, place = self.streams[at][begin], q.row[mine] - first, q.place[mine]
+            allowed = self.model.allowed(torch.empty(1, width, device=self.place), self._real(first, end, width))
+            written.append(Written(row, place, begin))
+            lesion = Lesion(made, mode, self.recorded[at] if mode != "zero" else {}, begin)
+            with trace(lesion, written[-1], sites=()):
+                for block in self.model.blocks[begin:]:
+                    x = block(x, allowed)
+            logits.append(self.model.read(x[row, place]).float().cpu())
+        answers = Answers(torch.cat(logits), q.right, self.whole.wrong, q.among)
+        return self._effect(made, mode, answers, self.baseline.written | _joined(written))
+
+    def _effect(self, made, mode, answers, written) -> Effect:
+        each = {name: call(answers, self.whole) for name, call in effect.items()}
+        values = {name: self.questions.per_text(found) for name, found in each.items()}
+        return Effect(made, mode, values, each["accuracy"], written)
+
+    def sweep(self, mode: str) -> Iterator[Effect]:
+        """The effect of every place by itself, in the order of core.model.knockout.cuts."""
+        for cut in cuts(self.model.config):
+            yield self.effect((cut,), mode)
+
+
+def check_room(opened: Opened, q: Questions):
+    """Raises MemoryLimit, before anything is computed, where the streams and answers of so many texts take too much."""
+    c, (texts, width), asked = opened.config, q.tokens.shape, len(q.right)
+    streams = texts * width * c.d_model * c.n_layers
+    # What each part wrote, and whom it read.
+    parts = asked * c.n_layers * (2 * c.d_model + c.n_heads * (c.d_head + 2 * width))
+    answers = 7 * asked * len(opened.model.vocabulary)  # once as they come, and three times as float64
+    check_memory(4 * (streams + parts + answers), f"{texts} texts through this model", "Choose fewer texts.")
+
+
+def _joined(written: list[Written]) -> dict:
+    """Those of all slices, one after the other."""
+    return {key: torch.cat([each[key] for each in written]) for key in written[0]}
+
+
+def bench(opened: Opened, many: int = 256) -> Bench:
+    """The bench of a model with so many texts, kept with it. Raises ConfigError as questions() does."""
+
+    def make():
+        made = Bench(opened, questions(opened, many))
+        return made, 16 * sum(
+            x.numel() for each in made.streams for x in each
+        )  # streams, and what is recorded elsewhere
+
+    return opened.results.get(("bench", many), make)
+
+
+def measured(bench: Bench, made: tuple[Cut, ...], mode: str) -> Effect:
+    """bench.effect, kept with the model."""
+
+    def make():
+        effect = bench.effect(made, mode)
+        return effect, 64 * len(bench.questions.tokens) + 4 * sum(x.numel() for x in effect.written.values())
+
+    return bench.opened.results.get((bench, made, mode), make)
+
+
+BOUNDS = {"accuracy": (-1.0, 1.0), "probability": (-1.0, 1.0), "divergence": (0.0, math.inf)}
+
+
+def told(made: Effect, baseline: Effect) -> pd.DataFrame:
+    """One row per effect: effect, whole, without (means over texts), change, low, high (95 % interval of the mean change,
+    paired by text), p (of the test that compared() uses), texts."""
+    rows = []
+    for name in effect:
+        change = compared(made, baseline, name)
+        ends = (each.values[name].mean().item() for each in (baseline, made))
+        rows.append((name, *ends, *change[:3], change.p, change.n))
+    return pd.DataFrame(rows, columns=["effect", "whole", "without", "change", "low", "high", "p", "texts"])
+
+
+def compared(made: Effect, baseline: Effect, name: str, level: float = LEVEL) -> Paired:
+    """The change of one effect, text by text: of accuracy by a test made for flips (core/measure/flips.py), else by the paired t-test."""
+    known = made.values[name].isfinite() & baseline.values[name].isfinite()  # weights may be too large for any number
+    one, other = (dict(enumerate(each.values[name].where(known, math.nan).tolist())) for each in (made, baseline))
+    if name == "accuracy":
+        return changed([one[text] - other[text] for text in one], level)
+    return paired(one, other, BOUNDS.get(name, (-math.inf, math.inf)), level)
+
+
+def ranked(effects: list[Effect], baseline: Effect) -> pd.DataFrame:
+    """A sweep as a table: cut (as in a link), name, layer, part, head (from 1; 0 for what is no head), effect, change, low,
+    high, p (corrected for all parts, Holm); the greatest loss in logit difference first."""
+    rows = []
+    by = {made.cuts[0]: made for made in effects}
+    changes = {
+        name: together(lambda cut, level, name=name: compared(by[cut], baseline, name, level), by) for name in effect
+    }
+    for cut in by:
+        head = cut.head + 1 if cut.part == "head" else 0
+        for name in effect:
+            change = changes[name][cut]
+            rows.append((cut.write(), cut.name, cut.layer + 1, cut.part, head, name, *change[:3], change.p))
+    columns = ["cut", "name", "layer", "part", "head", "effect", "change", "low", "high", "p"]
+    table = pd.DataFrame(rows, columns=columns)
+    order = table[table.effect == "difference"].sort_values("change").cut.tolist()
+    return table.sort_values("cut", key=lambda column: column.map(order.index), kind="stable", ignore_index=True)
+
+
+def by_distance(made: Effect, questions: Questions) -> pd.DataFrame:
+    """Accuracy split by what the questions are split by: value, accuracy, low, high (95 %, Wilson 1927), questions."""
+    rows = []
+    for value in questions.value.unique().tolist():
+        right = made.correct[questions.value == value]
+        rows.append((value, *wilson(int(right.sum()), len(right)), len(right)))
+    return pd.DataFrame(rows, columns=["value", "accuracy", "low", "high", "questions"])
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Of one head: the share of its attention that falls on the subject, over the questions across a clause with a noun of
+    the other number. Counted from 0."""
+
+    layer: int
+    head: int
+    verb: Interval  # of the verb's attention
+    before: Interval  # of that of the word before it, where the verb is chosen
+    even: float  # what an even spread would give, of the verb's
+
+
+def readings(made: Bench) -> list[Reading]:
+    """Every head's; empty where the questions know no subject. The one that reads it most, at both places, first."""
+    q = made.questions
+    if q.subject is None or not bool(q.across.any()):
+        return []
+    at = q.across.nonzero()[:, 0]
+    even = (1 / (q.verb[at] + 1).double()).mean().item()
+    found = []
+    for layer, pattern in enumerate(made.patterns):
+        for head in range(pattern.shape[2]):
+            before, verb = (interval(each[at, head, q.subject[at]].double().tolist(), (0.0, 1.0)) for each in pattern)
+            found.append(Reading(layer, head, verb, before, even))
+    return sorted(found, key=lambda each: -each.verb.mean - each.before.mean)

@@ -1,0 +1,50 @@
+"""Looking into a pass of a trained model: what each layer would already say, and what reaches a word through all of them."""
+
+import pandas as pd
+import torch
+
+from core.experiments.forward import Pass
+from core.model.knockout import Cut
+from core.model.transformer import Transformer
+
+
+@torch.inference_mode()
+def logit_lens(model: Transformer, seen: Pass, label) -> pd.DataFrame:
+    """The next word as each layer's stream would have it, read through the last norm and the unembedding (nostalgebraist,
+    2020): depth (0: the embedding, then after each layer), token (from 1), word (the likeliest), probability (of it),
+    of_last (probability of what the model finally says).
+
+    label: token number -> word.
+    """
+    streams = [*seen.sites["resid_pre"], seen.output]
+    rows, chances = [], [model.read(x[None].to(model.embed)).float().softmax(-1)[0].cpu() for x in streams]
+    last = chances[-1].argmax(-1)
+    for depth, chance in enumerate(chances):
+        best, word = chance.max(-1)
+        final = chance.gather(1, last[:, None])[:, 0]
+        for at in range(len(best)):
+            rows.append((depth, at + 1, label(int(word[at])), best[at].item(), final[at].item()))
+    return pd.DataFrame(rows, columns=["depth", "token", "word", "probability", "of_last"])
+
+
+def rollout(seen: Pass, cuts: tuple[Cut, ...] = ()) -> list[torch.Tensor]:
+    """Attention rollout (Abnar and Zuidema, 2020): after each layer, how much of every word's stream comes from which word
+    if heads are averaged and a residual counts as much as attention: (T, T) each, rows that add up to 1.
+
+    cuts: with which the pass was made. What stands in the place of a head that is knocked out comes from no word of this text.
+    A row of zeros: nothing of any word is left.
+    """
+    made, so_far = [], None
+    residual = 0.5 if seen.config.residual_attention else 0.0
+    for layer, pattern in enumerate(seen.sites.get("pattern", [])):
+        lost = [cut for cut in cuts if cut.layer == layer]
+        heard = torch.ones(len(pattern), 1, 1, dtype=torch.float64)
+        heard[[cut.head for cut in lost if cut.part == "head"]] = 0.0
+        if any("attn_out" in cut.sites() for cut in lost):
+            heard[:] = 0.0
+        mixed = (1 - residual) * (pattern.double() * heard).mean(0)
+        mixed += residual * torch.eye(len(mixed), dtype=torch.float64)
+        mixed /= mixed.sum(-1, keepdim=True).clamp_min(1e-12)
+        so_far = mixed if so_far is None else mixed @ so_far
+        made.append(so_far)
+    return made

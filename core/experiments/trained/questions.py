@@ -1,0 +1,203 @@
+"""Places in held-out texts where the right next word is known: what the effect of a knock-out is measured on."""
+
+import functools
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+
+import torch
+
+from core.checkpoints.opened import Opened
+from core.checkpoints.tokens import Words
+from core.model.parts.init import generator
+from core.model.text import PAD
+from core.settings.setting import ConfigError
+from core.tasks import task
+from core.tasks.sentences import BE, anatomy, kept_back
+
+SEED = 0
+POOL = 8  # times as many texts are drawn at most, to find for each another one of its length
+
+
+@dataclass(frozen=True, eq=False)
+class Questions:
+    """Texts, the shortest first, and Q places in them. All tensors int64 on the CPU.
+
+    A question is about the word after tokens[row, place]: `right`, rather than `wrong` (−1: whatever else the whole model
+    finds likeliest). Sentences also know their subject and their verb.
+    """
+
+    what: str  # in words: "256 held-out legal sentences"
+    asks: str  # in words: "was or were"
+    tokens: torch.Tensor  # (N, T), padded on the right
+    elsewhere: torch.Tensor  # (N, T): for each text another one of the same length
+    lengths: torch.Tensor  # (N)
+    row: torch.Tensor  # (Q)
+    place: torch.Tensor  # (Q)
+    right: torch.Tensor  # (Q)
+    wrong: torch.Tensor  # (Q)
+    value: torch.Tensor  # (Q), by which accuracy is split
+    by: str  # what that is: "words between subject and verb"
+    among: tuple[int, ...] = ()  # the answers to choose from; (): all words
+    subject: torch.Tensor | None = None  # (Q)
+    verb: torch.Tensor | None = None  # (Q)
+    across: torch.Tensor | None = None  # (Q) bool: a clause and a noun of the other number stand between them
+
+    @property
+    def guessing(self) -> float:
+        """Share of questions that always giving the most frequent right answer gets right."""
+        return (self.right == self.right.mode().values).double().mean().item()
+
+    @property
+    def real(self) -> torch.Tensor:
+        """Which tokens are no padding: bool (N, T)."""
+        return torch.arange(self.tokens.shape[1]) < self.lengths[:, None]
+
+    def per_text(self, values: torch.Tensor) -> torch.Tensor:
+        """The mean over each text's questions: (…, Q) -> float64 (…, N)"""
+        many = torch.bincount(self.row, minlength=len(self.tokens)).clamp_min(1)
+        sums = torch.zeros(*values.shape[:-1], len(self.tokens), dtype=torch.float64)
+        return sums.index_add_(-1, self.row, values.double()) / many
+
+
+def questions(opened: Opened, many: int = 256, seed: int = SEED) -> Questions:
+    """What a model can be asked: its own task's held-out texts; legal sentences, for a model that was trained elsewhere.
+
+    Raises ConfigError for a model that has no single token for "was" and "were".
+    """
+    if opened.learnt and not opened.learnt.agreement:
+        return _of_task(opened, many, seed)
+    return _sentences(opened, many, seed)
+
+
+def _sentences(opened: Opened, many: int, seed: int) -> Questions:
+    """Held-out legal sentences: was or were, after all that stands before the verb of the sentence itself."""
+    encode = _by_word if isinstance(opened.tokens, Words) else _by_piece
+    texts, questions = [], []
+    for words in sentences(many, seed):
+        found = anatomy(words)
+        ids, at = encode(opened, words, found.subject, found.verb)
+        if opened.longest and len(ids) > opened.longest:
+            continue
+        texts.append(ids)
+        questions.append((*at, found.verb - found.subject - 1, found.clause and found.distractors > 0))
+    if not texts:
+        raise ConfigError("model", f"model reads at most {opened.longest} tokens; no legal sentence is so short.")
+    both = (encode(opened, f"the {noun} {verb} late .".split(), 1, 2) for noun, verb in zip(("judge", "judges"), BE))
+    was, were = (ids[verb] for ids, (_, verb) in both)
+    order = sorted(range(len(texts)), key=lambda n: len(texts[n]))
+    texts, questions = [texts[n] for n in order], [questions[n] for n in order]
+    subject, verb, between, across = (torch.tensor(each) for each in zip(*questions))
+    right = torch.tensor([ids[at] for ids, at in zip(texts, verb.tolist())])
+    tokens, lengths = padded(texts, _pad(opened))
+    spare = [encode(opened, words, *anatomy(words)[:2])[0] for words in sentences(POOL * many, seed + 1)]
+    return Questions(
+        what=f"{len(texts)} held-out legal sentences", asks=" or ".join(BE), tokens=tokens,
+        elsewhere=partners(texts, spare, _pad(opened)), lengths=lengths, row=torch.arange(len(texts)), place=verb - 1,
+        right=right, wrong=was + were - right, value=between, by="words between subject and verb", among=(was, were),
+        subject=subject, verb=verb, across=across,
+    )  # fmt: skip
+
+
+@functools.lru_cache(maxsize=4)
+def sentences(many: int, seed: int) -> tuple[tuple[str, ...], ...]:
+    """Different held-out sentences as words: a training on the task never draws them, and the shipped model never reads one that
+    begins so, up to its verb."""
+    learnt, made, stream = task["sentences"], {}, generator(seed, "knockout.sentences")
+    while len(made) < many:
+        tokens, _ = learnt(stream, many, held_out=True)
+        rows = (tuple(learnt.vocabulary[token] for token in row) for row in tokens.tolist())
+        words = (tuple(word for word in row if word != PAD) for row in rows)
+        made |= dict.fromkeys(each for each in words if kept_back(each))
+    return tuple(made)[:many]
+
+
+def _by_word(opened, words, subject, verb):
+    """-> (token numbers up to the verb, (subject's token, verb's token))"""
+    number = opened.tokens._number
+    missing = [word for word in words if word not in number]
+    if missing:
+        raise ConfigError(
+            "model", f"model does not know the word {missing[0]!r}, so it cannot be asked about legal sentences."
+        )
+    return [number[word] for word in words[: verb + 1]], (subject, verb)
+
+
+def _by_piece(opened, words, subject, verb):
+    """The sentence as it is written, "The judges, who were late, were …", cut after its verb."""
+    read = lambda end: opened.tokens.encode(_written(words[:end])).ids  # noqa: E731
+    before, whole = read(verb), read(verb + 1)
+    if whole[:-1] != before:
+        raise ConfigError(
+            "model", f"model has no single token for {words[verb]!r}, so it cannot be asked about legal sentences."
+        )
+    return whole, (len(read(subject + 1)) - 1, len(whole) - 1)
+
+
+def _written(words) -> str:
+    text = " ".join(words).replace(" ,", ",").replace(" .", ".")
+    return text[:1].upper() + text[1:]
+
+
+def _of_task(opened: Opened, many: int, seed: int) -> Questions:
+    """Held-out sequences of the task that the model learnt: every answer that counts."""
+    learnt = task[opened.task]
+    told = opened.about.get("training")
+    length = told.get("length") if isinstance(told, dict) else None
+    length = length if type(length) is int and length in learnt.lengths else learnt.length
+    if opened.longest and length > opened.longest:
+        raise ConfigError(
+            "model", f"model reads at most {opened.longest} tokens; texts of its task, {opened.task}, have {length}."
+        )
+    known = {word: at for at, word in enumerate(opened.model.vocabulary)}
+    number = torch.tensor([known[word] for word in learnt.vocabulary])
+    draw = lambda n, seed: learnt(generator(seed, f"knockout.{opened.task}"), n, length, held_out=True)  # noqa: E731
+    tokens, targets = draw(many, seed)
+    row, place = learnt.asked(targets).nonzero(as_tuple=True)
+    texts = number[tokens].tolist()
+    spare = number[draw(many, seed + 1)[0]].tolist()
+    return Questions(
+        what=f"{many} texts of the task {opened.task} ({_met(learnt, length, told)})", asks="the right answer", tokens=number[tokens],
+        elsewhere=partners(texts, spare, 0), lengths=torch.full((many,), length), row=row, place=place,
+        right=number[targets[row, place]], wrong=torch.full_like(row, -1), value=place + 1, by="place in the sequence",
+    )  # fmt: skip
+
+
+def _met(learnt, length: int, training) -> str:
+    """Whether the model may have met these texts, in words; what its file says of its training may be anything."""
+    given = training if isinstance(training, dict) else {}
+    known = [given.get(name) for name in ("steps", "batch")]
+    if not all(type(each) is int and 0 < each < 10**9 for each in known):
+        return learnt.tested_on(length, 0)
+    return learnt.tested_on(length, math.prod(known))
+
+
+def _pad(opened) -> int:
+    return opened.model.vocabulary.index(PAD) if PAD in opened.model.vocabulary else 0
+
+
+def padded(texts, pad: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """-> (tokens (N, T), lengths (N))"""
+    made = torch.full((len(texts), max(map(len, texts))), pad)
+    for row, ids in enumerate(texts):
+        made[row, : len(ids)] = torch.tensor(ids)
+    return made, torch.tensor([len(ids) for ids in texts])
+
+
+def partners(texts: list[list[int]], spare: list[list[int]], pad: int) -> torch.Tensor:
+    """For each text another one of the same length and never the same words: of the texts themselves, or of the spare
+    ones; where there is none so long, a longer one cut to it.  -> (N, T)"""
+    of = defaultdict(list)
+    for ids in dict.fromkeys(map(tuple, [*texts, *spare])):
+        of[len(ids)].append(ids)
+    longest = sorted((ids for group in of.values() for ids in group), key=len, reverse=True)
+    made = []
+    for at, ids in enumerate(map(tuple, texts)):
+        group = of[len(ids)]
+        others = [each for each in group[at % len(group) :] + group if each != ids]
+        others = others or [each[: len(ids)] for each in longest if each[: len(ids)] != ids and len(each) >= len(ids)]
+        if not others:
+            raise ConfigError("mode", f"resampling needs another text of {len(ids)} tokens, and there is none.", "zero")
+        made.append(list(others[0]))
+    tokens, _ = padded(made, pad)
+    return tokens

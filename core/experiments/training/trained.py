@@ -1,0 +1,64 @@
+"""One sequence through a model as far as it is trained: what it answers, and what its heads look at."""
+
+from dataclasses import dataclass
+
+import torch
+
+from core.experiments.forward import square
+from core.model.trace import trace
+from core.tasks import IGNORE, task
+from core.train import State, model, start
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a model made of one sequence. Tensors are float32 on the CPU."""
+
+    answers: list[int]  # the word with the highest score at every place
+    right: list[bool | None]  # None where nothing is asked; False where the model gives no numbers any more
+    probability: list[float]  # that it gives to the right word, among those it chooses from; NaN where there is none
+    patterns: list[torch.Tensor]  # per layer (H, T, T); empty without attention
+    allowed: torch.Tensor  # (T, T) bool, which key each query may see
+
+
+def untrained(state: State) -> State:
+    """The same training before its first step."""
+    return start(state.config, state.training, state.seed, state.machine)
+
+
+def read(state: State, tokens: torch.Tensor, targets: torch.Tensor) -> Reading:
+    """Tokens and targets (T,) of one sequence -> what the model answers, and its attention."""
+    learnt, machine = task[state.training.task], state.machine
+    place = machine.place
+    with torch.inference_mode():
+        made = model(state)
+        with trace(sites=("pattern",)) as seen, machine.autocast():
+            logits = made(tokens[None].to(place))[0].float().cpu()
+        allowed = made.allowed(tokens[None].to(place))
+    scored = (targets != IGNORE).tolist()
+    scores = logits.masked_fill(~learnt.choices(targets), -torch.inf)
+    chances = scores.softmax(-1)
+    answers = scores.argmax(-1)
+    asked, known = learnt.asked(targets).tolist(), ~logits.isnan().any(-1)
+    length = len(tokens)
+    return Reading(
+        answers.tolist(),
+        [bool(known[n] and answers[n] == targets[n]) if asked[n] else None for n in range(length)],
+        [chances[n, targets[n]].item() if scored[n] else float("nan") for n in range(length)],
+        [pattern[0].float().cpu() for pattern in seen.get("pattern", [])],
+        square(allowed, length),
+    )
+
+
+def contrast(states: list[State], tokens: torch.Tensor, targets: torch.Tensor) -> int:
+    """Which of the sequences (N, T) the models differ on most, in the share of right answers; the first if on none."""
+    shares = []
+    for state in states:
+        learnt, asked = task[state.training.task], task[state.training.task].asked(targets)
+        with torch.inference_mode(), state.machine.autocast():
+            logits = model(state)(tokens.to(state.machine.place)).float().cpu()
+        right = torch.zeros(targets.shape)
+        right[asked] = learnt.right(logits, targets).float()
+        shares.append(right.sum(1) / asked.sum(1).clamp(min=1))
+    shares = torch.stack(shares)
+    return int((shares.amax(0) - shares.amin(0)).argmax())

@@ -1,0 +1,1 @@
+"""Charts, the drawn block, colours."""

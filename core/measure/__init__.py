@@ -1,0 +1,1 @@
+"""Statistics: of tensors, of the stream, and over seeds."""

@@ -1,0 +1,138 @@
+"""What several seeds say: mean with its interval, and whether a difference is more than the noise between seeds.
+
+One rule for all that is said: a difference is one where its interval leaves out 0. Several that are looked at together
+get wider intervals, and p to match (Holm, 1979).
+"""
+
+import math
+from collections.abc import Callable, Hashable, Iterable
+from statistics import NormalDist
+from typing import NamedTuple
+
+from scipy.special import stdtr, stdtrit
+
+LEVEL = 0.95
+LARGEST = 700.0  # whose exponential is still a number
+
+
+class Interval(NamedTuple):
+    """A mean over n seeds with its 95 % interval (Student's t); low and high are NaN for fewer than two."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+
+class Paired(NamedTuple):
+    """A mean difference between pairs of one seed, its interval, and p of the paired t-test (Student, 1908).
+
+    reach: from the mean to the ends of the interval, before it is cut: a difference smaller than that could not be told
+    from so much noise.
+    """
+
+    mean: float
+    low: float
+    high: float
+    n: int
+    p: float
+    reach: float
+
+    @property
+    def clear(self) -> bool:
+        """Whether the difference can be told from seed noise."""
+        return apart(self.low, self.high)
+
+
+def apart(low: float, high: float) -> bool:
+    """Whether an interval leaves out 0: the one rule by which something is called a difference. False without an interval."""
+    return low > 0 or high < 0
+
+
+def interval(values, within=(-math.inf, math.inf), level: float = LEVEL) -> Interval:
+    """Of independent values, one per seed; NaN are left out.
+
+    within: what a value can be at all. An interval is cut there, which leaves its coverage as it is.
+    """
+    values = [value for value in values if not math.isnan(value)]
+    mean, error = _mean_and_error(values)
+    reach = stdtrit(len(values) - 1, (1 + level) / 2) * error if len(values) > 1 else math.nan
+    return Interval(mean, *cut(mean - reach, mean + reach, within), len(values))
+
+
+def cut(low: float, high: float, within) -> tuple[float, float]:
+    """An interval without what cannot be; NaN stay NaN."""
+    return (max(low, within[0]) if low == low else low), (min(high, within[1]) if high == high else high)
+
+
+def wilson(right: int, of: int) -> tuple[float, float, float]:
+    """A share and its 95 % interval -> (share, low, high), by the score test (Wilson, 1927): good where it is near 0 or 1."""
+    if not of:
+        return math.nan, math.nan, math.nan
+    z, share = NormalDist().inv_cdf((1 + LEVEL) / 2), right / of
+    middle, wide = share + z * z / (2 * of), z * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
+    low, high = ((middle + side * wide) / (1 + z * z / of) for side in (-1, 1))
+    return share, max(0.0, low) if right else 0.0, min(1.0, high) if right < of else 1.0
+
+
+def geometric(values) -> Interval:
+    """The same of the logarithms: a geometric mean, and its interval, of values above 0; NaN if one of them is not."""
+    values = [value for value in values if not math.isnan(value)]
+    found = interval([math.log(value) if value > 0 else math.nan for value in values])
+    if found.n < len(values):
+        return Interval(math.nan, math.nan, math.nan, len(values))
+    return Interval(
+        *(math.nan if math.isnan(each) or each > LARGEST else math.exp(each) for each in found[:3]), found.n
+    )
+
+
+def paired(values: dict, base: dict, within=(-math.inf, math.inf), level: float = LEVEL) -> Paired:
+    """values − base, seed by seed: {seed: value} each. Seeds that lack one of the two, or have NaN there, are left out.
+
+    within: what a difference can be at all; its interval is cut there.
+
+    Where all differences are the same to the last bit there is no noise to compare with: p is 0, or 1 if they are 0.
+    """
+    both = [values[seed] - base[seed] for seed in values if seed in base]
+    both = [difference for difference in both if not math.isnan(difference)]
+    found = interval(both, within, level)
+    _, error = _mean_and_error(both)
+    reach = stdtrit(found.n - 1, (1 + level) / 2) * error if found.n > 1 else math.nan
+    if found.n < 2:
+        p = math.nan
+    elif error == 0:
+        p = 1.0 if found.mean == 0 else 0.0
+    else:
+        p = 2 * stdtr(found.n - 1, -abs(found.mean) / error)
+    return Paired(*found, float(p), float(reach))
+
+
+def together(compare: Callable[[Hashable, float], Paired], keys: Iterable[Hashable]) -> dict[Hashable, Paired]:
+    """Several differences that are looked at together (Holm, 1979): the chance that any is called one by mistake stays 5 %.
+
+    compare: (key, level) -> a difference with its interval at that level, and its own p. -> key -> the same, p corrected,
+    its interval at the level at which Holm's procedure tests it: so it leaves out 0 just where the corrected p is below 0.05.
+    Those without a p (one seed) are as they are, and do not count.
+    """
+    made = {key: compare(key, LEVEL) for key in keys}
+    order = sorted((key for key in made if not math.isnan(made[key].p)), key=lambda key: made[key].p)
+    p, level = 0.0, LEVEL
+    for left, key in zip(range(len(order), 0, -1), order):
+        if (
+            p < 1 - LEVEL
+        ):  # else one was not told from noise: the rest is held to the level at which that one was tested
+            level = 1 - (1 - LEVEL) / left
+        p = max(p, min(1.0, left * made[key].p))
+        made[key] = compare(key, level)._replace(p=p)
+    return made
+
+
+def _mean_and_error(values) -> tuple[float, float]:
+    """-> (mean, standard error of the mean)"""
+    if not values:
+        return math.nan, math.nan
+    if len(set(values)) == 1:  # to the last bit, which fsum and division would lose
+        return values[0], 0.0 if len(values) > 1 else math.nan
+    mean = math.fsum(values) / len(values)
+    spread = math.fsum((value - mean) ** 2 for value in values)
+    return mean, math.sqrt(spread / (len(values) - 1) / len(values))

@@ -1,0 +1,139 @@
+"""What one pass leaves in the stream, in a few numbers: a menu of statistics of (passes, tokens, d_model).
+
+Everything is computed in float64, so that a stream near the end of float32's range still has a standard deviation. A
+stream with a number that is infinite or no number has no statistics: NaN.
+"""
+
+import math
+from functools import cached_property
+
+import torch
+
+from core.settings.menu import Menu
+
+statistic = Menu("Statistics of a pass")
+
+SAME = 1e-6  # a difference of that share is float32's rounding
+
+
+def asks(question: str, log: bool = False):
+    """What a statistic answers, for the title of its chart; log: whether it may grow or fade by powers of ten."""
+
+    def mark(part):
+        part.question, part.log = question, log
+        return part
+
+    return mark
+
+
+class Streams:
+    """Streams of one shape, side by side.
+
+    x: (P, T, D), the real tokens only; entropy: (P,), bits, already taken from the attention weights of each pass.
+    """
+
+    def __init__(self, x: torch.Tensor, entropy: torch.Tensor):
+        self.largest = torch.maximum(x.amax((1, 2)), -x.amin((1, 2))).double()  # a tenth of what isfinite() costs
+        self.finite = self.largest.isfinite()  # (P,) bool
+        wide = x.double()
+        self.x = wide if self.finite.all() else torch.where(self.finite[:, None, None], wide, 0.0)
+        self.entropy = entropy.double()
+
+    @cached_property
+    def mean(self):
+        return self.x.mean((1, 2))
+
+    @cached_property
+    def square(self):
+        """Mean of the squares: (P,)."""
+        return self.products.diagonal(dim1=1, dim2=2).sum(1) / self.x[0].numel()
+
+    @cached_property
+    def products(self):
+        """Every token times every other: (P, T, T)."""
+        if self.x.is_cpu:  # NumPy sees that both sides are the same and computes only half
+            rows = self.x.numpy()
+            return torch.from_numpy(rows @ rows.swapaxes(1, 2))
+        return self.x @ self.x.mT
+
+    @cached_property
+    def table(self) -> torch.Tensor:
+        """Every statistic of every stream: float64 (P, statistics), on the CPU."""
+        values = torch.stack([part(self).to("cpu", torch.float64) for part in statistic.values()], dim=1)
+        return torch.where(self.finite.cpu()[:, None], values, math.nan)
+
+
+@statistic
+@asks("Does the stream grow?", log=True)
+def rms(s):
+    """RMS: root mean square of all numbers in the stream: how large it is."""
+    return s.square.sqrt()
+
+
+@statistic
+@asks("How far do its numbers spread?", log=True)
+def std(s):
+    """Std: standard deviation of all numbers in the stream (population formula)."""
+    spread = s.square - s.mean.square()
+    # Where nearly nothing is left of the difference, the long way: rounding would show.
+    for at in (spread <= 1e-6 * s.square).nonzero()[:, 0].tolist():
+        spread[at] = (s.x[at] - s.mean[at]).square().mean()
+    return spread.sqrt()
+
+
+@statistic
+@asks("Does its average drift?")
+def mean(s):
+    """Mean: the average of all numbers in the stream."""
+    return s.mean
+
+
+@statistic
+@asks("How large is the largest number?", log=True)
+def largest(s):
+    """Largest magnitude: the number farthest from zero, without its sign."""
+    return s.largest
+
+
+@statistic
+@asks("Do the words become alike?")
+def cosine(s):
+    """Token similarity: cosine similarity, averaged over all pairs of different tokens. 1: all point the same way."""
+    length = s.products.diagonal(dim1=1, dim2=2).sqrt()
+    weight = torch.where(length > 0, 1 / length, 0.0)  # a token of zeros is like no other
+    n = length.shape[1]
+    both = (weight[:, None] @ s.products @ weight[:, :, None])[:, 0, 0]
+    return (both - (length > 0).sum(1)) / max(1, n * (n - 1)) if n > 1 else torch.full_like(both, math.nan)
+
+
+@statistic
+@asks("How many directions are left?")
+def rank(s):
+    """Effective rank: exp of the entropy of the singular values, each divided by their sum: in how many directions the tokens spread (Roy and Vetterli, 2007)."""
+    # Squared singular values are the eigenvalues of the products; largest first to 1, so that nothing leaves the range.
+    scale = s.products.diagonal(dim1=1, dim2=2).amax(1).clamp_min(1e-300)[:, None, None]
+    values = torch.linalg.eigvalsh((s.products / scale).cpu()).clamp_min(0).sqrt()
+    return torch.special.entr(values / values.sum(1, keepdim=True)).sum(1).exp()  # NaN where all is zero
+
+
+@statistic
+@asks("Does attention narrow or spread?")
+def entropy(s):
+    """Attention entropy: in bits, averaged over heads and reading tokens. 0: each reads one token; log2(n): evenly over n."""
+    return s.entropy
+
+
+def attention_entropy(pattern: torch.Tensor, n_real: int) -> torch.Tensor:
+    """Entropy in bits of each row (Shannon, 1948), averaged over heads and real readers.  (…, H, T, T) -> (…)"""
+    return row_entropy(pattern[..., :n_real, :].float()).mean((-2, -1))
+
+
+def row_entropy(weights: torch.Tensor) -> torch.Tensor:
+    """Entropy of each row in bits: 0 = all on one token, log2(n) = evenly over n.  (…, T) -> (…)"""
+    return weights.clamp_min(1e-45).log2().mul_(weights).sum(-1).neg_()
+
+
+def cosines(x: torch.Tensor) -> torch.Tensor:
+    """Cosine similarity of every row with every other.  (T, D) -> (T, T)"""
+    unit = torch.nn.functional.normalize(x.double(), dim=-1)
+    return (unit @ unit.T).float()

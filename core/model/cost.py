@@ -1,0 +1,67 @@
+"""What a stack costs: parameters by part, floating point operations, memory of activations. Formulas, no running."""
+
+import pandas as pd
+
+from core.model.config import Config
+from core.model.parts.activation import inputs
+
+BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+
+
+def parameters(config: Config, vocabulary: int = 0) -> dict[str, int]:
+    """Numbers to learn, by part, over all layers. `vocabulary`: how many different tokens (0: the blocks alone)."""
+    D, F, gates, layers = config.d_model, config.d_ff, inputs(config.part("activation")), config.n_layers
+    heads = config.n_heads * config.d_head
+    norm = sum(p.numel() for p in config.part("norm")("", D, config.bias).parameters())
+    sublayers = config.attention + config.ffn
+    made = {
+        "attention": config.attention * (4 * D * heads + config.bias * (3 * heads + D)) * layers,
+        "ffn": config.ffn * (D * F * (gates + 1) + config.bias * (gates * F + D)) * layers,
+        "norm": sublayers * norm * layers,
+    }
+    if vocabulary:
+        made["embedding"] = vocabulary * D
+        made["positions"] = config.part("position").table_rows * D
+        made["last norm"] = norm * config.part("placement").final_norm
+        made["unembedding"] = vocabulary * D * (not config.tied)
+    return made
+
+
+def flops(config: Config, tokens: int) -> dict[str, int]:
+    """Floating point operations of the blocks' matrix products for one sequence: 2·m·n·k each, by part."""
+    D, F, T, layers, heads = config.d_model, config.d_ff, tokens, config.n_layers, config.n_heads * config.d_head
+    return {
+        "projections Q, K, V, O": config.attention * 8 * T * D * heads * layers,
+        "scores and weighted sum": config.attention * 4 * T * T * heads * layers,
+        "ffn": config.ffn * 2 * T * D * F * (inputs(config.part("activation")) + 1) * layers,
+    }
+
+
+def activations(config: Config, tokens: int, dtype: str = "float32") -> dict[str, int]:
+    """Bytes of everything a trace records in one pass, by part (a tensor that stands at two sites counts twice)."""
+    D, F, T, H, layers = config.d_model, config.d_ff, tokens, config.n_heads, config.n_layers
+    norm = config.part("norm").normalises
+    vectors = 1 + config.attention * (2 + norm) + (2 + norm if config.ffn else 1)  # resid_pre first
+    of_heads = config.attention * 4 * H * config.d_head  # q, k, v, z
+    size = BYTES[dtype]
+    return {
+        "token vectors": size * T * (D + layers * (D * vectors + of_heads)),
+        "attention weights": size * layers * config.attention * 2 * H * T * T,
+        "hidden units": size * layers * config.ffn * T * F * (1 + inputs(config.part("activation"))),
+    }
+
+
+def run_bytes(config: Config, tokens: int, vocabulary: int, dtype: str = "float32") -> int:
+    """Memory a traced pass asks for: weights as drawn (float32) and in another precision, activations as recorded, as
+    many again under way, and in float32 for those who look; a fifth on top."""
+    copied = dtype != "float32"
+    weights = sum(parameters(config, vocabulary).values()) * (4 + copied * BYTES[dtype])
+    recorded = 2 * sum(activations(config, tokens, dtype).values())
+    shown = copied * sum(activations(config, tokens).values())
+    return int(1.2 * (weights + recorded + shown))
+
+
+def by_length(config: Config, lengths=(8, 16, 32, 64, 128, 256, 512, 1024)) -> pd.DataFrame:
+    """How cost grows with the text: tokens, part, value (operations)."""
+    rows = [(length, part, value) for length in lengths for part, value in flops(config, length).items() if value]
+    return pd.DataFrame(rows, columns=["tokens", "part", "value"])

@@ -1,0 +1,128 @@
+"""The next word: from scores to probabilities to a choice, again and again."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+
+from core.model.kv_cache import Past
+from core.model.parts.init import generator
+from core.model.trace import trace
+from core.settings.setting import ConfigError, dial, fill
+
+COLD = 1e-6  # a temperature below it is taken for 0: scores divided by it would leave the range of numbers
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How the next word is chosen. Raises ConfigError for a value that cannot be."""
+
+    temperature: float = dial(
+        1.0,
+        "Temperature",
+        "Scores are divided by it before the softmax: below 1 the likely words gain, above 1 the unlikely. 0: always the likeliest.",
+        group="Next word",
+        low=0.0,
+        high=100.0,
+        step=0.1,
+        top=3.0,
+    )
+    top_k: int = dial(
+        0,
+        "Top k",
+        "Choose among the k likeliest words only (Fan et al., 2018). 0: among all.",
+        group="Next word",
+        low=0,
+        high=100_000,
+        step=1,
+        top=50,
+    )
+    top_p: float = dial(
+        1.0,
+        "Top p",
+        "Choose among the fewest likeliest words whose probabilities add up to p (nucleus, Holtzman et al., 2020). 1: among all.",
+        group="Next word",
+        low=0.0,
+        high=1.0,
+        step=0.05,
+    )
+    draw: int = dial(
+        0,
+        "Random seed",
+        "Which random choices. The same seed gives the same text.",
+        group="Next word",
+        low=0,
+        high=2**31 - 1,
+        step=1,
+        top=99,
+    )
+    words: int = dial(
+        24,
+        "Words",
+        "At most so many further tokens.",
+        group="Next word",
+        low=1,
+        high=200,
+        step=1,
+        top=60,
+    )
+
+    def __post_init__(self):
+        fill(self)
+
+
+def probabilities(logits, sampling: Sampling):  # (V,) -> float64 (V,), from which a word is drawn
+    """Temperature, then the k likeliest, then the likeliest that make up p; what is left adds up to 1. Raises ConfigError
+    for scores that are no numbers."""
+    logits = logits.double()
+    if not bool(logits.isfinite().all()):
+        raise ConfigError("model", "model gives scores that are infinite, or no numbers at all: there is no next word.")
+    if sampling.temperature < COLD:
+        return torch.nn.functional.one_hot(logits.argmax(), len(logits)).double()
+    logits = logits / sampling.temperature
+    if 0 < sampling.top_k < len(logits):
+        logits = logits.masked_fill(logits < logits.topk(sampling.top_k).values[-1], -torch.inf)
+    if sampling.top_p == 1:
+        return logits.softmax(-1)
+    chances, order = logits.softmax(-1).sort(descending=True, stable=True)
+    before = chances.cumsum(0) - chances  # a word stays while those before it have not reached p; the first always
+    chances = chances.where((before < sampling.top_p) | (torch.arange(len(chances)) == 0), 0.0)
+    kept = torch.zeros_like(chances).scatter(0, order, chances)
+    return kept / kept.sum()
+
+
+class Step(NamedTuple):
+    """One word that was chosen."""
+
+    token: int
+    probability: float  # that the model gave it, before temperature, top k and top p
+    chance: float  # with which it was drawn
+    logits: torch.Tensor  # (V,), float32 on the CPU
+    patterns: list[torch.Tensor]  # per layer (H, tokens read): what was read to choose it, by the last word read
+
+
+def generate(model, ids, sampling: Sampling, *edits, ends=(), cache: bool = True) -> Iterator[Step]:
+    """Goes on from a text, token numbers (T,), one step at a time, until a token in `ends` or sampling.words of them.
+
+    The same choices for the same text and seed. edits: as for trace(). cache: keep keys and values, where the model is
+    causal; without, all words are computed again for each. Raises ValueError where the text or its end is longer than
+    learned positions reach.
+    """
+    stream = generator(sampling.draw, "generate")
+    keeps = cache and not model.mask.looks_ahead
+    past = Past(model) if keeps else None
+    ids = torch.as_tensor(ids, device=model.embed.device)
+    for _ in range(sampling.words):
+        with torch.inference_mode(), trace(*edits, sites=("pattern",)) as seen:
+            if keeps:
+                logits = model(ids[None, past.length :], past=past)[0, -1].float().cpu()
+            else:
+                logits = model(ids[None])[0, -1].float().cpu()
+        chances = probabilities(logits, sampling)
+        token = int(torch.multinomial(chances, 1, generator=stream))
+        patterns = [each[0, :, -1].float().cpu() for each in seen.get("pattern", [])]
+        yield Step(token, logits.double().softmax(-1)[token].item(), chances[token].item(), logits, patterns)
+        if token in ends:
+            return
+        ids = torch.cat([ids, torch.tensor([token], device=ids.device)])

@@ -1,0 +1,168 @@
+"""Knock-outs: a head, a sub-layer or all that a layer writes is taken out of a pass, and something else put in its place.
+
+A Lesion is an edit for core.model.trace.trace(): it lives in the pass of whoever opened the trace and leaves the model as it
+is. Where the knife goes: for a head, its weighted sum of values (site z), before W_O; for a sub-layer, the tensor that
+it adds to the stream (attn_out, mlp_out), biases included.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import torch
+
+from core.model.config import Config
+from core.settings.menu import Menu
+from core.settings.setting import ConfigError, shorten
+from core.settings.wording import head_name
+
+part = Menu("Part")  # each gives the sites at which it is cut
+mode = Menu("What takes its place")  # (x as computed, what was recorded elsewhere) -> x as the model goes on with it
+
+
+@part
+def head():
+    """Head: its weighted sum of values (z), before W_O mixes the heads."""
+    return ("z",)
+
+
+@part
+def attention():
+    """Attention: what the whole sub-layer adds to the stream (attn_out)."""
+    return ("attn_out",)
+
+
+@part
+def ffn():
+    """FFN: what the feed-forward network adds to the stream (mlp_out)."""
+    return ("mlp_out",)
+
+
+@part
+def layer():
+    """Layer: both of its residual writes (attn_out and mlp_out)."""
+    return ("attn_out", "mlp_out")
+
+
+@mode
+def zero(x, recorded):
+    """Zero: nothing is written there at all."""
+    return torch.zeros_like(x)
+
+
+@mode
+def mean(x, recorded):
+    """Mean: its average over the words of many texts, the same for every word: what it always writes stays, what it says about this text goes."""
+    return recorded.mean.to(x).expand_as(x)
+
+
+@mode
+def resample(x, recorded):
+    """Resample: what it computed at the same place of another text of the same length: plausible, but about something else."""
+    if recorded.elsewhere.shape != x.shape:
+        raise ValueError(
+            f"resampling needs another text of the same shape: {tuple(recorded.elsewhere.shape)} for {tuple(x.shape)}"
+        )
+    return recorded.elsewhere.to(x)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Of one head or sub-layer: its mean (d,), and what it computed on the other sentences (B, T, d)."""
+
+    mean: torch.Tensor | None = None
+    elsewhere: torch.Tensor | None = None
+
+
+@dataclass(frozen=True, order=True)
+class Cut:
+    """One place at which to cut. Layers and heads are counted from 0 here, from 1 in links and on screen."""
+
+    layer: int
+    part: str = "head"
+    head: int = 0  # of a head only
+
+    @property
+    def name(self) -> str:
+        """ "head 2.3" (layer 2, head 3), "attention 2", "FFN 2", "layer 2"."""
+        if self.part == "head":
+            return head_name(self.layer, self.head)
+        return f"{part.label(self.part)} {self.layer + 1}".replace("Attention", "attention").replace("Layer", "layer")
+
+    def write(self) -> str:
+        """As it stands in a link: "2.3" for a head, "2.attention" for the rest."""
+        return f"{self.layer + 1}.{self.head + 1 if self.part == 'head' else self.part}"
+
+    def sites(self) -> tuple[str, ...]:
+        return part[self.part]()
+
+
+def cuts(config: Config) -> list[Cut]:
+    """Every place of a model at which can be cut, layer by layer: its heads, its sub-layers, both."""
+    made = []
+    for at in range(config.n_layers):
+        made += [Cut(at, "head", number) for number in range(config.n_heads) if config.attention]
+        made += [Cut(at, "attention")] * config.attention + [Cut(at, "ffn")] * config.ffn
+        made += [Cut(at, "layer")] * (config.attention and config.ffn)
+    return made
+
+
+def read_cuts(text: str, config: Config) -> tuple[tuple[Cut, ...], list[str]]:
+    """Cuts from a link, "2.3~1.ffn" -> (cuts that the model has, sentences about what was wrong)."""
+    known, made, notes = {cut.write(): cut for cut in cuts(config)}, [], []
+    for each in filter(None, text.split("~")):
+        if each not in known:
+            notes.append(
+                f"out holds {shorten(each, 20)}, which this model has not; it has {', '.join(known)}. It was left out."
+            )
+        elif known[each] not in made:
+            made.append(known[each])
+    return tuple(sorted(made)), notes[:3]
+
+
+def write_cuts(made: Iterable[Cut]) -> str:
+    return "~".join(cut.write() for cut in sorted(made))
+
+
+def name_of(made: Iterable[Cut]) -> str:
+    """ "− head 2.3, − FFN 1"; "the whole model" for none."""
+    return ", ".join(f"− {cut.name}" for cut in sorted(made)) or "the whole model"
+
+
+@dataclass(frozen=True)
+class Lesion:
+    """An edit that makes the cuts. recorded: for mean and resample, (site, layer) -> what stands there elsewhere:
+    z by heads (H, d_head) or (B, H, T, d_head), attn_out and mlp_out (d_model) or (B, T, d_model).
+
+    first: the layer that the pass begins with. Raises ConfigError for a mode that is none or lacks what it needs.
+    """
+
+    cuts: tuple[Cut, ...]
+    mode: str = "zero"
+    recorded: dict[tuple[str, int], Recorded] = field(default_factory=dict)
+    first: int = 0
+
+    def __post_init__(self):
+        if self.mode not in mode:
+            raise ConfigError("mode", f"mode is {shorten(self.mode)}; it must be one of {', '.join(mode)}.", "zero")
+        if self.mode != "zero":
+            needed = [(site, cut.layer) for cut in self.cuts for site in cut.sites()]
+            missing = [key for key in needed if key not in self.recorded]
+            if missing:
+                raise ConfigError("mode", f"mode is {self.mode}, but nothing was recorded at {missing[0]}.", "zero")
+
+    def __call__(self, site: str, layer: int, x) -> torch.Tensor | None:
+        here = [cut for cut in self.cuts if cut.layer == layer + self.first and site in cut.sites()]
+        if not here:
+            return None
+        replace: Callable = mode[self.mode]
+        found = self.recorded.get((site, layer + self.first), Recorded())
+        if site != "z":
+            return replace(x, found)
+        x = x.clone()
+        for cut in here:
+            own = Recorded(
+                None if found.mean is None else found.mean[cut.head],
+                None if found.elsewhere is None else found.elsewhere[:, cut.head],
+            )
+            x[:, cut.head] = replace(x[:, cut.head], own)
+        return x

@@ -1,0 +1,17 @@
+"""The menus of a block: every part is one decorated definition in the file of its menu."""
+
+from core.model.parts.activation import activation
+from core.model.parts.init import init
+from core.model.parts.mask import mask
+from core.model.parts.norm import norm
+from core.model.parts.placement import placement
+from core.model.parts.position import position
+
+MENUS = {
+    "norm": norm,
+    "placement": placement,
+    "activation": activation,
+    "mask": mask,
+    "position": position,
+    "init": init,
+}

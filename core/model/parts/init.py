@@ -1,0 +1,131 @@
+"""How weights are drawn before any training, and from which random stream.
+
+Every parameter has a torch.Generator of its own, seeded from (seed, parameter name). So no global random state is
+touched, concurrent users cannot disturb each other, and removing a part leaves all other weights as they were.
+"""
+
+import hashlib
+import math
+
+import torch
+
+from core.settings.menu import Menu
+
+init = Menu("Initial weights")
+
+
+def generator(seed: int, name: str) -> torch.Generator:
+    """A random stream (on the CPU) that depends on nothing but the seed and the name."""
+    digest = hashlib.blake2b(f"{seed}/{name}".encode(), digest_size=8).digest()
+    return torch.Generator().manual_seed(int.from_bytes(digest, "big") >> 1)
+
+
+def uniform(shape, bound, stream):
+    return torch.rand(shape, generator=stream).mul_(2 * bound).sub_(bound)
+
+
+def normal(shape, std, stream):
+    return torch.randn(shape, generator=stream).mul_(std)
+
+
+class Init:
+    """A recipe; shapes are (fan_out, fan_in) as in torch.nn.Linear. Unless overridden: N(0, 1) rows, zero biases."""
+
+    def weight(self, shape, stream):
+        raise NotImplementedError(f"{type(self).__name__} does not say how weights are drawn")
+
+    def bias(self, shape, fan_in, stream):
+        return torch.zeros(shape)
+
+    def embedding(self, shape, stream):
+        return normal(shape, 1.0, stream)
+
+
+@init
+class default(Init):
+    """PyTorch default: uniform within ±1/√fan_in for weights and biases, N(0, 1) for embeddings (nn.Linear, nn.Embedding)."""
+
+    def weight(self, shape, stream):
+        return uniform(shape, 1 / math.sqrt(shape[1]), stream)
+
+    def bias(self, shape, fan_in, stream):
+        return uniform(shape, 1 / math.sqrt(fan_in), stream)
+
+
+@init
+class xavier(Init):
+    """Xavier: uniform within ±√(6/(fan_in + fan_out)), biases zero, N(0, 1) for embeddings (Glorot and Bengio, 2010)."""
+
+    def weight(self, shape, stream):
+        return uniform(shape, math.sqrt(6 / sum(shape)), stream)
+
+
+@init
+class normal_002(Init):
+    """N(0, 0.02): standard deviation 0.02 for weights and embeddings, biases zero (GPT-2)."""
+
+    def weight(self, shape, stream):
+        return normal(shape, 0.02, stream)
+
+    def embedding(self, shape, stream):
+        return normal(shape, 0.02, stream)
+
+
+@init
+class normal_1(Init):
+    """N(0, 1): far too large on purpose; attention saturates and numbers explode."""
+
+    def weight(self, shape, stream):
+        return normal(shape, 1.0, stream)
+
+
+class Draw:
+    """Draws the parameters below one path of the model, e.g. `Draw(init["default"], 0).at("blocks.0.attn")`.
+
+    kept: where what was drawn is kept for models that share weights, so that nothing is drawn twice; None: nowhere.
+    """
+
+    def __init__(self, recipe: type[Init], seed: int, path: str = "", kept: dict | None = None):
+        self.recipe, self.seed, self.path, self.kept = recipe, seed, path, kept
+        self._init = recipe()
+
+    def at(self, path: str) -> "Draw":
+        return Draw(self.recipe, self.seed, f"{self.path}{path}.", self.kept)
+
+    def _once(self, name: str, size: tuple, draw):
+        if self.kept is None:
+            return draw()
+        key = (self.path + name, size)
+        if key not in self.kept:
+            self.kept[key] = draw()
+        return self.kept[key]
+
+    def stream(self, name: str) -> torch.Generator:
+        return generator(self.seed, self.path + name)
+
+    def weight(self, name: str, fan_out: int, fan_in: int) -> torch.Tensor:
+        shape = (fan_out, fan_in)
+        return self._once(name, shape, lambda: self._init.weight(shape, self.stream(name)))
+
+    def bias(self, name: str, width: int, fan_in: int) -> torch.Tensor:
+        return self._once(name, (width, fan_in), lambda: self._init.bias((width,), fan_in, self.stream(name)))
+
+    def rows(self, names, width: int) -> torch.Tensor:
+        """One embedding row per name, each from its own stream: a word keeps its vector whatever stands around it."""
+        return torch.stack([self._init.embedding((width,), self.stream(name)) for name in names])
+
+
+class Blank:
+    """In place of a Draw: draws nothing. Shapes without numbers (on torch's device "meta"), for weights that come from a file."""
+
+    def at(self, path: str) -> "Blank":
+        return self
+
+    def weight(self, name: str, fan_out: int, fan_in: int) -> torch.Tensor:
+        return torch.empty(fan_out, fan_in, device="meta")
+
+    def bias(self, name: str, width: int, fan_in: int) -> torch.Tensor:
+        return torch.empty(width, device="meta")
+
+    def rows(self, names, width: int) -> torch.Tensor:
+        return torch.empty(len(list(names)), width, device="meta")

@@ -1,0 +1,21 @@
+"""Which keys a query may attend to, before padding is taken into account."""
+
+import torch
+
+from core.settings.menu import Menu
+
+# looks_ahead: whether a token may see what comes after it. Then all are computed again for every new one (kv_cache.py).
+# sees_all_before: whether it may see everything that came before it, so that the newest one needs no mask.
+mask = Menu("Mask", looks_ahead=True, sees_all_before=False)
+
+
+@mask
+def none(length, device=None):
+    """None: every token sees every token, as in BERT."""
+    return None
+
+
+@mask(looks_ahead=False, sees_all_before=True)
+def causal(length, device=None):
+    """Causal: a token sees itself and what came before it, never the future, as in GPT."""
+    return torch.ones(length, length, dtype=torch.bool, device=device).tril()

@@ -1,0 +1,75 @@
+"""Normalisation of one token's vector, with a learned gain and, for LayerNorm, a bias.
+
+`linear(x, at)` is the norm with its scale taken from `at`: linear in x, so that the parts of a sum can be followed through
+it one by one. norm(x) is linear(x, x) plus the bias.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from core.model.trace import tap
+from core.settings.menu import Menu
+
+# normalises: whether it changes anything. For those who explain it: formula (of a vector) and worked (of one number x, up
+# to its result), and divides_by, the moment ("variance", "mean square") of whose sum with EPSILON it takes the root.
+norm = Menu("Norm", normalises=True, formula="", worked="", divides_by="")
+
+EPSILON = 1e-5  # added to the variance or the mean square; the default of torch.nn.LayerNorm
+
+
+@norm(
+    divides_by="variance",
+    formula="Mean {mean} is subtracted; the rest is divided by √(variance {scale} + {epsilon}) = {size}.",
+    worked="({x} − {mean}) / {size} = ",
+)
+class LayerNorm(nn.Module):
+    """LayerNorm: subtracts a token's mean and divides by its standard deviation, then gain and bias (Ba et al., 2016)."""
+
+    def __init__(self, site: str, width: int, bias: bool = True):
+        super().__init__()
+        self.site = site
+        self.weight = nn.Parameter(torch.ones(width))
+        self.bias = nn.Parameter(torch.zeros(width)) if bias else None
+
+    def forward(self, x):  # (B, T, D) -> (B, T, D)
+        weight, bias = self._parameters["weight"], self._parameters.get("bias")
+        return tap(self.site, F.layer_norm(x, weight.shape, weight, bias, EPSILON))
+
+    def linear(self, x, at):  # 2 × (…, D) -> (…, D)
+        return (x - x.mean(-1, keepdim=True)) * (at.var(-1, correction=0, keepdim=True) + EPSILON).rsqrt() * self.weight
+
+
+@norm(
+    divides_by="mean square",
+    formula="Each number is divided by √(mean square {scale} + {epsilon}) = {size}; the mean, {mean}, stays in.",
+    worked="{x} / {size} = ",
+)
+class RMSNorm(nn.Module):
+    """RMSNorm: divides by the root mean square and leaves the mean alone; a gain, no bias (Zhang and Sennrich, 2019)."""
+
+    def __init__(self, site: str, width: int, bias: bool = True):
+        super().__init__()
+        self.site = site
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):  # (B, T, D) -> (B, T, D)
+        weight = self._parameters["weight"]
+        return tap(self.site, F.rms_norm(x, weight.shape, weight, EPSILON))
+
+    def linear(self, x, at):  # 2 × (…, D) -> (…, D)
+        return x * (at.square().mean(-1, keepdim=True) + EPSILON).rsqrt() * self.weight
+
+
+@norm(normalises=False)
+class none(nn.Module):
+    """None: no normalisation; numbers are free to grow or fade from layer to layer."""
+
+    def __init__(self, site: str, width: int, bias: bool = True):
+        super().__init__()
+
+    def forward(self, x):  # (B, T, D) -> (B, T, D)
+        return x
+
+    def linear(self, x, at):  # 2 × (…, D) -> (…, D)
+        return x

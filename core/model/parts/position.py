@@ -1,0 +1,130 @@
+"""How a model is told where a token stands. A part overrides what it needs of embed, rotate and bias.
+
+`start`: how many tokens stand before the first of these, where a model goes on from keys and values that it kept.
+"""
+
+import functools
+import math
+
+import torch
+from torch import nn
+
+from core.settings.menu import Menu
+
+# on_queries, on_scores: what a formula of queries and keys, or of scores, says of it.
+position = Menu("Positions", on_queries="", on_scores="")
+
+ROWS = 64  # a table is made for so many positions more at a time: a text that grows word by word finds it there
+CONTEXT = 272  # rows of the learned table: 256 tokens of text and 16 of padding
+
+
+class Position(nn.Module):
+    """The base does nothing. `draw` is given to the one instance that reads the embedding; attention has its own."""
+
+    needs_even_head = False
+    table_rows = 0  # learned vectors, one per position
+
+    def __init__(self, config, draw=None):
+        super().__init__()
+
+    def embed(self, x, start=0):  # (B, T, D) -> (B, T, D)
+        return x
+
+    def rotate(self, q, k, start=0):  # 2 × (B, H, T, d_head) -> the same
+        return q, k
+
+    def bias(self, scores):  # (B, H, queries, keys) -> the same; the queries are the last of the keys
+        return scores
+
+
+def adds_to_tokens(part) -> bool:
+    """Whether a position encoding adds something to the tokens' vectors."""
+    return part.embed is not Position.embed
+
+
+def acts_in_attention(part) -> bool:
+    """Whether it acts on queries, keys or scores."""
+    return part.rotate is not Position.rotate or part.bias is not Position.bias
+
+
+@functools.lru_cache(maxsize=64)
+@torch.inference_mode(False)  # kept tables must also serve a training that comes later
+def sinusoid(length: int, width: int) -> torch.Tensor:  # -> (T, D)
+    """sin and cos of t / 10000^(2i/D) in alternate columns (Vaswani et al., 2017, section 3.5)."""
+    even = torch.arange(0, width, 2, dtype=torch.float64)
+    angle = torch.arange(length, dtype=torch.float64)[:, None] * torch.exp(even * (-math.log(10000.0) / width))
+    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, :width].float()
+
+
+@functools.lru_cache(maxsize=64)
+@torch.inference_mode(False)
+def rotation(length: int, width: int) -> tuple[torch.Tensor, torch.Tensor]:  # -> 2 × (T, d_head)
+    """cos and sin of t / 10000^(2i/d_head), once for each half of a head (Su et al., 2021; half-split as in Llama)."""
+    even = torch.arange(0, width, 2, dtype=torch.float64)
+    angle = torch.arange(length, dtype=torch.float64)[:, None] * torch.exp(even * (-math.log(10000.0) / width))
+    angle = torch.cat([angle, angle], dim=-1)
+    return angle.cos().float(), angle.sin().float()
+
+
+def slopes(n_heads: int) -> list[float]:
+    """ALiBi's slope per head: 2^(−8/n), 2^(−16/n), …; between powers of two every other slope of the next one (Press et al., 2021)."""
+    power = 2 ** math.floor(math.log2(n_heads))
+    first = [2 ** (-8 * (head + 1) / power) for head in range(power)]
+    more = [2 ** (-8 * (head + 1) / (2 * power)) for head in range(0, 2 * power, 2)]
+    return first + more[: n_heads - power]
+
+
+@position
+class none(Position):
+    """None: the model is not told. Without a mask it then cannot know the order of the words at all."""
+
+
+@position
+class sinusoidal(Position):
+    """Sinusoidal: adds a fixed pattern of sines and cosines to each token (Vaswani et al., 2017)."""
+
+    def embed(self, x, start=0):
+        return x + sinusoid(start + x.shape[-2], x.shape[-1])[start:].to(x)
+
+
+@position
+class learned(Position):
+    """Learned: adds a vector per position, which training would shape; random before that (GPT-2, BERT)."""
+
+    table_rows = CONTEXT
+
+    def __init__(self, config, draw=None):
+        super().__init__(config)
+        if draw is not None:
+            self.weight = nn.Parameter(draw.rows(map(str, range(CONTEXT)), config.d_model))
+
+    def embed(self, x, start=0):
+        end, rows = start + x.shape[-2], len(self.weight)  # a model from a file brings a table of its own length
+        if end > rows:
+            raise ValueError(f"learned positions go up to {rows} tokens; these are {end}")
+        return x + self.weight[start:end]
+
+
+@position(on_queries=", then turned by its position (RoPE)")
+class rope(Position):
+    """RoPE: turns queries and keys by an angle that grows with position, so scores depend on distance (Su et al., 2021)."""
+
+    needs_even_head = True
+
+    def rotate(self, q, k, start=0):
+        end = start + q.shape[-2]
+        cos, sin = (part[start:end].to(q) for part in rotation(-(-end // ROWS) * ROWS, q.shape[-1]))
+        return tuple(x * cos + torch.cat([-x.chunk(2, -1)[1], x.chunk(2, -1)[0]], dim=-1) * sin for x in (q, k))
+
+
+@position(on_scores=" − slope · distance (ALiBi)")
+class alibi(Position):
+    """ALiBi: takes from every score a penalty that grows with distance, at a different rate per head (Press et al., 2021)."""
+
+    def __init__(self, config, draw=None):
+        super().__init__(config)
+        self.register_buffer("slopes", torch.tensor(slopes(config.n_heads))[:, None, None], persistent=False)
+
+    def bias(self, scores):
+        keys = torch.arange(scores.shape[-1], device=scores.device)
+        return scores - self.slopes * (keys - keys[-scores.shape[-2] :, None]).abs()

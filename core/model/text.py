@@ -1,0 +1,164 @@
+"""Words -> tokens. One token per word or punctuation mark, exactly as typed; nothing is interpreted."""
+
+import unicodedata
+from dataclasses import dataclass
+
+from core.settings.setting import ConfigError, dial
+
+MAX_TOKENS = 256
+MAX_CHARACTERS = 10_000
+PAD = "<pad>"
+
+JOINERS = {"\u200d", "\ufe0e", "\ufe0f", "\u20e3"}  # zero-width joiner, variation selectors, keycap
+INSIDE_WORD = {"'", "’", "-", "\u200c"}  # don't, O’Neil, re-read, and the Persian zero-width non-joiner
+SOFT_HYPHEN = "\u00ad"
+
+
+def words(text: str) -> list[str]:
+    """The tokens of a text: words (with their apostrophes and hyphens), and every other mark by itself.
+
+    Emoji made of several characters (families, flags, skin tones) stay one token; letters keep their accents.
+    White space separates; control and formatting characters are left out.
+    """
+    tokens, glue = [], False  # glue: whether the next character may still belong to the last token
+    for at, c in enumerate(text):
+        if c == SOFT_HYPHEN:
+            continue
+        if glue and _modifies(c):
+            tokens[-1] += c
+        elif c in INSIDE_WORD and glue and _in_word(tokens[-1][-1]) and at + 1 < len(text) and _in_word(text[at + 1]):
+            tokens[-1] += c
+        elif not _visible(c):
+            glue = False
+        elif glue and _continues(tokens[-1], c):
+            tokens[-1] += c
+        else:
+            tokens.append(c)
+            glue = True
+    return tokens
+
+
+def _within(low: str, c: str, high: str) -> bool:
+    return low <= c <= high
+
+
+def _skin_tone(c: str) -> bool:
+    return _within("\U0001f3fb", c, "\U0001f3ff")
+
+
+def _regional(c: str) -> bool:
+    return _within("\U0001f1e6", c, "\U0001f1ff")
+
+
+def _modifies(c: str) -> bool:
+    """Accents, joiners, skin tones and the tags that make the flags of England, Scotland and Wales."""
+    return c in JOINERS or unicodedata.category(c)[0] == "M" or _skin_tone(c) or _within("\U000e0020", c, "\U000e007f")
+
+
+def _visible(c: str) -> bool:
+    """Not white space, control, formatting or private characters. Unassigned ones may be emoji newer than Python."""
+    return not c.isspace() and unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Mn", "Mc", "Me")
+
+
+def _in_word(c: str) -> bool:
+    return c == "_" or (unicodedata.category(c)[0] in "LNM" and c not in JOINERS)
+
+
+def _continues(token: str, c: str) -> bool:
+    """Whether c goes on with the token: a letter after a letter, an emoji after a joiner, the second half of a flag."""
+    if token[-1] == "\u200d":
+        return True
+    if _regional(c):
+        return len(token) == 1 and _regional(token)
+    return _in_word(c) and (_in_word(token[-1]) or (len(token) > 1 and token[-1] in INSIDE_WORD))
+
+
+def cut(text: str) -> tuple[list[str], list[str]]:
+    """-> (at most 256 tokens, sentences that say what was left out and why)."""
+    tokens, notes = words(text), []
+    if len(tokens) > MAX_TOKENS:
+        notes.append(
+            f"text has {len(tokens)} tokens; at most {MAX_TOKENS} are shown, so it was cut after token {MAX_TOKENS}, "
+            f"“{shown(tokens[MAX_TOKENS - 1])}”."
+        )
+    return tokens[:MAX_TOKENS], notes
+
+
+def shown(token: str, width: int = 14) -> str:
+    """A token as an axis label: cut to a few characters, so that it never runs over the picture."""
+    return token if len(token) <= width else token[: width - 1] + "…"
+
+
+def vocabulary(tokens: list[str]) -> tuple[str, ...]:
+    """The different tokens, padding first, then in order of first appearance."""
+    return tuple(dict.fromkeys([PAD, *tokens]))
+
+
+@dataclass(frozen=True)
+class Example:
+    """A text to start from and the pairs of words in it that belong together: (reader, what it depends on)."""
+
+    name: str
+    text: str
+    about: tuple[tuple[str, str], ...]  # pairs of words; a word that stands twice is given as "word#2"
+
+    @property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """The pairs as token numbers, from 0."""
+        return tuple(tuple(self._find(word) for word in pair) for pair in self.about)
+
+    def _find(self, word: str) -> int:
+        word, _, nth = word.partition("#")
+        return [at for at, token in enumerate(words(self.text)) if token == word][int(nth or 1) - 1]
+
+
+EXAMPLES = (
+    Example(
+        "Legal: a clause in between",
+        "The defendant , who had filed a motion to dismiss , was liable .",
+        (("was", "defendant"), ("liable", "defendant"), ("who", "defendant"), ("had", "who")),
+    ),
+    Example(
+        "Legal: a distractor noun",
+        "The court held that the tenants of the building were bound by the lease .",
+        (("held", "court"), ("were", "tenants"), ("bound", "tenants")),
+    ),
+    Example(
+        "Legal: a pronoun far away",
+        "The company that sold the machines to the hospital denied that it had known of the defect .",
+        (("sold", "company"), ("denied", "company"), ("it", "company")),
+    ),
+    Example(
+        "Pronoun",
+        "The animal did not cross the street because it was too tired .",
+        (("cross", "animal"), ("it", "animal"), ("tired", "animal")),
+    ),
+    Example("Dog bites man", "The dog bites the man", (("bites", "dog"), ("man", "bites"))),
+    Example(
+        "The same word twice",
+        "She can open the can with the can opener",
+        (("can#2", "open"), ("can#3", "opener"), ("open", "She")),
+    ),
+)
+DEFAULT_TEXT = EXAMPLES[0].text
+
+
+@dataclass(frozen=True)
+class Input:
+    """The text of a pass. Raises ConfigError, with a text that can be used instead, for one that is too long or odd."""
+
+    text: str = dial(DEFAULT_TEXT, "Sentence (text)", "Any text; each word and mark is one token.", group="Text")
+
+    def __post_init__(self):
+        text = self.__dataclass_fields__["text"].metadata["dial"].check("text", self.text)
+        if len(text) > MAX_CHARACTERS:
+            raise ConfigError(
+                "text",
+                f"text has {len(text):,} characters; it may have {MAX_CHARACTERS:,}, so the rest was cut off.",
+                text[:MAX_CHARACTERS],
+            )
+        plain = "".join(c for c in text if c.isspace() or unicodedata.category(c) not in ("Cc", "Cs"))
+        if plain != text:
+            raise ConfigError(
+                "text", "text contained control characters, which cannot be shown; they were left out.", plain
+            )

@@ -1,0 +1,251 @@
+"""Baseline and variants: each variant is what differs from the baseline, and is named by it.
+
+In a link a difference is written "norm-none__n_heads-8", and several are joined by "~". Variants are kept as
+differences, not as whole settings: so when the baseline moves, they move with it and stay comparable.
+"""
+
+import dataclasses
+from contextlib import suppress
+from dataclasses import dataclass
+
+from core.model.config import Config
+from core.settings.menu import Menu
+from core.settings.setting import ConfigError, dial, dials, shorten
+
+AND, NEXT, NOTHING, PLAIN = "__", "~", "none", "defaults"
+MOST = 4
+
+ablation = Menu("Ablations")  # one click each; a part gives the settings it changes
+
+
+@ablation
+def no_residual():
+    """− residual: cuts the stream around both sub-layers."""
+    return {"residual_attention": False, "residual_ffn": False}
+
+
+@ablation
+def no_norm():
+    """− norm: nothing brings numbers back to a common scale."""
+    return {"norm": "none"}
+
+
+@ablation
+def no_ffn():
+    """− FFN: attention alone, no work on single tokens."""
+    return {"ffn": False}
+
+
+@ablation
+def no_attention():
+    """− attention: tokens can no longer read from each other."""
+    return {"attention": False}
+
+
+@ablation
+def no_positions():
+    """− positions: nothing tells where a token stands."""
+    return {"position": "none"}
+
+
+@ablation
+def no_scaling():
+    """− scaling: query·key goes into the softmax undivided."""
+    return {"scale": False}
+
+
+@ablation
+def post_norm():
+    """post-norm: normalises the stream itself, after each sum."""
+    return {"placement": "post"}
+
+
+@ablation
+def identity_activation():
+    """identity activation: the feed-forward network becomes one linear map."""
+    return {"activation": "identity"}
+
+
+@ablation
+def one_head():
+    """1 head: a single head as wide as the stream."""
+    return {"n_heads": 1}
+
+
+def encode(changes: dict) -> str:
+    """Changed settings as they stand in a link, in the order of Config's fields."""
+    made = dials(Config)
+    return AND.join(f"{name}-{made[name].write(changes[name])}" for name in made if name in changes)
+
+
+def decode(text: str, field: str) -> dict:
+    """The changed settings that a link's text stands for. Raises ConfigError, for that field, naming what is wrong."""
+    made, changes = dials(Config), {}
+    for part in text.split(AND):
+        name, _, value = part.partition("-")
+        if name not in made:
+            raise ConfigError(
+                field, f"{field} names {shorten(name)}, which is no setting; known are {', '.join(made)}."
+            )
+        try:
+            changes[name] = made[name].read(name, value)
+        except ConfigError as error:
+            raise ConfigError(field, f"{field}: {error}") from None
+    return changes
+
+
+def apply(changes: dict, baseline: Config) -> Config:
+    """The baseline with some settings changed; what follows another setting there (d_ff) goes on following it."""
+    values = {name: getattr(baseline, name) for name in dials(Config)}
+    for name, made in dials(Config).items():
+        if made.follows and values[name] == made.follows(baseline):
+            values[name] = None
+    return Config(**(values | changes))
+
+
+def difference(config: Config, baseline: Config) -> dict:
+    """The settings to change in the baseline to get this config."""
+    made = dials(Config)
+    changes = {name: getattr(config, name) for name in made if getattr(config, name) != getattr(baseline, name)}
+    following = [name for name in made if made[name].follows]
+    changes |= {name: getattr(config, name) for name in following}
+    for name in following:
+        rest = {other: value for other, value in changes.items() if other != name}
+        with suppress(ConfigError):  # it could not be what it would follow: RoPE refuses an odd d_head
+            changes = rest if apply(rest, baseline) == config else changes
+    return changes
+
+
+def name_of(changes: dict) -> str:
+    """A variant's name: "− residual (FFN), 8 heads"."""
+    made = dials(Config)
+    names = [made[name].change(changes[name]) for name in made if name in changes]
+    both = [made[name].change(False) for name in ("residual_attention", "residual_ffn")]
+    if all(each in names for each in both):
+        names[names.index(both[0])] = "− residual"
+        names.remove(both[1])
+    return ", ".join(names)
+
+
+@dataclass(frozen=True)
+class Pins:
+    """What is compared. Raises ConfigError, with what can be kept of it, for a text that does not stand for that."""
+
+    baseline: str = dial(
+        "",
+        "Baseline",
+        "The pinned settings, as what differs from the defaults; empty: the settings of the sidebar.",
+        group="Pins",
+    )
+    variants: str = dial(
+        "norm-none",
+        "Variants",
+        "Up to four: what each changes in the baseline, joined by ~; nothing between two ~ is a free place.",
+        group="Pins",
+    )
+
+    def __post_init__(self):
+        if self.baseline not in ("", PLAIN):
+            try:
+                Config(**decode(self.baseline, "baseline"))
+            except ConfigError as error:
+                where = "" if error.field == "baseline" else "baseline: "
+                raise ConfigError("baseline", f"{where}{error}", "") from None
+        kept, problems = [], []
+        for text in self.variants.split(NEXT) if self.variants not in ("", NOTHING) else []:
+            try:
+                text = encode(decode(text, "variants")) if text else ""
+                kept += [text] if not text or text not in kept else []
+            except ConfigError as error:
+                problems.append(str(error))
+        full = [text for text in kept if text]
+        if len(full) > MOST:
+            problems.append(f"variants holds {len(full)}; at most {MOST} can be compared, so the first {MOST} are.")
+        if problems:
+            raise ConfigError("variants", " ".join(problems), _places(full[:MOST]))
+        object.__setattr__(self, "variants", _places(kept))
+
+    @property
+    def slots(self) -> list[str]:
+        """The variants by their places, "" where one was taken away: the others keep place and colour."""
+        return [] if self.variants == NOTHING else self.variants.split(NEXT)
+
+    @property
+    def texts(self) -> list[str]:
+        return [text for text in self.slots if text]
+
+    @property
+    def changes(self) -> list[dict]:
+        """What each variant changes."""
+        return [decode(text, "variants") for text in self.texts]
+
+    def compare(self, texts: list[str]) -> str:
+        """The text of Pins.variants for these variants: who stays keeps its place, who comes takes the first free one."""
+        slots = [text if text in texts else "" for text in self.slots]
+        for text in texts:
+            if text not in slots:
+                at = slots.index("") if "" in slots else len(slots)
+                slots[at : at + 1] = [text]
+        return _places(slots)
+
+    def pinned(self) -> Config | None:
+        """The pinned baseline, or None where the sidebar is the baseline."""
+        if not self.baseline:
+            return None
+        return Config(**({} if self.baseline == PLAIN else decode(self.baseline, "baseline")))
+
+
+def _places(slots: list[str]) -> str:
+    """The text of slots, as many as there may be, without empty ones at the end."""
+    while "" in slots and (len(slots) > MOST or not slots[-1]):
+        slots = slots[:-1] if not slots[-1] else [*slots[: slots.index("")], *slots[slots.index("") + 1 :]]
+    return NEXT.join(slots) or NOTHING
+
+
+def pin(config: Config) -> str:
+    """The text of Pins.baseline for a config."""
+    return encode(difference(config, Config())) or PLAIN
+
+
+NOW = MOST + 1  # the place of the sidebar's settings beside a pinned baseline
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One of what is compared: its name, its settings, and its place: 0 the baseline, 1 to 4 the variants, 5 now."""
+
+    name: str
+    config: Config
+    place: int = 0
+
+
+def lineup(config: Config, pins: Pins, **fixed) -> tuple[list[Variant], list[str]]:
+    """-> (baseline, variants and, where it differs from all of them, the present config; why a variant is left out)
+
+    `fixed` are settings that are the same for all, whatever the pins say.
+    """
+    pinned = pins.pinned()
+    baseline = dataclasses.replace(pinned or config, **fixed)
+    made, notes = [Variant("baseline", baseline)], []
+    for place, text in enumerate(pins.slots, 1):
+        if not text:
+            continue
+        changes = decode(text, "variants")
+        name = name_of(changes)
+        try:
+            one = dataclasses.replace(apply(changes, baseline), **fixed)
+        except ConfigError as error:
+            notes.append(f"{name} is left out here: {error}")
+            continue
+        if one == baseline:
+            notes.append(f"{name} is left out here: the baseline is so already.")
+            continue
+        twin = next((other for other in made if other.config == one), None)
+        if twin:
+            notes.append(f"{name} is left out here: it is the same as {twin.name}.")
+        else:
+            made.append(Variant(name, one, place))
+    now = dataclasses.replace(config, **fixed)
+    if pinned and all(now != other.config for other in made):
+        made.append(Variant("now: " + name_of(difference(now, baseline)), now, NOW))
+    return made, notes

@@ -1,0 +1,1 @@
+"""What stands below everything: settings and their menus, memory, devices, words for numbers."""

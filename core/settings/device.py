@@ -1,0 +1,166 @@
+"""Where a pass runs and with what precision, and how long it took there."""
+
+import functools
+import statistics
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import torch
+
+from core.settings.menu import Menu
+from core.settings.setting import ConfigError, dial
+
+device = Menu("Device")
+dtype = Menu("Precision")
+
+
+@device
+def auto():
+    """Fastest present: CUDA if there is one, else MPS, else the CPU."""
+    return present()[0]
+
+
+@device
+def cuda():
+    """CUDA: an NVIDIA GPU (or AMD's through ROCm)."""
+    return "cuda"
+
+
+@device
+def mps():
+    """MPS: the GPU of an Apple computer."""
+    return "mps"
+
+
+@device
+def cpu():
+    """CPU: the processor; every machine has one."""
+    return "cpu"
+
+
+@dtype
+def float32():
+    """float32: 32 bits, about 7 decimal digits; what most people mean by a number here."""
+    return torch.float32
+
+
+@dtype
+def bfloat16():
+    """bfloat16: 16 bits, the range of float32 with about 2 to 3 decimal digits."""
+    return torch.bfloat16
+
+
+@dtype
+def float16():
+    """float16: 16 bits, about 3 decimal digits and nothing above 65,504; on a GPU only."""
+    return torch.float16
+
+
+@functools.cache
+def present() -> tuple[str, ...]:
+    """The devices of this machine, fastest first."""
+    found = ["cuda"] * torch.cuda.is_available() + ["mps"] * torch.backends.mps.is_available()
+    return (*found, "cpu")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Device and precision of a pass. Raises ConfigError for what this machine does not have; see anywhere."""
+
+    device: str = dial("auto", "Device", "Where the numbers are computed.", group="Machine", menu=device)
+    dtype: str = dial("float32", "Precision", "How many bits each number has.", group="Machine", menu=dtype)
+
+    @classmethod
+    def anywhere(cls, device: str = "auto", dtype: str = "float32") -> "Machine":
+        """One that this process need not have, because another may train on it. Raises ConfigError for what is in no menu."""
+        made = object.__new__(cls)
+        made.__dict__.update(device=device, dtype=dtype)
+        made._check_names()
+        return made
+
+    def __post_init__(self):
+        self._check_names()
+        self.check_here()
+
+    def _check_names(self):
+        for name in ("device", "dtype"):
+            self.__dataclass_fields__[name].metadata["dial"].check(name, getattr(self, name))
+
+    def check_here(self):
+        """Raises ConfigError for what this machine does not have."""
+        if self.device != "auto" and self.device not in present():
+            raise ConfigError(
+                "device", f"device is {self.device}, which this machine does not have; it has {', '.join(present())}."
+            )
+        if self.dtype == "float16" and self.place == "cpu":
+            raise ConfigError("dtype", "dtype is float16, which needs a GPU; on a CPU choose one of float32, bfloat16.")
+
+    @property
+    def place(self) -> str:
+        """The device that runs: cuda, mps or cpu."""
+        return device[self.device]()
+
+    @property
+    def precision(self) -> torch.dtype:
+        return dtype[self.dtype]()
+
+    @property
+    def name(self) -> str:
+        """The device in words, e.g. "NVIDIA H200" or "CPU"."""
+        return {"cpu": "CPU", "mps": "Apple GPU"}.get(self.place) or torch.get_device_module(
+            self.place
+        ).get_device_name()
+
+    def autocast(self):
+        """A context in which products are taken in this precision, while weights stay float32."""
+        return torch.autocast(self.place, self.precision, enabled=self.dtype != "float32")
+
+    def choices(self, name: str) -> list[str]:
+        """What of a menu can be chosen on this machine."""
+        if name == "device":
+            return ["auto", *present()]
+        return [key for key in dtype if key != "float16" or self.place != "cpu"]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long something took: the median of so many runs, and when the last of them was taken."""
+
+    milliseconds: float
+    runs: int
+    at: datetime
+
+    def __str__(self) -> str:
+        """ "0.31 ms (median of 3)"; one run alone may have met a busy machine, so it says when it was taken."""
+        how = f"median of {self.runs}" if self.runs > 1 else f"timed once, {self.at:%H:%M} UTC"
+        digits = ",.0f" if self.milliseconds >= 100 else ".3g"
+        return f"{self.milliseconds:{digits}} ms ({how})"
+
+
+def median_timing(call, place: str, runs: int) -> Timing:
+    """Time so many runs of call()."""
+    took = statistics.median(timed(call, place)[1] for _ in range(runs))
+    return Timing(took, runs, datetime.now(UTC))
+
+
+def timed(call, place: str):
+    """-> (what call() returned, milliseconds), by the device's own events on a GPU, by the clock on a CPU."""
+    if place == "cpu":
+        start = time.perf_counter()
+        result = call()
+        return result, 1e3 * (time.perf_counter() - start)
+    event = torch.get_device_module(place).Event
+    before, after = event(enable_timing=True), event(enable_timing=True)
+    before.record()
+    result = call()
+    after.record()
+    after.synchronize()
+    return result, before.elapsed_time(after)
+
+
+def median_ms(call, place: str, repeats: int = 15) -> float:
+    """Median time of repeated calls, after three that do not count."""
+    for _ in range(3):
+        call()
+    return median_timing(call, place, repeats).milliseconds

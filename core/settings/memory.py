@@ -1,0 +1,95 @@
+"""Memory: the limit of a run, the shelf of recent results, and how freed memory is used again."""
+
+import ctypes
+import os
+import threading
+from collections import OrderedDict
+from contextlib import nullcontext
+
+from core.settings.environment import whole_number
+
+DEFAULT_MAX_MB = 1024
+HEAVY = 64 << 20
+
+_one_heavy_run_at_a_time = threading.Lock()
+
+
+class MemoryLimit(ValueError):
+    """A run that would need more memory than it may have; the message gives both figures."""
+
+
+def max_mb() -> int:
+    """The limit for one run in MB: ABLATION_MAX_MB, or 1024."""
+    return whole_number("ABLATION_MAX_MB", DEFAULT_MAX_MB)
+
+
+SMALLER = "Choose a smaller d_model, d_ff, d_head or n_layers, or a shorter text."
+
+
+def check_memory(needed: int, what: str, advice: str = SMALLER):
+    """Raises MemoryLimit for more bytes than a run may use. what: would need them; advice: what to do about it."""
+    if needed > max_mb() << 20:
+        raise MemoryLimit(
+            f"{what} would need about {needed / 2**20:,.0f} MB; a run here may use {max_mb():,} MB "
+            f"(set by ABLATION_MAX_MB). {advice}"
+        )
+
+
+def room_for(needed: int, what: str):
+    """A context to run in. Raises MemoryLimit before anything is allocated; lets one heavy run go at a time."""
+    check_memory(needed, what)
+    return _one_heavy_run_at_a_time if needed > HEAVY else nullcontext()
+
+
+class Shelf:
+    """The most recently used results, up to a number of bytes in all. Safe to use from several threads."""
+
+    def __init__(self, max_bytes: int):
+        self.max_bytes = max_bytes
+        self._kept: OrderedDict = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def peek(self, key):
+        """What is kept under the key, or None. Looked at is used: it is thrown out later."""
+        with self._lock:
+            if key not in self._kept:
+                return None
+            self._kept.move_to_end(key)
+            return self._kept[key][0]
+
+    def put(self, key, value, size: int):
+        """Keep a value in place of what was kept under the key."""
+        with self._lock:
+            if key in self._kept:
+                self._bytes -= self._kept.pop(key)[1]
+        self.get(key, lambda: (value, size))
+
+    def get(self, key, make):
+        """The result of make() -> (value, bytes), kept under the key for the next time."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key][0]
+        value, size = make()
+        with self._lock:
+            if key not in self._kept and size <= self.max_bytes:
+                self._kept[key] = (value, size)
+                self._bytes += size
+            while self._bytes > self.max_bytes:
+                self._bytes -= self._kept.popitem(last=False)[1][1]
+        return value
+
+
+def reuse_freed_memory() -> None:
+    """Have glibc keep up to 64 MB of freed memory per arena, in two arenas, instead of giving it back after every pass.
+
+    Otherwise each pass pays a page fault per 4 kB of activations it records (a third of its time at 4 layers,
+    d_model 128, 64 tokens), and every thread of a server grows an arena of its own. Elsewhere than on glibc: nothing.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
+    if mallopt:
+        TRIM_THRESHOLD, MMAP_THRESHOLD, ARENA_MAX = -1, -3, -8  # <malloc.h>
+        mallopt(ARENA_MAX, 2)
+        mallopt(MMAP_THRESHOLD, 32 << 20)
+        mallopt(TRIM_THRESHOLD, 64 << 20)

@@ -1,0 +1,30 @@
+"""Numbers and names in sentences: one way of writing each, everywhere."""
+
+import math
+
+KEY = "head 2.4: layer 2, head 4, counted from 1"  # to be said once on each page that names heads so
+
+
+def head_name(layer: int, head: int, layered: bool = True) -> str:
+    """ "head 2.4" (layer 2, head 4); "head 4" where there is only one layer to speak of. Given from 0, named from 1."""
+    return f"head {layer + 1}.{head + 1}" if layered else f"head {head + 1}"
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number in a sentence: so many significant digits."""
+    if math.isnan(value):
+        return "no number"
+    size = abs(value)
+    text = f"{value:.2e}" if size and (size >= 1e5 or size < 1e-3) else f"{value:.{digits}g}"
+    return text.replace("e+0", "e").replace("e+", "e").replace("e-0", "e-").replace("-", "−")
+
+
+def fixed(value: float, digits: int = 2) -> str:
+    """A number with so many decimals."""
+    text = f"{value:.{digits}f}"
+    return (text.lstrip("-") if float(text) == 0 else text).replace("-", "−")
+
+
+def count(n: int, one: str) -> str:
+    """A number of things: 1 token, 2 tokens."""
+    return f"{n:,} {one}{'' if n == 1 else 's'}"

@@ -1,0 +1,64 @@
+"""How far a study is, from the store alone."""
+
+from dataclasses import dataclass
+
+from core.settings.process import alive
+from core.settings.wording import count
+from core.study.database.schema import DIVERGED, DONE, ENDED, FAILED, QUEUED, RUNNING, STATES, STOPPED
+from core.study.database.store import Store
+
+
+@dataclass(frozen=True)
+class Standing:
+    """counts: state -> runs; share: of all the work, 0 to 1; left: seconds of work that are left, on one core;
+    lost: runs in the hands of processes that have died."""
+
+    counts: dict[str, int]
+    share: float
+    left: float
+    lost: int
+
+    @property
+    def many(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def ended(self) -> int:
+        """Runs of which nothing more will come by itself."""
+        return sum(self.counts.get(state, 0) for state in (DONE, DIVERGED, FAILED))
+
+    @property
+    def running(self) -> bool:
+        """Whether somebody has a run in hand."""
+        return self.counts.get(RUNNING, 0) > self.lost
+
+    @property
+    def queued(self) -> bool:
+        return bool(self.counts.get(QUEUED))
+
+    @property
+    def complete(self) -> bool:
+        """Whether every run has its result."""
+        return not set(self.counts) - set(ENDED)
+
+    @property
+    def open(self) -> bool:
+        """Whether there is something to do that nobody does."""
+        return bool(self.lost or any(self.counts.get(state) for state in (QUEUED, STOPPED, FAILED)))
+
+    def words(self) -> str:
+        """ "8 runs: 5 done, 3 queued" """
+        parts = [f"{self.counts[state]:,} {state}" for state in STATES if self.counts.get(state)]
+        return f"{count(self.many, 'run')}: {', '.join(parts)}"
+
+
+def standing(store: Store, study: int) -> Standing:
+    """Raises StoreError."""
+    found = store.counts([study])
+    counts = {state: many for state, (many, _, _) in found.items()}
+    whole = sum(expected for _, expected, _ in found.values())
+    left = sum(found[state][2] for state in (QUEUED, RUNNING, STOPPED, FAILED) if state in found)
+    now = store.now()
+    lost = sum(not alive(each.owner, each.heartbeat, now) for each in store.runs(study, RUNNING, spec=False))
+    share = max(0.0, 1 - left / whole) if whole else 1.0  # sums of floats: what is left may come to more than all
+    return Standing(counts, share, left, lost)

@@ -1,0 +1,74 @@
+"""Runs of the store as the comparison that the page "Training" shows: the same curves, tables and sentences."""
+
+from dataclasses import dataclass
+
+from core.experiments.training.training import BASELINE, Arm, Plan, Trial
+from core.settings.device import Machine
+from core.study.database.store import Store
+from core.study.plan import read_settings
+from core.train import Row
+
+
+@dataclass(frozen=True)
+class StoredPlan(Plan):
+    """A plan whose seeds need not follow each other."""
+
+    chosen: tuple[int, ...] = ()
+
+    @property
+    def seeds(self) -> list[int]:
+        return list(self.chosen)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What was trained, with {(variant, seed): rows}; notes: what of it is left out, and why."""
+
+    plan: StoredPlan
+    runs: dict[tuple[str, int], list[Row]]
+    notes: tuple[str, ...] = ()
+    origin = "From the store"
+
+
+def stored(store: Store, study: int, task: str, variants: list[str]) -> Stored | None:
+    """The baseline of a task and some variants, on the seeds of which all have rows; None where there are none yet.
+
+    A variant that is trained for another number of steps, or on sequences of another length, is left out. Raises ConfigError for
+    settings that this version does not have.
+    """
+    wanted = [BASELINE, *variants]
+    found = {
+        (run.variant, run.seed): run
+        for run in store.runs(study, spec=False)
+        if run.task == task and run.variant in wanted and run.step
+    }
+    rows = {}
+    for run, *row in store.rows(study, [run.id for run in found.values()]):
+        rows.setdefault(run, []).append(Row(*row))
+    specs, has_rows = store.specs(study), {variant for variant, _ in found}
+    arms, trainings, notes = [], [], []
+    for place, name in enumerate(wanted):
+        if name not in has_rows and not place:
+            return None  # nothing to compare with
+        if name not in has_rows:
+            notes.append(f"{name} has no numbers yet.")
+            continue
+        config, training = read_settings(specs[task, name])
+        if arms and (training.steps, training.length) != (trainings[0].steps, trainings[0].length):
+            notes.append(
+                f"{name} is left out here: it is trained for {training.steps:,} steps on length {training.length}."
+            )
+            continue
+        arms.append(Arm(name, config, place, frozenset([name] if place else [])))
+        trainings.append(training)
+    seeds = [seed for name, seed in found if name == BASELINE]
+    seeds = tuple(sorted(seed for seed in seeds if all(rows.get(_id(found, arm.name, seed)) for arm in arms)))
+    if not seeds:
+        return None
+    runs = {(arm.name, seed): rows[found[arm.name, seed].id] for arm in arms for seed in seeds}
+    plan = StoredPlan(tuple(arms), trainings[0], Trial(seeds=min(len(seeds), 30)), Machine(), seeds)
+    return Stored(plan, runs, tuple(notes))
+
+
+def _id(found, name: str, seed: int) -> int | None:
+    return found[name, seed].id if (name, seed) in found else None

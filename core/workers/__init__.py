@@ -1,0 +1,1 @@
+"""Training in worker processes, of this machine or of many."""

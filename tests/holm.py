@@ -1,0 +1,48 @@
+"""Holm's correction the slow way, by its definition as a closed test, with SciPy's t-tests: what core.measure.intervals.together() must equal."""
+
+from functools import lru_cache
+from itertools import combinations
+
+import numpy as np
+from scipy import stats
+
+
+def corrected(pvalues: list[float]) -> list[float]:
+    """A hypothesis is rejected where every set of hypotheses it belongs to is rejected, each by Bonferroni's test."""
+    return _closed(tuple(pvalues))
+
+
+@lru_cache(maxsize=16)
+def _closed(pvalues):
+    numbers = range(len(pvalues))
+    sets = [each for size in range(1, len(pvalues) + 1) for each in combinations(numbers, size)]
+    return [max(min(1.0, len(s) * min(pvalues[n] for n in s)) for s in sets if at in s) for at in numbers]
+
+
+def level(pvalues: list[float], at: int) -> float:
+    """At which the procedure tests one of them: with as many left as it has not rejected before."""
+    rejected = sum(p < 0.05 for p in corrected(pvalues))
+    smaller = sum((p, n) < (pvalues[at], at) for n, p in enumerate(pvalues))
+    return 1 - 0.05 / (len(pvalues) - min(smaller, rejected))
+
+
+def differences(samples: dict, low: float = -np.inf, high: float = np.inf) -> dict:
+    """Name -> differences, one per seed. -> name -> (mean, low, high, n, p); NaN for the last where there are fewer than two."""
+    known = {name: np.array(each, dtype=float) for name, each in samples.items()}
+    tested = [name for name, each in known.items() if len(each) > 1]
+    ps = [_p(known[name]) for name in tested]
+    made = {}
+    for name, each in known.items():
+        if name not in tested:
+            made[name] = (each.mean() if len(each) else np.nan, np.nan, np.nan, len(each), np.nan)
+            continue
+        at = tested.index(name)
+        ends = (each[0], each[0])
+        if np.ptp(each):
+            ends = stats.ttest_1samp(each, 0).confidence_interval(level(ps, at))
+        made[name] = (each.mean(), max(low, ends[0]), min(high, ends[1]), len(each), corrected(ps)[at])
+    return made
+
+
+def _p(each) -> float:
+    return stats.ttest_1samp(each, 0).pvalue if np.ptp(each) else float(each[0] == 0)

@@ -1,0 +1,95 @@
+"""The house: what may import what, and how large its rooms may be."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+# From the ground up: a package imports from those before it. `figures` and `experiments` read passes; `export` what experiments found.
+CORE = "settings measure model tasks train workers checkpoints experiments figures export study".split()
+# What all pages use, from the ground up; above it one folder per page, and none of them looks into another.
+SHARED = ["kit", "pictures", "shared"]
+ENTRIES = 12  # in a folder
+FILES = [path for folder in ("core", "ui", "pages", "scripts") for path in sorted((ROOT / folder).rglob("*.py"))] + [
+    ROOT / "app.py"
+]
+
+
+def name_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+MODULES = {name_of(path) for path in FILES}
+
+
+def imported(path: Path) -> set[str]:
+    """The project's modules that a file imports, those within functions too."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {f"{node.module}.{each.name}" for each in node.names} & MODULES or {node.module} & MODULES
+        elif isinstance(node, ast.Import):
+            found |= {each.name for each in node.names} & MODULES
+    return found
+
+
+def room(module: str) -> tuple[str, str]:
+    """core.model.parts.norm -> ("core", "model")"""
+    first, _, rest = module.partition(".")
+    return first, rest.partition(".")[0]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_arrow_goes_back_up(path):
+    house, here = room(name_of(path))
+    for module in imported(path):
+        other, there = room(module)
+        if house == "core":
+            assert other == "core", f"{path.name} imports {module}"
+            if here in CORE and there in CORE:
+                assert CORE.index(there) <= CORE.index(here), f"{here} imports {module}"
+        elif house == "ui":
+            assert other in ("core", "ui"), f"{path.name} imports {module}"
+            if other == "ui" and there != here:
+                assert there in SHARED, f"{here} imports {module}"
+                assert here not in SHARED or SHARED.index(there) < SHARED.index(here), f"{here} imports {module}"
+        else:
+            assert other in ("core", "ui", house)
+
+
+def test_every_room_of_core_is_on_the_list():
+    rooms = {each.name for each in (ROOT / "core").iterdir() if each.is_dir() and each.name != "__pycache__"}
+    assert rooms == set(CORE)
+
+
+FOLDERS = sorted({path.parent for path in FILES} - {ROOT})
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_folder_has_at_most_a_dozen_entries(folder):
+    entries = [each.name for each in folder.iterdir() if each.name not in ("__pycache__", "__init__.py")]
+    assert len(entries) <= ENTRIES, sorted(entries)
+
+
+def test_experiments_of_one_page_do_not_read_those_of_another():
+    for path in (ROOT / "core" / "experiments").rglob("*.py"):
+        here = path.relative_to(ROOT / "core" / "experiments").parts
+        for module in imported(path):
+            parts = module.split(".")
+            if len(here) > 1 and parts[:2] == ["core", "experiments"] and len(parts) > 3:
+                assert parts[2] == here[0], f"{path.name} imports {module}"
+
+
+def test_model_and_measure_need_torch_and_numpy_alone():
+    """Else a notebook that wants the model would have to install what draws and stores."""
+    for folder in ("model", "measure"):
+        for path in (ROOT / "core" / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                names = [node.module] if isinstance(node, ast.ImportFrom) else [e.name for e in node.names] if isinstance(node, ast.Import) else []  # fmt: skip
+                assert not {name.split(".")[0] for name in names} & {
+                    "altair",
+                    "streamlit",
+                    "sqlalchemy",
+                    "tokenizers",
+                }, path

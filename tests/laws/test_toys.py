@@ -1,0 +1,145 @@
+"""Parts speak for themselves: one that nobody has heard of goes through everything, and no file has to be told of it."""
+
+import contextlib
+import io
+
+import numpy as np
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from core.experiments.block import attention, stages
+from core.experiments.depth.depth import Depth, travel
+from core.experiments.depth.gradients import gradients
+from core.experiments.depth.grid import travel_together
+from core.experiments.forward import forward
+from core.export.forms import FLAVOURS
+from core.export.scripts import block_script
+from core.figures.drawing import block_svg, describe
+from core.model import cost
+from core.model.config import Config
+from core.model.generate import Sampling, generate
+from core.model.parts import MENUS
+from core.model.transformer import Transformer
+from core.settings.device import Machine
+from core.tasks import task
+from core.train import Training, train
+from tests.laws.toys import TOYS
+from ui.block import views as block
+from ui.depth import views as depth
+
+WORDS = ("the", "dog", "bites", "man")
+SMALL = {"d_model": 16, "n_heads": 2}
+
+
+@pytest.fixture(params=TOYS)
+def toy(request):
+    """A setting and its value: a toy part is in the menu for as long as a test lasts."""
+    menu, part = MENUS[request.param], TOYS[request.param]
+    menu(part)
+    yield request.param, part.__name__
+    del menu[part.__name__], menu._words[part.__name__]
+
+
+@pytest.fixture
+def config(toy):
+    return Config(**SMALL, **dict([toy]))
+
+
+def test_a_pass_with_everything_that_is_read_from_it(config):
+    seen = forward(config, WORDS)
+    assert seen.finite
+    table = stages.stages(seen, 0)
+    assert len(table) == len(set(table.site)) and table.notna().all(axis=None)
+    for site in ("ln1", "ln2"):
+        before, numbers = stages.normalised(seen, 0, site, 1)
+        norm = Transformer(config, WORDS).blocks[0].ln1
+        expected = norm(torch.tensor(before.before.to_numpy())[None, None])[0, 0].detach()
+        np.testing.assert_allclose(before.after, expected, atol=1e-5)  # what it read is what stands before it
+    steps = attention.walk(seen, 0, 0)
+    assert len(steps) == 10
+    svg = block_svg(seen)
+    assert svg.startswith("<svg") and describe(config) in svg.replace("&#x27;", "'")
+
+
+def test_it_is_drawn_where_it_acted():
+    """A norm between the sub-layer and the sum is drawn there: below the box, above where the branch meets the stream."""
+    MENUS["placement"](TOYS["placement"])
+    try:
+        svg = block_svg(forward(Config(**SMALL, placement="toy_placement"), WORDS))
+    finally:
+        del MENUS["placement"]["toy_placement"], MENUS["placement"]._words["toy_placement"]
+    at = [svg.index(word) for word in (">Attention<", ">LayerNorm<", 'class="sum"')]
+    assert at == sorted(at)
+
+
+def test_many_passes_side_by_side_and_their_gradients(config):
+    depth = Depth(passes=3)
+    alone = travel(config, WORDS, Machine("cpu"), depth)
+    assert np.isfinite(alone.values[1:]).all()  # before the first pass nothing has attended yet
+    both, diverged = travel_together(
+        [config, config.replace(residual_ffn=False)], WORDS, Machine("cpu"), depth.plan(config)[1]
+    )
+    np.testing.assert_allclose(both[0], alone.values, atol=1e-5)
+    assert diverged == [None, None]
+    found = gradients(config, WORDS, Machine("cpu"), depth)
+    assert np.isfinite(found.stream).all() and not found.diverged
+
+
+def test_what_it_costs_is_what_is_there(config):
+    model = Transformer(config, WORDS)
+    assert sum(cost.parameters(config, len(WORDS)).values()) == sum(each.numel() for each in model.parameters())
+
+
+def test_it_learns(toy):
+    config = task["copy"].config(**SMALL, n_layers=1, **dict([toy]))
+    rows = list(train(config, Training(task="copy", steps=3, batch=4, warmup=0), 0))
+    assert rows[-1].step == 3 and np.isfinite(rows[-1].loss)
+
+
+# Positions and initial weights derive from a class of core, and so stand in its file: a script has each file once.
+@pytest.mark.parametrize("toy", ["norm", "placement", "activation", "mask"], indirect=True)
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_its_script_is_whole(toy, config, flavour):
+    script = block_script(flavour, config, WORDS, Machine("cpu"))
+    compile(script, "script", "exec")
+    if flavour != "core":  # which would look for it in the menu of a process that has not registered it
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(compile(script, "script", "exec"), {"__name__": "__main__"})
+        assert printed.getvalue()
+
+
+@pytest.mark.parametrize("page, field, views", [("1_One_block", "view", block), ("2_Depth", "show", depth)])
+def test_every_view_shows_it(toy, page, field, views):
+    for view in views:
+        app = AppTest.from_file("../../app.py", default_timeout=60)
+        app.switch_page(f"pages/{page}.py")
+        app.query_params[toy[0]] = toy[1]
+        app.query_params[field] = view
+        app.run()
+        assert not app.exception and not app.error, (view, [each.value for each in (*app.exception, *app.error)])
+
+
+@pytest.mark.parametrize("name", [*MENUS["mask"], TOYS["mask"].__name__])
+def test_what_a_mask_says_of_itself_is_so(name):
+    mask = MENUS["mask"].get(name, TOYS["mask"])
+    seen = mask(6)
+    seen = torch.ones(6, 6, dtype=torch.bool) if seen is None else seen
+    if name in MENUS["mask"]:
+        assert mask.looks_ahead == bool(seen.triu(1).any())
+        assert mask.sees_all_before == (
+            not mask.looks_ahead and bool(seen.tril().equal(torch.ones(6, 6).tril().bool()))
+        )
+
+
+def test_a_text_goes_on_alike_with_and_without_kept_keys_under_a_mask_that_forgets():
+    """The newest token may not see all there is: it needs its mask."""
+    MENUS["mask"](looks_ahead=False)(TOYS["mask"])
+    try:
+        model = Transformer(Config(**SMALL, n_layers=2, mask="toy_mask"), WORDS)
+        kept, anew = (list(generate(model, [0, 1, 2, 3], Sampling(words=5), cache=cache)) for cache in (True, False))
+    finally:
+        del MENUS["mask"]["toy_mask"], MENUS["mask"]._words["toy_mask"]
+    for one, other in zip(kept, anew, strict=True):
+        assert one.token == other.token
+        np.testing.assert_allclose(one.logits, other.logits, atol=1e-5)

@@ -1,0 +1,61 @@
+"""A part of each kind that nobody has heard of, each as small as it can be: what the laws register, use, and take out again."""
+
+import torch
+from torch import nn
+
+from core.model.parts.init import Init, uniform
+from core.model.parts.position import Position
+from core.model.trace import tap
+
+
+class toy_norm(nn.Module):
+    """Toy norm: divides by the largest magnitude."""
+
+    def __init__(self, site: str, width: int, bias: bool = True):
+        super().__init__()
+        self.site = site
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):  # (B, T, D) -> (B, T, D)
+        return tap(self.site, self.linear(x, x))
+
+    def linear(self, x, at):  # 2 × (…, D) -> (…, D)
+        return x / (at.abs().amax(-1, keepdim=True) + 1e-5) * self.weight
+
+
+def toy_placement(x, sublayer, norm, add):
+    """Toy placement: normalises what the sub-layer wrote, before it is added."""
+    return add(x, norm(sublayer(x)))
+
+
+toy_placement.final_norm = True
+
+
+def toy_activation(x):
+    """Toy activation: bounded, and steepest at zero."""
+    return x / (1 + x.abs())
+
+
+class toy_position(Position):
+    """Toy position: adds a ramp to the first number of every token."""
+
+    def embed(self, x, start=0):
+        ramp = torch.zeros(x.shape[-2], x.shape[-1], device=x.device, dtype=x.dtype)
+        ramp[:, 0] = 0.1 * torch.arange(start, start + x.shape[-2], device=x.device)
+        return x + ramp
+
+
+def toy_mask(length, device=None):
+    """Toy mask: a token sees itself and the one before."""
+    at = torch.arange(length, device=device)
+    return (at[:, None] - at <= 1) & (at[:, None] >= at)
+
+
+class toy_init(Init):
+    """Toy weights: uniform within a half."""
+
+    def weight(self, shape, stream):
+        return uniform(shape, 0.5, stream)
+
+
+TOYS = {"norm": toy_norm, "placement": toy_placement, "activation": toy_activation, "position": toy_position, "mask": toy_mask, "init": toy_init}  # fmt: skip

@@ -1,0 +1,54 @@
+"""Tests that change their whole process, in a process of their own: `pytestmark = pytest.mark.own_process`.
+
+What such a module does when it is imported must wait until `ALONE`. Its tests are collected as all others and pass or
+fail under their own names: the first of them to come has all that were selected run by one further pytest, and each
+takes its outcome from there. Their fixtures are set up twice: they must cost nothing.
+"""
+
+import functools
+import os
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as xml
+from pathlib import Path
+
+import pytest
+
+VARIABLE = "TESTS_OWN_PROCESS"
+ALONE = bool(os.environ.get(VARIABLE))  # whether this is that process
+TIME = 600  # seconds
+
+
+def take_outcome(item: pytest.Function) -> None:
+    """Pass, fail or skip as the test did in its own process."""
+    selected = tuple(each.nodeid for each in item.session.items if each.path == item.path)
+    outcomes, said = run(selected, item.config.rootpath)
+    if item.name not in outcomes:
+        pytest.fail(f"its process ended before it did:\n{said}", pytrace=False)
+    kind, told = outcomes[item.name]
+    if kind == "skipped":
+        pytest.skip(told)
+    if kind:
+        pytest.fail(told, pytrace=False)
+
+
+@functools.cache
+def run(selected: tuple[str, ...], root: Path) -> tuple[dict[str, tuple[str, str]], str]:
+    """-> (name of each test that was run -> ("", "failure", "error" or "skipped"; what is to be said), end of the output)"""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder, "report.xml")
+        call = [sys.executable, "-m", "pytest", "-o", "addopts=", "-p", "no:xdist", "-p", "no:cacheprovider", "-v"]
+        done = subprocess.run(
+            [*call, f"--junitxml={report}", *selected], cwd=root, env=os.environ | {VARIABLE: "1"},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=TIME,
+        )  # fmt: skip
+        cases = xml.parse(report).iter("testcase") if report.exists() else ()
+        return {case.get("name"): _outcome(case) for case in cases}, done.stdout[-3000:]
+
+
+def _outcome(case: xml.Element) -> tuple[str, str]:
+    for found in case:
+        if found.tag in ("failure", "error", "skipped"):
+            return found.tag, found.text if found.tag != "skipped" else found.get("message", "")
+    return "", ""

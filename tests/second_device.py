@@ -1,0 +1,222 @@
+"""A second device for machines that have none: torch sees its tensors there, and the CPU does their arithmetic.
+
+    import tests.second_device            # in a process of its own: from here on the device is known, to torch and to core
+    forward(config, tokens, Machine("second"))
+
+An operation on tensors of which some are there and some are here fails as it does on a GPU, and so does reading one of
+them as an array. So whatever core does on a GPU can be run without one, and its numbers compared with the CPU's.
+
+It is torch's PrivateUse1, the place that torch keeps for devices which it does not know. A tensor there holds the CPU's
+tensor (`numbers`), and every operation that reaches the device is done on what they hold.
+
+What it does not show: speed, memory, ranges and rounding of a GPU's own kernels, operations that run behind each other's backs.
+Written for torch 2.13; the names with an underscore may change.
+"""
+
+import time
+from functools import partial
+
+import torch
+from torch.utils.backend_registration import _DummyBackendModule, _setup_privateuseone_for_python_backend
+
+from core.settings import device
+from core.workers import cluster
+from core.workers import pool as jobs
+
+NAME = "second"
+aten = torch.ops.aten
+COPIES = {aten._to_copy.default, aten.copy_.default}  # these may have one end there and one here
+POINTWISE = {
+    aten.masked_fill.Tensor,
+    aten.masked_fill_.Tensor,
+    aten.fill_.Tensor,
+}  # beside those that torch marks as such
+INDEXED = {"index", "_unsafe_index", "index_put", "index_put_", "_index_put_impl_"}  # whose indices may be here
+
+
+class Second(torch.Tensor):
+    """A tensor on the second device; numbers: the tensor on the CPU that it stands for."""
+
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+    @staticmethod
+    def __new__(cls, numbers: torch.Tensor):
+        with torch.inference_mode(False):  # or a view could not be made of it later
+            made = torch.Tensor._make_wrapper_subclass(
+                cls, numbers.size(), strides=numbers.stride(), storage_offset=numbers.storage_offset(),
+                dtype=numbers.dtype, device=torch.device(NAME, 0),
+            )  # fmt: skip
+        made.numbers = numbers
+        return made
+
+    @classmethod
+    def __torch_dispatch__(cls, op, types, args=(), kwargs=None):
+        return run(op, *args, **(kwargs or {}))
+
+    def tolist(self):
+        return self.cpu().tolist()  # which torch refuses to do for a class of one's own
+
+    def numpy(self, **given):
+        raise TypeError(f"can't convert {NAME} device type tensor to numpy. Use Tensor.cpu() to copy the tensor first.")
+
+    def __array__(self, *given):
+        self.numpy()
+
+    def __repr__(self, **given):
+        return f"Second({self.numbers})"
+
+    def __format__(self, form: str) -> str:
+        return format(self.item(), form) if self.dim() == 0 else super().__format__(form)
+
+
+def run(op, *args, **kwargs):
+    """One operation of which a tensor, or the result, is on the second device."""
+    if op is aten._has_compatible_shallow_copy_type.default:
+        return False  # a module that moves gets new parameters
+    if op.overloadpacket is aten.to:  # comes whole in inference mode
+        return op.decompose(*args, **kwargs)
+    device = kwargs.get("device")
+    here = device is not None and torch.device(device).type != NAME  # where the result belongs
+    refuse_mixed(op, args, kwargs, here)
+    came = op(*_mapped(args, _bare), **{name: _mapped(x, _bare) for name, x in kwargs.items()})
+    if op._schema.is_mutable:
+        changed = kwargs.get("out", args[0])
+        if isinstance(changed, Second) and changed.shape != changed.numbers.shape:
+            raise NotImplementedError(f"{op} has changed a shape, which the second device cannot")
+        return changed if op._schema.returns else None
+    return came if here else _mapped(came, lambda x: Second(x) if isinstance(x, torch.Tensor) else x)
+
+
+def _bare(x):
+    if isinstance(x, Second):
+        return x.numbers
+    return torch.device("cpu") if isinstance(x, torch.device) else x
+
+
+def _mapped(x, call):
+    """call(x), or of each in lists and tuples."""
+    return type(x)([_mapped(each, call) for each in x]) if isinstance(x, list | tuple) else call(x)
+
+
+def refuse_mixed(op, args, kwargs, here: bool):
+    """Raises RuntimeError for tensors, or random numbers, of both devices in one operation that a GPU would not do either."""
+    strangers, there = [], False
+
+    def look(x):
+        nonlocal there
+        there = there or isinstance(x, Second)
+        if isinstance(x, torch.Tensor | torch.Generator) and not isinstance(x, Second):
+            strangers.append(x)
+
+    name = op.overloadpacket.__name__
+    given = [x for at, x in enumerate(args) if not (at == 1 and name in INDEXED and isinstance(args[0], Second))]
+    _mapped([*given, *kwargs.values()], look)
+    if not strangers or op in COPIES or (here and not there):
+        return
+    one_number = torch.Tag.pointwise in op.tags or op in POINTWISE or name in INDEXED
+    for each in strangers:
+        if isinstance(each, torch.Generator):
+            raise RuntimeError(f"{op}: the generator is of the {each.device.type}, and not of {NAME}")
+        if each.dim() or not one_number:
+            raise RuntimeError(f"{op}: a tensor of shape {tuple(each.shape)} is on the CPU, the others are on {NAME}")
+
+
+class Event:
+    """A moment on the device, as torch.cuda.Event; the CPU is never behind."""
+
+    def __init__(self, enable_timing: bool = False):
+        self.at = None
+
+    def record(self):
+        self.at = time.perf_counter()
+
+    def synchronize(self):
+        pass
+
+    def elapsed_time(self, after: "Event") -> float:
+        return 1e3 * (after.at - self.at)
+
+
+class Module(_DummyBackendModule):
+    """What torch.cuda is for CUDA."""
+
+    Event = Event
+
+    def get_device_name(self, device=None) -> str:
+        return "Second device"
+
+    def get_amp_supported_dtype(self) -> list[torch.dtype]:
+        return [torch.bfloat16, torch.float16]
+
+
+# What CUDA does under autocast, as far as it is used here: https://docs.pytorch.org/docs/stable/amp.html#cuda-ops-that-can-autocast-to-float16
+LOWERED = ("linear", "matmul", "mm", "bmm", "addmm", "baddbmm", "einsum")
+RAISED = (
+    "softmax.int",
+    "log_softmax.int",
+    "layer_norm",
+    "nll_loss",
+    "logsumexp",
+    "norm.ScalarOpt_dim",
+    "sum.dim_IntList",
+)
+
+
+def autocast(op, lowered: bool):
+    """The operation as autocast has it: on numbers of the lower precision, or of float32."""
+
+    def cast(x):
+        wanted = torch.get_autocast_dtype(NAME) if lowered else torch.float32
+        return x.to(wanted) if isinstance(x, torch.Tensor) and x.dtype in FLOATS else x
+
+    def call(*args, **kwargs):
+        with torch.autocast(NAME, enabled=False):
+            return op(*_mapped(args, cast), **{name: _mapped(x, cast) for name, x in kwargs.items()})
+
+    return call
+
+
+FLOATS = (torch.float32, torch.bfloat16, torch.float16)
+
+
+def _op(name: str):
+    packet, _, overload = name.partition(".")
+    return getattr(getattr(aten, packet), overload or "default")
+
+
+def _register() -> list[torch.library.Library]:
+    """Make torch know the device -> what must be kept for as long as it is to know it."""
+    _setup_privateuseone_for_python_backend(NAME, Module())
+    every, own = torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")
+    every.fallback(run, "PrivateUse1")
+    every.fallback(torch.library.fallthrough_kernel, "AutocastPrivateUse1")
+    own.impl("_copy_from", lambda x, to, non_blocking=False: run(aten.copy_.default, to, x), "PrivateUse1")
+    for name in ("arange", "arange.start", "arange.start_step"):  # torch would make an empty one, and have it grow
+        own.impl(name, partial(run, _op(name)), "PrivateUse1")
+    for names, lowered in ((LOWERED, True), (RAISED, False)):
+        for name in names:
+            own.impl(name, autocast(_op(name), lowered), "AutocastPrivateUse1")
+    return [every, own]
+
+
+def _enter():
+    """Make core know it, as one more entry of the menu of devices."""
+
+    @device.device
+    def second():
+        """Second: the CPU in another's clothes."""
+        return NAME
+
+    for each in (device, cluster):
+        each.present = lambda: (NAME, "cpu")
+    jobs._chunk = chunk
+
+
+def chunk(packed: bytes, seconds: float) -> bytes:
+    """core.workers.pool._chunk for worker processes, which know the device because they find this function here."""
+    return _chunk(packed, seconds)
+
+
+_kept = _register()
+_chunk = jobs._chunk
+_enter()

@@ -1,0 +1,66 @@
+"""Every page, opened by its address as it is handed on: nothing fails in the browser, and nothing is asked of any other server."""
+
+import base64
+from urllib.request import urlopen
+
+import pytest
+
+from benchmarks.serving import server, settle
+from ui.kit.server import ICON, pages
+
+pytestmark = pytest.mark.browser
+
+PARAMETERS = {
+    "": "",
+    "One_block": "view=heads&compare=on&norm=RMSNorm&variants=ffn-off",
+    "Depth": "show=grid&passes=4",
+    "Training": "task=copy&steps=50",
+    "Studies": "shown=runs",
+    "Trained_model": "taken=words",
+}
+
+
+def test_every_page_is_here():
+    assert set(pages()) == set(PARAMETERS)
+
+
+def watched(chromium, address) -> tuple:
+    """-> (a page in the browser, what goes wrong in it)"""
+    page, wrong = chromium.new_page(viewport={"width": 1400, "height": 900}), []
+    page.on("console", lambda each: wrong.append(each.text) if each.type == "error" else None)
+    page.on("pageerror", lambda each: wrong.append(str(each)))
+    page.on("requestfailed", lambda each: wrong.append(f"failed: {each.url}"))
+    page.on("response", lambda each: wrong.append(f"{each.status}: {each.url}") if each.status >= 400 else None)
+    page.on(
+        "request", lambda each: None if each.url.startswith((address, "data:", "blob:")) else wrong.append(each.url)
+    )
+    return page, wrong
+
+
+@pytest.mark.parametrize("query", [False, True], ids=["bare", "with settings"])
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_it_opens_without_an_error_and_asks_no_other_server(chromium, address, name, query):
+    page, wrong = watched(chromium, address)
+    page.goto(f"{address}/{name}" + f"?{PARAMETERS[name]}" * (query and bool(PARAMETERS[name])))
+    settle(page)
+    icon = page.locator("link[rel~=icon]").get_attribute("href")
+    page.close()
+    assert wrong == []
+    assert base64.b64decode(icon.removeprefix("data:image/svg+xml;base64,")) == ICON.read_bytes()
+
+
+def test_it_opens_where_the_app_begins_further_down(chromium):
+    with server(below="/lab/blocks") as (address, _):
+        page, wrong = watched(chromium, address)
+        page.goto(f"{address}/Depth?passes=4")
+        settle(page)
+        page.get_by_role("link", name="One block").first.click()
+        page.wait_for_url("**/lab/blocks/One_block")
+        settle(page)
+        assert page.locator("h1").inner_text() == "One block" and wrong == []
+        page.close()
+
+
+def test_a_page_is_not_kept_by_the_browser(address):
+    """An older document names scripts that an update has replaced."""
+    assert urlopen(f"{address}/One_block").headers["Cache-Control"] == "no-cache"

@@ -1,0 +1,141 @@
+"""A store that is missing, damaged or out of reach: said in words on the page and by the command, and no visitor reads where it lies."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.settings.errors import without_paths
+from core.study.database import connection as databases
+from core.study.database.connection import StoreError
+from core.study.database.schema import FAILED
+from core.study.database.store import Store
+from tests.studies import fill, study
+from tests.test_page import fine, told
+from tests.test_studies_page import forget
+
+ROOT = Path(__file__).parent.parent
+STUDIES = "pages/4_Studies.py"
+
+
+@pytest.fixture(autouse=True)
+def fresh(tmp_path, monkeypatch):
+    """What the page keeps of stores is forgotten, and there is none yet."""
+    monkeypatch.setenv(databases.VARIABLE, f"sqlite:///{tmp_path}/studies.sqlite")
+    forget()
+    yield forget
+    forget()
+
+
+def everything(app) -> str:
+    """All that a visitor can read."""
+    kinds = (app.markdown, app.caption, app.info, app.warning, app.error, app.success, app.title, app.code, app.toast)
+    html = [each.proto.body for each in app.get("html")]
+    return " ".join([*html, *(str(each.value) for kind in kinds for each in kind)]).replace("\\", "")
+
+
+def spoil(path, *statements):
+    connection = sqlite3.connect(path)
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+STORES = {
+    "no version": (["DELETE FROM schema_version"], "schema_version does not hold one version"),
+    "two versions": (["DROP TABLE schema_version", "CREATE TABLE schema_version (only, version)", "INSERT INTO schema_version VALUES (1, 1), (2, 1)"], "does not hold one version"),
+    "words": (["DROP TABLE schema_version", "CREATE TABLE schema_version (only, version)", "INSERT INTO schema_version VALUES (1, 'one')"], "does not hold one version"),
+    "nothing": (["DROP TABLE schema_version", "CREATE TABLE schema_version (only, version)", "INSERT INTO schema_version VALUES (1, NULL)"], "does not hold one version"),
+    "no column": (["DROP TABLE schema_version", "CREATE TABLE schema_version (only_one)"], "schema_version has no column only"),
+    "no table": (["DROP TABLE rows"], "it has no table rows"),
+    "a column of runs": (["ALTER TABLE runs RENAME COLUMN spec TO other"], "its table runs has no column spec"),
+    "a version of long ago": (["UPDATE schema_version SET version = -3"], "schema version -3"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("statements", "words"), STORES.values(), ids=STORES)
+def test_a_store_that_is_damaged_is_refused_in_words(statements, words, tmp_path, fresh):
+    path = tmp_path / "studies.sqlite"
+    Store(str(path)).close()
+    spoil(path, *statements)
+    for create in (True, False):
+        with pytest.raises(StoreError, match=words):
+            Store(str(path), create=create)
+    app = fine(AppTest.from_file("../app.py", default_timeout=60).switch_page(STUDIES).run())
+    assert words in told(app) and len(app.error) == 1 and str(tmp_path) not in everything(app)
+
+
+def studies(**params) -> AppTest:
+    app = AppTest.from_file("../app.py", default_timeout=60)
+    app.switch_page(STUDIES)
+    for name, value in params.items():
+        app.query_params[name] = value
+    return fine(app.run())
+
+
+def test_no_visitor_reads_where_the_store_lies(tmp_path, monkeypatch, fresh):
+    path = tmp_path / "studies.sqlite"
+    store = Store(str(path))
+    assert store.name == str(path)  # the command says where
+    fill(store, study(), lambda run: FAILED if run.variant == "1 head" else 0.5)
+    spoil(path, f"UPDATE runs SET message = 'OSError: no room in ''{tmp_path}/deep/file.bin''' WHERE state = 'failed'")
+    app = studies(study="nobody")
+    assert "There is no study “nobody” here." in told(app) and str(tmp_path) not in everything(app)
+    app = studies(shown="runs")
+    (shown,) = [each.value for each in app.dataframe if "message" in each.value]
+    assert (
+        "OSError: no room in '…/file.bin'" in set(shown.message) and not shown.message.str.contains(str(tmp_path)).any()
+    )
+    (taken,) = [make() for name, make in app.session_state["_tables"].items() if name == "Every run"]
+    assert not taken.to_csv().count(str(tmp_path))
+    spoil(path, "DROP TABLE runs")
+    app = studies()
+    assert "no such table" in told(app) and str(tmp_path) not in everything(app)
+    with pytest.raises(StoreError, match=str(path)):
+        store.runs(1)
+    for given in (f"sqlite:///{tmp_path}", f"sqlite:///{__file__}"):
+        monkeypatch.setenv(databases.VARIABLE, given)
+        fresh()
+        app = studies()
+        assert len(app.error) == 1 and str(tmp_path) not in everything(app) and str(ROOT) not in everything(app)
+        with pytest.raises(StoreError, match=given.removeprefix("sqlite:///")):
+            Store(create=False)
+
+
+def test_of_a_server_that_does_not_answer_visitors_learn_no_address(monkeypatch, fresh):
+    pytest.importorskip("psycopg")
+    monkeypatch.setattr("core.study.database.store.BEGIN_WITHIN", 0.3)
+    monkeypatch.setenv(databases.VARIABLE, "postgresql://somebody:secret@127.0.0.1:1/of_ours")
+    app = studies()
+    assert "The store cannot be reached or used now." in told(app)
+    assert not {"127.0.0.1", "somebody", "of_ours"} & set(everything(app).replace("/", " ").split())
+    with pytest.raises(StoreError, match=r"127\.0\.0\.1:1/of_ours cannot be reached or used now: "):
+        Store(create=False, seconds=0.1)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (
+            "OSError: [Errno 28] No space left on device: '/tmp/x/file.bin'",
+            "OSError: [Errno 28] No space left on device: '…/file.bin'",
+        ),
+        ('File "/srv/lab/core/model/transformer.py", line 3', 'File "…/transformer.py", line 3'),
+        (r"C:\lab\models\x.bin is gone", "…/x.bin is gone"),
+        ("/srv/lab/", "…/"),
+        ("1/√d_k and/or 3/4 of tcp://10.0.0.1:8786", "1/√d_k and/or 3/4 of tcp://10.0.0.1:8786"),
+        ("models/legal and ./x/y", "models/legal and ./x/y"),
+        ("MemoryError: <b>no *room*</b>", "MemoryError: <b>no *room*</b>"),
+    ],
+)
+def test_of_a_path_visitors_read_the_last_name(text, shown):
+    assert without_paths(text) == shown
+
+
+def test_an_error_that_no_page_tells_shows_no_traceback():
+    """Streamlit would show one, with the server's folders, for what is raised before a page begins: in a callback."""
+    import streamlit as st
+
+    assert st.get_option("client.showErrorDetails") == "type"

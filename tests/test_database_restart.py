@@ -1,0 +1,151 @@
+"""A PostgreSQL server that is restarted, or whose processes are killed, while two commands and an app work at one study."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from core.study import runner
+from core.study.database.connection import REFUSED, Busy, StoreError, address, connect, in_words
+from core.study.database.schema import RUNNING
+from core.study.database.standing import standing
+from core.study.database.store import Store, patiently
+from core.study.file import parse
+from core.study.service import Service
+from core.workers import pool as jobs
+from core.workers.pool import Workers
+from tests.databases import postgresql  # noqa: F401  (a fixture)
+from tests.test_study_runner import TEXT, check_complete
+
+ROOT = Path(__file__).parent.parent
+STUDY = parse(TEXT.replace("steps = 30", "steps = 250").replace("seeds = 2", "seeds = 4"))
+OTHERS = (
+    "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() "
+    "AND backend_type = 'client backend' ORDER BY backend_start"
+)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(jobs, "CHUNK", 0.05)
+    monkeypatch.setattr(runner, "BEAT", 0.1)
+
+
+def wait(until, seconds=120):
+    end = time.monotonic() + seconds
+    while not until():
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.05)
+
+
+def command(folder, where) -> subprocess.Popen:
+    call = [sys.executable, "-m", "core.study", "run", "study.toml", "--database", where, "--workers", "1"]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        call, cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT)}, text=True, stdout=pipe, stderr=pipe
+    )
+
+
+def kill_a_backend(store: Store):
+    """Of whoever else is connected; the server then ends all connections, and recovers."""
+
+    def others():
+        with store.reading() as connection:
+            return list(connection.scalars(text(OTHERS)))
+
+    wait(lambda: patiently(others))
+    os.kill(patiently(others)[0], signal.SIGKILL)
+
+
+def test_two_commands_and_an_app_outlive_restarts_and_killed_backends(postgresql, tmp_path):  # noqa: F811
+    where = postgresql.new()
+    (tmp_path / "study.toml").write_text(STUDY.source)
+    store, workers = Store(where), Workers(1)
+    number = store.enrol(STUDY).study
+    service = Service(store, workers)
+    commands = [command(tmp_path, where) for _ in range(2)]
+
+    def trained():
+        return patiently(lambda: sum(each.step for each in store.runs(number, spec=False)))
+
+    try:
+        service.start(number)
+        wait(lambda: len({each.owner for each in store.runs(number, RUNNING)}) == 3)
+        for end in (postgresql.stop, lambda: kill_a_backend(store), postgresql.kill, lambda: kill_a_backend(store)):
+            before = trained()
+            end()
+            if end in (postgresql.stop, postgresql.kill):
+                wait(lambda: service.seen.trouble)
+                postgresql.start()
+            wait(lambda before=before: trained() > before)
+        wait(lambda: standing(store, number).complete)
+        for each in commands:
+            out, errors = each.communicate(timeout=60)
+            assert each.returncode == 0 and "16 done" in out and "Traceback" not in errors, errors
+            assert "s3cret" not in out + errors
+        wait(lambda: not service.has(number))
+        assert service.trouble == ""
+    finally:
+        for each in commands:
+            each.kill()
+        workers.close()
+    check_complete(store, STUDY)
+    store.close()
+
+
+def test_whatever_a_server_says_that_is_going_or_coming_means_to_wait(postgresql):  # noqa: F811
+    """Asked again and again while it stops, starts, and recovers."""
+    url, seen = address(postgresql.new()), set()
+    own = connect(url)
+
+    def ask():
+        try:
+            with in_words(url), own.begin() as connection:
+                connection.execute(text("SELECT 1"))
+            return True
+        except StoreError as error:
+            seen.add((type(error), str(error).rpartition("FATAL:")[2].strip()))
+            return False
+
+    for begin in (postgresql.stop, postgresql.kill):
+        begin()
+        assert not ask()
+        postgresql.start()
+        wait(ask)
+    for _ in range(3):
+        with own.begin() as connection:
+            process = connection.scalar(text("SELECT pg_backend_pid()"))
+        os.kill(process, signal.SIGKILL)
+        wait(lambda: not ask())
+        wait(ask)
+    own.dispose()
+    assert seen and {kind for kind, _ in seen} == {Busy}, seen
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "the database system is starting up",
+        "the database system is shutting down",
+        "the database system is in recovery mode",
+        "the database system is not yet accepting connections",
+        "sorry, too many clients already",
+        "terminating connection due to administrator command",
+    ],
+)
+def test_what_passes_is_no_refusal(words):
+    assert not REFUSED.search(f"connection failed: FATAL:  {words}")
+
+
+def test_who_may_not_come_in_is_told_so_at_once(postgresql):  # noqa: F811
+    where = postgresql.new()
+    for wrong in (where.replace("s3cret", "guessed"), where.replace("lab:", "nobody:"), f"{where}0"):
+        begun = time.monotonic()
+        with pytest.raises(StoreError) as caught:
+            Store(wrong)
+        assert type(caught.value) is StoreError and time.monotonic() - begun < 10, caught.value

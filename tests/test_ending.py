@@ -1,0 +1,75 @@
+"""The app ends soon after it is asked to, whatever its workers are doing, and leaves no process behind."""
+
+import asyncio
+import signal
+import threading
+import time
+from concurrent.futures import CancelledError
+
+import psutil
+import pytest
+import websockets
+from streamlit.proto.BackMsg_pb2 import BackMsg
+
+from benchmarks.serving import server
+from core.settings import ending
+from core.workers.pool import Job, Workers
+from tests.test_jobs import endless, wait
+
+SOON = 6.0  # seconds, on a busy machine; it was 10 to 25, as workers that load torch were waited for. `docker stop` gives 10.
+
+
+async def visit(address: str, process, seconds: float, asked: signal.Signals) -> tuple[float, list]:
+    """Open a page, wait until workers start, and so long again; then ask the app to end -> (seconds that it took, its processes)"""
+    async with websockets.connect(address.replace("http", "ws") + "/_stcore/stream", max_size=None) as socket:
+        message = BackMsg()
+        message.rerun_script.query_string = ""
+        await socket.send(message.SerializeToString())
+        whole = psutil.Process(process.pid)
+        end = time.monotonic() + 60
+        while not any("--multiprocessing-fork" in each.cmdline() for each in whole.children()):
+            assert time.monotonic() < end, "no worker was started"
+            await asyncio.sleep(0.05)
+        await asyncio.sleep(seconds)
+        found, begun = whole.children(recursive=True), time.monotonic()
+        process.send_signal(asked)
+        while process.poll() is None and time.monotonic() < begun + 60:
+            await asyncio.sleep(0.05)
+        return time.monotonic() - begun, found
+
+
+@pytest.mark.parametrize(
+    "seconds, asked", [(0.5, signal.SIGTERM), (1.0, signal.SIGINT), (2.0, signal.SIGTERM), (4.0, signal.SIGTERM)]
+)
+def test_an_app_that_is_asked_to_end_while_its_workers_start_ends_soon(seconds, asked):
+    with server() as (address, process):
+        took, found = asyncio.run(visit(address, process, seconds, asked))
+        assert took < SOON and len(found) >= 2, (took, found)
+        _, left = psutil.wait_procs(found, timeout=3)
+        assert not left
+
+
+def test_workers_that_have_been_ended_do_nothing_more_and_none_of_them_is_left():
+    made = Workers(2)
+    job = Job(made, endless((0, 1)))
+    wait(lambda: job.progress > 0, job)
+    processes = [psutil.Process(number) for number in made._pool._processes]
+    made.close()
+    _, left = psutil.wait_procs(processes, timeout=10)
+    assert not left and job.done
+    with pytest.raises(CancelledError):
+        made.submit(int)
+    made.warm()  # somebody's timer: it is not disturbed
+    made.close()
+
+
+def test_what_is_to_be_done_later_is_left_when_the_process_ends(monkeypatch):
+    over, done = threading.Event(), []
+    monkeypatch.setattr(ending, "_over", over)
+    monkeypatch.setattr(ending, "_threads", [])
+    ending.later(0.0, lambda: done.append(1), over.set, lambda: done.append(2))
+    ending.later(60.0, lambda: done.append(3))
+    for each in ending._threads:
+        each.join(10)
+        assert not each.is_alive()
+    assert done == [1]

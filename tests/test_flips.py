@@ -1,0 +1,111 @@
+"""Changes of accuracy by flips, against SciPy, published figures, a likelihood maximised the slow way, and what 95 % means."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from scipy import optimize, stats
+
+from core.measure.flips import changed, sign_flips, tango
+
+FLIPS = some.tuples(some.integers(0, 12), some.integers(0, 12), some.integers(1, 200))
+LEVELS = some.sampled_from([0.8, 0.95, 0.99, 1 - 0.05 / 12])
+
+
+def answers(gained, lost, same):
+    return [1.0] * gained + [-1.0] * lost + [0.0] * same
+
+
+def test_five_flips_of_256_are_no_more_than_chance_and_six_are():
+    five, six = changed(answers(0, 5, 251)), changed(answers(0, 6, 250))
+    assert five.p == 0.0625 and not five.clear and five.high == 0.0
+    assert six.p == 0.03125 and six.clear
+    assert stats.ttest_1samp(answers(0, 5, 251), 0).pvalue < 0.03  # Student's t takes it for more
+
+
+@given(FLIPS)
+def test_for_one_question_a_text_it_is_mcnemars_exact_test(flips):
+    gained, lost, same = flips
+    found = changed(answers(gained, lost, same))
+    expected = stats.binomtest(gained, gained + lost, 0.5).pvalue if gained + lost else 1.0
+    if gained + lost + same > 1:
+        assert found.p == pytest.approx(expected, rel=1e-9)
+    assert found.n == gained + lost + same and found.mean == pytest.approx((gained - lost) / found.n)
+
+
+@given(some.lists(some.sampled_from([-1, -0.75, -1 / 3, 0, 0.25, 0.5, 2 / 3, 1]), min_size=2, max_size=10))
+def test_for_several_questions_a_text_all_signs_are_tried(values):
+    sums = [abs(sum(s * v for s, v in zip(signs, values))) for signs in itertools.product((-1, 1), repeat=len(values))]
+    expected = np.mean([each >= abs(sum(values)) - 1e-9 for each in sums])
+    assert changed(values).p == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_interval_is_the_published_one():
+    # 21 children, 1 and 7 discordant: Fagerland, Lydersen and Laake (2014), table of intervals for the difference, Tango's
+    assert tango(1, 7, 21) == pytest.approx((-0.517, -0.026), abs=0.0005)
+
+
+def slow_score(change, gained, lost, n):
+    """The score statistic with the share of losses that is likeliest given the change, found by a search."""
+
+    def less_likely(share):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            terms = [(gained, share + change), (lost, share), (n - gained - lost, 1 - 2 * share - change)]
+            return -sum(many * math.log(max(p, 1e-300)) for many, p in terms if many)
+
+    low, high = max(0.0, -change), (1 - change) / 2
+    share = optimize.minimize_scalar(less_likely, bounds=(low, high), method="bounded", options={"xatol": 1e-12}).x
+    return (gained - lost - n * change) / math.sqrt(n * (2 * share + change - change**2))
+
+
+@given(some.integers(1, 30), some.integers(1, 30), some.integers(1, 200), LEVELS)
+def test_at_the_ends_of_the_interval_the_score_is_the_normal_quantile(gained, lost, same, level):
+    n, z = gained + lost + same, stats.norm.ppf((1 + level) / 2)
+    low, high = tango(gained, lost, n, level)
+    assert slow_score(low, gained, lost, n) == pytest.approx(z, abs=1e-3)
+    assert slow_score(high, gained, lost, n) == pytest.approx(-z, abs=1e-3)
+
+
+@given(FLIPS, LEVELS)
+def test_interval_and_test_say_the_same_at_every_level(flips, level):
+    gained, lost, same = flips
+    if gained + lost + same < 2:
+        return
+    found, back = changed(answers(gained, lost, same), level), changed(answers(lost, gained, same), level)
+    assert found.clear == (found.p < 1 - level)
+    assert -1 <= found.low <= found.mean <= found.high <= 1
+    assert (back.low, back.high, back.p) == pytest.approx((-found.high, -found.low, found.p), abs=1e-9)
+
+
+@given(some.lists(some.sampled_from([-1, -0.5, -0.25, 0, 0, 0, 0.25, 0.75, 1]), min_size=2, max_size=80), LEVELS)
+def test_also_for_several_questions_a_text(values, level):
+    found = changed(values, level)
+    assert not found.clear or found.p < 1 - level
+    if found.p < 1 - level and len(values) > 20:
+        assert found.clear
+    assert found.low <= found.mean <= found.high
+
+
+@pytest.mark.parametrize(("gain", "loss"), [(0.0, 0.02), (0.05, 0.05), (0.1, 0.3)])
+def test_the_interval_holds_the_true_change_in_95_of_100_experiments(gain, loss):
+    random = np.random.default_rng(1)
+    counts = random.multinomial(256, [gain, loss, 1 - gain - loss], 1500)
+    seen = {}
+    for gained, lost, same in map(tuple, counts.tolist()):
+        seen.setdefault((gained, lost), changed(answers(gained, lost, same)))
+    held = [seen[a, b].low <= gain - loss <= seen[a, b].high for a, b, _ in counts.tolist()]
+    assert np.mean(held) > 0.93
+
+
+def test_where_nothing_flips_the_interval_still_says_how_much_may_have_been_missed():
+    found = changed(answers(0, 0, 256))
+    assert (found.mean, found.p) == (0.0, 1.0) and -0.02 < found.low < 0 < found.high < 0.02
+
+
+def test_one_text_or_none_says_nothing_of_chance():
+    assert math.isnan(changed([1.0]).p) and math.isnan(changed([1.0]).low) and changed([1.0]).mean == 1.0
+    assert math.isnan(changed([]).mean) and changed([math.nan, 1.0]).n == 1
+    assert sign_flips([]) == 1.0

@@ -1,0 +1,102 @@
+"""What a page draws again by itself, without the guard of the page around it: found in the source, and made to fail."""
+
+import ast
+from functools import partial
+from pathlib import Path
+
+import pytest
+from streamlit.runtime.scriptrunner import RerunData
+from streamlit.testing.v1 import AppTest
+
+ROOT = Path(__file__).parent.parent
+SOURCES = [
+    path for path in [ROOT / "app.py", *ROOT.glob("pages/*.py"), *ROOT.glob("ui/**/*.py")] if path.name != "guard.py"
+]
+DIALOGS = ("dialog", "experimental_dialog")
+
+
+def name_of(call) -> str:
+    """What is called, or what decorates: the last of its names."""
+    call = call.func if isinstance(call, ast.Call) else call
+    return call.attr if isinstance(call, ast.Attribute) else getattr(call, "id", "")
+
+
+def found() -> list[tuple[str, str]]:
+    """(module, function) of every fragment and dialog."""
+    made = []
+    for path in SOURCES:
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "fragment":
+                made.append((module, node.args[0].id))
+            elif isinstance(node, ast.FunctionDef) and any(name_of(each) in DIALOGS for each in node.decorator_list):
+                made.append((module, node.name))
+    return made
+
+
+def test_there_are_some():
+    assert {("ui.training.frame", "_bar"), ("ui.studies.frame", "_new"), ("ui.kit.jobs", "_elsewhere")} <= set(found())
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_none_goes_without_the_guard(path):
+    """Streamlit's own fragment is called in ui/kit/guard.py alone; a dialog is guarded."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Attribute):
+            assert not node.attr.endswith("fragment"), f"line {node.lineno}: use ui.kit.guard.fragment"
+        if isinstance(node, ast.FunctionDef):
+            names = [name_of(each) for each in node.decorator_list]
+            for at, name in enumerate(names):
+                assert name not in DIALOGS or names[at + 1 :][:1] == ["guarded"], f"line {node.lineno}: not guarded"
+
+
+class Broken:
+    """Whatever is asked of it, it raises, and names a folder of the server."""
+
+    def _fail(self, *_):
+        raise OSError("/srv/secret/place")
+
+    __getattr__ = __bool__ = __eq__ = __ne__ = __iter__ = __contains__ = __getitem__ = _fail
+
+
+def draw(module, function):
+    """The page of the test: the fragment, or the dialog, with what is broken in place of all that it is handed."""
+    import importlib
+    import inspect
+
+    from tests.test_fragments import Broken
+    from ui.kit.guard import fragment
+
+    call = getattr(importlib.import_module(module), function)
+    (call if function == "_new" else fragment(call))(*(Broken() for _ in inspect.signature(call).parameters))
+
+
+@pytest.mark.parametrize("module, function", found())
+def test_an_error_in_it_is_told_in_a_sentence(module, function, monkeypatch):
+    app = AppTest.from_function(draw, args=(module, function), default_timeout=30).run()
+    check(app)
+    fragments = list(app._fragment_storage._fragments)
+    assert fragments
+    again = partial(RerunData, fragment_id_queue=fragments)
+    monkeypatch.setattr("streamlit.testing.v1.local_script_runner.RerunData", again)
+    check(app.run())
+
+
+def check(app):
+    assert not app.exception
+    (said,) = [each.value for each in app.error]
+    assert "Something went wrong here" in said and "Traceback" not in said and "/srv" not in said
+
+
+def test_what_a_store_says_is_said():
+    def page():
+        from core.study.database.connection import StoreError
+        from ui.kit.guard import fragment
+
+        def fail():
+            raise StoreError("The store sqlite:////srv/secret is locked.", "The store is *locked*.")
+
+        fragment(fail)()
+
+    app = AppTest.from_function(page).run()
+    assert not app.exception and [each.value for each in app.error] == ["The store is \\*locked\\*\\."]

@@ -1,0 +1,268 @@
+"""Pages of a server on which something is missing, damaged or hostile: it costs itself and nothing else, is said in words, and no
+visitor reads where on the server things lie."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.checkpoints import files, own
+from core.export.knockout import knockout_script
+from core.model.transformer import Transformer
+from core.study import summary
+from core.study.database import connection as databases
+from core.study.plan import StudyError
+from core.tasks import task
+from tests.pages import setting
+from tests.test_damaged_store import everything
+from tests.test_model_page import READER, bring, opened, small, texts
+from tests.test_page import fine, told
+from tests.test_studies_page import forget
+from ui.shared import models as choose
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(autouse=True)
+def fresh(tmp_path, monkeypatch):
+    """What pages keep of models and studies is forgotten, and there is no store yet."""
+    monkeypatch.setenv(databases.VARIABLE, f"sqlite:///{tmp_path}/studies.sqlite")
+    monkeypatch.delenv("ABLATION_MODELS", raising=False)
+
+    def clear():
+        forget()
+        choose._listed.cache_clear()
+        choose._from_folder.clear()
+
+    clear()
+    yield clear
+    clear()
+
+
+def start() -> AppTest:
+    return AppTest.from_file("../app.py", default_timeout=90).run()
+
+
+# The model that ships, and the matrix
+
+
+@pytest.fixture
+def shipped(tmp_path, monkeypatch, fresh):
+    """A copy of the folder of models, in which it can be damaged."""
+    shutil.copytree(files.ROOT, tmp_path / "models")
+    monkeypatch.setattr(files, "ROOT", tmp_path / "models")
+    return tmp_path / "models" / files.SHIPPED
+
+
+def missing(folder):
+    shutil.rmtree(folder)
+
+
+def cut(folder):
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:1000])
+
+
+def no_settings(folder):
+    (folder / "config.json").unlink()
+
+
+def empty(folder):
+    (folder / "config.json").write_bytes(b"")
+
+
+DAMAGES = [missing, cut, no_settings, empty]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_model_that_ships_and_is_damaged_costs_its_card_on_the_start_page_alone(shipped, damage):
+    damage(shipped)
+    app = fine(start())
+    labels = [each.proto.label for each in app.get("page_link")]
+    assert len(app.error) == 1 and "odel is" in told(app) and files.SHIPPED in told(app)
+    assert any("Take the residual out" in label for label in labels) and any(
+        "Trained model" in label for label in labels
+    )
+    assert not any("Who is liable" in label for label in labels)
+    assert "Each part taken out by itself" in everything(app) and str(shipped.parent) not in everything(app)
+
+
+@pytest.mark.parametrize("damage", DAMAGES[:2])
+def test_the_page_of_trained_models_says_what_is_missing_and_opens_the_others(shipped, damage, tmp_path, monkeypatch):
+    damage(shipped)
+    app = fine(opened())
+    assert "odel is" in told(app) and files.SHIPPED in told(app) and len(app.error) == 1
+    app = bring(app, **small())
+    assert setting(app, "model") == "mine" and "reverse" in texts(app) and not app.error
+    (tmp_path / "more" / "ours").mkdir(parents=True)
+    for name, data in small(seed=7).items():
+        (tmp_path / "more" / "ours" / name).write_bytes(data)
+    monkeypatch.setenv("ABLATION_MODELS", str(tmp_path / "more"))
+    app = fine(opened())
+    assert setting(app, "model") == "ours" and not app.error and files.SHIPPED in told(app)
+    app = fine(opened(model="ours"))
+    assert not told(app)
+
+
+def test_a_model_that_is_there_again_is_shown_again(shipped, fresh):
+    kept = (shipped / "config.json").read_bytes()
+    (shipped / "config.json").unlink()
+    app = fine(opened())
+    assert app.error
+    (shipped / "config.json").write_bytes(kept)
+    fresh()
+    app = fine(app.run())
+    assert not app.error and setting(app, "model") == files.SHIPPED
+
+
+TABLE = (ROOT / "results" / "ablation_matrix.csv").read_bytes()
+
+
+DAMAGED = {
+    "empty": b"", "cut": TABLE[:5000], "cut early": TABLE[:400], "bytes": b"\x80\x00\xff\n", "another": b"task\n1\n",
+    "a column": TABLE.replace(b"variant", b"name", 1), "a hole": TABLE.replace(b"copy,copy", b"copy,", 1),
+    "words": TABLE.replace(b"35200", b"many", 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("data", DAMAGED.values(), ids=DAMAGED)
+def test_a_table_of_results_that_is_damaged_is_no_summary(tmp_path, data):
+    (tmp_path / "table.csv").write_bytes(data)
+    with pytest.raises(StudyError):
+        summary.read_summary(tmp_path / "table.csv")
+
+
+@pytest.mark.parametrize("data", [None, DAMAGED["cut"]], ids=["missing", "cut"])
+def test_a_table_of_results_that_is_damaged_costs_its_picture_alone(tmp_path, monkeypatch, data):
+    import streamlit as st
+
+    path, read = tmp_path / "table.csv", summary.read_summary
+    if data is not None:
+        path.write_bytes(data)
+    monkeypatch.setattr("ui.start.read_summary", lambda _: read(path))
+    st.cache_data.clear()
+    app = fine(start())
+    st.cache_data.clear()
+    assert len(app.error) == 1 and "results/ablation_matrix.csv, is missing or damaged" in told(app)
+    assert any("Who is liable" in each.proto.label for each in app.get("page_link"))
+
+
+# Models that somebody brings
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"about": {"reader": [1_000_000_000, 1_000_000_000]}}, "about.reader is"),
+        ({"about": {"reader": [True, True]}}, "about.reader is"),
+        ({"about": {"from": "\ud800"}}, "about must be an object"),
+        ({"vocabulary": ["\ud800", *task["reverse"].vocabulary]}, "vocabulary must be"),
+    ],
+)
+def test_what_a_configuration_says_wrongly_is_told_on_the_page(changes, words):
+    app = bring(fine(opened()), **changed(**changes))
+    assert words in told(app) and setting(app, "model") == files.SHIPPED
+
+
+def changed(**changes) -> dict[str, bytes]:
+    import json
+
+    written = small()
+    return {**written, own.SETTINGS: json.dumps({**json.loads(written[own.SETTINGS]), **changes}).encode()}
+
+
+def test_a_name_of_half_a_character_is_shown_and_taken_away_harmlessly():
+    app = bring(fine(opened()), **changed(name="\ud800 *b* \u202e", about={"name": 1, "model": 2, "of": 3}))
+    assert setting(app, "model") == "� *b* �"
+    app.session_state["take_away"] = True
+    fine(app.run())
+    files_ = choose.taken_away(app.session_state["_models"]["� *b* �"])
+    ((name, make),) = files_.values()
+    assert name == "b.zip" and files.from_upload({name: make()}).name == "� *b* �"
+
+
+def test_a_text_of_a_million_words_is_cut_before_it_is_read():
+    app = fine(opened(prompt="the " * 100_000))
+    assert "text has 400,000 characters; the first 10,000 are read." in texts(app)
+
+
+def test_a_prompt_at_which_the_tokenizer_fails_is_told(monkeypatch):
+    from core.checkpoints.tokens import Words
+
+    def broken(*given):
+        raise type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})("index out of range")
+
+    monkeypatch.setattr(Words, "encode", broken)
+    app = opened()
+    assert not app.exception and "Something went wrong here (PanicException)" in told(app)
+
+
+# Folders of models
+
+
+def test_a_link_to_nothing_and_a_folder_that_cannot_be_read_cost_themselves(tmp_path, monkeypatch):
+    for name in ("ours", "half", "locked", "shut"):
+        (tmp_path / name).mkdir()
+        for file, data in small(seed=len(name)).items():
+            (tmp_path / name / file).write_bytes(data)
+    (tmp_path / "half" / "tokenizer.json").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "round").symlink_to(tmp_path / "round")
+    iterdir, is_file = Path.iterdir, Path.is_file
+
+    def refuse(self):
+        if self.name == "locked":
+            raise PermissionError(13, "Permission denied", str(self))
+        return iterdir(self)
+
+    def refuse_inside(self):
+        if self.parent.name == "shut":
+            raise PermissionError(13, "Permission denied", str(self))
+        return is_file(self)
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    monkeypatch.setattr(Path, "is_file", refuse_inside)
+    monkeypatch.setenv("ABLATION_MODELS", str(tmp_path))
+    assert list(files.folders()) == ["legal", "half", "locked", "ours"]
+    for name in ("ours", "half"):
+        assert not told(fine(opened(model=name)))
+    app = fine(opened(model="locked"))
+    assert "The folder locked cannot be read (Permission denied)" in told(app) and str(tmp_path) not in everything(app)
+    monkeypatch.setenv("ABLATION_MODELS", str(tmp_path / "nowhere"))
+    assert list(files.folders()) == ["legal"]
+    monkeypatch.setenv("ABLATION_MODELS", str(tmp_path / "locked"))
+    assert list(files.folders()) == ["legal"] and not told(fine(opened()))
+
+
+def test_a_folder_whose_name_is_no_text_is_listed_harmlessly(tmp_path, monkeypatch):
+    folder = os.fsencode(tmp_path) + b"/caf\xe9 *b*"
+    os.mkdir(folder)
+    for name, data in small().items():
+        Path(os.fsdecode(folder), name).write_bytes(data)
+    monkeypatch.setenv("ABLATION_MODELS", str(tmp_path))
+    assert list(files.folders()) == ["legal", "caf� *b*"]
+    app = fine(opened(model="caf� *b*"))  # the library cannot open it, and says so
+    assert "model is caf� *b*, which cannot be opened: " in told(app) and str(tmp_path) not in everything(app)
+    assert setting(app, "model") == files.SHIPPED and not told(fine(opened()))
+
+
+def test_a_script_says_where_to_put_a_model_and_not_where_it_lies_on_the_server(tmp_path, monkeypatch):
+    (tmp_path / "ours").mkdir()
+    for name, data in small().items():
+        (tmp_path / "ours" / name).write_bytes(data)
+    monkeypatch.setenv("ABLATION_MODELS", str(tmp_path))
+    assert choose.folder_of("legal") == "models/legal" and choose.folder_of("ours") == choose.folder_of("mine") == ""
+    script = knockout_script(choose.folder_of("ours"), (), "zero", 64)
+    assert (
+        str(tmp_path) not in script and "'models/name_of_the_model'" in script and "# Put the model's folder" in script
+    )
+    compile(script, "script", "exec")
+    assert "# Put" not in knockout_script("models/legal", (), "zero", 64)
+
+
+def test_a_model_of_another_task_has_a_head_to_begin_with():
+    made = Transformer(task["copy"].config(n_layers=1), task["copy"].vocabulary)
+    app = bring(fine(opened(out=READER)), **own.write(made, "one", "copy", reader=[1, 2]))
+    assert (setting(app, "layer"), setting(app, "head")) == (1, 2)

@@ -1,0 +1,143 @@
+"""What is on the screen can be read: contrast of small print, plain numbers on axes, nothing cut off at 1280 pixels."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from benchmarks.serving import settle
+from tests.test_studies_browser import CONTRAST, contrast, over
+from tests.test_training_browser import SMALL, done
+
+pytestmark = pytest.mark.browser
+
+# Of each piece of small print that is seen: its words, its colour (with its share, and that of all that it stands in), and the
+# backgrounds that it stands on, innermost first.
+SMALL_PRINT = """() => {
+  const parts = colour => { const n = colour.match(/[\\d.]+/g).map(Number); return [n.slice(0, 3), n[3] ?? 1] }
+  const all = document.querySelectorAll("[data-testid=stCaptionContainer] :is(p, li), [data-testid=stMarkdownContainer] .stMarkdownColoredText")
+  return [...all].filter(each => each.getClientRects().length && each.textContent.trim()).map(each => {
+    let [colour, share] = parts(getComputedStyle(each).color)
+    const backs = []
+    for (let at = each; at; at = at.parentElement) {
+      share *= +getComputedStyle(at).opacity
+      backs.push(parts(getComputedStyle(at).backgroundColor))
+    }
+    return {text: each.textContent.slice(0, 40), colour, share, backs}
+  })
+}"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("path", ["/", "/One_block?view=norm", "/Depth?show=gradients", "/Trained_model?taken=words"])
+def test_small_print_has_contrast(open_page, path, theme):
+    page = open_page(path, theme=theme)
+    page.locator("[data-testid=stMain] :is([data-testid=stCaptionContainer], .stMarkdownColoredText)").first.wait_for()
+    found = page.evaluate(SMALL_PRINT)
+    assert found
+    for each in found:
+        back = [255, 255, 255]
+        for colour, share in reversed(each["backs"]):
+            back = over(colour, share, back)
+        assert contrast(over(each["colour"], each["share"], back), back) >= CONTRAST, each
+
+
+@pytest.mark.parametrize(
+    "path, log",
+    [
+        ("/One_block?view=cost", ["tokens in the text", "floating point operations"]),
+        ("/One_block?view=positions", []),
+        ("/One_block?view=norm", []),
+        ("/One_block?view=change&norm=none", []),
+        ("/One_block?view=stages", []),
+        ("/One_block?view=heads", []),
+        ("/Trained_model?taken=sweep", []),
+    ],
+)
+def test_axes_of_charts_are_plain_and_say_where_they_are_logarithmic(open_page, path, log):
+    page = open_page(path, width=1280, height=1000)
+    texts = page.locator("[data-testid=stVegaLiteChart] svg text")
+    texts.first.wait_for()
+    settle(page)
+    words = texts.all_text_contents()
+    assert len(words) > 5 and not [each for each in words if re.search(r"\de[+-]?\d", each)]
+    for title in log:
+        assert f"{title} (log scale)" in words
+    if "cost" in path:
+        assert {"10", "100"} <= {*words}
+
+
+@pytest.mark.parametrize("path", ["/Depth?norm=none", "/Depth?show=gradients"])
+def test_curves_say_where_they_are_logarithmic(open_page, path):
+    page = open_page(path)
+    panels = page.locator(".panel")
+    panels.first.wait_for()
+    labels = panels.locator(".label").all_text_contents()
+    spans = panels.locator(".marks").evaluate_all(
+        "all => all.map(g => [...g.querySelectorAll('.tick')].map(t => t.textContent))"
+    )
+    assert any(", log scale" in each for each in labels)
+    assert not [each for span in spans for each in span if re.search(r"\de", each)]
+    for label in labels:
+        assert (", log scale" in label) == any(label.startswith(word) for word in LOGARITHMIC), label
+
+
+LOGARITHMIC = ("RMS", "Std", "Largest", "Norm of ∂loss")
+
+
+def cut_off(page) -> list[str]:
+    """Words that are cut: on buttons and switches, and in charts."""
+    return page.evaluate(
+        """() => {
+          const cut = []
+          for (const each of document.querySelectorAll("[data-testid=stMain] :is(button p, label p)"))
+            if (each.getClientRects().length && each.scrollWidth > each.clientWidth + 1) cut.push(each.textContent)
+          for (const svg of document.querySelectorAll("[data-testid=stVegaLiteChart] svg.marks")) {
+            const box = svg.getBoundingClientRect()
+            for (const text of svg.querySelectorAll("text")) {
+              const own = text.getBoundingClientRect()
+              if (own.width && (own.left < box.left - 1.5 || own.right > box.right + 1.5)) cut.push(text.textContent)
+            }
+          }
+          return cut
+        }"""
+    )
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/One_block?view=heads", "/One_block?view=heads&compare=on", "/One_block?view=cost", "/One_block?view=stages"],
+)
+def test_nothing_is_cut_off_at_1280_pixels(open_page, path):
+    page = open_page(path, width=1280, height=1000)
+    assert cut_off(page) == []
+
+
+def scrolled(page):
+    """How much of a table is to be scrolled to the side."""
+    return page.locator("[data-testid=stDataFrame] .dvn-scroller").first.evaluate("e => e.scrollWidth - e.clientWidth")
+
+
+def test_all_columns_of_the_stages_are_on_a_screen_of_1280_pixels(open_page):
+    page = open_page("/One_block?view=stages", width=1280, height=1200)
+    page.locator("[data-testid=stDataFrame] canvas").first.wait_for()
+    settle(page)
+    assert scrolled(page) <= 1
+
+
+@pytest.mark.parametrize("variants", ["position-none", "position-none~norm-none"])
+def test_all_columns_of_what_was_trained_are_on_a_screen_of_1280_pixels(open_page, variants):
+    page = open_page(f"/Training?{SMALL}&steps=50&seeds=3&variants={variants}&begin=on", width=1280, height=1400)
+    done(page)
+    page.locator("[data-testid=stDataFrame] canvas").first.wait_for()
+    settle(page)
+    assert scrolled(page) <= 1
+
+
+def test_the_grey_ticks_are_explained(open_page):
+    for query, said in (
+        ("", "as they stand, it is the probability"),
+        ("&temperature=0.5", "Grey ticks: the chance of being drawn"),
+    ):
+        page = open_page(f"/Trained_model?taken=words{query}")
+        expect(page.locator("[data-testid=stMain]")).to_contain_text(said)

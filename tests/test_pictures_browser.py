@@ -1,0 +1,116 @@
+"""Every picture of every page, taken away as SVG and PNG and opened by itself: the same colours as on the page, nothing of the page."""
+
+import base64
+import io
+import re
+
+import numpy as np
+import pytest
+from PIL import Image
+from playwright.sync_api import expect
+
+from benchmarks.serving import settle
+from ui import depth, training
+from ui import trained as model
+from ui.block import views as block
+
+pytestmark = pytest.mark.browser
+
+SMALL = "d_model=16&n_heads=2&n_layers=1&batch=8&warmup=0&steps=60&seeds=2&variants=position-none&begin=on"
+PAGES = [
+    *[f"/One_block?view={view}" for view in block],
+    *["/One_block?view=attention&maps=one&mask=causal", "/One_block?maps=lines", "/One_block?view=heads&compare=on"],
+    *["/One_block?view=compare&variants=ffn-off&norm=RMSNorm"],
+    *[f"/Depth?show={view}&variants=ffn-off" for view in depth.views],
+    *[f"/Training?{SMALL}&trained={view}" for view in training.views],
+    *[f"/Trained_model?taken={view}&out=2.4" for view in model.views],
+]
+# As in ui/kit/pictures.js: what on the page is a picture, those that are visible.
+FOUND = """() => {
+  function* within(node) {
+    for (const element of node.querySelectorAll("*")) {
+      yield element
+      if (element.shadowRoot) yield* within(element.shadowRoot)
+    }
+  }
+  const own = "svg.picture, [data-testid=stVegaLiteChart] svg.marks, svg[viewBox][aria-label]"
+  return [...within(document.querySelector("[data-testid=stMain]"))]
+    .filter(each => (each.toSvg || each.matches(own)) && each.getBoundingClientRect().width > 40)
+}"""
+# One of each page where every change is tested, and all of them with the slow tests.
+SOME = {
+    "/One_block?view=heads&compare=on",
+    f"/Training?{SMALL}&trained=learning",
+    "/Trained_model?taken=credit&out=2.4",
+}
+EVERY = [
+    pytest.param(path, id=f"{at}", marks=() if path in SOME else pytest.mark.slow) for at, path in enumerate(PAGES)
+]
+BLOCK = 12  # pixels; smaller than a legend
+
+
+SAVED = """() => {
+  HTMLAnchorElement.prototype.click = function () {
+    window.saved = fetch(this.href).then(got => got.arrayBuffer()).then(got => btoa([...new Uint8Array(got)].map(each => String.fromCharCode(each)).join("")))
+  }
+}"""  # a browser lets no page save many files in a row
+
+
+def taken(page, row, kind) -> bytes:
+    page.evaluate("window.saved = null")
+    row.get_by_text(kind, exact=True).click()
+    page.wait_for_function("window.saved")
+    return base64.b64decode(page.evaluate("window.saved"))
+
+
+def alone(chromium, svg: str) -> Image.Image:
+    """The SVG opened by itself in a browser that can reach nothing."""
+    page = chromium.new_page(viewport={"width": 1400, "height": 900}, offline=True)
+    page.set_content(f"<body style='margin:0'>{svg}")
+    made = Image.open(io.BytesIO(page.locator("svg").first.screenshot())).convert("RGB")
+    page.close()
+    return made
+
+
+def colours(picture: Image.Image) -> np.ndarray:
+    """How coloured each block of pixels is, (rows, columns, 2); what is black, white or grey has none: fonts differ."""
+    pixels = np.asarray(picture).astype(float)
+    rows, columns = (size // BLOCK for size in pixels.shape[:2])
+    means = pixels[: rows * BLOCK, : columns * BLOCK].reshape(rows, BLOCK, columns, BLOCK, 3).mean((1, 3))
+    return np.stack([means[..., 0] - means[..., 1], means[..., 2] - means[..., 1]], -1)
+
+
+def above(svg: str, of_a_canvas: bool, height: int) -> int:
+    """How many pixels of title and scale stand above the picture itself."""
+    if of_a_canvas:
+        return round(float(re.search(r'height="([\d.]+)"', svg).group(1))) - height
+    return round(float(re.search(r'<svg [^>]*?\by="([\d.]+)"', svg[4:]).group(1)))
+
+
+@pytest.mark.parametrize("path", EVERY)
+def test_a_picture_that_is_taken_away_has_the_colours_of_the_page(open_page, chromium, address, path):
+    page = open_page(path, width=1400, height=3000)
+    if "begin=on" in path:
+        page.get_by_text(re.compile("^Done:")).wait_for(timeout=120_000)
+        settle(page)
+    found = page.evaluate_handle(FOUND)
+    elements = [each.as_element() for each in found.get_properties().values()]
+    shown = [Image.open(io.BytesIO(each.screenshot())).convert("RGB") for each in elements]
+    page.get_by_role("button", name="Take away").click()
+    rows = page.locator(".st-key-pictures .list > div")
+    if not elements:  # words and tables alone
+        expect(page.locator(".st-key-pictures .root")).to_be_hidden()
+        return
+    page.locator(".st-key-pictures .root").hover()
+    expect(rows).to_have_count(len(elements))
+    page.evaluate(SAVED)
+    for element, picture, row in zip(elements, shown, rows.all()):
+        svg = taken(page, row, "SVG").decode()
+        assert address not in svg and not re.search(r"url\((?!#)", svg)
+        assert {*re.findall(r"url\(#([^)]+)\)", svg)} <= {*re.findall(r'\bid="([^"]+)"', svg)}
+        down = above(svg, element.evaluate("each => Boolean(each.toSvg)"), picture.height)
+        png = Image.open(io.BytesIO(taken(page, row, "PNG"))).convert("RGB")
+        for made in (alone(chromium, svg), png.resize([size // 2 for size in png.size], Image.Resampling.BOX)):
+            made = made.crop((0, down, picture.width, down + picture.height))
+            apart = np.abs(colours(made) - colours(picture)).max(-1)
+            assert apart.max(initial=0) < 40, (row.inner_text(), np.argwhere(apart >= 40)[:5] * BLOCK)

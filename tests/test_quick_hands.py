@@ -1,0 +1,149 @@
+"""Settings under quick hands: runs that are cut short, and a browser that answers before it has heard of the last one."""
+
+import dataclasses
+import re
+from collections import deque
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
+from streamlit.proto.WidgetStates_pb2 import WidgetStates
+from streamlit.runtime.scriptrunner import RerunData, RerunException
+from streamlit.testing.v1 import AppTest
+
+import ui.kit.visitor
+from core.model.config import Config
+from core.settings.setting import dials, settle
+from core.train.learner import Learner
+from core.train.settings import Training
+from tests.pages import setting, widget
+
+KINDS = {"one_block": (Config,), "training": (Training, Learner)}
+
+
+def page(name):
+    """A page with every control of its settings, and nothing else."""
+    import streamlit as st
+
+    from tests.test_quick_hands import KINDS
+    from ui.kit import controls
+
+    made, notes = controls.settings(name, *KINDS[name])
+    done = set()
+    for each in made:
+        for field in controls.dials(each):
+            if field not in done:
+                controls.control(each, field)
+                done.add(field)
+    st.caption(f"{len(notes)} notes")
+
+
+class Hands:
+    """A visitor at a browser: moves what the browser shows, faster than the page can follow."""
+
+    def __init__(self, name, monkeypatch):
+        self.app = AppTest.from_function(page, args=(name,), default_timeout=60).run()
+        self.waiting, self.drawn = deque(), 0
+        draw = ui.kit.visitor.shows
+
+        def shows(*given, **more):
+            self.drawn += 1
+            if self.waiting and self.drawn > self.waiting[0][0]:
+                _, states = self.waiting.popleft()
+                self.drawn = 0
+                raise RerunException(RerunData(widget_states=states))
+            return draw(*given, **more)
+
+        monkeypatch.setattr(ui.kit.visitor, "shows", shows)
+
+    def move(self, moves):
+        """moves: [(name, to which share of its way, after how many controls the next move cuts the run short)], all on what
+        the browser shows now -> [(name, value)] of those that it shows"""
+        app = self.app
+        shown = [*app.slider, *app.select_slider, *app.selectbox, *app.toggle]
+        states = {state.id: state for state in app._tree.get_widget_states().widgets}
+        made, messages = [], []
+        for name, share, cut in moves:
+            if not any(re.fullmatch(rf"{name}-\d+", each.key) for each in shown):
+                continue  # one choice alone is not drawn
+            element = widget(shown, name)
+            before, value = states[element.id], put(element, share, name)
+            states[element.id] = element._widget_state
+            if states[element.id] == before:
+                continue  # it was there already
+            made.append((name, value))
+            messages.append((cut, WidgetStates(widgets=list(states.values()))))
+        if made:
+            self.waiting.extend((cut, states) for (cut, _), (_, states) in zip(messages, messages[1:]))
+            self.drawn = 0
+            app._run(messages[0][1])
+            while self.waiting:  # it had fewer controls than that, and so was not cut short
+                self.drawn = 0
+                app._run(self.waiting.popleft()[1])
+            assert not app.exception, [each.value for each in app.exception]
+        return made
+
+
+def put(element, share: float, name):
+    """Move a widget to a share of its way -> the value there."""
+    made = next(dials(kind)[name] for kinds in KINDS.values() for kind in kinds if name in dials(kind))
+    if element.type == "toggle":
+        element.set_value(share > 0.5)
+        return share > 0.5
+    if element.type == "slider":
+        value = made.kind(element.min + round(share * (element.max - element.min) / element.step) * element.step)
+        element.set_value(min(value, made.kind(element.max)))
+        return element.value
+    at = round(share * (len(element.options) - 1))
+    element.set_value(element.options[at])
+    return list(made.menu)[at] if made.menu else made.kind(element.options[at])
+
+
+def follow(kinds, settled, name, value):
+    """What the settings are after one move, by the words of the README: what follows goes on following."""
+    after = []
+    for old in settled:
+        given = {field: getattr(old, field) for field in dials(old)}
+        for field, made in dials(old).items():
+            if made.follows and given[field] == made.follows(old):
+                given[field] = None
+        after.append(settle(type(old), given | ({name: value} if name in given else {}))[0])
+    return after
+
+
+def fields(name):
+    """Every setting of a page that is drawn, those that others follow more often than the rest."""
+    names = dict.fromkeys(field for kind in KINDS[name] for field in dials(kind))
+    return some.one_of(
+        some.sampled_from(["d_model", "n_heads", "d_ff", "d_head", "task", "steps"]), some.sampled_from([*names])
+    )
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_no_move_is_lost_and_nothing_is_set_that_nobody_touched(name, monkeypatch):
+    hands = some.lists(
+        some.lists(some.tuples(fields(name), some.floats(0, 1), some.integers(0, 30)), min_size=1, max_size=5),
+        min_size=1, max_size=3,
+    )  # fmt: skip
+
+    @given(hands)
+    @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    def hold(bursts):
+        with monkeypatch.context() as patch:
+            visitor = Hands(name, patch)
+            settled = [kind() for kind in KINDS[name]]
+            for burst in bursts:
+                for moved, value in visitor.move(burst):
+                    settled = follow(KINDS[name], settled, moved, value)
+                for each in settled:
+                    assert {field: setting(visitor.app, field) for field in dials(each)} == dataclasses.asdict(each)
+
+    hold()
+
+
+@pytest.mark.parametrize("cut", range(0, 24, 3))
+def test_seven_presses_on_width_change_the_width_alone(cut, monkeypatch):
+    visitor = Hands("one_block", monkeypatch)
+    steps = (visitor.app.slider[0].max - visitor.app.slider[0].min) // 8
+    visitor.move([("d_model", (7 + n) / steps, cut) for n in range(1, 8)])
+    assert visitor.app.query_params == {"d_model": "120"}

@@ -1,0 +1,97 @@
+"""Quick hands in a real browser: keys and clicks 20, 60 and 120 ms apart, on every page whose settings follow others."""
+
+import urllib.parse
+
+import pytest
+from playwright.sync_api import expect
+
+from benchmarks.serving import settle
+
+pytestmark = pytest.mark.browser
+GAPS = [pytest.param(20, marks=pytest.mark.slow), 60, pytest.param(120, marks=pytest.mark.slow)]  # ms
+
+
+def params(page) -> dict[str, str]:
+    """What the address holds once the page has come to rest."""
+    page.wait_for_timeout(300)
+    settle(page)
+    return dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(page.url).query))
+
+
+def press(page, label, key, times, gap):
+    page.get_by_role("slider", name=label).first.focus()
+    for _ in range(times):
+        page.keyboard.press(key)
+        page.wait_for_timeout(gap)
+
+
+@pytest.mark.parametrize("gap", GAPS)
+@pytest.mark.parametrize(
+    "path, label, times, expected",
+    [
+        ("/One_block", "Width (d_model)", 7, {"d_model": "120"}),
+        ("/One_block", "Heads (n_heads)", 3, {"n_heads": "32"}),
+        ("/One_block?d_ff=96", "Width (d_model)", 7, {"d_model": "120", "d_ff": "96"}),
+        ("/Depth", "Width (d_model)", 7, {"d_model": "120"}),
+        ("/Training", "Width (d_model)", 7, {"d_model": "88"}),
+        ("/Training", "Heads (n_heads)", 2, {"n_heads": "16"}),
+        ("/Training", "Steps", 7, {"steps": "600"}),
+    ],
+    ids=lambda value: str(value) if not isinstance(value, dict) else "",
+)
+def test_keys_in_quick_succession_change_one_setting(open_page, path, label, times, expected, gap):
+    page = open_page(path)
+    press(page, label, "ArrowRight", times, gap)
+    assert params(page) == expected
+
+
+@pytest.mark.parametrize("gap", GAPS)
+def test_clicks_in_quick_succession_change_one_setting(open_page, gap):
+    page = open_page("/One_block")
+    box = page.get_by_role("slider", name="Width (d_model)").first.locator("xpath=ancestor::*[@data-testid='stSlider']").bounding_box()  # fmt: skip
+    for share in (0.3, 0.4, 0.5, 0.55, 0.6, 0.65):
+        page.mouse.click(box["x"] + share * box["width"], box["y"] + box["height"] - 24)
+        page.wait_for_timeout(gap)
+    assert list(params(page)) == ["d_model"]
+
+
+@pytest.mark.parametrize("gap", GAPS)
+def test_a_task_brings_its_own_settings_also_when_keys_follow_at_once(open_page, gap):
+    page = open_page("/Training")
+    page.locator("[class*=st-key-task-]").get_by_role("combobox").click()
+    page.get_by_role("option", name="Associative recall").click()
+    press(page, "Random seed", "ArrowRight", 3, gap)
+    assert params(page) == {"task": "recall", "seed": "3"}
+
+
+@pytest.mark.parametrize("gap", GAPS)
+def test_a_typed_sentence_stays_when_keys_follow_at_once(open_page, gap):
+    page = open_page("/One_block")
+    field = page.get_by_role("textbox", name="Sentence")
+    field.fill("my own words")
+    field.press("Enter")
+    press(page, "Width (d_model)", "ArrowRight", 4, gap)
+    assert params(page) == {"text": "my own words", "d_model": "96"}
+    expect(field).to_have_value("my own words")
+
+
+@pytest.mark.parametrize("gap", GAPS)
+def test_an_example_and_a_pill_stay_when_keys_follow_at_once(open_page, gap):
+    page = open_page("/Depth")
+    page.get_by_role("button", name="1 head", exact=True).click()
+    page.wait_for_timeout(gap)
+    page.locator("[class*=st-key-example-]").get_by_role("combobox").click()
+    page.get_by_role("option", name="Dog bites man").click()
+    press(page, "Width (d_model)", "ArrowRight", 4, gap)
+    assert params(page) == {"text": "The dog bites the man", "variants": "norm-none~n_heads-1", "d_model": "96"}
+
+
+def test_back_undoes_the_last_move_however_quickly_it_comes(open_page):
+    page = open_page("/One_block")
+    press(page, "Width (d_model)", "ArrowRight", 1, 0)
+    page.wait_for_function("location.search == '?d_model=72'")
+    page.go_back()
+    assert params(page) == {}
+    expect(page.locator("[data-testid=stMain]")).to_contain_text("49,984 parameters")
+    page.go_forward()
+    assert params(page) == {"d_model": "72"}

@@ -1,0 +1,637 @@
+"""Everything that runs on a GPU, on a second device: the same numbers as on the CPU, and what is handed on is on the CPU.
+
+The device is a real GPU where there is one, and else tests/second_device.py, on which mixing devices fails as on a GPU.
+"""
+
+import contextlib
+import dataclasses
+import io
+import pickle
+import time
+from itertools import chain
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from core.checkpoints import Opened, files, own
+from core.checkpoints.tensors import File
+from core.checkpoints.tokens import Words
+from core.experiments.block import attention, change, dependencies, neurons, positions, stages
+from core.experiments.block.compare import compare
+from core.experiments.depth.depth import Depth, blocks, table, travel
+from core.experiments.depth.gradients import gradients
+from core.experiments.depth.grid import AXES, Axes, grid
+from core.experiments.forward import forward, timed_stream
+from core.experiments.trained import contributions, knockout, lens, prompt
+from core.experiments.training import trained
+from core.experiments.training.training import Arm, Plan, Trial
+from core.export.forms import FLAVOURS
+from core.export.scripts import block_script, compare_script, depth_script, grid_script
+from core.export.training import training_script
+from core.measure.tensor_meters import measure
+from core.model.config import Config
+from core.model.generate import Sampling, generate
+from core.model.knockout import Cut, cuts, mode
+from core.model.parts import MENUS
+from core.model.trace import trace
+from core.model.transformer import Transformer
+from core.model.variants import Variant
+from core.settings import device as devices
+from core.settings.device import Machine, median_ms, timed
+from core.settings.process import device_name
+from core.tasks import task
+from core.train import Training, optimiser, stack, start
+from core.train import chunk as train_chunk
+from core.workers import cluster
+from core.workers import pool as jobs
+from scripts.legal_model import vocabulary
+from tests.own_process import ALONE
+
+pytestmark = pytest.mark.own_process
+NAME = "cuda" if torch.cuda.is_available() else "second"
+NEAR = 1e-3 if NAME == "cuda" else 1e-5
+if ALONE and NAME == "second":
+    import tests.second_device  # noqa: F401
+
+TOKENS = ("the", "court", "held", "the", "tenants", "liable")
+SMALL = Config(d_model=16, n_heads=2, d_ff=24, n_layers=2, padding=2)
+MAGNIFY = {"normal_1"} if NAME == "cuda" else set()  # every rounding, and a GPU rounds in its own way
+ENTRIES = [{field: name} for field, menu in MENUS.items() for name in menu if name not in MAGNIFY]
+MORE = [
+    {"tied": True}, {"attention": False}, {"ffn": False}, {"residual_attention": False, "residual_ffn": False},
+    {"scale": False, "bias": False}, {"padding": 0, "mask": "causal"}, {"n_heads": 4, "d_head": 6, "position": "alibi"},
+    {"placement": "post", "norm": "RMSNorm", "position": "rope", "activation": "swiglu", "mask": "causal", "n_layers": 3},
+]  # fmt: skip
+EVERY = pytest.mark.parametrize("changes", [*ENTRIES, *MORE], ids=str)
+
+
+def both(dtype: str = "float32") -> tuple[Machine, Machine]:
+    """The CPU, and the device."""
+    return Machine("cpu", dtype), Machine(NAME, dtype)
+
+
+def roughly(dtype: str) -> float:
+    """How near a pass comes: a GPU rounds half precision in its own way."""
+    return 0.02 if NAME == "cuda" and dtype != "float32" else NEAR
+
+
+# What is handed on
+
+
+def assert_same(here, there, near: float = NEAR, at: str = "result"):
+    """All numbers of two results agree, relative to the largest of each tensor; and no tensor of either is on a device."""
+    assert type(here) is type(there), at
+    if isinstance(here, torch.Tensor):
+        assert here.device.type == there.device.type == "cpu", f"{at} is on {there.device}"
+        assert here.dtype == there.dtype, at
+        assert_same(here.detach().double().numpy(), there.detach().double().numpy(), near, at)
+    elif isinstance(here, np.ndarray) and here.dtype.kind in "fiub":
+        size = np.abs(here[np.isfinite(here)], dtype=float).max(initial=0) if here.dtype.kind == "f" else 0
+        np.testing.assert_allclose(there, here, rtol=0, atol=near * max(1, size), err_msg=at)
+    elif isinstance(here, pd.DataFrame):
+        assert list(here) == list(there) and len(here) == len(there), at
+        for name in here:
+            assert_same(here[name].to_numpy(), there[name].to_numpy(), near, f"{at}.{name}")
+    elif dataclasses.is_dataclass(here):
+        for field in dataclasses.fields(here):
+            if field.name not in ("machine", "timing", "seconds"):
+                assert_same(getattr(here, field.name), getattr(there, field.name), near, f"{at}.{field.name}")
+    elif isinstance(here, dict):
+        assert list(here) == list(there), at
+        for name in here:
+            assert_same(here[name], there[name], near, f"{at}[{name!r}]")
+    elif isinstance(here, list | tuple | np.ndarray):
+        assert len(here) == len(there), at
+        for n, (one, other) in enumerate(zip(here, there)):
+            assert_same(one, other, near, f"{at}[{n}]")
+    elif isinstance(here, float):
+        assert there == pytest.approx(here, rel=near, abs=near, nan_ok=True), at
+    else:
+        assert here == there, at
+
+
+# The device
+
+
+@pytest.mark.skipif(NAME != "second", reason="a real GPU needs no proof that it is one")
+def test_the_second_device_refuses_what_a_gpu_refuses():
+    x, here = torch.randn(3, 4, device=NAME), torch.ones(4)
+
+    def set_rows(values):
+        x[torch.tensor([0, 2])] = values
+
+    for call in (
+        lambda: x + here, lambda: here * x, lambda: torch.cat([x, here[None]]), lambda: torch.stack([x.sum(), here.sum()]),
+        lambda: torch.where(x > 0, x, here), lambda: x @ here, lambda: here[torch.tensor([0], device=NAME)], lambda: set_rows(here),
+        lambda: x.masked_fill(here > 0, 0.0), lambda: here.mul_(x[0]), lambda: torch.rand(3, device=NAME, generator=torch.Generator()),
+        lambda: torch.nn.functional.linear(x, torch.ones(2, 4)), lambda: torch.einsum("ij,j->i", x, here),
+    ):  # fmt: skip
+        with pytest.raises(RuntimeError, match="second"):
+            call()
+    for call in (x.numpy, lambda: np.asarray(x)):
+        with pytest.raises(TypeError, match="numpy"):
+            call()
+
+
+@pytest.mark.skipif(NAME != "second", reason="a real GPU needs no proof that it is one")
+def test_the_second_device_does_what_a_gpu_does():
+    here = torch.arange(12.0).view(3, 4)
+    x = here.to(NAME)
+    assert x.device.type == NAME and not x.is_cpu and x.cpu().is_cpu and torch.equal(x.cpu(), here)
+    assert x.cpu().data_ptr() != x.numbers.data_ptr() and x.to(NAME) is x  # a copy; nothing to be done
+    assert x[torch.tensor([2, 0])].tolist() == [here[2].tolist(), here[0].tolist()]  # indices may be on the CPU
+    assert (x * torch.tensor(2.0) + 1).tolist() == (here * 2 + 1).tolist()  # and so may a single number
+    x.view(4, 3)[0, :] = torch.ones(3)  # a view is the same memory, and what is copied may come from the CPU
+    assert x[0].tolist() == [1, 1, 1, 3] and f"{x[0, 0]:.1f}" == "1.0" and float(x.sum()) == 66
+    layer = torch.nn.Linear(4, 2)
+    wanted = torch.autograd.grad(layer(here).square().sum(), layer.weight)[0]
+    moved = torch.nn.Linear(4, 2).to(NAME)
+    moved.load_state_dict(layer.state_dict())
+    assert isinstance(moved.weight, torch.nn.Parameter) and moved.weight.device.type == NAME
+    moved(here.to(NAME)).square().sum().backward()
+    torch.testing.assert_close(moved.weight.grad.cpu(), wanted)
+    with torch.autocast(NAME, torch.bfloat16):
+        made = moved(x)
+        assert made.dtype == (x @ x.mT).dtype == torch.bfloat16 and made.softmax(-1).dtype == torch.float32
+    assert moved(x).dtype == torch.float32
+
+
+def test_a_machine_says_what_it_is():
+    machine = Machine(NAME)
+    assert machine.place == NAME and machine.name == device_name(machine)
+    assert machine.name == (torch.cuda.get_device_name() if NAME == "cuda" else "Second device")
+    assert machine.choices("device") == ["auto", *devices.present()] and NAME in devices.present()
+    assert machine.choices("dtype") == ["float32", "bfloat16", "float16"]
+    assert cluster.origin().devices[NAME] == (NAME, machine.name)
+
+
+def test_time_is_taken_by_the_devices_events(monkeypatch):
+    event, records = torch.get_device_module(NAME).Event, []
+    record = event.record
+    monkeypatch.setattr(event, "record", lambda each: (records.append(each), record(each)))
+    result, taken = timed(
+        lambda: (torch.ones(64, 64, device=NAME) @ torch.ones(64, 64, device=NAME)).sum().item(), NAME
+    )
+    assert result == 64**3 and taken > 0 and len(records) == 2
+    assert median_ms(timed_stream(SMALL, TOKENS, Machine(NAME)), NAME, 3) > 0
+    assert forward(SMALL, TOKENS, Machine(NAME)).timing.milliseconds > 0
+
+
+# One block, depth, grid
+
+
+@EVERY
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_pass(changes, dtype):
+    assert_same(*(forward(SMALL.replace(**changes), TOKENS, machine) for machine in both(dtype)), roughly(dtype))
+
+
+@pytest.mark.parametrize("changes", MORE, ids=str)
+def test_a_pass_in_float16(changes):
+    """Which a CPU can, but is not asked to outside of this test."""
+    machines = Machine.anywhere("cpu", "float16"), Machine(NAME, "float16")
+    assert_same(*(forward(SMALL.replace(**changes), TOKENS, machine) for machine in machines), roughly("float16"))
+
+
+def test_a_pass_with_dropout():
+    here, there = (forward(SMALL.replace(dropout=0.3), TOKENS, machine, dropout=True) for machine in both())
+    assert_same(here, there)
+    assert not torch.equal(there.output, forward(SMALL, TOKENS, Machine(NAME)).output)
+
+
+def test_measures_of_a_trace_on_the_device():
+    """As From Python in README.md has it; large enough that the CPU totals tensors as they pass."""
+    model, ids = Transformer(SMALL.replace(d_ff=512), TOKENS[:3]), torch.arange(3).repeat(2, 60)
+    with torch.inference_mode(), trace() as here:
+        model(ids)
+    model.to(NAME)
+    with torch.inference_mode(), trace() as there:
+        model(ids.to(NAME))
+    assert_same(measure(here), measure(there))
+
+
+VIEWS = {
+    "patterns": lambda p: attention.patterns(p, 1),
+    "heads": lambda p: attention.heads(p, 1),
+    "similarity": lambda p: attention.similarity(p, 1),
+    "walk": lambda p: attention.walk(p, 1, 0),
+    "scaling": lambda p: attention.scaling(p, 1, 0),
+    "stages": lambda p: stages.stages(p, 1),
+    "norm": lambda p: stages.normalised(p, 1, "ln2", 3),
+    "strongest": lambda p: neurons.strongest(p, 1, 2),
+    "sparsity": lambda p: neurons.sparsity(p, 1),
+    "activations": lambda p: neurons.every_activation(p, 1),
+    "units": lambda p: neurons.unit_map(p, 1, 8),
+    "tables": lambda p: positions.tables(p, 8),
+    "orders": lambda p: positions.order(p),
+    "tokens": lambda p: change.per_token(p),
+    "likeness": lambda p: change.token_similarity(p),
+    "pairs": lambda p: dependencies.share(p, 1, ((4, 1), (5, 4))),
+    "rollout": lambda p: lens.rollout(p),
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("position", ["sinusoidal", "rope", "alibi"])
+def test_what_a_view_makes_of_a_pass(view, position):
+    config = SMALL.replace(position=position, mask="causal")
+    assert_same(*(VIEWS[view](forward(config, TOKENS, machine)) for machine in both()))
+
+
+def test_several_models_on_one_sentence():
+    variants = {
+        "baseline": SMALL,
+        **{str(each): SMALL.replace(**each) for each in MORE},
+        "wide": SMALL.replace(d_model=24),
+    }
+    made = [compare({n: forward(c, TOKENS, machine) for n, c in variants.items()}) for machine in both()]
+    assert_same(*made)
+
+
+@EVERY
+@pytest.mark.parametrize("way", blocks)
+def test_pass_after_pass(changes, way):
+    depth = Depth(passes=5, blocks=way)
+    made = [travel(SMALL.replace(**changes), TOKENS, machine, depth) for machine in both()]
+    assert_same(*made)
+    assert_same(*(table({"one": each}) for each in made))
+
+
+def test_passes_that_leave_the_range_of_numbers():
+    config = SMALL.replace(init="normal_1", norm="none", activation="relu", residual_ffn=False)
+    here, there = (travel(config, TOKENS, machine, Depth(passes=40)) for machine in both())
+    assert here.diverged == there.diverged is not None
+    assert_same(here.values[: here.diverged], there.values[: here.diverged])
+
+
+@EVERY
+@pytest.mark.parametrize("way", blocks)
+def test_gradients(changes, way):
+    depth = Depth(passes=3, blocks=way)
+    assert_same(*(gradients(SMALL.replace(**changes), TOKENS, machine, depth) for machine in both()))
+
+
+GRIDS = {
+    "first": "",
+    **{f"{axis} alone": f"{axis}-{'+'.join(each.entries)}" for axis, each in AXES.items()},
+}
+AXIS = "norm-none+RMSNorm__residual-both__activation-swiglu__n_heads-2"
+ALONE_IN_IT = "norm-__placement-__residual-__activation-__n_heads-"
+
+
+@pytest.mark.parametrize("way", blocks)
+@pytest.mark.parametrize("axes", GRIDS)
+def test_a_grid(axes, way):
+    """At first with nothing but the axis in question, and the first grid of the page whole."""
+    chosen = GRIDS[axes]
+    if chosen:
+        rest = [each for each in ALONE_IN_IT.split("__") if not chosen.startswith(each)]
+        chosen = "__".join([*rest, chosen])
+    depth = Depth(passes=2, blocks=way)
+    assert_same(*(grid(SMALL.replace(n_heads=4), Axes(chosen), TOKENS, machine, depth) for machine in both()))
+
+
+@pytest.mark.parametrize("axes", ["", "position-none+sinusoidal+learned+rope+alibi__mask-none+causal__norm-none"])
+def test_a_grid_in_bfloat16(axes):
+    made = [grid(SMALL, Axes(axes), TOKENS, machine, Depth(passes=2)) for machine in both("bfloat16")]
+    assert_same(*made, roughly("bfloat16"))
+
+
+# Training
+
+
+def small(name: str, **changes) -> Config:
+    """Without biases: the gradient of b_K is rounding, of which AdamW makes steps as large as any other."""
+    return task[name].config(d_model=8, n_heads=2, d_ff=12, n_layers=1, bias=False, **changes)
+
+
+def trained_on(machine, name, method="adamw", **changes):
+    """-> the state at the end, and the rows, cut into two chunks."""
+    training = Training(task=name, batch=4, steps=3, every=3, optimiser=method, clip=0.5, warmup=1)
+    state, rows = train_chunk(start(small(name, **changes), training, 3, machine), 0)
+    state, more = train_chunk(pickle.loads(pickle.dumps(state)), 100)
+    return state, [*rows, *more]
+
+
+def assert_same_training(here, there, dtype="float32"):
+    """(state, rows) of a training on each of the two; in half precision autocast lowers other operations on a CPU."""
+    (one, some), (other, others) = here, there
+    near = NEAR if dtype == "float32" else 0.05
+    assert_same([row._replace(accuracy=0.0) for row in some], [row._replace(accuracy=0.0) for row in others], near)
+    if dtype == "float32":
+        assert [row.accuracy for row in some] == pytest.approx([row.accuracy for row in others], abs=0.02)
+        assert_same((one.model, one.optimiser), (other.model, other.optimiser))
+    else:
+        fine = train_chunk(start(other.config, other.training, other.seed, Machine(NAME)), 0)[1]
+        assert others[0].loss != fine[0].loss
+
+
+WAYS = [(name, method, "float32") for name in task for method in optimiser] + [
+    (name, "adamw", "bfloat16") for name in ("reverse", "sentences")
+]
+
+
+@pytest.mark.parametrize("name, method, dtype", WAYS)
+def test_training(name, method, dtype):
+    assert_same_training(*(trained_on(machine, name, method, dropout=0.1) for machine in both(dtype)), dtype)
+
+
+def test_a_training_that_diverges():
+    training = Training(task="copy", batch=4, steps=20, optimiser="sgd", learning_rate=1000.0, warmup=0)
+    made = [train_chunk(start(small("copy", norm="none"), training, 0, machine), 100) for machine in both()]
+    (here, rows), (there, others) = made
+    assert here.diverged and there.diverged and rows[-1].note == others[-1].note
+
+
+@pytest.mark.parametrize("name, method, dtype", WAYS)
+def test_seeds_side_by_side(name, method, dtype):
+    training, made = Training(task=name, batch=4, steps=2, every=2, optimiser=method, clip=0.5), []
+    for machine in both(dtype):
+        begun = [start(small(name), training, seed, machine) for seed in (3, 4)]
+        further = stack.chunk(begun, 0)
+        made.append(
+            [
+                (state, [*rows, *more])
+                for (_, rows), (state, more) in zip(further, stack.chunk([state for state, _ in further], 100))
+            ]
+        )
+    for here, there in zip(*made):
+        assert_same_training(here, there, dtype)
+
+
+@pytest.mark.parametrize("name", ["reverse", "sentences"])
+def test_what_a_trained_model_answers(name):
+    tokens, targets = task[name](torch.Generator().manual_seed(1), 5)
+    made = []
+    for machine in both():
+        states = [trained_on(machine, name)[0], trained.untrained(trained_on(machine, name, position="none")[0])]
+        made.append(
+            ([trained.read(each, tokens[0], targets[0]) for each in states], trained.contrast(states, tokens, targets))
+        )
+    assert_same(*made)
+
+
+STUDY = """
+name = "small"
+tasks = ["copy"]
+seeds = 2
+device = "$DEVICE"
+[base]
+d_model = 16
+n_heads = 2
+n_layers = 1
+[training]
+steps = 6
+batch = 8
+every = 3
+"""
+
+
+def test_a_study_and_a_job_of_several_seeds_in_worker_processes(tmp_path, monkeypatch):
+    """A job stacks its seeds on such a device, a study trains them one by one."""
+    pytest.importorskip("sqlalchemy")
+    from core.study.database.schema import DONE
+    from core.study.database.store import Store
+    from core.study.file import parse
+    from core.study.runner import Runner
+
+    store = Store(f"sqlite:///{tmp_path}/studies.sqlite")
+    workers = jobs.Workers(1)
+    try:
+        study = parse(STUDY.replace("$DEVICE", NAME))
+        number = store.enrol(study).study
+        for _ in Runner(store, [number], workers).progress():
+            pass
+        runs = store.runs(number)
+        assert {(each.state, each.device) for each in runs} == {(DONE, Machine(NAME).name)}
+        training = study.runs[0].training
+        states = {seed: start(study.runs[0].config, training, seed, Machine(NAME)) for seed in (7, 8)}
+        job, sizes = jobs.Job(workers, states), []
+        monkeypatch.setattr(workers, "train", lambda some, *given, _plain=workers.train: (sizes.append(len(some)), _plain(some, *given))[1])  # fmt: skip
+        while not job.poll().done:
+            time.sleep(0.01)
+        assert not job.error and 2 in sizes
+    finally:
+        workers.close()
+        store.close()
+    assert len(job.rows[7]) == len(job.rows[8]) == 3
+
+
+# A trained model
+
+
+def opened(place: str, **changes) -> Opened:
+    """An untrained model of sentences, with biases and gains that are not 0 and 1."""
+    config = Config(**{"n_layers": 2, "d_model": 16, "n_heads": 2, "position": "rope", "mask": "causal", **changes})
+    made, stream = Transformer(config, vocabulary()), torch.Generator().manual_seed(5)
+    with torch.no_grad():
+        for each in made.parameters():
+            each.add_(0.3 * torch.randn(each.shape, generator=stream))
+    return Opened("untrained", made.to(place), Words(vocabulary()), "sentences")
+
+
+@pytest.fixture(autouse=True)
+def small_slices(monkeypatch):
+    monkeypatch.setattr(knockout, "SLICE", 16)
+
+
+def benches(many=24, **changes) -> list[knockout.Bench]:
+    """Texts for two slices."""
+    return [knockout.bench(opened(place, **changes), many) for place in ("cpu", NAME)]
+
+
+SHAPES = [
+    {}, {"mask": "none"}, {"placement": "post", "norm": "RMSNorm"}, {"norm": "none", "position": "learned"},
+    {"position": "alibi", "bias": False, "tied": True}, {"attention": False}, {"ffn": False}, {"residual_attention": False},
+]  # fmt: skip
+TEXT = "the judge , who was late , was right ."
+
+
+@pytest.mark.parametrize("how", mode)
+@pytest.mark.parametrize("changes", SHAPES, ids=str)
+def test_every_knock_out(changes, how):
+    here, there = benches(**changes)
+    assert_same(here.whole, there.whole)
+    assert_same(here.patterns, there.patterns)
+    several = tuple(cuts(here.model.config)[:3])
+    made = [[*each.sweep(how), each.effect(several, how)] for each in (here, there)]
+    for one, other in zip(*made):
+        assert_same((one.values, one.correct), (other.values, other.correct))
+    assert_same(*(knockout.told(each[-1], bench.baseline) for each, bench in zip(made, (here, there))))
+    assert_same(*(knockout.ranked(each[:-1], bench.baseline) for each, bench in zip(made, (here, there))))
+    assert_same(*(knockout.by_distance(each[-1], bench.questions) for each, bench in zip(made, (here, there))))
+    assert_same(*(contributions.of_bench(each, several, how) for each in (here, there)))
+
+
+@pytest.mark.parametrize("changes", SHAPES, ids=str)
+def test_what_each_part_adds_and_reads(changes):
+    made = benches(**changes)
+    assert_same(*(contributions.table(each) for each in made))
+    some = (cuts(made[0].model.config)[0],)
+    assert_same(*(contributions.takeover(each, some, "mean") for each in made))
+    assert_same(*(knockout.readings(each) for each in made))
+
+
+@pytest.mark.parametrize("how", mode)
+def test_a_text_with_and_without_a_knock_out(how):
+    made = []
+    for bench in benches():
+        read = prompt.read(bench.opened, TEXT)
+        passes = [prompt.look(bench, read), prompt.look(bench, read, (Cut(0, "head", 1), Cut(1, "ffn")), how)]
+        scores = {str(n): prompt.logits(bench, each, 4) for n, each in enumerate(passes)}
+        said = prompt.next_words(scores, Sampling(temperature=0.7, top_k=6, top_p=0.9), bench.opened.tokens.label)
+        looked = [lens.logit_lens(bench.model, each, bench.opened.tokens.label) for each in passes]
+        made.append((passes, scores, said, looked, [lens.rollout(each) for each in passes]))
+        assert passes[0].machine.place == bench.place.type
+    assert_same(*made)
+
+
+@pytest.mark.parametrize("how", ["", "zero", "mean"])
+def test_a_text_that_goes_on_after_a_knock_out(how):
+    made = []
+    for bench in benches():
+        some = (Cut(0, "layer"),) if how else ()
+        steps = prompt.continuation(bench, prompt.read(bench.opened, TEXT), 3, Sampling(words=5, top_k=9), some, how)
+        made.append([tuple(each) for each in steps])
+    assert_same(*made)
+
+
+@pytest.mark.parametrize("cache", [True, False])
+@pytest.mark.parametrize("changes", [{}, {"position": "learned"}, {"position": "alibi"}, {"mask": "none"}], ids=str)
+def test_a_text_that_goes_on(changes, cache):
+    ids = torch.tensor([3, 7, 11, 4])
+    made = [
+        list(map(tuple, generate(opened(place, **changes).model, ids, Sampling(words=6, top_p=0.95), cache=cache)))
+        for place in ("cpu", NAME)
+    ]
+    assert_same(*made)
+
+
+def of_files(written: dict[str, bytes]) -> Opened:
+    return files.opened([File(name, data=data) for name, data in written.items()], "")
+
+
+def test_files_of_a_model_that_is_on_the_device():
+    here, there = (own.write(opened(place).model, "a model", "sentences", seed=1) for place in ("cpu", NAME))
+    assert here == there
+    assert of_files(there).key == opened("cpu").key == opened(NAME).key
+
+
+def test_files_of_a_training_on_the_device():
+    states = [trained_on(machine, "reverse")[0] for machine in both()]
+    ids = torch.arange(1, 9)[None]
+    for made in (own.of_training(states[1], "a model"), of_files(own.write_trained(states[1], "a model", 0.5))):
+        assert made.model.embed.device.type == "cpu"
+        assert_same(own.of_training(states[0], "a model").model(ids).detach(), made.model(ids).detach())
+
+
+# Pages: what they do with tensors is done on the CPU
+
+
+def opens(page: str, **params):
+    """A page as it opens from a link, without an error."""
+    app = pytest.importorskip("streamlit.testing.v1").AppTest.from_file("../app.py", default_timeout=90)
+    app.switch_page(page)
+    for name, value in params.items():
+        app.query_params[name] = value
+    return _fine(app.run(), params)
+
+
+def _fine(app, what):
+    assert not app.exception, (what, [each.value for each in app.exception])
+    assert not app.error, (what, [each.value for each in app.error])
+    return app
+
+
+def test_every_view_of_one_block():
+    views = pytest.importorskip("ui.block").views
+    for view in views:
+        app = opens(
+            "pages/1_One_block.py",
+            device=NAME,
+            view=view,
+            variants="norm-none",
+            compare="on",
+            n_layers="2",
+            padding="1",
+        )
+        assert any(Machine(NAME).name in each.value for each in app.markdown), view
+
+
+def test_every_view_of_depth():
+    views = pytest.importorskip("ui.depth").views
+    for view in views:
+        opens("pages/2_Depth.py", device=NAME, show=view, passes="4")
+
+
+def test_every_view_of_a_trained_model(monkeypatch):
+    """Which goes to the fastest device if it is large."""
+    views, choose = pytest.importorskip("ui.trained").views, pytest.importorskip("ui.shared.models")
+    monkeypatch.setattr(choose, "LARGE", 0)
+    assert choose.known(choose.SHIPPED).model.embed.device.type == NAME
+    for view in views:
+        opens("pages/5_Trained_model.py", taken=view, texts="16", out="2.4~1.ffn", mode="mean", words="5")
+
+
+def test_every_view_of_a_training():
+    views = pytest.importorskip("ui.training").views
+    tiny = dict(task="copy", steps="4", batch="4", warmup="0", seeds="2", d_model="8", n_heads="2", n_layers="1")
+    app = opens("pages/3_Training.py", device=NAME, **tiny)
+    next(each for each in app.button if each.key == "start").click().run()
+    from tests.pages import put  # not above: the rest of this file runs where there is no Streamlit
+    from ui.kit.jobs import RUNNING
+    from ui.kit.visitor import VISITOR
+
+    job = app.session_state[VISITOR].kept[RUNNING].job
+    while not job.poll().done:
+        time.sleep(0.05)
+    assert not job.error and job.states["baseline", 0].machine.place == NAME
+    for view in views:
+        _fine(put(app, trained=view).run(), view)
+
+
+# Exported scripts
+
+
+def printed(script: str) -> str:
+    said = io.StringIO()
+    said.reconfigure = lambda **given: None
+    with contextlib.redirect_stdout(said):
+        exec(compile(script, "script.py", "exec"), {"__name__": "__main__"})
+    return said.getvalue()
+
+
+def scripts(flavour: str, machine: Machine) -> dict[str, str]:
+    variants = [Variant("baseline", SMALL), Variant("other", SMALL.replace(norm="none", position="alibi"), 1)]
+    plan = Plan(
+        (Arm("baseline", small("sentences"), 0, frozenset()),),
+        Training(task="sentences", batch=4, steps=2),
+        Trial(seeds=1),
+        machine,
+    )
+    return {
+        "block": block_script(flavour, SMALL.replace(dropout=0.2), TOKENS, machine, dropout=True),
+        "compare": compare_script(flavour, variants, TOKENS, machine),
+        "depth": depth_script(flavour, variants, TOKENS, machine, Depth(passes=3)),
+        "grid": grid_script(flavour, SMALL, Axes(AXIS), TOKENS, machine, Depth(passes=2)),
+        "training": training_script(flavour, plan),
+    }
+
+
+@pytest.mark.parametrize("name", ["block", "compare", "depth", "grid", "training"])
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_an_exported_script(flavour, name):
+    here, there = (printed(scripts(flavour, machine)[name]) for machine in both())
+    one, other = (list(chain.from_iterable(line.split(",") for line in said.splitlines())) for said in (here, there))
+    numbers = [[_number(cell) for cell in cells] for cells in (one, other)]
+    assert [n if n is None else 0 for n in numbers[0]] == [n if n is None else 0 for n in numbers[1]]
+    assert_same(*([n for n in each if n is not None] for each in numbers), 1e-4 if name != "training" else 0.01)
+
+
+def _number(cell: str) -> float | None:
+    try:
+        return float(cell)
+    except ValueError:
+        return None

@@ -1,0 +1,101 @@
+"""A vector typed in by hand, and what every norm makes of it: against plain float64."""
+
+import math
+
+import pytest
+
+from core.experiments.block.vector import moments, normed, read_vector
+from core.model.parts import MENUS
+from core.settings.setting import ConfigError
+from tests.pages import setting
+from tests.test_page import fine, opened
+
+TYPED = "3.2, −1.5, 0.8, 2.1, −0.3, 1.7, −2.4, 0.5"
+VALUES = [3.2, -1.5, 0.8, 2.1, -0.3, 1.7, -2.4, 0.5]
+
+
+def by_hand(name: str, values: list[float]) -> list[float]:
+    mean = math.fsum(values) / len(values)
+    if name == "LayerNorm":
+        size = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / len(values) + 1e-5)
+        return [(v - mean) / size for v in values]
+    if name == "RMSNorm":
+        size = math.sqrt(math.fsum(v * v for v in values) / len(values) + 1e-5)
+        return [v / size for v in values]
+    assert name == "none"
+    return values
+
+
+@pytest.mark.parametrize("name", MENUS["norm"])
+@pytest.mark.parametrize("values", [VALUES, [5.0], [0.0, 0.0], [1e8, -1e-8, 3.0]], ids=str)
+def test_every_norm_by_hand(name, values):
+    assert normed(values)[name].tolist() == pytest.approx(by_hand(name, values), rel=1e-12, abs=1e-15)
+    assert normed(values).typed.tolist() == values
+
+
+def test_mean_and_variance_by_hand():
+    told = moments(VALUES)
+    assert told["mean"] == pytest.approx(0.5125) and told["mean square"] == pytest.approx(26.53 / 8)
+    assert told["variance"] == pytest.approx(26.53 / 8 - 0.5125**2) and told["epsilon"] == 1e-5
+
+
+@pytest.mark.parametrize(
+    "text, values",
+    [
+        (TYPED, VALUES),
+        ("3.2,-1.5 , .8,2.1,−0.3,1.7,–2.4,0.5", VALUES),
+        (" 1e3 ", [1000.0]),
+        ("+2., -1E-2", [2.0, -0.01]),
+        ("", []),
+        ("  ", []),
+    ],
+)
+def test_what_is_typed_is_read(text, values):
+    assert read_vector(text) == values
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("1, two, 3", "holds 'two', which is no number"),
+        ("1,,2", "a comma with no number beside it"),
+        ("1, 2,", "a comma with no number beside it"),
+        ("nan", "which is no number"),
+        ("inf, 1", "which is no number"),
+        ("1 2", "'1 2', which is no number"),
+        ("−−1", "which is no number"),
+        ("1_000", "which is no number"),
+        ("١", "which is no number"),
+        ("1e101", "as large as 1e100"),
+        (",".join(["1"] * 65), "has 65 numbers; it may have 64"),
+    ],
+)
+def test_what_is_no_vector_is_refused_in_words(text, said):
+    with pytest.raises(ConfigError) as refused:
+        read_vector(text)
+    assert (
+        said in str(refused.value).replace("“", "'").replace("”", "'").replace('"', "'")
+        and refused.value.field == "vector"
+    )
+
+
+def page(**params) -> tuple:
+    """The page, and its words and tables."""
+    app = fine(opened(view="norm", **params))
+    tables = " ".join(each.value.to_string() for each in app.table)
+    return app, " ".join([each.value for each in app.markdown] + [tables]).replace("\\", "")
+
+
+@pytest.mark.parametrize("norm", MENUS["norm"])
+def test_the_page_shows_it_and_its_link_holds_it(norm):
+    app, said = page(vector=TYPED, norm=norm)
+    assert setting(app, "vector") == TYPED and app.query_params["vector"] == TYPED
+    assert "Mean 0.5125, variance 3.054 (divided by 8), mean square 3.316" in said
+    assert "(3.2 − 0.5125) / 1.747 = 1.538" in said and "3.2 / 1.821 = 1.757" in said
+    for name in MENUS["norm"]:
+        assert MENUS["norm"].label(name) in said and f"{by_hand(name, VALUES)[6]:.4g}".replace("-", "−") in said
+
+
+def test_the_page_tells_what_is_wrong_and_goes_on():
+    app, said = page(vector="1, x")
+    assert ["which is no number" in each.value for each in app.error] == [True] and "before and after" in said

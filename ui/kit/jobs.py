@@ -1,0 +1,159 @@
+"""A visitor's training: started, shown, stopped. One at a time for each visitor, all in the same few worker processes."""
+
+import time
+from dataclasses import dataclass
+
+import streamlit as st
+
+from core.experiments.training.training import Plan
+from core.settings.ending import later
+from core.settings.environment import whole_number
+from core.settings.errors import without_paths
+from core.settings.memory import MemoryLimit
+from core.settings.setting import ConfigError
+from core.train.budget import TimeLimit, check, duration
+from core.workers.pool import Job, Workers
+from ui.kit.guard import fragment
+from ui.kit.visitor import calm_visitor
+
+RUNNING, REFUSED, SHOWN = "running", "refused", "shown"  # what is kept for a visitor
+MOST = 32  # trainings of visitors at a time
+TICK = 0.4  # seconds between two looks at a job
+PATIENCE = 0.3  # seconds for which a page just begun waits for its first point, rather than for the next look
+
+
+@dataclass(frozen=True)
+class Running:
+    """What was started, and the job that does it."""
+
+    plan: Plan
+    job: Job
+    since: float
+    origin = "Trained here"
+
+    @property
+    def runs(self) -> dict:
+        return self.job.rows
+
+    @property
+    def going(self) -> bool:
+        return not self.job.done
+
+
+@st.cache_resource
+def workers() -> Workers:
+    """The worker processes, for all visitors."""
+    return Workers()
+
+
+@st.cache_resource
+def warm():
+    """Start them as soon as the first page has been drawn, before anybody asks for a training."""
+    later(1.0, workers().warm)
+
+
+def first_point(made: Running):
+    """Wait a little for the first point of what was started a moment ago."""
+    end = made.since + PATIENCE
+    while made.going and not any(made.runs.values()) and time.monotonic() < end:
+        time.sleep(0.01)
+
+
+def running() -> Running | None:
+    return calm_visitor().kept.get(RUNNING)
+
+
+def begin(plan: Plan):
+    """Start what is planned; what this visitor had going ends. What cannot be started is said in words by refused()."""
+    pool, kept = workers(), calm_visitor().kept
+    try:
+        states = plan.states()
+        check(list(states.values()), pool.count, pool.best_pace)
+        _check_queue(pool, kept.get(RUNNING))
+    except (ConfigError, MemoryLimit, TimeLimit) as error:
+        kept[REFUSED] = plan, str(error)
+        return
+    kept.pop(REFUSED, None)
+    if RUNNING in kept:
+        kept[RUNNING].job.stop()
+    kept[RUNNING] = Running(plan, Job(pool, states), time.monotonic())
+
+
+def _check_queue(pool: Workers, mine: Running | None):
+    """One training for each visitor, whose last one ends; and so many for all. Raises TimeLimit."""
+    most, own = whole_number("ABLATION_MAX_JOBS", MOST), mine.job if mine else None
+    with pool.lock:
+        others = sum(job.alive and not job.background and job is not own for job in pool.jobs)
+    if others >= most:
+        raise TimeLimit(
+            f"{most} training{'s' * (most > 1)} of other visitors are going on, and more are not taken on at a time "
+            "(set by ABLATION_MAX_JOBS). Try again in a few minutes."
+        )
+
+
+def refused(plan: Plan) -> str:
+    """Why the plan was not started when that was asked for, or nothing."""
+    asked, why = calm_visitor().kept.get(REFUSED, (None, ""))
+    return why if asked == plan else ""
+
+
+def stop():
+    if running():
+        running().job.stop()
+
+
+def resume():
+    if running():
+        running().job.resume()
+
+
+def status(job: Job) -> str:
+    """What the job is doing, in few words."""
+    if job.error is not None:
+        return f"This training failed ({type(job.error).__name__}: {without_paths(str(job.error))[:200]})."
+    if job.stopped:
+        return f"Stopped at {job.progress:.0%}."
+    if job.done:
+        known = f", {job.known} of them known from before" if job.known else ""
+        return f"Done: {count(job)}{known}."
+    before = job.workers.place(job)
+    if before:
+        return f"Waiting: {before} before you."
+    left = job.seconds_left()
+    turns = job.workers.beside()
+    shared = f", in turn with {turns - 1} other{'s' * (turns > 2)}" if turns > 1 else ""
+    return (
+        f"{job.progress:.0%} of {count(job)}"
+        + (f", about {duration(left)} left" if left is not None else "")
+        + shared
+        + f". {job.workers.silence}".rstrip(". ")
+    )
+
+
+def count(job: Job) -> str:
+    return f"{len(job.states)} training{'s' * (len(job.states) > 1)}"
+
+
+def elsewhere():
+    """On other pages: goes on, and says how far it is, until its own page has shown the end."""
+    made = running()
+    if made and made.going:
+        fragment(_elsewhere, run_every=2.0)(made.job)
+    elif made and calm_visitor().kept.get(SHOWN) is not made.job:
+        _say(made.job)
+
+
+def _elsewhere(job: Job):
+    _say(job.poll())
+    if job.done:
+        st.rerun()
+
+
+def _say(job: Job):
+    st.caption(f":material/model_training: {'Trained' if job.done else 'Training'}: {status(job)}")
+
+
+def shown(made: Running):
+    """Its own page has drawn it: other pages need not speak of its end any more."""
+    if not made.going:
+        calm_visitor().kept[SHOWN] = made.job

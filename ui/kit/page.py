@@ -1,0 +1,130 @@
+"""The frame of every page: boot, title, menu."""
+
+import gc
+import importlib
+import threading
+from contextlib import contextmanager, suppress
+from functools import partial
+
+import streamlit as st
+import torch
+
+from core.settings.ending import later, wait_for
+from core.settings.memory import reuse_freed_memory
+from ui.kit import jobs, takeaway
+from ui.kit.guard import in_words, literal
+from ui.kit.server import ICON
+
+MENU = (
+    ("app.py", "Start", ":material/home:"),
+    ("pages/1_One_block.py", "One block", ":material/view_agenda:"),
+    ("pages/2_Depth.py", "Depth", ":material/layers:"),
+    ("pages/3_Training.py", "Training", ":material/model_training:"),
+    ("pages/4_Studies.py", "Studies", ":material/lab_research:"),
+    ("pages/5_Trained_model.py", "Trained model", ":material/neurology:"),
+)
+LATER = (  # loaded before somebody waits for them, in pieces: where the process ends, no more than one is waited for
+    "sqlalchemy",
+    "sqlalchemy.dialects.sqlite",
+    "psycopg",
+    "core.study.database.store",
+    "core.study.file",
+    "core.workers.cluster",
+    "core.study.service",
+    "ui.studies",
+)
+CSS = """<style>
+[data-testid="stMainBlockContainer"] { padding-left: 2rem; padding-right: 2rem; max-width: 1800px; }
+[data-testid="stHeader"] { background: transparent; height: 2.2rem; min-height: 2.2rem; }
+[data-testid="stSidebarHeader"] { height: 2.2rem; margin-bottom: 0; padding-top: 0.3rem; }
+[data-testid="stSidebar"] [data-testid="stVerticalBlock"] { gap: 0.5rem; }
+[data-testid="stSidebar"] [data-testid="stExpanderDetails"] { padding-top: 0.4rem; padding-bottom: 0.6rem; }
+[data-testid="stMain"] [data-testid="stVerticalBlock"] { gap: 0.6rem; }
+@media (max-width: 640px) { [data-testid="stMainBlockContainer"] { padding-left: 0.9rem; padding-right: 0.9rem; } }
+</style>"""
+
+
+@st.cache_resource
+def boot():
+    """Once per process; docs/log.md says what each line is worth."""
+    torch.set_num_threads(1)  # at these sizes a second thread gains little and can stall
+    reuse_freed_memory()
+    gc.collect()
+    wait_for(_drawing)
+    gc.freeze()  # so that no later collection has to walk all of torch again
+    later(2.0, *(partial(_load, name) for name in LATER))
+
+
+def _drawing() -> list[threading.Thread]:
+    """Pages that are being drawn; they end where they next call Streamlit."""
+    return [each for each in threading.enumerate() if each.name.startswith("ScriptRunner")]
+
+
+def _load(name: str):
+    with suppress(ModuleNotFoundError):  # PostgreSQL's driver need not be there
+        importlib.import_module(name)
+
+
+@contextmanager
+def page(title: str):
+    """Everything a page shows goes inside. Nothing raised in it reaches the user as a traceback."""
+    st.set_page_config(
+        page_title=f"{title} · Ablation Lab", page_icon=str(ICON), layout="wide", initial_sidebar_state=330
+    )
+    boot()
+    jobs.warm()
+    takeaway.begin()
+    st.html(CSS)
+    with st.sidebar:
+        for path, label, symbol in MENU:
+            st.page_link(path, label=label, icon=symbol)
+        if title != "Training":
+            jobs.elsewhere()
+    with in_words():
+        yield
+
+
+def heading(title: str):
+    """The page's title, and beside it a place for what can be taken away (ui/kit/takeaway.py), filled at the end."""
+    left, right = st.columns([7, 2], vertical_alignment="center")
+    with left:
+        st.title(title, anchor=False)
+    return right
+
+
+def capital(text: str) -> str:
+    """Text with a capital first letter, for what stands behind a colon in a docstring and alone on screen."""
+    return text[:1].upper() + text[1:]
+
+
+def figure(title: str, sentence: str, weights: str = ""):
+    """The words above a picture: a question or a finding, what the numbers say, and whose weights they are.
+
+    weights: empty where a legend has said so already.
+    """
+    whose = f" :gray[{literal(weights)}.]" if weights else ""
+    st.markdown(f"**{literal(title)}**  \n:small[{literal(sentence)}{whose}]")
+
+
+def chart(spec: dict, table, alt: str, height: int | None = None):
+    """An Altair specification with this table as its data."""
+    takeaway.note(alt.rstrip("."), lambda: table)
+    st.vega_lite_chart(table, spec, alt=alt, width="stretch", height=height or "content")
+
+
+def table(data, alt: str, taken=None, **words):
+    """A table of numbers; taken: the numbers to take away, where what is shown is text, or a call that makes them where
+    they are many (what is shown would be kept until the next run); words: what st.dataframe takes.
+
+    -> what st.dataframe gives
+    """
+    taken = data if taken is None else taken
+    takeaway.note(alt.rstrip("."), taken if callable(taken) else lambda: taken)
+    return st.dataframe(data, hide_index=True, placeholder="–", alt=alt, **words)
+
+
+def small_table(data, alt: str, taken=None):
+    """A table of few rows, as plain HTML: on the screen at once, where st.dataframe takes a tenth of a second to draw itself."""
+    taken = data if taken is None else taken
+    takeaway.note(alt.rstrip("."), lambda: taken)
+    st.table(data.rename(columns=literal).map(literal), border="horizontal", hide_index=True, alt=alt)

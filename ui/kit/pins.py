@@ -1,0 +1,160 @@
+"""The row of pins: what the baseline is, and what it is compared with. The same on every page that compares."""
+
+import html
+
+import streamlit as st
+
+from core.figures.palette import BASELINE, NOW, VARIANTS
+from core.model.config import Config
+from core.model.variants import MOST, Pins, Variant, ablation, apply, decode, difference, encode, name_of, pin
+from core.settings.setting import ConfigError, dials
+from ui.kit.controls import put
+from ui.kit.visitor import choice, some_of
+
+COLOURS = (BASELINE, *VARIANTS, NOW)
+PAIRED = "Paired: same sentence, and the same random numbers behind all weights of one name and shape"
+DIVERGED = "Diverged: a number has become infinite, or no number at all."
+PILLS = "compared_with"
+
+
+def row(config: Config, pins: Pins, on_choice: dict | None = None):
+    """One click adds or takes away an ablation; the buttons pin the present settings, or keep them as a variant.
+
+    on_choice: settings to change along with it, so that the effect of the click is seen.
+    """
+    baseline = pins.pinned() or config
+    ready = [encode(part()) for part in ablation.values() if _makes_a_difference(part(), baseline)]
+    offered = [*ready, *[text for text in pins.texts if text not in ready]]
+    shown = some_of(PILLS, pins.texts, offered)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(":small[Compare with]", width="content")
+        st.pills(
+            "Compare with",
+            offered,
+            selection_mode="multi",
+            **shown,
+            format_func=_label,
+            on_change=_chosen,
+            args=(shown["key"], pins, on_choice or {}),
+            label_visibility="collapsed",
+            width="content",
+        )
+        _buttons(config, pins, on_choice or {})
+
+
+def _makes_a_difference(changes: dict, baseline: Config) -> bool:
+    try:
+        return apply(changes, baseline) != baseline
+    except ConfigError:
+        return True  # it is offered, and says why it cannot be
+
+
+def _label(text: str) -> str:
+    return name_of(decode(text, "variants"))
+
+
+def _chosen(key, pins, more):
+    texts = choice(PILLS, key)
+    if texts is None:
+        return
+    if len(texts) > MOST:
+        full()  # and the pill goes out again, since what is compared has not changed
+    else:
+        put(variants=pins.compare(texts), **more)
+
+
+def full():
+    st.toast(f"{MOST} variants are compared already: take one away first.", icon=":material/info:")
+
+
+def _buttons(config, pins, more):
+    pinned = pins.pinned()
+    if pinned is None:
+        st.button(
+            "Pin baseline",
+            icon=":material/keep:",
+            type="tertiary",
+            on_click=put,
+            kwargs={"baseline": pin(config)},
+            help="Keep the settings of the sidebar as the baseline. What you change then is shown beside it.",
+        )
+        return
+    changes = encode(difference(config, pinned))
+    st.button(
+        "Keep",
+        icon=":material/add:",
+        type="tertiary",
+        disabled=not changes or changes in pins.texts or len(pins.texts) >= MOST,
+        on_click=put,
+        kwargs={"variants": pins.compare([*pins.texts, changes]) if changes else pins.variants, **more},
+        help=f"Keep the present settings as one of up to {MOST} variants, named by what differs from the baseline.",
+    )
+    st.button(
+        "Unpin",
+        icon=":material/keep_off:",
+        type="tertiary",
+        on_click=_unpin,
+        args=(pinned,),
+        help="The sidebar becomes the baseline again, with the settings that were pinned.",
+    )
+
+
+def _unpin(pinned: Config):
+    put(baseline="", **{name: getattr(pinned, name) for name in dials(Config)})
+
+
+def legend(variants: list[Variant], said: dict[str, str | None], pins: Pins):
+    """Who has which colour, what is said of each, e.g. "diverged at pass 7", and what they have in common."""
+    made = [
+        (v.place, f"baseline: {baseline_words(pins)}" if v.place == 0 else v.name, said.get(v.name)) for v in variants
+    ]
+    common = [f"{weights(variants)}.", f"{paired(variants)}." * (len(variants) > 1)]
+    if any("diverged" in (text or "") for text in said.values()):
+        common.append(DIVERGED)
+    marks(made, common)
+
+
+def marks(made: list[tuple[int, str, str | None]], common: list[str]):
+    """A legend. made: (place of the colour, name, what is said of it); common: what is true of all."""
+    spans = []
+    for place, name, said in made:
+        more = f" <span style='opacity:.75'>· {html.escape(said)}</span>" if said else ""
+        spans.append(
+            f"<span style='white-space:nowrap'><span style='color:{COLOURS[place]}'>●</span> {html.escape(name)}{more}</span>"
+        )
+    spans.append(f"<span style='opacity:.7'>{' '.join(common)}</span>")
+    style = "display:flex;flex-wrap:wrap;gap:2px 18px;font-size:.9rem"
+    st.html(f"<div class='legend' style='{style}'>{''.join(spans)}</div>")
+
+
+def weights(variants: list[Variant]) -> str:
+    """Whose weights these are."""
+    seeds = list(dict.fromkeys(variant.config.seed for variant in variants))
+    return f"Random weights, seed{'s' * (len(seeds) > 1)} {' and '.join(map(str, seeds))}"
+
+
+def paired(variants: list[Variant]) -> str:
+    """What baseline and variants share by construction (core/model/parts/init.py)."""
+    other = len({variant.config.seed for variant in variants}) > 1
+    return f"{PAIRED}{', for those of one seed' * other}"
+
+
+def baseline_words(pins: Pins) -> str:
+    """What the baseline is, in few words."""
+    pinned = pins.pinned()
+    if pinned is None:
+        return "the settings of the sidebar"
+    return name_of(difference(pinned, Config())) or "the default settings"
+
+
+def toggle(pins: Pins, changes: dict, baseline: Config):
+    """One more variant, or one less if it is there already; from a callback."""
+    text = encode(difference(apply(changes, baseline), baseline))
+    if not text:
+        st.toast("That is the baseline.", icon=":material/info:")
+    elif text in pins.texts:
+        put(variants=pins.compare([each for each in pins.texts if each != text]))
+    elif len(pins.texts) == MOST:
+        full()
+    else:
+        put(variants=pins.compare([*pins.texts, text]))

@@ -1,0 +1,48 @@
+"""Who may change what all visitors share: studies, and the models that are downloaded onto the server.
+
+Nobody, unless whoever runs the app allows it to all (ABLATION_READ_ONLY=0), or the visitor has come with the key: a link
+with ?key=…, the same as ABLATION_KEY in the environment or among Streamlit's secrets. The key is taken out of the link
+at once, and stands in none that a page writes.
+"""
+
+import hmac
+import os
+
+import streamlit as st
+
+from core.settings.environment import read_only
+from ui.kit.visitor import calm_visitor, visitor
+
+VARIABLE, PARAMETER = "ABLATION_KEY", "key"
+HOLDS = "holds_the_key"  # what is kept for a visitor
+REASON = "Only whoever runs this server, or has its key, can change what all visitors share."
+WRONG = "The key in this link is not that of this server: nothing can be changed here."
+
+
+def may_write() -> bool:
+    """Whether this visitor may; to be asked where it is offered, and again where it is done."""
+    return not read_only() or bool(calm_visitor().kept.get(HOLDS))
+
+
+def without_key(link: dict[str, str]) -> tuple[dict[str, str], list[str]]:
+    """-> (the link without its key, which is taken note of; what there is to say about it)"""
+    if PARAMETER not in link:
+        return link, []
+    rest = {name: value for name, value in link.items() if name != PARAMETER}
+    if not _is_key(link[PARAMETER]):
+        return rest, [WRONG]
+    visitor().kept[HOLDS] = True
+    return rest, []
+
+
+def _is_key(given: str) -> bool:
+    """Compared in a time that tells nothing of how much of it was right; without a key of the server none is."""
+    key = os.environ.get(VARIABLE, "") or _secret()
+    return bool(key) and hmac.compare_digest(given.encode(errors="replace"), key.encode())
+
+
+def _secret() -> str:
+    try:
+        return str(st.secrets.get(VARIABLE, ""))
+    except Exception:  # there are no secrets, or their file cannot be read
+        return ""

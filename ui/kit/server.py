@@ -1,0 +1,51 @@
+"""What the server answers to the address of a page: Streamlit's own document, with two things put right.
+
+Opened at the address of a page, such as /One_block, Streamlit's front end does not know where the app begins. It first asks
+/One_block/_stcore/health and /One_block/_stcore/host-config, which are not there, and then / (UriUtil in its bundle: it goes by
+window.__streamlit.BACKEND_BASE_URL, or else tries the address and the one above it). Here it is told. And the picture in the
+browser's tab is the app's own from the first moment.
+
+Imported by the server before there is a runtime: nothing that registers a component may be imported here.
+"""
+
+import base64
+import re
+from pathlib import Path
+
+import streamlit
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
+from streamlit import config
+
+ROOT = Path(__file__).parent.parent.parent
+ICON = Path(__file__).parent / "icon.svg"
+# As index.html finds its own scripts; where a host has said something already, that holds.
+BEGINS = '<script>window.__streamlit = { BACKEND_BASE_URL: new URL("./", document.baseURI).href, ...window.__streamlit }</script>'
+
+
+def document() -> str:
+    """Streamlit's document, which is told where the app begins, with the app's name and icon."""
+    text = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
+    icon = f"data:image/svg+xml;base64,{base64.b64encode(ICON.read_bytes()).decode()}"
+    for theirs, ours in (
+        ("<head>", f"<head>{BEGINS}"),
+        ("./favicon.png", icon),
+        ("<title>Streamlit</title>", "<title>Ablation Lab</title>"),
+    ):
+        text = text.replace(theirs, ours, 1)
+    return text
+
+
+def pages() -> list[str]:
+    """The address of each page below that of the app, as Streamlit makes it from the names of the files."""
+    return ["", *(re.sub(r"^\d+_", "", path.stem) for path in sorted((ROOT / "pages").glob("*.py")))]
+
+
+def routes() -> list[Route]:
+    made = document()
+
+    async def answer(_):
+        return HTMLResponse(made, headers={"Cache-Control": "no-cache"})
+
+    below = (config.get_option("server.baseUrlPath") or "").strip("/")
+    return [Route(f"/{below}/{name}".replace("//", "/"), answer) for name in pages()]

@@ -1,0 +1,99 @@
+"""Take results away: every table on the page as CSV, every picture as SVG or PNG, and scripts that print the numbers.
+
+Whoever draws a chart notes its table here; nothing is written until somebody asks for it.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import streamlit as st
+
+from core.export.sheets import write_csv
+from core.export.slug import slug
+
+TABLES = "_tables"  # the key in the session: name -> what makes the table
+FLAVOURS = {"Python script with core (save it in the repository)": "core", "Python script with torch alone": "torch"}
+CSS = """
+.head { font-family: var(--st-font); font-weight: 600; color: var(--st-text-color); }
+.list div { display: flex; gap: 6px; align-items: center; margin: 3px 0; font-family: var(--st-font); font-size: 13px; }
+.list span { flex: 1; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; color: var(--st-text-color); }
+button { font: inherit; cursor: pointer; padding: 1px 9px; border-radius: 4px; border: 1px solid var(--st-border-color);
+  background: var(--st-secondary-background-color); color: var(--st-text-color); }
+button:hover, button:focus-visible { border-color: var(--st-primary-color); color: var(--st-primary-color); }
+"""
+_pictures = st.components.v2.component(
+    "ablation_pictures",
+    html='<div class="root"><div class="head" hidden>Pictures</div><div class="list"></div></div>',
+    css=CSS,
+    js=(Path(__file__).parent / "pictures.js").read_text(),
+)
+
+
+def begin():
+    """Forget the tables of the last run."""
+    st.session_state[TABLES] = {}
+
+
+def note(name: str, make: Callable[[], pd.DataFrame]):
+    """Offer a table of this run. Two of one name are numbered."""
+    tables = st.session_state.setdefault(TABLES, {})
+    wanted, n = name, 1
+    while wanted in tables:
+        n += 1
+        wanted = f"{name} ({n})"
+    tables[wanted] = make
+
+
+def offer(
+    page: str,
+    scripts: dict[str, Callable[[], str]],
+    files: dict[str, tuple[str, Callable[[], bytes]]] | None = None,
+    of: str = "",
+):
+    """The button and what is behind it; built only while it is open. Called when the page is complete.
+
+    scripts: label -> what writes the script; files: label -> name of the file, and what makes it; of: what the page shows,
+    as a name for files, with which those of tables and pictures begin.
+    """
+    with st.container(horizontal=True, horizontal_alignment="right"):
+        shown = st.popover("Take away", icon=":material/download:", key="take_away", on_change="rerun")
+    if not shown.open:
+        return
+    with shown, st.container(gap="xxsmall"):
+        if scripts:
+            st.markdown("**Scripts** that print the numbers on this page")
+        for label, write in scripts.items():
+            name = f"{slug(page)}_{slug(label)}.py"
+            _download(label, lambda write=write: write(), name, "text/x-python", "script")
+        if files:
+            st.markdown("**Files**")
+        for label, (name, make) in (files or {}).items():
+            _download(label, make, name, "application/octet-stream", "file")
+        if st.session_state.get(TABLES):
+            st.markdown("**Tables** as CSV")
+        for name, make in st.session_state.get(TABLES, {}).items():
+            file = "_".join(part for part in (of, slug(name)) if part) + ".csv"
+            _download(name, lambda make=make: write_csv(make()), file, "text/csv", "table")
+        _pictures(key="pictures", data=of)
+
+
+def _download(label, write, name, mime, kind):
+    st.download_button(
+        label, data=write, file_name=name, mime=mime, key=f"{kind}_{name}", on_click="ignore", type="tertiary",
+        icon=":material/table:" if kind == "table" else ":material/code:",
+    )  # fmt: skip
+
+
+def matrix_table(matrices, rows, columns, titles) -> pd.DataFrame:
+    """Matrices (panels, rows, columns) as a tidy table: panel, row, column, value; what is not there is left out."""
+    panels = titles or [""] * len(matrices)
+    columns = columns or [str(n + 1) for n in range(len(matrices[0][0]))]
+    found = [
+        (panel, r + 1, row_word, c + 1, column_word, float(value))
+        for panel, matrix in zip(panels, matrices)
+        for r, (row_word, row) in enumerate(zip(rows, matrix))
+        for c, (column_word, value) in enumerate(zip(columns, row))
+        if value == value
+    ]
+    return pd.DataFrame(found, columns=["panel", "row_number", "row", "column_number", "column", "value"])

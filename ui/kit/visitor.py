@@ -1,0 +1,139 @@
+"""What one visitor's session holds of settings and widgets.
+
+A run of a page can be cut short by the next one wherever Streamlit is called, and the browser may answer to a widget
+before it has seen what the page has set it to. So all of it is one object, changed in place between two calls of
+Streamlit; and a widget that the page sets to another value is a new widget, with a new key: what the browser still says
+of the old one is about the old one. A value under the present key that the page has not set is a choice of the visitor's.
+"""
+
+import operator
+from collections import deque
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+from streamlit.runtime.state import get_session_state
+
+VISITOR = "_visitor"  # the key in the session
+LINKS = 1000  # links that a session remembers to have written
+FORMER, KEYS = 8, 64  # widgets of one name that are remembered; different keys that they have
+
+
+@dataclass
+class Shown:
+    """A widget as the page has set it, or as the visitor has moved it since."""
+
+    key: str
+    value: Any
+    first: Any  # with which the widget was made: its default, as long as it has this key
+    offers: Any  # what can be chosen in it: other choices make another widget
+
+
+@dataclass
+class Visitor:
+    page: str = ""  # the page that was drawn last
+    kinds: tuple[type, ...] = ()  # of settings that it has
+    settled: dict[type, Any] = field(default_factory=dict)  # kind of settings -> as they were last used
+    put: dict[str, Any] = field(default_factory=dict)  # by callbacks, since then: name -> value
+    # name of a widget of this page -> the widget, after those that stood in its place before: a browser may not have
+    # heard yet that they are gone
+    shown: dict[str, deque[Shown]] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)  # name of a widget -> how many there have been
+    kept: dict[str, Any] = field(default_factory=dict)  # what else parts of a page remember, by names of their own
+    notes: list[str] = field(default_factory=list)
+    written: dict[str, str] = field(default_factory=dict)  # the link, as this page last wrote it
+    links: deque[dict[str, str]] = field(default_factory=lambda: deque(maxlen=LINKS))  # all that were written or opened
+    bare: dict[str, dict[str, str]] = field(
+        default_factory=dict
+    )  # page -> the settings with which its bare link was entered
+
+    def moved(self, name: str, state: dict) -> Shown | None:
+        """The widget of this name that the visitor has moved since the page settled it, or set it."""
+        moved = (each for each in reversed(self.shown.get(name, ())) if state.get(each.key, each.value) != each.value)
+        return next(moved, None)
+
+    def value(self, name: str, state: dict):
+        """What a setting of the present page is to be: as a callback has put it, as the visitor has moved it, or as it was settled."""
+        if name in self.put:
+            return self.put[name]
+        moved = self.moved(name, state)
+        if moved:
+            return state[moved.key]
+        return next(getattr(self.settled[kind], name) for kind in self.kinds if hasattr(self.settled[kind], name))
+
+
+def visitor() -> Visitor:
+    """Of this session."""
+    if VISITOR not in st.session_state:
+        st.session_state[VISITOR] = Visitor()
+    return st.session_state[VISITOR]
+
+
+def state() -> dict[str, Any]:
+    """The session's values by their keys, read in one go: unlike st.session_state, it lets no other run in between."""
+    return get_session_state().filtered_state
+
+
+def calm_visitor() -> Visitor:
+    """The same for a callback, which Streamlit would give up half done where it reads st.session_state."""
+    return state().get(VISITOR) or visitor()
+
+
+def shows(name: str, value, offers: Hashable = None, same: Callable = operator.eq) -> Shown:
+    """The widget that shows this value: to be called just before it is drawn with that key, and `first` as its default.
+
+    (A default, and not a value put into the session: a browser shows the default for a moment, and may speak of it.)
+    offers: what can be chosen in it, where that changes. same: whether two values look alike in it.
+    """
+    held = visitor()
+    widgets = held.shown.setdefault(name, deque(maxlen=FORMER))
+    if widgets and widgets[-1].offers == offers:
+        shown = widgets[-1]
+        seen = st.session_state[shown.key] if shown.key in st.session_state else shown.first
+        if same(seen, value):
+            shown.value = seen
+            return shown
+    # Streamlit keeps something of every key for as long as the session lives: so they come round again.
+    number = held.numbers[name] = held.numbers.get(name, 0) % KEYS + 1
+    widgets.append(Shown(f"{name}-{number}", value, value, offers))
+    return widgets[-1]
+
+
+def now(name: str, otherwise, offers: Hashable = None):
+    """What stands in a widget that is no setting: what the visitor has put there, or what it has where it is not drawn."""
+    widgets = visitor().shown.get(name)
+    if widgets and widgets[-1].offers == offers and widgets[-1].key in st.session_state:
+        return st.session_state[widgets[-1].key]
+    return otherwise
+
+
+def at(name: str, value, offers: Hashable = None) -> dict:
+    """What makes a slider, a switch or a field show a value."""
+    shown = shows(name, value, offers)
+    return {"key": shown.key, "value": shown.first}
+
+
+def one_of(name: str, value, options, words: Hashable = None) -> dict:
+    """What makes a selectbox show one of its options. words: how they read, where that changes."""
+    shown = shows(name, value, (tuple(options), words))
+    return {"key": shown.key, "index": list(options).index(shown.first)}
+
+
+def some_of(name: str, values: list, options, words: Hashable = None) -> dict:
+    """What makes pills, or a list of several, show some of their options."""
+    shown = shows(name, list(values), (tuple(options), words), alike)
+    return {"key": shown.key, "default": shown.first}
+
+
+def choice(name: str, key: str):
+    """What the visitor has chosen in a widget, for its callback; None where nothing was: Streamlit takes it for a change, too,
+    when a browser still speaks of a widget that is gone."""
+    seen = state()
+    moved = seen[VISITOR].moved(name, seen)
+    return seen[key] if moved and moved.key == key else None
+
+
+def alike(one, other) -> bool:
+    """Whether the same things are chosen, in whatever order."""
+    return sorted(one or ()) == sorted(other or ())

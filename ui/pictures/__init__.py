@@ -1,0 +1,1 @@
+"""Pictures with their JavaScript beside them."""

@@ -1,0 +1,119 @@
+"""Lines over passes as small multiples (curves.js): all panels of a page in one component.
+
+Seven Altair charts took twice as long from slider to picture (docs/log.md), and each knew nothing of the others.
+"""
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import streamlit as st
+
+from ui.kit.pins import COLOURS
+from ui.kit.takeaway import note
+
+CSS = """
+.root { font-family: var(--st-font); color: var(--st-text-color); font-size: 14px; }
+.panels { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, max(225px, var(--least))), 1fr)); gap: 14px 22px; }
+.single { grid-template-columns: minmax(0, 1fr); } .panel { min-width: 0; }
+.title { font-weight: 600; line-height: 1.25; } .label { font-size: 12px; opacity: 0.7; cursor: help; width: fit-content; }
+.sentence { font-size: 13px; line-height: 1.3; opacity: 0.85; min-height: 3.9em; }
+.plot { position: relative; margin-top: 2px; } svg { display: block; width: 100%; overflow: visible; outline-offset: 2px; }
+svg:focus-visible { outline: 2px solid var(--st-primary-color); }
+.rule { stroke: var(--st-text-color); stroke-opacity: 0.14; } .tick { fill: var(--st-text-color); font-size: 11px; opacity: 0.8; }
+.mark { stroke: var(--st-text-color); stroke-opacity: 0.45; stroke-dasharray: 2 4; } .band { fill-opacity: 0.16; }
+.seed { fill: none; stroke-width: 1; stroke-opacity: 0.45; }
+.here { stroke: var(--st-text-color); stroke-opacity: 0.5; display: none; }
+.tip { position: absolute; top: 4px; display: none; pointer-events: none; white-space: nowrap; z-index: 5; padding: 4px 8px;
+  font-size: 12px; border-radius: 4px; background: var(--st-background-color); border: 1px solid var(--st-border-color); }
+"""
+_curves = st.components.v2.component(
+    "ablation_curves",
+    html='<div class="root"></div>',
+    css=CSS,
+    js=(Path(__file__).parent / "curves.js").read_text(),
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One variant's values, from the first pass shown on; what is no number leaves a gap. ended: why it stops, or None."""
+
+    place: int
+    values: list[float]
+    ended: str | None = None
+    low: list[float] | None = None  # a band around the values
+    high: list[float] | None = None
+    seeds: list[list[float]] | None = None  # thin lines, where the values are their mean
+
+
+@dataclass(frozen=True)
+class Panel:
+    title: str
+    label: str
+    sentence: str
+    lines: list[Line]
+    log: bool = False
+    help: str = ""
+    bounds: tuple[float, float] | None = None  # of the axis; as the values need it if None
+    marks: tuple[tuple[float, str], ...] = ()  # values to be marked, and their names
+
+
+def curves(
+    key: str, panels: list[Panel], names: dict[int, str], *, x: str = "pass", at=None, ends=None, height=190, across=4
+):
+    """Draw panels side by side, as many to a row as fit. names: place -> name.
+
+    at: where on the x axis the values stand (0, 1, 2, … if None); ends: of that axis, where it shall reach further than
+    the values do. height: of a plot, in pixels. across: how many panels
+    go side by side where there is room.
+    """
+    at = list(at if at is not None else range(max((len(line.values) for p in panels for line in p.lines), default=1)))
+    note(key.replace("_", " "), lambda: table(panels, names, x, at))
+    low, high = ends or (at[0], at[-1])
+    made = {
+        "panels": [_panel(panel) for panel in panels],
+        "names": names,
+        "colours": COLOURS,
+        "x": x,
+        "at": at,
+        "from": low,
+        "to": high,
+        "height": height,
+        "across": across,
+    }
+    _curves(key=key, data=json.dumps(made))
+
+
+def table(panels, names, x, at) -> pd.DataFrame:
+    """What is drawn, tidy: meter, variant, pass (or whatever x is), value, and the band's low and high where there is one."""
+    bands = any(line.low for panel in panels for line in panel.lines)
+    rows = [
+        (panel.label, names[line.place], at[n], value, *([line.low[n], line.high[n]] if line.low else [math.nan] * 2))
+        for panel in panels
+        for line in panel.lines
+        for n, value in enumerate(line.values)
+    ]
+    made = pd.DataFrame(rows, columns=["meter", "variant", x, "value", "low", "high"])
+    return made if bands else made.drop(columns=["low", "high"])
+
+
+def _panel(panel: Panel) -> dict:
+    lines = [
+        {
+            **line.__dict__,
+            "values": _values(line.values),
+            "low": line.low and _values(line.low),
+            "high": line.high and _values(line.high),
+            "seeds": [_values(seed) for seed in line.seeds or []],
+        }
+        for line in panel.lines
+    ]
+    marks = [{"at": at, "name": name} for at, name in panel.marks]
+    return {**panel.__dict__, "lines": lines, "marks": marks}
+
+
+def _values(values) -> list:
+    return [value if math.isfinite(value) else None for value in values]

@@ -1,0 +1,299 @@
+// One or several matrices of one shape as heat maps on a canvas: colours, words, hover, click, arrow keys.
+// The bytes: length of a JSON header (uint32, little endian), the header, zeros up to a multiple of 4, the cells
+// (float32, NaN = may not be looked at; or uint16 in steps of (high - low) / 65534, 65535 = may not be looked at).
+
+function unpack(bytes) {
+  const view = bytes instanceof Uint8Array ? bytes : new Uint8Array(bytes)
+  const length = new DataView(view.buffer, view.byteOffset, 4).getUint32(0, true)
+  const head = JSON.parse(new TextDecoder().decode(view.subarray(4, 4 + length)))
+  const cells = view.slice(4 + length + ((4 - (length % 4)) % 4)).buffer
+  const raw = head.steps ? new Uint16Array(cells) : new Float32Array(cells)
+  const step = (head.high - head.low) / 65534
+  const value = head.steps ? (i) => (raw[i] === 65535 ? NaN : head.low + raw[i] * step) : (i) => raw[i]
+  return { ...head, raw, value }
+}
+
+// A table of 1024 colours as canvas pixels (little endian: alpha, blue, green, red), linear between the stops.
+function ramp(stops) {
+  const rgb = stops.map((s) => [1, 3, 5].map((i) => parseInt(s.slice(i, i + 2), 16)))
+  return Uint32Array.from({ length: 1024 }, (_, n) => {
+    const at = (n / 1023) * (rgb.length - 1)
+    const low = Math.min(Math.floor(at), rgb.length - 2)
+    const [r, g, b] = rgb[low].map((x, i) => Math.round(x + (rgb[low + 1][i] - x) * (at - low)))
+    return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0
+  })
+}
+
+// One panel as an image of a pixel per cell; what may not be looked at stays transparent.
+function pixels(m, panel, colours) {
+  const image = new ImageData(m.cols, m.rows)
+  const out = new Uint32Array(image.data.buffer)
+  const from = panel * out.length
+  if (m.steps) for (let i = 0; i < out.length; i++) out[i] = m.raw[from + i] === 65535 ? 0 : colours[m.raw[from + i] >> 6]
+  else {
+    const scale = 1023 / (m.high - m.low || 1)
+    for (let i = 0; i < out.length; i++) {
+      const x = m.raw[from + i]
+      out[i] = x === x ? colours[Math.max(0, Math.min(1023, Math.round((x - m.low) * scale)))] : 0
+    }
+  }
+  return image
+}
+
+// m.log: the cells hold the logarithm (to base 10) of what they stand for.
+function number(value, m) {
+  if (Number.isNaN(value)) return m?.blank ?? "not a number"
+  if (m?.log) return number(10 ** value)
+  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞"
+  if (m?.steps) {
+    // no more digits than the steps in which the cells travelled can carry
+    const digits = Math.floor(-Math.log10((m.high - m.low) / 65534))
+    return value.toFixed(Math.max(0, Math.min(4, digits))).replace("-", "−")
+  }
+  const size = Math.abs(value)
+  const text = size !== 0 && (size < 0.001 || size >= 100000) ? value.toExponential(2).replace("e+", "e") : value.toFixed(size >= 100 ? 1 : 3)
+  return text.replaceAll("-", "−")
+}
+
+// A number in a cell of a few characters.
+function brief(value) {
+  const size = Math.abs(value)
+  if (!Number.isFinite(value)) return number(value)
+  if (size >= 1e4 || (size !== 0 && size < 0.01)) return value.toExponential(0).replace("e+", "e").replaceAll("-", "−")
+  return String(size >= 100 ? Math.round(value) : Number(value.toPrecision(2))).replace("-", "−")
+}
+
+// An end of the scale, in words: what lies beyond it has its colour too.
+function end(m, which) {
+  const text = number(which ? m.high : m.low, m.log ? m : undefined)
+  return m.clipped?.[which] ? (which ? "≥ " : "≤ ") + text : text
+}
+
+// As much of a text as there is room for.
+function fit(ink, text, width) {
+  if (!ink.measureText || ink.measureText(text).width <= width) return text
+  let long = text.length
+  while (long > 1 && ink.measureText(text.slice(0, long) + "…").width > width) long--
+  return text.slice(0, long) + "…"
+}
+
+// How many panels to a row, and how large: as large as the width and the height at hand allow. Words stand once, left
+// of each row of panels and below each column of them.
+function arrange(m, width, height) {
+  const long = (words, per) => per * Math.max(...words.map((w) => w.length))
+  let best = null
+  for (let across = m.across || 1; across <= (m.across || m.panels); across++) {
+    const down = Math.ceil(m.panels / across)
+    const left = Math.min(m.square ? 112 : 260, 14 + long(m.rowWords, 6.4))
+    const foot = m.colWords ? Math.min(m.square ? 92 : 120, 10 + long(m.colWords, 5.4)) : 8
+    const top = m.titles ? 20 : 4
+    const gap = across > 1 ? 10 : 0
+    let cellW = (width - left - 4 - gap * (across - 1)) / across / m.cols
+    let cellH = (height - foot) / down / m.rows - (top + 4) / m.rows
+    if (m.square) cellW = cellH = Math.min(cellW, cellH)
+    cellW = Math.min(cellW, m.square ? 44 : 84)
+    cellH = Math.min(cellH, 44)
+    const score = Math.min(cellW, cellH * (m.square ? 1 : 4))
+    if (!best || score > best.score) best = { score, across, down, left, foot, top, gap, cellW, cellH }
+  }
+  best.stepX = best.cellW * m.cols + best.gap
+  best.stepY = best.cellH * m.rows + best.top + 4
+  // where there is no room for every word, every second or third, … stands
+  best.rowEvery = Math.ceil(10.5 / best.cellH)
+  best.colEvery = Math.ceil(9 / best.cellW)
+  best.height = Math.ceil(best.stepY * best.down + best.foot)
+  return best
+}
+
+function paint(canvas, m, theme) {
+  const a = arrange(m, canvas.parentElement.clientWidth, m.height)
+  const scale = window.devicePixelRatio || 1
+  canvas.width = Math.round(canvas.parentElement.clientWidth * scale)
+  canvas.height = Math.round(a.height * scale)
+  canvas.style.height = a.height + "px"
+  const ink = canvas.getContext("2d")
+  ink.scale(scale, scale)
+  ink.imageSmoothingEnabled = false
+  drawPanels(ink, m, a, theme)
+  canvas.dataset.layout = JSON.stringify(a) // where each panel lies, for whoever wants to check pixels against numbers
+  return a
+}
+
+// The same as an SVG, with its scale above it.
+function asSvg(m, a, theme, width) {
+  const ink = new SvgInk(width, a.height + 52, theme.background)
+  ink.font = `600 13px ${theme.font}`
+  ink.fillStyle = theme.text
+  ink.textAlign = "left"
+  ink.fillText(m.alt, 4, 14)
+  ink.out.push('<g transform="translate(0 22)">')
+  ink.font = `12px ${theme.font}`
+  ink.fillStyle = theme.text
+  ink.textAlign = "left"
+  ink.fillText(m.what, 4, 14)
+  const from = 16 + 6.2 * m.what.length
+  ink.fillText(end(m, 0), from, 14)
+  m.stops.forEach((stop, n) => {
+    ink.fillStyle = stop
+    ink.out.push(`<rect x="${from + 60 + 10 * n}" y="8" width="10.5" height="11" fill="${stop}"/>`)
+  })
+  ink.fillStyle = theme.text
+  ink.fillText(end(m, 1), from + 68 + 10 * m.stops.length, 14)
+  ink.out.push('</g><g transform="translate(0 52)">')
+  drawPanels(ink, m, a, theme)
+  ink.out.push("</g>")
+  return ink.done()
+}
+
+function drawPanels(ink, m, a, theme) {
+  const colours = ramp(m.stops)
+  const font = theme.font
+  for (let p = 0; p < m.panels; p++) {
+    const across = p % a.across
+    const x = across * a.stepX + a.left
+    const y = Math.floor(p / a.across) * a.stepY + a.top
+    const small = new OffscreenCanvas(m.cols, m.rows)
+    small.getContext("2d").putImageData(pixels(m, p, colours), 0, 0)
+    ink.drawImage(small, x, y, a.cellW * m.cols, a.cellH * m.rows)
+    ink.strokeStyle = theme.line
+    ink.lineWidth = 1
+    ink.strokeRect(x - 0.5, y - 0.5, a.cellW * m.cols + 1, a.cellH * m.rows + 1)
+    for (const [row, col] of m.marks || []) {
+      ink.strokeStyle = "#D55E00"
+      ink.lineWidth = 2
+      ink.strokeRect(x + col * a.cellW + 1, y + row * a.cellH + 1, a.cellW - 2, a.cellH - 2)
+    }
+    if ((m.numbers || m.texts) && a.cellW >= 20 && a.cellH >= 13) {
+      ink.font = `${Math.min(11, a.cellH - 2)}px ${font}`
+      ink.textAlign = "center"
+      ink.textBaseline = "middle"
+      for (let r = 0; r < m.rows; r++)
+        for (let c = 0; c < m.cols; c++) {
+          const value = m.value((p * m.rows + r) * m.cols + c)
+          if (Number.isNaN(value)) continue
+          const share = Math.max(0, Math.min(1, (value - m.low) / (m.high - m.low || 1)))
+          const pixel = colours[Math.round(1023 * share)]
+          const bright = 0.3 * (pixel & 255) + 0.59 * ((pixel >> 8) & 255) + 0.11 * ((pixel >> 16) & 255)
+          ink.fillStyle = bright > 140 ? "#111" : "#fff"
+          const shown = m.log ? 10 ** value : value
+          const text = m.texts ? fit(ink, m.texts[p][r * m.cols + c], a.cellW - 3) : m.log || m.numbers === "brief" || Math.abs(shown) >= 100 ? brief(shown) : Number.isFinite(value) ? value.toFixed(a.cellW >= 27 ? 2 : 1).replace("-", "−") : number(value)
+          ink.fillText(text, x + (c + 0.5) * a.cellW, y + (r + 0.5) * a.cellH)
+        }
+    }
+    ink.fillStyle = theme.text
+    ink.textBaseline = "middle"
+    if (m.titles) {
+      ink.font = `600 12px ${font}`
+      ink.textAlign = "left"
+      ink.fillText(fit(ink, m.titles[p], a.cellW * m.cols + a.gap - 4), x, y - 10)
+    }
+    ink.font = `${Math.max(9, Math.min(11, a.cellH + 1))}px ${font}`
+    ink.textAlign = "right"
+    if (across === 0) m.rowWords.forEach((w, r) => r % a.rowEvery || ink.fillText(w, x - 5, y + (r + 0.5) * a.cellH, a.left - 6))
+    if (m.colWords && p + a.across >= m.panels) {
+      ink.font = `${Math.max(9, Math.min(11, a.cellW + 1))}px ${font}`
+      m.colWords.forEach((w, c) => {
+        if (c % a.colEvery) return
+        ink.save()
+        ink.translate(x + (c + 0.5) * a.cellW, y + a.cellH * m.rows + 5)
+        ink.rotate(-Math.PI / 3)
+        ink.fillText(w, 0, 0, a.foot)
+        ink.restore()
+      })
+    }
+  }
+}
+
+const shown = new WeakMap()
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const m = unpack(data)
+  const root = parentElement.querySelector(".root")
+  const canvas = root.querySelector("canvas")
+  const tip = root.querySelector(".tip")
+  const style = getComputedStyle(root)
+  const pick = (name, other) => style.getPropertyValue(name).trim() || other
+  const theme = {
+    text: pick("--st-text-color", "#333"),
+    line: pick("--st-border-color", "#ccc"),
+    font: pick("--st-font", "sans-serif"),
+    background: pick("--st-background-color", "#fff"),
+  }
+  canvas.setAttribute("aria-label", m.alt + (m.clickable ? " Arrow keys move, Enter picks." : " Arrow keys move."))
+  canvas.style.cursor = m.clickable ? "pointer" : "default"
+  const bar = root.querySelector(".bar")
+  bar.style.background = `linear-gradient(90deg, ${m.stops.join(",")})`
+  root.querySelector(".low").textContent = end(m, 0)
+  root.querySelector(".high").textContent = end(m, 1)
+  root.querySelector(".what").textContent = m.what
+  root.querySelector(".blank").textContent = m.blanks ? `no colour: ${m.blank}` : ""
+  let a = paint(canvas, m, theme)
+  canvas.toSvg = () => asSvg(m, a, theme, canvas.clientWidth)
+
+  const cell = (panel, row, col) => {
+    const value = m.value((panel * m.rows + row) * m.cols + col)
+    if (m.tips) return `${m.tips[row][col]}  ${number(value, m)}`
+    const where = m.titles ? m.titles[panel] + ": " : ""
+    const words = m.colWords ? ` ${m.arrow} ${m.colTips ? m.colTips[col] : m.colWords[col]}` : ""
+    const said = m.texts ? `  “${m.texts[panel][row * m.cols + col]}”` : ""
+    return `${where}${m.rowTips ? m.rowTips[row] : m.rowWords[row]}${words}${said}  ${number(value, m)}`
+  }
+  const locate = (event) => {
+    const box = canvas.getBoundingClientRect()
+    const x = event.clientX - box.left
+    const y = event.clientY - box.top
+    const across = Math.max(0, Math.floor((x - a.left) / a.stepX))
+    const down = Math.floor(y / a.stepY)
+    const panel = down * a.across + across
+    if (across >= a.across || panel >= m.panels || panel < 0) return null
+    const col = Math.floor((x - a.left - across * a.stepX) / a.cellW)
+    const row = Math.floor((y - down * a.stepY - a.top) / a.cellH)
+    const inside = row >= 0 && row < m.rows && col >= 0 && col < m.cols
+    return { panel, row, col, inside, x, y }
+  }
+  const say = (panel, row, col, x, y) => {
+    tip.textContent = cell(panel, row, col)
+    tip.style.display = "block"
+    const wide = canvas.clientWidth
+    tip.style.left = Math.max(0, Math.min(x + 12, wide - tip.offsetWidth)) + "px"
+    tip.style.top = Math.max(0, y - 34) + "px"
+  }
+  canvas.onmousemove = (event) => {
+    const at = locate(event)
+    if (at && at.inside) say(at.panel, at.row, at.col, at.x, at.y)
+    else tip.style.display = "none"
+  }
+  canvas.onmouseleave = () => (tip.style.display = "none")
+  canvas.onclick = (event) => {
+    const at = locate(event)
+    if (at && m.clickable) setTriggerValue("picked", { panel: at.panel, row: at.row, col: at.col })
+  }
+  let here = { panel: 0, row: 0, col: 0 }
+  canvas.onkeydown = (event) => {
+    const move = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key]
+    if (move) {
+      event.preventDefault()
+      here.row += move[0]
+      here.col += move[1]
+      if (here.col < 0 || here.col >= m.cols) {
+        here.panel = Math.min(Math.max(here.panel + Math.sign(move[1]), 0), m.panels - 1)
+        here.col = Math.min(Math.max(here.col, 0), m.cols - 1)
+      }
+      here.row = Math.min(Math.max(here.row, 0), m.rows - 1)
+      const x = (here.panel % a.across) * a.stepX + a.left + here.col * a.cellW
+      const y = Math.floor(here.panel / a.across) * a.stepY + a.top + here.row * a.cellH
+      say(here.panel, here.row, here.col, x, y)
+    } else if (event.key === "Enter" && m.clickable) setTriggerValue("picked", { ...here })
+  }
+  const before = shown.get(root)
+  if (before) before.disconnect()
+  let wide = root.clientWidth
+  const watch = new ResizeObserver(() => {
+    if (root.clientWidth === wide) return
+    wide = root.clientWidth
+    a = paint(canvas, m, theme)
+  })
+  watch.observe(root)
+  shown.set(root, watch)
+  return () => watch.disconnect()
+}

@@ -1,0 +1,113 @@
+import math
+
+import pandas as pd
+import streamlit as st
+
+from core.experiments.block import attention as experiment
+from core.figures import charts
+from core.settings.wording import count
+from ui.kit.controls import buttons, put
+from ui.kit.page import capital, chart, figure
+from ui.pictures.heatmaps import heatmaps, lines
+from ui.shared.base import maps as menu
+from ui.shared.base import needs, pick, sure, weights
+
+ALTAIR_UP_TO = 64  # tokens; a picked head larger than this stays on the canvas
+
+
+def attention(seen, look):
+    """Who reads from whom, head by head."""
+    if not needs(seen, "attention", "Attention"):
+        return
+    layer, head = look.layer_of(seen), look.head_of(seen)
+    patterns = experiment.patterns(seen, layer)
+    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    with left:
+        buttons("Picture", menu, "maps")
+    with right:
+        pick("layer", *(["head"] if look.maps in ("one", "lines") else []), seen=seen, across=2)
+    SHOWN[look.maps](seen, patterns, layer, head)
+
+
+def sharpest(seen, layer, patterns, first: int = 0) -> str:
+    """The weight that stands out most from an even spread, in words."""
+    even = 1 / seen.allowed.sum(-1).clamp_min(1)
+    above = (patterns[:, : seen.n_real] - even[: seen.n_real, None]).nan_to_num_(-1)
+    head, rest = divmod(int(above.argmax()), above[0].numel())
+    reader, source = divmod(rest, above.shape[2])
+    if above[head, reader, source] < 0.0005:
+        return "No weight stands out from an even spread."
+    return sure(
+        f"Stands out most: in {seen.head_name(layer, first + head)}, “{seen.labels[reader]}” puts {patterns[head, reader, source]:.3f} of its "
+        f"attention on “{seen.labels[source]}”; an even spread would be {even[reader]:.3f}.",
+        patterns[head, reader, source],
+    )
+
+
+def all_heads(seen, patterns, layer, head):
+    figure(
+        "Who reads from whom? Each row is one word reading, and adds up to 1. Click a head to open it.",
+        sharpest(seen, layer, patterns),
+        weights(seen),
+    )
+    heatmaps(
+        "all_heads",
+        patterns,
+        seen.labels,
+        seen.labels,
+        titles=[seen.head_name(layer, n) for n in range(len(patterns))],
+        what="attention weight, row reads column",
+        blank="masked",
+        alt=f"Attention maps of {count(len(patterns), 'head')} over {count(len(seen.tokens), 'token')}.",
+        height=500,
+        on_pick=lambda panel, row, column: put(maps="one", head=panel + 1),
+    )
+
+
+def one_head(seen, patterns, layer, head):
+    """The picked head, large."""
+    name = seen.head_name(layer, head)
+    figure(
+        f"{capital(name)}: who reads from whom?", sharpest(seen, layer, patterns[head : head + 1], head), weights(seen)
+    )
+    if len(seen.tokens) > ALTAIR_UP_TO:
+        heatmaps(
+            "one_head",
+            patterns[head : head + 1],
+            seen.labels,
+            seen.labels,
+            what="attention weight, row reads column",
+            blank="masked",
+            alt=f"Attention map of {name}.",
+            height=620,
+        )
+        return
+    rows = [
+        (charts.word(q, seen.labels[q]), charts.word(k, seen.labels[k]), value, seen.tokens[q], seen.tokens[k])
+        for q, row in enumerate(patterns[head].tolist())
+        for k, value in enumerate(row)
+        if not math.isnan(value)
+    ]
+    table = pd.DataFrame(rows, columns=["query", "key", "weight", "reader", "source"])
+    dense = len(seen.tokens) <= 32
+    chart(charts.attention_map(dense), table, f"Attention map of {name}", height=470)
+
+
+def averaged(seen, patterns, layer, head):
+    figure(f"Who reads from whom, on average over {count(len(patterns), 'head')}?", "", weights(seen))
+    heatmaps("average", patterns.mean(0, keepdim=True), seen.labels, seen.labels, what="mean attention weight, row reads column", blank="masked", alt="Attention averaged over the heads.", height=520, numbers=True)  # fmt: skip
+
+
+def as_lines(seen, patterns, layer, head):
+    name = seen.head_name(layer, head)
+    figure(f"{capital(name)}: thicker means more attention. Point at a word on the left.", "", weights(seen))
+    lines(
+        "lines",
+        patterns[head],
+        seen.labels,
+        alt=f"Lines from each token to those it reads, {name}.",
+        height=470,
+    )
+
+
+SHOWN = {"heads": all_heads, "one": one_head, "average": averaged, "lines": as_lines}

@@ -1,0 +1,106 @@
+"""What views of a pass share: what is picked on the page, and small choices that several of them offer."""
+
+import math
+from dataclasses import dataclass
+
+import streamlit as st
+
+from core.experiments.block.dependencies import read_pairs
+from core.model.text import EXAMPLES, words
+from core.settings.menu import Menu
+from core.settings.setting import dial
+from ui.kit.controls import value
+from ui.kit.visitor import one_of
+
+maps = Menu("Picture")
+
+
+@maps
+def heads():
+    """All heads: one small map per head; click one to open it."""
+
+
+@maps
+def one():
+    """One head: large, with every word."""
+
+
+@maps
+def average():
+    """Average: the mean over all heads."""
+
+
+@maps
+def lines():
+    """Lines: from each token that reads to the tokens it reads, for one head."""
+
+
+@dataclass(frozen=True)
+class Picked:
+    """What of a pass is looked at, on every page that shows one. Counted from 1, as on screen; more than there is means
+    the last."""
+
+    maps: str = dial("heads", "Picture", "How attention is drawn.", group="Look", menu=maps)
+    layer: int = dial(1, "Layer", "Which block of the stack.", group="Look", low=1, high=100, step=1)
+    head: int = dial(1, "Head", "Which attention head.", group="Look", low=1, high=64, step=1)
+    token: int = dial(2, "Token", "Which token of the sentence.", group="Look", low=1, high=272, step=1)
+    step: int = dial(1, "Step", "Which step of attention.", group="Look", low=1, high=10, step=1)
+    pairs: str = dial("", "Marked pairs", "Pairs of tokens that depend on each other, as 12-2,13-2.", group="Look")
+
+    def layer_of(self, seen) -> int:
+        return min(self.layer, seen.config.n_layers) - 1
+
+    def head_of(self, seen) -> int:
+        return min(self.head, seen.config.n_heads) - 1
+
+    def token_of(self, seen) -> int:
+        return min(self.token, seen.n_real) - 1
+
+    def pairs_of(self, seen, text: str):
+        """The marked pairs (from 0) and what was wrong with them; an example brings its own until others are marked."""
+        if not self.pairs:
+            own = next((example.pairs for example in EXAMPLES if example.text == text), ())
+            # a trained model may have left words out
+            return (own if words(text) == list(seen.tokens[: seen.n_real]) else ()), []
+        return read_pairs("" if self.pairs == "none" else self.pairs, seen.n_real)
+
+
+def weights(seen) -> str:
+    """What every chart says about its weights."""
+    return seen.weights
+
+
+def sure(sentence: str, *values) -> str:
+    """A sentence made from numbers, unless one of them is no number."""
+    if all(math.isfinite(value) for value in values):
+        return sentence
+    return "The numbers have left their range here, so nothing can be said."
+
+
+def needs(seen, part: str, words: str) -> bool:
+    """Whether a sub-layer is there to be looked at; says what to do if not."""
+    if getattr(seen.config, part):
+        return True
+    st.info(
+        f"{words} is switched off, and with it what would be shown here. Switch it on under Parts.",
+        icon=":material/toggle_off:",
+    )
+    return False
+
+
+def pick(*names, seen, across: int = 3):
+    """A row of choices: layer and head (where there are several), token."""
+    counts = {"layer": seen.config.n_layers, "head": seen.config.n_heads, "token": seen.n_real}
+    names = [name for name in names if counts[name] > 1 or name == "token"]
+    layer = min(value("layer"), seen.config.n_layers) - 1
+    for column, name in zip(st.columns(across), names):
+        words = {
+            "layer": lambda n: f"layer {n}",
+            "head": lambda n: seen.head_name(layer, n - 1),
+            "token": lambda n: f"word {n}: {seen.labels[n - 1]}",
+        }[name]
+        offered = range(1, counts[name] + 1)
+        reads = {"token": tuple(seen.labels), "head": layer}.get(name)  # what the words depend on
+        shown = one_of(name, min(value(name), counts[name]), offered, reads)
+        with column:
+            st.selectbox(name.capitalize(), offered, **shown, format_func=words, label_visibility="collapsed")

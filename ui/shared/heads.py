@@ -1,0 +1,94 @@
+import streamlit as st
+import torch
+
+from core.experiments.block import attention as experiment
+from core.experiments.forward import forward
+from core.figures import charts
+from core.settings.wording import count
+from ui.kit.controls import control
+from ui.kit.page import chart, figure
+from ui.pictures.heatmaps import heatmaps
+from ui.shared.base import needs, pick, sure, weights
+
+
+def heads(seen, look, recut: bool = False):
+    """What each head does differently. recut: whether the same width can be cut up into other heads, as that of a trained model cannot."""
+    if not needs(seen, "attention", "Attention"):
+        return
+    left, right = st.columns(2, vertical_alignment="center")
+    if recut:
+        with left:
+            control(look, "compare")
+    with right:
+        pick("layer", seen=seen)
+    layer = look.layer_of(seen)
+    if recut and look.compare:
+        for number, config in experiment.recut(seen.config).items():
+            _compared(seen, layer, number, config)
+        return
+    table = experiment.heads(seen, layer).pivot(index="head", columns="meter", values="value").reset_index()
+    even = table.uniform.iloc[0]
+    first, second = st.columns(2)
+    with first:
+        figure(
+            "How spread out is each head's attention?",
+            sure(f"Entropy in bits; line: attending evenly, {even:.2f}.", *table.entropy),
+            weights(seen),
+        )
+        chart(charts.per_head("entropy (bits)", "attending evenly"), table.rename(columns={"entropy": "value", "uniform": "reference"}), "Entropy of each head.", height=240)  # fmt: skip
+    with second:
+        figure(
+            "How far away does each head look?",
+            "Mean distance in tokens, weighted by attention; line: mean over heads.",
+            weights(seen),
+        )
+        far = table.assign(reference=table.distance.mean()).rename(columns={"distance": "value"})
+        chart(
+            charts.per_head("tokens away", "mean over heads"), far, "Mean distance attended by each head.", height=240
+        )
+    alike = experiment.similarity(seen, layer)
+    many = len(alike)
+    pairs = (alike.sum() - alike.trace()) / max(1, many * (many - 1))
+    sentence = (
+        f"Cosine similarity of their maps, {pairs:.3f} on average over pairs."
+        if many > 1
+        else "There is only one head."
+    )
+    figure("Do the heads do the same?", sentence, weights(seen))
+    names = [seen.head_name(layer, n) for n in range(many)]
+    heatmaps(
+        "alike",
+        alike[None],
+        names,
+        names,
+        what="similarity",
+        alt="Similarity between heads.",
+        numbers=True,
+        arrow="and",
+        height=320,
+    )
+
+
+def _compared(seen, layer, number, config):
+    """The same sentence with another number of heads; the same initial weights, cut up differently."""
+    if config is None:
+        st.info(f"{count(number, 'head')} cannot share d_model {seen.config.d_model} evenly.")
+        return
+    other = forward(config, seen.tokens[: seen.n_real], seen.machine, seen.dropout)
+    patterns = experiment.patterns(other, layer)
+    means = experiment.heads(other, layer).groupby("meter").value.mean()
+    spread = torch.nanmean(patterns[:, : other.n_real].std(0, correction=0)).item()
+    figure(
+        f"{count(number, 'head')} of {count(config.d_head, 'number')}",
+        sure(
+            f"Entropy {means['entropy']:.2f} bits on average (evenly: {means['uniform']:.2f})"
+            + (f"; the heads' weights differ by {spread:.3f} (standard deviation) on average." if number > 1 else ".")
+            + " Without positions here: RoPE needs an even head size." * (config.position != seen.config.position),
+            means["entropy"],
+        ),
+        weights(seen),
+    )
+    heatmaps(
+        f"compare_{number}", patterns, seen.labels, seen.labels, titles=[other.head_name(layer, n) for n in range(number)],
+        what="attention weight", blank="masked", alt=f"Attention with {count(number, 'head')}.", height=220 if number <= 4 else 400,
+    )  # fmt: skip

@@ -1,0 +1,127 @@
+import math
+
+import pandas as pd
+import streamlit as st
+
+from core.experiments.training import training as results
+from core.measure.intervals import Interval
+from core.model.variants import apply
+from core.tasks import task
+from ui.kit.page import table
+from ui.kit.takeaway import note
+from ui.pictures.curves import Line, Panel, curves
+from ui.shared.trainings import gone, label, legend, shown
+
+# With the rest as wide as a page of 1280 pixels.
+WIDTHS = {"model": 125, "accuracy, %": 120, "seeds": 85, "Δ accuracy, points": 135, "parameters": 115, "MFLOP": 90}
+SAID = {
+    1: "",
+    2: "Thick lines: mean of the two seeds, here the geometric one; thin lines: the seeds.",
+    3: "Thick lines: mean over seeds, here the geometric one; bands: its 95 % interval; thin lines: the seeds.",
+}
+MANY = "Lines: mean over seeds, here the geometric one; bands: its 95 % interval."
+FEW = 12  # seeds of which each can have a line
+
+
+def learning(running):
+    """Accuracy and loss as they grow, and what each model costs."""
+    plan = running.plan
+    learnt = task[plan.training.task]
+    legend(running)
+    steps, accuracy = lines(running, "accuracy")
+    _, loss = lines(running, "loss", log=True)
+    sentence = results.finding(running.runs, plan)
+    said = SAID[min(3, len(plan.seeds))] if len(plan.seeds) <= FEW else MANY
+    panels = [
+        Panel(
+            "How much does it get right?", f"Accuracy on {learnt.tested_on(plan.training.length, plan.training.steps * plan.training.batch)}", sentence, accuracy,
+            bounds=(0.0, 1.0), marks=((learnt.chance, "chance"),),
+            help=f"Share of right answers. Chance {learnt.chance:.3f}: always the most frequent one. Best possible: {learnt.best:g}.",
+        ),
+        Panel(
+            "How far off are its answers?", "Loss: cross-entropy of the training batch, in nats", said, loss, log=True,
+            help="Mean over all answers of −ln(probability of the right one). Lower is better.",
+        ),
+    ]  # fmt: skip
+    names = {arm.place: label(arm) for arm in shown(running)}
+    curves("learning", panels, names, x="step", at=steps or [0], ends=(0, plan.training.steps), height=265, across=2)
+    note("every row of every run", lambda: results.every_row(running.runs, plan))
+    costs(running)
+    if learnt.remains and any(arm.config == apply(learnt.without, plan.arms[0].config) for arm in plan.arms[1:]):
+        st.caption(f"Why more than chance is left: {learnt.remains}")
+
+
+def costs(running):
+    """What each model got right, and what it costs, beside each other."""
+    made = results.summary(running.runs, running.plan)
+    several = len(running.plan.seeds) > 1
+    rows = pd.DataFrame({
+        "model": [f"{row.variant}{f' ({row.note})' if row.note else ''}" for row in made.itertuples()],
+        "accuracy, %": [span(row.accuracy, row.low, row.high, several) for row in made.itertuples()],
+        "seeds": [f"{row.seeds}{f' ({row.diverged} diverged)' if row.diverged else ''}" for row in made.itertuples()],
+        "Δ accuracy, points": [span(row.difference, row.difference_low, row.difference_high, several) for row in made.itertuples()],
+        "p, corrected (Holm)" if len(made) > 2 else "p, paired t-test": [chance(row.p, row.difference_low, row.difference_high) for row in made.itertuples()],
+        "steps to 90 %": [arrived(row.steps_to_90, row.seeds_at_90, len(running.plan.seeds)) for row in made.itertuples()],
+        "parameters": [f"{row.parameters:,}{change(row.parameters_difference)}" for row in made.itertuples()],
+        "MFLOP": [f"{row.flops / 1e6:.3g}{change(row.flops_difference)}" for row in made.itertuples()],
+    })  # fmt: skip
+    widths = WIDTHS if several else {}
+    table(
+        rows, "Accuracy and cost of each model.", taken=made, width="stretch",
+        column_config={name: st.column_config.Column(width=width) for name, width in widths.items()},
+    )  # fmt: skip
+
+
+def span(value, low, high, several: bool) -> str:
+    """A share in percent, with its interval where there is one."""
+    if math.isnan(value):
+        return "–"
+    text = results.points(value)
+    told = several and not math.isnan(low) and low < high  # where all seeds agree there is no noise to tell one from
+    return f"{text}  [{results.points(low)}, {results.points(high)}]" if told else text
+
+
+def chance(p: float, low: float, high: float) -> str:
+    """The p of a difference; none where all seeds agree to the last bit."""
+    if math.isnan(p) or low == high:
+        return "–"
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def arrived(steps: float, seeds: int, of: int) -> str:
+    """When a model had come to 90 % right, on average, and how many of its seeds did."""
+    if not seeds:
+        return "–"
+    return f"{steps:,.0f}" + (f" ({seeds} of {of})" if seeds < of else "")
+
+
+def change(share: float) -> str:
+    """A relative difference of cost, in brackets, where there is one."""
+    return "" if share == 0 else f"  ({100 * share:+.{1 if abs(share) >= 0.0005 else 2}f} %)".replace("-", "−")
+
+
+def lines(running, field: str, log: bool = False) -> tuple[list[int], list[Line]]:
+    """-> (steps, one line per model: the mean over seeds, its 95 % interval, and every seed)"""
+    plan, runs = running.plan, running.runs
+    steps = sorted({row.step for rows in runs.values() for row in rows if not row.note})
+    several, banded = (
+        1 < len(plan.seeds) <= FEW,
+        len(plan.seeds) > 2,
+    )  # of two seeds an interval spans nearly everything
+    unknown = Interval(math.nan, math.nan, math.nan, 0)
+    made = []
+    for arm in shown(running):
+        spans = dict(results.course(runs, plan, arm.name, field, log))
+        spans = [spans.get(step, unknown) for step in steps]
+        seeds = [{row.step: getattr(row, field) for row in runs[arm.name, seed] if not row.note} for seed in plan.seeds]
+        made.append(
+            Line(
+                arm.place,
+                [span.mean for span in spans],
+                gone(running, arm.name),
+                [span.low for span in spans] if banded else None,
+                [span.high for span in spans] if banded else None,
+                [[values.get(step, math.nan) for step in steps] for values in seeds] if several else None,
+            )
+        )
+    return steps, made

@@ -1,0 +1,132 @@
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from core.experiments.block import attention as experiment
+from core.experiments.block.dependencies import share, write_pairs
+from core.figures import charts
+from core.settings.wording import count
+from ui.kit.controls import put, value
+from ui.kit.page import capital, chart, figure, literal
+from ui.kit.visitor import choice, some_of
+from ui.pictures.heatmaps import heatmaps
+from ui.shared.base import needs, pick, sure, weights
+
+
+def pairs(seen, look, text=None):
+    """How much attention falls on words that belong together."""
+    if not needs(seen, "attention", "Attention"):
+        return
+    text = value("text") if text is None else text
+    marked, notes = look.pairs_of(seen, text)
+    for note in notes:
+        st.warning(literal(note))
+    _editor(seen, marked)
+    if not marked:
+        st.info(
+            "No pair is marked yet. Choose a word and the word it depends on, then mark the pair.",
+            icon=":material/link:",
+        )
+        return
+    pick("layer", seen=seen)
+    layer = look.layer_of(seen)
+    table = share(seen, layer, marked).rename(columns={"uniform": "reference"})
+    hidden = sum(not seen.allowed[pair] for pair in marked)
+    figure(
+        "Which words depend on which?",
+        "Arcs join the marked pairs." + " Only their words are shown." * (seen.n_real > 30),
+        "Marked by hand, not by the model",
+    )
+    chart(charts.arcs(), _arcs(seen, marked), "Marked pairs as arcs over the sentence.", height=170)
+    left, right = st.columns([3, 2])
+    with left:
+        figure(
+            "Where do the marked pairs lie in the attention map?",
+            "Average over heads; marked pairs are outlined.",
+            weights(seen),
+        )
+        heatmaps(
+            "pairs_map", experiment.patterns(seen, layer).mean(0, keepdim=True), seen.labels, seen.labels,
+            what="mean weight", blank="masked", alt="Attention with the marked pairs outlined.", marks=[list(pair) for pair in marked], height=360,
+        )  # fmt: skip
+    with right:
+        figure(
+            "Does any head look there?",
+            _verdict(table, len(marked), hidden, partial(seen.head_name, layer)),
+            weights(seen),
+        )
+        chart(charts.per_head("attention on marked pairs", "even spread", True), table, "Share of attention on the marked pairs, by head.", height=300)  # fmt: skip
+
+
+def _verdict(table, marked, hidden, name) -> str:
+    """What the shares say, in words. name: of a head, from 0."""
+    if hidden == marked:
+        return "The mask forbids all marked pairs: their readers may not look there."
+    best = table.loc[table.value.fillna(0).idxmax()]
+    ratio = best.value / best.reference
+    words = "more than" if ratio > 1.05 else "less than" if ratio < 0.95 else "about as much as"
+    return sure(
+        f"{capital(name(int(best['head']) - 1))} most: {best.value:.1%} of the marked readers' attention, {words} an even spread would "
+        f"give ({best.reference:.1%}, the line)."
+        + f" {hidden} of {count(marked, 'pair')} {'is' if hidden == 1 else 'are'} forbidden by the mask, and taken as 0."
+        * (hidden > 0),
+        *table.value,
+    )
+
+
+def _editor(seen, marked):
+    """Mark and unmark pairs."""
+    words = [f"{n} {label}" for n, label in enumerate(seen.labels[: seen.n_real], 1)]
+    left, right, button = st.columns([2, 2, 1], vertical_alignment="bottom")
+    with left:
+        reader = words.index(st.selectbox("This word", words, index=len(words) - 1, key="pair_from"))
+    with right:
+        other = words.index(st.selectbox("depends on", words, key="pair_to"))
+    with button:
+        pair = (reader, other)
+        st.button(
+            "Mark pair",
+            on_click=_mark,
+            args=(marked, pair),
+            disabled=reader == other or pair in marked,
+            width="stretch",
+        )
+    labels = [write_pairs([pair]) for pair in marked]
+    both = {label: f"{seen.labels[a]} → {seen.labels[b]}" for label, (a, b) in zip(labels, marked)}
+    shown = some_of("pair_list", labels, labels, tuple(both.items()))
+    st.multiselect(
+        "Marked pairs",
+        labels,
+        format_func=both.get,
+        **shown,
+        on_change=_keep,
+        args=(shown["key"],),
+        placeholder="none yet",
+        label_visibility="collapsed",
+    )
+
+
+def _mark(marked, pair):
+    put(pairs=write_pairs([*marked, pair]))
+
+
+def _keep(key):
+    chosen = choice("pair_list", key)
+    if chosen is not None:
+        put(pairs=",".join(chosen) or "none")
+
+
+def _arcs(seen, marked) -> pd.DataFrame:
+    rows = []
+    for a, b in marked:
+        for step in range(25):
+            share_ = step / 24
+            x = a + (b - a) * share_
+            rows.append(
+                (f"{seen.labels[a]} → {seen.labels[b]}", x, 4 * share_ * (1 - share_) * max(1, abs(b - a)), step, None)
+            )
+    ends = {end for pair in marked for end in pair}
+    shown = [at for at in range(seen.n_real) if seen.n_real <= 30 or at in ends]  # more would run into each other
+    rows += [(None, at, 0.0, 0, seen.labels[at]) for at in shown]
+    return pd.DataFrame(rows, columns=["pair", "x", "y", "step", "word"])

@@ -1,0 +1,60 @@
+import streamlit as st
+
+from core.experiments.block.attention import scaling, walk
+from ui.kit.page import figure
+from ui.kit.visitor import shows
+from ui.pictures.heatmaps import heatmaps
+from ui.shared.base import needs, pick, sure, weights
+
+
+def steps(seen, look):
+    """One head by hand, from queries to output."""
+    if not needs(seen, "attention", "Attention"):
+        return
+    pick("layer", "head", seen=seen)
+    layer, head = look.layer_of(seen), look.head_of(seen)
+    made = walk(seen, layer, head)
+    shown = shows("step", look.step)
+    st.segmented_control(
+        "Step",
+        range(1, len(made) + 1),
+        format_func=lambda n: f"{n} {made[n - 1].name}",
+        key=shown.key,
+        default=shown.first,
+        label_visibility="collapsed",
+        required=True,
+        wrap=True,
+    )
+    step = made[look.step - 1]
+    figure(
+        f"{look.step}. {step.name}: {step.formula}",
+        step.explanation + _entropies(seen, layer, head, step),
+        weights(seen),
+    )
+    by_token = step.columns == "token"
+    matrix = step.matrix.masked_fill(step.matrix == -float("inf"), float("nan"))
+    heatmaps(
+        f"step_{step.columns}",
+        matrix[None],
+        seen.labels,
+        seen.labels if by_token else [str(n + 1) for n in range(matrix.shape[1])],
+        colTips=None if by_token else [f"dimension {n + 1}" for n in range(matrix.shape[1])],
+        what="weight" if step.name == "Softmax" else "value",
+        alt=f"{step.name}, one row per token.",
+        diverging=step.name != "Softmax",
+        square=by_token,
+        numbers=True,
+        blank="minus infinity: may not look",
+        height=470,
+    )
+
+
+def _entropies(seen, layer, head, step) -> str:
+    if step.name not in ("Raw scores", "Scaled scores", "Softmax"):
+        return ""
+    bits = scaling(seen, layer, head)
+    return " " + sure(
+        f"Entropy of this head's softmax: {bits['scaled']:.2f} bits with scores divided by √{seen.config.d_head}, "
+        f"{bits['unscaled']:.2f} bits without; attending evenly would be {bits['uniform']:.2f}.",
+        *bits.values(),
+    )

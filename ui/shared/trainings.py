@@ -1,0 +1,41 @@
+"""What is said of trainings, on Training and of the runs of a study: who has which colour, and who diverged."""
+
+from core.experiments.training import training as results
+from ui.kit import pins
+from ui.kit.jobs import Running
+
+
+def shown(running: Running) -> list:
+    """The models that have a colour: the baseline and its variants, without their combinations."""
+    return [arm for arm in running.plan.arms if arm.place is not None]
+
+
+def label(arm) -> str:
+    return f"{arm.name} ({arm.note})" if arm.note else arm.name
+
+
+def legend(running: Running, said=None):
+    """Who has which colour, and what all have in common."""
+    plan = running.plan
+    ended = {arm.name: gone(running, arm.name) for arm in shown(running)} if said is None else said
+    first, last = plan.seeds[0], plan.seeds[-1]
+    seeds = f"seeds {first} to {last}" if last > first else f"seed {first}"
+    if last - first >= len(plan.seeds):  # a study may have any seeds
+        seeds = f"{len(plan.seeds)} seeds from {first} to {last}"
+    common = [
+        f"{running.origin}, {seeds}. Paired: same seed, same data, and the same initial weights where shapes agree."
+    ]
+    if any("diverged" in (text or "") for text in ended.values()):
+        common.append(pins.DIVERGED)
+    marks = [(arm.place, label(arm), ended.get(arm.name)) for arm in shown(running)]
+    pins.marks(marks, common)
+
+
+def gone(running: Running, name: str) -> str | None:
+    """ "diverged at step k, seed s", for all seeds that did."""
+    steps = [(seed, running.runs[name, seed]) for seed in running.plan.seeds]
+    lost = sorted((rows[-1].step, seed, results.diverged(rows)) for seed, rows in steps if results.diverged(rows))
+    told = [f"{said}, seed {seed}" for _, seed, said in lost]  # the first to go comes first
+    if len(told) > 2:
+        return f"{told[0]}; {len(told)} of {len(steps)} seeds diverged"
+    return "; ".join(told) or None
