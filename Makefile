@@ -1,20 +1,24 @@
-# make run (PORT=8501) · make test · make lint · make matrix · make legal-model: each makes .venv and installs what is missing, once.
+# make run (PORT=8501) · make test · make lint · make matrix · make legal-model · make docs: each makes .venv and installs what is missing, once.
 PYTHON ?= python3
 PORT ?= 8501
 BIN := .venv/bin
+QUIETLY := --quiet --disable-pip-version-check
+# PyTorch without CUDA, a tenth of the size: taken on Linux where there is no NVIDIA GPU, if it can be reached.
+CPU_BUILD := https://download.pytorch.org/whl/cpu
 
 MATRIX := results/ablation_matrix.csv
 STORE ?= studies.sqlite
 
-.PHONY: run test lint matrix legal-model
+.PHONY: run test lint matrix legal-model reference docs
 
 .venv/app: requirements.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	if [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/dev/null; then $(BIN)/python -m pip install $(QUIETLY) --retries 0 --index-url $(CPU_BUILD) $$(grep '^torch==' requirements.txt) || true; fi
+	$(BIN)/python -m pip install $(QUIETLY) -r requirements.txt
 	touch $@
 
 .venv/dev: .venv/app requirements-dev.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	$(BIN)/python -m pip install $(QUIETLY) -r requirements-dev.txt
 	touch $@
 
 run: .venv/app
@@ -36,3 +40,12 @@ matrix: .venv/app
 # Train the language model that ships in models/legal, and write down beside it what it can do.
 legal-model: .venv/app
 	$(BIN)/python -m scripts.legal_model
+
+# Write docs/reference.md from the menus.
+reference: .venv/app
+	$(BIN)/python -m scripts.reference
+
+# The guides as a site, in site/.
+docs: .venv/app
+	$(BIN)/python -m pip install $(QUIETLY) -r requirements-docs.txt
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet

@@ -4,11 +4,11 @@ import dataclasses
 from dataclasses import dataclass
 
 from core.model.parts import MENUS
-from core.settings.setting import ConfigError, dial, fill
+from core.settings.setting import ConfigError, Settings, dial
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(Settings):
     """The settings of a transformer block and of the stack made from it. Frozen and hashable: usable as a cache key.
 
     Raises ConfigError, in words, for a value that cannot be: which field, why, and what is allowed.
@@ -189,11 +189,7 @@ class Config:
         step=0.05,
     )
 
-    def __post_init__(self):
-        fill(self)
-        self._check_heads()
-
-    def _check_heads(self):
+    def _check_together(self):
         fitting = self.allowed_heads(self.d_model)
         if self.n_heads not in fitting:
             raise ConfigError(

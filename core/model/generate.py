@@ -9,13 +9,13 @@ import torch
 from core.model.kv_cache import Past
 from core.model.parts.init import generator
 from core.model.trace import trace
-from core.settings.setting import ConfigError, dial, fill
+from core.settings.setting import ConfigError, Settings, dial
 
 COLD = 1e-6  # a temperature below it is taken for 0: scores divided by it would leave the range of numbers
 
 
 @dataclass(frozen=True)
-class Sampling:
+class Sampling(Settings):
     """How the next word is chosen. Raises ConfigError for a value that cannot be."""
 
     temperature: float = dial(
@@ -67,9 +67,6 @@ class Sampling:
         step=1,
         top=60,
     )
-
-    def __post_init__(self):
-        fill(self)
 
 
 def probabilities(logits, sampling: Sampling):  # (V,) -> float64 (V,), from which a word is drawn

@@ -3,7 +3,7 @@
 import unicodedata
 from dataclasses import dataclass
 
-from core.settings.setting import ConfigError, dial
+from core.settings.setting import ConfigError, Settings, dial
 
 MAX_TOKENS = 256
 MAX_CHARACTERS = 10_000
@@ -144,13 +144,13 @@ DEFAULT_TEXT = EXAMPLES[0].text
 
 
 @dataclass(frozen=True)
-class Input:
+class Input(Settings):
     """The text of a pass. Raises ConfigError, with a text that can be used instead, for one that is too long or odd."""
 
     text: str = dial(DEFAULT_TEXT, "Sentence (text)", "Any text; each word and mark is one token.", group="Text")
 
-    def __post_init__(self):
-        text = self.__dataclass_fields__["text"].metadata["dial"].check("text", self.text)
+    def _check_together(self):
+        text = self.text
         if len(text) > MAX_CHARACTERS:
             raise ConfigError(
                 "text",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from core.model.config import Config
 from core.settings.menu import Menu
-from core.settings.setting import ConfigError, dial, dials, shorten
+from core.settings.setting import ConfigError, Settings, dial, dials, shorten
 
 AND, NEXT, NOTHING, PLAIN = "__", "~", "none", "defaults"
 MOST = 4
@@ -96,10 +96,7 @@ def decode(text: str, field: str) -> dict:
 
 def apply(changes: dict, baseline: Config) -> Config:
     """The baseline with some settings changed; what follows another setting there (d_ff) goes on following it."""
-    values = {name: getattr(baseline, name) for name in dials(Config)}
-    for name, made in dials(Config).items():
-        if made.follows and values[name] == made.follows(baseline):
-            values[name] = None
+    values = {name: None if baseline.follows(name) else getattr(baseline, name) for name in dials(Config)}
     return Config(**(values | changes))
 
 
@@ -128,7 +125,7 @@ def name_of(changes: dict) -> str:
 
 
 @dataclass(frozen=True)
-class Pins:
+class Pins(Settings):
     """What is compared. Raises ConfigError, with what can be kept of it, for a text that does not stand for that."""
 
     baseline: str = dial(
@@ -144,7 +141,7 @@ class Pins:
         group="Pins",
     )
 
-    def __post_init__(self):
+    def _check_together(self):
         if self.baseline not in ("", PLAIN):
             try:
                 Config(**decode(self.baseline, "baseline"))

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import torch
 
 from core.settings.menu import Menu
-from core.settings.setting import ConfigError, dial
+from core.settings.setting import ConfigError, Settings, dial
 
 device = Menu("Device")
 dtype = Menu("Precision")
@@ -65,7 +65,7 @@ def present() -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Machine:
+class Machine(Settings):
     """Device and precision of a pass. Raises ConfigError for what this machine does not have; see anywhere."""
 
     device: str = dial("auto", "Device", "Where the numbers are computed.", group="Machine", menu=device)
@@ -76,16 +76,11 @@ class Machine:
         """One that this process need not have, because another may train on it. Raises ConfigError for what is in no menu."""
         made = object.__new__(cls)
         made.__dict__.update(device=device, dtype=dtype)
-        made._check_names()
+        made._check_each()
         return made
 
-    def __post_init__(self):
-        self._check_names()
+    def _check_together(self):
         self.check_here()
-
-    def _check_names(self):
-        for name in ("device", "dtype"):
-            self.__dataclass_fields__[name].metadata["dial"].check(name, getattr(self, name))
 
     def check_here(self):
         """Raises ConfigError for what this machine does not have."""

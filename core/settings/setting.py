@@ -1,13 +1,14 @@
-"""Dials: the fields of a settings dataclass, each with its bounds, its words on screen and its form in a link."""
+"""Settings: dataclasses each field of which has its bounds, its words on screen and its form in a link."""
 
 import dataclasses
 import functools
 import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from core.settings.menu import Menu
+from core.settings.wording import printable, shorten  # noqa: F401
 
 YES, NO = ("on", "true", "yes", "1"), ("off", "false", "no", "0")
 
@@ -104,79 +105,102 @@ def dial(default, label, help, *, group, kind=None, **bounds):
     return dataclasses.field(default=default, metadata={"dial": made})
 
 
-def dials(settings) -> dict[str, Dial]:
-    """Name -> Dial for every setting of a dataclass (or an instance of one)."""
-    return _dials(settings if isinstance(settings, type) else type(settings))
+@dataclass(frozen=True)
+class Settings:
+    """What all settings have in common: a frozen dataclass, every field of which is made by dial().
 
-
-@functools.cache
-def _dials(kind) -> dict[str, Dial]:
-    return {field.name: field.metadata["dial"] for field in dataclasses.fields(kind)}
-
-
-def fill(settings, first: tuple[str, ...] = ()):
-    """Gives every field of a frozen dataclass its value, checked and in its own type: what was given, or what it follows.
-    first: the fields that others follow. Raises ConfigError as Dial.check does."""
-    made = dials(settings)
-    for name in [*first, *(name for name in made if name not in first)]:
-        value = getattr(settings, name)
-        if value is None and made[name].follows:
-            value = made[name].follows(settings)
-        object.__setattr__(settings, name, made[name].check(name, value))
-
-
-def shorten(value, width: int = 40) -> str:
-    """A given value as it may be shown in a sentence: quoted if text, one line, printable, not too long."""
-    if isinstance(value, int) and abs(value) >= 10**width:
-        return f"a number of more than {width} digits"
-    try:
-        text = value if isinstance(value, str) else repr(value)
-    except (ValueError, RecursionError):  # it holds a number of thousands of digits, or lists in lists in lists
-        return "something too large to be shown"
-    cut = printable(text[:width]) + ("…" if len(text) > width else "")
-    return f"“{cut}”" if isinstance(value, str) else cut
-
-
-def printable(text) -> str:
-    """Text that can be shown and written anywhere: what is no printable character, or half of one, stands as �."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(text))
-
-
-def settle(kind, values: dict):
-    """-> (settings of that dataclass, list of ConfigError): every value that can be kept is kept.
-
-    A value that cannot be gives way to `instead` where the error names one, else to the default.
+    Every value is checked and brought into its own type; what is None follows other settings where the field says how.
+    Raises ConfigError, in words, for a value that cannot be: which field, why, and what is allowed.
     """
-    values, problems = dict(values), []
-    while True:
-        try:
-            return kind(**values), problems
-        except ConfigError as error:
-            problems.append(error)
-            if error.instead is not None:
-                values[error.field] = error.instead
-            else:
-                del values[error.field]
 
+    FIRST: ClassVar[tuple[str, ...]] = ()  # fields that others follow, where those stand before them
 
-def read(kind, params: dict[str, str]):
-    """Settings from a link's parameters -> (settings, list of ConfigError). Names it does not know are left alone."""
-    values, problems = {}, []
-    for name, made in dials(kind).items():
-        if name in params:
+    @classmethod
+    @functools.cache
+    def settings(cls) -> dict[str, Dial]:
+        """Name -> what is known about it, for every field."""
+        return {field.name: field.metadata["dial"] for field in dataclasses.fields(cls)}
+
+    def __post_init__(self):
+        self._check_each()
+        self._check_together()
+
+    def _check_each(self):
+        known = self.settings()
+        for name in [*self.FIRST, *(name for name in known if name not in self.FIRST)]:
+            value = getattr(self, name)
+            if value is None and known[name].follows:
+                value = known[name].follows(self)
+            object.__setattr__(self, name, known[name].check(name, value))
+
+    def _check_together(self):
+        """Raises ConfigError where values cannot be together, each of which could be by itself."""
+
+    def follows(self, name: str) -> bool:
+        """Whether a setting has the value that it takes from others by itself."""
+        follows = self.settings()[name].follows
+        return bool(follows) and getattr(self, name) == follows(self)
+
+    def choices(self, name: str) -> list[str]:
+        """The entries of a setting's menu that can be chosen here."""
+        return list(self.settings()[name].menu)
+
+    @classmethod
+    def mended(cls, values: dict):
+        """-> (settings, list of ConfigError): every value that can be kept is kept.
+
+        A value that cannot be gives way to `instead` where the error names one, else to the default.
+        """
+        values, problems = dict(values), []
+        while True:
             try:
-                values[name] = made.read(name, params[name])
+                return cls(**values), problems
             except ConfigError as error:
                 problems.append(error)
-    settings, more = settle(kind, values)
-    return settings, problems + more
+                if error.instead is not None:
+                    values[error.field] = error.instead
+                else:
+                    del values[error.field]
+
+    @classmethod
+    def read(cls, params: dict[str, str]):
+        """Settings from a link's parameters -> (settings, list of ConfigError). Names it does not know are left alone."""
+        values, problems = {}, []
+        for name, known in cls.settings().items():
+            if name in params:
+                try:
+                    values[name] = known.read(name, params[name])
+                except ConfigError as error:
+                    problems.append(error)
+        settings, more = cls.mended(values)
+        return settings, problems + more
+
+    def write(self) -> dict[str, str]:
+        """The link's parameters: only what differs from the defaults (a followed setting: from what it would follow)."""
+        params = {}
+        for field in dataclasses.fields(self):
+            known, value = self.settings()[field.name], getattr(self, field.name)
+            if not self.follows(field.name) if known.follows else value != field.default:
+                params[field.name] = known.write(value)
+        return params
 
 
-def write(settings) -> dict[str, str]:
-    """The link's parameters: only what differs from the defaults (a followed setting: from what it would follow)."""
-    made = {}
-    for field in dataclasses.fields(settings):
-        each, value = field.metadata["dial"], getattr(settings, field.name)
-        if value != (each.follows(settings) if each.follows else field.default):
-            made[field.name] = each.write(value)
-    return made
+def dial_like(kind: type[Settings], name: str, default, **changes):
+    """A dataclass field as another settings class has it, but for its default and these facts."""
+    return dataclasses.field(default=default, metadata={"dial": dataclasses.replace(kind.settings()[name], **changes)})
+
+
+def dials(settings):
+    return settings.settings()
+
+
+def read(kind, params):
+    return kind.read(params)
+
+
+def settle(kind, values):
+    return kind.mended(values)
+
+
+def write(settings):
+    return settings.write()

@@ -1,4 +1,4 @@
-"""Numbers and names in sentences: one way of writing each, everywhere."""
+"""Numbers, names and given values in sentences: one way of writing each, everywhere."""
 
 import math
 
@@ -28,3 +28,20 @@ def fixed(value: float, digits: int = 2) -> str:
 def count(n: int, one: str) -> str:
     """A number of things: 1 token, 2 tokens."""
     return f"{n:,} {one}{'' if n == 1 else 's'}"
+
+
+def shorten(value, width: int = 40) -> str:
+    """A given value as it may be shown in a sentence: quoted if text, one line, printable, not too long."""
+    if isinstance(value, int) and abs(value) >= 10**width:
+        return f"a number of more than {width} digits"
+    try:
+        text = value if isinstance(value, str) else repr(value)
+    except (ValueError, RecursionError):  # it holds a number of thousands of digits, or lists in lists in lists
+        return "something too large to be shown"
+    cut = printable(text[:width]) + ("…" if len(text) > width else "")
+    return f"“{cut}”" if isinstance(value, str) else cut
+
+
+def printable(text) -> str:
+    """Text that can be shown and written anywhere: what is no printable character, or half of one, stands as �."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(text))

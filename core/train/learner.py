@@ -1,21 +1,14 @@
 """The model that a task asks for, and what to take out of it first: settings that follow the task until they are moved."""
 
 import dataclasses
+from dataclasses import dataclass
 from functools import cache
 
 from core.model.config import Config
 from core.model.variants import Pins, encode
-from core.settings.setting import dial, dials
+from core.settings.setting import Dial, Settings, dial_like
 from core.tasks import task
-
-TASK = dial("reverse", "Task", "What the model has to learn.", group="Task", short="task", menu=task)
-
-
-@cache
-def usual(name: str) -> Config:
-    """The full model of a task. Raises ConfigError for a name that is none."""
-    return task[TASK.metadata["dial"].check("task", name)].config()
-
+from core.train.settings import Training
 
 HELP = {
     "dropout": "Share of numbers set to zero at random in every step of training; none when accuracy is measured.",
@@ -24,40 +17,52 @@ HELP = {
 }
 
 
-def _followed(field):
-    """The field of Config, with the task's own value until another is given."""
-    made = field.metadata["dial"]
-    made = dataclasses.replace(made, help=HELP.get(field.name, made.help))
-    follows = made.follows or (lambda learner: getattr(usual(learner.task), field.name))
-    return dataclasses.field(default=None, metadata={"dial": dataclasses.replace(made, follows=follows)})
+def known(settings: Settings) -> str:
+    """The task that settings name. Raises ConfigError for a name that is none."""
+    return settings.settings()["task"].check("task", settings.task)
 
 
-Learner = dataclasses.make_dataclass(
-    "Learner",
-    [*[(f.name, f.type, _followed(f)) for f in dataclasses.fields(Config)], ("task", str, TASK)],
-    bases=(Config,),
-    frozen=True,
-    namespace={
-        "__doc__": "A Config in which every setting is the task's own until it is given. Raises ConfigError as Config does.",
-        "plain": lambda self: Config(**{name: getattr(self, name) for name in dials(Config)}),
-    },
-)
+@cache
+def usual(name: str) -> Config:
+    """The full model of a task."""
+    return task[name].config()
 
 
-@dataclasses.dataclass(frozen=True)
+def _followed(name: str, setting: Dial) -> Dial:
+    """A setting of Config with the task's own value until another is given."""
+    follows = setting.follows or (lambda learner: getattr(usual(known(learner)), name))
+    return dataclasses.replace(setting, help=HELP.get(name, setting.help), follows=follows)
+
+
+@dataclass(frozen=True, init=False)
+class Learner(Config):
+    """A Config in which every setting is the task's own until it is given. Raises ConfigError as Config does."""
+
+    task: str = dial_like(Training, "task", "reverse")
+
+    def __init__(self, task: str = "reverse", **given):
+        unknown = given.keys() - Config.settings().keys()
+        if unknown:
+            raise TypeError(f"a model has no setting {', '.join(sorted(unknown))}")
+        for name in Config.settings():
+            object.__setattr__(self, name, given.get(name))
+        object.__setattr__(self, "task", task)
+        self.__post_init__()
+
+    @classmethod
+    @cache
+    def settings(cls) -> dict[str, Dial]:
+        own = super().settings()
+        return {name: own[name] if name == "task" else _followed(name, own[name]) for name in own}
+
+    def plain(self) -> Config:
+        """The model's settings without the task's name."""
+        return Config(**{name: getattr(self, name) for name in Config.settings()})
+
+
+@dataclass(frozen=True)
 class Removed(Pins):
     """What is compared in training: at first the task's full model with the model that lacks what the task needs."""
 
-    variants: str = dataclasses.field(
-        default=None,
-        metadata={
-            "dial": dataclasses.replace(dials(Pins)["variants"], follows=lambda pins: encode(task[pins.task].without))
-        },
-    )
-    task: str = TASK
-
-    def __post_init__(self):
-        usual(self.task)
-        if self.variants is None:
-            object.__setattr__(self, "variants", dials(self)["variants"].follows(self))
-        super().__post_init__()
+    variants: str = dial_like(Pins, "variants", None, follows=lambda pins: encode(task[known(pins)].without))
+    task: str = dial_like(Training, "task", "reverse")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from core.settings.menu import Menu
-from core.settings.setting import dial, fill
+from core.settings.setting import Settings, dial
 from core.tasks import task
 
 decay = Menu("Decay")  # share of the way after warm-up, 0 to 1 -> factor of the learning rate
@@ -52,7 +52,7 @@ def budget(name: str, otherwise=None):
 
 
 @dataclass(frozen=True)
-class Training:
+class Training(Settings):
     """What is learnt and how. Raises ConfigError for a value that cannot be."""
 
     task: str = dial("reverse", "Task", "What the model has to learn.", group="Task", short="task", menu=task)
@@ -173,8 +173,7 @@ class Training:
         follows=lambda training: max(1, training.steps // 50),
     )
 
-    def __post_init__(self):
-        fill(self)
+    def _check_together(self):
         task[self.task].check_length(self.length)
 
     def due(self, step: int) -> bool:

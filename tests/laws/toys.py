@@ -6,6 +6,7 @@ from torch import nn
 from core.model.parts.init import Init, uniform
 from core.model.parts.position import Position
 from core.model.trace import tap
+from core.tasks import IGNORE
 
 
 class toy_norm(nn.Module):
@@ -59,3 +60,14 @@ class toy_init(Init):
 
 
 TOYS = {"norm": toy_norm, "placement": toy_placement, "activation": toy_activation, "position": toy_position, "mask": toy_mask, "init": toy_init}  # fmt: skip
+
+
+def toy_task(generator, batch, length, vocabulary):
+    """Toy task: the word before.
+
+    Example (seed 0): a b c → · a b
+    """
+    tokens = torch.randint(len(vocabulary), (batch, length), generator=generator)
+    targets = tokens.roll(1, 1)
+    targets[:, 0] = IGNORE
+    return tokens, targets

@@ -10,7 +10,7 @@ from core.model.config import Config
 from core.model.variants import Pins, Variant
 from core.settings.device import Machine
 from core.settings.menu import Menu
-from core.settings.setting import dial
+from core.settings.setting import Settings, dial
 from ui.kit import pins
 
 views = Menu("Views of depth")
@@ -44,7 +44,7 @@ def smallest():
 
 
 @dataclass(frozen=True)
-class DepthLook:
+class DepthLook(Settings):
     """What is looked at on the page "Depth"."""
 
     show: str = dial("statistics", "View", "What to look at.", group="Look", menu=views)

@@ -11,7 +11,7 @@ import dataclasses
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from core.settings.setting import ConfigError, dials, read, settle, write
+from core.settings.setting import ConfigError, dials
 from ui.kit.rights import without_key
 from ui.kit.visitor import Visitor, at, calm_visitor, one_of, shows, state, visitor
 
@@ -30,7 +30,7 @@ def settings(page: str, *kinds):
         made, notes = _from_widgets(kinds, held, seen if held.page == page else {})
         if not notes and all(held.settled.get(type(each)) == each for each in made):
             notes = held.notes
-    params = {name: value for each in made for name, value in write(each).items()}
+    params = {name: value for each in made for name, value in each.write().items()}
     notes = list(dict.fromkeys([*refused, *notes]))  # two kinds may share a setting, and find the same fault with it
     _settle(held, page, kinds, made, notes, link, params, seen)
     if params != opened:
@@ -87,7 +87,7 @@ def _is_new(link: dict, held: Visitor, page: str) -> bool:
 def _from_link(link, kinds):
     made, notes, known = [], [], set()
     for kind in kinds:
-        one, problems = read(kind, link)
+        one, problems = kind.read(link)
         made.append(one)
         known |= set(dials(kind))
         notes += [f"{error} {_instead(error, one)}" for error in problems]
@@ -103,16 +103,16 @@ def _from_widgets(kinds, held: Visitor, seen: dict):
     made, notes = [], []
     for kind in kinds:
         old, values = held.settled.get(kind) or kind(), {}
-        for name, each in dials(kind).items():
+        for name in dials(kind):
             if name in held.put:
                 values[name] = held.put[name]
             elif seen and held.moved(name, seen):
                 values[name] = seen[held.moved(name, seen).key]
-            elif each.follows and getattr(old, name) == each.follows(old):
+            elif old.follows(name):
                 values[name] = None  # it goes on following
             else:
                 values[name] = getattr(old, name)
-        one, problems = settle(kind, values)
+        one, problems = kind.mended(values)
         made.append(one)
         notes += [f"{error} {_instead(error, one)}" for error in problems]
     return made, notes
@@ -128,7 +128,7 @@ def choices(settings, name: str) -> list:
     """What the control of a setting offers now: the entries of its menu, or the ends of its slider."""
     made, value = dials(settings)[name], getattr(settings, name)
     if made.menu:
-        return settings.choices(name) if hasattr(settings, "choices") else list(made.menu)
+        return settings.choices(name)
     if made.among:
         return made.among(settings)
     if made.kind in (bool, str):
@@ -196,5 +196,5 @@ def reset(*kinds):
 def take(params: dict[str, str], *kinds):
     """Every setting as a link with these parameters would have it (a callback)."""
     for kind in kinds:
-        one, _ = read(kind, params)
+        one, _ = kind.read(params)
         put(**{name: getattr(one, name) for name in dials(one)})

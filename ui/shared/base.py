@@ -8,7 +8,7 @@ import streamlit as st
 from core.experiments.block.dependencies import read_pairs
 from core.model.text import EXAMPLES, words
 from core.settings.menu import Menu
-from core.settings.setting import dial
+from core.settings.setting import Settings, dial
 from ui.kit.controls import value
 from ui.kit.visitor import one_of
 
@@ -36,7 +36,7 @@ def lines():
 
 
 @dataclass(frozen=True)
-class Picked:
+class Picked(Settings):
     """What of a pass is looked at, on every page that shows one. Counted from 1, as on screen; more than there is means
     the last."""
 

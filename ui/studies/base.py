@@ -10,7 +10,7 @@ import streamlit as st
 
 from core.settings.memory import max_mb
 from core.settings.menu import Menu
-from core.settings.setting import dial
+from core.settings.setting import Settings, dial
 from core.study.database.connection import NoStore
 from core.study.database.store import Store
 from core.study.file import parse
@@ -25,7 +25,7 @@ views = Menu("Views of a study")
 
 
 @dataclass(frozen=True)
-class StudyLook:
+class StudyLook(Settings):
     """What is looked at on the page "Studies"."""
 
     study: str = dial("", "Study", "Its name; empty: the newest.", group="Look")

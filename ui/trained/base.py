@@ -10,7 +10,7 @@ from core.model import knockout as lesion
 from core.model.knockout import Cut
 from core.model.text import shown
 from core.settings.menu import Menu
-from core.settings.setting import ConfigError, dial, fill
+from core.settings.setting import ConfigError, dial
 from ui.kit.controls import control, put, value
 from ui.shared import models as choose
 from ui.shared.base import Picked, maps
@@ -58,9 +58,11 @@ class ModelLook(Picked):
     head: int = dial(None, "Head", "Which attention head.", group="Look", kind=int, low=1, high=64, step=1, top=64, follows=lambda look: choose.reader(look.model)[1])  # fmt: skip
     token: int = dial(None, "Token", "After which token of the text.", group="Look", kind=int, low=1, high=272, step=1, top=272, follows=before_verb)  # fmt: skip
 
-    def __post_init__(self):
+    FIRST = ("model", "prompt")
+
+    def _check_each(self):
         choose.known(self.model)
-        fill(self, first=("model", "prompt"))
+        super()._check_each()
 
 
 @dataclass(frozen=True)

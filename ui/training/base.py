@@ -7,7 +7,7 @@ import streamlit as st
 from core.experiments.training.trained import contrast
 from core.model.text import PAD
 from core.settings.menu import Menu
-from core.settings.setting import dial
+from core.settings.setting import Settings, dial
 from core.tasks import task
 from core.train import held_out
 from ui.kit.jobs import Running
@@ -20,7 +20,7 @@ views = Menu("Views of training")
 
 
 @dataclass(frozen=True)
-class TrainingLook:
+class TrainingLook(Settings):
     """What is looked at on the page "Training". Counted from 1, as on screen; more than there is means the last."""
 
     trained: str = dial("learning", "View", "What to look at.", group="Look", menu=views)

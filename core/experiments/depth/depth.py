@@ -15,7 +15,7 @@ from core.model.trace import trace
 from core.settings.device import Machine
 from core.settings.memory import Shelf, max_mb, room_for
 from core.settings.menu import Menu
-from core.settings.setting import dial
+from core.settings.setting import Settings, dial
 
 CHUNK = 1 << 21  # numbers that wait to be measured: together it costs two thirds of one by one (docs/log.md)
 
@@ -35,7 +35,7 @@ def separate(config, passes):
 
 
 @dataclass(frozen=True)
-class Depth:
+class Depth(Settings):
     """How deep, and by which way."""
 
     passes: int = dial(
@@ -44,10 +44,6 @@ class Depth:
     blocks: str = dial(
         "same", "Blocks", "One block again and again, or a block of its own for every pass.", group="Depth", menu=blocks
     )
-
-    def __post_init__(self):
-        for name, field in self.__dataclass_fields__.items():
-            field.metadata["dial"].check(name, getattr(self, name))
 
     def plan(self, config: Config) -> tuple[Config, list[int]]:
         """-> (config of the model to build, the order in which its blocks are gone through)"""

@@ -18,7 +18,7 @@ from core.model.text import vocabulary
 from core.model.variants import apply
 from core.settings.device import Machine
 from core.settings.memory import Shelf, max_mb, room_for
-from core.settings.setting import ConfigError, dial, dials, shorten
+from core.settings.setting import ConfigError, Settings, dial, dials, shorten
 
 MOST = 1024  # variants in one grid
 RESIDUALS = {"both": (True, True), "attention": (True, False), "ffn": (False, True), "none": (False, False)}
@@ -77,7 +77,7 @@ AXES = {  # at first 3 × 2 × 2 × 4 × 2 = 96 variants
 
 
 @dataclass(frozen=True)
-class Axes:
+class Axes(Settings):
     """Which entries of which axes are in the grid. Raises ConfigError for what is not there, and for too many."""
 
     grid: str = dial(
@@ -87,7 +87,7 @@ class Axes:
         group="Grid",
     )
 
-    def __post_init__(self):
+    def _check_together(self):
         kept, problems = {}, []
         for part in filter(None, self.grid.split("__")):
             axis, _, entries = part.partition("-")

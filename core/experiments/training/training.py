@@ -10,7 +10,7 @@ from core.measure.intervals import LEVEL, Interval, Paired, geometric, interval,
 from core.model.config import Config
 from core.model.variants import Variant, apply, difference, name_of
 from core.settings.device import Machine
-from core.settings.setting import ConfigError, dial
+from core.settings.setting import ConfigError, Settings, dial
 from core.settings.wording import fixed, number
 from core.tasks import task
 from core.train import Row, State, Training, start
@@ -25,7 +25,7 @@ FEW = 3  # seeds, of which it is said what they cannot show
 
 
 @dataclass(frozen=True)
-class Trial:
+class Trial(Settings):
     """How the comparison is made."""
 
     seeds: int = dial(

@@ -1,0 +1,90 @@
+"""Writes docs/reference.md from the menus: `make reference`, or `python -m scripts.reference`.
+
+Every part, task, statistic and setting with the words that it has on screen; a test holds the page to what this makes.
+"""
+
+from pathlib import Path
+
+from core.experiments.depth.depth import Depth, blocks
+from core.experiments.trained.knockout import effect
+from core.measure.stream_statistics import statistic
+from core.measure.tensor_meters import meter
+from core.model import knockout
+from core.model.config import Config
+from core.model.generate import Sampling
+from core.model.parts import MENUS
+from core.model.variants import ablation
+from core.settings.device import Machine
+from core.settings.menu import Menu
+from core.settings.setting import Settings
+from core.tasks import task
+from core.train.match import match
+from core.train.settings import Training, decay, optimiser
+
+PAGE = Path(__file__).parent.parent / "docs" / "reference.md"
+PARTS = (*MENUS.values(), ablation, knockout.part, knockout.mode, blocks, optimiser, decay, match)
+NUMBERS = (meter, statistic, effect)
+SETTINGS = {"A block and a stack": Config, "Training": Training, "Depth": Depth, "The next word": Sampling, "The machine": Machine}  # fmt: skip
+
+
+def main():
+    PAGE.write_text(page())
+
+
+def page() -> str:
+    """The whole page, in Markdown."""
+    return "\n".join(
+        [
+            "# Reference",
+            "",
+            "Made from the menus by `make reference`. A name in the first column is what stands in links, in studies and in Python.",
+            "",
+            "## Parts",
+            *(line for menu in PARTS for line in entries(menu)),
+            "",
+            "## Tasks",
+            *tasks(),
+            "",
+            "## What is measured",
+            *(line for menu in NUMBERS for line in entries(menu)),
+            "",
+            "## Settings",
+            *(line for title, kind in SETTINGS.items() for line in settings(title, kind)),
+            "",
+        ]
+    )
+
+
+def entries(menu: Menu) -> list[str]:
+    """A menu as a table: name, label, what it does."""
+    rows = [(f"`{name}`", menu.label(name), menu.help(name)) for name in menu]
+    return ["", f"### {menu.title}", "", *table(("name", "on screen", "what it does"), rows)]
+
+
+def tasks() -> list[str]:
+    """The tasks as a table, with what each of them asks for."""
+    rows = [
+        (f"`{name}`", task.help(name), each.needs, f"{each.length}", f"{each.marginal(each.vocabulary):.0%}")
+        for name, each in task.items()
+    ]
+    return ["", *table(("name", "what is learnt", "the part it needs", "tokens", "guessing gets right"), rows)]
+
+
+def settings(title: str, kind: type[Settings]) -> list[str]:
+    """The settings of a class as a table: name, label, values, default, what it sets."""
+    usual = kind()
+    rows = [
+        (f"`{name}`", each.label, each.allowed(), "follows others" if each.follows else f"`{each.write(getattr(usual, name))}`", each.help)
+        for name, each in kind.settings().items()
+    ]  # fmt: skip
+    return ["", f"### {title}", "", *table(("name", "on screen", "may be", "at first", "what it sets"), rows)]
+
+
+def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+    """The lines of a table in Markdown; a bar inside a cell would end it."""
+    cells = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    return [f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *cells)]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""What is written beside the code is what the code does: tables, links, names."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from scripts import reference
+
+ROOT = Path(__file__).parent.parent.parent
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "benchmarks" / "README.md"]
+SOURCES = [ROOT / "app.py", *(path for folder in ("core", "ui") for path in (ROOT / folder).rglob("*.py"))]
+
+
+def test_the_reference_is_what_the_menus_say():
+    assert reference.PAGE.read_text() == reference.page(), "make reference"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_somewhere(page):
+    for target in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
+        assert "://" in target or (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_file_and_module_that_is_named_is_there(page):
+    if page.name in ("CHANGELOG.md", "log.md"):  # they tell of what was
+        return
+    text = page.read_text()
+    for path in re.findall(
+        r"`((?:core|ui|pages|tests|scripts|docs|benchmarks|studies|results|models)/[\w/.*-]*)`", text
+    ):
+        assert list(ROOT.glob(path.rstrip("/"))) if "*" in path else (ROOT / path).exists(), path
+    for module in re.findall(r"python -m ((?:core|benchmarks|scripts)[\w.]*)", text):
+        path = ROOT / module.replace(".", "/")
+        assert path.with_suffix(".py").exists() or (path / "__main__.py").exists(), module
+
+
+def test_every_variable_that_is_read_is_in_the_table_of_the_guide_and_no_other():
+    read = {name for path in SOURCES for name in re.findall(r"\"(ABLATION_[A-Z_]+)\"", path.read_text())}
+    told = set(re.findall(r"^\| `(ABLATION_[A-Z_]+)`", (ROOT / "docs" / "deploy.md").read_text(), re.MULTILINE))
+    assert read == told
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 110
