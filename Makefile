@@ -1,4 +1,4 @@
-# make run (PORT=8501) · make test · make lint · make matrix · make legal-model · make docs: each makes .venv and installs what is missing, once.
+# make run (PORT=8501) · make test · make test-all · make lint · make matrix · make legal-model · make docs: each makes .venv and installs what is missing, once.
 PYTHON ?= python3
 PORT ?= 8501
 BIN := .venv/bin
@@ -9,7 +9,11 @@ CPU_BUILD := https://download.pytorch.org/whl/cpu
 MATRIX := results/ablation_matrix.csv
 STORE ?= studies.sqlite
 
-.PHONY: run test lint matrix legal-model reference docs
+TWO := -n 2 --dist loadfile
+# Or two processes would give other names to tests that are parametrized over sets.
+export PYTHONHASHSEED := 0
+
+.PHONY: run test test-all lint matrix legal-model reference docs
 
 .venv/app: requirements.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -24,8 +28,14 @@ STORE ?= studies.sqlite
 run: .venv/app
 	ABLATION_READ_ONLY=$${ABLATION_READ_ONLY:-0} $(BIN)/python -m streamlit run app.py --server.address 127.0.0.1 --server.port $(PORT)
 
+# The essentials, two files at a time: every test in a few of its cases (tests/conftest.py).
 test: .venv/dev
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest $(TWO) --quick $(ARGS)
+
+# Everything: what make test leaves out, then the browser by itself, because what is timed there is a person's patience.
+test-all: test
+	$(BIN)/python -m pytest $(TWO) --rest -m "not browser" $(ARGS)
+	$(BIN)/python -m pytest -m browser $(ARGS)
 
 lint: .venv/dev
 	$(BIN)/ruff check .

@@ -1,6 +1,7 @@
 """For all tests: one torch thread, the same hypothesis examples in every run, and a browser on a server of the app."""
 
 import os
+import random
 
 import pytest
 import torch
@@ -17,6 +18,33 @@ torch.set_num_threads(1)  # the tensors are tiny: a second thread costs more tha
 # Derandomized: a test that fails, fails in every run. No deadline: no test here is about time.
 settings.register_profile("lab", deadline=None, derandomize=True, max_examples=200)
 settings.load_profile("lab")
+
+
+MOST = 6  # cases of one test that are run quickly
+LONG = ("browser", "slow", "thorough")  # marks of what is not
+
+
+def pytest_addoption(parser):
+    parser.addoption("--quick", action="store_true", help=f"the essentials: of every test at most {MOST} cases")
+    parser.addoption("--rest", action="store_true", help="all that --quick leaves out")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Every test runs quickly in a few of its cases, always the same ones; which, is drawn by its name."""
+    if not (config.getoption("--quick") or config.getoption("--rest")):
+        return
+    tests = {}
+    for item in items:
+        tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    quick = set()
+    for name, cases in tests.items():
+        cases = [case for case in cases if not any(map(case.get_closest_marker, LONG))]
+        quick.update(random.Random(name).sample(cases, min(MOST, len(cases))))
+    kept, left_out = [], []
+    for item in items:
+        (kept if (item in quick) == config.getoption("--quick") else left_out).append(item)
+    items[:] = kept
+    config.hook.pytest_deselected(items=left_out)
 
 
 def pytest_pyfunc_call(pyfuncitem):

@@ -37,6 +37,8 @@ from core.workers.cluster import Cluster, ClusterError, ClusterLost, origin, poo
 from core.workers.pool import Workers
 from tests.test_study_runner import TEXT, check_complete, finish
 
+pytestmark = pytest.mark.thorough
+
 STUDY = parse(TEXT)
 LONG = parse(TEXT.replace("steps = 30", "steps = 400").replace('"copy", ', ""))
 GPU = parse(TEXT.replace('"cpu"', '"cuda"'))

@@ -22,6 +22,8 @@ from core.workers.pool import Workers
 from tests.databases import postgresql  # noqa: F401  (a fixture)
 from tests.test_study_runner import TEXT, check_complete
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parent.parent
 STUDY = parse(TEXT.replace("steps = 30", "steps = 250").replace("seeds = 2", "seeds = 4"))
 OTHERS = (

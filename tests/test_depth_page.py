@@ -267,6 +267,7 @@ WORDS = some.sampled_from([*dials(Config), "none", "off", "1", "0.5", "LayerNorm
 TEXTS = some.one_of(some.text(max_size=30), some.lists(WORDS, max_size=8).map("".join), some.integers(-9, 200).map(str))
 
 
+@pytest.mark.thorough
 @given(some.dictionaries(some.sampled_from(NAMES), TEXTS, max_size=5))
 @settings(max_examples=60)
 def test_no_link_breaks_the_page(params):

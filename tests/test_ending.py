@@ -16,6 +16,8 @@ from core.settings import ending
 from core.workers.pool import Job, Workers
 from tests.test_jobs import endless, wait
 
+pytestmark = pytest.mark.thorough
+
 SOON = 6.0  # seconds, on a busy machine; it was 10 to 25, as workers that load torch were waited for. `docker stop` gives 10.
 
 

@@ -35,6 +35,7 @@ from core.model.trace import tap
 from core.model.variants import Variant
 from core.settings.device import Machine
 from core.settings.setting import dials
+from tests import script_host
 
 ROOT = Path(__file__).parent.parent
 CPU = Machine("cpu")
@@ -185,8 +186,17 @@ CASES = ((_heads, HEADS), (_block, BLOCK), (_depth, DEPTH), (_grid, GRID), (_com
 ALL = [(make, name) for make, names in CASES for name in names]
 
 
-def run_script(flavour, script, folder, *before) -> dict[str, list[list[str]]]:
+def run_script(flavour, script, folder) -> dict[str, list[list[str]]]:
     """Run a script in a process of its own -> section -> its lines, the header first."""
+    path = folder / "script.py"
+    path.write_text(script, encoding="utf-8")
+    status, printed, complained = script_host.run(flavour, path)
+    assert status == 0 and not complained, complained
+    return sections_of(printed)
+
+
+def run_anew(flavour, script, folder, *before) -> dict[str, list[list[str]]]:
+    """The same with a Python started for it, as who took it away does. before: what stands before the script's path."""
     path = folder / "script.py"
     path.write_text(script, encoding="utf-8")
     command = [sys.executable, *(["-I"] if flavour == "torch" else []), *before, str(path)]
@@ -200,8 +210,13 @@ def run_script(flavour, script, folder, *before) -> dict[str, list[list[str]]]:
     )
     assert done.returncode == 0, done.stderr
     assert not done.stderr or before, done.stderr
+    return sections_of(done.stdout)
+
+
+def sections_of(printed: str) -> dict[str, list[list[str]]]:
+    """What a script printed, by its headings."""
     sections = {}
-    for line in done.stdout.split("\n")[:-1]:
+    for line in printed.split("\n")[:-1]:
         if line.startswith("# "):
             sections[line[2:]] = lines = []
         else:
@@ -334,6 +349,14 @@ def test_a_script_prints_what_the_app_shows(make, name, flavour, tmp_path):
     CHECKS[make](run_script(flavour, make(flavour, name), tmp_path), name)
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("make, names", CASES)
+def test_a_script_of_each_kind_runs_by_itself(make, names, flavour, tmp_path):
+    name = next(iter(names))
+    CHECKS[make](run_anew(flavour, make(flavour, name), tmp_path), name)
+
+
 def test_the_cases_have_every_entry_of_every_menu_and_every_switch_off():
     configs = [case[0] for case in BLOCK.values()] + [c for case in DEPTH.values() for c in case[0].values()]
     acting = {"activation": "ffn", "position": "attention", "mask": "attention"}
@@ -362,11 +385,12 @@ def test_the_torch_flavour_needs_torch_and_nothing_else(make, name):
     check_imports(make("torch", name))
 
 
+@pytest.mark.thorough
 def test_the_torch_flavour_runs_where_there_is_no_numpy(tmp_path):
     path = tmp_path / "script.py"
     path.write_text(_depth("torch", "bfloat16"), encoding="utf-8")
     without = "import runpy, sys; sys.modules['numpy'] = None; runpy.run_path(sys.argv[1], run_name='__main__')"
-    assert run_script("torch", _depth("torch", "bfloat16"), tmp_path, "-W", "ignore", "-c", without)["statistics"]
+    assert run_anew("torch", _depth("torch", "bfloat16"), tmp_path, "-W", "ignore", "-c", without)["statistics"]
 
 
 def check_layout(scripts, folder):
@@ -383,6 +407,7 @@ def check_layout(scripts, folder):
         assert done.returncode == 0, done.stdout[-3000:]
 
 
+@pytest.mark.thorough
 def test_scripts_are_clean_and_well_laid_out(tmp_path):
     check_layout([make(flavour, name) for (make, name), flavour in itertools.product(ALL, FLAVOURS)], tmp_path)
 
@@ -444,6 +469,7 @@ def new_parts():
         del menu[part.__name__]
 
 
+@pytest.mark.thorough
 def test_a_part_that_is_added_to_a_menu_is_in_the_scripts(new_parts, tmp_path, monkeypatch):
     monkeypatch.setitem(BLOCK, "new", (new_parts, TOKENS, False))
     monkeypatch.setitem(DEPTH, "new", ({"baseline": new_parts}, TOKENS, Depth(passes=2)))

@@ -199,17 +199,20 @@ def test_the_cases_have_every_entry_of_every_menu():
     assert {each.machine.dtype for each in CASES.values()} == {"float32", "bfloat16"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_a_script_alone(flavour, tmp_path, printed):
     found = run_script(flavour, training_script(flavour, CASES["copy"]), tmp_path)
     assert found == printed(flavour)["copy"]
 
 
+@pytest.mark.thorough
 def test_the_torch_flavour_needs_torch_and_nothing_else():
     for each in CASES.values():
         check_imports(training_script("torch", each))
 
 
+@pytest.mark.thorough
 def test_scripts_are_clean_and_well_laid_out(tmp_path):
     check_layout(
         [training_script(flavour, each) for flavour in FLAVOURS for each in (*CASES.values(), *_ends())], tmp_path
@@ -317,6 +320,7 @@ def none_at_all(progress):
     return math.sqrt(1 - progress)
 
 
+@pytest.mark.thorough
 def test_what_is_added_to_a_menu_is_in_the_scripts(tmp_path, monkeypatch):
     monkeypatch.setitem(task, "accuracy", accuracy)
     monkeypatch.setitem(optimiser, "rmsprop", rmsprop)

@@ -74,6 +74,7 @@ ALLOWED = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("text", "many"), ALLOWED.values(), ids=ALLOWED)
 def test_a_large_study_is_read_in_seconds(text, many):
     found = limited(lambda: len(parse(text).runs), seconds=20, megabytes=300)

@@ -26,6 +26,8 @@ from core.workers import pool as jobs
 from core.workers import pulse
 from core.workers.pool import Job, Workers, worker_count
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parent.parent
 SMALL = {"d_model": 16, "n_heads": 2, "n_layers": 1}
 

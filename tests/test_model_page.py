@@ -280,6 +280,7 @@ def test_what_was_trained_is_taken_apart_with_one_click():
     assert setting(app, "model") == "copy" and "copy" in texts(app)
 
 
+@pytest.mark.thorough
 def test_the_script_prints_what_the_page_shows(tmp_path):
     import subprocess
     import sys
@@ -300,6 +301,7 @@ def test_the_script_prints_what_the_page_shows(tmp_path):
     assert f"{row.change:.6f}" in run.stdout and f"{row.whole:.6f}" in run.stdout
 
 
+@pytest.mark.thorough
 def test_the_shipped_model_is_what_its_readme_says():
     """At every distance at least 0.98 right; one head that puts at least 0.6 of the verb's attention on its subject."""
     size = sum(each.stat().st_size for each in (files.ROOT / files.SHIPPED).iterdir())

@@ -276,6 +276,7 @@ VALUES = some.one_of(
 )
 
 
+@pytest.mark.thorough
 @given(some.dictionaries(some.one_of(some.sampled_from(NAMES), some.text(min_size=1, max_size=12)), VALUES, max_size=6))
 @settings(max_examples=60)
 def test_no_link_breaks_the_page(params):

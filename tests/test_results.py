@@ -550,6 +550,7 @@ def test_points_never_read_as_none_where_there_are_some(share, text):
 # Several parts at once
 
 
+@pytest.mark.thorough
 @given(made_up(together=True))
 def test_effects_and_interactions_are_what_plain_numpy_and_scipy_say(case):
     made, runs = case

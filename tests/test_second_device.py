@@ -49,7 +49,7 @@ from core.workers import pool as jobs
 from scripts.legal_model import vocabulary
 from tests.own_process import ALONE
 
-pytestmark = pytest.mark.own_process
+pytestmark = [pytest.mark.own_process, pytest.mark.thorough]
 NAME = "cuda" if torch.cuda.is_available() else "second"
 NEAR = 1e-3 if NAME == "cuda" else 1e-5
 if ALONE and NAME == "second":

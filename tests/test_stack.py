@@ -168,6 +168,7 @@ def test_any_cutting_gives_the_same_rows_and_the_same_weights_to_the_last_bit(me
     assert all(same_state(a, b) for (a, _), (b, _) in zip(again, whole))  # and nobody has changed where it started from
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "ways", [(stacked, one_by_one), (one_by_one, stacked, stacked)], ids=["first stacked", "first alone"]
 )

@@ -44,6 +44,7 @@ def other(made, value):
     return value + 1 if made.kind is int and value < made.high else value / 2 or 0.25
 
 
+@pytest.mark.thorough
 def test_the_hash_is_the_same_in_every_process_and_whatever_the_order_of_the_settings():
     script = (
         "from core.study.plan import Run; from core.tasks import task; from core.train import Training;"

@@ -29,6 +29,8 @@ from core.workers.pool import Workers
 from tests.databases import database, postgresql  # noqa: F401  (fixtures)
 from tests.disks import disk
 
+pytestmark = pytest.mark.thorough
+
 TEXT = """
 name = "small"
 tasks = ["copy", "reverse"]

@@ -17,6 +17,8 @@ from core.workers import pool as jobs
 from core.workers.pool import Job
 from tests.test_study_runner import LONG, STUDY, TEXT, check_complete, pool, workers  # noqa: F401
 
+pytestmark = pytest.mark.thorough
+
 OTHER = parse(TEXT.replace('"small"', '"other"').replace("batch = 8", "batch = 9"))
 
 

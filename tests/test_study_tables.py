@@ -603,6 +603,7 @@ def until(steps, reached, seconds=60):
         assert time.monotonic() < end, f"it did not come: {seen}"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", ["stop", "delete"])
 def test_a_study_that_goes_while_it_is_trained_is_put_down_and_the_others_go_on(store, workers, quick, how):
     mine, other = short("long", 20_000, [1]), short("short", 25, [2])
@@ -668,6 +669,7 @@ def wait(come, seconds=60):
         time.sleep(0.05)
 
 
+@pytest.mark.thorough
 def test_the_command_says_that_a_study_was_deleted_while_it_trained(store, quick, monkeypatch, capsys):
     path = str(store.url.database)
     file = Path(path).with_suffix(".toml")

@@ -127,6 +127,7 @@ def test_held_out_data_are_not_the_training_data(name):
     assert not torch.equal(held_out(name, 0)[0], held_out(name, 1)[0])
 
 
+@pytest.mark.thorough
 @SPLIT
 def test_training_never_draws_what_is_held_out(name):
     seen = set(map(tuple, drawn(name, 20000)[0].tolist()))
@@ -351,6 +352,7 @@ def test_sentences_have_zero_to_three_clauses_of_every_type_nested_and_chained()
 # Chance and scoring
 
 
+@pytest.mark.thorough
 @EVERY
 def test_chance_is_what_guessing_the_most_frequent_answer_gets(name):
     each = task[name]

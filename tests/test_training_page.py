@@ -359,6 +359,7 @@ def links():
     return some.dictionaries(some.sampled_from(names), some.sampled_from(values), max_size=5)
 
 
+@pytest.mark.thorough
 @settings(max_examples=60)
 @given(links())
 def test_any_link_opens(params):
@@ -385,6 +386,7 @@ def test_a_link_of_the_page_opens_the_same_again():
             assert setting(again, field.name) == setting(app, field.name), field.name
 
 
+@pytest.mark.thorough
 def test_a_worker_that_is_killed_costs_nothing(tmp_path):
     import psutil
 
