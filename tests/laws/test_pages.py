@@ -22,8 +22,8 @@ of_each_page = pytest.mark.parametrize("page", SHOWN, ids=lambda page: page.key)
 def context_of(page):
     """The class of what its views are handed."""
     module = importlib.import_module(f"ui.{page.key}.context")
-    (found,) = [made for name, made in vars(module).items() if name.endswith("Context")]
-    return found
+    (context,) = [part for name, part in vars(module).items() if name.endswith("Context")]
+    return context
 
 
 def test_the_table_holds_every_page_in_the_order_of_the_files():
@@ -44,9 +44,9 @@ def test_no_other_file_says_where_a_page_is_or_what_it_is_called(path):
 
 @of_each_page
 def test_a_page_has_one_frozen_context_with_what_is_looked_at(page):
-    made = context_of(page)
-    assert made.__dataclass_params__.frozen
-    look = next(field.type for field in dataclasses.fields(made) if field.name == "look")
+    context = context_of(page)
+    assert context.__dataclass_params__.frozen
+    look = next(field.type for field in dataclasses.fields(context) if field.name == "look")
     assert dials(look)[page.parameter].menu is page.views  # and so the link says which view is open
 
 
