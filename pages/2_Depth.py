@@ -6,63 +6,39 @@ import streamlit as st
 
 from core.experiments.depth.depth import Depth
 from core.experiments.depth.grid import Axes
-from core.export import scripts as export
 from core.model.config import Config
 from core.model.text import Input, cut
 from core.model.variants import Pins, lineup
 from core.settings.device import Machine
-from ui.depth import views
-from ui.depth.base import DepthLook, Seen
+from ui.depth.context import DepthContext, DepthLook
+from ui.depth.taken_away import scripts
 from ui.kit import controls, pins, takeaway
-from ui.kit.page import heading, literal, page
-from ui.kit.sentence import sentence
+from ui.kit.page import heading, literal, notice, page, sidebar
+from ui.kit.pages import DEPTH
+from ui.shared.sentence import NO_WORD, sentence
 
+GROUPS = ("Depth", "Size", "Parts", "More parts", "Machine")
 HIDDEN = ("n_layers", "dropout")  # depth is set by the passes; nothing is dropped here
 
-
-def sidebar(config, machine, depth):
-    with st.sidebar:
-        for group in ("Depth", "Size", "Parts", "More parts", "Machine"):
-            with st.expander(group, expanded=group in ("Depth", "Size", "Parts")):
-                for settings in (depth, config, machine):
-                    controls.group(settings, group, without=HIDDEN)
-        st.button(
-            "Back to the defaults",
-            on_click=controls.reset,
-            args=(Depth, Config, Machine, Pins, Axes),
-            icon=":material/restart_alt:",
-            width="stretch",
-        )
-
-
-def scripts(seen):
-    """What writes the scripts of this page."""
-    if seen.look.show == "grid":
-        given = seen.baseline, seen.axes, seen.tokens, seen.machine, seen.depth
-        return {label: partial(export.grid_script, flavour, *given) for label, flavour in takeaway.FLAVOURS.items()}
-    given = seen.variants, seen.tokens, seen.machine, seen.depth
-    return {label: partial(export.depth_script, flavour, *given) for label, flavour in takeaway.FLAVOURS.items()}
-
-
-with page("Depth"):
-    (text, config, machine, depth, pinned, look, axes), notes = controls.settings(
-        "depth", Input, Config, Machine, Depth, Pins, DepthLook, Axes
+with page(DEPTH):
+    (text, config, machine, depth, pinned, look, axes), notes = DEPTH.settings(
+        Input, Config, Machine, Depth, Pins, DepthLook, Axes
     )
-    sidebar(config, machine, depth)
-    corner = heading("Depth")
+    back = partial(controls.reset, Depth, Config, Machine, Pins, Axes)
+    sidebar(GROUPS, depth, config, machine, folded=("More parts", "Machine"), without=HIDDEN, back=back)
+    corner = heading(DEPTH)
     sentence()
     pins.row(config, pinned)
-    controls.buttons("View", views, "show", wrap=True)
+    DEPTH.view_buttons()
     tokens, cuts = cut(text.text)
     variants, left_out = lineup(config, pinned, n_layers=1, dropout=0.0)
-    for note in [*notes, *cuts]:
-        st.warning(literal(note), icon=":material/info:")
+    notice(*notes, *cuts)
     for reason in left_out:
         st.caption(literal(reason))
     if tokens:
-        seen = Seen(variants, tuple(tokens), machine, depth, pinned, look, axes)
-        views[look.show](seen)
+        context = DepthContext(variants, tuple(tokens), machine, depth, pinned, axes, look)
+        DEPTH.open_view(context)
         with corner:
-            takeaway.offer("Depth", scripts(seen))
+            takeaway.offer(DEPTH.name, scripts(context))
     else:
-        st.info("There is no word to work on. Type a sentence above, or choose an example.", icon=":material/edit:")
+        st.info(NO_WORD, icon=":material/edit:")

@@ -5,51 +5,48 @@ from functools import partial
 import streamlit as st
 
 from core.experiments.training.training import Trial, plan
-from core.export.training import training_script
 from core.model.variants import lineup
 from core.settings.device import Machine
 from core.train import Training
 from core.train.learner import Learner, Removed
 from ui.kit import controls, jobs, pins, takeaway
-from ui.kit.page import heading, literal, page
+from ui.kit.page import heading, literal, notice, page, sidebar
+from ui.kit.pages import TRAINED_MODEL, TRAINING
 from ui.shared.models import OPEN
-from ui.training import frame
-from ui.training.base import TrainingLook
+from ui.training import experiments
+from ui.training.bar import bar
+from ui.training.context import TrainingLook
+from ui.training.live import live
+from ui.training.taken_away import models, scripts
+from ui.training.task_row import task_row
 
 KINDS = (Training, Learner, Machine, Removed, Trial)
+GROUPS = ("Comparison", "Task", "Training", "Size", "Parts", "More parts", "More training", "Machine")
+FOLDED = ("Task", "More parts", "More training", "Machine")
 HIDDEN = ("task", "padding")  # the task stands above; its sequences need no padding
 
 
-def sidebar(training, *others):
-    with st.sidebar:
-        for group in ("Comparison", "Task", "Training", "Size", "Parts", "More parts", "More training", "Machine"):
-            if group == "Task" and len(controls.choices(training, "length")) == 1:
-                continue
-            with st.expander(group, expanded=group in ("Comparison", "Training", "Size", "Parts")):
-                for settings in (training, *others):
-                    controls.group(settings, group, without=HIDDEN)
-        st.button(
-            "Back to the task's settings",
-            on_click=controls.take,
-            args=({"task": training.task}, *KINDS),
-            icon=":material/restart_alt:",
-            width="stretch",
-        )
+def groups(training):
+    """Those of the sidebar: a task whose sequences have one length has nothing to set."""
+    return [group for group in GROUPS if group != "Task" or len(controls.choices(training, "length")) > 1]
 
 
-with page("Training"):
+with page(TRAINING):
     if OPEN in st.session_state:
-        st.switch_page("pages/5_Trained_model.py")
-    (training, learner, machine, pinned, trial, look), notes = controls.settings("training", *KINDS, TrainingLook)
+        st.switch_page(TRAINED_MODEL.path)
+    (training, learner, machine, pinned, trial, look), notes = TRAINING.settings(*KINDS, TrainingLook)
     config = learner.plain()
-    sidebar(training, learner, machine, trial)
-    corner = heading("Training")
-    frame.task_row(training)
+    back = partial(controls.take, {"task": training.task}, *KINDS)
+    sidebar(
+        groups(training), training, learner, machine, trial, folded=FOLDED, without=HIDDEN, back=back,
+        label="Back to the task's settings",
+    )  # fmt: skip
+    corner = heading(TRAINING)
+    task_row(training)
     pins.row(config, pinned)
     variants, left_out = lineup(config, pinned, padding=0)
     planned, not_combined = plan(variants, training, trial, machine)
-    for note in notes:
-        st.warning(literal(note), icon=":material/info:")
+    notice(*notes)
     for reason in [*left_out, *not_combined]:
         st.caption(literal(reason))
     if look.begin:
@@ -57,11 +54,12 @@ with page("Training"):
         if not notes:  # else it would be something else than what the link asked for
             jobs.begin(planned)
             st.rerun()
-    frame.bar(planned, KINDS)
-    frame.body(planned, look, KINDS)
+    bar(planned, KINDS)
+    trainings = jobs.started()
+    if trainings:
+        TRAINING.view_buttons()
+        live(trainings, look)
+    else:
+        experiments.cards(KINDS)
     with corner:
-        takeaway.offer(
-            "Training",
-            {label: partial(training_script, flavour, planned) for label, flavour in takeaway.FLAVOURS.items()},
-            frame.models(jobs.running()),
-        )
+        takeaway.offer(TRAINING.name, scripts(planned), models(trainings))

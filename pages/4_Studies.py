@@ -5,24 +5,30 @@ import streamlit as st
 from core.export.slug import slug
 from core.study.database.connection import StoreError
 from core.workers.cluster import ClusterError
-from ui.kit import controls, takeaway
-from ui.kit.page import heading, literal, page
-from ui.studies import frame
-from ui.studies.base import StudyLook
+from ui.kit import takeaway
+from ui.kit.page import heading, literal, notice, page
+from ui.kit.pages import STUDIES
+from ui.studies.chooser import choose, nothing
+from ui.studies.context import StudyLook
+from ui.studies.taken_away import files
 
-with page("Studies"):
-    (look,), notes = controls.settings("studies", StudyLook)
-    corner = heading("Studies")
-    for note in notes:
-        st.warning(literal(note), icon=":material/info:")
-    opened = None
+with page(STUDIES):
+    (look,), notes = STUDIES.settings(StudyLook)
+    corner = heading(STUDIES)
+    notice(*notes)
+    context = None
     try:
-        opened = frame.choose(look)
-        if opened:
-            frame.body(opened)
+        context = choose(look)
+        if not context:
+            nothing()
         else:
-            frame.empty()
+            STUDIES.view_buttons()
+            if context.summary.empty:
+                st.caption("Nothing of this study is asked for any more.")
+            else:
+                STUDIES.open_view(context)
     except (StoreError, ClusterError) as error:
         st.error(literal(error.told), icon=":material/database:")
     with corner:
-        takeaway.offer("Studies", {}, frame.files(opened), slug(opened.name, opened.number) if opened else "")
+        of = slug(context.name, context.number) if context else ""
+        takeaway.offer(STUDIES.name, {}, files(context), of)

@@ -7,86 +7,63 @@ import streamlit as st
 from core.checkpoints import CheckpointError
 from core.experiments.trained import prompt
 from core.experiments.trained.knockout import bench
-from core.export.knockout import knockout_script
 from core.model.generate import Sampling
 from core.model.knockout import read_cuts
 from ui.kit import controls, takeaway
-from ui.kit.page import heading, literal, page
+from ui.kit.page import heading, literal, notice, page, sidebar
+from ui.kit.pages import TRAINED_MODEL
 from ui.pictures import drawing
-from ui.shared import models as choose
-from ui.trained import frame, views
-from ui.trained.base import Looked, ModelLook
+from ui.shared.models import OPEN, known
+from ui.trained.context import TrainedContext, TrainedLook
+from ui.trained.knockout_row import knockout_row
+from ui.trained.model_list import bring, model_list
+from ui.trained.prompt_row import prompt_row, unknown
+from ui.trained.summary import summary
+from ui.trained.taken_away import model_file, scripts
 
-KINDS = (ModelLook, Sampling)
+KINDS = (TrainedLook, Sampling)
+GROUPS = {  # group of the sidebar -> the views that depend on it; none: every view
+    "Model": (),
+    "Next word": ("words",),
+    "Measured on": ("attention", "knockout", "sweep", "credit"),
+}
+DRAWN = ("attention", "steps")  # views beside which the block is drawn
 
-
-def sidebar(look, sampling):
-    with st.sidebar:
-        with st.expander("Model", expanded=True):
-            choose.controls(look)
-        if look.taken == "words":
-            with st.expander("Next word", expanded=True):
-                controls.group(sampling, "Next word")
-        if look.taken in ("attention", "knockout", "sweep", "credit"):
-            with st.expander("Measured on", expanded=True):
-                controls.control(look, "texts")
-        st.button(
-            "Back to the defaults",
-            on_click=controls.take,
-            args=({"model": look.model}, *KINDS),
-            icon=":material/restart_alt:",
-            width="stretch",
-        )
-
-
-def without():
-    """What there is where no model can be opened: what brings one."""
-    heading("Trained model")
-    with st.sidebar, st.expander("Model", expanded=True):
-        choose.bring()
-
-
-with page("Trained model"):
-    opened = st.session_state.pop(choose.OPEN, None)
+with page(TRAINED_MODEL):
+    opened = st.session_state.pop(OPEN, None)
     if opened:
         controls.take({"model": opened}, *KINDS)
     try:
-        (look, sampling), notes = controls.settings("model", *KINDS)
-    except CheckpointError:
-        without()
+        (look, sampling), notes = TRAINED_MODEL.settings(*KINDS)
+    except CheckpointError:  # no model can be opened: there is what brings one
+        heading(TRAINED_MODEL)
+        with st.sidebar, st.expander("Model", expanded=True):
+            bring()
         raise
-    model = choose.known(look.model)
+    model = known(look.model)
     gone = any(note.startswith("model is ") for note in notes)  # another one is shown, and its parts are other parts
     cuts, wrong = read_cuts("" if gone else look.out, model.config)
-    sidebar(look, sampling)
-    corner = heading("Trained model")
-    frame.text_row(look)
-    frame.knife_row(look, model.config, cuts)
-    frame.key()
-    controls.buttons("View", views, "taken", wrap=True)
-    for note in [*notes, *wrong]:
-        st.warning(literal(note), icon=":material/info:")
+    groups = [group for group, views in GROUPS.items() if not views or look.taken in views]
+    back = partial(controls.take, {"model": look.model}, *KINDS)
+    sidebar(groups, look, sampling, back=back, drawn={"Model": partial(model_list, look)})
+    corner = heading(TRAINED_MODEL)
+    prompt_row(look)
+    knockout_row(look, model.config, cuts)
+    TRAINED_MODEL.view_buttons()
+    notice(*notes, *wrong)
     read = prompt.read(model, look.prompt)
     for note in read.notes:
         st.caption(literal(note))
-    frame.unknown(read)
-    looked = Looked(bench(model, look.texts), read, cuts, look.mode, look)
-    if look.taken in ("attention", "steps"):
+    unknown(read)
+    context = TrainedContext(bench(model, look.texts), read, cuts, sampling, look)
+    if look.taken in DRAWN:
         picture, view = st.columns([3, 7], gap="medium")
         with picture:
-            drawing.block(looked.whole, look.layer_of(looked.whole), knocked=cuts)
-            frame.summary(looked)
+            drawing.block(context.whole, look.layer_of(context.whole), knocked=cuts)
+            summary(context)
         with view:
-            views[look.taken](looked, look)
+            TRAINED_MODEL.open_view(context)
     else:
-        views[look.taken](looked, look)
+        TRAINED_MODEL.open_view(context)
     with corner:
-        takeaway.offer(
-            "Trained model",
-            {
-                "Python script with core (save it in the repository)": partial(
-                    knockout_script, choose.folder_of(look.model), cuts, look.mode, look.texts
-                )
-            },
-            choose.taken_away(model),
-        )
+        takeaway.offer(TRAINED_MODEL.name, scripts(context), model_file(model))

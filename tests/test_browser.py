@@ -16,7 +16,7 @@ from core.experiments.forward import forward
 from core.figures.palette import SEQUENTIAL, colour
 from core.model.config import Config
 from core.model.text import DEFAULT_TEXT, words
-from ui.block import views
+from ui.block import view as views
 
 pytestmark = pytest.mark.browser
 

@@ -16,7 +16,7 @@ from core.experiments.depth.grid import Axes, grid
 from core.model.config import Config
 from core.model.text import DEFAULT_TEXT, words
 from tests.test_browser import canvas_of, centre
-from ui.depth import views
+from ui.depth import view as views
 
 pytestmark = pytest.mark.browser
 

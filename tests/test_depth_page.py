@@ -18,8 +18,8 @@ from core.settings.device import Machine
 from core.settings.setting import dials, read
 from tests.pages import setting, widget
 from tests.test_page import fine, moved, told
-from ui.depth import views
-from ui.depth.base import DepthLook, matrices, orders
+from ui.depth import view as views
+from ui.depth.context import DepthLook, matrices, orders
 from ui.kit.pins import PILLS
 
 KINDS = (Input, Config, Machine, Depth, Pins, DepthLook, Axes)

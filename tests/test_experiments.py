@@ -112,9 +112,9 @@ def test_the_walk_says_where_dropout_has_acted():
 
 
 def dials_of_steps():
-    from ui.block.base import Look
+    from ui.block.context import BlockLook
 
-    return dials(Look)["step"].high
+    return dials(BlockLook)["step"].high
 
 
 def test_heads_by_hand(seen):

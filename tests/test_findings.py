@@ -20,9 +20,9 @@ from core.measure.stream_statistics import statistic
 from core.model.config import Config
 from core.model.text import DEFAULT_TEXT, words
 from core.settings.wording import fixed, number
-from ui.block.compare import farthest
-from ui.depth import gradients as gradient_view
-from ui.depth import grid as grid_view
+from ui.block.views.compare import farthest
+from ui.depth.views import gradients as gradient_view
+from ui.depth.views import grid as grid_view
 from ui.pictures.heatmaps import pack
 
 TOKENS = words(DEFAULT_TEXT)

@@ -35,7 +35,9 @@ def found() -> list[tuple[str, str]]:
 
 
 def test_there_are_some():
-    assert {("ui.training.frame", "_bar"), ("ui.studies.frame", "_new"), ("ui.kit.jobs", "_elsewhere")} <= set(found())
+    assert {("ui.training.bar", "_bar"), ("ui.studies.new_study", "_new"), ("ui.kit.jobs", "_elsewhere")} <= set(
+        found()
+    )
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))

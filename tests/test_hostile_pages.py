@@ -21,6 +21,7 @@ from tests.test_model_page import READER, bring, opened, small, texts
 from tests.test_page import fine, told
 from tests.test_studies_page import forget
 from ui.shared import models as choose
+from ui.trained.taken_away import folder_of, model_file
 
 ROOT = Path(__file__).parent.parent
 
@@ -178,7 +179,7 @@ def test_a_name_of_half_a_character_is_shown_and_taken_away_harmlessly():
     assert setting(app, "model") == "� *b* �"
     app.session_state["take_away"] = True
     fine(app.run())
-    files_ = choose.taken_away(app.session_state["_models"]["� *b* �"])
+    files_ = model_file(app.session_state["_models"]["� *b* �"])
     ((name, make),) = files_.values()
     assert name == "b.zip" and files.from_upload({name: make()}).name == "� *b* �"
 
@@ -253,8 +254,8 @@ def test_a_script_says_where_to_put_a_model_and_not_where_it_lies_on_the_server(
     for name, data in small().items():
         (tmp_path / "ours" / name).write_bytes(data)
     monkeypatch.setenv("ABLATION_MODELS", str(tmp_path))
-    assert choose.folder_of("legal") == "models/legal" and choose.folder_of("ours") == choose.folder_of("mine") == ""
-    script = knockout_script(choose.folder_of("ours"), (), "zero", 64)
+    assert folder_of("legal") == "models/legal" and folder_of("ours") == folder_of("mine") == ""
+    script = knockout_script(folder_of("ours"), (), "zero", 64)
     assert (
         str(tmp_path) not in script and "'models/name_of_the_model'" in script and "# Put the model's folder" in script
     )

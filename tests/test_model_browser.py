@@ -14,7 +14,7 @@ from core.model.generate import Sampling
 from core.model.knockout import cuts, read_cuts
 from core.tasks import task
 from tests.test_browser import canvas_of, centre
-from ui.trained import views
+from ui.trained import view as views
 
 pytestmark = pytest.mark.browser
 SHIPPED = files.from_folder(files.ROOT / files.SHIPPED)

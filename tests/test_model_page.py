@@ -25,8 +25,8 @@ from tests.test_page import fine, told
 from tests.test_training_page import finish
 from ui.kit.visitor import VISITOR
 from ui.shared.base import maps
-from ui.trained import views
-from ui.trained.base import ModelLook
+from ui.trained import view as views
+from ui.trained.context import TrainedLook
 
 PAGE = "pages/5_Trained_model.py"
 SHIPPED = files.from_folder(files.ROOT / files.SHIPPED)
@@ -106,7 +106,7 @@ def test_who_decides_is_told_with_its_share_of_the_whole(out):
 
 
 def ends():
-    for kind in (ModelLook, Sampling):
+    for kind in (TrainedLook, Sampling):
         for name, made in dials(kind).items():
             if name in ("prompt", "model", "out", "pairs"):
                 continue
@@ -178,7 +178,9 @@ def test_words_that_the_grammar_does_not_know_are_marked():
 
 
 @settings(max_examples=20)
-@given(some.dictionaries(some.sampled_from([*dials(ModelLook), *dials(Sampling)]), some.text(max_size=12), max_size=6))
+@given(
+    some.dictionaries(some.sampled_from([*dials(TrainedLook), *dials(Sampling)]), some.text(max_size=12), max_size=6)
+)
 def test_any_link_opens(params):
     fine(opened(**{name: value for name, value in params.items() if "\x00" not in value}))
 

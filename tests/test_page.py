@@ -15,12 +15,12 @@ from core.model.text import EXAMPLES, Input, words
 from core.settings.device import Machine
 from core.settings.setting import dials, read
 from tests.pages import move, setting, widget
-from ui.block import views
-from ui.block.base import Look
+from ui.block import view as views
+from ui.block.context import BlockLook
 from ui.shared.base import maps
 
 PAGE = "pages/1_One_block.py"
-KINDS = (Input, Config, Machine, Look)
+KINDS = (Input, Config, Machine, BlockLook)
 
 
 def opened(**params) -> AppTest:
@@ -86,7 +86,7 @@ def test_every_picture_of_attention_opens(how):
 
 
 def ends():
-    for kind in (Config, Machine, Look):
+    for kind in (Config, Machine, BlockLook):
         for name, made in dials(kind).items():
             if made.menu:
                 values = made.menu if kind is not Machine else ["auto", "cpu", "float32", "bfloat16"]

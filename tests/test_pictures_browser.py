@@ -10,9 +10,10 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from benchmarks.serving import settle
-from ui import depth, training
-from ui import trained as model
-from ui.block import views as block
+from ui.block import view as block
+from ui.depth import view as depth
+from ui.trained import view as model
+from ui.training import view as training
 
 pytestmark = pytest.mark.browser
 
@@ -21,9 +22,9 @@ PAGES = [
     *[f"/One_block?view={view}" for view in block],
     *["/One_block?view=attention&maps=one&mask=causal", "/One_block?maps=lines", "/One_block?view=heads&compare=on"],
     *["/One_block?view=compare&variants=ffn-off&norm=RMSNorm"],
-    *[f"/Depth?show={view}&variants=ffn-off" for view in depth.views],
-    *[f"/Training?{SMALL}&trained={view}" for view in training.views],
-    *[f"/Trained_model?taken={view}&out=2.4" for view in model.views],
+    *[f"/Depth?show={view}&variants=ffn-off" for view in depth],
+    *[f"/Training?{SMALL}&trained={view}" for view in training],
+    *[f"/Trained_model?taken={view}&out=2.4" for view in model],
 ]
 # As in ui/kit/pictures.js: what on the page is a picture, those that are visible.
 FOUND = """() => {

@@ -20,7 +20,8 @@ from tests.test_page import fine, told
 from tests.test_studies_page import button, dialog, forget, good, labels, opened, press, score, store, texts, url  # noqa: F401
 from ui.kit import jobs, rights
 from ui.shared import models as choose
-from ui.studies import frame
+from ui.studies.new_study import TEMPLATE
+from ui.trained.model_list import DOWNLOADS
 
 CHANGES = {"Stop", "Resume", "Delete it", "Start"}
 SECRET = "a long word, für alle"
@@ -91,7 +92,7 @@ def test_callbacks_refuse_too(store, monkeypatch):  # noqa: F811
 
 
 def test_a_study_cannot_be_started_by_a_page_that_was_drawn_before(url, monkeypatch):  # noqa: F811
-    app = dialog(frame.TEMPLATE)
+    app = dialog(TEMPLATE)
     monkeypatch.setenv("ABLATION_READ_ONLY", "1")
     app = press(app, "Start")
     made = Store(url)
@@ -199,7 +200,7 @@ def test_downloads_of_one_visitor_are_limited(monkeypatch):
     came = []
     monkeypatch.setattr(choose.files, "from_hub", lambda name: came.append(name) or 1 / 0)
     app = page_of("pages/5_Trained_model.py")
-    for _ in range(choose.DOWNLOADS + 1):
+    for _ in range(DOWNLOADS + 1):
         app.text_input(key="model_hub").set_value("a/b")
         app.button(key="model_open").click().run()
-    assert len(came) == choose.DOWNLOADS and f"{choose.DOWNLOADS} models" in told(app)
+    assert len(came) == DOWNLOADS and f"{DOWNLOADS} models" in told(app)

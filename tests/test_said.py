@@ -8,16 +8,16 @@ from streamlit.testing.v1 import AppTest
 from core.model.knockout import Cut
 from core.settings.wording import KEY, head_name
 from tests.test_page import fine
-from ui import depth
-from ui import trained as model
-from ui.block import views as block
+from ui.block import view as block
+from ui.depth import view as depth
 from ui.kit import takeaway
 from ui.pictures import heatmaps
+from ui.trained import view as model
 
 PAGES = {
     "pages/1_One_block.py": ("view", block),
-    "pages/2_Depth.py": ("show", depth.views),
-    "pages/5_Trained_model.py": ("taken", model.views),
+    "pages/2_Depth.py": ("show", depth),
+    "pages/5_Trained_model.py": ("taken", model),
 }
 THINGS = "heads|blocks|layers|tokens|words|passes|variants|parts|seeds|steps|trainings|workers|numbers|pairs|texts|sentences|dimensions"
 
@@ -71,7 +71,7 @@ def test_one_of_a_thing_is_not_called_many(said, page, view):
 NAMED = [
     *[("pages/1_One_block.py", {"view": view, "n_layers": "3", "layer": "2", "head": "4"}) for view in ("attention", "steps", "heads", "pairs")],
     *[("pages/1_One_block.py", {"maps": maps, "n_layers": "3", "layer": "2", "head": "4"}) for maps in ("one", "lines")],
-    *[("pages/5_Trained_model.py", {"taken": view, "layer": "2", "head": "4"}) for view in model.views],
+    *[("pages/5_Trained_model.py", {"taken": view, "layer": "2", "head": "4"}) for view in model],
 ]  # fmt: skip
 
 

@@ -546,7 +546,7 @@ def _fine(app, what):
 
 
 def test_every_view_of_one_block():
-    views = pytest.importorskip("ui.block").views
+    views = pytest.importorskip("ui.block").view
     for view in views:
         app = opens(
             "pages/1_One_block.py",
@@ -561,14 +561,14 @@ def test_every_view_of_one_block():
 
 
 def test_every_view_of_depth():
-    views = pytest.importorskip("ui.depth").views
+    views = pytest.importorskip("ui.depth").view
     for view in views:
         opens("pages/2_Depth.py", device=NAME, show=view, passes="4")
 
 
 def test_every_view_of_a_trained_model(monkeypatch):
     """Which goes to the fastest device if it is large."""
-    views, choose = pytest.importorskip("ui.trained").views, pytest.importorskip("ui.shared.models")
+    views, choose = pytest.importorskip("ui.trained").view, pytest.importorskip("ui.shared.models")
     monkeypatch.setattr(choose, "LARGE", 0)
     assert choose.known(choose.SHIPPED).model.embed.device.type == NAME
     for view in views:
@@ -576,7 +576,7 @@ def test_every_view_of_a_trained_model(monkeypatch):
 
 
 def test_every_view_of_a_training():
-    views = pytest.importorskip("ui.training").views
+    views = pytest.importorskip("ui.training").view
     tiny = dict(task="copy", steps="4", batch="4", warmup="0", seeds="2", d_model="8", n_heads="2", n_layers="1")
     app = opens("pages/3_Training.py", device=NAME, **tiny)
     next(each for each in app.button if each.key == "start").click().run()

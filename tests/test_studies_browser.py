@@ -14,7 +14,7 @@ from core.study.link import read_query
 from core.study.tables import summary_table
 from tests.studies import fill, study
 from tests.test_training_browser import BASELINE, VARIANT, curves, means
-from ui.studies import views
+from ui.studies import view as views
 
 pytestmark = pytest.mark.browser
 

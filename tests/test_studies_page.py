@@ -23,7 +23,10 @@ from tests.studies import TEXT, fill, study
 from tests.test_page import fine, told
 from ui.kit import takeaway
 from ui.kit.visitor import VISITOR
-from ui.studies import base, views
+from ui.studies import server
+from ui.studies import view as views
+from ui.studies.context import StudyContext, StudyLook
+from ui.studies.taken_away import parquet
 
 PAGE = "pages/4_Studies.py"
 TINY = TEXT.replace('"copy", ', "").replace("seeds = 3", "seeds = 2").replace('"1 head" = {n_heads = 1}', "")
@@ -33,7 +36,7 @@ CLASSES = HealthCheck.function_scoped_fixture
 
 
 def forget():
-    for each in (base._store, base.service, base.summary):
+    for each in (server._store, server.service, server.summary):
         each.clear()
 
 
@@ -266,8 +269,8 @@ def test_what_is_taken_away_is_every_number_and_the_file(store):
     filled(store, "half")
     app = good(opened())
     number = store.find("half")
-    opened_ = base.Opened(store, number, "half", "", "", None, ())
-    rows = pd.read_parquet(io.BytesIO(base.parquet(opened_)))
+    opened_ = StudyContext(store, number, "half", "", "", None, (), StudyLook())
+    rows = pd.read_parquet(io.BytesIO(parquet(opened_)))
     assert len(rows) == len(store.rows(number)) > 0
     app.session_state["take_away"] = True
     app.run()
@@ -285,7 +288,7 @@ def test_names_of_files_are_of_whole_words():
 def test_the_take_away_of_a_study_that_is_gone_is_empty_and_no_error(store):
     filled(store, "half")
     store.delete(1)
-    assert base.parquet(base.Opened(store, 1, "half", "", "", None, ()))
+    assert parquet(StudyContext(store, 1, "half", "", "", None, (), StudyLook()))
 
 
 # Links
@@ -451,8 +454,8 @@ def test_a_study_is_started_stopped_resumed_and_deleted(url):
     app = until(app, lambda _: store.rows(1))
     app = good(press(app, "Delete it"))
     assert store.studies() == [] and "No studies yet" in texts(app)
-    until(app, lambda _: not base.service().has(1))
-    assert base.service().trouble == ""
+    until(app, lambda _: not server.service().has(1))
+    assert server.service().trouble == ""
     app = good(press(dialog(TINY), "Start"))
     number = store.find("made up")
     app = until(app, lambda app: standing(store, number).complete)
@@ -570,7 +573,7 @@ def test_what_another_visitor_starts_is_seen_and_can_be_stopped(store):
     assert "Stop" in labels(two)
     two = good(press(two, "Stop"))
     assert "4 stopped" in texts(two) and "4 stopped" in texts(good(one.run()))
-    until(two, lambda _: not base.service().has(1))
+    until(two, lambda _: not server.service().has(1))
 
 
 def test_other_names_are_shown_at_once(store):

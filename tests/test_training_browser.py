@@ -12,7 +12,7 @@ from core.experiments.training.showcase import showcase
 from core.measure.intervals import interval
 from core.tasks import task
 from core.train import Training, train
-from ui.training import views
+from ui.training import view as views
 
 pytestmark = pytest.mark.browser
 

@@ -26,8 +26,8 @@ from tests.test_page import fine, told
 from ui.kit import jobs
 from ui.kit.jobs import RUNNING
 from ui.kit.visitor import VISITOR
-from ui.training import views
-from ui.training.base import TrainingLook
+from ui.training import view as views
+from ui.training.context import TrainingLook
 
 KINDS = (Training, Learner, Machine, Removed, Trial, TrainingLook)
 TRAINING, BLOCK = "pages/3_Training.py", "pages/1_One_block.py"

@@ -1,5 +1,7 @@
 """The start page: what can be done, an experiment of each kind at one click, and what each part was measured to be for."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -10,50 +12,48 @@ from core.settings.setting import ConfigError
 from core.settings.wording import count
 from core.study.plan import StudyError
 from core.study.summary import read_summary
-from ui.kit import controls
 from ui.kit.page import capital, in_words, page
+from ui.kit.pages import DEPTH, ONE_BLOCK, START, TRAINED_MODEL, TRAINING, Page
 from ui.pictures.matrix import matrix
+from ui.shared.model_defaults import reader
 from ui.shared.models import SHIPPED
-from ui.shared.models import reader as reader_of
 
 RESULTS = Path(__file__).parent.parent / "results"
-BLOCK, DEPTH, TRAINING = "pages/1_One_block.py", "pages/2_Depth.py", "pages/3_Training.py"
-MODEL = "pages/5_Trained_model.py"
 EXPERIMENTS = (  # title, what to look for, the page, the link's parameters
     (
         "Take the residual out",
         "Cut the stream around attention. How much of each word is left in the output?",
-        BLOCK,
+        ONE_BLOCK,
         {"view": "change", "residual_attention": "off"},
     ),
     (
         "Stop scaling the scores",
         "Without 1/√d_k the softmax sharpens. Watch the entropy fall.",
-        BLOCK,
+        ONE_BLOCK,
         {"view": "steps", "step": "7", "scale": "off"},
     ),
     (
         "One head, four, eight",
         "The same width cut into fewer or more heads. What does each one look at?",
-        BLOCK,
+        ONE_BLOCK,
         {"view": "heads", "compare": "on"},
     ),
     (
         "Dog bites man",
         "Without positions the block cannot know who bit whom. See the difference, in numbers.",
-        BLOCK,
+        ONE_BLOCK,
         {"view": "positions", "text": "The dog bites the man"},
     ),
     (
         "Half the neurons are silent",
         "ReLU sets about every second hidden unit to exactly zero. Which ones, for which word?",
-        BLOCK,
+        ONE_BLOCK,
         {"view": "neurons", "activation": "relu"},
     ),
     (
         "Hide the future",
         "The causal mask: each word may only look back. Where does its attention go?",
-        BLOCK,
+        ONE_BLOCK,
         {"view": "attention", "mask": "causal"},
     ),
     (
@@ -93,62 +93,48 @@ WRAPPED = "<style>[data-testid='stMain'] [data-testid='stPageLink'] p { white-sp
 
 def of_the_model() -> list:
     """Experiments on the model that ships; they name the head that its own file names. Raises where it cannot be opened."""
-    reader = ".".join(map(str, reader_of(SHIPPED)))
+    head = ".".join(map(str, reader(SHIPPED)))
     return [
         ("Who is liable?", "Words in between, and the verb still looks back at its subject. Which head does that?", {}),
-        ("Remove that head", "How much worse does the model get on 256 held-out sentences, and does another part make up for it?", {"taken": "knockout", "out": reader}),
+        ("Remove that head", "How much worse does the model get on 256 held-out sentences, and does another part make up for it?", {"taken": "knockout", "out": head}),
         ("Every part, one by one", "Each head and each sub-layer taken out by itself, ranked by what it costs.", {"taken": "sweep"}),
         ("What comes next?", "Probabilities, temperature, a text that goes on; click a word to see what it read.", {"taken": "words"}),
         ("When does it know?", "The next word as each layer would have it: the logit lens.", {"taken": "layers"}),
     ]  # fmt: skip
 
 
-def card(path: str, name: str, icon: str, about: str, experiments):
-    """A page and its experiments: a list, or a call that makes one."""
+def experiments_on(there: Page) -> list:
+    """Of the list above: title, what to look for, the link's parameters."""
+    return [(title, text, params) for title, text, at, params in EXPERIMENTS if at is there]
+
+
+def of_training() -> list:
+    """Those that the page Training offers, begun at once."""
+    return [
+        (showcase.label(name), capital(showcase.help(name)), link() | {"begin": "on"})
+        for name, link in showcase.items()
+    ]
+
+
+CARDS = (  # a page, and what lists its experiments
+    (ONE_BLOCK, partial(experiments_on, ONE_BLOCK)),
+    (DEPTH, partial(experiments_on, DEPTH)),
+    (TRAINING, of_training),
+    (TRAINED_MODEL, of_the_model),
+)
+
+
+def card(there: Page, experiments: Callable[[], list]):
+    """A page and its experiments."""
     with st.container(border=True, height="stretch", gap="small"):
         with st.container(gap=None):
-            st.page_link(path, label=f"**{name}**", icon=icon)
-            st.caption(about)
+            st.page_link(there.path, label=f"**{there.name}**", icon=there.icon)
+            st.caption(there.about)
         with in_words():
-            for title, text, params in experiments() if callable(experiments) else experiments:
+            for title, text, params in experiments():
                 with st.container(gap=None):
-                    st.page_link(path, label=f":primary[**{title}**]", query_params=params)
+                    st.page_link(there.path, label=f":primary[**{title}**]", query_params=params)
                     st.caption(text)
-
-
-PAGES = (  # the page, its name, what it does, its experiments
-    (
-        BLOCK,
-        "One block",
-        ":material/view_agenda:",
-        "One pass of random weights, every step of it.",
-        [e[:2] + e[3:] for e in EXPERIMENTS if e[2] == BLOCK],
-    ),
-    (
-        DEPTH,
-        "Depth",
-        ":material/layers:",
-        "The same block again and again, or a stack.",
-        [e[:2] + e[3:] for e in EXPERIMENTS if e[2] == DEPTH],
-    ),
-    (
-        TRAINING,
-        "Training",
-        ":material/model_training:",
-        "With and without a part, live, several seeds.",
-        [
-            (showcase.label(name), capital(showcase.help(name)), each() | {"begin": "on"})
-            for name, each in showcase.items()
-        ],
-    ),
-    (
-        MODEL,
-        "Trained model",
-        ":material/neurology:",
-        "A small language model, taken apart.",
-        of_the_model,
-    ),
-)
 
 
 def measured():
@@ -173,8 +159,8 @@ def matrix_table() -> pd.DataFrame:
 
 
 def start():
-    with page("Start"):
-        controls.settings("start")  # no controls here, but whoever comes back to a page finds it as it was
+    with page(START):
+        START.settings()  # no controls here, but whoever comes back to a page finds it as it was
         st.html(WRAPPED)
         st.title("Ablation Lab", anchor=False)
         st.markdown(
@@ -182,8 +168,8 @@ def start():
             "Here you take one out, or change it, and see in numbers what it was for. "
             "Type a sentence, move a slider, and every picture follows; train a small model without the part, and watch what it cannot learn; or open a trained one, remove a head, and read off how much worse it gets."
         )
-        for column, each in zip(st.columns(len(PAGES), gap="small"), PAGES):
+        for column, shown in zip(st.columns(len(CARDS), gap="small"), CARDS):
             with column:
-                card(*each)
+                card(*shown)
         with in_words():
             measured()

@@ -19,7 +19,7 @@ from core.tasks.task import described, uniform
 from core.train import Training, stack, start, train
 from core.train.learner import Learner, Removed
 from tests.laws.toys import toy_task
-from ui.training import views
+from ui.training import view as views
 
 SMALL = {"d_model": 16, "n_heads": 2, "n_layers": 1}
 SHORT = {"steps": 3, "batch": 4, "warmup": 0}

@@ -25,8 +25,8 @@ from core.settings.device import Machine
 from core.tasks import task
 from core.train import Training, train
 from tests.laws.toys import TOYS
-from ui.block import views as block
-from ui.depth import views as depth
+from ui.block import view as block
+from ui.depth import view as depth
 
 WORDS = ("the", "dog", "bites", "man")
 SMALL = {"d_model": 16, "n_heads": 2}

@@ -1,12 +1,10 @@
-"""The views of the page "Depth": each is one decorated function in a file of its own.
+"""The page "Depth": what it looks at (context.py), its views (views/), and what stands around them, a file each.
 
-A view is called as view(seen): what is compared, as ui.depth.base.Seen has it. Only the view that is open is called.
+Whoever imports any of it has every view in the menu.
 """
 
 # isort: off
-from ui.depth.base import views
+from ui.depth.context import view
+from ui.depth import views
 
-# in the order of the tabs
-from ui.depth import statistics, attention, gradients, grid
-
-__all__ = ["attention", "gradients", "grid", "statistics", "views"]
+__all__ = ["view", "views"]

@@ -23,8 +23,8 @@ PATIENCE = 0.3  # seconds for which a page just begun waits for its first point,
 
 
 @dataclass(frozen=True)
-class Running:
-    """What was started, and the job that does it."""
+class StartedTrainings:
+    """The trainings of a plan that a visitor has started, and the job that does them."""
 
     plan: Plan
     job: Job
@@ -52,14 +52,15 @@ def warm():
     later(1.0, workers().warm)
 
 
-def first_point(made: Running):
+def first_point(trainings: StartedTrainings):
     """Wait a little for the first point of what was started a moment ago."""
-    end = made.since + PATIENCE
-    while made.going and not any(made.runs.values()) and time.monotonic() < end:
+    end = trainings.since + PATIENCE
+    while trainings.going and not any(trainings.runs.values()) and time.monotonic() < end:
         time.sleep(0.01)
 
 
-def running() -> Running | None:
+def started() -> StartedTrainings | None:
+    """What this visitor started last, whether or not it has ended."""
     return calm_visitor().kept.get(RUNNING)
 
 
@@ -76,10 +77,10 @@ def begin(plan: Plan):
     kept.pop(REFUSED, None)
     if RUNNING in kept:
         kept[RUNNING].job.stop()
-    kept[RUNNING] = Running(plan, Job(pool, states), time.monotonic())
+    kept[RUNNING] = StartedTrainings(plan, Job(pool, states), time.monotonic())
 
 
-def _check_queue(pool: Workers, mine: Running | None):
+def _check_queue(pool: Workers, mine: StartedTrainings | None):
     """One training for each visitor, whose last one ends; and so many for all. Raises TimeLimit."""
     most, own = whole_number("ABLATION_MAX_JOBS", MOST), mine.job if mine else None
     with pool.lock:
@@ -98,13 +99,13 @@ def refused(plan: Plan) -> str:
 
 
 def stop():
-    if running():
-        running().job.stop()
+    if started():
+        started().job.stop()
 
 
 def resume():
-    if running():
-        running().job.resume()
+    if started():
+        started().job.resume()
 
 
 def status(job: Job) -> str:
@@ -136,11 +137,11 @@ def count(job: Job) -> str:
 
 def elsewhere():
     """On other pages: goes on, and says how far it is, until its own page has shown the end."""
-    made = running()
-    if made and made.going:
-        fragment(_elsewhere, run_every=2.0)(made.job)
-    elif made and calm_visitor().kept.get(SHOWN) is not made.job:
-        _say(made.job)
+    trainings = started()
+    if trainings and trainings.going:
+        fragment(_elsewhere, run_every=2.0)(trainings.job)
+    elif trainings and calm_visitor().kept.get(SHOWN) is not trainings.job:
+        _say(trainings.job)
 
 
 def _elsewhere(job: Job):
@@ -153,7 +154,7 @@ def _say(job: Job):
     st.caption(f":material/model_training: {'Trained' if job.done else 'Training'}: {status(job)}")
 
 
-def shown(made: Running):
+def shown(trainings: StartedTrainings):
     """Its own page has drawn it: other pages need not speak of its end any more."""
-    if not made.going:
-        calm_visitor().kept[SHOWN] = made.job
+    if not trainings.going:
+        calm_visitor().kept[SHOWN] = trainings.job

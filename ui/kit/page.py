@@ -1,8 +1,9 @@
-"""The frame of every page: boot, title, menu."""
+"""The frame of every page: boot, title, menu, sidebar; and the words around its pictures."""
 
 import gc
 import importlib
 import threading
+from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from functools import partial
 
@@ -11,18 +12,11 @@ import torch
 
 from core.settings.ending import later, wait_for
 from core.settings.memory import reuse_freed_memory
-from ui.kit import jobs, takeaway
+from ui.kit import controls, jobs, takeaway
 from ui.kit.guard import in_words, literal
+from ui.kit.pages import PAGES, TRAINING, Page
 from ui.kit.server import ICON
 
-MENU = (
-    ("app.py", "Start", ":material/home:"),
-    ("pages/1_One_block.py", "One block", ":material/view_agenda:"),
-    ("pages/2_Depth.py", "Depth", ":material/layers:"),
-    ("pages/3_Training.py", "Training", ":material/model_training:"),
-    ("pages/4_Studies.py", "Studies", ":material/lab_research:"),
-    ("pages/5_Trained_model.py", "Trained model", ":material/neurology:"),
-)
 LATER = (  # loaded before somebody waits for them, in pieces: where the process ends, no more than one is waited for
     "sqlalchemy",
     "sqlalchemy.dialects.sqlite",
@@ -66,30 +60,53 @@ def _load(name: str):
 
 
 @contextmanager
-def page(title: str):
+def page(here: Page):
     """Everything a page shows goes inside. Nothing raised in it reaches the user as a traceback."""
     st.set_page_config(
-        page_title=f"{title} · Ablation Lab", page_icon=str(ICON), layout="wide", initial_sidebar_state=330
+        page_title=f"{here.name} · Ablation Lab", page_icon=str(ICON), layout="wide", initial_sidebar_state=330
     )
     boot()
     jobs.warm()
     takeaway.begin()
     st.html(CSS)
     with st.sidebar:
-        for path, label, symbol in MENU:
-            st.page_link(path, label=label, icon=symbol)
-        if title != "Training":
+        for there in PAGES:
+            st.page_link(there.path, label=there.name, icon=there.icon)
+        if here is not TRAINING:
             jobs.elsewhere()
     with in_words():
         yield
 
 
-def heading(title: str):
+def heading(here: Page):
     """The page's title, and beside it a place for what can be taken away (ui/kit/takeaway.py), filled at the end."""
     left, right = st.columns([7, 2], vertical_alignment="center")
     with left:
-        st.title(title, anchor=False)
+        st.title(here.name, anchor=False)
     return right
+
+
+def sidebar(groups, *settings, back: Callable, folded=(), without=(), drawn=None, label: str = "Back to the defaults"):
+    """Groups of controls, each in an expander, and the button that takes all of them back.
+
+    folded: groups that are closed at first; without: settings that have no control here; drawn: group -> what draws it, where
+    that is not the list of its settings; back: the button's callback, and label what it says.
+    """
+    with st.sidebar:
+        for group in groups:
+            with st.expander(group, expanded=group not in folded):
+                if drawn and group in drawn:
+                    drawn[group]()
+                    continue
+                for values in settings:
+                    controls.group(values, group, without=without)
+        st.button(label, on_click=back, icon=":material/restart_alt:", width="stretch")
+
+
+def notice(*notes: str):
+    """What a page had to change in its settings, or to leave out."""
+    for note in notes:
+        st.warning(literal(note), icon=":material/info:")
 
 
 def capital(text: str) -> str:

@@ -6,6 +6,7 @@ import streamlit as st
 
 from core.study.link import read_query
 from core.study.picture import COLOURS, matrix_svg
+from ui.kit.pages import TRAINING
 
 CSS = f"""
 .root {{ font-family: var(--st-font); overflow-x: auto; }}
@@ -29,4 +30,4 @@ def matrix(summary, key: str, begin: bool = False):
     svg = f'<div style="max-width: {200 + 120 * columns}px; min-width: {120 + 72 * columns}px">{matrix_svg(summary, links=True, more=more)}</div>'
     clicked = _matrix(key=key, data=svg, on_open_change=lambda: None).open
     if clicked:
-        st.switch_page("pages/3_Training.py", query_params=read_query(clicked))
+        st.switch_page(TRAINING.path, query_params=read_query(clicked))

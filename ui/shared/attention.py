@@ -15,67 +15,69 @@ from ui.shared.base import needs, pick, sure, weights
 ALTAIR_UP_TO = 64  # tokens; a picked head larger than this stays on the canvas
 
 
-def attention(seen, look):
+def attention(forward_pass, look):
     """Who reads from whom, head by head."""
-    if not needs(seen, "attention", "Attention"):
+    if not needs(forward_pass, "attention", "Attention"):
         return
-    layer, head = look.layer_of(seen), look.head_of(seen)
-    patterns = experiment.patterns(seen, layer)
+    layer, head = look.layer_of(forward_pass), look.head_of(forward_pass)
+    patterns = experiment.patterns(forward_pass, layer)
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     with left:
         buttons("Picture", menu, "maps")
     with right:
-        pick("layer", *(["head"] if look.maps in ("one", "lines") else []), seen=seen, across=2)
-    SHOWN[look.maps](seen, patterns, layer, head)
+        pick("layer", *(["head"] if look.maps in ("one", "lines") else []), forward_pass=forward_pass, across=2)
+    SHOWN[look.maps](forward_pass, patterns, layer, head)
 
 
-def sharpest(seen, layer, patterns, first: int = 0) -> str:
+def sharpest(forward_pass, layer, patterns, first: int = 0) -> str:
     """The weight that stands out most from an even spread, in words."""
-    even = 1 / seen.allowed.sum(-1).clamp_min(1)
-    above = (patterns[:, : seen.n_real] - even[: seen.n_real, None]).nan_to_num_(-1)
+    even = 1 / forward_pass.allowed.sum(-1).clamp_min(1)
+    above = (patterns[:, : forward_pass.n_real] - even[: forward_pass.n_real, None]).nan_to_num_(-1)
     head, rest = divmod(int(above.argmax()), above[0].numel())
     reader, source = divmod(rest, above.shape[2])
     if above[head, reader, source] < 0.0005:
         return "No weight stands out from an even spread."
     return sure(
-        f"Stands out most: in {seen.head_name(layer, first + head)}, “{seen.labels[reader]}” puts {patterns[head, reader, source]:.3f} of its "
-        f"attention on “{seen.labels[source]}”; an even spread would be {even[reader]:.3f}.",
+        f"Stands out most: in {forward_pass.head_name(layer, first + head)}, “{forward_pass.labels[reader]}” puts {patterns[head, reader, source]:.3f} of its "
+        f"attention on “{forward_pass.labels[source]}”; an even spread would be {even[reader]:.3f}.",
         patterns[head, reader, source],
     )
 
 
-def all_heads(seen, patterns, layer, head):
+def all_heads(forward_pass, patterns, layer, head):
     figure(
         "Who reads from whom? Each row is one word reading, and adds up to 1. Click a head to open it.",
-        sharpest(seen, layer, patterns),
-        weights(seen),
+        sharpest(forward_pass, layer, patterns),
+        weights(forward_pass),
     )
     heatmaps(
         "all_heads",
         patterns,
-        seen.labels,
-        seen.labels,
-        titles=[seen.head_name(layer, n) for n in range(len(patterns))],
+        forward_pass.labels,
+        forward_pass.labels,
+        titles=[forward_pass.head_name(layer, n) for n in range(len(patterns))],
         what="attention weight, row reads column",
         blank="masked",
-        alt=f"Attention maps of {count(len(patterns), 'head')} over {count(len(seen.tokens), 'token')}.",
+        alt=f"Attention maps of {count(len(patterns), 'head')} over {count(len(forward_pass.tokens), 'token')}.",
         height=500,
         on_pick=lambda panel, row, column: put(maps="one", head=panel + 1),
     )
 
 
-def one_head(seen, patterns, layer, head):
+def one_head(forward_pass, patterns, layer, head):
     """The picked head, large."""
-    name = seen.head_name(layer, head)
+    name = forward_pass.head_name(layer, head)
     figure(
-        f"{capital(name)}: who reads from whom?", sharpest(seen, layer, patterns[head : head + 1], head), weights(seen)
+        f"{capital(name)}: who reads from whom?",
+        sharpest(forward_pass, layer, patterns[head : head + 1], head),
+        weights(forward_pass),
     )
-    if len(seen.tokens) > ALTAIR_UP_TO:
+    if len(forward_pass.tokens) > ALTAIR_UP_TO:
         heatmaps(
             "one_head",
             patterns[head : head + 1],
-            seen.labels,
-            seen.labels,
+            forward_pass.labels,
+            forward_pass.labels,
             what="attention weight, row reads column",
             blank="masked",
             alt=f"Attention map of {name}.",
@@ -83,28 +85,34 @@ def one_head(seen, patterns, layer, head):
         )
         return
     rows = [
-        (charts.word(q, seen.labels[q]), charts.word(k, seen.labels[k]), value, seen.tokens[q], seen.tokens[k])
+        (
+            charts.word(q, forward_pass.labels[q]),
+            charts.word(k, forward_pass.labels[k]),
+            value,
+            forward_pass.tokens[q],
+            forward_pass.tokens[k],
+        )
         for q, row in enumerate(patterns[head].tolist())
         for k, value in enumerate(row)
         if not math.isnan(value)
     ]
     table = pd.DataFrame(rows, columns=["query", "key", "weight", "reader", "source"])
-    dense = len(seen.tokens) <= 32
+    dense = len(forward_pass.tokens) <= 32
     chart(charts.attention_map(dense), table, f"Attention map of {name}", height=470)
 
 
-def averaged(seen, patterns, layer, head):
-    figure(f"Who reads from whom, on average over {count(len(patterns), 'head')}?", "", weights(seen))
-    heatmaps("average", patterns.mean(0, keepdim=True), seen.labels, seen.labels, what="mean attention weight, row reads column", blank="masked", alt="Attention averaged over the heads.", height=520, numbers=True)  # fmt: skip
+def averaged(forward_pass, patterns, layer, head):
+    figure(f"Who reads from whom, on average over {count(len(patterns), 'head')}?", "", weights(forward_pass))
+    heatmaps("average", patterns.mean(0, keepdim=True), forward_pass.labels, forward_pass.labels, what="mean attention weight, row reads column", blank="masked", alt="Attention averaged over the heads.", height=520, numbers=True)  # fmt: skip
 
 
-def as_lines(seen, patterns, layer, head):
-    name = seen.head_name(layer, head)
-    figure(f"{capital(name)}: thicker means more attention. Point at a word on the left.", "", weights(seen))
+def as_lines(forward_pass, patterns, layer, head):
+    name = forward_pass.head_name(layer, head)
+    figure(f"{capital(name)}: thicker means more attention. Point at a word on the left.", "", weights(forward_pass))
     lines(
         "lines",
         patterns[head],
-        seen.labels,
+        forward_pass.labels,
         alt=f"Lines from each token to those it reads, {name}.",
         height=470,
     )

@@ -47,27 +47,27 @@ class Picked(Settings):
     step: int = dial(1, "Step", "Which step of attention.", group="Look", low=1, high=10, step=1)
     pairs: str = dial("", "Marked pairs", "Pairs of tokens that depend on each other, as 12-2,13-2.", group="Look")
 
-    def layer_of(self, seen) -> int:
-        return min(self.layer, seen.config.n_layers) - 1
+    def layer_of(self, forward_pass) -> int:
+        return min(self.layer, forward_pass.config.n_layers) - 1
 
-    def head_of(self, seen) -> int:
-        return min(self.head, seen.config.n_heads) - 1
+    def head_of(self, forward_pass) -> int:
+        return min(self.head, forward_pass.config.n_heads) - 1
 
-    def token_of(self, seen) -> int:
-        return min(self.token, seen.n_real) - 1
+    def token_of(self, forward_pass) -> int:
+        return min(self.token, forward_pass.n_real) - 1
 
-    def pairs_of(self, seen, text: str):
+    def pairs_of(self, forward_pass, text: str):
         """The marked pairs (from 0) and what was wrong with them; an example brings its own until others are marked."""
         if not self.pairs:
             own = next((example.pairs for example in EXAMPLES if example.text == text), ())
             # a trained model may have left words out
-            return (own if words(text) == list(seen.tokens[: seen.n_real]) else ()), []
-        return read_pairs("" if self.pairs == "none" else self.pairs, seen.n_real)
+            return (own if words(text) == list(forward_pass.tokens[: forward_pass.n_real]) else ()), []
+        return read_pairs("" if self.pairs == "none" else self.pairs, forward_pass.n_real)
 
 
-def weights(seen) -> str:
+def weights(forward_pass) -> str:
     """What every chart says about its weights."""
-    return seen.weights
+    return forward_pass.weights
 
 
 def sure(sentence: str, *values) -> str:
@@ -77,9 +77,9 @@ def sure(sentence: str, *values) -> str:
     return "The numbers have left their range here, so nothing can be said."
 
 
-def needs(seen, part: str, words: str) -> bool:
+def needs(forward_pass, part: str, words: str) -> bool:
     """Whether a sub-layer is there to be looked at; says what to do if not."""
-    if getattr(seen.config, part):
+    if getattr(forward_pass.config, part):
         return True
     st.info(
         f"{words} is switched off, and with it what would be shown here. Switch it on under Parts.",
@@ -88,19 +88,19 @@ def needs(seen, part: str, words: str) -> bool:
     return False
 
 
-def pick(*names, seen, across: int = 3):
+def pick(*names, forward_pass, across: int = 3):
     """A row of choices: layer and head (where there are several), token."""
-    counts = {"layer": seen.config.n_layers, "head": seen.config.n_heads, "token": seen.n_real}
+    counts = {"layer": forward_pass.config.n_layers, "head": forward_pass.config.n_heads, "token": forward_pass.n_real}
     names = [name for name in names if counts[name] > 1 or name == "token"]
-    layer = min(value("layer"), seen.config.n_layers) - 1
+    layer = min(value("layer"), forward_pass.config.n_layers) - 1
     for column, name in zip(st.columns(across), names):
         words = {
             "layer": lambda n: f"layer {n}",
-            "head": lambda n: seen.head_name(layer, n - 1),
-            "token": lambda n: f"word {n}: {seen.labels[n - 1]}",
+            "head": lambda n: forward_pass.head_name(layer, n - 1),
+            "token": lambda n: f"word {n}: {forward_pass.labels[n - 1]}",
         }[name]
         offered = range(1, counts[name] + 1)
-        reads = {"token": tuple(seen.labels), "head": layer}.get(name)  # what the words depend on
+        reads = {"token": tuple(forward_pass.labels), "head": layer}.get(name)  # what the words depend on
         shown = one_of(name, min(value(name), counts[name]), offered, reads)
         with column:
             st.selectbox(name.capitalize(), offered, **shown, format_func=words, label_visibility="collapsed")

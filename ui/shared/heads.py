@@ -11,42 +11,42 @@ from ui.pictures.heatmaps import heatmaps
 from ui.shared.base import needs, pick, sure, weights
 
 
-def heads(seen, look, recut: bool = False):
+def heads(forward_pass, look, recut: bool = False):
     """What each head does differently. recut: whether the same width can be cut up into other heads, as that of a trained model cannot."""
-    if not needs(seen, "attention", "Attention"):
+    if not needs(forward_pass, "attention", "Attention"):
         return
     left, right = st.columns(2, vertical_alignment="center")
     if recut:
         with left:
             control(look, "compare")
     with right:
-        pick("layer", seen=seen)
-    layer = look.layer_of(seen)
+        pick("layer", forward_pass=forward_pass)
+    layer = look.layer_of(forward_pass)
     if recut and look.compare:
-        for number, config in experiment.recut(seen.config).items():
-            _compared(seen, layer, number, config)
+        for number, config in experiment.recut(forward_pass.config).items():
+            _compared(forward_pass, layer, number, config)
         return
-    table = experiment.heads(seen, layer).pivot(index="head", columns="meter", values="value").reset_index()
+    table = experiment.heads(forward_pass, layer).pivot(index="head", columns="meter", values="value").reset_index()
     even = table.uniform.iloc[0]
     first, second = st.columns(2)
     with first:
         figure(
             "How spread out is each head's attention?",
             sure(f"Entropy in bits; line: attending evenly, {even:.2f}.", *table.entropy),
-            weights(seen),
+            weights(forward_pass),
         )
         chart(charts.per_head("entropy (bits)", "attending evenly"), table.rename(columns={"entropy": "value", "uniform": "reference"}), "Entropy of each head.", height=240)  # fmt: skip
     with second:
         figure(
             "How far away does each head look?",
             "Mean distance in tokens, weighted by attention; line: mean over heads.",
-            weights(seen),
+            weights(forward_pass),
         )
         far = table.assign(reference=table.distance.mean()).rename(columns={"distance": "value"})
         chart(
             charts.per_head("tokens away", "mean over heads"), far, "Mean distance attended by each head.", height=240
         )
-    alike = experiment.similarity(seen, layer)
+    alike = experiment.similarity(forward_pass, layer)
     many = len(alike)
     pairs = (alike.sum() - alike.trace()) / max(1, many * (many - 1))
     sentence = (
@@ -54,8 +54,8 @@ def heads(seen, look, recut: bool = False):
         if many > 1
         else "There is only one head."
     )
-    figure("Do the heads do the same?", sentence, weights(seen))
-    names = [seen.head_name(layer, n) for n in range(many)]
+    figure("Do the heads do the same?", sentence, weights(forward_pass))
+    names = [forward_pass.head_name(layer, n) for n in range(many)]
     heatmaps(
         "alike",
         alike[None],
@@ -69,12 +69,12 @@ def heads(seen, look, recut: bool = False):
     )
 
 
-def _compared(seen, layer, number, config):
+def _compared(forward_pass, layer, number, config):
     """The same sentence with another number of heads; the same initial weights, cut up differently."""
     if config is None:
-        st.info(f"{count(number, 'head')} cannot share d_model {seen.config.d_model} evenly.")
+        st.info(f"{count(number, 'head')} cannot share d_model {forward_pass.config.d_model} evenly.")
         return
-    other = forward(config, seen.tokens[: seen.n_real], seen.machine, seen.dropout)
+    other = forward(config, forward_pass.tokens[: forward_pass.n_real], forward_pass.machine, forward_pass.dropout)
     patterns = experiment.patterns(other, layer)
     means = experiment.heads(other, layer).groupby("meter").value.mean()
     spread = torch.nanmean(patterns[:, : other.n_real].std(0, correction=0)).item()
@@ -83,12 +83,13 @@ def _compared(seen, layer, number, config):
         sure(
             f"Entropy {means['entropy']:.2f} bits on average (evenly: {means['uniform']:.2f})"
             + (f"; the heads' weights differ by {spread:.3f} (standard deviation) on average." if number > 1 else ".")
-            + " Without positions here: RoPE needs an even head size." * (config.position != seen.config.position),
+            + " Without positions here: RoPE needs an even head size."
+            * (config.position != forward_pass.config.position),
             means["entropy"],
         ),
-        weights(seen),
+        weights(forward_pass),
     )
     heatmaps(
-        f"compare_{number}", patterns, seen.labels, seen.labels, titles=[other.head_name(layer, n) for n in range(number)],
+        f"compare_{number}", patterns, forward_pass.labels, forward_pass.labels, titles=[other.head_name(layer, n) for n in range(number)],
         what="attention weight", blank="masked", alt=f"Attention with {count(number, 'head')}.", height=220 if number <= 4 else 400,
     )  # fmt: skip

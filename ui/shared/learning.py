@@ -10,7 +10,7 @@ from core.tasks import task
 from ui.kit.page import table
 from ui.kit.takeaway import note
 from ui.pictures.curves import Line, Panel, curves
-from ui.shared.trainings import gone, label, legend, shown
+from ui.shared.trainings import arms_shown, gone, label, legend
 
 # With the rest as wide as a page of 1280 pixels.
 WIDTHS = {"model": 125, "accuracy, %": 120, "seeds": 85, "Δ accuracy, points": 135, "parameters": 115, "MFLOP": 90}
@@ -23,14 +23,14 @@ MANY = "Lines: mean over seeds, here the geometric one; bands: its 95 % interval
 FEW = 12  # seeds of which each can have a line
 
 
-def learning(running):
+def learning(trainings):
     """Accuracy and loss as they grow, and what each model costs."""
-    plan = running.plan
+    plan = trainings.plan
     learnt = task[plan.training.task]
-    legend(running)
-    steps, accuracy = lines(running, "accuracy")
-    _, loss = lines(running, "loss", log=True)
-    sentence = results.finding(running.runs, plan)
+    legend(trainings)
+    steps, accuracy = lines(trainings, "accuracy")
+    _, loss = lines(trainings, "loss", log=True)
+    sentence = results.finding(trainings.runs, plan)
     said = SAID[min(3, len(plan.seeds))] if len(plan.seeds) <= FEW else MANY
     panels = [
         Panel(
@@ -43,25 +43,25 @@ def learning(running):
             help="Mean over all answers of −ln(probability of the right one). Lower is better.",
         ),
     ]  # fmt: skip
-    names = {arm.place: label(arm) for arm in shown(running)}
+    names = {arm.place: label(arm) for arm in arms_shown(trainings)}
     curves("learning", panels, names, x="step", at=steps or [0], ends=(0, plan.training.steps), height=265, across=2)
-    note("every row of every run", lambda: results.every_row(running.runs, plan))
-    costs(running)
+    note("every row of every run", lambda: results.every_row(trainings.runs, plan))
+    costs(trainings)
     if learnt.remains and any(arm.config == apply(learnt.without, plan.arms[0].config) for arm in plan.arms[1:]):
         st.caption(f"Why more than chance is left: {learnt.remains}")
 
 
-def costs(running):
+def costs(trainings):
     """What each model got right, and what it costs, beside each other."""
-    made = results.summary(running.runs, running.plan)
-    several = len(running.plan.seeds) > 1
+    made = results.summary(trainings.runs, trainings.plan)
+    several = len(trainings.plan.seeds) > 1
     rows = pd.DataFrame({
         "model": [f"{row.variant}{f' ({row.note})' if row.note else ''}" for row in made.itertuples()],
         "accuracy, %": [span(row.accuracy, row.low, row.high, several) for row in made.itertuples()],
         "seeds": [f"{row.seeds}{f' ({row.diverged} diverged)' if row.diverged else ''}" for row in made.itertuples()],
         "Δ accuracy, points": [span(row.difference, row.difference_low, row.difference_high, several) for row in made.itertuples()],
         "p, corrected (Holm)" if len(made) > 2 else "p, paired t-test": [chance(row.p, row.difference_low, row.difference_high) for row in made.itertuples()],
-        "steps to 90 %": [arrived(row.steps_to_90, row.seeds_at_90, len(running.plan.seeds)) for row in made.itertuples()],
+        "steps to 90 %": [arrived(row.steps_to_90, row.seeds_at_90, len(trainings.plan.seeds)) for row in made.itertuples()],
         "parameters": [f"{row.parameters:,}{change(row.parameters_difference)}" for row in made.itertuples()],
         "MFLOP": [f"{row.flops / 1e6:.3g}{change(row.flops_difference)}" for row in made.itertuples()],
     })  # fmt: skip
@@ -100,9 +100,9 @@ def change(share: float) -> str:
     return "" if share == 0 else f"  ({100 * share:+.{1 if abs(share) >= 0.0005 else 2}f} %)".replace("-", "−")
 
 
-def lines(running, field: str, log: bool = False) -> tuple[list[int], list[Line]]:
+def lines(trainings, field: str, log: bool = False) -> tuple[list[int], list[Line]]:
     """-> (steps, one line per model: the mean over seeds, its 95 % interval, and every seed)"""
-    plan, runs = running.plan, running.runs
+    plan, runs = trainings.plan, trainings.runs
     steps = sorted({row.step for rows in runs.values() for row in rows if not row.note})
     several, banded = (
         1 < len(plan.seeds) <= FEW,
@@ -110,7 +110,7 @@ def lines(running, field: str, log: bool = False) -> tuple[list[int], list[Line]
     )  # of two seeds an interval spans nearly everything
     unknown = Interval(math.nan, math.nan, math.nan, 0)
     made = []
-    for arm in shown(running):
+    for arm in arms_shown(trainings):
         spans = dict(results.course(runs, plan, arm.name, field, log))
         spans = [spans.get(step, unknown) for step in steps]
         seeds = [{row.step: getattr(row, field) for row in runs[arm.name, seed] if not row.note} for seed in plan.seeds]
@@ -118,7 +118,7 @@ def lines(running, field: str, log: bool = False) -> tuple[list[int], list[Line]
             Line(
                 arm.place,
                 [span.mean for span in spans],
-                gone(running, arm.name),
+                gone(trainings, arm.name),
                 [span.low for span in spans] if banded else None,
                 [span.high for span in spans] if banded else None,
                 [[values.get(step, math.nan) for step in steps] for values in seeds] if several else None,

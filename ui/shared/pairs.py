@@ -7,54 +7,53 @@ from core.experiments.block import attention as experiment
 from core.experiments.block.dependencies import share, write_pairs
 from core.figures import charts
 from core.settings.wording import count
-from ui.kit.controls import put, value
+from ui.kit.controls import put
 from ui.kit.page import capital, chart, figure, literal
 from ui.kit.visitor import choice, some_of
 from ui.pictures.heatmaps import heatmaps
 from ui.shared.base import needs, pick, sure, weights
 
 
-def pairs(seen, look, text=None):
+def pairs(forward_pass, look, text: str):
     """How much attention falls on words that belong together."""
-    if not needs(seen, "attention", "Attention"):
+    if not needs(forward_pass, "attention", "Attention"):
         return
-    text = value("text") if text is None else text
-    marked, notes = look.pairs_of(seen, text)
+    marked, notes = look.pairs_of(forward_pass, text)
     for note in notes:
         st.warning(literal(note))
-    _editor(seen, marked)
+    _editor(forward_pass, marked)
     if not marked:
         st.info(
             "No pair is marked yet. Choose a word and the word it depends on, then mark the pair.",
             icon=":material/link:",
         )
         return
-    pick("layer", seen=seen)
-    layer = look.layer_of(seen)
-    table = share(seen, layer, marked).rename(columns={"uniform": "reference"})
-    hidden = sum(not seen.allowed[pair] for pair in marked)
+    pick("layer", forward_pass=forward_pass)
+    layer = look.layer_of(forward_pass)
+    table = share(forward_pass, layer, marked).rename(columns={"uniform": "reference"})
+    hidden = sum(not forward_pass.allowed[pair] for pair in marked)
     figure(
         "Which words depend on which?",
-        "Arcs join the marked pairs." + " Only their words are shown." * (seen.n_real > 30),
+        "Arcs join the marked pairs." + " Only their words are shown." * (forward_pass.n_real > 30),
         "Marked by hand, not by the model",
     )
-    chart(charts.arcs(), _arcs(seen, marked), "Marked pairs as arcs over the sentence.", height=170)
+    chart(charts.arcs(), _arcs(forward_pass, marked), "Marked pairs as arcs over the sentence.", height=170)
     left, right = st.columns([3, 2])
     with left:
         figure(
             "Where do the marked pairs lie in the attention map?",
             "Average over heads; marked pairs are outlined.",
-            weights(seen),
+            weights(forward_pass),
         )
         heatmaps(
-            "pairs_map", experiment.patterns(seen, layer).mean(0, keepdim=True), seen.labels, seen.labels,
+            "pairs_map", experiment.patterns(forward_pass, layer).mean(0, keepdim=True), forward_pass.labels, forward_pass.labels,
             what="mean weight", blank="masked", alt="Attention with the marked pairs outlined.", marks=[list(pair) for pair in marked], height=360,
         )  # fmt: skip
     with right:
         figure(
             "Does any head look there?",
-            _verdict(table, len(marked), hidden, partial(seen.head_name, layer)),
-            weights(seen),
+            _verdict(table, len(marked), hidden, partial(forward_pass.head_name, layer)),
+            weights(forward_pass),
         )
         chart(charts.per_head("attention on marked pairs", "even spread", True), table, "Share of attention on the marked pairs, by head.", height=300)  # fmt: skip
 
@@ -75,9 +74,9 @@ def _verdict(table, marked, hidden, name) -> str:
     )
 
 
-def _editor(seen, marked):
+def _editor(forward_pass, marked):
     """Mark and unmark pairs."""
-    words = [f"{n} {label}" for n, label in enumerate(seen.labels[: seen.n_real], 1)]
+    words = [f"{n} {label}" for n, label in enumerate(forward_pass.labels[: forward_pass.n_real], 1)]
     left, right, button = st.columns([2, 2, 1], vertical_alignment="bottom")
     with left:
         reader = words.index(st.selectbox("This word", words, index=len(words) - 1, key="pair_from"))
@@ -93,7 +92,7 @@ def _editor(seen, marked):
             width="stretch",
         )
     labels = [write_pairs([pair]) for pair in marked]
-    both = {label: f"{seen.labels[a]} → {seen.labels[b]}" for label, (a, b) in zip(labels, marked)}
+    both = {label: f"{forward_pass.labels[a]} → {forward_pass.labels[b]}" for label, (a, b) in zip(labels, marked)}
     shown = some_of("pair_list", labels, labels, tuple(both.items()))
     st.multiselect(
         "Marked pairs",
@@ -117,16 +116,24 @@ def _keep(key):
         put(pairs=",".join(chosen) or "none")
 
 
-def _arcs(seen, marked) -> pd.DataFrame:
+def _arcs(forward_pass, marked) -> pd.DataFrame:
     rows = []
     for a, b in marked:
         for step in range(25):
             share_ = step / 24
             x = a + (b - a) * share_
             rows.append(
-                (f"{seen.labels[a]} → {seen.labels[b]}", x, 4 * share_ * (1 - share_) * max(1, abs(b - a)), step, None)
+                (
+                    f"{forward_pass.labels[a]} → {forward_pass.labels[b]}",
+                    x,
+                    4 * share_ * (1 - share_) * max(1, abs(b - a)),
+                    step,
+                    None,
+                )
             )
     ends = {end for pair in marked for end in pair}
-    shown = [at for at in range(seen.n_real) if seen.n_real <= 30 or at in ends]  # more would run into each other
-    rows += [(None, at, 0.0, 0, seen.labels[at]) for at in shown]
+    shown = [
+        at for at in range(forward_pass.n_real) if forward_pass.n_real <= 30 or at in ends
+    ]  # more would run into each other
+    rows += [(None, at, 0.0, 0, forward_pass.labels[at]) for at in shown]
     return pd.DataFrame(rows, columns=["pair", "x", "y", "step", "word"])

@@ -7,13 +7,13 @@ from ui.pictures.heatmaps import heatmaps
 from ui.shared.base import needs, pick, sure, weights
 
 
-def steps(seen, look):
+def steps(forward_pass, look):
     """One head by hand, from queries to output."""
-    if not needs(seen, "attention", "Attention"):
+    if not needs(forward_pass, "attention", "Attention"):
         return
-    pick("layer", "head", seen=seen)
-    layer, head = look.layer_of(seen), look.head_of(seen)
-    made = walk(seen, layer, head)
+    pick("layer", "head", forward_pass=forward_pass)
+    layer, head = look.layer_of(forward_pass), look.head_of(forward_pass)
+    made = walk(forward_pass, layer, head)
     shown = shows("step", look.step)
     st.segmented_control(
         "Step",
@@ -28,16 +28,16 @@ def steps(seen, look):
     step = made[look.step - 1]
     figure(
         f"{look.step}. {step.name}: {step.formula}",
-        step.explanation + _entropies(seen, layer, head, step),
-        weights(seen),
+        step.explanation + _entropies(forward_pass, layer, head, step),
+        weights(forward_pass),
     )
     by_token = step.columns == "token"
     matrix = step.matrix.masked_fill(step.matrix == -float("inf"), float("nan"))
     heatmaps(
         f"step_{step.columns}",
         matrix[None],
-        seen.labels,
-        seen.labels if by_token else [str(n + 1) for n in range(matrix.shape[1])],
+        forward_pass.labels,
+        forward_pass.labels if by_token else [str(n + 1) for n in range(matrix.shape[1])],
         colTips=None if by_token else [f"dimension {n + 1}" for n in range(matrix.shape[1])],
         what="weight" if step.name == "Softmax" else "value",
         alt=f"{step.name}, one row per token.",
@@ -49,12 +49,12 @@ def steps(seen, look):
     )
 
 
-def _entropies(seen, layer, head, step) -> str:
+def _entropies(forward_pass, layer, head, step) -> str:
     if step.name not in ("Raw scores", "Scaled scores", "Softmax"):
         return ""
-    bits = scaling(seen, layer, head)
+    bits = scaling(forward_pass, layer, head)
     return " " + sure(
-        f"Entropy of this head's softmax: {bits['scaled']:.2f} bits with scores divided by √{seen.config.d_head}, "
+        f"Entropy of this head's softmax: {bits['scaled']:.2f} bits with scores divided by √{forward_pass.config.d_head}, "
         f"{bits['unscaled']:.2f} bits without; attending evenly would be {bits['uniform']:.2f}.",
         *bits.values(),
     )

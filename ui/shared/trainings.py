@@ -2,38 +2,38 @@
 
 from core.experiments.training import training as results
 from ui.kit import pins
-from ui.kit.jobs import Running
+from ui.kit.jobs import StartedTrainings
 
 
-def shown(running: Running) -> list:
+def arms_shown(trainings: StartedTrainings) -> list:
     """The models that have a colour: the baseline and its variants, without their combinations."""
-    return [arm for arm in running.plan.arms if arm.place is not None]
+    return [arm for arm in trainings.plan.arms if arm.place is not None]
 
 
 def label(arm) -> str:
     return f"{arm.name} ({arm.note})" if arm.note else arm.name
 
 
-def legend(running: Running, said=None):
+def legend(trainings: StartedTrainings, said=None):
     """Who has which colour, and what all have in common."""
-    plan = running.plan
-    ended = {arm.name: gone(running, arm.name) for arm in shown(running)} if said is None else said
+    plan = trainings.plan
+    ended = {arm.name: gone(trainings, arm.name) for arm in arms_shown(trainings)} if said is None else said
     first, last = plan.seeds[0], plan.seeds[-1]
     seeds = f"seeds {first} to {last}" if last > first else f"seed {first}"
     if last - first >= len(plan.seeds):  # a study may have any seeds
         seeds = f"{len(plan.seeds)} seeds from {first} to {last}"
     common = [
-        f"{running.origin}, {seeds}. Paired: same seed, same data, and the same initial weights where shapes agree."
+        f"{trainings.origin}, {seeds}. Paired: same seed, same data, and the same initial weights where shapes agree."
     ]
     if any("diverged" in (text or "") for text in ended.values()):
         common.append(pins.DIVERGED)
-    marks = [(arm.place, label(arm), ended.get(arm.name)) for arm in shown(running)]
+    marks = [(arm.place, label(arm), ended.get(arm.name)) for arm in arms_shown(trainings)]
     pins.marks(marks, common)
 
 
-def gone(running: Running, name: str) -> str | None:
+def gone(trainings: StartedTrainings, name: str) -> str | None:
     """ "diverged at step k, seed s", for all seeds that did."""
-    steps = [(seed, running.runs[name, seed]) for seed in running.plan.seeds]
+    steps = [(seed, trainings.runs[name, seed]) for seed in trainings.plan.seeds]
     lost = sorted((rows[-1].step, seed, results.diverged(rows)) for seed, rows in steps if results.diverged(rows))
     told = [f"{said}, seed {seed}" for _, seed, said in lost]  # the first to go comes first
     if len(told) > 2:

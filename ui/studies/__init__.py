@@ -1,12 +1,10 @@
-"""The views of the page "Studies": each is one decorated function in a file of its own, called with the study and its summary.
+"""The page "Studies": what it looks at (context.py), its views (views/), and what stands around them, a file each.
 
-What they show comes from the store alone, so it is the same whoever trains it: this server, a command, another machine.
+Whoever imports any of it has every view in the menu.
 """
 
 # isort: off
-from ui.studies.base import views
+from ui.studies.context import view
+from ui.studies import views
 
-# in the order of the tabs
-from ui.studies import matrix, curves, runs, compare, source
-
-__all__ = ["compare", "curves", "matrix", "runs", "source", "views"]
+__all__ = ["view", "views"]

@@ -1,12 +1,10 @@
-"""The views of the page "Trained model": each is one decorated function in a file of its own, called as view(looked, look).
+"""The page "Trained model": what it looks at (context.py), its views (views/), and what stands around them, a file each.
 
-Pictures of attention are those of the page "One block" (ui/block/), which take any pass.
+Whoever imports any of it has every view in the menu.
 """
 
 # isort: off
-from ui.trained.base import views
+from ui.trained.context import view
+from ui.trained import views
 
-# in the order of the tabs
-from ui.trained import attention, words, knockout, sweep, credit, layers, passes
-
-__all__ = ["attention", "credit", "knockout", "layers", "passes", "sweep", "views", "words"]
+__all__ = ["view", "views"]

@@ -1,12 +1,10 @@
-"""The views of the page "Training": each is one decorated function in a file of its own, called with what was started.
+"""The page "Training": what it looks at (context.py), its views (views/), and what stands around them, a file each.
 
-A view is drawn again every fraction of a second while something is trained, so it only reads what is there.
+Whoever imports any of it has every view in the menu.
 """
 
 # isort: off
-from ui.training.base import views
+from ui.training.context import view
+from ui.training import views
 
-# in the order of the tabs
-from ui.training import learning, answers, attention, steps, together
-
-__all__ = ["answers", "attention", "learning", "steps", "together", "views"]
+__all__ = ["view", "views"]

@@ -1,0 +1,68 @@
+"""One shape for all pages: a line in the table, a file that reads top to bottom, a folder with its context and its views."""
+
+import ast
+import dataclasses
+import importlib
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from core.settings.setting import dials
+from ui.kit.pages import PAGES, START
+
+ROOT = Path(__file__).parent.parent.parent
+SHOWN = [page for page in PAGES if page is not START]
+SOURCES = [path for path in (*ROOT.glob("ui/**/*.py"), *ROOT.glob("pages/*.py")) if path.name != "pages.py"]
+of_each_page = pytest.mark.parametrize("page", SHOWN, ids=lambda page: page.key)
+
+
+def context_of(page):
+    """The class of what its views are handed."""
+    module = importlib.import_module(f"ui.{page.key}.context")
+    (context,) = [part for name, part in vars(module).items() if name.endswith("Context")]
+    return context
+
+
+def test_the_table_holds_every_page_in_the_order_of_the_files():
+    files = [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "pages").glob("*.py"))]
+    assert [page.path for page in PAGES] == ["app.py", *files]
+    for page in SHOWN:
+        assert Path(page.path).stem.split("_", 1)[1] == page.name.replace(" ", "_")
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_other_file_says_where_a_page_is_or_what_it_is_called(path):
+    calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    for call in calls:
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        if name in ("page", "heading", "page_link", "switch_page", "offer") and call.args:
+            assert not isinstance(call.args[0], ast.Constant), f"line {call.lineno}: {name}"
+
+
+@of_each_page
+def test_a_page_has_one_frozen_context_with_what_is_looked_at(page):
+    context = context_of(page)
+    assert context.__dataclass_params__.frozen
+    look = next(field.type for field in dataclasses.fields(context) if field.name == "look")
+    assert dials(look)[page.parameter].menu is page.views  # and so the link says which view is open
+
+
+@of_each_page
+def test_every_view_is_called_with_the_context_alone_and_has_a_file_of_its_own(page):
+    assert page.views
+    for name, view in page.views.items():
+        assert list(inspect.signature(view).parameters) == ["context"], name
+        assert view.__module__ == f"ui.{page.key}.views.{name}"
+    files = {path.stem for path in (ROOT / "ui" / page.key / "views").glob("*.py")} - {"__init__"}
+    assert files == set(page.views)
+
+
+@pytest.mark.parametrize("module", ["ui.kit.page", "ui.start", *(f"ui.{page.key}" for page in SHOWN)])
+def test_nobody_loads_the_views_of_another_page(module):
+    code = f"import sys, {module}; print(*(name for name in sys.modules if name.startswith('ui.')))"
+    loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    folders = {name.split(".")[1] for name in loaded.stdout.split()}
+    assert not folders & {page.key for page in SHOWN} - {module.removeprefix("ui.")}

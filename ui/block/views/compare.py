@@ -1,0 +1,102 @@
+import math
+
+import streamlit as st
+
+from core.experiments.block.attention import patterns
+from core.experiments.block.compare import compare as measure
+from core.experiments.forward import forward
+from core.measure.stream_statistics import SAME, statistic
+from core.model.variants import lineup
+from core.settings.wording import fixed, number
+from ui.block.context import view
+from ui.kit import pins
+from ui.kit.page import figure, literal
+from ui.kit.takeaway import note
+from ui.pictures.heatmaps import heatmaps, in_one_frame
+from ui.shared.base import pick
+
+
+@view
+def compare(context):
+    """Compare: baseline and variants side by side."""
+    forward_pass = context.forward_pass
+    variants, left_out = lineup(forward_pass.config, context.pins)
+    for reason in left_out:
+        st.caption(literal(reason))
+    tokens = forward_pass.tokens[: forward_pass.n_real]
+    passes = {v.name: forward(v.config, tokens, forward_pass.machine, forward_pass.dropout) for v in variants}
+    table = measure(passes)
+    pins.legend(variants, {}, context.pins)
+    figure("What does each difference do to the output?", farthest(table, passes))
+    numbers(table)
+    pick("layer", forward_pass=forward_pass)
+    maps(passes, context.look)
+
+
+def farthest(table, passes) -> str:
+    """Which variant's output is farthest from the baseline's, and which cannot be compared with it."""
+    if len(table) == 1:
+        return "Nothing to compare with yet: choose a part above to take it out."
+    base, *others = passes
+    if not passes[base].finite:
+        return "The baseline's numbers have left their range, so nothing can be compared with it."
+    told = []
+    known = table[1:][table.distance[1:].notna()]
+    if len(known):
+        most = known.loc[known.distance.idxmax()]
+        told.append(
+            f"Farthest from the baseline is {most.variant}: its output is {most.distance:.0%} of the baseline's length away "
+            f"from it, with a cosine similarity of {fixed(most.direction)}."
+            if most.distance > SAME
+            else "No output differs from the baseline's."
+        )
+    lost = [name for name in others if not passes[name].finite]
+    wide = [name for name in others if passes[name].config.d_model != passes[base].config.d_model and name not in lost]
+    told += [f"The numbers of {', '.join(lost)} have left their range."] if lost else []
+    told += [f"The output of {', '.join(wide)} has another width, so there is no distance."] if wide else []
+    return " ".join(told)
+
+
+HELP = {
+    "distance": "‖output − baseline's‖ / ‖baseline's output‖",
+    "direction": "Cosine similarity to the baseline's output, averaged over tokens.",
+    "entropy": "Attention entropy in bits, averaged over layers, heads and reading tokens.",
+}
+
+
+def numbers(table):
+    """The table of all variants, a row each."""
+    note("Baseline and variants", lambda: table)
+    columns = ["distance", "direction", "rms", "cosine", "rank", "entropy", "parameters", "std", "largest", "mean"]
+    columns += [name for name in table if name not in (*columns, "variant")]
+    words = {"variant": st.column_config.TextColumn("", width=130)}
+    shown = table[["variant"]].copy()
+    for name in columns:
+        label = statistic.label(name) if name in statistic else name.capitalize()
+        about = HELP.get(name) or (f"{statistic.help(name)} Of the output." if name in statistic else None)
+        words[name] = st.column_config.TextColumn(label, help=about, alignment="right")
+        shown[name] = [_cell(value) for value in table[name]]
+    st.dataframe(shown, column_config=words, hide_index=True, width="stretch", height="content")
+
+
+def _cell(value) -> str:
+    """A number of the table: four digits, and a dash where there is none."""
+    if isinstance(value, int):
+        return f"{value:,}"
+    if math.isnan(value):
+        return "–"
+    return number(value, 4)
+
+
+def maps(passes, look):
+    """Attention of every variant, averaged over its heads, at one layer."""
+    shown, labels = [], []
+    for forward_pass in passes.values():
+        labels = max(labels, forward_pass.labels, key=len)
+        shown.append(
+            patterns(forward_pass, look.layer_of(forward_pass)).mean(0) if "pattern" in forward_pass.sites else None
+        )
+    heatmaps(
+        "compared_maps", in_one_frame(shown, len(labels)), labels, labels, titles=list(passes), what="mean attention weight over heads, row reads column",
+        blank="masked or switched off", alt="Attention of each variant, averaged over its heads.", height=330,
+    )  # fmt: skip

@@ -1,0 +1,85 @@
+"""What the views of the page "Depth" share: their menus, what is looked at, and what they are handed."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from core.experiments.depth.depth import Depth, Journey, travel
+from core.experiments.depth.grid import Axes
+from core.measure.stream_statistics import statistic
+from core.model.config import Config
+from core.model.variants import Pins, Variant
+from core.settings.device import Machine
+from core.settings.menu import Menu
+from core.settings.setting import Settings, dial
+from ui.kit import pins
+
+view = Menu("Views of depth")
+matrices = Menu("Matrix")
+orders = Menu("Arrangement")
+
+
+@matrices
+def pattern():
+    """Attention: which word reads from which."""
+
+
+@matrices
+def alike():
+    """Likeness: cosine similarity of every word's vector with every other's."""
+
+
+@orders
+def parts():
+    """By parts: one row and column per combination."""
+
+
+@orders
+def largest():
+    """Largest first: every variant pass after pass, those that diverged on top."""
+
+
+@orders
+def smallest():
+    """Smallest first: every variant pass after pass, those that diverged last."""
+
+
+@dataclass(frozen=True)
+class DepthLook(Settings):
+    """What is looked at on the page "Depth"."""
+
+    show: str = dial("statistics", "View", "What to look at.", group="Look", menu=view)
+    matrix: str = dial(
+        "pattern", "Matrix", "What is drawn at the first, middle and last pass.", group="Look", menu=matrices
+    )
+    map_head: int = dial(
+        0, "Head", "Which head's attention; 0: the average over all.", group="Look", low=0, high=64, step=1
+    )
+    grid_statistic: str = dial("rms", "Colour", "Which statistic colours the grid.", group="Look", menu=statistic)
+    grid_order: str = dial("parts", "Arrangement", "How the grid is laid out.", group="Look", menu=orders)
+
+
+@dataclass(frozen=True)
+class DepthContext:
+    """What the views are handed: what is compared, baseline first, computed when a view asks for it; and what is looked at."""
+
+    variants: list[Variant]
+    tokens: tuple[str, ...]
+    machine: Machine
+    depth: Depth
+    pins: Pins
+    axes: Axes
+    look: DepthLook
+
+    @cached_property
+    def journeys(self) -> dict[str, Journey]:
+        """Name -> journey, in the order of the variants."""
+        return {v.name: travel(v.config, self.tokens, self.machine, self.depth) for v in self.variants}
+
+    @property
+    def baseline(self) -> Config:
+        return self.variants[0].config
+
+    @property
+    def weights(self) -> str:
+        """What every chart says about its weights."""
+        return pins.weights(self.variants)

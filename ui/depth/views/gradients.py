@@ -1,0 +1,121 @@
+import math
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from core.experiments.depth.gradients import gradients as run
+from core.settings.wording import count, number
+from ui.depth.context import view
+from ui.kit import pins
+from ui.kit.page import figure
+from ui.pictures.curves import Line, Panel, curves
+from ui.pictures.heatmaps import heatmaps
+
+VANISHED, EXPLODED = 1e-3, 1e3  # a thousandth, a thousandfold of what went in at the end
+
+
+@view
+def gradients(context):
+    """Gradients: what of the error arrives at each layer, and at each weight."""
+    found = {v.name: run(v.config, context.tokens, context.machine, context.depth) for v in context.variants}
+    said = {name: lost(each) for name, each in found.items()}
+    pins.legend(context.variants, said, context.pins)
+    panel = Panel(
+        title="How much of the gradient arrives?",
+        label="Norm of ∂loss/∂stream after each pass; 0: at the input",
+        help="Loss: cross-entropy of each word naming the next one, and of the last naming the first.",
+        log=True,
+        sentence=travelled(found),
+        lines=[Line(v.place, found[v.name].stream.tolist(), said[v.name]) for v in context.variants],
+    )
+    left, right = st.columns([2, 3], gap="medium")
+    with left:
+        curves("gradient_curves", [panel], {v.place: v.name for v in context.variants}, height=330)
+    with right:
+        per_weight(context, found)
+
+
+def lost(each) -> str | None:
+    """Why there is no gradient, or not all of it."""
+    if not each.diverged:
+        return None
+    return "the gradient leaves its range" if math.isfinite(each.loss) else "diverged on the way forward"
+
+
+def travelled(found) -> str:
+    """What becomes of the gradient on its way from the last pass to the first, variant by variant."""
+    factors = [
+        f"{name} {_times(each.stream[0] / each.stream[-1])}"
+        for name, each in found.items()
+        if not each.diverged and each.stream[-1] > 0
+    ]
+    without = [f"{name} ({lost(each)})" for name, each in found.items() if each.diverged]
+    without += [f"{name} (nothing leaves the last pass)" for name, each in found.items() if each.stream[-1] == 0]
+    told = (
+        f"From the last pass back to the input the gradient changes by a factor of {', '.join(factors)}."
+        if factors
+        else ""
+    )
+    return " ".join(filter(None, [told, f"None to be followed: {', '.join(without)}." if without else ""]))
+
+
+def _times(share: float) -> str:
+    kind = " (vanished)" if share < VANISHED else " (exploded)" if share > EXPLODED else ""
+    return f"{number(share)}{kind}"
+
+
+def per_weight(context, found):
+    """The norm of every weight's gradient: one panel per variant, a row per weight, a column per layer."""
+    tables = {name: each.weights for name, each in found.items() if len(each.weights)}
+    if not tables:
+        st.caption("No weight gets a gradient: both sub-layers are off.")
+        return
+    weights = list(dict.fromkeys(weight for table in tables.values() for weight in table.weight))
+    layers = max(table.layer.max() for table in tables.values())
+    shared = context.depth.blocks == "same"
+    where = "summed over all passes of the one block" if shared else f"in each of {count(int(layers), 'block')}"
+    figure(f"How large is each weight's gradient, {where}?", largest(tables, shared))
+    if "b_K" in weights:
+        st.caption(
+            "b_K adds the same to all scores of a query, which a softmax ignores: without RoPE its gradient is rounding."
+        )
+    matrices = [
+        table.pivot(index="weight", columns="layer", values="value").reindex(
+            index=weights, columns=range(1, layers + 1)
+        )
+        for table in tables.values()
+    ]
+    if shared:  # one block: its variants side by side, instead of panels of a single column
+        together = pd.concat([matrix[1].rename(name) for name, matrix in zip(tables, matrices)], axis=1)
+        heatmaps(
+            "weight_gradients", together.to_numpy()[None], weights, list(tables), square=False, **_words("variants")
+        )
+        return
+    heatmaps(
+        "weight_gradients", np.stack([m.to_numpy() for m in matrices]), weights, [f"block {n + 1}" for n in range(layers)],
+        titles=list(tables), square=False, **_words("blocks"),
+    )  # fmt: skip
+
+
+def _words(columns) -> dict:
+    return {
+        "what": "norm of the gradient",
+        "blank": "not there, or no number",
+        "alt": f"Norm of each weight's gradient; columns are {columns}.",
+        "log": True,
+        "arrow": "in",
+        "height": 470,
+        "numbers": "brief",
+    }
+
+
+def largest(tables, shared: bool) -> str:
+    """Where the largest gradient of each model stands."""
+    told = []
+    for name, table in tables.items():
+        known = table[table.value.apply(math.isfinite)]
+        if len(known):
+            top = known.loc[known.value.idxmax()]
+            told.append(f"{name} {top.weight}{'' if shared else f' of block {top.layer}'} ({number(top.value)})")
+    return f"Largest: {'; '.join(told)}." if told else "The numbers have left their range here, so nothing can be said."

@@ -1,0 +1,183 @@
+import itertools
+import math
+
+import numpy as np
+import streamlit as st
+
+from core.experiments.depth.grid import AXES, MOST, Axes, combinations, in_words, write_axes
+from core.experiments.depth.grid import grid as run
+from core.measure.stream_statistics import statistic
+from core.model.batched_variants import stream_of
+from core.settings.wording import count, number
+from ui.depth.context import orders, view
+from ui.kit import pins
+from ui.kit.controls import buttons, put, value
+from ui.kit.page import figure, literal
+from ui.kit.visitor import choice, one_of, some_of
+from ui.pictures.heatmaps import heatmaps
+
+
+@view
+def grid(context):
+    """Grid: every combination of parts at once."""
+    choices(context)
+    made = run(context.baseline, context.axes, context.tokens, context.machine, context.depth)
+    meter = context.look.grid_statistic
+    label, size = statistic.label(meter), len(made.configs)
+    when = "after the last pass" if context.look.grid_order == "parts" else "pass after pass"
+    figure(
+        f"{label} of {count(size, 'variant')}, {when}. Click one to compare it; once more takes it away.",
+        told(made, meter),
+        context.weights,
+    )
+    for reason in made.left_out:
+        st.caption(literal(f"Left out: {reason}"))
+    (by_parts if context.look.grid_order == "parts" else ranked)(context, made, meter)
+
+
+def choices(context):
+    """What colours the grid, how it is laid out, and which parts are in it."""
+    left, middle, right = st.columns([2, 3, 2], vertical_alignment="bottom")
+    with left:
+        st.selectbox(
+            "Colour", list(statistic), format_func=statistic.label,
+            **one_of("grid_statistic", context.look.grid_statistic, statistic), label_visibility="collapsed",
+        )  # fmt: skip
+    with middle:
+        buttons("Arrangement", orders, "grid_order")
+    with right:
+        shown = st.popover(
+            "Parts in the grid", icon=":material/filter_alt:", key="grid_parts", on_change="rerun", width="stretch"
+        )
+        if shown.open:
+            with shown:
+                parts_in_grid(context)
+
+
+def parts_in_grid(context):
+    st.caption("Every combination of what is chosen is run. A part with nothing chosen stays as in the baseline.")
+    for axis, entries in context.axes.chosen.items():
+        offered = list(AXES[axis].entries)
+        shown = some_of(f"axis_{axis}", entries, offered)
+        st.pills(
+            AXES[axis].label, offered, format_func=AXES[axis].words.get, selection_mode="multi", **shown,
+            on_change=_chosen, args=(axis, shown["key"]),
+        )  # fmt: skip
+
+
+def _chosen(axis, key):
+    entries = choice(f"axis_{axis}", key)
+    if entries is None:
+        return
+    chosen = Axes(value("grid")).chosen | {axis: tuple(entries)}
+    size = combinations(chosen)
+    if size > MOST:  # and the pill goes out again, since the grid has not changed
+        st.toast(f"That would be {size:,} variants; at most {MOST:,} are run at once.", icon=":material/info:")
+    else:
+        put(grid=write_axes(chosen))
+
+
+def told(made, meter) -> str:
+    """What the grid says: its ends, how many diverged, and which part makes the most difference."""
+    ends = made.ends(meter)
+    known = np.flatnonzero(np.isfinite(ends))
+    if not len(known):
+        return f"None of them has a number for {statistic.label(meter).lower()} after the last pass.{_lost(made)}"
+    if made.alike(meter):
+        return f"All {'of them' if len(known) == len(ends) else f'{len(known)} that have one'} end at {number(ends[known[0]])}.{_lost(made)}"
+    low, high = (
+        f"{number(ends[at])} ({made.name(at)}{_others(ends, at)})"
+        for at in (known[ends[known].argmin()], known[ends[known].argmax()])
+    )
+    return f"From {low} to {high}.{_why(made, meter)}{_lost(made)}"
+
+
+def _others(ends, at) -> str:
+    """How many more end at the same number."""
+    same = int(np.isclose(ends, ends[at], rtol=1e-4, atol=0).sum()) - 1
+    return f" and {same} more" if same else ""
+
+
+def _why(made, meter) -> str:
+    shares = made.explained(meter)
+    axis = max(shares, key=shares.get, default=None)
+    if axis is None:
+        return ""
+    of = "the variance of its logarithm" if statistic[meter].log else "its variance"
+    left = " among those left" if any(each is not None for each in made.diverged) else ""
+    if shares[axis] < 0.5:
+        return f" No part explains half of the difference{left} by itself; {_word(axis)} explains {shares[axis]:.0%} of {of}."
+    return f" Most of the difference{left} is made by {_word(axis)}: {shares[axis]:.0%} of {of}."
+
+
+def _lost(made) -> str:
+    gone = sum(each is not None for each in made.diverged)
+    if not gone:
+        return ""
+    shared = made.shared_by_diverged()
+    who = f": all with {AXES[shared[0]].words[shared[1]]}, and no other" if shared and gone < len(made.diverged) else ""
+    return f" {gone} of {len(made.diverged)} diverged{who}."
+
+
+def _word(axis) -> str:
+    label = AXES[axis].label
+    return label if label[1:2].isupper() or "(" in label else label.lower()
+
+
+def halves(made) -> tuple[list[str], list[str]]:
+    """The axes that make rows and those that make columns, so that there are somewhat more rows."""
+    axes = list(made.axes)
+    sizes = [len(made.axes[axis]) for axis in axes]
+    cuts = range(len(axes) + 1)
+    cut = min(cuts, key=lambda n: abs(math.log(math.prod(sizes[:n]) / math.prod(sizes[n:]) / 1.5)))
+    return axes[:cut], axes[cut:]
+
+
+def by_parts(context, made, meter):
+    """A cell per variant."""
+    down, across = halves(made)
+    rows, columns = (list(itertools.product(*[made.axes[axis] for axis in side])) for side in (down, across))
+    cells, found = np.full((len(rows), len(columns)), math.nan), {}
+    for at, entry in enumerate(made.entries):
+        place = rows.index(tuple(entry[axis] for axis in down)), columns.index(tuple(entry[axis] for axis in across))
+        cells[place], found[place] = made.ends(meter)[at], at
+    compared = [stream_of(v.config.replace(n_layers=made.configs[0].n_layers)) for v in context.variants]
+    marks = [place for place, at in found.items() if stream_of(made.configs[at]) in compared]
+    heatmaps(
+        "grid_cells", cells[None], [in_words(down, row) for row in rows], [in_words(across, column) for column in columns],
+        height=520, marks=marks, numbers="brief", arrow="·", on_pick=lambda _, row, column: pick(context, made, found.get((row, column))),
+        **_picture(context, meter, "framed: compared now"),
+    )  # fmt: skip
+
+
+def ranked(context, made, meter):
+    """A row per variant, a column per pass, in the order of the last value."""
+    ends = made.ends(meter)
+    first = context.look.grid_order == "largest"
+    lost = np.array([-1.0 if each is None else 1e9 / (1 + each) for each in made.diverged])
+    nothing = np.isnan(ends) & (lost < 0)  # no number, and yet not diverged: attention that is switched off
+    keys = (np.where(np.isfinite(ends), ends, 0.0) * (-1 if first else 1), lost * (-1 if first else 1), nothing)
+    order = np.lexsort(keys)
+    cells = made.values[order, :, list(statistic).index(meter)]
+    names = [made.name(at) for at in order]
+    heatmaps(
+        "grid_cells", cells[None], names, [str(n) for n in range(cells.shape[1])], height=max(520, 6 * len(names)),
+        arrow="· pass", on_pick=lambda _, row, column: pick(context, made, int(order[row])), **_picture(context, meter, "columns: passes"),
+    )  # fmt: skip
+
+
+def _picture(context, meter, note) -> dict:
+    return {
+        "what": f"{statistic.label(meter)} ({note})",
+        "log": statistic[meter].log,
+        "diverging": meter == "cosine",
+        "blank": "diverged or not there",
+        "square": False,
+        "alt": f"{statistic.label(meter)} of every variant in the grid.",
+    }
+
+
+def pick(context, made, at):
+    """Compare a variant of the grid, or no longer (a callback)."""
+    if at is not None:
+        pins.toggle(context.pins, made.changes[at], context.baseline)

@@ -1,0 +1,62 @@
+"""The pages: what each is called, where it is, and its views. The menu, the titles and every link between pages read it here.
+
+A page says which one it is by its name in this table: `with page(DEPTH): …`.
+"""
+
+import importlib
+from dataclasses import dataclass
+
+from core.settings.menu import Menu
+from ui.kit import controls
+
+
+@dataclass(frozen=True)
+class Page:
+    key: str  # of its settings in a session; its folder is ui/<key>
+    path: str  # of its file, as Streamlit is told it
+    name: str
+    icon: str
+    about: str  # what it does, in a line
+    parameter: str = ""  # of its links: which view is open
+
+    @property
+    def views(self) -> Menu:
+        """Its menu of views. Loaded when it is asked for, so that no page waits for the views of another."""
+        return importlib.import_module(f"ui.{self.key}").view
+
+    def settings(self, *kinds):
+        """As ui.kit.controls.settings has it."""
+        return controls.settings(self.key, *kinds)
+
+    def view_buttons(self):
+        """The row of buttons that says which view is open."""
+        controls.buttons("View", self.views, self.parameter, wrap=True)
+
+    def open_view(self, context):
+        """Draw the view that is open. context: what the views of this page are handed, with what is looked at as its `look`."""
+        self.views[getattr(context.look, self.parameter)](context)
+
+
+START = Page(
+    "start", "app.py", "Start", ":material/home:", "What can be done, and what each part was measured to be for."
+)
+ONE_BLOCK = Page(
+    "block", "pages/1_One_block.py", "One block", ":material/view_agenda:",
+    "One pass of random weights, every step of it.", "view",
+)  # fmt: skip
+DEPTH = Page(
+    "depth", "pages/2_Depth.py", "Depth", ":material/layers:", "The same block again and again, or a stack.", "show"
+)
+TRAINING = Page(
+    "training", "pages/3_Training.py", "Training", ":material/model_training:",
+    "With and without a part, live, several seeds.", "trained",
+)  # fmt: skip
+STUDIES = Page(
+    "studies", "pages/4_Studies.py", "Studies", ":material/lab_research:",
+    "Hundreds of trainings that run by themselves.", "shown",
+)  # fmt: skip
+TRAINED_MODEL = Page(
+    "trained", "pages/5_Trained_model.py", "Trained model", ":material/neurology:",
+    "A small language model, taken apart.", "taken",
+)  # fmt: skip
+PAGES = (START, ONE_BLOCK, DEPTH, TRAINING, STUDIES, TRAINED_MODEL)  # in the order of the menu

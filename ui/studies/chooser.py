@@ -1,0 +1,72 @@
+"""The row in which a study is chosen, with what can be done to it; and what stands there while there is none."""
+
+import streamlit as st
+
+from core.study.database.standing import standing
+from ui.kit.controls import amend
+from ui.kit.page import literal
+from ui.kit.rights import REASON, may_write
+from ui.kit.visitor import one_of
+from ui.studies import server
+from ui.studies.buttons import buttons, can_write
+from ui.studies.context import StudyContext, StudyLook
+from ui.studies.new_study import ask, new_study
+from ui.studies.progress import progress
+
+UNWRITABLE = "This store cannot be written: its studies can be looked at, and nothing can be changed here."
+
+
+def choose(look: StudyLook) -> StudyContext | None:
+    """The row in which a study is chosen -> that study as it is now, or None where there is none."""
+    store = server.store()
+    known = {study.name: study for study in store.studies()} if store else {}
+    name = _name(look, known)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if known:
+            offered = tuple(reversed(known))
+            shown = one_of("study", name, offered)
+            st.selectbox("Study", offered, **shown, label_visibility="collapsed", width="stretch")
+        st.button(
+            "New study",
+            icon=":material/add:",
+            type="tertiary" if known else "primary",
+            on_click=ask,
+            disabled=not can_write(store),
+            help=None if can_write(store) else UNWRITABLE if may_write() else REASON,
+        )
+        place = st.container(horizontal=True, gap="small", width="content")
+    if store and not store.writable:
+        st.caption(UNWRITABLE)
+    if can_write(store):
+        new_study(store)
+    if not known:
+        return None
+    study = known[name]
+    now = standing(store, study.id)
+    with place:
+        buttons(store, study, now)
+    progress(store, study, now)
+    summary = server.summary(store, str(store.url), study.id, store.stamp(study.id))
+    others = tuple(other for other in reversed(known) if other != study.name)
+    return StudyContext(store, study.id, study.name, study.question, study.source, summary, others, look)
+
+
+def _name(look: StudyLook, known: dict) -> str:
+    """The study that is looked at: the one of the link, or else the newest."""
+    if look.study in known or not known:
+        return look.study
+    if look.study:
+        st.warning(literal(f"There is no study “{look.study}” here."), icon=":material/info:")
+    newest = next(reversed(known))
+    amend(look, study=newest)  # it stays the one that is looked at when a newer one comes
+    return newest
+
+
+def nothing():
+    """What there is to start."""
+    st.markdown("**No studies yet**")
+    st.markdown(
+        "A study trains variants × tasks × seeds unattended, and keeps every number: start one here, or with "
+        "`python -m core.study run studies/ablation_matrix.toml`. The one that ships, the ablation matrix, has been run already: "
+        "its result stands on the start page."
+    )

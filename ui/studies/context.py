@@ -1,0 +1,35 @@
+"""What the views of the page "Studies" share: their menu, what is looked at, and what they are handed."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from core.settings.menu import Menu
+from core.settings.setting import Settings, dial
+from core.study.database.store import Store
+
+view = Menu("Views of a study")
+
+
+@dataclass(frozen=True)
+class StudyLook(Settings):
+    """What is looked at on the page "Studies"."""
+
+    study: str = dial("", "Study", "Its name; empty: the newest.", group="Look")
+    shown: str = dial("matrix", "View", "What to look at.", group="Look", menu=view)
+    of_task: str = dial("", "Task", "The task of the curves; empty: the first.", group="Look")
+    against: str = dial("", "Against", "The study to compare with; empty: the newest other one.", group="Look")
+
+
+@dataclass(frozen=True)
+class StudyContext:
+    """What the views are handed: a study as it is now, and what is looked at."""
+
+    store: Store
+    number: int
+    name: str
+    question: str
+    source: str
+    summary: pd.DataFrame  # core.study.tables.summary_table
+    others: tuple[str, ...]  # names of the other studies
+    look: StudyLook

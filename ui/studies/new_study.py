@@ -1,0 +1,101 @@
+"""The dialog in which a new study is written and started."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from core.study.database.connection import StoreError
+from core.study.plan import NOTHING, Study, StudyError, before, told
+from ui.kit.controls import put
+from ui.kit.guard import guarded
+from ui.kit.page import literal
+from ui.kit.rights import REASON, may_write
+from ui.kit.visitor import at, calm_visitor, now, one_of, visitor
+from ui.studies import server
+
+SHIPPED = Path(__file__).parent.parent.parent / "studies"
+# Kept for a visitor: whether one is being made; what was typed into it, until it is started.
+NEW, DRAFT = "new_study", "study_draft"
+TEMPLATE = """name = "my study"
+question = "What does it cost to take the norm out?"
+tasks = ["reverse"]
+seeds = 3
+
+[variants]
+"− norm" = { norm = "none" }
+"""
+
+
+def ask():
+    """Open the dialog in the next run (a callback)."""
+    calm_visitor().kept[NEW] = True
+
+
+def new_study(store):
+    """The dialog, where it was asked for."""
+    if visitor().kept.get(NEW):
+        _new(store)
+
+
+def _forget():
+    calm_visitor().kept[NEW] = False
+
+
+@st.dialog("New study", width="large", on_dismiss=_forget)
+@guarded
+def _new(store):
+    given = _written()
+    try:
+        study = server.parsed(given)
+    except StudyError as error:
+        for problem in error.problems[:10]:
+            st.error(literal(problem))
+        return
+    _in_words(study, store)
+    if st.button("Start", type="primary", icon=":material/play_arrow:"):
+        _start(study)
+
+
+def _written() -> str:
+    """The text of the study, begun with one that ships."""
+    shipped = {path.stem.replace("_", " "): path for path in sorted(SHIPPED.glob("*.toml"))}
+    offered, draft = ["a small example", *shipped], visitor().kept.setdefault(DRAFT, {})
+    chosen = now("new_from", draft.get("begin", offered[0]), (tuple(offered), None))
+    begin = st.selectbox("Begin with", offered, **one_of("new_from", chosen, offered))
+    text = shipped[begin].read_text(encoding="utf-8") if begin in shipped else TEMPLATE
+    typed = now("new_text", draft.get(("text", begin), text), begin)
+    given = st.text_area("The study, as a TOML file", height=300, **at("new_text", typed, begin))
+    draft |= {"begin": begin, ("text", begin): given}
+    return given
+
+
+def _in_words(study: Study, store):
+    """What would be trained, and what of it is there already."""
+    stored = store.stored(study) if store else NOTHING
+    first, *rest = told(study, max(1, server.workers().count), stored).split("\n")
+    st.markdown(f"**{literal(first)}** {literal(next(line for line in rest if line.startswith(('About', 'Nothing'))))}")
+    with st.expander("In detail"):
+        st.text("\n".join(rest))
+    if store and store.find(study.name):
+        words = (
+            "A study of this name is in the store: what it has already is kept, and only what is missing is trained."
+        )
+        st.info(literal(" ".join([words, *before(len(stored.ended), stored.unwanted)])))
+
+
+def _start(study: Study):
+    if not may_write():
+        st.error(REASON)
+        return
+    try:
+        service = server.service()
+        number = service.store.enrol(study).study
+        service.store.requeue(number)
+        service.start(number)
+    except StoreError as error:
+        st.error(literal(error.told))
+        return
+    put(study=study.name)
+    del visitor().kept[DRAFT]
+    _forget()
+    st.rerun()

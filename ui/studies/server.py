@@ -1,0 +1,63 @@
+"""The store of this server, and who trains in it."""
+
+import functools
+import os
+
+import pandas as pd
+import streamlit as st
+
+from core.settings.memory import max_mb
+from core.study.database.connection import NoStore
+from core.study.database.store import Store
+from core.study.file import parse
+from core.study.plan import Study
+from core.study.service import Service
+from core.study.tables import summary_table
+from core.workers import cluster
+from core.workers.pool import Workers
+from ui.kit import jobs
+
+
+@st.cache_resource
+def _store(create: bool) -> Store:
+    return Store(create=create, seconds=2.0)  # then the page says so, and the next look tries again
+
+
+def store() -> Store | None:
+    """The store, or None while there is none. Raises StoreError for one that cannot be used."""
+    try:
+        return _store(False)
+    except NoStore:
+        return None
+
+
+@st.cache_resource
+def _cluster() -> Workers:
+    return cluster.pool()
+
+
+def workers() -> Workers:
+    """Who trains: the processes that train for visitors, or a cluster. Raises ClusterError for one that cannot be reached."""
+    return _cluster() if os.environ.get(cluster.VARIABLE) else jobs.workers()
+
+
+@st.cache_resource
+def service() -> Service:
+    """Who sees to the studies of this server, for all visitors. Makes the store if there is none."""
+    return Service(store() or _store(True), workers())
+
+
+@st.cache_data(max_entries=20, show_spinner=False)
+def summary(_store: Store, url: str, study: int, stamp: str) -> pd.DataFrame:
+    """The summary of a study; computed anew when what is in the store is (stamp)."""
+    return summary_table(_store, study)
+
+
+def parsed(text: str) -> Study:
+    """The study of a text, read once: a page is drawn again and again. Raises StudyError."""
+    return _parsed(text, max_mb())
+
+
+@functools.lru_cache(maxsize=4)
+def _parsed(text: str, limit: int) -> Study:
+    return parse(text)

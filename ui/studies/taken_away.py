@@ -1,0 +1,25 @@
+"""What can be taken away from the page "Studies" beside its tables and pictures: the study's file, and every number."""
+
+import io
+
+from core.export.slug import slug
+from core.study.tables import row_table
+from ui.studies.context import StudyContext
+
+
+def files(context: StudyContext | None) -> dict:
+    """What can be taken away beside the tables: label -> (name of the file, what makes its bytes)"""
+    if context is None:
+        return {}
+    name = slug(context.name, context.number)
+    return {
+        "The study's file (TOML)": (f"{name}.toml", lambda: context.source.encode()),
+        "Every number (Parquet)": (f"{name}_rows.parquet", lambda: parquet(context)),
+    }
+
+
+def parquet(context: StudyContext) -> bytes:
+    """Every row of every run."""
+    buffer = io.BytesIO()
+    row_table(context.store, context.number).to_parquet(buffer, index=False)
+    return buffer.getvalue()

@@ -1,0 +1,39 @@
+import streamlit as st
+
+from core.experiments.training.training import BASELINE
+from core.model.variants import MOST
+from core.study.database.stored import stored
+from ui.kit.page import literal
+from ui.kit.visitor import one_of
+from ui.shared.learning import learning
+from ui.studies.context import view
+
+
+@view
+def curves(context):
+    """Curves: accuracy and loss as they grew, each seed, mean and interval, of a task's baseline and up to four variants."""
+    summary = context.summary
+    tasks = list(dict.fromkeys(summary.task))
+    chosen = context.look.of_task if context.look.of_task in tasks else tasks[0]
+    left, right = st.columns([1, 2])
+    with left:
+        name = st.selectbox("Task", tasks, **one_of("of_task", chosen, tasks), label_visibility="collapsed")
+    lines = summary[(summary.task == name) & (summary.variant != BASELINE)]
+    with right:
+        chosen = st.multiselect(
+            "Variants", list(lines.variant), default=_telling(lines), max_selections=MOST,
+            key=f"curves_{context.number}_{name}", placeholder="the baseline alone", label_visibility="collapsed",
+        )  # fmt: skip
+    found = stored(context.store, context.number, name, chosen)
+    if found is None:
+        st.caption("There is no seed yet on which all of these have numbers.")
+        return
+    for note in found.notes:
+        st.caption(literal(note))
+    learning(found)
+
+
+def _telling(lines) -> list[str]:
+    """The variants that lose most: all seeds, then accuracy."""
+    told = lines[lines.difference.notna() | (lines.diverged > 0)]
+    return list(told.sort_values("difference", na_position="first").variant[:MOST])

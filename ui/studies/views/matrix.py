@@ -1,0 +1,31 @@
+import streamlit as st
+
+from core.study.picture import told
+from ui.kit.page import figure, literal, table
+from ui.kit.pages import TRAINING
+from ui.pictures.matrix import matrix as picture
+from ui.studies.cells import cells
+from ui.studies.context import view
+
+READING = (
+    "Change of accuracy against the baseline in percentage points: mean over seeds and 95 % interval (paired t, corrected "
+    "for the variants of a task by Holm's method). Pale: not distinguishable from seed noise."
+)
+
+
+@view
+def matrix(context):
+    """Matrix: what each variant costs on each task, with its interval; a click opens the experiment."""
+    kept = cells(context.summary, "matrix")
+    if kept.empty:
+        st.caption("No cell is both of a chosen task and of a chosen variant.")
+        return
+    figure(
+        "What does each part cost, on each task?",
+        f"{READING} A click opens the experiment on the page {TRAINING.name}.",
+    )
+    picture(kept, "study_matrix")
+    with st.expander("The same as a table"):
+        table(kept.drop(columns=["link"]), "Accuracy, difference and cost of each cell.", taken=kept, width="stretch")
+        for line in kept[kept.diverged > 0].itertuples():
+            st.caption(literal(told(line)))

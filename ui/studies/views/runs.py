@@ -1,0 +1,67 @@
+import pandas as pd
+import streamlit as st
+
+from core.experiments.training.training import BASELINE
+from core.settings.errors import without_paths
+from core.study.database.schema import STATES
+from core.study.link import read_query
+from core.study.tables import link, run_table
+from ui.kit.page import literal, table
+from ui.kit.pages import TRAINING
+from ui.studies.cells import cells
+from ui.studies.context import view
+
+COLUMNS = ["task", "variant", "seed", "state", "accuracy", "step", "steps", "seconds", "ended", "device", "torch", "code", "tries", "message"]  # fmt: skip
+
+FROM_STORE = [name for name in COLUMNS if name != "accuracy"]
+
+
+@view
+def runs(context):
+    """Runs: every training by itself: its state, its end, where and with what it ran; filter them, and open any."""
+    rows = context.store.runs(context.number, spec=False)
+    found = pd.DataFrame.from_records(rows, columns=rows[0]._fields)[["id", *FROM_STORE]]
+    found["accuracy"] = found.pop("id").map(context.store.results(context.number))
+    found["ended"] = pd.to_datetime(found.ended, unit="s")
+    found["code"] = found.code.str[:12]
+    found["message"] = found.message.map(without_paths)
+    there = [state for state in STATES if state in set(found.state)]
+    states = st.pills(
+        "State", there, selection_mode="multi", key="run_states", label_visibility="collapsed",
+        format_func=lambda state: f"{(found.state == state).sum():,} {state}",
+    )  # fmt: skip
+    kept = cells(found, "runs")
+    kept = kept[kept.state.isin(states)] if states else kept
+    which = 0 if len(kept) == len(found) else hash(tuple(kept.index))  # Streamlit knows a picked row by its place alone
+    picked = table(
+        kept[COLUMNS], "Every run.", taken=lambda: _taken(context), width="stretch", height=420,
+        on_select="rerun", selection_mode="single-row", key=f"run_picked_{context.number}_{which}",
+        column_config={
+            "accuracy": st.column_config.NumberColumn(format="%.3f"),
+            "seconds": st.column_config.NumberColumn("seconds", format="%.1f", help="Of a worker's time."),
+            "step": st.column_config.NumberColumn("step", help="Steps that are done and stored."),
+            "code": st.column_config.TextColumn("code", help="The commit it was trained with."),
+            "tries": st.column_config.NumberColumn("tries", help="How many times it was begun."),
+        },
+    )  # fmt: skip
+    rows = [at for at in picked.selection.rows if at < len(kept)]
+    if not rows:
+        st.caption(
+            f"{len(kept):,} of {len(found):,} runs. Pick one (the box at its left) to open it on the page {TRAINING.name}."
+        )
+        return
+    _open(context, kept.iloc[rows[0]])
+
+
+def _taken(context):
+    table = run_table(context.store, context.number).drop(columns="spec")
+    return table.assign(message=table.message.map(without_paths))
+
+
+def _open(context, picked):
+    """A link to a run, beside its baseline with the same seed."""
+    specs = context.store.specs(context.number)
+    own, first = specs[picked.task, picked.variant], specs.get((picked.task, BASELINE))
+    params = read_query(link(own, first, [int(picked.seed)]))
+    label = f"Open {picked.task}, {picked.variant}, seed {picked.seed} on the page {TRAINING.name}"
+    st.page_link(TRAINING.path, label=literal(label), icon=TRAINING.icon, query_params=params)

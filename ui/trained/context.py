@@ -1,0 +1,150 @@
+"""What the views of the page "Trained model" share: their menu, what is looked at, and what they are handed."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from core.experiments.forward import Pass
+from core.experiments.trained import knockout, prompt
+from core.experiments.trained.knockout import Bench, Effect, Reading
+from core.model import knockout as lesion
+from core.model.generate import Sampling
+from core.model.knockout import Cut
+from core.model.text import shown
+from core.settings.menu import Menu
+from core.settings.setting import ConfigError, dial
+from ui.kit.controls import control, put, value
+from ui.shared.base import Picked, maps
+from ui.shared.model_defaults import prompts, reader, texts
+from ui.shared.models import SHIPPED, known
+
+view = Menu("Views of a trained model")
+WHOLE = "whole model"  # its name beside that of a knock-out
+
+
+def before_verb(look) -> int:
+    """The word before the sentence's last verb, where that is chosen; the last one where there is none. From 1."""
+    try:
+        made = prompt.read(known(look.model), look.prompt)
+    except ConfigError:
+        return 1
+    return prompt.verb_of(made) or len(made.ids)
+
+
+@dataclass(frozen=True)
+class TrainedLook(Picked):
+    """Which model, what it reads, what is taken out of it, and what is looked at."""
+
+    taken: str = dial("attention", "View", "What to look at.", group="Look", menu=view)
+    model: str = dial(SHIPPED, "Model", "Which trained model.", group="Model")
+    prompt: str = dial(
+        None,
+        "Prompt",
+        "What the model reads.",
+        group="Text",
+        kind=str,
+        follows=lambda look: prompts(look.model)[0][1],
+    )
+    out: str = dial("", "Taken out", "What is knocked out: 2.3 is head 3 of layer 2; or 1.ffn.", group="Knock-out")
+    mode: str = dial(
+        "zero", "What takes its place", "What the model finds there instead.", group="Knock-out", menu=lesion.mode
+    )
+    texts: int = dial(
+        None, "Texts", "On how many the effect is measured. Follows the size of the model: 256 where that takes a second.",
+        group="Measured on", kind=int, low=8, high=4096, step=8, top=512, follows=lambda look: texts(look.model),
+    )  # fmt: skip
+    rank_by: str = dial(
+        "difference", "Ranked by", "By which effect the parts are ranked.", group="Look", menu=knockout.effect
+    )
+    knocked: bool = dial(True, "With the knock-out", "Show attention as it is with the knock-out.", group="Look")
+    maps: str = dial("one", "Picture", "How attention is drawn.", group="Look", menu=maps)
+    layer: int = dial(None, "Layer", "Which block of the stack.", group="Look", kind=int, low=1, high=100, step=1, top=100, follows=lambda look: reader(look.model)[0])  # fmt: skip
+    head: int = dial(None, "Head", "Which attention head.", group="Look", kind=int, low=1, high=64, step=1, top=64, follows=lambda look: reader(look.model)[1])  # fmt: skip
+    token: int = dial(None, "Token", "After which token of the text.", group="Look", kind=int, low=1, high=272, step=1, top=272, follows=before_verb)  # fmt: skip
+
+    FIRST = ("model", "prompt")
+
+    def _check_each(self):
+        known(self.model)
+        super()._check_each()
+
+
+@dataclass(frozen=True)
+class TrainedContext:
+    """What the views are handed: a model, the text it reads, what is knocked out of it, and what is looked at."""
+
+    bench: Bench
+    prompt: prompt.Prompt
+    cuts: tuple[Cut, ...]
+    sampling: Sampling
+    look: TrainedLook
+
+    @property
+    def mode(self) -> str:
+        """What takes the place of what is knocked out."""
+        return self.look.mode
+
+    @property
+    def opened(self):
+        return self.bench.opened
+
+    @cached_property
+    def whole(self) -> Pass:
+        """The pass of the prompt through the whole model."""
+        return prompt.look(self.bench, self.prompt)
+
+    @cached_property
+    def without(self) -> Pass:
+        """The same with the knock-out."""
+        return prompt.look(self.bench, self.prompt, self.cuts, self.mode)
+
+    @property
+    def shown(self) -> Pass:
+        """Whichever of the two is to be seen."""
+        return self.without if self.cuts and self.look.knocked else self.whole
+
+    @property
+    def after(self) -> int:
+        """The token after which the next one is looked at, from 0."""
+        return min(self.look.token, len(self.prompt.ids)) - 1
+
+    @property
+    def effect(self) -> Effect:
+        return knockout.measured(self.bench, self.cuts, self.mode)
+
+    @cached_property
+    def readings(self) -> list[Reading]:
+        return self.opened.results.get((self.bench, "readings"), lambda: (knockout.readings(self.bench), 10_000))
+
+    @property
+    def named(self) -> str:
+        """The knock-out in words: "− head 2.3 (zero)"."""
+        return (
+            f"{lesion.name_of(self.cuts)} ({lesion.mode.label(self.mode).lower()})" if self.cuts else "the whole model"
+        )
+
+    @property
+    def told(self) -> str:
+        """The same inside a sentence: "the model without head 2.3 (zero)"."""
+        return f"the model without {self.named.replace('− ', '')}" if self.cuts else "the whole model"
+
+    @property
+    def language(self) -> bool:
+        """Whether what it says at a place is the next word; models of other tasks give an answer there."""
+        return self.opened.task in ("", "sentences")
+
+    def word(self, token: int) -> str:
+        return shown(self.opened.tokens.label(token))
+
+
+def with_knockout(context: TrainedContext) -> Pass:
+    """The switch between the two passes, where there are two -> the one to be shown."""
+    if context.cuts:
+        control(context.look, "knocked")
+    return context.shown
+
+
+def take_out(cut: Cut, **more):
+    """Knock this out as well, or put it back where it is out already (a callback). more: settings to change along with it."""
+    there, text = list(filter(None, value("out").split("~"))), cut.write()
+    there = [each for each in there if each != text] if text in there else [*there, text]
+    put(out="~".join(there), **more)

@@ -1,0 +1,43 @@
+"""The row that says what is knocked out, and what takes its place."""
+
+import streamlit as st
+
+from core.model import knockout as lesion
+from core.settings.wording import KEY
+from ui.kit import controls
+from ui.kit.page import capital
+from ui.kit.visitor import choice, one_of, some_of
+
+
+def knockout_row(look, config, cuts: tuple[lesion.Cut, ...]):
+    """What is knocked out, and what takes its place."""
+    there = {cut.write(): cut for cut in lesion.cuts(config)}
+    shown = some_of("cut_list", [cut.write() for cut in cuts], there)
+    left, middle, right = st.columns([5, 2, 2], vertical_alignment="center")
+    with left:
+        st.multiselect(
+            "Knock out", list(there), **shown, format_func=lambda text: f"− {there[text].name}", on_change=_cut, args=(shown["key"],),
+            placeholder="Knock out a head, a sub-layer or a layer …", label_visibility="collapsed",
+        )  # fmt: skip
+    with middle:
+        about = "\n".join(f"- **{lesion.mode.label(each)}**: {lesion.mode.help(each)}" for each in lesion.mode)
+        st.selectbox(
+            "What takes its place", list(lesion.mode), **one_of("mode", look.mode, lesion.mode), help=about, label_visibility="collapsed",
+            format_func=lambda each: f"in its place: {lesion.mode.label(each).lower()}",
+        )  # fmt: skip
+    with right:
+        st.button(
+            "Put everything back",
+            on_click=controls.put,
+            kwargs={"out": ""},
+            disabled=not cuts,
+            icon=":material/undo:",
+            width="stretch",
+        )
+    st.caption(f"{capital(KEY)}.")  # what the names of heads mean, which stand in this row from the first
+
+
+def _cut(key):
+    chosen = choice("cut_list", key)
+    if chosen is not None:
+        controls.put(out="~".join(chosen))

@@ -1,0 +1,107 @@
+"""The list of models in the sidebar, and what brings another one: an upload, or a name on the Hub."""
+
+import logging
+
+import streamlit as st
+
+from core.checkpoints import CheckpointError, files
+from core.settings.memory import MemoryLimit, max_mb
+from core.settings.setting import ConfigError
+from ui.kit.controls import put
+from ui.kit.page import literal
+from ui.kit.pages import TRAINING
+from ui.kit.rights import REASON, may_write
+from ui.kit.visitor import one_of
+from ui.shared import models
+
+REFUSED = "_model_refused"  # key in the session: why the last one could not be opened
+DOWNLOADS = 10  # of one visitor
+FETCHED = "_models_fetched"  # key in the session: how many there were
+
+
+def _brought():
+    """Open what was uploaded, or is to be downloaded (a callback)."""
+    sent, wanted = st.session_state.get("model_files") or [], (st.session_state.get("model_hub") or "").strip()
+    st.session_state.pop(REFUSED, None)
+    try:
+        if sent:
+            _check_size(sum(each.size for each in sent))
+            opened = files.from_upload({each.name: each.getvalue() for each in sent})
+        elif wanted:
+            _check_download()
+            opened = files.from_hub(wanted)
+        else:
+            return
+        name = models.add(opened)
+    except (CheckpointError, MemoryLimit, ConfigError) as error:
+        st.session_state[REFUSED] = str(error)
+        return
+    except Exception as error:  # whatever a file can be wrong in: this runs before the page, which would tell
+        logging.exception("a model could not be opened")
+        st.session_state[REFUSED] = f"The model could not be opened ({type(error).__name__})."
+        return
+    put(model=name, out="")
+
+
+def _check_size(size: int):
+    """Raises MemoryLimit for files that one visitor may not send."""
+    if size > max_mb() << 20:
+        raise MemoryLimit(
+            f"These files have {size / 2**20:,.0f} MB; one visitor may upload {max_mb():,} MB at a time (set by ABLATION_MAX_MB)."
+        )
+
+
+def _check_download():
+    """Raises CheckpointError for a visitor who may have nothing downloaded, or has had enough."""
+    if not may_write():
+        raise CheckpointError(REASON)
+    fetched = st.session_state.get(FETCHED, 0)
+    if fetched >= DOWNLOADS:
+        raise CheckpointError(
+            f"One visitor may have {DOWNLOADS} models downloaded; these were all. Upload its files instead."
+        )
+    st.session_state[FETCHED] = fetched + 1
+
+
+def model_list(look):
+    """The list of models, and what brings another one."""
+    offered = models.names()
+    st.selectbox(
+        "Model", offered, **one_of("model", look.model, offered), format_func=_label,
+        label_visibility="collapsed", on_change=_forget,
+    )  # fmt: skip
+    bring()
+    for note in models.known(look.model).notes:
+        st.caption(literal(note))
+
+
+def bring():
+    """What opens another model: an upload, or a name on the Hub."""
+    with st.popover("Open another model", icon=":material/upload_file:", width="stretch"):
+        st.file_uploader(
+            "Files: **model.safetensors** and **config.json** (for GPT-2 also **tokenizer.json**), or a zip of them",
+            accept_multiple_files=True, key="model_files", type=None, max_upload_size=max_mb(),
+        )  # fmt: skip
+        if may_write():
+            st.text_input(
+                "Or a GPT-2 by its name on the Hugging Face Hub (it is then downloaded)",
+                key="model_hub",
+                placeholder="openai-community/gpt2",
+            )
+        st.button("Open", key="model_open", type="primary", on_click=_brought, icon=":material/folder_open:")
+        st.caption(
+            f"What was trained on the page {TRAINING.name} is saved there under *Take away*. Folders in models/ and in ABLATION_MODELS are in the list above."
+        )
+    if st.session_state.get(REFUSED):
+        st.error(literal(st.session_state[REFUSED]), icon=":material/block:")
+
+
+def _label(name: str) -> str:
+    there = models.folders()
+    return "Legal sentences (ships with the lab)" if name == models.SHIPPED and name in there else name
+
+
+def _forget():
+    """Another model has other parts: nothing is knocked out of it."""
+    put(out="")
+    st.session_state.pop(REFUSED, None)

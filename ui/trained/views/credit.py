@@ -1,0 +1,61 @@
+import streamlit as st
+import torch
+
+from core.experiments.trained import contributions as experiment
+from core.figures import charts
+from core.measure.intervals import apart
+from core.settings.wording import head_name, number
+from ui.kit.page import capital, chart, figure, literal
+from ui.pictures.heatmaps import heatmaps
+from ui.trained.context import view
+
+SHOWN = 16
+
+
+@view
+def credit(context):
+    """Who decides: what every head and sub-layer adds to the answer; it all adds up."""
+    key = (context.bench, "credit", context.cuts, context.mode)
+    found = context.opened.results.get(
+        key, lambda: (experiment.table(context.bench, context.cuts, context.mode), 1 << 16)
+    )
+    q = context.bench.questions
+    order = found.reindex(found.value.abs().sort_values(ascending=False).index)
+    first = order.iloc[0]
+    figure(
+        f"Who makes the right word win? {capital(context.told)}",
+        f"Logit difference right − wrong ({q.asks}), {number(context.effect.values['difference'].mean().item())} on average, split by who wrote it to the "
+        f"stream: {first['name']} adds {number(first.value)}{f' ({first.share:.0%} of it)' if 0 < first.share <= 1 else ''}. All parts add up to {number(found.value.sum())}.",
+        f"Over {q.what}",
+    )
+    left, right = st.columns([1, 1], gap="medium")
+    with left:
+        rows = order.head(SHOWN).assign(
+            change=lambda t: t.value, clear=lambda t: [apart(*ends) for ends in zip(t.low, t.high)]
+        )
+        chart(
+            charts.ranking("adds to the logit difference"),
+            rows,
+            "What each part adds to the logit difference.",
+            height=max(200, 26 * len(rows)),
+        )
+    with right:
+        _heads(context, found)
+        st.caption(literal(
+            "The last norm is taken with the scale that it had for each word, so that what each part wrote can be "
+            "followed to the scores by itself (direct logit attribution, Elhage et al., 2021). What a part does by way of later parts counts for those: so what is lost without it (Every part) may be far more, or less, than what it adds itself."
+        ))  # fmt: skip
+
+
+def _heads(context, found):
+    c = context.opened.config
+    heads = found[found.kind == "head"]
+    if heads.empty:
+        return
+    cells = torch.tensor(heads.value.to_numpy()).view(1, c.n_layers, c.n_heads)
+    heatmaps(
+        "credit_map", cells, [f"layer {n + 1}" for n in range(c.n_layers)], [f"head {n + 1}" for n in range(c.n_heads)], diverging=True,
+        tips=[[head_name(layer, head) for head in range(c.n_heads)] for layer in range(c.n_layers)],
+        what="adds to the logit difference", alt="What each head adds to the logit difference.", square=False, numbers="brief",
+        height=120 + 44 * c.n_layers if c.n_layers <= 4 else 420,
+    )  # fmt: skip

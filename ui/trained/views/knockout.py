@@ -1,0 +1,175 @@
+import math
+
+import pandas as pd
+import streamlit as st
+
+from core.experiments.trained import contributions
+from core.experiments.trained import knockout as experiment
+from core.experiments.training.training import percent, points
+from core.measure.intervals import apart
+from core.model.knockout import Cut, mode, name_of
+from core.model.knockout import part as parts
+from core.settings.wording import count, fixed, number
+from ui.kit import pins
+from ui.kit.page import figure, literal, small_table
+from ui.kit.takeaway import note
+from ui.pictures import drawing
+from ui.pictures.curves import Line, Panel, curves
+from ui.trained.context import WHOLE, take_out, view
+
+TELLS = 0.05  # of what was lost: a rise that is less is not called a takeover
+
+
+@view
+def knockout(context):
+    """Knock-out: how much worse the model gets without what was taken out, and whether another part takes over."""
+    if not context.cuts:
+        _nothing(context)
+        return
+    left, right = st.columns([3, 7], gap="medium")
+    effect, baseline = context.effect, context.bench.baseline
+    made = experiment.told(effect, baseline)
+    with right:
+        figure(
+            f"What does it cost to take out {name_of(context.cuts).replace('− ', '')}?",
+            _finding(context, made),
+            f"Over {context.bench.questions.what}: {context.bench.questions.asks}",
+        )
+        _effects(made)
+        _took_over(context)
+        _by_distance(context)
+    with left:
+        layer = max(cut.layer for cut in context.cuts)
+        drawing.block(context.whole, layer, key="knife", knocked=context.cuts)
+        st.caption(literal(_where(context)))
+
+
+def _nothing(context):
+    st.info(
+        "Nothing is knocked out yet: choose a part above"
+        + ", or take the head that reads the subject." * bool(context.readings),
+        icon=":material/content_cut:",
+    )
+    for each in context.readings[:1]:
+        cut = Cut(each.layer, "head", each.head)
+        st.button(
+            f"Remove {cut.name}, which puts {each.verb.mean:.2f} of its verb's attention on the subject",
+            on_click=take_out,
+            args=(cut,),
+            type="primary",
+            key="remove_reader",
+        )
+
+
+def _where(context) -> str:
+    """Where the knife goes, in words."""
+    kinds = dict.fromkeys(cut.part for cut in context.cuts)
+    where = " ".join(f"{parts.label(kind)}: {parts.help(kind)}" for kind in kinds)
+    return f"{where} In its place, {mode.label(context.mode).lower()}: {mode.help(context.mode)}"
+
+
+def _finding(context, made) -> str:
+    by = made.set_index("effect")
+    right, chance, gap = by.loc["accuracy"], by.loc["probability"], by.loc["difference"]
+    texts = count(int(right.texts), "text")
+    if right.change == 0:
+        told = f"Accuracy stays at {percent(right.whole)} on {texts}."
+    elif not apart(right.low, right.high):
+        told = f"Accuracy goes from {percent(right.whole)} to {percent(right.without)}, a change that cannot be told from noise: {points(right.change)} points (95 % interval {points(right.low)} to {points(right.high)}, {texts})."
+    else:
+        way = "falls" if right.change < 0 else "rises"
+        told = f"Accuracy {way} from {percent(right.whole)} to {percent(right.without)}: {points(right.change)} points (95 % interval {points(right.low)} to {points(right.high)}, {texts})."
+    told += f" Guessing gets {percent(context.bench.questions.guessing)}." if context.bench.questions.among else ""
+    told += f" Probability of the right word: {number(chance.whole)} → {number(chance.without)}. Logit difference: {number(gap.whole)} → {number(gap.without)}"
+    return told + f" ({number(gap.change)}, {number(gap.low)} to {number(gap.high)})."
+
+
+def _effects(made):
+    """Every effect with its interval, in words. (Lists, and one table at the end: pandas is slow at single cells.)"""
+    rows = []
+    for row in made.itertuples():
+        label = experiment.effect.label(row.effect)
+        if row.effect == "divergence":
+            rows.append(
+                (
+                    label,
+                    number(row.whole),
+                    f"{number(row.without)}  [{number(row.low)}, {number(row.high)}] nats",
+                    "–",
+                    "–",
+                )
+            )
+            continue
+        share = row.effect in ("accuracy", "probability")
+        write, unit, word = (points, " %", " points") if share else (number, "", "")
+        change = f"{write(row.change)}{word}  [{write(row.low)}, {write(row.high)}]"
+        rows.append((label, f"{write(row.whole)}{unit}", f"{write(row.without)}{unit}", change, _chance(row.p)))
+    names = ["effect", "whole model", "without", "change  [95 % interval]", "p"]
+    small_table(pd.DataFrame(rows, columns=names), "What the knock-out costs.", taken=made)
+
+
+def _chance(p: float) -> str:
+    return "–" if math.isnan(p) else "< 0.001" if p < 0.001 else fixed(p, 3)
+
+
+def _took_over(context):
+    """Which part after the cut moves the answer more than it did."""
+    found = contributions.takeover(context.bench, context.cuts, context.mode)
+    title = "Did another part take over?"
+    if found.empty:
+        figure(
+            title, "None could: no part comes after the cut, and what stands before or beside it writes what it wrote."
+        )
+        return
+    did, told = _taken_over(context, found)
+    figure(title, told)
+    note("every part that comes after the cut", lambda: found)
+    if not did:
+        return  # rows of noise say no more
+    rows = [
+        (
+            row.name,
+            number(row.before),
+            number(row.after),
+            f"{number(row.change)}  [{number(row.low)}, {number(row.high)}]",
+            _chance(row.p),
+        )
+        for row in found.head(6).itertuples(index=False)
+    ]
+    names = ["part", "adds, whole model", "adds now", "change  [95 % interval]", "p, corrected (Holm)"]
+    small_table(pd.DataFrame(rows, columns=names), "Who took over.", taken=found)
+
+
+def _taken_over(context, found) -> tuple[bool, str]:
+    """-> (whether a part did, the same in words)"""
+    lost = -experiment.compared(context.effect, context.bench.baseline, "difference").mean
+    clear = found[found.low > 0]
+    if not lost > 0:
+        return False, "Nothing was to be taken over: without it the right word leads by no less."
+    if clear.empty:
+        return False, (
+            "None can be told from noise: of the parts that come after the cut, none is shown to add more to the logit "
+            "difference than before (paired t-test over texts, corrected for all these parts by Holm's method)."
+        )
+    best = clear.iloc[0]
+    rise = f"{best['name']} adds {number(best.after)} to the logit difference instead of {number(best.before)}"
+    if best.change < TELLS * lost:
+        return False, f"None to speak of: {rise}, the largest rise; the model lost {number(lost)}."
+    told = f"{rise} (+{number(best.change)}, 95 % interval {number(best.low)} to {number(best.high)}); the model still lost {number(lost)}."
+    if "head" not in clear.kind.values:
+        told += " No head does." if "head" in found.kind.values else " No head comes after the cut."
+    return True, told
+
+
+def _by_distance(context):
+    q, lines = context.bench.questions, []
+    for place, effect in enumerate((context.bench.baseline, context.effect)):
+        rows = sorted(experiment.by_distance(effect, q).itertuples(index=False, name=None))
+        at, right, low, high, many = (list(column) for column in zip(*rows))
+        lines.append(Line(place, right, None, low, high))
+    panel = Panel(
+        f"Does it depend on the {q.by}?", "Accuracy (1: all right)", f"Each point: {min(many)} to {max(many)} questions; bands: 95 % interval (Wilson).",
+        lines, bounds=(0.0, 1.0), help="Share of right answers among the questions of each kind; bands grow where there are few.",
+    )  # fmt: skip
+    pins.marks([(0, WHOLE, None), (1, context.named, None)], [])
+    curves("accuracy_by_distance", [panel], {0: WHOLE, 1: context.named}, x=q.by, at=at, height=170, across=1)

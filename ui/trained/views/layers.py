@@ -1,0 +1,61 @@
+import streamlit as st
+import torch
+
+from core.experiments.trained import lens as experiment
+from core.settings.wording import count, number
+from ui.kit.page import figure
+from ui.kit.takeaway import note
+from ui.pictures.heatmaps import heatmaps
+from ui.trained.context import view, with_knockout
+
+
+@view
+def layers(context):
+    """Layer by layer: what each layer would say next (logit lens), and what reaches a word through all (rollout)."""
+    forward_pass = with_knockout(context)
+    labels = forward_pass.labels
+    made = experiment.logit_lens(context.bench.model, forward_pass, context.word)
+    depth = forward_pass.config.n_layers + 1
+    cells = torch.tensor(made.of_last.to_numpy()).view(1, depth, -1)
+    rows = ["embedding", *[f"layer {n}" for n in range(1, depth)]]
+    here = made[made.token == context.after + 1].reset_index()
+    last = here.iloc[-1]
+    since = int(here[here.word != last.word].depth.max() + 1) if (here.word != last.word).any() else 0
+    figure(
+        f"When does it know? {'The next word' if context.language else 'The answer'} as each layer would have it (logit lens)",
+        f"{'After' if context.language else 'At'} “{labels[context.after]}” the model ends with “{last.word}” ({number(last.probability)}); it is the likeliest from {rows[since]} on. "
+        "Colour: probability of the word that the model ends with.",
+        forward_pass.weights,
+    )
+    heatmaps(
+        "lens", cells, rows, labels, what="probability of the final answer, read off early", square=False, height=90 + 40 * depth if depth <= 6 else 420,
+        alt="Logit lens: probability of the final answer at each layer and token.", texts=[made.word.tolist()],
+    )  # fmt: skip
+    note("logit lens", lambda: made)
+    if not forward_pass.sites.get("pattern"):
+        return
+    rolled = experiment.rollout(forward_pass, context.cuts if forward_pass is context.without else ())
+    layer = context.look.layer_of(forward_pass)
+    figure(
+        f"What reaches a word through {count(len(rolled), 'layer')}? (attention rollout)",
+        _reached(context, rolled),
+        f"Heads averaged{', a residual counted as much as attention' * forward_pass.config.residual_attention} (Abnar and Zuidema, 2020): what could flow, not what did",
+    )
+    shown = torch.stack([rolled[layer], rolled[-1]] if layer < len(rolled) - 1 else [rolled[-1]]).masked_fill(
+        ~forward_pass.allowed, torch.nan
+    )
+    titles = [f"up to layer {layer + 1}", f"up to layer {len(rolled)}"][-len(shown) :]
+    heatmaps(
+        "rollout", shown, labels, labels, titles=titles, what="share of the word's stream, row from column", blank="masked",
+        alt="Attention rollout.", height=400,
+    )  # fmt: skip
+    st.caption("Choose the word under Next word, the layer under Attention.")
+
+
+def _reached(context, rolled) -> str:
+    label, row = context.whole.labels[context.after], rolled[-1][context.after].clone()
+    own, row[context.after] = row[context.after].item(), 0
+    if not row.any():
+        return f"“{label}” has nothing but itself to read." if own else f"Nothing of any word reaches “{label}”."
+    source = int(row.argmax())
+    return f"“{label}” gets {number(row[source].item())} from “{context.whole.labels[source]}”, more than from any other word but itself."

@@ -1,0 +1,131 @@
+import math
+
+import streamlit as st
+import torch
+
+from core.experiments.trained import knockout as experiment
+from core.experiments.training.training import points
+from core.figures import charts
+from core.measure.intervals import apart
+from core.model.knockout import Cut, cuts, mode
+from core.settings.wording import count, number
+from core.train.budget import duration
+from ui.kit.controls import buttons
+from ui.kit.page import chart, figure
+from ui.kit.takeaway import note
+from ui.pictures.heatmaps import heatmaps
+from ui.shared.models import LARGE
+from ui.trained.context import take_out, view
+
+SHARES = ("accuracy", "probability")
+SHOWN = 14  # bars
+STARTED = "sweep_start"
+
+
+@view
+def sweep(context):
+    """Every part: each head and each sub-layer taken out by itself, ranked."""
+    about = "\n".join(f"- **{experiment.effect.label(n)}**: {experiment.effect.help(n)}" for n in experiment.effect)
+    buttons("Ranked by", experiment.effect, "rank_by", help=about)
+    ranked = _measured(context)
+    if ranked is None:
+        return
+    share = context.look.rank_by in SHARES
+    unit = " (percentage points)" if share else " (nats)" if context.look.rank_by == "divergence" else ""
+    rows = ranked[ranked.effect == context.look.rank_by]
+    rows = rows.assign(**{name: rows[name] * (100 if share else 1) for name in ("change", "low", "high")})
+    rows = rows.sort_values("change", ascending=context.look.rank_by != "divergence")  # the greatest loss first
+    left, right = st.columns([1, 1], gap="medium")
+    with left:
+        figure(
+            "What does the model lose without it?",
+            _told(ranked),
+            f"Over {context.bench.questions.what}, in its place: {mode.label(context.mode).lower()}",
+        )
+        _map(context, rows, unit)
+    with right:
+        _bars(rows, context.look.rank_by, unit)
+    note("every part, every effect", lambda: ranked)
+
+
+def _measured(context):
+    """The whole sweep, kept with the model; None while a model for which it takes long waits for the click that starts it."""
+    key, every = (context.bench, "sweep", context.mode), cuts(context.opened.config)
+    large = context.opened.parameters > LARGE
+    if large and context.opened.results.peek(key) is None and not st.session_state.get(STARTED):
+        # a part costs the passes through the layers above it: half of all, on average
+        seconds = len(every) * context.bench.seconds / 2
+        st.info(
+            f"{len(every)} parts over {context.bench.questions.what}: about {duration(seconds)} on this machine.",
+            icon=":material/timer:",
+        )
+        st.button("Measure every part", key=STARTED, type="primary")
+        return None
+
+    def make():
+        bar, made = st.empty(), []
+        for effect in context.bench.sweep(context.mode):
+            made.append(effect)
+            if large:
+                bar.progress(len(made) / len(every), text=f"{effect.name}: {len(made)} of {len(every)} parts")
+        bar.empty()
+        return experiment.ranked(made, context.bench.baseline), 1 << 16
+
+    return context.opened.results.get(key, make)
+
+
+def _told(ranked) -> str:
+    rows = ranked[ranked.effect == "difference"]
+    heads = rows[rows.part == "head"].sort_values("change")
+    if heads.empty:
+        return "There are no heads in it."
+    first = heads.iloc[0]
+    right = ranked[(ranked.cut == first.cut) & (ranked.effect == "accuracy")].iloc[0]
+    idle = [line for line in heads.itertuples() if not apart(line.low, line.high)]
+    if len(idle) == len(heads):
+        return "Of no head can it be told from noise that the model loses anything without it. Click a cell to knock it out."
+    told = (
+        f"Of the heads, the model loses most without {first['name']}: {number(first.change)} in logit difference "
+        f"({number(first.low)} to {number(first.high)}), {points(right.change)} points of accuracy."
+    )
+    if idle:
+        told += f" Of {len(idle)} of the {count(len(heads), 'head')} it cannot be told from noise whether the logit difference changes without them."
+    return told + " Click a cell to knock it out."
+
+
+def _map(context, rows, unit):
+    """Layer × head, and the sub-layers beside them."""
+    c = context.opened.config
+    columns = [Cut(0, "head", n) for n in range(c.n_heads) if c.attention]
+    columns += (
+        [Cut(0, "attention")] * c.attention + [Cut(0, "ffn")] * c.ffn + [Cut(0, "layer")] * (c.attention and c.ffn)
+    )
+    names = [f"head {cut.head + 1}" if cut.part == "head" else cut.part.replace("ffn", "FFN") for cut in columns]
+    by = dict(zip(rows.cut, rows.change))
+    at = lambda layer, cut: Cut(layer, cut.part, cut.head)  # noqa: E731
+    cells = torch.tensor(
+        [[[by.get(at(layer, cut).write(), math.nan) for cut in columns] for layer in range(c.n_layers)]]
+    )
+    layers = [f"layer {n + 1}" for n in range(c.n_layers)]
+    out = [[cut.layer, columns.index(at(0, cut))] for cut in context.cuts if at(0, cut) in columns]
+    heatmaps(
+        "sweep_map", cells, layers, names, what=f"change of {experiment.effect.label(context.look.rank_by).lower()}{unit}", diverging=True, numbers="brief",
+        tips=[[at(layer, cut).name for cut in columns] for layer in range(c.n_layers)],
+        alt="Effect of taking out each head and sub-layer.", square=False, height=120 + 44 * c.n_layers if c.n_layers <= 4 else 460, marks=out,
+        on_pick=lambda panel, row, column: take_out(at(row, columns[column]), taken="knockout"),
+    )  # fmt: skip
+
+
+def _bars(rows, rank_by, unit):
+    name = experiment.effect.label(rank_by)
+    rows = rows.head(SHOWN).assign(clear=lambda table: [apart(*ends) for ends in zip(table.low, table.high)])
+    figure(
+        f"Ranked by {name}",
+        "Bars: mean change with its 95 % interval, corrected for all parts (Holm). Pale: not distinguishable from noise.",
+    )
+    chart(
+        charts.ranking(f"change of {name}{unit}"),
+        rows,
+        f"Parts ranked by {name} without them.",
+        height=max(200, 26 * len(rows)),
+    )

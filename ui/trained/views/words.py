@@ -1,0 +1,147 @@
+import streamlit as st
+
+from core.experiments.trained import prompt as experiment
+from core.figures import charts
+from core.model.generate import Sampling
+from core.model.knockout import Cut
+from core.settings.setting import ConfigError
+from core.settings.wording import number
+from ui.kit.controls import put
+from ui.kit.page import chart, figure, literal
+from ui.kit.visitor import calm_visitor, choice, one_of, visitor
+from ui.pictures.chips import Chip, chips
+from ui.trained.context import WHOLE, view
+
+PICKED = "picked_step"  # kept for a visitor: which step of the text is open
+
+
+@view
+def words(context):
+    """Next word: what comes next, how sure the model is, and a text that goes on."""
+    after = context.after
+    _pick(context)
+    scores = {WHOLE: experiment.logits(context.bench, context.whole, after)}
+    if context.cuts:
+        scores[context.named] = experiment.logits(context.bench, context.without, after)
+    goes_on = context.language and after + 1 < len(context.prompt.ids)
+    said = context.prompt.ids[after + 1] if goes_on else None
+    table = experiment.next_words(scores, context.sampling, context.word, also=() if said is None else (said,))
+    left, right = st.columns([2, 3], gap="medium")
+    with left:
+        figure(
+            f"What comes after “{context.prompt.labels[after]}”?"
+            if context.language
+            else f"What does it answer at “{context.prompt.labels[after]}”?",
+            _told(context, scores, said),
+            "Grey ticks: the chance of being drawn, with temperature, top k and top p"
+            + ("" if _changed(context.sampling) else "; as they stand, it is the probability"),
+        )
+        chart(
+            charts.next_words(
+                "probability of being the next word" if context.language else "probability of being the answer"
+            ),
+            table,
+            "Probabilities of the next word.",
+            height=110 + 26 * table.word.nunique(),
+        )
+    with right:
+        if not context.language:
+            st.info(
+                "This model was trained to answer at each place, and not to go on with a text.", icon=":material/info:"
+            )
+            return
+        _text(context, after, "the whole model", ())
+        if context.cuts:
+            _text(context, after, context.told, context.cuts)
+
+
+def _changed(sampling: Sampling) -> bool:
+    return sampling.temperature != 1 or sampling.top_k > 0 or sampling.top_p < 1
+
+
+def _pick(context):
+    """After which word."""
+    labels = context.prompt.labels
+    shown = one_of("after", context.after + 1, range(1, len(labels) + 1), context.prompt.ids)
+    st.selectbox(
+        "After", range(1, len(labels) + 1), **shown, label_visibility="collapsed", on_change=_picked, args=(shown["key"],),
+        format_func=lambda n: f"{'after' if context.language else 'at'} word {n}: … {' '.join(labels[max(0, n - 5) : n])}",
+    )  # fmt: skip
+
+
+def _picked(key):
+    token = choice("after", key)
+    if token:
+        put(token=token)
+
+
+def _told(context, scores, said) -> str:
+    chances = {name: each.double().softmax(-1) for name, each in scores.items()}
+    first = chances[WHOLE]
+    best = int(first.argmax())
+    text = f"Most likely “{context.word(best)}” with {number(first[best].item())}."
+    if said is not None:
+        text = f"The text goes on with “{context.word(said)}”: {number(first[said].item())}" + (
+            ", the likeliest."
+            if said == best
+            else f"; likeliest is “{context.word(best)}” with {number(first[best].item())}."
+        )
+    for name, each in chances.items():
+        if name != WHOLE:
+            word = best if said is None else said
+            text += f" {name}: {number(each[word].item())}."
+    return text
+
+
+def _text(context, after, name, cuts):
+    """The text goes on, word by word; each new one can be opened."""
+    place = st.empty()
+    steps = []
+    try:
+        for step in experiment.continuation(context.bench, context.prompt, after, context.sampling, cuts, context.mode):
+            steps.append(step)
+            if len(steps) % 4 == 1:  # words appear as they are chosen
+                place.markdown(
+                    literal(" ".join([*context.prompt.labels[: after + 1], *(context.word(s.token) for s in steps)]))
+                )
+    except ConfigError as error:
+        place.info(literal(error), icon=":material/info:")
+        return
+    key = f"text_{'without' if cuts else 'whole'}"
+    chosen = visitor().kept.get(f"{PICKED}_{key}", 0)
+    chosen = min(chosen, len(steps) - 1)
+    with place.container(gap="xxsmall"):
+        figure(
+            f"How {name} goes on", f"Click a new word to see what was read to choose it. Seed {context.sampling.draw}."
+        )
+        _chips(context, key, after, steps, chosen)
+        step = steps[chosen]
+        layer, head = context.look.layer_of(context.whole), context.look.head_of(context.whole)
+        read = f"shaded is what {context.whole.head_name(layer, head)} read for that, from the word before it"
+        if any(cut.layer == layer and (cut == Cut(layer, "head", head) or "attn_out" in cut.sites()) for cut in cuts):
+            read += ", and it was thrown away: that head is knocked out"
+        st.caption(literal(
+            f"“{context.word(step.token)}” was chosen with a chance of {number(step.chance)} (the model gave it {number(step.probability)}); {read}."
+        ))  # fmt: skip
+
+
+def _chips(context, key, after, steps, chosen):
+    layer, head = context.look.layer_of(context.whole), context.look.head_of(context.whole)
+    step = steps[chosen]
+    weights = step.patterns[layer][head].tolist() if step.patterns else []
+    tokens = [
+        Chip(label, "read", _at(weights, n), unknown=n in context.prompt.unknown)
+        for n, label in enumerate(context.prompt.labels[: after + 1])
+    ]
+    start = len(tokens)
+    for n, each in enumerate(steps):
+        tip = f"chance {number(each.chance)}, model's probability {number(each.probability)}"
+        tokens.append(Chip(context.word(each.token), tip, _at(weights, start + n), pick=True))
+    chips(
+        key, tokens, alt=f"The text, word by word, {len(steps)} of them generated.", selected=start + chosen,
+        on_pick=lambda at: calm_visitor().kept.update({f"{PICKED}_{key}": at - start}),
+    )  # fmt: skip
+
+
+def _at(weights, n):
+    return weights[n] if n < len(weights) else None

@@ -1,0 +1,77 @@
+"""Start, stop, how far it is and how long it will take; beside it the experiments, and the way to take a model apart."""
+
+import streamlit as st
+
+from core.experiments.training.training import Plan
+from core.settings.wording import count
+from core.train.budget import duration, expected, max_seconds, span
+from ui.kit import controls, jobs
+from ui.kit.guard import fragment
+from ui.kit.page import literal
+from ui.training import experiments, take_apart
+
+
+def bar(planned: Plan, kinds):
+    """Start, stop, how far it is and how long it will take. Looks at the job again and again while it is going."""
+    trainings = jobs.started()
+    going = bool(trainings) and trainings.going
+    if going:
+        fragment(_bar, run_every=jobs.TICK)(planned, kinds, going)
+    else:
+        _bar(planned, kinds, going)  # no fragment: a click on Start draws the whole page at once
+
+
+def _bar(planned, kinds, was_going):
+    trainings = jobs.started()
+    if trainings:
+        trainings.job.poll()
+    if controls.value("begin") or was_going != (bool(trainings) and trainings.going):
+        st.rerun()  # all of the page: with or without its timers, and with the settings of an experiment
+    same = bool(trainings) and trainings.plan == planned
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        if trainings and trainings.going:
+            st.button("Stop", icon=":material/stop:", key="stop", on_click=jobs.stop)
+            if not same:
+                st.button("Train the new settings", key="anew", type="primary", on_click=jobs.begin, args=(planned,))
+        elif same and trainings.job.stopped:
+            st.button("Continue", icon=":material/play_arrow:", key="resume", type="primary", on_click=jobs.resume)
+        else:
+            st.button(
+                "Start", icon=":material/play_arrow:", key="start", type="primary", on_click=jobs.begin,
+                args=(planned,), disabled=same and trainings.job.done and not trainings.job.error,
+            )  # fmt: skip
+        said = _said(planned, trainings, same)
+        if trainings and trainings.going:
+            st.progress(min(1.0, trainings.job.progress), text=said)
+        else:
+            st.markdown(f":small[{said}]", width="stretch")
+        if trainings and not trainings.going:
+            take_apart.menu(trainings)
+        experiments.menu(kinds)
+    why = jobs.refused(planned)
+    if why:
+        st.error(literal(why), icon=":material/timer_off:")
+
+
+def _said(planned, trainings, same) -> str:
+    if trainings and trainings.going:
+        other = "" if same else " The settings have changed since the start."
+        return f"{literal(jobs.status(trainings.job))}.{other}"
+    pool = jobs.workers()
+    many = len(planned.arms) * planned.trial.seeds
+    states = planned.states().values()
+    least, most = (expected(states, pool.count, pace) for pace in pool.pace_span)
+    soon = (
+        f"{count(many, 'training')} of {count(planned.training.steps, 'step')}: about "
+        f"{span(least, most)} on {count(pool.count, 'worker')}"
+    )
+    known = pool.known(states)
+    if known:
+        soon += ", all known already: Start shows them at once" if known == many else f", {known} of them known already"
+    elif least > max_seconds():
+        soon += f"; at most {duration(max_seconds())} are allowed"
+    if not trainings:
+        return f"{soon}."
+    if same:
+        return literal(jobs.status(trainings.job))
+    return f"The settings have changed since this was trained. Start trains the new ones. {soon}."

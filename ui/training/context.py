@@ -1,0 +1,36 @@
+"""What the views of the page "Training" share: their menu, what is looked at, and what they are handed."""
+
+from dataclasses import dataclass
+
+from core.settings.menu import Menu
+from core.settings.setting import Settings, dial
+from ui.kit.jobs import StartedTrainings
+
+view = Menu("Views of training")
+
+
+@dataclass(frozen=True)
+class TrainingLook(Settings):
+    """What is looked at on the page "Training". Counted from 1, as on screen; more than there is means the last."""
+
+    trained: str = dial("learning", "View", "What to look at.", group="Look", menu=view)
+    trained_layer: int = dial(1, "Layer", "Which block of the stack.", group="Look", low=1, high=100, step=1)
+    trained_head: int = dial(0, "Head", "Which head; 0: the average over all.", group="Look", low=0, high=64, step=1)
+    sequence: int = dial(
+        0,
+        "Sequence",
+        "Which sequence of the test; 0: one on which the models differ.",
+        group="Look",
+        low=0,
+        high=64,
+        step=1,
+    )
+    begin: bool = dial(False, "Begin", "Whether the training begins when the link is opened.", group="Look")
+
+
+@dataclass(frozen=True)
+class TrainingContext:
+    """What the views are handed: what was started, as far as it is, and what is looked at."""
+
+    trainings: StartedTrainings
+    look: TrainingLook

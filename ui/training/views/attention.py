@@ -1,0 +1,85 @@
+import math
+
+import streamlit as st
+import torch
+
+from core.experiments.training.trained import read, untrained
+from core.measure.stream_statistics import row_entropy
+from core.model.text import shown
+from core.settings.wording import fixed
+from ui.kit.page import figure
+from ui.kit.visitor import one_of
+from ui.pictures.heatmaps import heatmaps
+from ui.shared.trainings import arms_shown
+from ui.training.context import view
+from ui.training.sequence import pick_sequence, sequence
+
+
+@view
+def attention(context):
+    """Attention: before training and now, on one sequence."""
+    look, arms, seed = context.look, arms_shown(context.trainings), context.trainings.plan.seeds[0]
+    layers = max(arm.config.n_layers for arm in arms)
+    _pick(context, arms, layers)
+    layer, head = min(look.trained_layer, layers), look.trained_head
+    learnt, tokens, targets = sequence(context)
+    cells, titles, bits = [], [], {}
+    few = len(arms) <= 2  # one row: each model before and now; else two rows: all before, all now
+    pairs = (
+        [(arm, now) for arm in arms for now in (False, True)]
+        if few
+        else [(a, now) for now in (False, True) for a in arms]
+    )
+    for arm, now in pairs:
+        state = context.trainings.job.states[arm.name, seed]
+        found = read(state if now else untrained(state), tokens, targets)
+        weights = _weights(found, layer, head, arm.config)
+        cells.append(weights)
+        when = f"step {state.step}" if now else "before"
+        bits[arm, now] = None if weights is None else row_entropy(weights.nan_to_num(0.0)).mean().item()
+        titles.append(f"{arm.name}, {when}: {'none' if weights is None else fixed(bits[arm, now])}")
+    labels = [shown(learnt.vocabulary[token]) for token in tokens]
+    figure("Who reads from whom, before training and now?", _said(arms, bits))
+    heatmaps(
+        "trained_attention", torch.stack([torch.full((len(labels),) * 2, math.nan) if c is None else c for c in cells]),
+        labels, labels, titles=titles, height=470, across=2 * len(arms) if few else len(arms), blank="masked, or switched off",
+        what="attention weight, row reads column (above: model, step, entropy in bits)",
+        alt="Attention before training and now.",
+    )  # fmt: skip
+
+
+def _pick(context, arms, layers):
+    heads = max(arm.config.n_heads for arm in arms)
+    layer = one_of("trained_layer", min(context.look.trained_layer, layers), range(1, layers + 1))
+    head = one_of("trained_head", min(context.look.trained_head, heads), range(heads + 1))
+    columns = st.columns(3)
+    with columns[0]:
+        pick_sequence(context)
+    with columns[1]:
+        st.selectbox(
+            "Layer", range(1, layers + 1), format_func=lambda n: f"layer {n} of {layers}", **layer,
+            label_visibility="collapsed",
+        )  # fmt: skip
+    with columns[2]:
+        st.selectbox(
+            "Head", range(heads + 1), format_func=lambda n: f"head {n}" if n else "average over heads", **head,
+            label_visibility="collapsed",
+        )  # fmt: skip
+
+
+def _weights(found, layer: int, head: int, config) -> torch.Tensor | None:
+    """(T, T), NaN where the mask forbids looking; None without attention. A model with fewer layers or heads shows its last."""
+    if not found.patterns:
+        return None
+    pattern = found.patterns[min(layer, len(found.patterns)) - 1]
+    weights = pattern[min(head, config.n_heads) - 1] if head else pattern.mean(0)
+    return weights.masked_fill(~found.allowed, math.nan)
+
+
+def _said(arms, bits) -> str:
+    told = [
+        f"{arm.name} from {fixed(bits[arm, False])} to {fixed(bits[arm, True])} bits"
+        for arm in arms
+        if bits[arm, False] is not None
+    ]
+    return f"Mean entropy of a row, in this layer: {'; '.join(told)}." if told else "No model has attention here."

@@ -1,0 +1,96 @@
+import math
+
+import pandas as pd
+import streamlit as st
+
+from core.experiments.training import training as results
+from core.measure.intervals import apart
+from ui.kit.page import figure, table
+from ui.shared.learning import chance, span
+from ui.training.context import view
+
+
+@view
+def together(context):
+    """Together: what each part is worth alone, what with the others, and whether their losses add up."""
+    plan, runs = context.trainings.plan, context.trainings.runs
+    singles = [arm for arm in plan.arms if arm.place]
+    if len(singles) < 2:
+        st.info("Two variants at least can act together: choose another one above.", icon=":material/add:")
+        return
+    if not plan.trial.together:
+        st.info(
+            "Only single variants were trained. Switch on **All combinations** in the sidebar under Comparison, and start again.",
+            icon=":material/join_inner:",
+        )
+        return
+    several = len(plan.seeds) > 1
+    worth(results.effects(runs, plan), several)
+    pairs(results.interactions(runs, plan), several)
+
+
+def worth(made, several):
+    figure("What is each part worth?", worth_said(made))
+    rows = pd.DataFrame({
+        "taken out": made.part,
+        "leave one out: points lost when it alone is taken out": [span(r.removed, r.removed_low, r.removed_high, several) for r in made.itertuples()],
+        "add one back: points won when it alone is put back, all others missing": [span(r.alone, r.alone_low, r.alone_high, several) for r in made.itertuples()],
+    })  # fmt: skip
+    table(rows, "Leave one out, add one back.", taken=made, width="stretch")
+
+
+def worth_said(made) -> str:
+    known = made[made.removed.notna()]
+    if known.empty:
+        return "Nothing can be said before all have been trained a little."
+    most = known.loc[known.removed.idxmax()]
+    if math.isnan(most.removed_low):
+        return f"Alone, {most.part} costs the most: {results.points(most.removed)} points. One seed says nothing about noise."
+    told = known[known.removed_low > 0]
+    if told.empty:
+        return f"Alone, no loss can be told from seed noise; the largest is {results.points(most.removed)} points, of {most.part}."
+    most = told.loc[told.removed.idxmax()]
+    return f"Alone, {most.part} costs the most of those that can be told from seed noise: {results.points(most.removed)} points."
+
+
+def pairs(made, several):
+    figure("Do the losses add up?", pairs_said(made))
+    rows = pd.DataFrame({
+        "first": made.one,
+        "second": made.other,
+        "accuracy with both parts": made.neither.map(results.percent),
+        "first taken out": made["first"].map(results.percent),
+        "second taken out": made.second.map(results.percent),
+        "both taken out": made.both.map(results.percent),
+        "interaction, points": [span(r.interaction, r.low, r.high, several) for r in made.itertuples()],
+        "p, corrected (Holm)": [chance(r.p, r.low, r.high) for r in made.itertuples()],
+    })  # fmt: skip
+    table(rows, "2 × 2: interaction of every pair of variants.", taken=made, width="stretch")
+    st.caption(
+        "Interaction: accuracy with both taken out − first taken out − second taken out + neither. 0: the losses add up. "
+        "Above 0: they overlap. Below 0: together they cost more than one by one. Intervals and p are corrected for all pairs, "
+        "those above for all parts (Holm)."
+    )
+
+
+def pairs_said(made) -> str:
+    known = made[made.interaction.notna()]
+    if known.empty:
+        return "Nothing can be said before all have been trained a little."
+    if not known.interaction.any():
+        return "The losses add up."
+    most = known.loc[known.interaction.abs().idxmax()]
+    if math.isnan(most.low):
+        return f"{_they(most)} One seed says nothing about noise."
+    told = known[[apart(*ends) for ends in zip(known.low, known.high)]]
+    if told.empty:
+        size = results.points(abs(most.interaction))
+        return (
+            f"No interaction can be told from seed noise; the largest is {size} points, of {most.one} and {most.other}."
+        )
+    return _they(told.loc[told.interaction.abs().idxmax()])
+
+
+def _they(pair) -> str:
+    how = "overlap" if pair.interaction > 0 else "make each other worse"
+    return f"{pair.one} and {pair.other}: the losses {how}, by {results.points(abs(pair.interaction))} points."
