@@ -10,6 +10,9 @@ if __name__ == "__main__":
 
     start()
 else:
-    from ui.kit.server import routes
+    from starlette.middleware import Middleware
 
-    app = App(__file__, routes=routes())
+    from ui.kit.server.document import routes
+    from ui.kit.server.uploads import UploadLimit
+
+    app = App(__file__, routes=routes(), middleware=[Middleware(UploadLimit)])

@@ -6,7 +6,7 @@ from urllib.request import urlopen
 import pytest
 
 from benchmarks.serving import server, settle
-from ui.kit.server import ICON, pages
+from ui.kit.server.document import ICON, pages
 
 pytestmark = pytest.mark.browser
 

@@ -51,7 +51,7 @@ def _settle(held: Visitor, page, kinds, made, notes, link, params, seen):
     held.page, held.kinds, held.notes, held.written = page, kinds, notes, params
     held.settled |= {type(each): each for each in made}
     held.put.clear()
-    held.links += [each for each in (link, params) if each not in held.links]
+    held.remember(link, params)
 
 
 def value(name: str):
@@ -81,7 +81,7 @@ def _is_new(link: dict, held: Visitor, page: str) -> bool:
         return True
     if page != held.page:
         return bool(link) and link != held.written  # a switch of pages leaves the link bare
-    return link not in held.links
+    return not held.remembers(link)
 
 
 def _from_link(link, kinds):

@@ -10,6 +10,7 @@ from core.settings.ending import later
 from core.settings.environment import whole_number
 from core.settings.errors import without_paths
 from core.settings.memory import MemoryLimit
+from core.settings.once import once
 from core.settings.setting import ConfigError
 from core.train.budget import TimeLimit, check, duration
 from core.workers.pool import Job, Workers
@@ -40,13 +41,13 @@ class StartedTrainings:
         return not self.job.done
 
 
-@st.cache_resource
+@once
 def workers() -> Workers:
     """The worker processes, for all visitors."""
     return Workers()
 
 
-@st.cache_resource
+@once
 def warm():
     """Start them as soon as the first page has been drawn, before anybody asks for a training."""
     later(1.0, workers().warm)

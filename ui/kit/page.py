@@ -12,10 +12,11 @@ import torch
 
 from core.settings.ending import later, wait_for
 from core.settings.memory import reuse_freed_memory
+from core.settings.once import once
 from ui.kit import controls, jobs, takeaway
 from ui.kit.guard import in_words, literal
 from ui.kit.pages import PAGES, TRAINING, Page
-from ui.kit.server import ICON
+from ui.kit.server.document import ICON
 
 LATER = (  # loaded before somebody waits for them, in pieces: where the process ends, no more than one is waited for
     "sqlalchemy",
@@ -38,7 +39,7 @@ CSS = """<style>
 </style>"""
 
 
-@st.cache_resource
+@once
 def boot():
     """Once per process; docs/log.md says what each line is worth."""
     torch.set_num_threads(1)  # at these sizes a second thread gains little and can stall

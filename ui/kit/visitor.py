@@ -43,10 +43,17 @@ class Visitor:
     kept: dict[str, Any] = field(default_factory=dict)  # what else parts of a page remember, by names of their own
     notes: list[str] = field(default_factory=list)
     written: dict[str, str] = field(default_factory=dict)  # the link, as this page last wrote it
-    links: deque[dict[str, str]] = field(default_factory=lambda: deque(maxlen=LINKS))  # all that were written or opened
+    links: deque[int] = field(default_factory=lambda: deque(maxlen=LINKS))  # hashes of all that were written or opened
     bare: dict[str, dict[str, str]] = field(
         default_factory=dict
     )  # page -> the settings with which its bare link was entered
+
+    def remember(self, *links: dict[str, str]):
+        """Take note of links that were written or opened; of one that is long, no more than of one that is short."""
+        self.links += [mark for mark in map(_mark, links) if mark not in self.links]
+
+    def remembers(self, link: dict[str, str]) -> bool:
+        return _mark(link) in self.links
 
     def moved(self, name: str, state: dict) -> Shown | None:
         """The widget of this name that the visitor has moved since the page settled it, or set it."""
@@ -61,6 +68,10 @@ class Visitor:
         if moved:
             return state[moved.key]
         return next(getattr(self.settled[kind], name) for kind in self.kinds if hasattr(self.settled[kind], name))
+
+
+def _mark(link: dict[str, str]) -> int:
+    return hash(frozenset(link.items()))
 
 
 def visitor() -> Visitor:

@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from core.settings.memory import max_mb
+from core.settings.once import once
 from core.study.database.connection import NoStore
 from core.study.database.store import Store
 from core.study.file import parse
@@ -18,7 +19,7 @@ from core.workers.pool import Workers
 from ui.kit import jobs
 
 
-@st.cache_resource
+@once
 def _store(create: bool) -> Store:
     return Store(create=create, seconds=2.0)  # then the page says so, and the next look tries again
 
@@ -31,7 +32,7 @@ def store() -> Store | None:
         return None
 
 
-@st.cache_resource
+@once
 def _cluster() -> Workers:
     return cluster.pool()
 
@@ -41,7 +42,7 @@ def workers() -> Workers:
     return _cluster() if os.environ.get(cluster.VARIABLE) else jobs.workers()
 
 
-@st.cache_resource
+@once
 def service() -> Service:
     """Who sees to the studies of this server, for all visitors. Makes the store if there is none."""
     return Service(store() or _store(True), workers())

@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 from streamlit import config
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parent.parent.parent.parent
 ICON = Path(__file__).parent / "icon.svg"
 # As index.html finds its own scripts; where a host has said something already, that holds.
 BEGINS = '<script>window.__streamlit = { BACKEND_BASE_URL: new URL("./", document.baseURI).href, ...window.__streamlit }</script>'

@@ -1,0 +1,181 @@
+"""What one visitor can make a server keep, or throw away: no more than its share, and nothing that is all visitors'."""
+
+import asyncio
+import uuid
+from types import SimpleNamespace
+
+import psutil
+import pytest
+import requests
+import websockets
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+from benchmarks.serving import server
+from core.settings.once import once
+from tests.test_page import fine, opened
+from ui.kit.server import uploads
+from ui.kit.server.uploads import UploadLimit
+from ui.kit.visitor import LINKS, VISITOR
+
+MB = 1 << 20
+
+
+def test_a_session_remembers_of_a_long_link_no_more_than_of_a_short_one():
+    app = fine(opened())
+    for number in range(3):
+        app.query_params["z"] = f"{number}" * 400_000
+        fine(app.run())
+    held = app.session_state[VISITOR]
+    assert all(isinstance(each, int) for each in held.links) and held.links.maxlen == LINKS
+
+
+def test_what_is_made_once_is_made_once_by_whoever_comes_first():
+    made = []
+    thing = once(lambda *given: made.append(given) or object())
+    assert thing() is thing() and thing(1) is thing(1) and thing() is not thing(1)
+    assert made == [(), (1,)]
+
+
+def ask(limit, session="one", length: int | None = 1, path=None) -> int:
+    """-> the status of an upload of so many bytes"""
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    headers = [] if length is None else [(b"content-length", str(length).encode())]
+    scope = {
+        "type": "http",
+        "method": "PUT",
+        "path": path or f"/_stcore/upload_file/{session}/file",
+        "headers": headers,
+    }
+    asyncio.run(limit(scope, None, send))
+    return next((each["status"] for each in sent if each["type"] == "http.response.start"), 204)
+
+
+@pytest.fixture
+def stored(monkeypatch):
+    monkeypatch.setenv("ABLATION_MAX_MB", "10")
+    there = {}
+    monkeypatch.setattr(uploads, "_stored", lambda: there)
+    return there
+
+
+async def taken(scope, receive, send):
+    """The server behind the limit."""
+
+
+def test_one_visitor_may_have_uploaded_so_much(stored):
+    limit = UploadLimit(taken)
+    assert ask(limit, length=10 * MB) == 204
+    assert ask(limit, length=10 * MB + 1) == 413
+    stored["one"] = 9 * MB
+    assert ask(limit, length=MB) == 204
+    assert ask(limit, length=MB + 1) == 413
+    assert ask(limit, "two", length=10 * MB) == 204
+
+
+def test_all_visitors_together_too(stored):
+    stored |= {f"{each}": 10 * MB for each in range(uploads.VISITORS)}
+    assert ask(UploadLimit(taken), "another", length=1) == 413
+
+
+def test_an_upload_that_does_not_say_how_large_it_is_is_refused(stored):
+    assert ask(UploadLimit(taken), length=None) == 413
+    assert ask(UploadLimit(taken), length=None, path="/_stcore/health") == 204
+
+
+def test_what_is_under_way_counts(stored):
+    during = []
+
+    async def slow(scope, receive, send):
+        if not during:
+            during.append(True)
+            answers = []
+
+            async def answer(message):
+                answers.append(message)
+
+            await limit(scope, receive, answer)
+            during.append(answers[0]["status"])
+
+    limit = UploadLimit(slow)
+    assert ask(limit, length=6 * MB) == 204 and during == [True, 413]
+    assert ask(limit, length=6 * MB) == 204  # and no longer when it is over
+
+
+async def enter(address: str):
+    """A session, as a browser begins one -> (its websocket, its id, cookies for uploads)"""
+    cookies = requests.get(f"{address}/_stcore/health", timeout=60).cookies
+    socket = await websockets.connect(
+        address.replace("http", "ws") + "/_stcore/stream", subprotocols=["streamlit"], max_size=None
+    )
+    message = BackMsg()
+    message.rerun_script.query_string = ""
+    await socket.send(message.SerializeToString())
+    while True:
+        said = ForwardMsg()
+        said.ParseFromString(await asyncio.wait_for(socket.recv(), 60))
+        if said.WhichOneof("type") == "new_session":
+            return SimpleNamespace(socket=socket, id=said.new_session.initialize.session_id, cookies=cookies)
+
+
+def upload(address: str, visitor, megabytes: int) -> int:
+    place = f"{address}/_stcore/upload_file/{visitor.id}/{uuid.uuid4()}"
+    file = {"file": ("model.safetensors", b"0" * (megabytes * MB))}
+    token = {"X-Xsrftoken": visitor.cookies["_streamlit_xsrf"]}
+    return requests.put(place, files=file, headers=token, cookies=dict(visitor.cookies), timeout=60).status_code
+
+
+@pytest.mark.thorough
+def test_a_server_takes_no_more_than_that(monkeypatch):
+    monkeypatch.setenv("ABLATION_MAX_MB", "20")
+
+    async def visit(address):
+        visitor = await enter(address)
+        try:
+            return [await asyncio.to_thread(upload, address, visitor, 8) for _ in range(4)]
+        finally:
+            await visitor.socket.close()
+
+    with server() as (address, _):
+        assert asyncio.run(visit(address)) == [204, 204, 413, 413]
+
+
+@pytest.mark.thorough
+def test_a_browser_that_has_caches_emptied_starts_no_further_workers(monkeypatch):
+    """Anybody can send the message of the entry "Clear cache" in Streamlit's menu."""
+    monkeypatch.setenv("ABLATION_WORKERS", "1")
+
+    async def visit(address, process):
+        visitor = await enter(address)
+        try:
+            before = await workers_of(process, 1)
+            for _ in range(3):
+                message = BackMsg()
+                message.clear_cache = True
+                await visitor.socket.send(message.SerializeToString())
+                message = BackMsg()
+                message.rerun_script.query_string = "begin=on&steps=50"
+                message.rerun_script.page_name = "Training"
+                await visitor.socket.send(message.SerializeToString())
+                await asyncio.sleep(3)
+            return before, await workers_of(process, 1)
+        finally:
+            await visitor.socket.close()
+
+    with server() as (address, process):
+        before, after = asyncio.run(visit(address, process))
+    assert before == after
+
+
+async def workers_of(process, least: int) -> set[int]:
+    """The processes that a server has started, once there are so many."""
+    while True:
+        children = psutil.Process(process.pid).children(recursive=True)
+        found = {each.pid for each in children if "spawn_main" in " ".join(each.cmdline())}
+        if len(found) >= least:
+            return found
+        await asyncio.sleep(0.2)
