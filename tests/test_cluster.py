@@ -31,10 +31,12 @@ from core.study.database.schema import DONE, QUEUED, RUNNING, STOPPED
 from core.study.database.store import Store
 from core.study.file import parse
 from core.study.runner import Progress
-from core.workers import cluster, pulse
-from core.workers import pool as jobs
-from core.workers.cluster import Cluster, ClusterError, ClusterLost, origin, pool, unlike
-from core.workers.pool import Workers
+from core.workers import cluster, pulse, scheduler, worker
+from core.workers import job as jobs
+from core.workers.cluster import Cluster, ClusterLost, pool
+from core.workers.origin import origin, unlike
+from core.workers.pool import ProcessPool
+from core.workers.scheduler import ClusterError
 from tests.test_study_runner import TEXT, check_complete, finish
 
 STUDY = parse(TEXT)
@@ -104,7 +106,7 @@ def test_as_many_are_in_hand_as_the_cluster_has_threads_or_as_were_asked_for(mac
 
 def test_a_chunk_is_trained_by_one_thread_whatever_its_process_was_set_to():
     torch.set_num_threads(2)
-    jobs._chunk(pickle.dumps([STUDY.runs[0].start()]), 0.0)
+    worker.train_chunk(pickle.dumps([STUDY.runs[0].start()]), 0.0)
     assert torch.get_num_threads() == 1
 
 
@@ -236,7 +238,7 @@ def test_a_scheduler_that_is_gone_ends_it_in_words_and_a_local_run_completes_it(
     (tmp_path / "long.toml").write_text(LONG.source)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(cluster, "GRACE", 1.0)
-    monkeypatch.setattr(cluster, "ANSWER", 1.0)
+    monkeypatch.setattr(scheduler, "ANSWER", 1.0)
     own = Machines(tmp_path, 1)
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", own.address)
     draw = command.Bar.draw
@@ -265,7 +267,7 @@ def test_a_scheduler_that_is_gone_ends_it_in_words_and_a_local_run_completes_it(
 
 
 def test_a_scheduler_that_comes_back_is_found_again(tmp_path, store, monkeypatch):
-    monkeypatch.setattr(cluster, "ANSWER", 1.0)
+    monkeypatch.setattr(scheduler, "ANSWER", 1.0)
     own = Machines(tmp_path, 1)
     workers, seen = Cluster(own.address), []
 
@@ -297,13 +299,13 @@ def test_what_is_no_address_is_refused_in_words(tmp_path, monkeypatch, capsys, a
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", address)
     assert command.main(["run", "small.toml", "--database", "x.sqlite"]) == command.MISTAKE
     errors = capsys.readouterr().err
-    assert errors == f"DASK_SCHEDULER_ADDRESS is no address: {cluster.ALLOWED}.\n"
+    assert errors == f"DASK_SCHEDULER_ADDRESS is no address: {scheduler.ALLOWED}.\n"
     assert not Path("x.sqlite").exists()
 
 
 @pytest.mark.parametrize("scheme", ["tcp", "http", "strange"])
 def test_where_nobody_answers_is_said_in_words(monkeypatch, scheme):
-    monkeypatch.setattr(cluster, "CONNECT", 0.5)
+    monkeypatch.setattr(scheduler, "CONNECT", 0.5)
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", address := f"{scheme}://127.0.0.1:{free_port()}")
     with pytest.raises(
         ClusterError, match=rf"is {address}, where no Dask scheduler answers \(.*\): write the address"
@@ -319,7 +321,7 @@ def test_a_cluster_without_dask_says_what_to_install(monkeypatch):
         pool()
     monkeypatch.delenv("DASK_SCHEDULER_ADDRESS")
     local = pool(3)
-    assert type(local) is Workers and local.count == 3
+    assert type(local) is ProcessPool and local.count == 3
 
 
 def test_a_call_whose_workers_were_killed_again_and_again_is_a_pool_that_broke():
@@ -331,11 +333,11 @@ def test_a_call_whose_workers_were_killed_again_and_again_is_a_pool_that_broke()
     ):
         there, here = Future(), Future()
         there.set_exception(error)
-        cluster._deliver(there, here)
+        scheduler.deliver(there, here)
         assert type(here.exception()) is wanted
     there, here = Future(), Future()
     there.cancel()
-    cluster._deliver(there, here)
+    scheduler.deliver(there, here)
     assert here.cancelled()
 
 
@@ -361,7 +363,7 @@ def test_workers_must_be_alike_and_the_difference_is_named():
 
 
 def test_the_store_is_told_what_trained_not_what_asked_for_it(monkeypatch):
-    monkeypatch.setattr(cluster, "connect", lambda *_: None)
+    monkeypatch.setattr(scheduler, "connect", lambda *_: None)
     made = Cluster("tcp://127.0.0.1:1")
     assert made.versions() == versions()
     there = changed(origin(), torch="2.13.0+cu130")
@@ -400,7 +402,7 @@ def test_the_line_says_that_nobody_is_there_instead_of_how_long_it_takes():
 
 
 def test_it_gives_up_when_nobody_has_answered_for_long(monkeypatch):
-    monkeypatch.setattr(cluster, "connect", lambda *_: None)
+    monkeypatch.setattr(scheduler, "connect", lambda *_: None)
     made = Cluster("tcp://127.0.0.1:1")
     assert made.look() == "the scheduler does not answer" and made.count == 0
     made._answered -= cluster.GRACE

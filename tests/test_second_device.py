@@ -44,8 +44,9 @@ from core.settings.process import device_name
 from core.tasks import task
 from core.train import Training, optimiser, stack, start
 from core.train import chunk as train_chunk
-from core.workers import cluster
-from core.workers import pool as jobs
+from core.workers import origin
+from core.workers.job import Job
+from core.workers.pool import ProcessPool
 from scripts.legal_model import vocabulary
 from tests.own_process import ALONE
 
@@ -164,7 +165,7 @@ def test_a_machine_says_what_it_is():
     assert machine.name == (torch.cuda.get_device_name() if NAME == "cuda" else "Second device")
     assert machine.choices("device") == ["auto", *devices.present()] and NAME in devices.present()
     assert machine.choices("dtype") == ["float32", "bfloat16", "float16"]
-    assert cluster.origin().devices[NAME] == (NAME, machine.name)
+    assert origin.origin().devices[NAME] == (NAME, machine.name)
 
 
 def test_time_is_taken_by_the_devices_events(monkeypatch):
@@ -398,7 +399,7 @@ def test_a_study_and_a_job_of_several_seeds_in_worker_processes(tmp_path, monkey
     from core.study.runner import Runner
 
     store = Store(f"sqlite:///{tmp_path}/studies.sqlite")
-    workers = jobs.Workers(1)
+    workers = ProcessPool(1)
     try:
         study = parse(STUDY.replace("$DEVICE", NAME))
         number = store.enrol(study).study
@@ -408,7 +409,7 @@ def test_a_study_and_a_job_of_several_seeds_in_worker_processes(tmp_path, monkey
         assert {(each.state, each.device) for each in runs} == {(DONE, Machine(NAME).name)}
         training = study.runs[0].training
         states = {seed: start(study.runs[0].config, training, seed, Machine(NAME)) for seed in (7, 8)}
-        job, sizes = jobs.Job(workers, states), []
+        job, sizes = Job(workers, states), []
         monkeypatch.setattr(workers, "train", lambda some, *given, _plain=workers.train: (sizes.append(len(some)), _plain(some, *given))[1])  # fmt: skip
         while not job.poll().done:
             time.sleep(0.01)

@@ -46,8 +46,8 @@ from core.study.tables import Agreement, agreement, comparison, row_table, run_t
 from core.tasks import task
 from core.train import Row, Training
 from core.train.learner import Learner, Removed
-from core.workers import pool as jobs
-from core.workers.pool import Workers
+from core.workers import job as jobs
+from core.workers.pool import ProcessPool
 from tests.databases import database, postgresql  # noqa: F401  (fixtures)
 from tests.holm import corrected, differences, level
 from tests.studies import TEXT, fill, rows_of, study
@@ -580,7 +580,7 @@ def test_delete_forgets_one_study_and_no_number_is_given_twice(database):  # noq
 
 @pytest.fixture(scope="module")
 def workers():
-    made = Workers(1)
+    made = ProcessPool(1)
     yield made
     made.close()
 

@@ -30,8 +30,10 @@ from core.study.runner import Runner
 from core.study.summary import read_summary
 from core.study.tables import agreement, export, summary_table
 from core.train.budget import duration
-from core.workers.cluster import ClusterError, ClusterLost, pool
-from core.workers.pool import Workers, worker_count
+from core.workers.cluster import ClusterLost, pool
+from core.workers.pool import worker_count
+from core.workers.protocol import WorkerPool
+from core.workers.scheduler import ClusterError
 
 COMPLETE, INCOMPLETE, MISTAKE, NO_STORE = range(4)
 SHOWN = 10  # failed runs of which the reason is printed
@@ -227,7 +229,7 @@ def train(given, studies: list[tuple[Study | None, int | None]]) -> int:
         return train_queued(store, workers, numbers)
 
 
-def require(workers: Workers, name: str, machine: Machine):
+def require(workers: WorkerPool, name: str, machine: Machine):
     """Raises StudyError for a study that must be trained on what there will never be."""
     try:
         workers.require(machine)
@@ -235,7 +237,7 @@ def require(workers: Workers, name: str, machine: Machine):
         raise StudyError([f"{name}: {error}"]) from None
 
 
-def queue(store: Store, workers: Workers, study: Study | None, number: int | None) -> int:
+def queue(store: Store, workers: WorkerPool, study: Study | None, number: int | None) -> int:
     """Queue all of a study that has no result -> its number."""
     if study:
         print(f"{study.name}: {count(len(study.runs), 'run')}, kept in {store.name}.")
@@ -255,7 +257,7 @@ def queue(store: Store, workers: Workers, study: Study | None, number: int | Non
     return number
 
 
-def train_queued(store: Store, workers: Workers, numbers: list[int]) -> int:
+def train_queued(store: Store, workers: WorkerPool, numbers: list[int]) -> int:
     begun = time.monotonic()
     with asked_to_end() as signals:
         if {QUEUED, RUNNING} & set(patiently(lambda: store.counts(numbers))):
@@ -301,7 +303,7 @@ def say_when_slow(bar: Bar):
     slow.start()
 
 
-def spawn(workers: Workers):
+def spawn(workers: WorkerPool):
     """Start the processes now, deaf to Ctrl-C, which goes to every process of a terminal: it is for this one to end them."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     for _ in range(workers.count):

@@ -12,7 +12,9 @@ from core.settings.errors import without_paths
 from core.settings.memory import MemoryLimit
 from core.settings.setting import ConfigError
 from core.train.budget import TimeLimit, check, duration
-from core.workers.pool import Job, Workers
+from core.workers.job import Job
+from core.workers.pool import ProcessPool
+from core.workers.protocol import WorkerPool
 from ui.kit.guard import fragment
 from ui.kit.visitor import calm_visitor
 
@@ -41,9 +43,9 @@ class Running:
 
 
 @st.cache_resource
-def workers() -> Workers:
+def workers() -> ProcessPool:
     """The worker processes, for all visitors."""
-    return Workers()
+    return ProcessPool()
 
 
 @st.cache_resource
@@ -68,7 +70,7 @@ def begin(plan: Plan):
     pool, kept = workers(), calm_visitor().kept
     try:
         states = plan.states()
-        check(list(states.values()), pool.count, pool.best_pace)
+        check(list(states.values()), pool.count, pool.pace.best)
         _check_queue(pool, kept.get(RUNNING))
     except (ConfigError, MemoryLimit, TimeLimit) as error:
         kept[REFUSED] = plan, str(error)
@@ -79,7 +81,7 @@ def begin(plan: Plan):
     kept[RUNNING] = Running(plan, Job(pool, states), time.monotonic())
 
 
-def _check_queue(pool: Workers, mine: Running | None):
+def _check_queue(pool: WorkerPool, mine: Running | None):
     """One training for each visitor, whose last one ends; and so many for all. Raises TimeLimit."""
     most, own = whole_number("ABLATION_MAX_JOBS", MOST), mine.job if mine else None
     with pool.lock:

@@ -162,10 +162,10 @@ def _left(study: int, now: Standing) -> str:
         return workers.silence
     if absent:
         return f"Nothing is trained at the moment: {absent}."
-    if base.service().has(study) and not workers.ready:
+    if base.service().has(study) and not workers.pace.measured:
         return "The workers are starting."
     many = max(1, workers.count)
-    return f"About {duration(now.left * workers.pace / many)} of work left for {count(many, 'worker')} here."
+    return f"About {duration(now.left * workers.pace.median / many)} of work left for {count(many, 'worker')} here."
 
 
 # A new study

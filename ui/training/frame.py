@@ -88,7 +88,7 @@ def _said(planned, running, same) -> str:
     pool = jobs.workers()
     many = len(planned.arms) * planned.trial.seeds
     states = planned.states().values()
-    least, most = (expected(states, pool.count, pace) for pace in pool.pace_span)
+    least, most = (expected(states, pool.count, pace) for pace in pool.pace.span)
     soon = (
         f"{count(many, 'training')} of {count(planned.training.steps, 'step')}: about "
         f"{span(least, most)} on {count(pool.count, 'worker')}"
