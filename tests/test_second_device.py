@@ -24,9 +24,9 @@ from core.experiments.depth.depth import Depth, blocks, table, travel
 from core.experiments.depth.gradients import gradients
 from core.experiments.depth.grid import AXES, Axes, grid
 from core.experiments.forward import forward, timed_stream
-from core.experiments.trained import contributions, knockout, lens, prompt
+from core.experiments.trained import contributions, knockout, lens, prompt, tables
 from core.experiments.training import trained
-from core.experiments.training.training import Arm, Plan, Trial
+from core.experiments.training.plan import Arm, Plan, Trial
 from core.export.forms import FLAVOURS
 from core.export.scripts import block_script, compare_script, depth_script, grid_script
 from core.export.training import training_script
@@ -460,9 +460,9 @@ def test_every_knock_out(changes, how):
     made = [[*each.sweep(how), each.effect(several, how)] for each in (here, there)]
     for one, other in zip(*made):
         assert_same((one.values, one.correct), (other.values, other.correct))
-    assert_same(*(knockout.told(each[-1], bench.baseline) for each, bench in zip(made, (here, there))))
-    assert_same(*(knockout.ranked(each[:-1], bench.baseline) for each, bench in zip(made, (here, there))))
-    assert_same(*(knockout.by_distance(each[-1], bench.questions) for each, bench in zip(made, (here, there))))
+    assert_same(*(tables.told(each[-1], bench.baseline) for each, bench in zip(made, (here, there))))
+    assert_same(*(tables.ranked(each[:-1], bench.baseline) for each, bench in zip(made, (here, there))))
+    assert_same(*(tables.by_distance(each[-1], bench.questions) for each, bench in zip(made, (here, there))))
     assert_same(*(contributions.of_bench(each, several, how) for each in (here, there)))
 
 
@@ -472,7 +472,7 @@ def test_what_each_part_adds_and_reads(changes):
     assert_same(*(contributions.table(each) for each in made))
     some = (cuts(made[0].model.config)[0],)
     assert_same(*(contributions.takeover(each, some, "mean") for each in made))
-    assert_same(*(knockout.readings(each) for each in made))
+    assert_same(*(tables.readings(each) for each in made))
 
 
 @pytest.mark.parametrize("how", mode)

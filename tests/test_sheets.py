@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from core.experiments.training.training import BASELINE
+from core.experiments.training.plan import BASELINE
 from core.export.sheets import harmless, original, read_csv, write_csv
 from core.export.slug import slug
 from core.study import __main__ as command

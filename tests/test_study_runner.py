@@ -12,7 +12,8 @@ import pytest
 import torch
 from sqlalchemy import event
 
-from core.experiments.training.training import Arm, Plan, Trial, gap, summary
+from core.experiments.training.plan import Arm, Plan, Trial
+from core.experiments.training.results import gap, summary
 from core.measure.intervals import interval
 from core.settings.memory import Shelf
 from core.study import bar, runner, tables

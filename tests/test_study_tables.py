@@ -19,9 +19,9 @@ from hypothesis import strategies as some
 from scipy import stats
 from sqlalchemy import update
 
-from core.experiments.training import training as results
-from core.experiments.training.training import BASELINE, Trial
-from core.experiments.training.training import plan as planned
+from core.experiments.training import results, sentences
+from core.experiments.training.plan import BASELINE, Trial
+from core.experiments.training.plan import plan as planned
 from core.model.variants import lineup
 from core.settings import process
 from core.settings.device import Machine
@@ -425,7 +425,7 @@ def test_stored_numbers_give_the_sentences_and_tables_of_the_training_page(store
             assert same(theirs.loc[variant, name], mine.loc[variant, name]), (variant, name)
     assert list(theirs.seeds) == list(mine.loc[theirs.index].seeds)
     assert theirs.diverged.to_dict() == mine.diverged.to_dict()
-    sentence = results.finding(found.runs, found.plan)
+    sentence = sentences.finding(found.runs, found.plan)
     assert f"− norm diverged at step 21, seed {seeds[0]}" in sentence
     assert len(results.every_row(found.runs, found.plan)) == 9 * len(seeds)
     for arm in found.plan.arms:
@@ -443,7 +443,7 @@ def test_a_variant_of_another_length_is_left_out_and_one_without_numbers_is_name
         "1 head has no numbers yet.",
         "nobody has no numbers yet.",
     )
-    assert results.finding(found.runs, found.plan)
+    assert sentences.finding(found.runs, found.plan)
 
 
 @pytest.mark.parametrize("lacking", [QUEUED, FAILED, STOPPED])

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 
+from core.experiments.training.plan import Trial
 from core.experiments.training.showcase import showcase
-from core.experiments.training.training import Trial
 from core.model.variants import ablation, encode
 from core.settings.device import Machine
 from core.settings.setting import dials, read

@@ -8,7 +8,7 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
-from core.experiments.training.training import BASELINE
+from core.experiments.training.plan import BASELINE
 from core.model.config import Config
 from core.model.variants import decode
 from core.settings.device import Machine

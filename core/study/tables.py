@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from core.experiments.training.training import BASELINE, RANGE, gap, gaps
+from core.experiments.training.plan import BASELINE
+from core.experiments.training.results import RANGE, gap, gaps
 from core.export.sheets import write_csv
 from core.measure.intervals import interval
 from core.study.database.schema import DIVERGED, ENDED, runs

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from core.experiments.training.training import Plan
+from core.experiments.training.plan import Plan
 from core.settings.ending import later
 from core.settings.environment import whole_number
 from core.settings.errors import without_paths

@@ -12,7 +12,7 @@ import streamlit as st
 from core.checkpoints import CheckpointError, Opened, files, own
 from core.checkpoints.tokens import Words
 from core.checkpoints.zips import zipped
-from core.experiments.trained import knockout
+from core.experiments.trained import knockout, tables
 from core.experiments.trained.questions import questions
 from core.export.slug import slug
 from core.settings.device import Machine
@@ -116,7 +116,7 @@ def reader(name: str) -> tuple[int, int]:
     if "reader" in opened.about:
         return tuple(opened.about["reader"])
     if opened.learnt and opened.learnt.agreement:
-        best = knockout.readings(knockout.bench(opened, texts(name)))[:1]
+        best = tables.readings(knockout.bench(opened, texts(name)))[:1]
         return next(((each.layer + 1, each.head + 1) for each in best), (1, 1))
     return 1, 1
 

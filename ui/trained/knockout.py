@@ -3,9 +3,8 @@ import math
 import pandas as pd
 import streamlit as st
 
-from core.experiments.trained import contributions
-from core.experiments.trained import knockout as experiment
-from core.experiments.training.training import percent, points
+from core.experiments.trained import contributions, effects, tables
+from core.experiments.training.sentences import percent, points
 from core.measure.intervals import apart
 from core.model.knockout import Cut, mode, name_of
 from core.model.knockout import part as parts
@@ -29,7 +28,7 @@ def knockout(looked, look):
         return
     left, right = st.columns([3, 7], gap="medium")
     effect, baseline = looked.effect, looked.bench.baseline
-    made = experiment.told(effect, baseline)
+    made = tables.told(effect, baseline)
     with right:
         figure(
             f"What does it cost to take out {name_of(looked.cuts).replace('− ', '')}?",
@@ -89,7 +88,7 @@ def _effects(made):
     """Every effect with its interval, in words. (Lists, and one table at the end: pandas is slow at single cells.)"""
     rows = []
     for row in made.itertuples():
-        label = experiment.effect.label(row.effect)
+        label = effects.effect.label(row.effect)
         if row.effect == "divergence":
             rows.append(
                 (
@@ -143,7 +142,7 @@ def _took_over(looked):
 
 def _taken_over(looked, found) -> tuple[bool, str]:
     """-> (whether a part did, the same in words)"""
-    lost = -experiment.compared(looked.effect, looked.bench.baseline, "difference").mean
+    lost = -tables.compared(looked.effect, looked.bench.baseline, "difference").mean
     clear = found[found.low > 0]
     if not lost > 0:
         return False, "Nothing was to be taken over: without it the right word leads by no less."
@@ -165,7 +164,7 @@ def _taken_over(looked, found) -> tuple[bool, str]:
 def _by_distance(looked):
     q, lines = looked.bench.questions, []
     for place, effect in enumerate((looked.bench.baseline, looked.effect)):
-        rows = sorted(experiment.by_distance(effect, q).itertuples(index=False, name=None))
+        rows = sorted(tables.by_distance(effect, q).itertuples(index=False, name=None))
         at, right, low, high, many = (list(column) for column in zip(*rows))
         lines.append(Line(place, right, None, low, high))
     panel = Panel(

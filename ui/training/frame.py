@@ -7,8 +7,9 @@ import streamlit as st
 
 from core.checkpoints import own
 from core.checkpoints.zips import zipped
+from core.experiments.training.plan import Plan
+from core.experiments.training.results import last
 from core.experiments.training.showcase import showcase
-from core.experiments.training.training import Plan, last
 from core.export.slug import slug
 from core.settings.wording import count
 from core.tasks import task
