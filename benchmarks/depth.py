@@ -16,6 +16,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from core.experiments.depth import grid as experiment
+from core.experiments.depth.axes import Axes
 from core.experiments.depth.depth import Depth, journey
 from core.experiments.depth.depth import _run as travel  # without the shelf: a kept result costs nothing
 from core.experiments.forward import prepared
@@ -113,7 +114,7 @@ def passes(device: str, width: int, heads: int, length: int):
 
 
 def grids(device: str):
-    tokens, axes, depth = [f"w{n}" for n in range(10)], experiment.Axes(), Depth(LAYERS, "separate")
+    tokens, axes, depth = [f"w{n}" for n in range(10)], Axes(), Depth(LAYERS, "separate")
 
     def together(device=device):
         return experiment._run(Config(), axes, tokens, Machine(device), depth)

@@ -20,9 +20,10 @@ from core.checkpoints.tensors import File
 from core.checkpoints.tokens import Words
 from core.experiments.block import attention, change, dependencies, neurons, positions, stages
 from core.experiments.block.compare import compare
+from core.experiments.depth.axes import AXES, Axes
 from core.experiments.depth.depth import Depth, blocks, table, travel
 from core.experiments.depth.gradients import gradients
-from core.experiments.depth.grid import AXES, Axes, grid
+from core.experiments.depth.grid import grid
 from core.experiments.forward import forward, timed_stream
 from core.experiments.trained import contributions, knockout, lens, prompt, tables
 from core.experiments.training import trained
