@@ -12,9 +12,10 @@ from sqlalchemy import text
 
 from core.study import runner
 from core.study.database.connection import REFUSED, Busy, StoreError, address, connect, in_words
+from core.study.database.opening import patiently
 from core.study.database.schema import RUNNING
 from core.study.database.standing import standing
-from core.study.database.store import Store, patiently
+from core.study.database.store import Store
 from core.study.file import parse
 from core.study.service import Service
 from core.workers import job as jobs

@@ -16,7 +16,8 @@ from core.experiments.training.plan import Arm, Plan, Trial
 from core.experiments.training.results import gap, summary
 from core.measure.intervals import interval
 from core.settings.memory import Shelf
-from core.study import bar, runner, tables
+from core.study import runner, tables
+from core.study.command import bar
 from core.study.database import connection as databases
 from core.study.database.connection import Full
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED

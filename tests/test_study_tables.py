@@ -29,6 +29,8 @@ from core.settings.process import new_owner
 from core.settings.setting import ConfigError, dials, read
 from core.study import __main__ as command
 from core.study import runner, tables
+from core.study.command import codes
+from core.study.command.bar import Bar
 from core.study.database import schema
 from core.study.database.connection import Busy
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
@@ -373,7 +375,7 @@ def test_check_says_which_cells_are_in_one_of_the_two_alone(tmp_path, capsys):
     where = ["--database", str(path)]
     command.main(["export", "made up", *where, "--summary", str(table)])
     capsys.readouterr()
-    assert command.main(["check", "small", *where, "--with", str(table)]) == command.INCOMPLETE
+    assert command.main(["check", "small", *where, "--with", str(table)]) == codes.INCOMPLETE
     out = capsys.readouterr().out
     assert out.startswith("3 cells: 3 the same to the last digit, 0 not within")
     assert f"3 cells of {table} are not in this study: reverse, baseline; reverse, − norm; reverse, 1 head." in out
@@ -388,8 +390,8 @@ def test_check_knows_a_variant_whatever_it_is_called(tmp_path, capsys):
     fill(made, parse(text), score)
     made.close()
     given = ["made up", "--database", str(path)]
-    assert command.main(["export", *given, "--summary", str(tmp_path / "x.csv")]) == command.COMPLETE
-    assert command.main(["check", *given, "--with", str(tmp_path / "x.csv")]) == command.COMPLETE
+    assert command.main(["export", *given, "--summary", str(tmp_path / "x.csv")]) == codes.COMPLETE
+    assert command.main(["check", *given, "--with", str(tmp_path / "x.csv")]) == codes.COMPLETE
     assert "14 cells: 14 the same to the last digit, 0 not" in capsys.readouterr().out
 
 
@@ -672,16 +674,16 @@ def test_the_command_says_that_a_study_was_deleted_while_it_trained(store, quick
     path = str(store.url.database)
     file = Path(path).with_suffix(".toml")
     file.write_text(short("long", 20_000, [6]).source)
-    seen = command.Bar.draw
+    seen = Bar.draw
 
     def draw(bar, progress):
         if store.rows(1):
             store.delete(1)
         return seen(bar, progress)
 
-    monkeypatch.setattr(command.Bar, "draw", draw)
+    monkeypatch.setattr(Bar, "draw", draw)
     given = ["run", str(file), "--database", path, "--workers", "1"]
-    assert command.main(given) == command.INCOMPLETE
+    assert command.main(given) == codes.INCOMPLETE
     assert "deleted" in capsys.readouterr().out
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from core.settings.process import new_owner
 from core.study.database.connection import Busy, StoreError
+from core.study.database.opening import patiently
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
-from core.study.database.store import Report, Store, patiently
+from core.study.database.store import Report, Store
 from core.study.plan import read_run
 from core.workers.job import Job
 from core.workers.protocol import WorkerPool
