@@ -25,7 +25,7 @@ from sqlalchemy import func, insert, select, update
 
 from benchmarks.machines import Machines
 from benchmarks.serving import browser, server, settle
-from core.settings.memory import Shelf
+from core.settings.cache import LRUCache
 from core.study.database.schema import DONE, rows, runs
 from core.study.database.store import Store
 from core.study.file import parse
@@ -54,7 +54,7 @@ def seconds(workers: WorkerPool, folder) -> tuple[float, float]:
     with tempfile.TemporaryDirectory(dir=folder) as place:
         store = Store(str(Path(place) / "studies.sqlite"))
         number = store.enrol(parse(STUDY)).study
-        workers.kept = Shelf(0)  # nothing is known from the time before
+        workers.kept = LRUCache(0)  # nothing is known from the time before
         begin = time.monotonic()
         for _ in Runner(store, [number], workers).progress():
             pass

@@ -20,8 +20,8 @@ if not os.environ.get("CI"):  # there its absence is a failure
     pytest.importorskip("distributed", reason="distributed is not installed; pip install -r requirements-dev.txt")
 
 from benchmarks.machines import ROOT, Machines, free_port
+from core.settings.cache import LRUCache
 from core.settings.device import Machine
-from core.settings.memory import Shelf
 from core.settings.process import versions
 from core.settings.setting import ConfigError
 from core.study import __main__ as command
@@ -71,7 +71,7 @@ def shared(machines):
 @pytest.fixture
 def workers(shared):
     """The same connection for all tests, which knows nothing of what it did for the test before."""
-    shared.kept = Shelf(32 << 20)
+    shared.kept = LRUCache(megabytes=32)
     ready(shared, 2)
     return shared
 

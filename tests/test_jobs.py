@@ -18,8 +18,8 @@ import pytest
 import torch
 
 from core.model.config import Config
+from core.settings.cache import LRUCache
 from core.settings.device import Machine
-from core.settings.memory import Shelf
 from core.tasks import task
 from core.train.run import Row, start, train
 from core.train.settings import Training
@@ -397,12 +397,12 @@ def test_a_run_that_diverged_is_kept_too(workers, quick):
     assert second.done and repr(second.rows) == repr(first.rows) and second.rows["baseline", 0][-1].note
 
 
-def test_the_shelf_of_what_is_finished_is_bounded(workers, quick, monkeypatch):
+def test_the_cache_of_what_is_finished_is_bounded(workers, quick, monkeypatch):
     one = Job(workers, states((50,), steps=3))
     wait(lambda: one.done, one)
     ((_, state),) = one.states.items()
     size = sum(each.nbytes for each in state.model.values()) + 200 * 3
-    monkeypatch.setattr(workers, "kept", Shelf(3 * size))
+    monkeypatch.setattr(workers, "kept", LRUCache(3 * size / 2**20))
     given = states(range(60, 66), steps=3)
     job = Job(workers, given)
     wait(lambda: job.done, job)

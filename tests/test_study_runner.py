@@ -15,7 +15,7 @@ from sqlalchemy import event
 from core.experiments.training.plan import Arm, Plan, Trial
 from core.experiments.training.results import gap, summary
 from core.measure.intervals import interval
-from core.settings.memory import Shelf
+from core.settings.cache import LRUCache
 from core.study import runner, tables
 from core.study.command import bar
 from core.study.database import connection as databases
@@ -61,7 +61,7 @@ def pool():
 @pytest.fixture
 def workers(pool):
     """Processes for all tests, which know nothing of what they did for the test before."""
-    pool.kept = Shelf(32 << 20)
+    pool.kept = LRUCache(megabytes=32)
     return pool
 
 

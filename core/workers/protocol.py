@@ -6,8 +6,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Protocol
 
+from core.settings.cache import LRUCache
 from core.settings.device import Machine
-from core.settings.memory import Shelf
 from core.train.run import State
 from core.workers.pace import Pace
 
@@ -22,7 +22,7 @@ class WorkerPool(Protocol):
     jobs: "list[Job]"  # in the order in which they get workers
     lock: threading.RLock
     pace: Pace
-    kept: Shelf  # (config, training, machine) -> rows, State: finished, or as far as it came
+    kept: LRUCache  # (config, training, machine) -> rows, State: finished, or as far as it came
     news: deque[str]  # sentences for whoever waits, to be taken out when they are shown
     silence: str  # what is to be said of a worker that hangs, or nothing
 

@@ -3,7 +3,7 @@
 import threading
 from collections import deque
 
-from core.settings.memory import Shelf
+from core.settings.cache import LRUCache
 from core.workers.job import Job, key_of
 from core.workers.pace import Pace
 
@@ -16,7 +16,7 @@ class Queue:
         self.jobs: list[Job] = []  # in the order in which they get workers
         self.lock = threading.RLock()
         self.pace = Pace()
-        self.kept = Shelf(32 << 20)  # (config, training, machine) -> rows, State: finished, or as far as it came
+        self.kept = LRUCache(megabytes=32)  # (config, training, machine) -> rows, State: finished, or as far as it came
         self.news: deque[str] = deque()  # sentences for whoever waits, to be taken out when they are shown
         self.silence = ""  # what is to be said of a worker that hangs, or nothing
 

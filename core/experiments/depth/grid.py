@@ -15,8 +15,9 @@ from core.model.config import Config
 from core.model.cost import activations, run_bytes
 from core.model.text import vocabulary
 from core.model.variants import apply
+from core.settings.cache import cached
 from core.settings.device import Machine
-from core.settings.memory import Shelf, max_mb, room_for
+from core.settings.memory import max_mb, room_for
 from core.settings.setting import ConfigError
 
 
@@ -77,23 +78,19 @@ class Grid:
         return None
 
 
-_shelf = Shelf(max_mb() << 14)
-
-
 def grid(baseline: Config, axes: Axes, tokens, machine: Machine | None = None, depth: Depth | None = None) -> Grid:
     """Every combination of the chosen entries, with all other settings as in the baseline.
 
     Raises MemoryLimit before anything is allocated, if that would need more than ABLATION_MAX_MB.
     """
-    machine, tokens, depth = machine or Machine(), tuple(tokens), depth or Depth()
-
-    def run():
-        made = _run(baseline, axes, tokens, machine, depth)
-        return made, made.values.nbytes + 2000 * len(made.configs)
-
-    return _shelf.get((baseline.replace(n_layers=1), axes, tokens, machine, depth), run)
+    return _run(baseline.replace(n_layers=1), axes, tuple(tokens), machine or Machine(), depth or Depth())
 
 
+def _kept_bytes(grid: Grid) -> int:
+    return grid.values.nbytes + 2000 * len(grid.configs)
+
+
+@cached(megabytes=max_mb() / 64, size=_kept_bytes)
 def _run(baseline, axes, tokens, machine, depth) -> Grid:
     chosen = {axis: entries for axis, entries in axes.chosen.items() if entries}
     built, order = depth.plan(baseline)
