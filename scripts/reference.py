@@ -6,7 +6,7 @@ Every part, task, statistic and setting with the words that it has on screen; a 
 from pathlib import Path
 
 from core.experiments.depth.depth import Depth, blocks
-from core.experiments.trained.knockout import effect
+from core.experiments.trained.effects import effect
 from core.measure.stream_statistics import statistic
 from core.measure.tensor_meters import meter
 from core.model import knockout

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from core.experiments.training.training import Plan
+from core.experiments.training.plan import Plan
 from core.settings.ending import later
 from core.settings.environment import whole_number
 from core.settings.errors import without_paths
@@ -13,7 +13,9 @@ from core.settings.memory import MemoryLimit
 from core.settings.once import once
 from core.settings.setting import ConfigError
 from core.train.budget import TimeLimit, check, duration
-from core.workers.pool import Job, Workers
+from core.workers.job import Job
+from core.workers.pool import ProcessPool
+from core.workers.protocol import WorkerPool
 from ui.kit.guard import fragment
 from ui.kit.visitor import calm_visitor
 
@@ -42,9 +44,9 @@ class StartedTrainings:
 
 
 @once
-def workers() -> Workers:
+def workers() -> ProcessPool:
     """The worker processes, for all visitors."""
-    return Workers()
+    return ProcessPool()
 
 
 @once
@@ -70,7 +72,7 @@ def begin(plan: Plan):
     pool, kept = workers(), calm_visitor().kept
     try:
         states = plan.states()
-        check(list(states.values()), pool.count, pool.best_pace)
+        check(list(states.values()), pool.count, pool.pace.best)
         _check_queue(pool, kept.get(RUNNING))
     except (ConfigError, MemoryLimit, TimeLimit) as error:
         kept[REFUSED] = plan, str(error)
@@ -81,7 +83,7 @@ def begin(plan: Plan):
     kept[RUNNING] = StartedTrainings(plan, Job(pool, states), time.monotonic())
 
 
-def _check_queue(pool: Workers, mine: StartedTrainings | None):
+def _check_queue(pool: WorkerPool, mine: StartedTrainings | None):
     """One training for each visitor, whose last one ends; and so many for all. Raises TimeLimit."""
     most, own = whole_number("ABLATION_MAX_JOBS", MOST), mine.job if mine else None
     with pool.lock:
