@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from core import Config, ConfigError
 from core.model.parts import MENUS
-from core.settings.setting import dials, read, settle, shorten, write
+from core.settings.wording import shorten
 
-DIALS = dials(Config)
-NUMBERS = [name for name, dial in DIALS.items() if dial.low is not None]
-WHOLE = [name for name in NUMBERS if DIALS[name].kind is int]
-SWITCHES = [name for name, dial in DIALS.items() if dial.kind is bool]
+SETTINGS = Config.settings()
+NUMBERS = [name for name, setting in SETTINGS.items() if setting.low is not None]
+WHOLE = [name for name in NUMBERS if SETTINGS[name].kind is int]
+SWITCHES = [name for name, setting in SETTINGS.items() if setting.kind is bool]
 
 
 def refusal(**values) -> ConfigError:
@@ -26,14 +26,14 @@ def refusal(**values) -> ConfigError:
 
 
 def assert_says_what_is_allowed(error, field):
-    dial, message = DIALS[field], str(error)
+    setting, message = SETTINGS[field], str(error)
     assert error.field == field
     assert message.startswith(f"{field} is ")
     assert message.isprintable() and len(message) < 250  # one line, fit for the screen
-    if dial.menu:
-        allowed = list(dial.menu)
+    if setting.menu:
+        allowed = list(setting.menu)
     else:
-        allowed = ["on or off"] if dial.kind is bool else [f"from {dial.low} to {dial.high}"]
+        allowed = ["on or off"] if setting.kind is bool else [f"from {setting.low} to {setting.high}"]
     for each in allowed:
         assert each in message
 
@@ -41,17 +41,17 @@ def assert_says_what_is_allowed(error, field):
 # Values that cannot be
 
 
-def test_every_field_is_a_dial_with_words():
-    assert list(DIALS) == [field.name for field in dataclasses.fields(Config)]
-    for name, dial in DIALS.items():
-        assert dial.label and dial.help.endswith(".") and dial.group, name
-        assert (dial.low is None) == (dial.kind in (bool, str)), name
-    assert {name: dial.menu for name, dial in DIALS.items() if dial.menu} == MENUS
+def test_every_field_is_a_setting_with_words():
+    assert list(SETTINGS) == [field.name for field in dataclasses.fields(Config)]
+    for name, setting in SETTINGS.items():
+        assert setting.label and setting.help.endswith(".") and setting.group, name
+        assert (setting.low is None) == (setting.kind in (bool, str)), name
+    assert {name: setting.menu for name, setting in SETTINGS.items() if setting.menu} == MENUS
 
 
 @pytest.mark.parametrize("field", NUMBERS)
 def test_bounds_belong_to_what_is_allowed_and_nothing_beyond_does(field):
-    low, high = DIALS[field].low, DIALS[field].high
+    low, high = SETTINGS[field].low, SETTINGS[field].high
     # 64 heads need a width that 64 divides; every other bound fits the defaults.
     for value in (low, high):
         assert getattr(Config(**{"n_heads": 1, "d_model": 64} | {field: value}), field) == value
@@ -77,7 +77,7 @@ def test_whole_numbers_must_be_whole(field, value):
     assert_says_what_is_allowed(refusal(**{field: value}), field)
 
 
-@pytest.mark.parametrize("field", [name for name in DIALS if not DIALS[name].follows])
+@pytest.mark.parametrize("field", [name for name in SETTINGS if not SETTINGS[name].follows])
 def test_none_is_not_a_setting(field):
     assert_says_what_is_allowed(refusal(**{field: None}), field)
 
@@ -135,7 +135,7 @@ def test_what_cannot_be_a_width_or_a_number_of_heads_is_refused_before_heads_get
     values = {"n_heads": 64, "d_model": 8} | {field: value}
     error = refusal(**values)
     assert error.field in values and str(error).startswith(f"{error.field} is ")
-    given, problems = settle(Config, values)
+    given, problems = Config.mended(values)
     assert given.d_head == given.d_model // given.n_heads
     assert {problem.field for problem in problems} <= {"d_model", "n_heads"}
 
@@ -166,65 +166,65 @@ def test_a_config_cannot_be_changed():
 # Links
 
 
-def numbers_of(dial):
-    if dial.kind is int:
-        return st.integers(dial.low, dial.high)
-    steps = round((dial.high - dial.low) / dial.step)
-    return st.integers(0, steps).map(lambda n: round(dial.low + n * dial.step, 6))
+def numbers_of(setting):
+    if setting.kind is int:
+        return st.integers(setting.low, setting.high)
+    steps = round((setting.high - setting.low) / setting.step)
+    return st.integers(0, steps).map(lambda n: round(setting.low + n * setting.step, 6))
 
 
 @st.composite
 def configs(draw):
     """Any valid config, over all fields that there are."""
     values = {}
-    for name, dial in DIALS.items():
-        if dial.menu:
-            values[name] = draw(st.sampled_from(list(dial.menu)))
-        elif dial.kind is bool:
+    for name, setting in SETTINGS.items():
+        if setting.menu:
+            values[name] = draw(st.sampled_from(list(setting.menu)))
+        elif setting.kind is bool:
             values[name] = draw(st.booleans())
-        elif not dial.follows or draw(st.booleans()):
-            values[name] = draw(numbers_of(dial))
+        elif not setting.follows or draw(st.booleans()):
+            values[name] = draw(numbers_of(setting))
     values["n_heads"] = draw(st.sampled_from(Config.allowed_heads(values["d_model"])))
     if MENUS["position"][values["position"]].needs_even_head:
-        values["d_head"] = 2 * draw(st.integers(1, DIALS["d_head"].high // 2))
+        values["d_head"] = 2 * draw(st.integers(1, SETTINGS["d_head"].high // 2))
     return Config(**values)
 
 
 @given(configs())
 def test_a_link_brings_back_what_it_was_made_from(config):
-    link = write(config)
+    link = config.write()
     assert all(isinstance(text, str) for text in link.values())
-    assert read(Config, link) == (config, [])
+    assert Config.read(link) == (config, [])
 
 
-@given(st.floats(DIALS["dropout"].low, DIALS["dropout"].high))
+@given(st.floats(SETTINGS["dropout"].low, SETTINGS["dropout"].high))
 def test_a_link_keeps_every_digit_of_a_number(share):
     config = Config(dropout=share)
-    assert read(Config, write(config))[0] == config
+    assert Config.read(config.write())[0] == config
 
 
 @given(configs())
 def test_a_link_names_only_what_differs_from_the_defaults(config):
     default = Config().replace(d_ff=4 * config.d_model, d_head=config.d_model // config.n_heads)
-    differs = {name for name in DIALS if getattr(config, name) != getattr(default, name)}
-    assert write(config).keys() == differs
+    differs = {name for name in SETTINGS if getattr(config, name) != getattr(default, name)}
+    assert config.write().keys() == differs
 
 
 def test_the_default_link_is_bare():
-    assert write(Config()) == {}
-    assert read(Config, {}) == (Config(), [])
-    assert write(Config(d_model=128)) == {"d_model": "128"}  # d_ff and d_head only follow
-    assert read(Config, {"d_model": "128"})[0].d_ff == 512
-    assert write(Config(n_heads=8)) == {"n_heads": "8"}
-    assert read(Config, {"n_heads": "8"})[0].d_head == 8
-    assert write(Config(d_head=5, tied=True)) == {"d_head": "5", "tied": "on"}
-    assert write(Config(n_heads=8, d_head=16)) == {"n_heads": "8", "d_head": "16"}
+    assert Config().write() == {}
+    assert Config.read({}) == (Config(), [])
+    assert Config(d_model=128).write() == {"d_model": "128"}  # d_ff and d_head only follow
+    assert Config.read({"d_model": "128"})[0].d_ff == 512
+    assert Config(n_heads=8).write() == {"n_heads": "8"}
+    assert Config.read({"n_heads": "8"})[0].d_head == 8
+    assert Config(d_head=5, tied=True).write() == {"d_head": "5", "tied": "on"}
+    assert Config(n_heads=8, d_head=16).write() == {"n_heads": "8", "d_head": "16"}
 
 
 @pytest.mark.parametrize(("field", "name"), [(field, name) for field, menu in MENUS.items() for name in menu])
 def test_menu_entries_are_read_whatever_their_case(field, name):
     for text in (name, name.lower(), name.upper(), name.swapcase(), name.title(), f"  {name}\n"):
-        config, problems = read(Config, {field: text})
+        config, problems = Config.read({field: text})
         assert (getattr(config, field), problems) == (name, [])
 
 
@@ -236,9 +236,9 @@ def test_menu_entries_do_not_differ_by_case_alone():
 @pytest.mark.parametrize("field", SWITCHES)
 def test_switches_are_read_from_the_usual_words(field):
     for text in ("on", "ON", "true", "Yes", "1", " on "):
-        assert getattr(read(Config, {field: text})[0], field) is True
+        assert getattr(Config.read({field: text})[0], field) is True
     for text in ("off", "OFF", "false", "No", "0", " off "):
-        assert getattr(read(Config, {field: text})[0], field) is False
+        assert getattr(Config.read({field: text})[0], field) is False
 
 
 def test_bad_values_are_each_named_and_everything_else_is_kept():
@@ -255,7 +255,7 @@ def test_bad_values_are_each_named_and_everything_else_is_kept():
         "mask": "causal",
         "utm_source": "newsletter",
     }
-    config, problems = read(Config, link)
+    config, problems = Config.read(link)
     assert config == Config(d_model=96, n_heads=4, n_layers=3, activation="swiglu", bias=False, mask="causal")
     assert sorted(problem.field for problem in problems) == ["dropout", "ffn", "n_heads", "norm", "seed"]
     for problem in problems:
@@ -266,7 +266,7 @@ def test_bad_values_are_each_named_and_everything_else_is_kept():
 
 
 def test_settings_that_do_not_go_together_cost_only_one_of_them():
-    config, problems = read(Config, {"d_model": "24", "n_heads": "8", "position": "rope", "seed": "7"})
+    config, problems = Config.read({"d_model": "24", "n_heads": "8", "position": "rope", "seed": "7"})
     assert config == Config(d_model=24, n_heads=8, position="none", seed=7)
     assert [problem.field for problem in problems] == ["position"]
 
@@ -308,22 +308,22 @@ NASTY = {
 
 
 @pytest.mark.parametrize("text", [pytest.param(text, id=name) for name, text in NASTY.items()])
-@pytest.mark.parametrize("field", DIALS)
+@pytest.mark.parametrize("field", SETTINGS)
 def test_nothing_in_a_link_can_break_it(field, text):
-    config, problems = read(Config, {"n_layers": "2", "seed": "5", field: text})
+    config, problems = Config.read({"n_layers": "2", "seed": "5", field: text})
     assert isinstance(config, Config)
     assert Config(**dataclasses.asdict(config)) == config
     for problem in problems:
-        assert problem.field in DIALS
+        assert problem.field in SETTINGS
         assert str(problem).isprintable() and len(str(problem)) < 350
     kept = {"n_layers": 2, "seed": 5}
     kept.pop(field, None)
     assert all(getattr(config, name) == value for name, value in kept.items())
     if all(problem.field != field for problem in problems):  # accepted, so it means something
-        dial, value = DIALS[field], getattr(config, field)
-        assert isinstance(value, dial.kind)
-        if dial.low is not None:
-            assert value == dial.kind(text)
+        setting, value = SETTINGS[field], getattr(config, field)
+        assert isinstance(value, setting.kind)
+        if setting.low is not None:
+            assert value == setting.kind(text)
 
 
 SHORT = [text for text in NASTY.values() if len(text) < 100]
@@ -331,7 +331,7 @@ SHORT = [text for text in NASTY.values() if len(text) < 100]
 
 @given(
     st.dictionaries(
-        st.sampled_from(list(DIALS)),
+        st.sampled_from(list(SETTINGS)),
         st.one_of(
             st.text(max_size=20),
             st.integers().map(str),
@@ -344,7 +344,7 @@ SHORT = [text for text in NASTY.values() if len(text) < 100]
 )
 @settings(max_examples=100)
 def test_no_link_at_all_can(link):
-    config, problems = read(Config, link)
+    config, problems = Config.read(link)
     assert Config(**dataclasses.asdict(config)) == config
     for problem in problems:
         assert re.match(rf"{problem.field} is ", str(problem))

@@ -16,7 +16,6 @@ from core.model.parts import MENUS
 from core.model.text import DEFAULT_TEXT, EXAMPLES, words
 from core.model.transformer import Transformer
 from core.settings.device import Machine
-from core.settings.setting import dials
 
 TOKENS = words(DEFAULT_TEXT)
 CASES = {
@@ -74,7 +73,7 @@ def test_entropy_in_closed_form():
 def test_every_step_of_the_walk(seen):
     c, head = seen.config, 1
     steps = {step.name: step.matrix.double().numpy() for step in attention.walk(seen, 0, head)}
-    assert len(attention.walk(seen, 0, head)) == 10 == dials_of_steps()
+    assert len(attention.walk(seen, 0, head)) == 10 == most_steps()
     raw = steps["Queries"] @ steps["Keys"].T
     np.testing.assert_allclose(steps["Raw scores"], raw, atol=1e-4)
     if c.position != "alibi":
@@ -111,10 +110,10 @@ def test_the_walk_says_where_dropout_has_acted():
     assert said == {"Weighted sum", "Output projection"}
 
 
-def dials_of_steps():
+def most_steps():
     from ui.block.context import BlockLook
 
-    return dials(BlockLook)["step"].high
+    return BlockLook.settings()["step"].high
 
 
 def test_heads_by_hand(seen):

@@ -35,7 +35,6 @@ from core.model.text import DEFAULT_TEXT, words
 from core.model.trace import tap
 from core.model.variants import Variant
 from core.settings.device import Machine
-from core.settings.setting import dials
 from tests import script_host
 
 ROOT = Path(__file__).parent.parent
@@ -364,7 +363,7 @@ def test_the_cases_have_every_entry_of_every_menu_and_every_switch_off():
     for field, menu in MENUS.items():
         there = [each for each in configs if getattr(each, acting.get(field, "d_model"))]
         assert {getattr(each, field) for each in there} == set(menu), field
-    for field, each in dials(Config).items():
+    for field, each in Config.settings().items():
         assert each.kind is not bool or {getattr(config, field) for config in configs} == {True, False}, field
     assert {case[2].blocks for case in DEPTH.values()} == set(blocks)
     assert any(config.padding for config in configs)

@@ -22,7 +22,7 @@ from core.model.parts import MENUS
 from core.model.parts.init import generator as stream_of
 from core.model.variants import Variant
 from core.settings.device import Machine
-from core.settings.setting import ConfigError, dials
+from core.settings.setting import ConfigError
 from core.tasks import IGNORE, task
 from core.tasks.task import described, uniform
 from core.train import Training, decay, optimiser, train
@@ -190,7 +190,7 @@ def test_the_cases_have_every_entry_of_every_menu():
     configs = [arm.config for each in CASES.values() for arm in each.arms]
     trainings = [each.training for each in CASES.values()]
     for settings in (configs, trainings):
-        for field, each in dials(settings[0]).items():
+        for field, each in settings[0].settings().items():
             there = {getattr(one, field) for one in settings}
             wanted = set(each.menu or ()) | ({True, False} if each.kind is bool else set())
             assert wanted <= there, field
@@ -223,7 +223,7 @@ def test_scripts_are_clean_and_well_laid_out(tmp_path):
 def _ends():
     """Plans with every setting of a model or a training at either of its ends."""
     for settings in (SMALL, Training(**SHORT)):
-        for field, each in dials(settings).items():
+        for field, each in settings.settings().items():
             for value in {each.low, each.high} - {None}:
                 try:
                     made = dataclasses.replace(settings, **{field: each.kind(value)})
@@ -244,7 +244,7 @@ def _defined(script, until):
 
 
 def _plain(settings):
-    return {name: getattr(settings, name) for name in dials(settings)}
+    return {name: getattr(settings, name) for name in settings.settings()}
 
 
 @pytest.mark.parametrize("made", [*CASES.values(), *_ends()])

@@ -14,7 +14,6 @@ from core.model.parts import MENUS
 from core.model.variants import apply
 from core.settings.device import Machine
 from core.settings.memory import MemoryLimit
-from core.settings.setting import read
 
 NAN = float("nan")
 WORDS = ("the", "court", "held", "that", "the", "tenants")
@@ -243,7 +242,7 @@ def test_a_bad_text_is_refused_in_words_and_the_rest_is_kept(text, names, instea
     assert all(name in str(refused.value) for name in names)
     assert len(str(refused.value)) < 400
     Axes(refused.value.instead)
-    settings, problems = read(Axes, {"grid": text})
+    settings, problems = Axes.read({"grid": text})
     assert settings.grid == instead
     assert len(problems) == 1
 

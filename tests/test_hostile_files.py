@@ -20,7 +20,7 @@ from core.model.knockout import cuts
 from core.model.transformer import Transformer
 from core.settings.memory import MemoryLimit
 from core.settings.panics import panics_as
-from core.settings.setting import shorten
+from core.settings.wording import shorten
 from core.tasks import task
 from scripts.legal_model import vocabulary
 from tests.limited import limited

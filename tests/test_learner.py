@@ -11,14 +11,14 @@ from core.experiments.training.showcase import showcase
 from core.model.config import Config
 from core.model.variants import NOTHING, Pins, apply, decode, encode, lineup
 from core.settings.device import Machine
-from core.settings.setting import ConfigError, dials, read, settle, write
+from core.settings.setting import ConfigError
 from core.tasks import task
 from core.train import Training
 from core.train.learner import HELP, Learner, Removed, usual
 from tests.test_variants import value_of
 
 EVERY = pytest.mark.parametrize("name", task)
-FIELDS = list(dials(Config))
+FIELDS = list(Config.settings())
 
 
 @st.composite
@@ -27,7 +27,7 @@ def given_settings(draw):
     name = draw(st.sampled_from(list(task)))
     moved = draw(st.lists(st.sampled_from(FIELDS), max_size=5, unique=True))
     values = {field: draw(value_of(field)) for field in moved}
-    learner, problems = settle(Learner, {"task": name} | values)
+    learner, problems = Learner.mended({"task": name} | values)
     return name, {field: getattr(learner, field) for field in values.keys() | {each.field for each in problems}}
 
 
@@ -38,7 +38,7 @@ def given_settings(draw):
 def test_at_first_it_is_the_tasks_own_model(name):
     assert Learner(task=name).plain() == task[name].config() == usual(name)
     assert type(Learner(task=name).plain()) is Config
-    assert write(Learner(task=name)) == ({} if name == "reverse" else {"task": name})
+    assert Learner(task=name).write() == ({} if name == "reverse" else {"task": name})
     assert Learner() == Learner(task="reverse")
 
 
@@ -46,7 +46,9 @@ def test_at_first_it_is_the_tasks_own_model(name):
 def test_every_field_follows_the_task_and_stays_where_it_is_put(name):
     own = task[name].config()
     for field in FIELDS:
-        for value in {bool: [True, False], str: dials(Config)[field].menu or []}.get(dials(Config)[field].kind, [2, 4]):
+        for value in {bool: [True, False], str: Config.settings()[field].menu or []}.get(
+            Config.settings()[field].kind, [2, 4]
+        ):
             try:
                 expected = apply({field: value}, own)
             except ConfigError:
@@ -54,17 +56,17 @@ def test_every_field_follows_the_task_and_stays_where_it_is_put(name):
             made = Learner(**{"task": name, field: value})
             assert made.plain() == expected, field
             differing = getattr(expected, field) != getattr(own, field)
-            assert write(made) == {
+            assert made.write() == {
                 "task": name,
-                **({field: dials(Config)[field].write(value)} if differing else {}),
-            } or (name == "reverse" and "task" not in write(made))
+                **({field: Config.settings()[field].write(value)} if differing else {}),
+            } or (name == "reverse" and "task" not in made.write())
 
 
 def test_d_ff_and_d_head_follow_the_width_of_the_learner_and_not_the_tasks():
     made = Learner(task="induction", d_model=128)
     assert (made.d_ff, made.d_head) == (512, 32)
-    assert write(made) == {"task": "induction", "d_model": "128"}
-    assert write(Learner(task="induction", d_model=128, d_ff=256)) == {
+    assert made.write() == {"task": "induction", "d_model": "128"}
+    assert Learner(task="induction", d_model=128, d_ff=256).write() == {
         "task": "induction",
         "d_model": "128",
         "d_ff": "256",
@@ -75,19 +77,19 @@ def test_d_ff_and_d_head_follow_the_width_of_the_learner_and_not_the_tasks():
 def test_a_link_holds_what_differs_from_the_tasks_own_and_nothing_else(settings):
     name, values = settings
     made = Learner(task=name, **values)
-    link = write(made)
-    own = {f: dials(Learner)[f].follows(made) for f in FIELDS}
+    link = made.write()
+    own = {f: Learner.settings()[f].follows(made) for f in FIELDS}
     assert link.keys() - {"task"} == {f for f in FIELDS if getattr(made, f) != own[f]}
     assert ("task" in link) == (name != "reverse")
-    assert read(Learner, link) == (made, [])
+    assert Learner.read(link) == (made, [])
     assert link.keys() - {"task"} <= values.keys()
 
 
 @given(given_settings(), st.sampled_from(list(task)))
 def test_another_task_keeps_what_was_moved_and_brings_its_own_for_the_rest(settings, other):
     name, values = settings
-    link = write(Learner(task=name, **values)) | {"task": other}
-    made, problems = read(Learner, link)
+    link = Learner(task=name, **values).write() | {"task": other}
+    made, problems = Learner.read(link)
     moved = {f: getattr(Learner(task=name, **values), f) for f in link.keys() - {"task"}}
     if not problems:
         assert {f: getattr(made, f) for f in moved} == moved
@@ -105,13 +107,13 @@ def test_a_learner_is_a_config(settings):
 
 
 def test_the_words_and_bounds_of_a_setting_are_configs_own():
-    for field, made in dials(Learner).items():
+    for field, made in Learner.settings().items():
         if field != "task":
-            own = dials(Config)[field]
+            own = Config.settings()[field]
             same = dataclasses.replace(made, follows=None, help="") == dataclasses.replace(own, follows=None, help="")
             assert same and (made.help == own.help or field in HELP)
-    assert list(dials(Learner)) == [*FIELDS, "task"]
-    assert dials(Learner)["task"] == dials(Removed)["task"]
+    assert list(Learner.settings()) == [*FIELDS, "task"]
+    assert Learner.settings()["task"] == Removed.settings()["task"]
 
 
 # Bad values
@@ -130,7 +132,7 @@ def test_the_words_and_bounds_of_a_setting_are_configs_own():
     ],
 )
 def test_a_bad_value_is_named_and_the_rest_kept(params, field, kept):
-    made, problems = read(Learner, params)
+    made, problems = Learner.read(params)
     assert made == kept
     assert [problem.field for problem in problems] == [field]
     assert str(problems[0]).startswith(f"{field} is ")
@@ -141,7 +143,7 @@ def test_a_task_that_is_none_is_refused_in_words(kind):
     with pytest.raises(ConfigError, match="^task is “chess”; it must be one of copy, reverse") as refused:
         kind(task="chess")
     assert refused.value.field == "task"
-    assert settle(kind, {"task": "chess"})[0] == kind()
+    assert kind.mended({"task": "chess"})[0] == kind()
     with pytest.raises(ConfigError, match="^task is 3"):
         kind(task=3)
 
@@ -151,12 +153,12 @@ def test_a_task_that_is_none_is_refused_in_words(kind):
 )
 def test_any_link_whatever_gives_settings_and_sentences(params):
     for kind in (Learner, Training, Removed):
-        made, problems = read(kind, params)
-        assert all(problem.field in dials(kind) and str(problem.field) in str(problem) for problem in problems)
+        made, problems = kind.read(params)
+        assert all(problem.field in kind.settings() and str(problem.field) in str(problem) for problem in problems)
         bad = {problem.field for problem in problems}
-        for field in params.keys() & dials(kind).keys() - bad:
-            assert dials(kind)[field].write(getattr(made, field)) is not None
-        assert read(kind, write(made)) == (made, [])
+        for field in params.keys() & kind.settings().keys() - bad:
+            assert kind.settings()[field].write(getattr(made, field)) is not None
+        assert kind.read(made.write()) == (made, [])
 
 
 @pytest.mark.parametrize(
@@ -164,7 +166,7 @@ def test_any_link_whatever_gives_settings_and_sentences(params):
     [("induction", 7, 24), ("recall", 19, 18), ("facts", 3, 2), ("sentences", 27, 28), ("subtraction", 4, 3)],
 )
 def test_a_length_that_the_task_cannot_have_is_named_and_its_own_is_used(name, length, instead):
-    made, problems = read(Training, {"task": name, "length": str(length), "steps": "77"})
+    made, problems = Training.read({"task": name, "length": str(length), "steps": "77"})
     assert made == Training(task=name, steps=77) and made.length == instead
     assert [problem.field for problem in problems] == ["length"]
     assert f"length is {length}" in str(problems[0]) and name in str(problems[0])
@@ -177,7 +179,7 @@ def test_a_length_that_the_task_cannot_have_is_named_and_its_own_is_used(name, l
 def test_what_is_taken_out_at_first_is_what_the_task_needs(name):
     made = Removed(task=name)
     assert made.changes == [task[name].without] and made.baseline == ""
-    assert write(made) == ({} if name == "reverse" else {"task": name})
+    assert made.write() == ({} if name == "reverse" else {"task": name})
     variants, notes = lineup(usual(name), made)
     assert notes == [] and [each.place for each in variants] == [0, 1]
     assert variants[1].config == apply(task[name].without, usual(name))
@@ -185,22 +187,22 @@ def test_what_is_taken_out_at_first_is_what_the_task_needs(name):
 
 def test_variants_that_were_chosen_stay_when_the_task_changes():
     chosen = Removed(task="facts", variants="norm-none")
-    assert write(chosen) == {"task": "facts", "variants": "norm-none"}
-    made, problems = read(Removed, write(chosen) | {"task": "copy"})
+    assert chosen.write() == {"task": "facts", "variants": "norm-none"}
+    made, problems = Removed.read(chosen.write() | {"task": "copy"})
     assert made.texts == ["norm-none"] and problems == []
     assert Removed(task="facts", variants=NOTHING).texts == []
-    assert read(Removed, write(Removed(task="facts", variants=NOTHING))) == (
+    assert Removed.read(Removed(task="facts", variants=NOTHING).write()) == (
         Removed(task="facts", variants=NOTHING),
         [],
     )
     as_it_is = Removed(task="facts", variants=encode(task["facts"].without))
-    assert as_it_is == Removed(task="facts") and write(as_it_is) == {"task": "facts"}  # it follows
+    assert as_it_is == Removed(task="facts") and as_it_is.write() == {"task": "facts"}  # it follows
 
 
 def test_bad_variants_are_named_and_the_good_ones_kept():
-    made, problems = read(Removed, {"task": "facts", "variants": "norm-none~colour-red"})
+    made, problems = Removed.read({"task": "facts", "variants": "norm-none~colour-red"})
     assert made.texts == ["norm-none"] and [problem.field for problem in problems] == ["variants"]
-    made, problems = read(Removed, {"task": "facts", "baseline": "n_heads-5"})
+    made, problems = Removed.read({"task": "facts", "baseline": "n_heads-5"})
     assert made == Removed(task="facts") and [problem.field for problem in problems] == ["baseline"]
 
 
@@ -211,7 +213,7 @@ def test_bad_variants_are_named_and_the_good_ones_kept():
 def test_it_compares_as_pins_do(name, texts):
     made = Removed(task=name, variants="~".join(texts) or NOTHING)
     assert made.texts == Pins(variants="~".join(texts) or NOTHING).texts
-    assert read(Removed, write(made)) == (made, [])
+    assert Removed.read(made.write()) == (made, [])
     for text in texts:
         assert decode(text, "variants") in made.changes
 
@@ -219,11 +221,11 @@ def test_it_compares_as_pins_do(name, texts):
 @pytest.mark.parametrize("name", showcase)
 def test_every_experiment_is_a_link_that_can_be_trained(name):
     link, kinds = showcase[name](), (Training, Learner, Removed, Trial)
-    (training, learner, pins, trial), problems = zip(*(read(kind, link) for kind in kinds))
+    (training, learner, pins, trial), problems = zip(*(kind.read(link) for kind in kinds))
     assert not any(problems)
-    assert link.keys() <= {field for kind in kinds for field in dials(kind)}
+    assert link.keys() <= {field for kind in kinds for field in kind.settings()}
     variants, notes = lineup(learner.plain(), pins, padding=0)
     planned, more = plan(variants, training, trial, Machine(device="cpu"))
     assert notes == more == [] and len(planned.arms) == 2
-    whole = {field: value for made in (training, learner, pins, trial) for field, value in write(made).items()}
-    assert all(read(kind, whole) == (made, []) for kind, made in zip(kinds, (training, learner, pins, trial)))
+    whole = {field: value for made in (training, learner, pins, trial) for field, value in made.write().items()}
+    assert all(kind.read(whole) == (made, []) for kind, made in zip(kinds, (training, learner, pins, trial)))

@@ -13,7 +13,7 @@ from core.model.config import Config
 from core.model.parts import MENUS
 from core.model.transformer import Transformer
 from core.model.variants import ablation, apply
-from core.settings.setting import ConfigError, dials
+from core.settings.setting import ConfigError
 from core.tasks import task
 from core.train.match import CLOSE, match, widened
 
@@ -60,7 +60,7 @@ def test_every_task_without_every_part_comes_within_two_percent(kind, name, chan
         assert made == changed
     else:
         assert abs(size(kind, made, tokens, words) / wanted - 1) <= CLOSE
-    differing = {f for f in dials(Config) if getattr(made, f) != getattr(changed, f)}
+    differing = {f for f in Config.settings() if getattr(made, f) != getattr(changed, f)}
     assert differing <= WIDTHS
     assert made.d_model % made.n_heads == 0
     assert not MENUS["position"][made.position].needs_even_head or made.d_head % 2 == 0
@@ -186,7 +186,7 @@ def test_any_model_without_any_part(case, kind, tokens):
     made = widened(changed, wanted, measured)
     assert measured(made) == size(kind, made, tokens, words)
     assert abs(measured(made) - wanted) <= max(abs(measured(changed) - wanted), 0.001 * wanted)  # never farther off
-    assert {f for f in dials(Config) if getattr(made, f) != getattr(changed, f)} <= WIDTHS
+    assert {f for f in Config.settings() if getattr(made, f) != getattr(changed, f)} <= WIDTHS
     assert dataclasses.replace(made) == made  # passes every check of Config
     name = "d_ff" if changed.ffn else "d_head" if changed.attention else None
     if name and made != changed:
@@ -201,7 +201,7 @@ def test_any_model_without_any_part(case, kind, tokens):
 def nearest(config, name, wanted, measured) -> int:
     """How close one width can bring it, found by trying: cost only grows with the width."""
     step = 2 if name == "d_head" and MENUS["position"][config.position].needs_even_head else 1
-    high = int(dials(Config)[name].high)
+    high = int(Config.settings()[name].high)
     at = lambda width: measured(config.replace(**{name: width}))  # noqa: E731
     over = step * bisect.bisect_left(range(step, high, step), wanted, key=at) + step
     return min(abs(at(width) - wanted) for width in (over - step, over) if step <= width <= high)

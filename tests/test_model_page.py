@@ -17,7 +17,6 @@ from core.model.config import Config
 from core.model.generate import Sampling
 from core.model.knockout import cuts, mode
 from core.model.transformer import Transformer
-from core.settings.setting import dials
 from core.settings.wording import number
 from core.tasks import task
 from tests.pages import put, setting
@@ -107,7 +106,7 @@ def test_who_decides_is_told_with_its_share_of_the_whole(out):
 
 def ends():
     for kind in (TrainedLook, Sampling):
-        for name, made in dials(kind).items():
+        for name, made in kind.settings().items():
             if name in ("prompt", "model", "out", "pairs"):
                 continue
             values = made.menu or (["on", "off"] if made.kind is bool else [made.low, made.high])
@@ -120,7 +119,7 @@ def test_every_control_at_its_ends(name, value):
     """On the view where it has an effect."""
     view = (
         "words"
-        if name in dials(Sampling) or name == "token"
+        if name in Sampling.settings() or name == "token"
         else "attention"
         if name in ("maps", "layer", "head", "knocked")
         else "knockout"
@@ -179,7 +178,9 @@ def test_words_that_the_grammar_does_not_know_are_marked():
 
 @settings(max_examples=20)
 @given(
-    some.dictionaries(some.sampled_from([*dials(TrainedLook), *dials(Sampling)]), some.text(max_size=12), max_size=6)
+    some.dictionaries(
+        some.sampled_from([*TrainedLook.settings(), *Sampling.settings()]), some.text(max_size=12), max_size=6
+    )
 )
 def test_any_link_opens(params):
     fine(opened(**{name: value for name, value in params.items() if "\x00" not in value}))

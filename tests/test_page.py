@@ -13,7 +13,6 @@ from core.model.config import Config
 from core.model.parts import MENUS
 from core.model.text import EXAMPLES, Input, words
 from core.settings.device import Machine
-from core.settings.setting import dials, read
 from tests.pages import move, setting, widget
 from ui.block import view as views
 from ui.block.context import BlockLook
@@ -53,7 +52,7 @@ def test_home_opens_and_links_to_experiments_that_are_valid():
     for link in links:
         params = dict(pair.split("=", 1) for pair in link.split("&"))
         for kind in KINDS:
-            assert read(kind, params)[1] == []
+            assert kind.read(params)[1] == []
 
 
 def test_the_default_block_has_49984_parameters():
@@ -87,7 +86,7 @@ def test_every_picture_of_attention_opens(how):
 
 def ends():
     for kind in (Config, Machine, BlockLook):
-        for name, made in dials(kind).items():
+        for name, made in kind.settings().items():
             if made.menu:
                 values = made.menu if kind is not Machine else ["auto", "cpu", "float32", "bfloat16"]
                 values = [v for v in values if v in made.menu]
@@ -267,7 +266,7 @@ def test_two_users_do_not_see_each_other():
     assert summary(one) != summary(two)
 
 
-NAMES = sorted({name for kind in KINDS for name in dials(kind)})
+NAMES = sorted({name for kind in KINDS for name in kind.settings()})
 VALUES = some.one_of(
     some.text(max_size=60),
     some.integers(-(10**12), 10**12).map(str),
@@ -296,7 +295,7 @@ def test_no_link_breaks_the_page(params):
             "seed": some.integers(0, 2**31 - 1),
             "dropout": some.floats(0, 0.9),
             **{name: some.sampled_from(list(menu)) for name, menu in MENUS.items()},
-            **{name: some.booleans() for name, made in dials(Config).items() if made.kind is bool},
+            **{name: some.booleans() for name, made in Config.settings().items() if made.kind is bool},
         },
     ),
     some.text(max_size=80),

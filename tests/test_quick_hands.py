@@ -13,7 +13,6 @@ from streamlit.testing.v1 import AppTest
 
 import ui.kit.visitor
 from core.model.config import Config
-from core.settings.setting import dials, settle
 from core.train.learner import Learner
 from core.train.settings import Training
 from tests.pages import setting, widget
@@ -31,7 +30,7 @@ def page(name):
     made, notes = controls.settings(name, *KINDS[name])
     done = set()
     for each in made:
-        for field in controls.dials(each):
+        for field in each.settings():
             if field not in done:
                 controls.control(each, field)
                 done.add(field)
@@ -86,7 +85,7 @@ class Hands:
 
 def put(element, share: float, name):
     """Move a widget to a share of its way -> the value there."""
-    made = next(dials(kind)[name] for kinds in KINDS.values() for kind in kinds if name in dials(kind))
+    made = next(kind.settings()[name] for kinds in KINDS.values() for kind in kinds if name in kind.settings())
     if element.type == "toggle":
         element.set_value(share > 0.5)
         return share > 0.5
@@ -103,17 +102,17 @@ def follow(kinds, settled, name, value):
     """What the settings are after one move, by the words of the README: what follows goes on following."""
     after = []
     for old in settled:
-        given = {field: getattr(old, field) for field in dials(old)}
-        for field, made in dials(old).items():
+        given = {field: getattr(old, field) for field in old.settings()}
+        for field, made in old.settings().items():
             if made.follows and given[field] == made.follows(old):
                 given[field] = None
-        after.append(settle(type(old), given | ({name: value} if name in given else {}))[0])
+        after.append(type(old).mended(given | ({name: value} if name in given else {}))[0])
     return after
 
 
 def fields(name):
     """Every setting of a page that is drawn, those that others follow more often than the rest."""
-    names = dict.fromkeys(field for kind in KINDS[name] for field in dials(kind))
+    names = dict.fromkeys(field for kind in KINDS[name] for field in kind.settings())
     return some.one_of(
         some.sampled_from(["d_model", "n_heads", "d_ff", "d_head", "task", "steps"]), some.sampled_from([*names])
     )
@@ -136,7 +135,7 @@ def test_no_move_is_lost_and_nothing_is_set_that_nobody_touched(name, monkeypatc
                 for moved, value in visitor.move(burst):
                     settled = follow(KINDS[name], settled, moved, value)
                 for each in settled:
-                    assert {field: setting(visitor.app, field) for field in dials(each)} == dataclasses.asdict(each)
+                    assert {field: setting(visitor.app, field) for field in each.settings()} == dataclasses.asdict(each)
 
     hold()
 

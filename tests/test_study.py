@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from core.model.config import Config
 from core.model.variants import name_of
 from core.settings.device import Machine
-from core.settings.setting import ConfigError, dials
+from core.settings.setting import ConfigError
 from core.study.file import parse, read
 from core.study.file.lines import places
 from core.study.plan import MODEL, SETTINGS, TRAINING, Run, StudyError, read_run
@@ -69,7 +69,9 @@ def test_any_other_setting_gives_another_hash(name):
         changed = {name: 24 if name == "length" else other(TRAINING[name], getattr(training, name))}
         run = dataclasses.replace(RUN, training=dataclasses.replace(training, **changed))
     else:
-        value = {"n_heads": 8, "d_model": 64, "d_head": 16}.get(name, other(dials(Config)[name], getattr(config, name)))
+        value = {"n_heads": 8, "d_model": 64, "d_head": 16}.get(
+            name, other(Config.settings()[name], getattr(config, name))
+        )
         run = dataclasses.replace(RUN, config=config.replace(**{name: value}))
     assert run != RUN and run.hash != RUN.hash
 
@@ -82,7 +84,7 @@ def test_another_task_or_precision_gives_another_hash_and_another_name_does_not(
 
 @given(
     st.sampled_from([8, 16, 32, 64]),
-    st.sampled_from(list(dials(Config)["norm"].menu)),
+    st.sampled_from(list(Config.settings()["norm"].menu)),
     st.floats(0.0, 0.9),
     st.floats(1e-6, 1.0),
     st.integers(0, 2**31 - 1),

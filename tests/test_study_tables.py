@@ -26,7 +26,7 @@ from core.model.variants import lineup
 from core.settings import process
 from core.settings.device import Machine
 from core.settings.process import new_owner
-from core.settings.setting import ConfigError, dials, read
+from core.settings.setting import ConfigError
 from core.study import __main__ as command
 from core.study import runner, tables
 from core.study.command import codes
@@ -41,7 +41,7 @@ from core.study.file import parse
 from core.study.file import read as read_file
 from core.study.link import read_query
 from core.study.picture import STYLE, describe, matrix_svg, told
-from core.study.plan import SETTINGS, Setting, Study, StudyError, arms, runs
+from core.study.plan import SETTINGS, Study, StudyError, TaskSetup, arms, runs
 from core.study.runner import Runner
 from core.study.service import Service
 from core.study.tables import Agreement, agreement, comparison, row_table, run_table, summary_table
@@ -744,10 +744,10 @@ def test_a_run_that_was_trained_again_changes_the_stamp(store):
 def open_link(text: str):
     """What the page "Training" would train -> plan. Fails where it would complain."""
     params = dict(parse_qsl(urlsplit(text).query, keep_blank_values=True, strict_parsing=True))
-    made, problems = zip(*(read(kind, params) for kind in (Training, Learner, Machine, Removed, Trial)))
+    made, problems = zip(*(kind.read(params) for kind in (Training, Learner, Machine, Removed, Trial)))
     assert not any(problems), problems
     training, learner, machine, pins, trial = made
-    known = {name for kind in made for name in dials(kind)}
+    known = {name for kind in made for name in kind.settings()}
     assert set(params) <= known
     variants, left_out = lineup(learner.plain(), pins, padding=0)
     plan, not_combined = planned(variants, training, trial, machine)
@@ -836,7 +836,7 @@ CHANGES = some.lists(some.sampled_from(sorted(SETTINGS)), max_size=4, unique=Tru
 @example("copy", {"d_ff": 100}, {"d_model": 64, "d_ff": 256}, [1])
 def test_any_variant_opens_from_its_link(name, base, changes, seeds):
     try:
-        made, _ = arms(Setting("named", name, base), {"changed": changes})
+        made, _ = arms(TaskSetup("named", name, base), {"changed": changes})
     except ConfigError:
         assume(False)
     trained = runs({"named": made}, seeds, Machine(device="cpu"))

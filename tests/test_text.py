@@ -19,7 +19,6 @@ from core.model.text import (
     vocabulary,
     words,
 )
-from core.settings.setting import read
 
 FAMILY = "👨‍👩‍👧‍👦"
 FLAG = "🇩🇪"
@@ -145,7 +144,7 @@ def test_a_token_typed_by_itself_is_that_token(text):
 
 @given(ANY_TEXT)
 def test_what_is_left_out_is_said_and_nothing_else_is(text):
-    given, problems = read(Input, {"text": text})
+    given, problems = Input.read({"text": text})
     kept = "".join(c for c in text if c.isspace() or unicodedata.category(c) not in ("Cc", "Cs"))
     assert given.text == kept
     assert len(problems) == (kept != text)
@@ -157,7 +156,7 @@ def test_what_is_left_out_is_said_and_nothing_else_is(text):
 
 def left_out(text):
     """-> (tokens, the sentences a reader sees about them), as for a text from a link."""
-    given, problems = read(Input, {"text": text})
+    given, problems = Input.read({"text": text})
     tokens, notes = cut(given.text)
     return tokens, [*map(str, problems), *notes]
 
@@ -169,7 +168,7 @@ def test_a_usual_text_passes_without_notes():
 
 def test_without_a_text_there_is_the_default():
     assert Input().text == DEFAULT_TEXT
-    assert read(Input, {}) == (Input(), [])
+    assert Input.read({}) == (Input(), [])
 
 
 @pytest.mark.parametrize("value", [None, 3, b"court", ["court"]])

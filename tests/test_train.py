@@ -15,7 +15,7 @@ from core.model.parts import MENUS
 from core.model.parts.init import generator
 from core.model.variants import apply
 from core.settings.device import Machine
-from core.settings.setting import ConfigError, dials, read, write
+from core.settings.setting import ConfigError
 from core.tasks import IGNORE, task
 from core.train import Row, State, Training, chunk, decay, held_out, model, optimiser, start, train
 
@@ -164,9 +164,9 @@ def test_the_budget_follows_the_task_until_it_is_moved():
     assert Training(task="copy").steps == task["copy"].training["steps"]
     assert Training(task="facts").decay == "linear" and Training(task="copy").decay == "none"
     assert Training(task="facts", decay="cosine").decay == "cosine"
-    assert write(Training(task="facts")) == {"task": "facts"}
-    assert write(Training(task="facts", steps=7)) == {"task": "facts", "steps": "7"}
-    assert read(Training, {"task": "facts", "steps": "7"}) == (Training(task="facts", steps=7), [])
+    assert Training(task="facts").write() == {"task": "facts"}
+    assert Training(task="facts", steps=7).write() == {"task": "facts", "steps": "7"}
+    assert Training.read({"task": "facts", "steps": "7"}) == (Training(task="facts", steps=7), [])
     assert hash(Training(task="facts")) == hash(Training(task="facts", steps=task["facts"].training["steps"]))
 
 
@@ -197,7 +197,7 @@ def test_float16_is_refused_and_bfloat16_trains():
 
 
 def test_every_setting_has_its_words():
-    for name, each in dials(Training).items():
+    for name, each in Training.settings().items():
         assert each.label and each.help.endswith(".") and each.group, name
 
 

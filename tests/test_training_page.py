@@ -14,7 +14,6 @@ from core.experiments.training.plan import Trial
 from core.experiments.training.showcase import showcase
 from core.model.variants import ablation, encode
 from core.settings.device import Machine
-from core.settings.setting import dials, read
 from core.tasks import task
 from core.train import Training, start, train
 from core.train.budget import expected
@@ -104,7 +103,7 @@ def test_what_it_will_take_goes_from_the_best_pace_of_late_to_the_worst(monkeypa
 def test_every_task_brings_its_own_model_budget_and_example(name):
     app = fine(opened(task=name))
     full, budget = task[name].config(), Training(task=name)
-    for field in dials(type(full)):
+    for field in type(full).settings():
         if field != "padding":
             assert setting(app, field) == getattr(full, field), field
     assert setting(app, "steps") == budget.steps and setting(app, "batch") == budget.batch
@@ -228,8 +227,8 @@ def test_an_experiment_is_one_click(name):
     app = fine(opened(d_model="64", baseline="norm-none", seeds="2", match="flops"))
     app = fine(button(app, f"card_{name}").click().run())
     assert running(app).going or running(app).job.done
-    expected = {kind: read(kind, showcase[name]())[0] for kind in KINDS}
-    assert [read(kind, showcase[name]())[1] for kind in KINDS] == [[]] * len(KINDS)
+    expected = {kind: kind.read(showcase[name]())[0] for kind in KINDS}
+    assert [kind.read(showcase[name]())[1] for kind in KINDS] == [[]] * len(KINDS)
     plan = running(app).plan
     assert plan.training == expected[Training] and plan.trial == expected[Trial]
     assert plan.arms[0].config == expected[Learner].plain() and len(plan.arms) == 2
@@ -305,9 +304,9 @@ def test_variants_that_cannot_be_combined_say_why():
     assert "cannot be combined" in texts(app) and "norm" in texts(app)
 
 
-@pytest.mark.parametrize("name", [n for kind in KINDS for n in dials(kind) if dials(kind)[n].low is not None])
+@pytest.mark.parametrize("name", [n for kind in KINDS for n in kind.settings() if kind.settings()[n].low is not None])
 def test_every_number_at_its_ends_opens(name):
-    made = next(dials(kind)[name] for kind in KINDS if name in dials(kind))
+    made = next(kind.settings()[name] for kind in KINDS if name in kind.settings())
     for value in (made.low, made.high):
         fine(opened(**{name: made.write(made.kind(value))}))
 
@@ -337,7 +336,7 @@ def test_a_bad_value_in_a_link_is_named_and_the_rest_kept(name, value, allowed):
 
 def links():
     """Any link at all: known names with likely and unlikely values."""
-    names = sorted({name for kind in KINDS for name in dials(kind)} - {"begin"})
+    names = sorted({name for kind in KINDS for name in kind.settings()} - {"begin"})
     values = [
         "0",
         "1",

@@ -26,7 +26,6 @@ from core.model.variants import (
     name_of,
     pin,
 )
-from core.settings.setting import dials, read, write
 
 LINK = set(string.ascii_letters + string.digits + "_.-~+")
 WORDS = ("<pad>", "the", "court", "held", "that", "tenants")
@@ -34,7 +33,7 @@ WORDS = ("<pad>", "the", "court", "held", "that", "tenants")
 
 def value_of(name):
     """Any value that one setting may have, whatever the others are."""
-    made = dials(Config)[name]
+    made = Config.settings()[name]
     if made.menu:
         return st.sampled_from(list(made.menu))
     if made.kind is bool:
@@ -50,7 +49,7 @@ def configs(draw):
     width = draw(st.one_of(st.sampled_from([8, 12, 64, 72, 128]), st.integers(8, 1024)))
     heads = draw(st.sampled_from(Config.allowed_heads(width)))
     sizes = ("d_model", "n_heads", "d_ff", "d_head")
-    values = {name: draw(value_of(name)) for name in dials(Config) if name not in sizes}
+    values = {name: draw(value_of(name)) for name in Config.settings() if name not in sizes}
     d_ff = draw(st.one_of(st.none(), st.sampled_from([32, 48, 256, 512]), st.integers(1, 8192)))
     d_head = draw(st.one_of(st.none(), st.sampled_from([8, 16, 64]), st.integers(1, 1024)))
     if (d_head or width // heads) % 2 and MENUS["position"][values["position"]].needs_even_head:
@@ -62,7 +61,7 @@ def configs(draw):
 def neighbours(draw, config):
     """Another Config that has most of its settings from this one."""
     other, made = draw(configs()), {}
-    kept = draw(st.sets(st.sampled_from([name for name in dials(Config) if name not in ("d_model", "n_heads")])))
+    kept = draw(st.sets(st.sampled_from([name for name in Config.settings() if name not in ("d_model", "n_heads")])))
     for name in kept:
         made[name] = getattr(config, name)
     if draw(st.booleans()):
@@ -82,8 +81,8 @@ def pairs(draw):
 @st.composite
 def change_sets(draw):
     """Changed settings that need not be possible together."""
-    names = draw(st.sets(st.sampled_from(list(dials(Config))), min_size=1))
-    return {name: draw(value_of(name)) for name in dials(Config) if name in names}
+    names = draw(st.sets(st.sampled_from(list(Config.settings())), min_size=1))
+    return {name: draw(value_of(name)) for name in Config.settings() if name in names}
 
 
 # Differences
@@ -143,7 +142,7 @@ def test_d_head_follows_heads_and_width_until_it_is_moved():
 @given(change_sets())
 def test_what_is_written_is_read_back(changes):
     assert decode(encode(changes), "variants") == changes
-    assert list(decode(encode(changes), "variants")) == [name for name in dials(Config) if name in changes]
+    assert list(decode(encode(changes), "variants")) == [name for name in Config.settings() if name in changes]
 
 
 @given(pairs())
@@ -164,7 +163,7 @@ def test_pins_come_back_from_a_link(sets):
     made = Pins(variants=NEXT.join(map(encode, sets)))
     assert set(made.variants) <= LINK
     assert made.changes == sets
-    assert read(Pins, write(made)) == (made, [])
+    assert Pins.read(made.write()) == (made, [])
 
 
 @given(configs())
@@ -180,7 +179,7 @@ def test_the_defaults_are_a_baseline_too():
 
 
 def test_entries_of_the_menus_and_names_of_settings_cannot_be_mistaken_for_what_joins_them():
-    for name, made in dials(Config).items():
+    for name, made in Config.settings().items():
         assert "-" not in name and "__" not in name and "~" not in name
         for entry in made.menu or ():
             assert not {"-", "~", "+"} & set(entry) and "__" not in entry and entry.strip("_") == entry
@@ -232,7 +231,7 @@ def test_names_say_what_was_changed(changes, name):
 
 def test_every_single_change_has_a_name_of_its_own():
     values = {
-        name: made.menu or ([True, False] if made.kind is bool else [1, 8]) for name, made in dials(Config).items()
+        name: made.menu or ([True, False] if made.kind is bool else [1, 8]) for name, made in Config.settings().items()
     }
     changes = [{name: value} for name in values if name != "dropout" for value in values[name]]
     assert len({name_of(change) for change in changes}) == len(changes)
@@ -249,7 +248,7 @@ def test_different_changes_have_different_names(sets):
 @pytest.mark.parametrize(
     ("text", "names", "instead"),
     [
-        ("colour-red", ["colour", *dials(Config)], NOTHING),
+        ("colour-red", ["colour", *Config.settings()], NOTHING),
         ("norm-BatchNorm", ["norm", "BatchNorm", *MENUS["norm"]], NOTHING),
         ("n_heads-65", ["n_heads", "65", "from 1 to 64"], NOTHING),
         ("n_heads-many", ["n_heads", "many", "whole number"], NOTHING),
@@ -272,7 +271,7 @@ def test_bad_variants_are_refused_in_words_and_the_good_ones_kept(text, names, i
     assert all(name in str(refused.value) for name in names)
     assert len(str(refused.value)) < 1000
     assert refused.value.instead == instead
-    settings, problems = read(Pins, {"variants": text})
+    settings, problems = Pins.read({"variants": text})
     assert settings.variants == instead
     assert [problem.field for problem in problems] == ["variants"]
 
@@ -280,7 +279,7 @@ def test_bad_variants_are_refused_in_words_and_the_good_ones_kept(text, names, i
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        ("colour-red", ["colour", *dials(Config)]),
+        ("colour-red", ["colour", *Config.settings()]),
         ("norm-BatchNorm", ["norm", "BatchNorm", *MENUS["norm"]]),
         ("n_heads-5", ["n_heads is 5", "must divide d_model, which is 64"]),
         ("n_heads-64__position-rope", ["position is rope", "even"]),
@@ -294,7 +293,7 @@ def test_a_bad_baseline_is_refused_in_words_and_the_variants_kept(text, names):
     assert str(refused.value).startswith("baseline")
     assert str(refused.value).count("baseline") == 1
     assert all(name in str(refused.value) for name in names)
-    settings, problems = read(Pins, {"baseline": text, "variants": "ffn-off"})
+    settings, problems = Pins.read({"baseline": text, "variants": "ffn-off"})
     assert settings == Pins(variants="ffn-off")
     assert len(problems) == 1
 

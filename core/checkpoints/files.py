@@ -9,7 +9,7 @@ from core.checkpoints.hub import download
 from core.checkpoints.opened import CheckpointError, Opened
 from core.checkpoints.tensors import LONGEST_NAME, ONLY, File, sizes
 from core.checkpoints.zips import Budget, unzipped
-from core.settings.setting import printable, shorten
+from core.settings.wording import printable, shorten
 
 ROOT = Path(__file__).parent.parent.parent / "models"
 SHIPPED = "legal"

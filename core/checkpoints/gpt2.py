@@ -16,7 +16,8 @@ from core.checkpoints.tokens import Pieces
 from core.model.config import Config
 from core.model.cost import parameters
 from core.model.parts.position import CONTEXT
-from core.settings.setting import ConfigError, shorten
+from core.settings.setting import ConfigError
+from core.settings.wording import shorten
 
 ACTIVATIONS = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu", "relu": "relu", "silu": "silu", "swish": "silu", "tanh": "tanh"}  # fmt: skip
 FIXED = {  # what core has no setting for: the only value with which the numbers would be GPT-2's

@@ -15,7 +15,8 @@ from core.model.cost import parameters
 from core.model.parts.init import Blank
 from core.model.transformer import Transformer
 from core.settings.process import versions
-from core.settings.setting import ConfigError, printable, shorten
+from core.settings.setting import ConfigError
+from core.settings.wording import printable, shorten
 from core.tasks import task
 from core.train import State
 from core.train import model as model_of

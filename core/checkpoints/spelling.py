@@ -8,7 +8,7 @@ import json
 
 from core.checkpoints.tensors import CheckpointError, File
 from core.settings.panics import panics_as
-from core.settings.setting import printable, shorten
+from core.settings.wording import printable, shorten
 
 LARGEST = 8 << 20  # bytes; the published one has 1,355,256, and written in another way 3.6 million
 LONGEST = 1000  # letters of a token; in GPT-2's 128

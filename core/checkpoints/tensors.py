@@ -11,7 +11,7 @@ import torch
 from core.settings.errors import without_paths
 from core.settings.memory import MemoryLimit, max_mb
 from core.settings.panics import panics_as
-from core.settings.setting import printable, shorten
+from core.settings.wording import printable, shorten
 
 LONGEST_HEADER = 1 << 20  # bytes; that of GPT-2 XL has 60,000
 MOST_TENSORS = 10_000

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from core.checkpoints.tensors import LONGEST_NAME, CheckpointError, File
 from core.settings.memory import MemoryLimit, max_mb
-from core.settings.setting import printable
+from core.settings.wording import printable
 
 PIECE = 1 << 20  # bytes that are read at once
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others unpack without a limit on what comes of one piece

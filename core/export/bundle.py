@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 from core.model.config import Config
 from core.settings.menu import Menu
-from core.settings.setting import dials
 from core.tasks.task import Task, described
 from core.train.settings import Training
 
@@ -35,7 +34,7 @@ class Symbol(NamedTuple):
 
 # Settings: in a script they are plain classes, whose defaults are the values that are given.
 PLAIN = {Symbol(kind.__module__, kind.__name__): kind for kind in (Config, Training)}
-MENUS = {field: each.menu for kind in PLAIN.values() for field, each in dials(kind).items() if each.menu}
+MENUS = {field: each.menu for kind in PLAIN.values() for field, each in kind.settings().items() if each.menu}
 SWITCHES = ("config", "training", "problem")  # what branches ask, as in `if config.attention:`
 DESCRIBED = Symbol(described.__module__, described.__name__)
 
@@ -309,7 +308,7 @@ class Bundle:
         made = ["@dataclass(frozen=True)", f"class {kind.__name__}:", f'    """{about}"""', ""]
         for field in fields(settings):
             value = literal(getattr(settings, field.name))
-            made.append(f"    {field.name}: {dials(settings)[field.name].kind.__name__} = {value}")
+            made.append(f"    {field.name}: {settings.settings()[field.name].kind.__name__} = {value}")
         checks = [name for name in self._methods[symbol] if name.startswith("_check")]
         if checks:
             made += ["", "    def __post_init__(self):", *(f"        self.{name}()" for name in checks)]

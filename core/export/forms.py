@@ -8,7 +8,6 @@ import torch
 
 from core.export.bundle import WIDTH, Bundle, Import, braces, literal, quoted
 from core.model.config import Config
-from core.settings.setting import write
 from core.train.settings import Training
 
 FLAVOURS = ("core", "torch")
@@ -77,7 +76,7 @@ def values(*settings) -> dict[str, set]:
 
 def settings_call(settings, before: int = 0) -> str:
     """Config(…), or another kind of settings, with everything that is not its default."""
-    given = {name: getattr(settings, name) for name in write(settings)}
+    given = {name: getattr(settings, name) for name in settings.write()}
     return call_text(f"{type(settings).__name__}({{}})", named(given), before)
 
 

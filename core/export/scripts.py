@@ -15,7 +15,6 @@ from core.export.forms import call_text, checked, core_script, settings_call, to
 from core.export.plain import print_block, print_compared, print_depth, print_grid, print_heads
 from core.model.config import Config
 from core.model.transformer import Transformer
-from core.settings.setting import dials
 
 SETTINGS = ("TOKENS", "DEVICE", "DTYPE", "VARIANTS", "AXES", "ORDER", "SHOWN")  # names that a script gives itself
 
@@ -155,7 +154,7 @@ def grid_script(flavour: str, baseline: Config, axes: Axes, tokens, machine, dep
 def _followed(change: dict, baseline: Config) -> dict:
     """A change together with what follows it (d_head follows n_heads), whether or not it can be alone."""
     changed = SimpleNamespace(**(asdict(baseline) | change))
-    following = {name: each.follows for name, each in dials(Config).items() if each.follows and name not in change}
+    following = {name: each.follows for name, each in Config.settings().items() if each.follows and name not in change}
     made = {
         name: follows(changed) for name, follows in following.items() if follows(baseline) == getattr(baseline, name)
     }

@@ -11,7 +11,6 @@ from core.model.config import Config
 from core.model.knockout import Cut
 from core.model.parts import MENUS
 from core.model.parts.position import acts_in_attention, adds_to_tokens
-from core.settings.setting import write
 
 WIDTH, STREAM, CENTRE = 300, 58, 196  # the picture, the stream's x, the sub-layers' x
 BOX = 172
@@ -156,7 +155,7 @@ def _shape(x) -> str:
 
 def _differs(config, *fields) -> bool:
     """Whether any of these settings is not its default, or not what it follows."""
-    return not write(config).keys().isdisjoint(fields)
+    return not config.write().keys().isdisjoint(fields)
 
 
 def _box(x, y, width, height, lines, kind) -> str:

@@ -4,7 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from core.model.parts import MENUS
-from core.settings.setting import ConfigError, Settings, dial
+from core.settings.setting import ConfigError, Settings, setting
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,7 @@ class Config(Settings):
     Raises ConfigError, in words, for a value that cannot be: which field, why, and what is allowed.
     """
 
-    d_model: int = dial(
+    d_model: int = setting(
         64,
         "Width (d_model)",
         "Numbers per token: the width of the residual stream.",
@@ -25,7 +25,7 @@ class Config(Settings):
         step=8,
         top=256,
     )
-    n_heads: int = dial(
+    n_heads: int = setting(
         4,
         "Heads (n_heads)",
         "Attention heads. Each works on d_head numbers, usually d_model / n_heads: only divisors of d_model are offered.",
@@ -35,7 +35,7 @@ class Config(Settings):
         high=64,
         among=lambda config: [n for n in Config.allowed_heads(config.d_model) if n <= max(32, config.n_heads)],
     )
-    d_ff: int = dial(
+    d_ff: int = setting(
         None,
         "FFN width (d_ff)",
         "Hidden units of the feed-forward network. Follows 4 × d_model until you move it.",
@@ -47,7 +47,7 @@ class Config(Settings):
         step=8,
         follows=lambda config: 4 * config.d_model,
     )
-    n_layers: int = dial(
+    n_layers: int = setting(
         1,
         "Layers (n_layers)",
         "Blocks on top of each other.",
@@ -58,7 +58,7 @@ class Config(Settings):
         step=1,
         top=12,
     )
-    seed: int = dial(
+    seed: int = setting(
         0,
         "Random seed",
         "Which random weights. The same seed gives the same numbers, everywhere.",
@@ -69,35 +69,35 @@ class Config(Settings):
         step=1,
         top=99,
     )
-    attention: bool = dial(
+    attention: bool = setting(
         True,
         "Attention",
         "The sub-layer in which tokens read from each other (attention).",
         group="Parts",
         short="attention",
     )
-    residual_attention: bool = dial(
+    residual_attention: bool = setting(
         True,
         "Attention residual",
         "Add what attention computes to the stream, instead of replacing the stream (residual_attention).",
         group="Parts",
         short="residual (attention)",
     )
-    ffn: bool = dial(
+    ffn: bool = setting(
         True,
         "Feed-forward",
         "The sub-layer that works on each token by itself (ffn, also called MLP).",
         group="Parts",
         short="FFN",
     )
-    residual_ffn: bool = dial(
+    residual_ffn: bool = setting(
         True,
         "Feed-forward residual",
         "Add what the feed-forward network computes to the stream, instead of replacing it (residual_ffn).",
         group="Parts",
         short="residual (FFN)",
     )
-    norm: str = dial(
+    norm: str = setting(
         "LayerNorm",
         "Norm",
         "Brings each token's numbers to a common scale.",
@@ -105,10 +105,10 @@ class Config(Settings):
         short="norm",
         menu=MENUS["norm"],
     )
-    placement: str = dial(
+    placement: str = setting(
         "pre", "Placement", "Where the norm stands.", group="Parts", short="norm", menu=MENUS["placement"]
     )
-    activation: str = dial(
+    activation: str = setting(
         "gelu",
         "Activation",
         "The nonlinearity inside the feed-forward network.",
@@ -116,7 +116,7 @@ class Config(Settings):
         short="activation",
         menu=MENUS["activation"],
     )
-    position: str = dial(
+    position: str = setting(
         "none",
         "Positions",
         "How the model is told where a token stands.",
@@ -124,8 +124,10 @@ class Config(Settings):
         short="positions",
         menu=MENUS["position"],
     )
-    mask: str = dial("none", "Mask", "Which tokens a token may see.", group="Parts", short="mask", menu=MENUS["mask"])
-    d_head: int = dial(
+    mask: str = setting(
+        "none", "Mask", "Which tokens a token may see.", group="Parts", short="mask", menu=MENUS["mask"]
+    )
+    d_head: int = setting(
         None,
         "Head width (d_head)",
         "Numbers that each head works on (d_head, also called d_k). Follows d_model / n_heads until you move it.",
@@ -139,28 +141,28 @@ class Config(Settings):
         # At least 1: heads that do not divide d_model are refused as such, and not for the width that they would have.
         follows=lambda config: max(1, config.d_model // config.n_heads),
     )
-    scale: bool = dial(
+    scale: bool = setting(
         True,
         "Scale 1/√d_k",
         "Divide query·key by the square root of the head size before the softmax (scale).",
         group="More parts",
         short="scaling",
     )
-    bias: bool = dial(
+    bias: bool = setting(
         True,
         "Biases",
         "Constants added by every linear map and by LayerNorm (bias).",
         group="More parts",
         short="biases",
     )
-    tied: bool = dial(
+    tied: bool = setting(
         False,
         "Tied embeddings",
         "The embedding is also the unembedding: one table instead of two (Press and Wolf, 2017).",
         group="More parts",
         short="tied embeddings",
     )
-    padding: int = dial(
+    padding: int = setting(
         0,
         "Padding tokens",
         "Empty tokens after the sentence, as in a batch of unequal lengths. No token may attend to them.",
@@ -170,7 +172,7 @@ class Config(Settings):
         high=16,
         step=1,
     )
-    init: str = dial(
+    init: str = setting(
         "default",
         "Initial weights",
         "How the random weights are drawn.",
@@ -178,7 +180,7 @@ class Config(Settings):
         short="weights",
         menu=MENUS["init"],
     )
-    dropout: float = dial(
+    dropout: float = setting(
         0.0,
         "Dropout",
         "Share of numbers set to zero at random. Acts only while the switch below is on.",

@@ -9,7 +9,7 @@ import torch
 from core.model.kv_cache import Past
 from core.model.parts.init import generator
 from core.model.trace import trace
-from core.settings.setting import ConfigError, Settings, dial
+from core.settings.setting import ConfigError, Settings, setting
 
 COLD = 1e-6  # a temperature below it is taken for 0: scores divided by it would leave the range of numbers
 
@@ -18,7 +18,7 @@ COLD = 1e-6  # a temperature below it is taken for 0: scores divided by it would
 class Sampling(Settings):
     """How the next word is chosen. Raises ConfigError for a value that cannot be."""
 
-    temperature: float = dial(
+    temperature: float = setting(
         1.0,
         "Temperature",
         "Scores are divided by it before the softmax: below 1 the likely words gain, above 1 the unlikely. 0: always the likeliest.",
@@ -28,7 +28,7 @@ class Sampling(Settings):
         step=0.1,
         top=3.0,
     )
-    top_k: int = dial(
+    top_k: int = setting(
         0,
         "Top k",
         "Choose among the k likeliest words only (Fan et al., 2018). 0: among all.",
@@ -38,7 +38,7 @@ class Sampling(Settings):
         step=1,
         top=50,
     )
-    top_p: float = dial(
+    top_p: float = setting(
         1.0,
         "Top p",
         "Choose among the fewest likeliest words whose probabilities add up to p (nucleus, Holtzman et al., 2020). 1: among all.",
@@ -47,7 +47,7 @@ class Sampling(Settings):
         high=1.0,
         step=0.05,
     )
-    draw: int = dial(
+    draw: int = setting(
         0,
         "Random seed",
         "Which random choices. The same seed gives the same text.",
@@ -57,7 +57,7 @@ class Sampling(Settings):
         step=1,
         top=99,
     )
-    words: int = dial(
+    words: int = setting(
         24,
         "Words",
         "At most so many further tokens.",

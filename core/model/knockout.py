@@ -12,8 +12,8 @@ import torch
 
 from core.model.config import Config
 from core.settings.menu import Menu
-from core.settings.setting import ConfigError, shorten
-from core.settings.wording import head_name
+from core.settings.setting import ConfigError
+from core.settings.wording import head_name, shorten
 
 part = Menu("Part")  # each gives the sites at which it is cut
 mode = Menu("What takes its place")  # (x as computed, what was recorded elsewhere) -> x as the model goes on with it

@@ -3,7 +3,7 @@
 import unicodedata
 from dataclasses import dataclass
 
-from core.settings.setting import ConfigError, Settings, dial
+from core.settings.setting import ConfigError, Settings, setting
 
 MAX_TOKENS = 256
 MAX_CHARACTERS = 10_000
@@ -147,7 +147,7 @@ DEFAULT_TEXT = EXAMPLES[0].text
 class Input(Settings):
     """The text of a pass. Raises ConfigError, with a text that can be used instead, for one that is too long or odd."""
 
-    text: str = dial(DEFAULT_TEXT, "Sentence (text)", "Any text; each word and mark is one token.", group="Text")
+    text: str = setting(DEFAULT_TEXT, "Sentence (text)", "Any text; each word and mark is one token.", group="Text")
 
     def _check_together(self):
         text = self.text

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from core.model.config import Config
 from core.settings.menu import Menu
-from core.settings.setting import ConfigError, Settings, dial, dials, shorten
+from core.settings.setting import ConfigError, Settings, setting
+from core.settings.wording import shorten
 
 AND, NEXT, NOTHING, PLAIN = "__", "~", "none", "defaults"
 MOST = 4
@@ -74,13 +75,13 @@ def one_head():
 
 def encode(changes: dict) -> str:
     """Changed settings as they stand in a link, in the order of Config's fields."""
-    made = dials(Config)
+    made = Config.settings()
     return AND.join(f"{name}-{made[name].write(changes[name])}" for name in made if name in changes)
 
 
 def decode(text: str, field: str) -> dict:
     """The changed settings that a link's text stands for. Raises ConfigError, for that field, naming what is wrong."""
-    made, changes = dials(Config), {}
+    made, changes = Config.settings(), {}
     for part in text.split(AND):
         name, _, value = part.partition("-")
         if name not in made:
@@ -96,13 +97,13 @@ def decode(text: str, field: str) -> dict:
 
 def apply(changes: dict, baseline: Config) -> Config:
     """The baseline with some settings changed; what follows another setting there (d_ff) goes on following it."""
-    values = {name: None if baseline.follows(name) else getattr(baseline, name) for name in dials(Config)}
+    values = {name: None if baseline.follows(name) else getattr(baseline, name) for name in Config.settings()}
     return Config(**(values | changes))
 
 
 def difference(config: Config, baseline: Config) -> dict:
     """The settings to change in the baseline to get this config."""
-    made = dials(Config)
+    made = Config.settings()
     changes = {name: getattr(config, name) for name in made if getattr(config, name) != getattr(baseline, name)}
     following = [name for name in made if made[name].follows]
     changes |= {name: getattr(config, name) for name in following}
@@ -115,7 +116,7 @@ def difference(config: Config, baseline: Config) -> dict:
 
 def name_of(changes: dict) -> str:
     """A variant's name: "− residual (FFN), 8 heads"."""
-    made = dials(Config)
+    made = Config.settings()
     names = [made[name].change(changes[name]) for name in made if name in changes]
     both = [made[name].change(False) for name in ("residual_attention", "residual_ffn")]
     if all(each in names for each in both):
@@ -128,13 +129,13 @@ def name_of(changes: dict) -> str:
 class Pins(Settings):
     """What is compared. Raises ConfigError, with what can be kept of it, for a text that does not stand for that."""
 
-    baseline: str = dial(
+    baseline: str = setting(
         "",
         "Baseline",
         "The pinned settings, as what differs from the defaults; empty: the settings of the sidebar.",
         group="Pins",
     )
-    variants: str = dial(
+    variants: str = setting(
         "norm-none",
         "Variants",
         "Up to four: what each changes in the baseline, joined by ~; nothing between two ~ is a free place.",

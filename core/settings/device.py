@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import torch
 
 from core.settings.menu import Menu
-from core.settings.setting import ConfigError, Settings, dial
+from core.settings.setting import ConfigError, Settings, setting
 
 device = Menu("Device")
 dtype = Menu("Precision")
@@ -68,8 +68,8 @@ def present() -> tuple[str, ...]:
 class Machine(Settings):
     """Device and precision of a pass. Raises ConfigError for what this machine does not have; see anywhere."""
 
-    device: str = dial("auto", "Device", "Where the numbers are computed.", group="Machine", menu=device)
-    dtype: str = dial("float32", "Precision", "How many bits each number has.", group="Machine", menu=dtype)
+    device: str = setting("auto", "Device", "Where the numbers are computed.", group="Machine", menu=device)
+    dtype: str = setting("float32", "Precision", "How many bits each number has.", group="Machine", menu=dtype)
 
     @classmethod
     def anywhere(cls, device: str = "auto", dtype: str = "float32") -> "Machine":

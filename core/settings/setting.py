@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from core.settings.menu import Menu
-from core.settings.wording import printable, shorten  # noqa: F401
+from core.settings.wording import shorten
 
 YES, NO = ("on", "true", "yes", "1"), ("off", "false", "no", "0")
 
@@ -22,7 +22,7 @@ class ConfigError(ValueError):
 
 
 @dataclass(frozen=True)
-class Dial:
+class Setting:
     """One setting. A slider first ends at `top` and opens up to `high` when it is pushed there.
 
     `follows` computes the value from the other settings for as long as none is given (the default is then None).
@@ -99,15 +99,15 @@ class Dial:
         return str(value)
 
 
-def dial(default, label, help, *, group, kind=None, **bounds):
-    """A dataclass field with a Dial; `kind` is needed only where the default does not tell it."""
-    made = Dial(kind or type(default), label, help, group, **bounds)
-    return dataclasses.field(default=default, metadata={"dial": made})
+def setting(default, label, help, *, group, kind=None, **bounds):
+    """A dataclass field with a Setting; `kind` is needed only where the default does not tell it."""
+    made = Setting(kind or type(default), label, help, group, **bounds)
+    return dataclasses.field(default=default, metadata={"setting": made})
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What all settings have in common: a frozen dataclass, every field of which is made by dial().
+    """What all settings have in common: a frozen dataclass, every field of which is made by setting().
 
     Every value is checked and brought into its own type; what is None follows other settings where the field says how.
     Raises ConfigError, in words, for a value that cannot be: which field, why, and what is allowed.
@@ -117,9 +117,9 @@ class Settings:
 
     @classmethod
     @functools.cache
-    def settings(cls) -> dict[str, Dial]:
+    def settings(cls) -> dict[str, Setting]:
         """Name -> what is known about it, for every field."""
-        return {field.name: field.metadata["dial"] for field in dataclasses.fields(cls)}
+        return {field.name: field.metadata["setting"] for field in dataclasses.fields(cls)}
 
     def __post_init__(self):
         self._check_each()
@@ -185,22 +185,8 @@ class Settings:
         return params
 
 
-def dial_like(kind: type[Settings], name: str, default, **changes):
+def setting_like(kind: type[Settings], name: str, default, **changes):
     """A dataclass field as another settings class has it, but for its default and these facts."""
-    return dataclasses.field(default=default, metadata={"dial": dataclasses.replace(kind.settings()[name], **changes)})
-
-
-def dials(settings):
-    return settings.settings()
-
-
-def read(kind, params):
-    return kind.read(params)
-
-
-def settle(kind, values):
-    return kind.mended(values)
-
-
-def write(settings):
-    return settings.write()
+    return dataclasses.field(
+        default=default, metadata={"setting": dataclasses.replace(kind.settings()[name], **changes)}
+    )

@@ -6,7 +6,6 @@ from core.experiments.training.plan import Trial
 from core.model.config import Config
 from core.model.variants import NOTHING, apply, difference, encode
 from core.settings.device import Machine
-from core.settings.setting import dials, write
 from core.train import Training
 from core.train.learner import Learner
 
@@ -25,10 +24,10 @@ def parameters(
     changes = difference(config.replace(seed=0), first.replace(seed=0))
     together = how == training and apply(changes, first.replace(seed=0)) == config.replace(seed=0)
     shown = first if together else config
-    values = {name: getattr(shown, name) for name in dials(Config)} | {"seed": min(seeds)}
-    made = write(Learner(task=training.task, **values)) | write(training)
+    values = {name: getattr(shown, name) for name in Config.settings()} | {"seed": min(seeds)}
+    made = Learner(task=training.task, **values).write() | training.write()
     made |= {name: value for name, value in machine.items() if value != getattr(Machine(), name)}
-    made |= write(Trial(seeds=min(max(seeds) - min(seeds) + 1, dials(Trial)["seeds"].high)))
+    made |= Trial(seeds=min(max(seeds) - min(seeds) + 1, Trial.settings()["seeds"].high)).write()
     return made | {"variants": (encode(changes) if together else "") or NOTHING}
 
 

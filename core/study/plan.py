@@ -10,14 +10,16 @@ from core.experiments.training.plan import BASELINE
 from core.model.config import Config
 from core.model.variants import apply, name_of
 from core.settings.device import Machine
-from core.settings.setting import ConfigError, dials
+from core.settings.setting import ConfigError
 from core.settings.wording import count
 from core.tasks import task
 from core.train import State, Training, budget, start
 
 FORMAT = 1  # of what is hashed and stored; to be raised when the same settings come to mean other numbers
-MODEL = {name: made for name, made in dials(Config).items() if name not in ("seed", "padding")}  # tasks need no padding
-TRAINING = {name: made for name, made in dials(Training).items() if name != "task"}
+MODEL = {
+    name: made for name, made in Config.settings().items() if name not in ("seed", "padding")
+}  # tasks need no padding
+TRAINING = {name: made for name, made in Training.settings().items() if name != "task"}
 SETTINGS = MODEL | TRAINING  # what a study can change: no name is in both
 
 
@@ -99,7 +101,7 @@ def _plain(value):
 
 
 @dataclass(frozen=True)
-class Setting:
+class TaskSetup:
     """A task as this study sets it: its name here, the task, and what is changed in its model and training."""
 
     name: str
@@ -150,7 +152,7 @@ def variant_name(changes: dict) -> str:
     return ", ".join(word for word in words if word)
 
 
-def arms(setting: Setting, variants: dict[str, dict]) -> tuple[dict[str, tuple[Config, Training]], list[str]]:
+def arms(setting: TaskSetup, variants: dict[str, dict]) -> tuple[dict[str, tuple[Config, Training]], list[str]]:
     """-> ({variant: (config, training)}, the baseline first; why others are left out). Raises ConfigError for the baseline."""
     first = setting.baseline()
     made, notes = {BASELINE: (first, setting.training({}))}, []

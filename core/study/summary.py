@@ -6,7 +6,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from core.export.sheets import read_csv
-from core.settings.setting import shorten
+from core.settings.wording import shorten
 from core.study.plan import StudyError
 
 TEXTS = ("task", "of", "variant", "link")

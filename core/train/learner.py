@@ -6,7 +6,7 @@ from functools import cache
 
 from core.model.config import Config
 from core.model.variants import Pins, encode
-from core.settings.setting import Dial, Settings, dial_like
+from core.settings.setting import Setting, Settings, setting_like
 from core.tasks import task
 from core.train.settings import Training
 
@@ -28,7 +28,7 @@ def usual(name: str) -> Config:
     return task[name].config()
 
 
-def _followed(name: str, setting: Dial) -> Dial:
+def _followed(name: str, setting: Setting) -> Setting:
     """A setting of Config with the task's own value until another is given."""
     follows = setting.follows or (lambda learner: getattr(usual(known(learner)), name))
     return dataclasses.replace(setting, help=HELP.get(name, setting.help), follows=follows)
@@ -38,7 +38,7 @@ def _followed(name: str, setting: Dial) -> Dial:
 class Learner(Config):
     """A Config in which every setting is the task's own until it is given. Raises ConfigError as Config does."""
 
-    task: str = dial_like(Training, "task", "reverse")
+    task: str = setting_like(Training, "task", "reverse")
 
     def __init__(self, task: str = "reverse", **given):
         unknown = given.keys() - Config.settings().keys()
@@ -51,7 +51,7 @@ class Learner(Config):
 
     @classmethod
     @cache
-    def settings(cls) -> dict[str, Dial]:
+    def settings(cls) -> dict[str, Setting]:
         own = super().settings()
         return {name: own[name] if name == "task" else _followed(name, own[name]) for name in own}
 
@@ -64,5 +64,5 @@ class Learner(Config):
 class Removed(Pins):
     """What is compared in training: at first the task's full model with the model that lacks what the task needs."""
 
-    variants: str = dial_like(Pins, "variants", None, follows=lambda pins: encode(task[known(pins)].without))
-    task: str = dial_like(Training, "task", "reverse")
+    variants: str = setting_like(Pins, "variants", None, follows=lambda pins: encode(task[known(pins)].without))
+    task: str = setting_like(Training, "task", "reverse")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from core.settings.menu import Menu
-from core.settings.setting import Settings, dial
+from core.settings.setting import Settings, setting
 from core.tasks import task
 
 decay = Menu("Decay")  # share of the way after warm-up, 0 to 1 -> factor of the learning rate
@@ -55,8 +55,8 @@ def budget(name: str, otherwise=None):
 class Training(Settings):
     """What is learnt and how. Raises ConfigError for a value that cannot be."""
 
-    task: str = dial("reverse", "Task", "What the model has to learn.", group="Task", short="task", menu=task)
-    length: int = dial(
+    task: str = setting("reverse", "Task", "What the model has to learn.", group="Task", short="task", menu=task)
+    length: int = setting(
         None,
         "Length",
         "Tokens of a sequence. Follows the task until you move it.",
@@ -68,7 +68,7 @@ class Training(Settings):
         follows=lambda training: task[training.task].length,
         among=lambda training: list(task[training.task].lengths),
     )
-    steps: int = dial(
+    steps: int = setting(
         None,
         "Steps",
         "How many times the weights are changed. Follows the task until you move it.",
@@ -81,7 +81,7 @@ class Training(Settings):
         top=3000,
         follows=budget("steps"),
     )
-    batch: int = dial(
+    batch: int = setting(
         None,
         "Batch",
         "Sequences per step. Follows the task until you move it.",
@@ -94,7 +94,7 @@ class Training(Settings):
         top=256,
         follows=budget("batch"),
     )
-    learning_rate: float = dial(
+    learning_rate: float = setting(
         None,
         "Learning rate",
         "How far a step goes, after warm-up and before decay. Follows the task until you move it.",
@@ -106,7 +106,7 @@ class Training(Settings):
         follows=budget("learning_rate"),
         among=lambda training: sorted({*RATES, training.learning_rate}),
     )
-    warmup: int = dial(
+    warmup: int = setting(
         None,
         "Warm-up (steps)",
         "Steps in which the learning rate grows in a straight line to its full value. Follows the task until you move it.",
@@ -119,7 +119,7 @@ class Training(Settings):
         top=500,
         follows=budget("warmup", 0),
     )
-    decay: str = dial(
+    decay: str = setting(
         None,
         "Decay",
         "How the learning rate falls after warm-up. Follows the task until you move it.",
@@ -129,7 +129,7 @@ class Training(Settings):
         menu=decay,
         follows=budget("decay", "none"),
     )
-    optimiser: str = dial(
+    optimiser: str = setting(
         "adamw",
         "Optimiser",
         "How gradients become changes of the weights.",
@@ -137,7 +137,7 @@ class Training(Settings):
         short="optimiser",
         menu=optimiser,
     )
-    weight_decay: float = dial(
+    weight_decay: float = setting(
         0.01,
         "Weight decay",
         "Pulls every weight towards zero at each step, by this share times the learning rate in AdamW.",
@@ -148,7 +148,7 @@ class Training(Settings):
         step=0.01,
         top=1.0,
     )
-    clip: float = dial(
+    clip: float = setting(
         0.0,
         "Gradient clipping",
         "Gradients whose norm is greater than this are shortened to it. 0: never.",
@@ -159,7 +159,7 @@ class Training(Settings):
         step=0.1,
         top=10.0,
     )
-    every: int = dial(
+    every: int = setting(
         None,
         "A row every",
         "Steps from one point of the curves to the next. Follows the steps: fifty points.",

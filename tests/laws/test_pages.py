@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from core.settings.setting import dials
 from ui.kit.pages import PAGES, START
 
 ROOT = Path(__file__).parent.parent.parent
@@ -47,7 +46,7 @@ def test_a_page_has_one_frozen_context_with_what_is_looked_at(page):
     context = context_of(page)
     assert context.__dataclass_params__.frozen
     look = next(field.type for field in dataclasses.fields(context) if field.name == "look")
-    assert dials(look)[page.parameter].menu is page.views  # and so the link says which view is open
+    assert look.settings()[page.parameter].menu is page.views  # and so the link says which view is open
 
 
 @of_each_page

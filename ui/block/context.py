@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from core.experiments.forward import Pass
 from core.model.variants import Pins
 from core.settings.menu import Menu
-from core.settings.setting import dial
+from core.settings.setting import setting
 from ui.shared.base import Picked
 
 view = Menu("Views of one block")
@@ -15,12 +15,12 @@ view = Menu("Views of one block")
 class BlockLook(Picked):
     """What is looked at on the page "One block"."""
 
-    view: str = dial("attention", "View", "What to look at.", group="Look", menu=view)
-    compare: bool = dial(
+    view: str = setting("attention", "View", "What to look at.", group="Look", menu=view)
+    compare: bool = setting(
         False, "Compare 1, 4 and 8 heads", "The same sentence and width with 1, 4 and 8 heads.", group="Look"
     )
-    vector: str = dial("", "Vector", "Numbers of one's own for a norm, as 3.2, −1.5, 0.8.", group="Look")
-    apply_dropout: bool = dial(
+    vector: str = setting("", "Vector", "Numbers of one's own for a norm, as 3.2, −1.5, 0.8.", group="Look")
+    apply_dropout: bool = setting(
         False,
         "Apply dropout in this pass",
         "Off: as at test time. On: as in training, from a random stream of its own.",

@@ -10,7 +10,7 @@ from core.model.config import Config
 from core.model.variants import Pins, Variant
 from core.settings.device import Machine
 from core.settings.menu import Menu
-from core.settings.setting import Settings, dial
+from core.settings.setting import Settings, setting
 from ui.kit import pins
 
 view = Menu("Views of depth")
@@ -47,15 +47,15 @@ def smallest():
 class DepthLook(Settings):
     """What is looked at on the page "Depth"."""
 
-    show: str = dial("statistics", "View", "What to look at.", group="Look", menu=view)
-    matrix: str = dial(
+    show: str = setting("statistics", "View", "What to look at.", group="Look", menu=view)
+    matrix: str = setting(
         "pattern", "Matrix", "What is drawn at the first, middle and last pass.", group="Look", menu=matrices
     )
-    map_head: int = dial(
+    map_head: int = setting(
         0, "Head", "Which head's attention; 0: the average over all.", group="Look", low=0, high=64, step=1
     )
-    grid_statistic: str = dial("rms", "Colour", "Which statistic colours the grid.", group="Look", menu=statistic)
-    grid_order: str = dial("parts", "Arrangement", "How the grid is laid out.", group="Look", menu=orders)
+    grid_statistic: str = setting("rms", "Colour", "Which statistic colours the grid.", group="Look", menu=statistic)
+    grid_order: str = setting("parts", "Arrangement", "How the grid is laid out.", group="Look", menu=orders)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Settings between link, session and widgets. The link is the truth when it is new; else what was settled before, with
 what the visitor has moved since.
 
-Every setting is a field with a Dial (core/settings/setting.py): its name is the link's parameter and the widget's name (ui/kit/visitor.py).
+Every setting is a field with a Setting (core/settings/setting.py): its name is the link's parameter and the widget's name (ui/kit/visitor.py).
 At the top of a page, settings() reads them all and mends what does not fit together; so the model is known before a
 single control is drawn, and no control is forgotten by a page that does not show it.
 """
@@ -11,13 +11,13 @@ import dataclasses
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from core.settings.setting import ConfigError, dials
+from core.settings.setting import ConfigError
 from ui.kit.rights import without_key
 from ui.kit.visitor import Visitor, at, calm_visitor, one_of, shows, state, visitor
 
 
 def settings(page: str, *kinds):
-    """One instance of each dataclass of dials, from the link or the widgets; writes the link back.
+    """One instance of each class of settings, from the link or the widgets; writes the link back.
 
     -> (instances, sentences about what had to be changed)
     """
@@ -45,7 +45,7 @@ def _settle(held: Visitor, page, kinds, made, notes, link, params, seen):
         if held.page and not link:
             held.bare[page] = params
     for name, widgets in held.shown.items():
-        if any(name in dials(kind) for kind in kinds):
+        if any(name in kind.settings() for kind in kinds):
             for each in widgets:
                 each.value = seen.get(each.key, each.value)
     held.page, held.kinds, held.notes, held.written = page, kinds, notes, params
@@ -63,7 +63,7 @@ def value(name: str):
 def moved(made) -> bool:
     """Whether one of these settings has been changed since they were read: a fragment is drawn again without reading them."""
     held, seen = visitor(), state()
-    return any(held.value(name, seen) != getattr(made, name) for name in dials(made))
+    return any(held.value(name, seen) != getattr(made, name) for name in made.settings())
 
 
 def current(kind):
@@ -89,7 +89,7 @@ def _from_link(link, kinds):
     for kind in kinds:
         one, problems = kind.read(link)
         made.append(one)
-        known |= set(dials(kind))
+        known |= set(kind.settings())
         notes += [f"{error} {_instead(error, one)}" for error in problems]
     unknown = [name for name in link if name not in known]
     if unknown:
@@ -103,7 +103,7 @@ def _from_widgets(kinds, held: Visitor, seen: dict):
     made, notes = [], []
     for kind in kinds:
         old, values = held.settled.get(kind) or kind(), {}
-        for name in dials(kind):
+        for name in kind.settings():
             if name in held.put:
                 values[name] = held.put[name]
             elif seen and held.moved(name, seen):
@@ -119,14 +119,14 @@ def _from_widgets(kinds, held: Visitor, seen: dict):
 
 
 def _instead(error: ConfigError, made) -> str:
-    each = dials(made)[error.field]
+    each = made.settings()[error.field]
     free_text = each.kind is str and each.menu is None
     return "" if free_text else f"Used instead: {each.write(getattr(made, error.field))}."
 
 
 def choices(settings, name: str) -> list:
     """What the control of a setting offers now: the entries of its menu, or the ends of its slider."""
-    made, value = dials(settings)[name], getattr(settings, name)
+    made, value = settings.settings()[name], getattr(settings, name)
     if made.menu:
         return settings.choices(name)
     if made.among:
@@ -141,8 +141,8 @@ def choices(settings, name: str) -> list:
 
 
 def control(settings, name: str, **more):
-    """The widget of one setting: a switch, a slider or a choice, as its Dial says. more: words for Streamlit's widget."""
-    made, offered, now = dials(settings)[name], choices(settings, name), getattr(settings, name)
+    """The widget of one setting: a switch, a slider or a choice, as it says of itself. more: words for Streamlit's widget."""
+    made, offered, now = settings.settings()[name], choices(settings, name), getattr(settings, name)
     words = {"help": made.help, **more}
     if made.kind is bool:
         st.toggle(made.label, **at(name, now), **words)
@@ -167,7 +167,7 @@ def buttons(label: str, menu, name: str, **more):
 
 def group(settings, name: str, without=()):
     """All controls of one group but those without, one below the other; choices from menus in pairs."""
-    members = [(f, made) for f, made in dials(settings).items() if made.group == name and f not in without]
+    members = [(f, made) for f, made in settings.settings().items() if made.group == name and f not in without]
     menus = [field for field, made in members if made.menu]
     for field, _ in members:
         if field not in menus:
@@ -197,4 +197,4 @@ def take(params: dict[str, str], *kinds):
     """Every setting as a link with these parameters would have it (a callback)."""
     for kind in kinds:
         one, _ = kind.read(params)
-        put(**{name: getattr(one, name) for name in dials(one)})
+        put(**{name: getattr(one, name) for name in one.settings()})

@@ -7,7 +7,7 @@ import streamlit as st
 from core.figures.palette import BASELINE, NOW, VARIANTS
 from core.model.config import Config
 from core.model.variants import MOST, Pins, Variant, ablation, apply, decode, difference, encode, name_of, pin
-from core.settings.setting import ConfigError, dials
+from core.settings.setting import ConfigError
 from ui.kit.controls import put
 from ui.kit.visitor import choice, some_of
 
@@ -100,7 +100,7 @@ def _buttons(config, pins, more):
 
 
 def _unpin(pinned: Config):
-    put(baseline="", **{name: getattr(pinned, name) for name in dials(Config)})
+    put(baseline="", **{name: getattr(pinned, name) for name in Config.settings()})
 
 
 def legend(variants: list[Variant], said: dict[str, str | None], pins: Pins):

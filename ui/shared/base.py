@@ -8,7 +8,7 @@ import streamlit as st
 from core.experiments.block.dependencies import read_pairs
 from core.model.text import EXAMPLES, words
 from core.settings.menu import Menu
-from core.settings.setting import Settings, dial
+from core.settings.setting import Settings, setting
 from ui.kit.controls import value
 from ui.kit.visitor import one_of
 
@@ -40,12 +40,12 @@ class Picked(Settings):
     """What of a pass is looked at, on every page that shows one. Counted from 1, as on screen; more than there is means
     the last."""
 
-    maps: str = dial("heads", "Picture", "How attention is drawn.", group="Look", menu=maps)
-    layer: int = dial(1, "Layer", "Which block of the stack.", group="Look", low=1, high=100, step=1)
-    head: int = dial(1, "Head", "Which attention head.", group="Look", low=1, high=64, step=1)
-    token: int = dial(2, "Token", "Which token of the sentence.", group="Look", low=1, high=272, step=1)
-    step: int = dial(1, "Step", "Which step of attention.", group="Look", low=1, high=10, step=1)
-    pairs: str = dial("", "Marked pairs", "Pairs of tokens that depend on each other, as 12-2,13-2.", group="Look")
+    maps: str = setting("heads", "Picture", "How attention is drawn.", group="Look", menu=maps)
+    layer: int = setting(1, "Layer", "Which block of the stack.", group="Look", low=1, high=100, step=1)
+    head: int = setting(1, "Head", "Which attention head.", group="Look", low=1, high=64, step=1)
+    token: int = setting(2, "Token", "Which token of the sentence.", group="Look", low=1, high=272, step=1)
+    step: int = setting(1, "Step", "Which step of attention.", group="Look", low=1, high=10, step=1)
+    pairs: str = setting("", "Marked pairs", "Pairs of tokens that depend on each other, as 12-2,13-2.", group="Look")
 
     def layer_of(self, forward_pass) -> int:
         return min(self.layer, forward_pass.config.n_layers) - 1

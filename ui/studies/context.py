@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from core.settings.menu import Menu
-from core.settings.setting import Settings, dial
+from core.settings.setting import Settings, setting
 from core.study.database.store import Store
 
 view = Menu("Views of a study")
@@ -15,10 +15,10 @@ view = Menu("Views of a study")
 class StudyLook(Settings):
     """What is looked at on the page "Studies"."""
 
-    study: str = dial("", "Study", "Its name; empty: the newest.", group="Look")
-    shown: str = dial("matrix", "View", "What to look at.", group="Look", menu=view)
-    of_task: str = dial("", "Task", "The task of the curves; empty: the first.", group="Look")
-    against: str = dial("", "Against", "The study to compare with; empty: the newest other one.", group="Look")
+    study: str = setting("", "Study", "Its name; empty: the newest.", group="Look")
+    shown: str = setting("matrix", "View", "What to look at.", group="Look", menu=view)
+    of_task: str = setting("", "Task", "The task of the curves; empty: the first.", group="Look")
+    against: str = setting("", "Against", "The study to compare with; empty: the newest other one.", group="Look")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from core.model.generate import Sampling
 from core.model.knockout import Cut
 from core.model.text import shown
 from core.settings.menu import Menu
-from core.settings.setting import ConfigError, dial
+from core.settings.setting import ConfigError, setting
 from ui.kit.controls import control, put, value
 from ui.shared.base import Picked, maps
 from ui.shared.model_defaults import prompts, reader, texts
@@ -35,9 +35,9 @@ def before_verb(look) -> int:
 class TrainedLook(Picked):
     """Which model, what it reads, what is taken out of it, and what is looked at."""
 
-    taken: str = dial("attention", "View", "What to look at.", group="Look", menu=view)
-    model: str = dial(SHIPPED, "Model", "Which trained model.", group="Model")
-    prompt: str = dial(
+    taken: str = setting("attention", "View", "What to look at.", group="Look", menu=view)
+    model: str = setting(SHIPPED, "Model", "Which trained model.", group="Model")
+    prompt: str = setting(
         None,
         "Prompt",
         "What the model reads.",
@@ -45,22 +45,22 @@ class TrainedLook(Picked):
         kind=str,
         follows=lambda look: prompts(look.model)[0][1],
     )
-    out: str = dial("", "Taken out", "What is knocked out: 2.3 is head 3 of layer 2; or 1.ffn.", group="Knock-out")
-    mode: str = dial(
+    out: str = setting("", "Taken out", "What is knocked out: 2.3 is head 3 of layer 2; or 1.ffn.", group="Knock-out")
+    mode: str = setting(
         "zero", "What takes its place", "What the model finds there instead.", group="Knock-out", menu=lesion.mode
     )
-    texts: int = dial(
+    texts: int = setting(
         None, "Texts", "On how many the effect is measured. Follows the size of the model: 256 where that takes a second.",
         group="Measured on", kind=int, low=8, high=4096, step=8, top=512, follows=lambda look: texts(look.model),
     )  # fmt: skip
-    rank_by: str = dial(
+    rank_by: str = setting(
         "difference", "Ranked by", "By which effect the parts are ranked.", group="Look", menu=effects.effect
     )
-    knocked: bool = dial(True, "With the knock-out", "Show attention as it is with the knock-out.", group="Look")
-    maps: str = dial("one", "Picture", "How attention is drawn.", group="Look", menu=maps)
-    layer: int = dial(None, "Layer", "Which block of the stack.", group="Look", kind=int, low=1, high=100, step=1, top=100, follows=lambda look: reader(look.model)[0])  # fmt: skip
-    head: int = dial(None, "Head", "Which attention head.", group="Look", kind=int, low=1, high=64, step=1, top=64, follows=lambda look: reader(look.model)[1])  # fmt: skip
-    token: int = dial(None, "Token", "After which token of the text.", group="Look", kind=int, low=1, high=272, step=1, top=272, follows=before_verb)  # fmt: skip
+    knocked: bool = setting(True, "With the knock-out", "Show attention as it is with the knock-out.", group="Look")
+    maps: str = setting("one", "Picture", "How attention is drawn.", group="Look", menu=maps)
+    layer: int = setting(None, "Layer", "Which block of the stack.", group="Look", kind=int, low=1, high=100, step=1, top=100, follows=lambda look: reader(look.model)[0])  # fmt: skip
+    head: int = setting(None, "Head", "Which attention head.", group="Look", kind=int, low=1, high=64, step=1, top=64, follows=lambda look: reader(look.model)[1])  # fmt: skip
+    token: int = setting(None, "Token", "After which token of the text.", group="Look", kind=int, low=1, high=272, step=1, top=272, follows=before_verb)  # fmt: skip
 
     FIRST = ("model", "prompt")
 

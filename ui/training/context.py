@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from core.settings.menu import Menu
-from core.settings.setting import Settings, dial
+from core.settings.setting import Settings, setting
 from ui.kit.jobs import StartedTrainings
 
 view = Menu("Views of training")
@@ -13,10 +13,10 @@ view = Menu("Views of training")
 class TrainingLook(Settings):
     """What is looked at on the page "Training". Counted from 1, as on screen; more than there is means the last."""
 
-    trained: str = dial("learning", "View", "What to look at.", group="Look", menu=view)
-    trained_layer: int = dial(1, "Layer", "Which block of the stack.", group="Look", low=1, high=100, step=1)
-    trained_head: int = dial(0, "Head", "Which head; 0: the average over all.", group="Look", low=0, high=64, step=1)
-    sequence: int = dial(
+    trained: str = setting("learning", "View", "What to look at.", group="Look", menu=view)
+    trained_layer: int = setting(1, "Layer", "Which block of the stack.", group="Look", low=1, high=100, step=1)
+    trained_head: int = setting(0, "Head", "Which head; 0: the average over all.", group="Look", low=0, high=64, step=1)
+    sequence: int = setting(
         0,
         "Sequence",
         "Which sequence of the test; 0: one on which the models differ.",
@@ -25,7 +25,7 @@ class TrainingLook(Settings):
         high=64,
         step=1,
     )
-    begin: bool = dial(False, "Begin", "Whether the training begins when the link is opened.", group="Look")
+    begin: bool = setting(False, "Begin", "Whether the training begins when the link is opened.", group="Look")
 
 
 @dataclass(frozen=True)

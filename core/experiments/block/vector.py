@@ -6,7 +6,8 @@ import pandas as pd
 import torch
 
 from core.model.parts.norm import EPSILON, norm
-from core.settings.setting import ConfigError, shorten
+from core.settings.setting import ConfigError
+from core.settings.wording import shorten
 
 MOST, LARGEST = 64, 1e100  # numbers; and how large one may be, so that no square leaves its range
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?", re.ASCII | re.IGNORECASE)

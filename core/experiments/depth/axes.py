@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from core.model.config import Config
 from core.model.parts import MENUS
-from core.settings.setting import ConfigError, Settings, dial, dials, shorten
+from core.settings.setting import ConfigError, Settings, setting
+from core.settings.wording import shorten
 
 MOST = 1024  # variants in one grid
 RESIDUALS = {"both": (True, True), "attention": (True, False), "ffn": (False, True), "none": (False, False)}
@@ -26,13 +27,13 @@ class Axis:
 
 def _menu(field, *first) -> Axis:
     """An axis of all entries of a menu."""
-    menu, made = MENUS[field], dials(Config)[field]
+    menu, made = MENUS[field], Config.settings()[field]
     words = {entry: f"no {made.short}" if entry == "none" else menu.label(entry) for entry in menu}
     return Axis(made.label, {entry: {field: entry} for entry in menu}, words, first)
 
 
 def _switch(field) -> Axis:
-    made = dials(Config)[field]
+    made = Config.settings()[field]
     words = {"on": made.short, "off": f"no {made.short}"}
     return Axis(made.label, {"on": {field: True}, "off": {field: False}}, words)
 
@@ -45,7 +46,7 @@ def _residual() -> Axis:
 
 def _heads() -> Axis:
     counts = (1, 2, 4, 8, 16)
-    words = {str(n): dials(Config)["n_heads"].change(n) for n in counts}
+    words = {str(n): Config.settings()["n_heads"].change(n) for n in counts}
     return Axis("Heads", {str(n): {"n_heads": n} for n in counts}, words, ("1", "4"))
 
 
@@ -67,7 +68,7 @@ AXES = {  # at first 3 × 2 × 2 × 4 × 2 = 96 variants
 class Axes(Settings):
     """Which entries of which axes are in the grid. Raises ConfigError for what is not there, and for too many."""
 
-    grid: str = dial(
+    grid: str = setting(
         "",
         "Parts in the grid",
         "Entries by axis, where they are not those at first: activation-relu+tanh__n_heads-1+2+4.",

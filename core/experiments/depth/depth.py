@@ -16,7 +16,7 @@ from core.settings.cache import cached
 from core.settings.device import Machine
 from core.settings.memory import max_mb, room_for
 from core.settings.menu import Menu
-from core.settings.setting import Settings, dial
+from core.settings.setting import Settings, setting
 
 CHUNK = 1 << 21  # numbers that wait to be measured: together it costs two thirds of one by one (docs/log.md)
 
@@ -39,10 +39,10 @@ def separate(config, passes):
 class Depth(Settings):
     """How deep, and by which way."""
 
-    passes: int = dial(
+    passes: int = setting(
         10, "Passes", "How many times the stream goes through a block.", group="Depth", low=1, high=100, step=1, top=32
     )
-    blocks: str = dial(
+    blocks: str = setting(
         "same", "Blocks", "One block again and again, or a block of its own for every pass.", group="Depth", menu=blocks
     )
 

@@ -6,7 +6,7 @@ from itertools import combinations
 from core.model.config import Config
 from core.model.variants import Variant, apply, difference, name_of
 from core.settings.device import Machine
-from core.settings.setting import ConfigError, Settings, dial
+from core.settings.setting import ConfigError, Settings, setting
 from core.tasks import task
 from core.train import State, Training, start
 from core.train.match import CLOSE, match, widened
@@ -18,7 +18,7 @@ BASELINE = "baseline"
 class Trial(Settings):
     """How the comparison is made."""
 
-    seeds: int = dial(
+    seeds: int = setting(
         3,
         "Seeds",
         "Every model is trained so many times, each time with other weights and other data. The first seed is the random seed.",
@@ -29,7 +29,7 @@ class Trial(Settings):
         step=1,
         top=10,
     )
-    match: str = dial(
+    match: str = setting(
         "nothing",
         "Hold equal",
         "Whether the widths of what is left after a part is taken out are changed, so that all models cost the same.",
@@ -37,7 +37,7 @@ class Trial(Settings):
         short="held equal",
         menu=match,
     )
-    together: bool = dial(
+    together: bool = setting(
         False,
         "All combinations",
         "Train every combination of the variants too: leave one out, add one back, two at a time.",

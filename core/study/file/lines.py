@@ -8,7 +8,7 @@ import re
 import tomllib
 from contextlib import suppress
 
-from core.settings.setting import shorten
+from core.settings.wording import shorten
 
 LINE = r'[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+(?:"|(?=\n)|\Z)|\'[^\'\n]*+(?:\'|(?=\n)|\Z)'  # a bare word, or a string on one line
 DOTTED = rf"(?:{LINE})(?:[ \t]*+\.[ \t]*+(?:{LINE}))*+"

@@ -8,13 +8,14 @@ from core.experiments.training.plan import BASELINE
 from core.model.config import Config
 from core.model.variants import decode
 from core.settings.device import Machine
-from core.settings.setting import ConfigError, Dial, dials, shorten
+from core.settings.setting import ConfigError, Setting
+from core.settings.wording import shorten
 from core.study import plan
 from core.study.file.lines import dotted
 from core.study.file.mistakes import Mistakes
 from core.study.file.names import CALLED, LONGEST_NAME, can_be_called, meant
 from core.study.file.sizes import check_count, check_size
-from core.study.plan import MODEL, SETTINGS, TRAINING, Setting, Study
+from core.study.plan import MODEL, SETTINGS, TRAINING, Study, TaskSetup
 from core.tasks import task
 
 KEYS = ("name", "question", "tasks", "seeds", "device", "dtype", "base", "training", "task", "variants", "axes")
@@ -74,7 +75,7 @@ class Reader:
             return Machine()
 
     def seeds(self) -> list[int]:
-        value, seed = self.document.get("seeds", 5), dials(Config)["seed"]
+        value, seed = self.document.get("seeds", 5), Config.settings()["seed"]
         allowed = f"it must be how many (seeds 0, 1, …), or a list of different whole numbers from 0 to {seed.high}"
         number = isinstance(value, int) and not isinstance(value, bool)
         given = list(range(value)) if number else value
@@ -84,7 +85,7 @@ class Reader:
         self.mistakes.add(("seeds",), f"seeds is {shorten(value)}; {allowed}.")
         return [0]
 
-    def changes(self, path: tuple, allowed: dict[str, Dial], table=None, besides=()) -> dict:
+    def changes(self, path: tuple, allowed: dict[str, Setting], table=None, besides=()) -> dict:
         """A table of settings; those that are wrong are named and left out."""
         table = self.document.get(path[0], {}) if table is None else table
         if not isinstance(table, dict):
@@ -111,7 +112,7 @@ class Reader:
             return f"{dotted((*path, name))} belongs under {'training' if name in TRAINING else 'base'}"
         return f"{dotted((*path, name))} is no setting"
 
-    def settings(self, base: dict) -> list[Setting]:
+    def settings(self, base: dict) -> list[TaskSetup]:
         """The tasks by their names, each with base, training and its own table of changes."""
         names, tables = self.document.get("tasks"), self.document.get("task", {})
         if not isinstance(tables, dict):
@@ -134,11 +135,11 @@ class Reader:
             self.mistakes.add(("tasks",), f"tasks names {shorten(name)} twice.", f'"{name}"')
         return [each for each in made if each]
 
-    def setting(self, name: str, table, base: dict) -> Setting | None:
+    def setting(self, name: str, table, base: dict) -> TaskSetup | None:
         own = self.changes(("task", name), SETTINGS, table, ("task",))
         known = table.get("task", name) if isinstance(table, dict) else name
         if isinstance(known, str) and known in task:
-            return Setting(name, known, base | own)
+            return TaskSetup(name, known, base | own)
         if known == name:
             words = "which is no task either"
             if not self.tasks_told:
@@ -211,6 +212,6 @@ class Reader:
                     self.mistakes.add(("task", name), f"{other} is the same training as {one}: take one of them out.")
 
 
-def value_of(made: Dial, name: str, value):
+def value_of(made: Setting, name: str, value):
     """A value of the file in the setting's own type, or ConfigError. Text stands for what it does in a link."""
     return made.read(name, value) if isinstance(value, str) and made.kind is not str else made.check(name, value)

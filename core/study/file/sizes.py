@@ -1,8 +1,7 @@
 """How much may be asked for in one study: runs, trainings, and memory of each."""
 
 from core.settings.memory import max_mb
-from core.settings.setting import shorten
-from core.settings.wording import count
+from core.settings.wording import count, shorten
 from core.study.file.mistakes import Mistakes
 from core.train import budget
 

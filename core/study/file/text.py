@@ -3,7 +3,7 @@
 import tomllib
 from pathlib import Path
 
-from core.settings.setting import printable
+from core.settings.wording import printable
 from core.study.file.lines import DEEPEST, counted
 from core.study.file.reader import Reader
 from core.study.plan import Study, StudyError
