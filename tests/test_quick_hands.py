@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.runtime.scriptrunner import RerunData, RerunException
+from streamlit.runtime.state.query_params import QueryParams
 from streamlit.testing.v1 import AppTest
 
 import ui.kit.visitor
@@ -146,3 +147,18 @@ def test_seven_presses_on_width_change_the_width_alone(cut, monkeypatch):
     steps = (visitor.app.slider[0].max - visitor.app.slider[0].min) // 8
     visitor.move([("d_model", (7 + n) / steps, cut) for n in range(1, 8)])
     assert visitor.app.query_params == {"d_model": "120"}
+
+
+def test_a_browser_that_was_told_of_another_link_meanwhile_is_told_again(monkeypatch):
+    """It asks for the last run before it has heard of the link of the run before: what it says of its address is old."""
+    told = []
+    send = QueryParams._send_query_param_msg
+    monkeypatch.setattr(QueryParams, "_send_query_param_msg", lambda self: (told.append(self.to_dict()), send(self)))
+    app = AppTest.from_file("../app.py", default_timeout=60).switch_page("pages/1_One_block.py").run()
+    for width, address in ((72, {}), (80, {"d_model": "72"}), (72, {"d_model": "72"})):
+        app.query_params.clear()
+        for name, value in address.items():
+            app.query_params[name] = value
+        told.clear()
+        widget(app.slider, "d_model").set_value(width).run()
+        assert not app.exception and told[-1:] == [{"d_model": str(width)}]

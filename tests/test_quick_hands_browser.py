@@ -95,3 +95,49 @@ def test_back_undoes_the_last_move_however_quickly_it_comes(open_page):
     expect(page.locator("[data-testid=stMain]")).to_contain_text("49,984 parameters")
     page.go_forward()
     assert params(page) == {"d_model": "72"}
+
+
+@pytest.mark.parametrize("gap", GAPS)
+def test_forth_and_back_leaves_the_address_at_what_is_shown(open_page, gap):
+    page = open_page("/One_block")
+    for times, back in ((4, 2), (3, 1), (3, 2)):
+        press(page, "Width (d_model)", "ArrowRight", times, gap)
+        press(page, "Width (d_model)", "ArrowLeft", back, gap)
+        settle(page)
+        shown = page.get_by_role("slider", name="Width (d_model)").first.input_value()
+        assert params(page)["d_model"] == shown
+
+
+@pytest.mark.slow
+def test_a_page_goes_on_however_long_hands_are_quick(open_page):
+    """Its messages refer to earlier ones, which a browser forgets after so many runs."""
+    page = open_page("/One_block")
+    for burst in range(40):
+        label = ("Random seed", "Width (d_model)", "Layers (n_layers)")[burst % 3]
+        press(page, label, "ArrowRight", 4, 60)
+        press(page, label, "ArrowLeft", 3, 60)
+        page.wait_for_timeout(700)
+    settle(page)
+    assert not page.get_by_role("dialog").count()
+    assert page.get_by_role("slider", name="Random seed").first.is_enabled()
+
+
+def test_one_back_leads_from_an_experiment_to_the_page_it_was_opened_on(open_page):
+    page = open_page("/")
+    page.locator(".st-key-home_matrix svg a").first.click()
+    page.wait_for_function("location.pathname.endsWith('/Training')")
+    settle(page)
+    page.go_back()
+    page.wait_for_function("!location.pathname.endsWith('/Training')")
+    expect(page.get_by_text("What each part is for, measured")).to_be_visible()
+
+
+def test_quick_clicks_on_a_picture_that_gives_way_to_another_are_no_error(open_page):
+    page = open_page("/Trained_model?taken=sweep")
+    box = page.locator(".st-key-sweep_map canvas").first.bounding_box()
+    for share in (0.2, 0.4, 0.6):
+        page.mouse.click(box["x"] + share * box["width"], box["y"] + 0.3 * box["height"])
+        page.wait_for_timeout(140)
+    settle(page)
+    expect(page.get_by_text("This app has encountered an error")).to_have_count(0)
+    expect(page.get_by_text("What does it cost to take out")).to_be_visible()

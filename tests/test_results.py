@@ -475,12 +475,12 @@ def test_a_difference_in_words_is_the_difference_in_numbers(gap):
     [
         ([-0.1, -0.12, -0.11], "That is 11.0 points lower (95 % interval −13.5 to −8.5 points; paired t-test on 3 seeds, p = 0.0027)."),
         ([0.1, 0.12, 0.11], "That is 11.0 points higher (95 % interval 8.5 to 13.5 points; paired t-test on 3 seeds, p = 0.0027)."),
-        ([-0.1, 0.2, 0.05], "The difference of 5.0 points is not distinguishable from seed noise with 3 seeds (95 % interval −32.3 to 42.3 points; paired t-test on 3 seeds, p = 0.62). With so much noise 3 seeds can only show a difference of more than 37.3 points: train more to see a smaller one."),
-        ([-0.9, 0.1], "The difference of −40.0 points is not distinguishable from seed noise with 2 seeds (95 % interval −100.0 to 100.0 points; paired t-test on 2 seeds, p = 0.57). With so much noise 2 seeds cannot show any difference: train more."),
+        ([-0.1, 0.2, 0.05], "The difference of 5.0 points is not distinguishable from seed noise with 3 seeds (95 % interval −32.3 to 42.3 points; paired t-test on 3 seeds, p = 0.62). With so much noise 3 seeds can only show a difference of more than 37.3 points: train with more seeds to see a smaller one."),
+        ([-0.9, 0.1], "The difference of −40.0 points is not distinguishable from seed noise with 2 seeds (95 % interval −100.0 to 100.0 points; paired t-test on 2 seeds, p = 0.57). With so much noise 2 seeds cannot show any difference: train with more seeds."),
         ([0, 0, 0], "No difference on any of 3 seeds."),
         ([-0.25, -0.25], "That is 25.0 points lower on each of 2 seeds."),
         ([-0.0004, -0.0005, -0.0004, -0.0005], "That is 0.04 points lower (95 % interval −0.05 to −0.04 points; paired t-test on 4 seeds, p < 0.001)."),
-        ([0.3], "One seed says nothing about noise: train more to know whether the difference is one."),
+        ([0.3], "One seed says nothing about noise: train with more seeds to know whether the difference is one."),
     ],
 )  # fmt: skip
 def test_what_is_said_of_a_difference(values, text):
@@ -507,7 +507,7 @@ def test_the_one_that_diverged_first_is_named_whichever_seed_it_was():
     runs["− norm", 2] = [row(1, 0.1), gone(7)]
     assert finding(runs, made) == (
         "− norm diverged at step 7, seed 2 (2 of 3 seeds). − norm gets 50.0 % right against 90.0 % on 1 of 3 seeds. "
-        "One seed says nothing about noise: train more to know whether the difference is one."
+        "One seed says nothing about noise: train with more seeds to know whether the difference is one."
     )
 
 

@@ -190,7 +190,11 @@ def test_what_was_trained_before_is_there_at_once():
 def test_a_link_may_begin():
     app = fine(opened(begin="on", **TINY))
     assert running(app).plan.trial.seeds == 2
-    assert "begin" not in fine(app.run()).query_params
+    began = running(app)
+    assert (
+        "begin" in fine(app.run()).query_params and running(app) is began
+    )  # the address is left alone, and begins once
+    assert "begin" not in fine(widget(app.slider, "seeds").set_value(3).run()).query_params
     finish(app)
 
 

@@ -27,6 +27,7 @@ class Setting:
 
     `follows` computes the value from the other settings for as long as none is given (the default is then None).
     `among` gives the values that a slider stops at, where they are not evenly spaced.
+    `once`: it acts when a link is opened, and is over then.
     `short` is the word for it in the name of a variant; a plural ("heads") is counted, anything else is named.
     """
 
@@ -42,6 +43,7 @@ class Setting:
     follows: Callable | None = None
     among: Callable | None = None
     short: str = ""
+    once: bool = False
 
     def allowed(self) -> str:
         if self.menu:

@@ -23,6 +23,8 @@ def settings(page: str, *kinds):
     """
     opened, held, seen = st.query_params.to_dict(), visitor(), state()
     link, refused = without_key(opened)
+    if get_script_run_ctx().is_history_navigation:
+        link = _without_once(link, kinds)
     if _is_new(link, held, page):
         # The browser's Back may lead to the bare link of a page that was entered with settings from another one.
         made, notes = _from_link(link or held.bare.get(page, {}), kinds)
@@ -31,11 +33,21 @@ def settings(page: str, *kinds):
         if not notes and all(held.settled.get(type(each)) == each for each in made):
             notes = held.notes
     params = {name: value for each in made for name, value in each.write().items()}
+    if params in (link, _without_once(link, kinds)):
+        params = link  # in its own order; and what has been done once stays in the address until something else changes
     notes = list(dict.fromkeys([*refused, *notes]))  # two kinds may share a setting, and find the same fault with it
     _settle(held, page, kinds, made, notes, link, params, seen)
-    if params != opened:
+    # A browser that asked for this run may have been told of another link since: what it was told last counts, too.
+    if params != opened or params != held.sent:
+        held.sent = params
         st.query_params.from_dict(params)
     return made, notes
+
+
+def _without_once(link: dict[str, str], kinds) -> dict[str, str]:
+    """A link without what acts once, when it is opened. Whoever comes back to it by the browser's Back has had that."""
+    once = {name for kind in kinds for name, known in kind.settings().items() if known.once}
+    return {name: value for name, value in link.items() if name not in once}
 
 
 def _settle(held: Visitor, page, kinds, made, notes, link, params, seen):

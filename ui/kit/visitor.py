@@ -43,6 +43,7 @@ class Visitor:
     kept: dict[str, Any] = field(default_factory=dict)  # what else parts of a page remember, by names of their own
     notes: list[str] = field(default_factory=list)
     written: dict[str, str] = field(default_factory=dict)  # the link, as this page last wrote it
+    sent: dict[str, str] | None = None  # the link that the browser was last told
     links: deque[int] = field(default_factory=lambda: deque(maxlen=LINKS))  # hashes of all that were written or opened
     bare: dict[str, dict[str, str]] = field(
         default_factory=dict
@@ -84,6 +85,12 @@ def visitor() -> Visitor:
 def state() -> dict[str, Any]:
     """The session's values by their keys, read in one go: unlike st.session_state, it lets no other run in between."""
     return get_session_state().filtered_state
+
+
+def picked_in(key: str):
+    """What was picked in a picture, for its callback; None where a click comes for one that is no longer shown."""
+    picture = state().get(key)
+    return picture.picked if picture is not None else None
 
 
 def calm_visitor() -> Visitor:

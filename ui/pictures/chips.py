@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from ui.kit.visitor import state
+from ui.kit.visitor import picked_in
 
 CSS = """
 .root { display: flex; flex-wrap: wrap; gap: 5px 4px; font-family: var(--st-font); font-size: 15px; line-height: 1.35;
@@ -40,7 +40,7 @@ def chips(key: str, tokens: list[Chip], *, alt: str, selected: int | None = None
     """Draw them in a row that wraps. on_pick(number) is called on a click."""
 
     def picked():
-        at = state()[key].picked
+        at = picked_in(key)
         if at is not None and on_pick:
             on_pick(int(at))
 

@@ -10,7 +10,7 @@ import torch
 
 from core.figures.palette import DIVERGING, SEQUENTIAL
 from ui.kit.takeaway import matrix_table, note
-from ui.kit.visitor import state
+from ui.kit.visitor import picked_in
 
 HERE = Path(__file__).parent
 CSS = """
@@ -118,7 +118,7 @@ def heatmaps(key: str, matrices, rows, columns=None, *, on_pick=None, **words):
     )
 
     def picked():
-        at = state()[key].picked
+        at = picked_in(key)
         if at and on_pick:
             on_pick(int(at["panel"]), int(at["row"]), int(at["col"]))
 

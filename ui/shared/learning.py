@@ -5,7 +5,6 @@ import streamlit as st
 
 from core.experiments.training import results, sentences
 from core.measure.intervals import Interval
-from core.model.variants import apply
 from core.tasks import task
 from ui.kit.page import table
 from ui.kit.takeaway import note
@@ -47,7 +46,7 @@ def learning(trainings):
     curves("learning", panels, names, x="step", at=steps or [0], ends=(0, plan.training.steps), height=265, across=2)
     note("every row of every run", lambda: results.every_row(trainings.runs, plan))
     costs(trainings)
-    if learnt.remains and any(arm.config == apply(learnt.without, plan.arms[0].config) for arm in plan.arms[1:]):
+    if learnt.remains and sentences.beats_chance(trainings.runs, plan):
         st.caption(f"Why more than chance is left: {learnt.remains}")
 
 

@@ -66,8 +66,10 @@ def _said(planned, trainings, same) -> str:
         f"{span(least, most)} on {count(pool.count, 'worker')}"
     )
     known = pool.known(states)
-    if known:
-        soon += ", all known already: Start shows them at once" if known == many else f", {known} of them known already"
+    if known == many:
+        soon = f"{count(many, 'training')} of {count(planned.training.steps, 'step')}, all known already: Start shows them at once"
+    elif known:
+        soon += f", {known} of them known already"
     elif least > max_seconds():
         soon += f"; at most {duration(max_seconds())} are allowed"
     if not trainings:

@@ -25,7 +25,9 @@ class TrainingLook(Settings):
         high=64,
         step=1,
     )
-    begin: bool = setting(False, "Begin", "Whether the training begins when the link is opened.", group="Look")
+    begin: bool = setting(
+        False, "Begin", "Whether the training begins when the link is opened.", group="Look", once=True
+    )
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,11 @@
 import math
 
 from core.experiments.training.plan import BASELINE, Plan
-from core.experiments.training.results import CHANGE, DIGITS, common, differences, diverged, scores
+from core.experiments.training.results import CHANGE, DIGITS, accuracy, common, differences, diverged, scores
 from core.measure.intervals import Paired, interval
+from core.model.variants import apply
 from core.settings.wording import fixed, number
+from core.tasks import task
 
 FEW = 3  # seeds, of which it is said what they cannot show
 
@@ -51,7 +53,7 @@ def told(gap: Paired, of: int = 1) -> str:
     of: how many differences were looked at together, for which it is corrected (gaps()).
     """
     if gap.n < 2:
-        return "One seed says nothing about noise: train more to know whether the difference is one."
+        return "One seed says nothing about noise: train with more seeds to know whether the difference is one."
     way = "lower" if gap.mean < 0 else "higher"
     if gap.low == gap.high:
         there = f"That is {points(abs(gap.mean))} points {way} on each of {gap.n} seeds."
@@ -71,8 +73,17 @@ def few(gap: Paired) -> str:
     if gap.n > FEW:
         return ""
     if gap.reach >= CHANGE[1]:
-        return f" With so much noise {gap.n} seeds cannot show any difference: train more."
-    return f" With so much noise {gap.n} seeds can only show a difference of more than {points(gap.reach)} points: train more to see a smaller one."
+        return f" With so much noise {gap.n} seeds cannot show any difference: train with more seeds."
+    return f" With so much noise {gap.n} seeds can only show a difference of more than {points(gap.reach)} points: train with more seeds to see a smaller one."
+
+
+def beats_chance(runs, plan: Plan) -> bool:
+    """Whether a model without the part that its task needs is right more often than chance: the interval of its accuracy
+    at the newest step lies above."""
+    learnt, step = task[plan.training.task], common(runs, plan)
+    lacking = [arm for arm in plan.arms[1:] if arm.config == apply(learnt.without, plan.arms[0].config)]
+    spans = [accuracy(runs, plan, arm.name, step) for arm in lacking]
+    return any(span.low > learnt.chance for span in spans)
 
 
 def percent(share: float) -> str:
