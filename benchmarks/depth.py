@@ -16,8 +16,9 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from core.experiments.depth import grid as experiment
+from core.experiments.depth.axes import Axes
 from core.experiments.depth.depth import Depth, journey
-from core.experiments.depth.depth import _run as travel  # without the shelf: a kept result costs nothing
+from core.experiments.depth.depth import _run as travel
 from core.experiments.forward import prepared
 from core.model.config import Config
 from core.settings.device import Machine
@@ -113,16 +114,17 @@ def passes(device: str, width: int, heads: int, length: int):
 
 
 def grids(device: str):
-    tokens, axes, depth = [f"w{n}" for n in range(10)], experiment.Axes(), Depth(LAYERS, "separate")
+    # __wrapped__: a kept result costs nothing.
+    tokens, axes, depth = [f"w{n}" for n in range(10)], Axes(), Depth(LAYERS, "separate")
 
     def together(device=device):
-        return experiment._run(Config(), axes, tokens, Machine(device), depth)
+        return experiment._run.__wrapped__(Config(), axes, tokens, Machine(device), depth)
 
     configs = together().configs
 
     def one_by_one():
         for config in configs:
-            travel(config.replace(n_layers=1), tokens, Machine(device), depth)
+            travel.__wrapped__(config.replace(n_layers=1), tokens, Machine(device), depth)
 
     def bare_loop():
         for config in configs:

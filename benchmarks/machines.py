@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from core.workers.pool import NICE
+from core.workers.worker import NICE
 
 ROOT = Path(__file__).parent.parent
 
@@ -33,7 +33,7 @@ class Machines:
         return self._start("scheduler", "--host", "127.0.0.1", "--port", str(self.port), cwd=self.folder, PYTHONPATH="")
 
     def start_worker(self, core: int | None = None, **environment) -> subprocess.Popen:
-        """With one thread. core: where it is pinned and stands back as those of core.workers.pool.Workers do, if the system allows it."""
+        """With one thread. core: where it is pinned and stands back as those of core.workers.pool.ProcessPool do, if the system allows it."""
         given = "worker", self.address, "--nthreads", "1", "--no-nanny", "--host", "127.0.0.1"
         started = self._start(*given, "--local-directory", str(self.folder), **environment)
         if core is not None and hasattr(os, "sched_setaffinity"):

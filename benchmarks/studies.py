@@ -25,7 +25,7 @@ from sqlalchemy import func, insert, select, update
 
 from benchmarks.machines import Machines
 from benchmarks.serving import browser, server, settle
-from core.settings.memory import Shelf
+from core.settings.cache import LRUCache
 from core.study.database.schema import DONE, rows, runs
 from core.study.database.store import Store
 from core.study.file import parse
@@ -33,7 +33,8 @@ from core.study.plan import Study
 from core.study.runner import Runner
 from core.train import Row, train
 from core.workers.cluster import Cluster
-from core.workers.pool import Workers
+from core.workers.pool import ProcessPool
+from core.workers.protocol import WorkerPool
 
 TURNS = 5
 STUDY = """
@@ -48,12 +49,12 @@ steps = 250
 """
 
 
-def seconds(workers: Workers, folder) -> tuple[float, float]:
+def seconds(workers: WorkerPool, folder) -> tuple[float, float]:
     """Train the study from its start in a new store -> (how long it took, share of that in which workers trained)"""
     with tempfile.TemporaryDirectory(dir=folder) as place:
         store = Store(str(Path(place) / "studies.sqlite"))
         number = store.enrol(parse(STUDY)).study
-        workers.kept = Shelf(0)  # nothing is known from the time before
+        workers.kept = LRUCache(0)  # nothing is known from the time before
         begin = time.monotonic()
         for _ in Runner(store, [number], workers).progress():
             pass
@@ -88,7 +89,7 @@ def alone_on(core: int):
 
 def beside_plain(name: str, workers: int):
     """A study on so many workers over the same trainings in this process, in turn; printed as ratios."""
-    study, pool, took = parse(STUDY), Workers(workers), []
+    study, pool, took = parse(STUDY), ProcessPool(workers), []
     with tempfile.TemporaryDirectory() as folder:
         try:
             for turn in range(TURNS + 1):
@@ -208,7 +209,7 @@ def visit(chromium, where) -> dict[str, float]:
 
 def dask():
     with tempfile.TemporaryDirectory() as folder:
-        machines, local = Machines(folder, 2), Workers(2)
+        machines, local = Machines(folder, 2), ProcessPool(2)
         cluster = Cluster(machines.address)
         try:
             while cluster.look() or cluster.count < 2:

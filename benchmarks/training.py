@@ -25,7 +25,8 @@ from core.settings.device import Machine
 from core.tasks import task
 from core.train import Training, budget, chunk, stack, start
 from core.train.run import Run
-from core.workers.pool import Job, Workers
+from core.workers.job import Job
+from core.workers.pool import ProcessPool
 
 SIZES = ((2, 64, 64, 32), (2, 64, 16, 32), (4, 32, 32, 12))  # layers, d_model, batch, T
 
@@ -110,7 +111,7 @@ def steps(device):
 def jobs(_):
     """Eight runs on two workers, before and after the same eight one after another."""
     states = {seed: start(task["reverse"].config(), Training(task="reverse"), seed) for seed in range(8)}
-    workers = Workers(2)
+    workers = ProcessPool(2)
     workers.warm()
     time.sleep(10)
 

@@ -4,8 +4,8 @@ from functools import partial
 
 import streamlit as st
 
+from core.experiments.depth.axes import Axes
 from core.experiments.depth.depth import Depth
-from core.experiments.depth.grid import Axes
 from core.model.config import Config
 from core.model.text import Input, cut
 from core.model.variants import Pins, lineup

@@ -4,7 +4,7 @@ from functools import partial
 
 import streamlit as st
 
-from core.experiments.training.training import Trial, plan
+from core.experiments.training.plan import Trial, plan
 from core.model.variants import lineup
 from core.settings.device import Machine
 from core.train import Training

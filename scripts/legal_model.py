@@ -17,8 +17,9 @@ import torch.nn.functional as F
 from core.checkpoints import own
 from core.checkpoints.opened import Opened
 from core.checkpoints.tokens import UNKNOWN, Words
-from core.experiments.trained.knockout import Bench, by_distance, readings
+from core.experiments.trained.knockout import Bench
 from core.experiments.trained.questions import questions
+from core.experiments.trained.tables import by_distance, readings
 from core.model.config import Config
 from core.model.parts.init import generator
 from core.model.text import PAD

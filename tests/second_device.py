@@ -20,8 +20,7 @@ import torch
 from torch.utils.backend_registration import _DummyBackendModule, _setup_privateuseone_for_python_backend
 
 from core.settings import device
-from core.workers import cluster
-from core.workers import pool as jobs
+from core.workers import origin, worker
 
 NAME = "second"
 aten = torch.ops.aten
@@ -207,16 +206,16 @@ def _enter():
         """Second: the CPU in another's clothes."""
         return NAME
 
-    for each in (device, cluster):
+    for each in (device, origin):
         each.present = lambda: (NAME, "cpu")
-    jobs._chunk = chunk
+    worker.train_chunk = chunk
 
 
 def chunk(packed: bytes, seconds: float) -> bytes:
-    """core.workers.pool._chunk for worker processes, which know the device because they find this function here."""
+    """core.workers.worker.train_chunk for worker processes, which know the device because they find this function here."""
     return _chunk(packed, seconds)
 
 
 _kept = _register()
-_chunk = jobs._chunk
+_chunk = worker.train_chunk
 _enter()

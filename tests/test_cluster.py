@@ -20,21 +20,24 @@ if not os.environ.get("CI"):  # there its absence is a failure
     pytest.importorskip("distributed", reason="distributed is not installed; pip install -r requirements-dev.txt")
 
 from benchmarks.machines import ROOT, Machines, free_port
+from core.settings.cache import LRUCache
 from core.settings.device import Machine
-from core.settings.memory import Shelf
 from core.settings.process import versions
 from core.settings.setting import ConfigError
 from core.study import __main__ as command
 from core.study import runner
-from core.study.bar import line
+from core.study.command import codes
+from core.study.command.bar import Bar, line
 from core.study.database.schema import DONE, QUEUED, RUNNING, STOPPED
 from core.study.database.store import Store
 from core.study.file import parse
 from core.study.runner import Progress
-from core.workers import cluster, pulse
-from core.workers import pool as jobs
-from core.workers.cluster import Cluster, ClusterError, ClusterLost, origin, pool, unlike
-from core.workers.pool import Workers
+from core.workers import cluster, pulse, scheduler, worker
+from core.workers import job as jobs
+from core.workers.cluster import Cluster, ClusterLost, pool
+from core.workers.origin import origin, unlike
+from core.workers.pool import ProcessPool
+from core.workers.scheduler import ClusterError
 from tests.test_study_runner import TEXT, check_complete, finish
 
 pytestmark = pytest.mark.thorough
@@ -70,7 +73,7 @@ def shared(machines):
 @pytest.fixture
 def workers(shared):
     """The same connection for all tests, which knows nothing of what it did for the test before."""
-    shared.kept = Shelf(32 << 20)
+    shared.kept = LRUCache(megabytes=32)
     ready(shared, 2)
     return shared
 
@@ -106,7 +109,7 @@ def test_as_many_are_in_hand_as_the_cluster_has_threads_or_as_were_asked_for(mac
 
 def test_a_chunk_is_trained_by_one_thread_whatever_its_process_was_set_to():
     torch.set_num_threads(2)
-    jobs._chunk(pickle.dumps([STUDY.runs[0].start()]), 0.0)
+    worker.train_chunk(pickle.dumps([STUDY.runs[0].start()]), 0.0)
     assert torch.get_num_threads() == 1
 
 
@@ -238,19 +241,19 @@ def test_a_scheduler_that_is_gone_ends_it_in_words_and_a_local_run_completes_it(
     (tmp_path / "long.toml").write_text(LONG.source)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(cluster, "GRACE", 1.0)
-    monkeypatch.setattr(cluster, "ANSWER", 1.0)
+    monkeypatch.setattr(scheduler, "ANSWER", 1.0)
     own = Machines(tmp_path, 1)
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", own.address)
-    draw = command.Bar.draw
+    draw = Bar.draw
 
     def kill(bar, seen):
         draw(bar, seen)
         if seen.counts.get(DONE) and own.scheduler.poll() is None:
             own.kill(own.scheduler)
 
-    monkeypatch.setattr(command.Bar, "draw", kill)
+    monkeypatch.setattr(Bar, "draw", kill)
     try:
-        assert command.main(["run", "long.toml", "--database", "x.sqlite"]) == command.NO_STORE
+        assert command.main(["run", "long.toml", "--database", "x.sqlite"]) == codes.NO_STORE
     finally:
         own.close()
     errors = capsys.readouterr().err
@@ -260,14 +263,14 @@ def test_a_scheduler_that_is_gone_ends_it_in_words_and_a_local_run_completes_it(
     before = {each.hash: each.ended for each in store.runs(1, DONE)}
     assert before and store.runs(1, STOPPED) and not store.runs(1, RUNNING)
     monkeypatch.delenv("DASK_SCHEDULER_ADDRESS")
-    assert command.main(["resume", LONG.name, "--database", "x.sqlite", "--workers", "2"]) == command.COMPLETE
+    assert command.main(["resume", LONG.name, "--database", "x.sqlite", "--workers", "2"]) == codes.COMPLETE
     check_complete(store, LONG)
     assert before.items() <= {each.hash: each.ended for each in store.runs(1)}.items()
     store.close()
 
 
 def test_a_scheduler_that_comes_back_is_found_again(tmp_path, store, monkeypatch):
-    monkeypatch.setattr(cluster, "ANSWER", 1.0)
+    monkeypatch.setattr(scheduler, "ANSWER", 1.0)
     own = Machines(tmp_path, 1)
     workers, seen = Cluster(own.address), []
 
@@ -297,15 +300,15 @@ def test_what_is_no_address_is_refused_in_words(tmp_path, monkeypatch, capsys, a
     monkeypatch.chdir(tmp_path)
     Path("small.toml").write_text(TEXT)
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", address)
-    assert command.main(["run", "small.toml", "--database", "x.sqlite"]) == command.MISTAKE
+    assert command.main(["run", "small.toml", "--database", "x.sqlite"]) == codes.MISTAKE
     errors = capsys.readouterr().err
-    assert errors == f"DASK_SCHEDULER_ADDRESS is no address: {cluster.ALLOWED}.\n"
+    assert errors == f"DASK_SCHEDULER_ADDRESS is no address: {scheduler.ALLOWED}.\n"
     assert not Path("x.sqlite").exists()
 
 
 @pytest.mark.parametrize("scheme", ["tcp", "http", "strange"])
 def test_where_nobody_answers_is_said_in_words(monkeypatch, scheme):
-    monkeypatch.setattr(cluster, "CONNECT", 0.5)
+    monkeypatch.setattr(scheduler, "CONNECT", 0.5)
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", address := f"{scheme}://127.0.0.1:{free_port()}")
     with pytest.raises(
         ClusterError, match=rf"is {address}, where no Dask scheduler answers \(.*\): write the address"
@@ -321,7 +324,7 @@ def test_a_cluster_without_dask_says_what_to_install(monkeypatch):
         pool()
     monkeypatch.delenv("DASK_SCHEDULER_ADDRESS")
     local = pool(3)
-    assert type(local) is Workers and local.count == 3
+    assert type(local) is ProcessPool and local.count == 3
 
 
 def test_a_call_whose_workers_were_killed_again_and_again_is_a_pool_that_broke():
@@ -333,11 +336,11 @@ def test_a_call_whose_workers_were_killed_again_and_again_is_a_pool_that_broke()
     ):
         there, here = Future(), Future()
         there.set_exception(error)
-        cluster._deliver(there, here)
+        scheduler.deliver(there, here)
         assert type(here.exception()) is wanted
     there, here = Future(), Future()
     there.cancel()
-    cluster._deliver(there, here)
+    scheduler.deliver(there, here)
     assert here.cancelled()
 
 
@@ -363,7 +366,7 @@ def test_workers_must_be_alike_and_the_difference_is_named():
 
 
 def test_the_store_is_told_what_trained_not_what_asked_for_it(monkeypatch):
-    monkeypatch.setattr(cluster, "connect", lambda *_: None)
+    monkeypatch.setattr(scheduler, "connect", lambda *_: None)
     made = Cluster("tcp://127.0.0.1:1")
     assert made.versions() == versions()
     there = changed(origin(), torch="2.13.0+cu130")
@@ -382,12 +385,12 @@ def test_a_study_for_a_gpu_is_read_anywhere_and_refused_where_there_is_none_befo
     monkeypatch.delenv("DASK_SCHEDULER_ADDRESS", raising=False)
     monkeypatch.chdir(tmp_path)
     Path("gpu.toml").write_text(GPU.source)
-    assert command.main(["run", "gpu.toml", "--database", "x.sqlite"]) == command.MISTAKE
+    assert command.main(["run", "gpu.toml", "--database", "x.sqlite"]) == codes.MISTAKE
     words = "small: device is cuda, which this machine does not have; it has cpu.\n"
     assert capsys.readouterr().err == words and not Path("x.sqlite").exists()
     store = Store("x.sqlite")
     store.enrol(GPU)
-    assert command.main(["resume", "small", "--database", "x.sqlite"]) == command.MISTAKE
+    assert command.main(["resume", "small", "--database", "x.sqlite"]) == codes.MISTAKE
     assert capsys.readouterr().err == words and {each.state for each in store.runs(1)} == {QUEUED}
     store.close()
     for given in ({"device": "tpu"}, {"dtype": "int8"}):
@@ -402,7 +405,7 @@ def test_the_line_says_that_nobody_is_there_instead_of_how_long_it_takes():
 
 
 def test_it_gives_up_when_nobody_has_answered_for_long(monkeypatch):
-    monkeypatch.setattr(cluster, "connect", lambda *_: None)
+    monkeypatch.setattr(scheduler, "connect", lambda *_: None)
     made = Cluster("tcp://127.0.0.1:1")
     assert made.look() == "the scheduler does not answer" and made.count == 0
     made._answered -= cluster.GRACE

@@ -11,7 +11,8 @@ from core.model.config import Config
 from core.model.cost import BYTES, activations, by_length, flops, parameters, run_bytes
 from core.model.parts import MENUS
 from core.model.transformer import Transformer
-from core.settings.memory import MemoryLimit, Shelf, max_mb, room_for
+from core.settings.cache import LRUCache, cached
+from core.settings.memory import MemoryLimit, max_mb, room_for
 
 
 def configs(count=40):
@@ -77,11 +78,11 @@ def test_a_limit_that_makes_no_sense_is_the_default(monkeypatch, text):
     assert max_mb() == 1024
 
 
-def test_the_shelf_keeps_the_latest_up_to_its_size():
-    shelf, made = Shelf(10), []
+def test_a_cache_keeps_the_latest_up_to_its_size():
+    cache, made = LRUCache(10 / 2**20), []
 
     def get(key, size):
-        return shelf.get(key, lambda: (made.append(key) or key, size))
+        return cache.get(key, lambda: (made.append(key) or key, size))
 
     assert [get(k, 4) for k in "abab"] == list("abab")
     assert made == ["a", "b"]
@@ -92,6 +93,25 @@ def test_the_shelf_keeps_the_latest_up_to_its_size():
     get("too large", 11)
     get("too large", 11)
     assert made.count("too large") == 2
+
+
+def test_a_function_is_called_once_for_what_is_kept_of_it():
+    called = []
+
+    @cached(megabytes=10 / 2**20, size=len)
+    def doubled(text, times):
+        called.append(text)
+        return text * times
+
+    assert [doubled("ab", 2), doubled("ab", 2), doubled("abc", 2), doubled("ab", 2)] == [
+        "abab",
+        "abab",
+        "abcabc",
+        "abab",
+    ]
+    assert called == ["ab", "abc"] and doubled.__name__ == "doubled"
+    assert len(doubled("abcdef", 2)) == len(doubled("abcdef", 2)) == 12 and called.count("abcdef") == 2  # too large
+    assert doubled.__wrapped__("ab", 2) == "abab" and called.count("ab") == 2
 
 
 def test_bytes_of_every_precision():

@@ -106,7 +106,7 @@ def test_no_visitor_reads_where_the_store_lies(tmp_path, monkeypatch, fresh):
 
 def test_of_a_server_that_does_not_answer_visitors_learn_no_address(monkeypatch, fresh):
     pytest.importorskip("psycopg")
-    monkeypatch.setattr("core.study.database.store.BEGIN_WITHIN", 0.3)
+    monkeypatch.setattr("core.study.database.opening.BEGIN_WITHIN", 0.3)
     monkeypatch.setenv(databases.VARIABLE, "postgresql://somebody:secret@127.0.0.1:1/of_ours")
     app = studies()
     assert "The store cannot be reached or used now." in told(app)

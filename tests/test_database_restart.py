@@ -12,13 +12,14 @@ from sqlalchemy import text
 
 from core.study import runner
 from core.study.database.connection import REFUSED, Busy, StoreError, address, connect, in_words
+from core.study.database.opening import patiently
 from core.study.database.schema import RUNNING
 from core.study.database.standing import standing
-from core.study.database.store import Store, patiently
+from core.study.database.store import Store
 from core.study.file import parse
 from core.study.service import Service
-from core.workers import pool as jobs
-from core.workers.pool import Workers
+from core.workers import job as jobs
+from core.workers.pool import ProcessPool
 from tests.databases import postgresql  # noqa: F401  (a fixture)
 from tests.test_study_runner import TEXT, check_complete
 
@@ -67,7 +68,7 @@ def kill_a_backend(store: Store):
 def test_two_commands_and_an_app_outlive_restarts_and_killed_backends(postgresql, tmp_path):  # noqa: F811
     where = postgresql.new()
     (tmp_path / "study.toml").write_text(STUDY.source)
-    store, workers = Store(where), Workers(1)
+    store, workers = Store(where), ProcessPool(1)
     number = store.enrol(STUDY).study
     service = Service(store, workers)
     commands = [command(tmp_path, where) for _ in range(2)]

@@ -8,9 +8,10 @@ import torch
 
 import core.experiments.depth.depth as depth_module
 from core import Config, ConfigError, Transformer, trace
+from core.experiments.depth.axes import Axes
 from core.experiments.depth.depth import Depth, blocks, journey, table, travel
 from core.experiments.depth.gradients import gradients
-from core.experiments.depth.grid import Axes, grid, travel_together
+from core.experiments.depth.grid import grid, travel_together
 from core.experiments.forward import numbered, prepared
 from core.measure.stream_statistics import Streams, attention_entropy, cosines, row_entropy, statistic
 from core.model.parts import MENUS

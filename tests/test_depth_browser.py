@@ -11,8 +11,9 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from benchmarks.serving import server, settle
+from core.experiments.depth.axes import Axes
 from core.experiments.depth.depth import Depth, travel
-from core.experiments.depth.grid import Axes, grid
+from core.experiments.depth.grid import grid
 from core.model.config import Config
 from core.model.text import DEFAULT_TEXT, words
 from tests.test_browser import canvas_of, centre

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 
+from core.experiments.depth.axes import AXES, Axes
 from core.experiments.depth.depth import Depth
-from core.experiments.depth.grid import AXES, Axes
 from core.measure.stream_statistics import statistic
 from core.model.config import Config
 from core.model.text import Input

@@ -12,8 +12,8 @@ from core.model.config import Config
 from core.model.cost import BYTES, flops
 from core.model.parts import MENUS
 from core.model.text import DEFAULT_TEXT, words
+from core.settings.cache import LRUCache
 from core.settings.device import Machine, dtype, median_ms, present, timed
-from core.settings.memory import Shelf
 from core.settings.setting import ConfigError
 
 TOKENS = words(DEFAULT_TEXT)
@@ -81,7 +81,7 @@ def test_a_large_pass_is_timed_once_and_says_when(monkeypatch):
     large = Config(d_model=512, n_heads=8, n_layers=2)
     assert sum(flops(large, len(TOKENS)).values()) > 2e7
     for took, shown in (((40.0, 7.0), "7"), ((1500.0,), "1,500")):
-        monkeypatch.setattr("core.experiments.forward._shelf", Shelf(1 << 20))
+        monkeypatch.setattr("core.experiments.forward._run.cache", LRUCache(1))
         left = clock(monkeypatch, *took)
         assert (
             re.fullmatch(rf"{re.escape(shown)} ms \(timed once, \d\d:\d\d UTC\)", str(forward(large, TOKENS).timing))

@@ -13,7 +13,8 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from benchmarks.serving import server
 from core.settings import ending
-from core.workers.pool import Job, Workers
+from core.workers.job import Job
+from core.workers.pool import ProcessPool
 from tests.test_jobs import endless, wait
 
 pytestmark = pytest.mark.thorough
@@ -52,7 +53,7 @@ def test_an_app_that_is_asked_to_end_while_its_workers_start_ends_soon(seconds, 
 
 
 def test_workers_that_have_been_ended_do_nothing_more_and_none_of_them_is_left():
-    made = Workers(2)
+    made = ProcessPool(2)
     job = Job(made, endless((0, 1)))
     wait(lambda: job.progress > 0, job)
     processes = [psutil.Process(number) for number in made._pool._processes]

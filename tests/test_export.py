@@ -19,9 +19,10 @@ from torch import nn
 from core.experiments.block.attention import heads, recut
 from core.experiments.block.change import per_token
 from core.experiments.block.compare import compare
+from core.experiments.depth.axes import Axes
 from core.experiments.depth.depth import Depth, blocks, travel
 from core.experiments.depth.gradients import gradients
-from core.experiments.depth.grid import Axes, grid
+from core.experiments.depth.grid import grid
 from core.experiments.forward import forward
 from core.export.forms import FLAVOURS
 from core.export.scripts import block_script, compare_script, depth_script, grid_script, heads_script

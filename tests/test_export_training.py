@@ -13,7 +13,8 @@ import sys
 import pytest
 import torch
 
-from core.experiments.training.training import Arm, Plan, Trial, every_row, plan, summary
+from core.experiments.training.plan import Arm, Plan, Trial, plan
+from core.experiments.training.results import every_row, summary
 from core.export.forms import FLAVOURS
 from core.export.training import training_script
 from core.model.config import Config

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from core.experiments.block.compare import compare
+from core.experiments.depth.axes import Axes
 from core.experiments.depth.depth import Depth, travel
 from core.experiments.depth.findings import evenly, far, finding, last
 from core.experiments.depth.gradients import gradients
-from core.experiments.depth.grid import Axes, grid
+from core.experiments.depth.grid import grid
 from core.experiments.forward import forward
 from core.measure.stream_statistics import statistic
 from core.model.config import Config

@@ -8,7 +8,7 @@ import pytest
 
 from core.checkpoints import CheckpointError, files, own
 from core.checkpoints.tokens import Words
-from core.experiments.trained import knockout, prompt
+from core.experiments.trained import knockout, prompt, tables
 from core.model.config import Config
 from core.model.generate import Sampling
 from core.model.knockout import cuts
@@ -97,7 +97,7 @@ def used(model):
         read = prompt.read(model, "the judges were late .")
         prompt.look(bench, read)
         list(prompt.continuation(bench, read, 0, Sampling(words=3)))
-        knockout.told(bench.effect(cuts(model.config)[:1], "mean"), bench.baseline)
+        tables.told(bench.effect(cuts(model.config)[:1], "mean"), bench.baseline)
     except (ConfigError, MemoryLimit):
         pass
 

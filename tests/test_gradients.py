@@ -126,7 +126,7 @@ def test_norms_are_those_of_autograd_on_the_bare_model_in_float64(change, way, m
     config = BASE.replace(**change)
     if config.init == "normal_1":  # magnifies the rounding of float32, see tests/test_reference.py
         in_float64(monkeypatch)
-    # Another seed than in other tests: what is on the shelf was not computed in float64.
+    # Another seed than in other tests: what is kept was not computed in float64.
     config = config.replace(seed=11)
     assert_agree(gradients(config, WORDS, HERE, Depth(4, way)), Bare(config, way, 4))
 
@@ -248,7 +248,7 @@ def test_a_text_without_words_is_refused():
 
 @pytest.mark.parametrize("around", [torch.no_grad, torch.inference_mode])
 def test_gradients_are_there_whatever_the_caller_has_switched_off(around):
-    config = BASE.replace(seed=21, bias=around is torch.no_grad)  # one of its own: nothing comes from the shelf
+    config = BASE.replace(seed=21, bias=around is torch.no_grad)  # one of its own: nothing is kept of it
     with around():
         made = gradients(config, WORDS, HERE, Depth(2))
     assert_agree(made, Bare(config, "same", 2))

@@ -6,18 +6,9 @@ import numpy as np
 import pytest
 
 from core import Config, ConfigError
+from core.experiments.depth.axes import AXES, MOST, RESIDUALS, Axes, combinations, write_axes
 from core.experiments.depth.depth import Depth, blocks, travel
-from core.experiments.depth.grid import (
-    AXES,
-    MOST,
-    RESIDUALS,
-    Axes,
-    Grid,
-    combinations,
-    grid,
-    travel_together,
-    write_axes,
-)
+from core.experiments.depth.grid import Grid, grid, travel_together
 from core.measure.stream_statistics import statistic
 from core.model.parts import MENUS
 from core.model.variants import apply

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from core.study import file
-from core.study.file import parse, read
-from core.study.lines import counted, places
+from core.study.file import mistakes, parse, read
+from core.study.file.lines import counted, places
 from core.study.plan import StudyError
 from tests.limited import limited
 
@@ -84,7 +83,7 @@ def test_a_large_study_is_read_in_seconds(text, many):
 def test_at_most_a_hundred_mistakes_are_told():
     with pytest.raises(StudyError) as caught:
         parse(HEAD + "[base]\n" + "".join(f"x{n} = 1\n" for n in range(300)))
-    assert len(caught.value.problems) == file.MOST_TOLD + 1
+    assert len(caught.value.problems) == mistakes.MOST_TOLD + 1
 
 
 @pytest.mark.parametrize(

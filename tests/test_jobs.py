@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import types
+from collections import deque
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
@@ -17,14 +18,15 @@ import pytest
 import torch
 
 from core.model.config import Config
+from core.settings.cache import LRUCache
 from core.settings.device import Machine
-from core.settings.memory import Shelf
 from core.tasks import task
 from core.train.run import Row, start, train
 from core.train.settings import Training
-from core.workers import pool as jobs
-from core.workers import pulse
-from core.workers.pool import Job, Workers, worker_count
+from core.workers import job as jobs
+from core.workers import pace, pulse
+from core.workers.job import Job
+from core.workers.pool import ProcessPool, worker_count
 
 pytestmark = pytest.mark.thorough
 
@@ -34,7 +36,7 @@ SMALL = {"d_model": 16, "n_heads": 2, "n_layers": 1}
 
 @pytest.fixture(scope="module")
 def workers():
-    made = Workers(2)
+    made = ProcessPool(2)
     made.warm()
     yield made
     made.close()
@@ -96,8 +98,8 @@ def test_two_users_share_the_workers_and_get_their_own_numbers(workers, quick):
 def test_jobs_take_turns_chunk_by_chunk_and_none_waits_for_another_to_end(workers, quick):
     given = [Job(workers, endless((seed,))) for seed in (31, 32, 33, 34, 35)]
     assert [workers.place(job) for job in given] == [0] * 5 and workers.beside() == 5
-    wait(lambda: all(job.busy > 0.2 for job in given), *given)
-    times = [job.busy for job in given]
+    wait(lambda: all(job.course.seconds > 0.2 for job in given), *given)
+    times = [job.course.seconds for job in given]
     assert max(times) < 4 * min(times) and workers.part(given[0]) == 2 / 5
     last = Job(workers, states((36,)))
     wait(lambda: last.done, last, *given)
@@ -107,7 +109,7 @@ def test_jobs_take_turns_chunk_by_chunk_and_none_waits_for_another_to_end(worker
 
 
 def test_with_one_worker_everybody_gets_a_turn(quick):
-    own = Workers(1)
+    own = ProcessPool(1)
     given = [Job(own, endless((seed,))) for seed in (41, 42, 43)]
     wait(lambda: all(job.progress > 0 for job in given), *given)
     behind = Job(own, endless((44,)), background=True)
@@ -120,7 +122,7 @@ def test_with_one_worker_everybody_gets_a_turn(quick):
 
 @pytest.mark.parametrize("many", [1, 2])
 def test_the_same_training_that_two_ask_for_at_the_same_time_is_trained_once(quick, many):
-    own, given = Workers(many), states((0, 1), steps=200, batch=18)
+    own, given = ProcessPool(many), states((0, 1), steps=200, batch=18)
     one, two = Job(own, given), Job(own, {("other", state.seed): state for state in given.values()})
     wait(lambda: one.progress > 0.3, one, two)
     assert two.progress > 0  # and both see how it grows
@@ -155,7 +157,7 @@ def test_a_job_that_nobody_asks_about_leaves_its_workers_and_goes_on_when_asked_
 
 
 def test_a_worker_that_is_killed_costs_nothing_but_time(quick):
-    own = Workers(1)
+    own = ProcessPool(1)
     job = Job(own, states((5,), steps=600))
     wait(lambda: job.progress > 0.05, job)
     os.kill(own.submit(os.getpid).result(timeout=30), signal.SIGKILL)
@@ -168,7 +170,7 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(quick):
 def test_a_worker_that_hangs_is_said_and_replaced_and_its_chunk_is_trained_anew(quick, monkeypatch):
     monkeypatch.setattr(pulse, "SAID", 2.0)
     monkeypatch.setattr(pulse, "HUNG", 6.0)
-    own = Workers(2)
+    own = ProcessPool(2)
     given = [Job(own, states((seed,), steps=2000, batch=19)) for seed in (0, 1)]
     wait(lambda: all(job.progress > 0.02 for job in given), *given)
     assert not own.silence and not own.news
@@ -197,7 +199,7 @@ def _cut_short(number: int):
 def test_a_worker_that_hangs_or_is_killed_while_it_sends_does_not_hold_up_the_others(quick, monkeypatch, number):
     monkeypatch.setattr(pulse, "SAID", 1.0)
     monkeypatch.setattr(pulse, "HUNG", 3.0)
-    own = Workers(2)
+    own = ProcessPool(2)
     job = Job(own, states((0,), steps=600, batch=17))
     wait(lambda: job.progress > 0.02, job)
     pool = own._pool
@@ -222,6 +224,29 @@ def test_a_worker_that_is_only_slow_or_of_a_parent_that_stood_still_is_not_taken
         now[0] += 0.9
         assert max(seen.look({1: float(count // 4)}).values()) < pulse.SAID
     assert seen.look({}) == {}
+
+
+def test_who_is_silent_is_said_once_until_it_answers_again(monkeypatch):
+    now, news = [0.0], deque()
+    monkeypatch.setattr(pulse.time, "monotonic", lambda: now[0])
+    seen = pulse.Silence(news, "The worker {who}", "The worker {who} is gone", outlook="it is given up")
+
+    def looks(many: int, count: int = 0) -> set:
+        for _ in range(many):
+            now[0] += 1.0
+            hung = seen.look({"a": count, "b": now[0]})
+        return hung
+
+    unanswered = "has not answered for 5 s; it is given up after 30 s."
+    assert looks(5) == set() and not seen.sentence and not news  # the first look only begins to count
+    assert (
+        looks(1) == set() and seen.sentence == f"A worker {unanswered}" and list(news) == [f"The worker a {unanswered}"]
+    )
+    assert looks(24) == set() and len(news) == 1
+    assert looks(2) == {"a"} and list(news)[1:] == ["The worker a is gone; what it had in hand is trained anew."]
+    assert looks(1, count=1) == set() and not seen.sentence
+    looks(5, count=1)
+    assert len(news) == 3 and news[2] == news[0]
 
 
 def test_a_training_that_fails_is_reported_and_stops_its_job(workers):
@@ -250,8 +275,8 @@ def test_workers_have_one_thread_and_a_core_each(workers):
 
 def test_workers_end_with_a_parent_that_is_killed(tmp_path):
     script = (
-        "import os, sys, time\nfrom core.workers.pool import Workers\n"
-        "if __name__ == '__main__':\n    w = Workers(1)\n    print(w.submit(os.getpid).result(), flush=True)\n    time.sleep(60)\n"
+        "import os, sys, time\nfrom core.workers.pool import ProcessPool\n"
+        "if __name__ == '__main__':\n    w = ProcessPool(1)\n    print(w.submit(os.getpid).result(), flush=True)\n    time.sleep(60)\n"
     )
     path = tmp_path / "parent.py"
     path.write_text(script)
@@ -270,7 +295,7 @@ def test_workers_do_not_run_the_script_of_their_parent(monkeypatch, tmp_path):
     page.__file__ = str(tmp_path / "page.py")
     Path(page.__file__).write_text("raise SystemExit('a page was run in a worker')")
     monkeypatch.setitem(sys.modules, "__main__", page)
-    made = Workers(2)
+    made = ProcessPool(2)
     try:
         for _ in range(2):  # the second starts when the first is busy
             assert made.submit(_main_file).result(timeout=60) is None
@@ -305,7 +330,7 @@ def test_what_somebody_has_trained_is_there_at_once_for_the_next(workers, quick)
     assert first.known == 0 and first.trained == 60
     second = Job(workers, {("another name", state.seed): state for state in given.values()})
     assert second.done and second.known == 2 and second.progress == 1
-    assert second.busy == second.trained == 0 and second.seconds_left() is None
+    assert second.course.seconds == second.trained == 0 and second.seconds_left() is None
     for (_, seed), rows in second.rows.items():
         assert rows == first.rows["baseline", seed]
         assert second.states["another name", seed] is first.states["baseline", seed]
@@ -349,7 +374,7 @@ def test_who_waits_need_not_get_a_worker_for_that(workers, quick):
     waiting = Job(workers, given, background=True)
     assert workers.place(waiting) == 1 and waiting.poll().progress == 0
     rows = tuple(train(state.config, state.training, 0))
-    workers.kept.get(jobs._key(state), lambda: ((rows, replace(state, step=25)), 1000))
+    workers.kept.get(jobs.key_of(state), lambda: ((rows, replace(state, step=25)), 1000))
     assert waiting.poll().done and waiting.rows[name] == list(rows) and waiting.trained == 0
     for job in ahead:
         job.stop()
@@ -361,7 +386,7 @@ def test_what_another_finishes_first_is_taken_over_in_the_middle(workers, quick)
     job = Job(workers, given)
     wait(lambda: job.states[name].step > 20, job)
     job.stop()
-    workers.kept.put(jobs._key(state), ((Row(1, 2.0, 0.5, 1.0, 0.1, 0.01),), replace(state, step=400)), 1000)
+    workers.kept.put(jobs.key_of(state), ((Row(1, 2.0, 0.5, 1.0, 0.1, 0.01),), replace(state, step=400)), 1000)
     job.resume()
     assert job.done and job.known == 1 and len(job.rows[name]) == 1  # all of the rows, not added to those there were
 
@@ -374,16 +399,16 @@ def test_a_run_that_diverged_is_kept_too(workers, quick):
     assert second.done and repr(second.rows) == repr(first.rows) and second.rows["baseline", 0][-1].note
 
 
-def test_the_shelf_of_what_is_finished_is_bounded(workers, quick, monkeypatch):
+def test_the_cache_of_what_is_finished_is_bounded(workers, quick, monkeypatch):
     one = Job(workers, states((50,), steps=3))
     wait(lambda: one.done, one)
     ((_, state),) = one.states.items()
     size = sum(each.nbytes for each in state.model.values()) + 200 * 3
-    monkeypatch.setattr(workers, "kept", Shelf(3 * size))
+    monkeypatch.setattr(workers, "kept", LRUCache(3 * size / 2**20))
     given = states(range(60, 66), steps=3)
     job = Job(workers, given)
     wait(lambda: job.done, job)
-    kept = [each for each in given.values() if workers.kept.peek(jobs._key(each))]
+    kept = [each for each in given.values() if workers.kept.peek(jobs.key_of(each))]
     assert len(kept) == 3 and workers.kept._bytes <= 3 * size
     again = Job(workers, given)  # what was thrown away is trained again, to the same rows
     wait(lambda: again.done, again)
@@ -435,16 +460,19 @@ def test_the_time_left_comes_from_the_steps_that_were_trained_here(workers, quic
     wait(lambda: job.states["baseline", 1].step > 100, job)
     job.stop()
     state = job.states["baseline", 1]
-    assert job.trained == state.step > job.timed > 0 and 0 < job.busy < state.seconds  # all but the first chunk
-    (begun, before), (ended, after) = job._course[0], job._course[-1]
-    assert after == job.timed  # with few chunks the workers' own time tells, with more the clock
-    each = (ended - begun) / (after - before) if len(job._course) > 2 * workers.count else job.busy / job.timed
+    assert (
+        job.trained == state.step > job.course.steps > 0 and 0 < job.course.seconds < state.seconds
+    )  # all but the first chunk
+    (begun, before), (ended, after) = job.course.marks[0], job.course.marks[-1]
+    assert after == job.course.steps  # with few chunks the workers' own time tells, with more the clock
+    by_the_clock = len(job.course.marks) > 2 * workers.count
+    each = (ended - begun) / (after - before) if by_the_clock else job.course.seconds / job.course.steps
     assert job.seconds_left() == pytest.approx(each * (1000 - state.step))
 
 
 def idle_job(count: int, seeds, step: int) -> Job:
     """Two workers' job of which nothing ever comes back, so many steps of each training done."""
-    idle = Workers(count)
+    idle = ProcessPool(count)
     idle.submit = lambda *given: Future()
     job = Job(idle, states(seeds, steps=100, batch=3))
     for name, state in job.states.items():
@@ -454,16 +482,16 @@ def idle_job(count: int, seeds, step: int) -> Job:
 
 def test_the_time_left_goes_by_the_clock_of_late():
     job = idle_job(2, (0, 1, 2), 40)
-    job.busy, job.timed = 12.0, 120  # a tenth of a second for a step, where it ran
+    job.course.seconds, job.course.steps = 12.0, 120  # a tenth of a second for a step, where it ran
     assert job.seconds_left() == pytest.approx(180 * 0.1 / 2)
-    job._course.extend((10.0 + n, 10 * n) for n in range(5))  # and of late ten a second come back
+    job.course.marks.extend((10.0 + n, 10 * n) for n in range(5))  # and of late ten a second come back
     assert job.seconds_left() == pytest.approx(180 / 10)
     job.stop()
 
 
 def test_a_training_alone_has_one_worker():
     job = idle_job(2, (0, 1), 40)
-    job.busy, job.timed = 8.0, 80
+    job.course.seconds, job.course.steps = 8.0, 80
     one, two = job.states
     assert job.seconds_left() == pytest.approx(60 * 0.1)  # each of the two on a worker of its own
     job.states[one] = replace(job.states[one], step=100)
@@ -472,23 +500,20 @@ def test_a_training_alone_has_one_worker():
 
 
 def test_the_clock_forgets_what_is_long_ago(monkeypatch):
-    job = idle_job(1, (0,), 40)
+    course = pace.Course()
     now = iter([0.0, 1.0, 20.0, 35.0, 50.5])
-    monkeypatch.setattr(jobs, "time", types.SimpleNamespace(monotonic=lambda: next(now)))
-    for timed in (1, 2, 3, 4, 5):
-        job.timed = timed
-        job._mark()
-    monkeypatch.undo()
-    assert list(job._course) == [(35.0, 4), (50.5, 5)]
-    job.stop()
+    monkeypatch.setattr(pace, "time", types.SimpleNamespace(monotonic=lambda: next(now)))
+    for _ in range(5):
+        course.add(0.1, 1)
+    assert list(course.marks) == [(35.0, 4), (50.5, 5)]
 
 
 def test_what_diverged_leaves_nothing_to_be_trained():
-    idle = Workers(1)
+    idle = ProcessPool(1)
     idle.submit = lambda *given: Future()  # nothing ever comes back
     job = Job(idle, states((0, 1), steps=100))
     one, two = job.states
-    job.busy, job.timed = 2.0, 20
+    job.course.seconds, job.course.steps = 2.0, 20
     job.states[one] = replace(job.states[one], step=10, diverged=True)
     job.states[two] = replace(job.states[two], step=10)
     assert job.progress == (100 + 10) / 200
@@ -500,7 +525,7 @@ def test_what_diverged_leaves_nothing_to_be_trained():
 
 
 def test_a_worker_that_is_killed_costs_its_chunks_and_no_job(quick):
-    own = Workers(2)
+    own = ProcessPool(2)
     given = states((0,), steps=400, batch=11), states((1,), steps=400, batch=12)
     both = [Job(own, each) for each in given]
     wait(lambda: all(job.progress > 0.1 for job in both), *both)
@@ -527,7 +552,7 @@ def test_one_that_fails_stops_its_own_job_and_no_other(workers, quick):
 
 
 def test_workers_that_are_killed_again_and_again_end_their_job():
-    class Fatal(Workers):
+    class Fatal(ProcessPool):
         def train(self, states, seconds):
             return self.submit(os._exit, 1)
 
@@ -565,12 +590,12 @@ def test_what_is_abandoned_is_kept_in_part(workers, quick, monkeypatch):
 
 
 def test_the_pace_is_the_median_of_late_and_the_best_decides():
-    made = Workers(1)
-    made.paces.extend([1.0, 1.2, 9.0, 1.1, 8.0])
-    assert made.pace == pytest.approx(1.15) and made.best_pace == 1.0
-    assert made.pace_span == (1.0, 9.0)
-    made.paces.extend([2.0] * 20 + [0.1])
-    assert made.pace_span == (1.2, 2.0)  # without two of 25 at either end
+    of_late = pace.Pace()
+    of_late.recent.extend([1.0, 1.2, 9.0, 1.1, 8.0])
+    assert of_late.median == pytest.approx(1.15) and of_late.best == 1.0
+    assert of_late.span == (1.0, 9.0)
+    of_late.recent.extend([2.0] * 20 + [0.1])
+    assert of_late.span == (1.2, 2.0)  # without two of 25 at either end
 
 
 def test_what_is_put_aside_does_not_take_the_place_of_what_came_further(workers, quick):
@@ -579,9 +604,9 @@ def test_what_is_put_aside_does_not_take_the_place_of_what_came_further(workers,
     wait(lambda: 0 < behind.states[name].step < 400, behind)
     behind.stop()
     for further in (replace(state, step=399), replace(state, step=400), replace(state, step=1, diverged=True)):
-        workers.kept.put(jobs._key(state), ((), further), 1)
+        workers.kept.put(jobs.key_of(state), ((), further), 1)
         behind.put_aside()
-        assert workers.kept.peek(jobs._key(state))[1] is further
-    workers.kept.put(jobs._key(state), ((), replace(state, step=1)), 1)
+        assert workers.kept.peek(jobs.key_of(state))[1] is further
+    workers.kept.put(jobs.key_of(state), ((), replace(state, step=1)), 1)
     behind.put_aside()
-    assert workers.kept.peek(jobs._key(state))[1] is behind.states[name]
+    assert workers.kept.peek(jobs.key_of(state))[1] is behind.states[name]

@@ -12,7 +12,7 @@ import torch
 from core.checkpoints import Opened
 from core.checkpoints.tokens import Words
 from core.experiments.trained import contributions as credit
-from core.experiments.trained import knockout, lens, prompt
+from core.experiments.trained import effects, knockout, lens, prompt, tables
 from core.experiments.trained.questions import partners, questions, sentences
 from core.model.config import Config
 from core.model.generate import Sampling, generate
@@ -123,7 +123,7 @@ def test_every_tasks_model_can_be_asked_and_cut_everywhere(name):
     bench = knockout.bench(opened, 32)
     assert len(bench.baseline.correct) == len(bench.questions.row) > 0
     for how in mode:
-        table = knockout.ranked(list(bench.sweep(how)), bench.baseline)
+        table = tables.ranked(list(bench.sweep(how)), bench.baseline)
         assert table.change.notna().all() and set(table.cut) == {cut.write() for cut in cuts(opened.config)}
     if name != "sentences":
         learnt = task[name]
@@ -147,7 +147,7 @@ def by_hand(logits, whole, q):
         best = max(q.among or range(len(scores)), key=lambda t: scores[t])
         kl = sum(math.exp(b) * (b - a) for a, b in zip(log, base_log))
         rows.append((float(best == right), math.exp(log[right]), scores[right] - scores[wrong], kl))
-    return pd.DataFrame(rows, columns=list(knockout.effect))
+    return pd.DataFrame(rows, columns=list(effects.effect))
 
 
 @pytest.mark.parametrize("changes", SHAPES, ids=str)
@@ -173,10 +173,10 @@ def test_effects_equal_plain_steps(made, cut, how):
     whole, logits = slow(made), slow(made, edits)
     wanted = by_hand(logits, whole, q)
     effect = made.effect((cut,), how)
-    for name in knockout.effect:
+    for name in effects.effect:
         found = pd.Series(effect.values[name].numpy())
         np.testing.assert_allclose(found, wanted[name], rtol=2e-3, atol=2e-5, err_msg=name)
-    told = knockout.told(effect, made.baseline).set_index("effect")
+    told = tables.told(effect, made.baseline).set_index("effect")
     base = by_hand(whole, whole, q)
     for name in ("probability", "difference"):
         change = wanted[name] - base[name]
@@ -250,7 +250,7 @@ def test_two_visitors_with_other_knock_outs_read_their_own_numbers(made):
 
 
 def test_accuracy_by_distance_is_the_mean_of_the_right_ones(made):
-    table, q = knockout.by_distance(made.baseline, made.questions), made.questions
+    table, q = tables.by_distance(made.baseline, made.questions), made.questions
     assert table.questions.sum() == len(q.row)
     for row in table.itertuples():
         right = made.baseline.correct[q.value == row.value]
@@ -261,7 +261,7 @@ def test_accuracy_by_distance_is_the_mean_of_the_right_ones(made):
 
 def test_readings_are_the_attention_on_the_subject(made):
     q = made.questions
-    for each in knockout.readings(made):
+    for each in tables.readings(made):
         shares = []
         for n in q.across.nonzero()[:, 0].tolist():
             with torch.inference_mode(), trace(sites=("pattern",)) as seen:
@@ -660,7 +660,7 @@ def test_on_a_gpu_it_is_the_same():
     for how in mode:
         for cut in cuts(here.model.config):
             one, other = (each.effect((cut,), how) for each in (here, there))
-            for name in knockout.effect:
+            for name in effects.effect:
                 torch.testing.assert_close(other.values[name], one.values[name], rtol=1e-3, atol=1e-3)
     made = (Cut(0, "head", 1),)
     torch.testing.assert_close(credit.of_bench(there, made), credit.of_bench(here, made), rtol=1e-3, atol=1e-3)

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from benchmarks.serving import settle
 from core.checkpoints import files
-from core.experiments.trained import knockout, prompt
+from core.experiments.trained import knockout, prompt, tables
 from core.experiments.trained.contributions import takeover
 from core.model.generate import Sampling
 from core.model.knockout import cuts, read_cuts
@@ -26,7 +26,7 @@ def accuracy(out: str, mode: str = "zero") -> str:
     """What the page says about a knock-out."""
     bench = knockout.bench(SHIPPED)
     made, _ = read_cuts(out, SHIPPED.config)
-    row = knockout.told(bench.effect(made, mode), bench.baseline).set_index("effect").loc["accuracy"]
+    row = tables.told(bench.effect(made, mode), bench.baseline).set_index("effect").loc["accuracy"]
     return f"{100 * row.without:.1f} %"
 
 

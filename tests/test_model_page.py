@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 
 from core.checkpoints import files, own
-from core.experiments.trained import contributions, knockout
+from core.experiments.trained import contributions, knockout, tables
 from core.export.knockout import knockout_script
 from core.model.config import Config
 from core.model.generate import Sampling
@@ -69,7 +69,7 @@ def test_it_opens_on_the_head_that_reads_the_subject():
     app = fine(opened())
     said = texts(app)
     assert f"Head {READER}" in said and "held-out sentences" in said
-    best = knockout.readings(knockout.bench(SHIPPED))[0]
+    best = tables.readings(knockout.bench(SHIPPED))[0]
     assert [best.layer + 1, best.head + 1] == SHIPPED.about["reader"]
     assert f"**{best.verb.mean:.2f}**" in said and f"**{best.before.mean:.2f}**" in said
     assert best.verb.mean >= 0.6
@@ -82,7 +82,7 @@ def test_removing_that_head_says_how_much_worse_it_gets_and_who_took_over():
     said = texts(app)
     bench = knockout.bench(SHIPPED)
     (cut,) = [cut for cut in cuts(SHIPPED.config) if cut.write() == READER]
-    row = knockout.told(bench.effect((cut,), "zero"), bench.baseline).set_index("effect").loc["accuracy"]
+    row = tables.told(bench.effect((cut,), "zero"), bench.baseline).set_index("effect").loc["accuracy"]
     assert f"{-100 * row.change:.1f}" in said and "95 % interval" in said and "256 texts" in said
     assert "Did another part take over?" in said
     back = fine(button(fine(opened(out=READER)), "remove_head").click().run())
@@ -299,7 +299,7 @@ def test_the_script_prints_what_the_page_shows(tmp_path):
     )
     assert run.returncode == 0, run.stderr
     bench = knockout.bench(SHIPPED, 64)
-    row = knockout.told(bench.effect(made, "mean"), bench.baseline).set_index("effect").loc["difference"]
+    row = tables.told(bench.effect(made, "mean"), bench.baseline).set_index("effect").loc["difference"]
     assert f"{row.change:.6f}" in run.stdout and f"{row.whole:.6f}" in run.stdout
 
 
@@ -309,9 +309,9 @@ def test_the_shipped_model_is_what_its_readme_says():
     size = sum(each.stat().st_size for each in (files.ROOT / files.SHIPPED).iterdir())
     assert size < 5_000_000
     bench = knockout.bench(SHIPPED, 2048)
-    table = knockout.by_distance(bench.baseline, bench.questions)
+    table = tables.by_distance(bench.baseline, bench.questions)
     assert table.accuracy.min() >= 0.98 and len(table) > 10
-    best = knockout.readings(bench)[0]
+    best = tables.readings(bench)[0]
     assert best.verb.low >= 0.6 and best.before.low >= 0.6
     written = (files.ROOT / files.SHIPPED / "README.md").read_text()
     assert f"{SHIPPED.parameters:,} parameters" in written and f"| {READER} |" in written

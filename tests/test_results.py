@@ -12,21 +12,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from core.experiments.training import trained
-from core.experiments.training import training as results
+from core.experiments.training import results, trained
+from core.experiments.training.combined import effects, interactions
+from core.experiments.training.plan import Trial, plan
+from core.experiments.training.results import differences as differences_of
+from core.experiments.training.results import every_row, summary
+from core.experiments.training.sentences import finding, points, told
 from core.experiments.training.trained import contrast, read, untrained
-from core.experiments.training.training import (
-    Trial,
-    effects,
-    every_row,
-    finding,
-    interactions,
-    plan,
-    points,
-    summary,
-    told,
-)
-from core.experiments.training.training import differences as differences_of
 from core.model.config import Config
 from core.model.transformer import Transformer
 from core.model.variants import NEXT, NOW, Pins, Variant, ablation, apply, encode, lineup

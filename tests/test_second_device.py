@@ -20,13 +20,14 @@ from core.checkpoints.tensors import File
 from core.checkpoints.tokens import Words
 from core.experiments.block import attention, change, dependencies, neurons, positions, stages
 from core.experiments.block.compare import compare
+from core.experiments.depth.axes import AXES, Axes
 from core.experiments.depth.depth import Depth, blocks, table, travel
 from core.experiments.depth.gradients import gradients
-from core.experiments.depth.grid import AXES, Axes, grid
+from core.experiments.depth.grid import grid
 from core.experiments.forward import forward, timed_stream
-from core.experiments.trained import contributions, knockout, lens, prompt
+from core.experiments.trained import contributions, knockout, lens, prompt, tables
 from core.experiments.training import trained
-from core.experiments.training.training import Arm, Plan, Trial
+from core.experiments.training.plan import Arm, Plan, Trial
 from core.export.forms import FLAVOURS
 from core.export.scripts import block_script, compare_script, depth_script, grid_script
 from core.export.training import training_script
@@ -44,8 +45,9 @@ from core.settings.process import device_name
 from core.tasks import task
 from core.train import Training, optimiser, stack, start
 from core.train import chunk as train_chunk
-from core.workers import cluster
-from core.workers import pool as jobs
+from core.workers import origin
+from core.workers.job import Job
+from core.workers.pool import ProcessPool
 from scripts.legal_model import vocabulary
 from tests.own_process import ALONE
 
@@ -164,7 +166,7 @@ def test_a_machine_says_what_it_is():
     assert machine.name == (torch.cuda.get_device_name() if NAME == "cuda" else "Second device")
     assert machine.choices("device") == ["auto", *devices.present()] and NAME in devices.present()
     assert machine.choices("dtype") == ["float32", "bfloat16", "float16"]
-    assert cluster.origin().devices[NAME] == (NAME, machine.name)
+    assert origin.origin().devices[NAME] == (NAME, machine.name)
 
 
 def test_time_is_taken_by_the_devices_events(monkeypatch):
@@ -398,7 +400,7 @@ def test_a_study_and_a_job_of_several_seeds_in_worker_processes(tmp_path, monkey
     from core.study.runner import Runner
 
     store = Store(f"sqlite:///{tmp_path}/studies.sqlite")
-    workers = jobs.Workers(1)
+    workers = ProcessPool(1)
     try:
         study = parse(STUDY.replace("$DEVICE", NAME))
         number = store.enrol(study).study
@@ -408,7 +410,7 @@ def test_a_study_and_a_job_of_several_seeds_in_worker_processes(tmp_path, monkey
         assert {(each.state, each.device) for each in runs} == {(DONE, Machine(NAME).name)}
         training = study.runs[0].training
         states = {seed: start(study.runs[0].config, training, seed, Machine(NAME)) for seed in (7, 8)}
-        job, sizes = jobs.Job(workers, states), []
+        job, sizes = Job(workers, states), []
         monkeypatch.setattr(workers, "train", lambda some, *given, _plain=workers.train: (sizes.append(len(some)), _plain(some, *given))[1])  # fmt: skip
         while not job.poll().done:
             time.sleep(0.01)
@@ -459,9 +461,9 @@ def test_every_knock_out(changes, how):
     made = [[*each.sweep(how), each.effect(several, how)] for each in (here, there)]
     for one, other in zip(*made):
         assert_same((one.values, one.correct), (other.values, other.correct))
-    assert_same(*(knockout.told(each[-1], bench.baseline) for each, bench in zip(made, (here, there))))
-    assert_same(*(knockout.ranked(each[:-1], bench.baseline) for each, bench in zip(made, (here, there))))
-    assert_same(*(knockout.by_distance(each[-1], bench.questions) for each, bench in zip(made, (here, there))))
+    assert_same(*(tables.told(each[-1], bench.baseline) for each, bench in zip(made, (here, there))))
+    assert_same(*(tables.ranked(each[:-1], bench.baseline) for each, bench in zip(made, (here, there))))
+    assert_same(*(tables.by_distance(each[-1], bench.questions) for each, bench in zip(made, (here, there))))
     assert_same(*(contributions.of_bench(each, several, how) for each in (here, there)))
 
 
@@ -471,7 +473,7 @@ def test_what_each_part_adds_and_reads(changes):
     assert_same(*(contributions.table(each) for each in made))
     some = (cuts(made[0].model.config)[0],)
     assert_same(*(contributions.takeover(each, some, "mean") for each in made))
-    assert_same(*(knockout.readings(each) for each in made))
+    assert_same(*(tables.readings(each) for each in made))
 
 
 @pytest.mark.parametrize("how", mode)

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from core.experiments.training.training import BASELINE
+from core.experiments.training.plan import BASELINE
 from core.export.sheets import harmless, original, read_csv, write_csv
 from core.export.slug import slug
 from core.study import __main__ as command
+from core.study.command import codes
 from core.study.database.store import Store
 from core.study.summary import NUMBERS, TEXTS, read_summary
 from core.study.tables import TABLES, export, summary_table
@@ -84,7 +85,7 @@ def test_variants_that_are_called_like_formulas_survive_the_way_out_and_back(sto
     text = TEXT.partition("[variants]")[0] + "[variants]\n"
     text += "".join(f'"{name}" = {{n_layers = {n + 2}}}\n' for n, name in enumerate(NAMES))
     number = fill(store, study(text=text), score)
-    assert called(capsys, "export", "made up", "--summary", "x.csv", "--csv", "c")[0] == command.COMPLETE
+    assert called(capsys, "export", "made up", "--summary", "x.csv", "--csv", "c")[0] == codes.COMPLETE
     for path in ("x.csv", "c/summary.csv", "c/runs.csv", "c/rows.csv"):
         cells = [cell for row in csv.reader(open(path, newline="")) for cell in row]
         assert {f"'{name}" for name in NAMES} <= set(cells)
@@ -92,7 +93,7 @@ def test_variants_that_are_called_like_formulas_survive_the_way_out_and_back(sto
     read = read_summary("x.csv")
     pd.testing.assert_frame_equal(read, summary_table(store, number), check_dtype=False)
     code, out, _ = called(capsys, "check", "made up", "--with", "x.csv")
-    assert code == command.COMPLETE and out.startswith("12 cells: 12 the same to the last digit, 0 not")
+    assert code == codes.COMPLETE and out.startswith("12 cells: 12 the same to the last digit, 0 not")
 
 
 def _number(text: str) -> bool:
@@ -111,7 +112,7 @@ def test_every_study_is_exported_into_a_folder_of_its_own(store, capsys, tmp_pat
     numbers = [fill(store, study(name), score) for name in names]
     (tmp_path / "out").mkdir()
     code, out, _ = called(capsys, "export", *names, names[0], "--csv", "out/tables", "--parquet", "out/tables")
-    assert code == command.COMPLETE and len(out.split()) == len(names) * 2 * 4
+    assert code == codes.COMPLETE and len(out.split()) == len(names) * 2 * 4
     folders = [slug(name, number) for name, number in zip(names, numbers)]
     assert folders == ["norm_v1_5_1", "norm_v1_6_2", "table_3", "table_4", "table_5"]
     assert sorted(each.name for each in (tmp_path / "out" / "tables").iterdir()) == sorted(folders)
@@ -123,19 +124,19 @@ def test_every_study_is_exported_into_a_folder_of_its_own(store, capsys, tmp_pat
 def test_the_tables_of_another_study_are_not_overwritten(store, capsys, tmp_path):
     for name in ("one", "two"):
         fill(store, study(name), score)
-    assert called(capsys, "export", "one", "--csv", "c")[0] == command.COMPLETE
+    assert called(capsys, "export", "one", "--csv", "c")[0] == codes.COMPLETE
     before = (tmp_path / "c" / "runs.csv").read_bytes()
     code, _, errors = called(capsys, "export", "two", "--csv", "c")
     assert (
-        code == command.MISTAKE
+        code == codes.MISTAKE
         and errors == "c has tables already, those of “one”: name another folder for “two”, or remove them.\n"
     )
     assert (tmp_path / "c" / "runs.csv").read_bytes() == before
-    assert called(capsys, "export", "one", "--csv", "c", "--parquet", "c")[0] == command.COMPLETE  # its own, again
+    assert called(capsys, "export", "one", "--csv", "c", "--parquet", "c")[0] == codes.COMPLETE  # its own, again
     (tmp_path / "c" / "study.toml").unlink()
     code, _, errors = called(capsys, "export", "one", "--csv", "c")
-    assert code == command.MISTAKE and "nobody knows whose" in errors
-    assert called(capsys, "export", "two", "--csv", "d")[0] == command.COMPLETE
+    assert code == codes.MISTAKE and "nobody knows whose" in errors
+    assert called(capsys, "export", "two", "--csv", "d")[0] == codes.COMPLETE
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -160,7 +161,7 @@ def test_a_file_that_is_no_summary_is_refused_in_words(data, words, store, tmp_p
     fill(store, study(), score)
     (tmp_path / "x.csv").write_bytes(data)
     code, _, errors = called(capsys, "check", "made up", "--with", "x.csv")
-    assert code == command.MISTAKE and words in errors and "Traceback" not in errors
+    assert code == codes.MISTAKE and words in errors and "Traceback" not in errors
 
 
 def test_names_of_files_are_plain_and_different_where_numbers_are():

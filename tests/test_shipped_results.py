@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from core.experiments.training.training import BASELINE
+from core.experiments.training.plan import BASELINE
 from core.study.file import read
 from core.study.link import parameters, query
 from core.study.picture import STYLE, matrix_svg

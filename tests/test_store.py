@@ -15,8 +15,7 @@ from sqlalchemy import insert, select, text, update
 from core.settings import process
 from core.settings.process import alive, new_owner
 from core.study.database import connection as databases
-from core.study.database import schema
-from core.study.database import store as stores
+from core.study.database import opening, schema
 from core.study.database.connection import Busy, Full, StoreError, address, shown
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED, rows
 from core.study.database.standing import standing
@@ -156,14 +155,14 @@ def test_two_writers_at_once_share_the_runs_and_lose_none(store, study):
         own = Store(store.url.render_as_string(hide_password=False))
         try:
             while True:
-                mine = stores.patiently(lambda: taken(own, study, name, 2))
+                mine = opening.patiently(lambda: taken(own, study, name, 2))
                 if not mine:
                     break
                 for run in mine:
                     got.setdefault(run, []).append(name)
                 for many in (1, 2):
                     reports = [Report(run, DONE if many == 2 else RUNNING, ROWS[:many], many) for run in mine]
-                    assert stores.patiently(lambda reports=reports: own.keep(name, reports)) == set()
+                    assert opening.patiently(lambda reports=reports: own.keep(name, reports)) == set()
         except BaseException as error:
             problems.append(error)
         own.close()
@@ -178,7 +177,7 @@ def test_two_writers_at_once_share_the_runs_and_lose_none(store, study):
 
 
 def test_a_study_that_two_enter_at_once_is_there_once(store):
-    threads = [threading.Thread(target=lambda: stores.patiently(lambda: Store.enrol(store, STUDY))) for _ in range(4)]
+    threads = [threading.Thread(target=lambda: opening.patiently(lambda: Store.enrol(store, STUDY))) for _ in range(4)]
     for each in threads:
         each.start()
     for each in threads:
@@ -359,7 +358,7 @@ def test_a_password_is_never_printed(postgresql):  # noqa: F811
 
 def test_a_server_that_does_not_answer_is_busy_until_the_patience_ends(monkeypatch):
     pytest.importorskip("psycopg")
-    monkeypatch.setattr(stores, "BEGIN_WITHIN", 0.5)
+    monkeypatch.setattr(opening, "BEGIN_WITHIN", 0.5)
     with pytest.raises(Busy, match="cannot be reached"):
         Store("postgresql://somebody:secret@127.0.0.1:1/name")
 

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from benchmarks.serving import server, settle
-from core.experiments.training.training import points
+from core.experiments.training.sentences import points
 from core.study.database import connection as databases
 from core.study.database.store import Store
 from core.study.link import read_query

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.export.slug import slug
 from core.study.database import connection as databases
-from core.study.database import store as stores
+from core.study.database import opening
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STATES, STOPPED
 from core.study.database.standing import standing
 from core.study.database.store import Store
@@ -517,7 +517,7 @@ def test_a_database_that_cannot_be_opened_is_named_in_words(tmp_path, monkeypatc
 
 def test_a_server_that_does_not_answer_is_named_without_its_password(monkeypatch):
     pytest.importorskip("psycopg")
-    monkeypatch.setattr(stores, "BEGIN_WITHIN", 0.3)
+    monkeypatch.setattr(opening, "BEGIN_WITHIN", 0.3)
     monkeypatch.setenv(databases.VARIABLE, "postgresql://somebody:secret@127.0.0.1:1/name")
     app = fine(opened())
     assert "cannot be reached" in told(app) and "secret" not in told(app) + texts(app)

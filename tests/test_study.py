@@ -17,7 +17,7 @@ from core.model.variants import name_of
 from core.settings.device import Machine
 from core.settings.setting import ConfigError, dials
 from core.study.file import parse, read
-from core.study.lines import places
+from core.study.file.lines import places
 from core.study.plan import MODEL, SETTINGS, TRAINING, Run, StudyError, read_run
 from core.tasks import task
 from core.train import Training, start

@@ -12,10 +12,12 @@ import pytest
 import torch
 from sqlalchemy import event
 
-from core.experiments.training.training import Arm, Plan, Trial, gap, summary
+from core.experiments.training.plan import Arm, Plan, Trial
+from core.experiments.training.results import gap, summary
 from core.measure.intervals import interval
-from core.settings.memory import Shelf
-from core.study import bar, runner, tables
+from core.settings.cache import LRUCache
+from core.study import runner, tables
+from core.study.command import bar
 from core.study.database import connection as databases
 from core.study.database.connection import Full
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
@@ -24,8 +26,8 @@ from core.study.file import parse
 from core.study.plan import Run
 from core.study.runner import Progress, Runner
 from core.train import Row, train
-from core.workers import pool as jobs
-from core.workers.pool import Workers
+from core.workers import job as jobs
+from core.workers.pool import ProcessPool
 from tests.databases import database, postgresql  # noqa: F401  (fixtures)
 from tests.disks import disk
 
@@ -53,7 +55,7 @@ _trained = {}
 
 @pytest.fixture(scope="module")
 def pool():
-    made = Workers(2)
+    made = ProcessPool(2)
     yield made
     made.close()
 
@@ -61,7 +63,7 @@ def pool():
 @pytest.fixture
 def workers(pool):
     """Processes for all tests, which know nothing of what they did for the test before."""
-    pool.kept = Shelf(32 << 20)
+    pool.kept = LRUCache(megabytes=32)
     return pool
 
 
@@ -168,7 +170,7 @@ def test_two_studies_share_the_workers_fairly(tmp_path, workers):
 
 
 def test_a_worker_that_is_killed_costs_nothing(database):  # noqa: F811
-    store, own = Store(database), Workers(2)
+    store, own = Store(database), ProcessPool(2)
     killed = []
 
     def kill(seen):
@@ -432,23 +434,23 @@ def test_the_bar_gives_no_time_while_workers_start():
 def test_the_time_in_which_workers_start_does_not_count(tmp_path, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(runner.time, "monotonic", lambda: now[0])
-    made = Runner(Store(str(tmp_path / "x.sqlite")), [1], Workers(2))
+    made = Runner(Store(str(tmp_path / "x.sqlite")), [1], ProcessPool(2))
     made.jobs = {1: None}
     assert made._left(100.0, 4) is None
-    now[0], made.workers.ready = 60.0, True
+    now[0], made.workers.pace.measured = 60.0, True
     assert made._left(100.0, 4) == 50.0  # as it should go
     now[0] += 20
     assert made._left(80.0, 4) == 80.0  # as it goes
-    now[0], made.workers.ready = 100.0, False
+    now[0], made.workers.pace.measured = 100.0, False
     assert made._left(0.0, 0) is not None
 
 
 def test_workers_can_tell_how_fast_it_goes_after_a_second_chunk_or_a_whole_training():
     begun = LONG.runs[0].start()
     for before, after, ready in ((0, 1, False), (1, 5, True), (0, 250, True)):
-        own = Workers(1)
-        own.learn([replace(begun, step=before)], [replace(begun, step=after, seconds=1.0)])
-        assert own.ready == ready
+        own = ProcessPool(1)
+        own.pace.learn([replace(begun, step=before)], [replace(begun, step=after, seconds=1.0)])
+        assert own.pace.measured == ready
 
 
 def test_the_bar_is_drawn_over_itself_on_a_terminal_only(monkeypatch):

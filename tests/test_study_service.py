@@ -13,8 +13,8 @@ from core.study.database.standing import standing
 from core.study.database.store import Store
 from core.study.file import parse
 from core.study.service import Service
-from core.workers import pool as jobs
-from core.workers.pool import Job
+from core.workers import job as jobs
+from core.workers.job import Job
 from tests.test_study_runner import LONG, STUDY, TEXT, check_complete, pool, workers  # noqa: F401
 
 pytestmark = pytest.mark.thorough
@@ -130,12 +130,12 @@ def test_a_store_that_fails_ends_it_with_a_reason(service, monkeypatch):
 
 SERVER = """
 import sys, time
-from core.workers.pool import Workers
+from core.workers.pool import ProcessPool
 from core.study.service import Service
 from core.study.database.store import Store
 if __name__ == "__main__":
     store = Store(sys.argv[1])
-    Service(store, Workers(2)).start(store.studies()[0].id)
+    Service(store, ProcessPool(2)).start(store.studies()[0].id)
     time.sleep(600)
 """
 

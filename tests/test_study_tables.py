@@ -19,9 +19,9 @@ from hypothesis import strategies as some
 from scipy import stats
 from sqlalchemy import update
 
-from core.experiments.training import training as results
-from core.experiments.training.training import BASELINE, Trial
-from core.experiments.training.training import plan as planned
+from core.experiments.training import results, sentences
+from core.experiments.training.plan import BASELINE, Trial
+from core.experiments.training.plan import plan as planned
 from core.model.variants import lineup
 from core.settings import process
 from core.settings.device import Machine
@@ -29,6 +29,8 @@ from core.settings.process import new_owner
 from core.settings.setting import ConfigError, dials, read
 from core.study import __main__ as command
 from core.study import runner, tables
+from core.study.command import codes
+from core.study.command.bar import Bar
 from core.study.database import schema
 from core.study.database.connection import Busy
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
@@ -46,8 +48,8 @@ from core.study.tables import Agreement, agreement, comparison, row_table, run_t
 from core.tasks import task
 from core.train import Row, Training
 from core.train.learner import Learner, Removed
-from core.workers import pool as jobs
-from core.workers.pool import Workers
+from core.workers import job as jobs
+from core.workers.pool import ProcessPool
 from tests.databases import database, postgresql  # noqa: F401  (fixtures)
 from tests.holm import corrected, differences, level
 from tests.studies import TEXT, fill, rows_of, study
@@ -373,7 +375,7 @@ def test_check_says_which_cells_are_in_one_of_the_two_alone(tmp_path, capsys):
     where = ["--database", str(path)]
     command.main(["export", "made up", *where, "--summary", str(table)])
     capsys.readouterr()
-    assert command.main(["check", "small", *where, "--with", str(table)]) == command.INCOMPLETE
+    assert command.main(["check", "small", *where, "--with", str(table)]) == codes.INCOMPLETE
     out = capsys.readouterr().out
     assert out.startswith("3 cells: 3 the same to the last digit, 0 not within")
     assert f"3 cells of {table} are not in this study: reverse, baseline; reverse, − norm; reverse, 1 head." in out
@@ -388,8 +390,8 @@ def test_check_knows_a_variant_whatever_it_is_called(tmp_path, capsys):
     fill(made, parse(text), score)
     made.close()
     given = ["made up", "--database", str(path)]
-    assert command.main(["export", *given, "--summary", str(tmp_path / "x.csv")]) == command.COMPLETE
-    assert command.main(["check", *given, "--with", str(tmp_path / "x.csv")]) == command.COMPLETE
+    assert command.main(["export", *given, "--summary", str(tmp_path / "x.csv")]) == codes.COMPLETE
+    assert command.main(["check", *given, "--with", str(tmp_path / "x.csv")]) == codes.COMPLETE
     assert "14 cells: 14 the same to the last digit, 0 not" in capsys.readouterr().out
 
 
@@ -425,7 +427,7 @@ def test_stored_numbers_give_the_sentences_and_tables_of_the_training_page(store
             assert same(theirs.loc[variant, name], mine.loc[variant, name]), (variant, name)
     assert list(theirs.seeds) == list(mine.loc[theirs.index].seeds)
     assert theirs.diverged.to_dict() == mine.diverged.to_dict()
-    sentence = results.finding(found.runs, found.plan)
+    sentence = sentences.finding(found.runs, found.plan)
     assert f"− norm diverged at step 21, seed {seeds[0]}" in sentence
     assert len(results.every_row(found.runs, found.plan)) == 9 * len(seeds)
     for arm in found.plan.arms:
@@ -443,7 +445,7 @@ def test_a_variant_of_another_length_is_left_out_and_one_without_numbers_is_name
         "1 head has no numbers yet.",
         "nobody has no numbers yet.",
     )
-    assert results.finding(found.runs, found.plan)
+    assert sentences.finding(found.runs, found.plan)
 
 
 @pytest.mark.parametrize("lacking", [QUEUED, FAILED, STOPPED])
@@ -580,7 +582,7 @@ def test_delete_forgets_one_study_and_no_number_is_given_twice(database):  # noq
 
 @pytest.fixture(scope="module")
 def workers():
-    made = Workers(1)
+    made = ProcessPool(1)
     yield made
     made.close()
 
@@ -674,16 +676,16 @@ def test_the_command_says_that_a_study_was_deleted_while_it_trained(store, quick
     path = str(store.url.database)
     file = Path(path).with_suffix(".toml")
     file.write_text(short("long", 20_000, [6]).source)
-    seen = command.Bar.draw
+    seen = Bar.draw
 
     def draw(bar, progress):
         if store.rows(1):
             store.delete(1)
         return seen(bar, progress)
 
-    monkeypatch.setattr(command.Bar, "draw", draw)
+    monkeypatch.setattr(Bar, "draw", draw)
     given = ["run", str(file), "--database", path, "--workers", "1"]
-    assert command.main(given) == command.INCOMPLETE
+    assert command.main(given) == codes.INCOMPLETE
     assert "deleted" in capsys.readouterr().out
 
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 
+from core.experiments.training.plan import Trial
 from core.experiments.training.showcase import showcase
-from core.experiments.training.training import Trial
 from core.model.variants import ablation, encode
 from core.settings.device import Machine
 from core.settings.setting import dials, read
@@ -20,7 +20,7 @@ from core.train import Training, start, train
 from core.train.budget import expected
 from core.train.learner import Learner, Removed
 from core.train.match import match
-from core.workers.pool import Workers
+from core.workers.pace import Pace
 from tests.pages import setting, widget
 from tests.test_page import fine, told
 from ui.kit import jobs
@@ -88,7 +88,7 @@ def test_it_opens_on_reverse_with_and_without_positions():
 
 
 def test_what_it_will_take_goes_from_the_best_pace_of_late_to_the_worst(monkeypatch):
-    monkeypatch.setattr(Workers, "pace_span", property(lambda self: (1.0, 4.0)))
+    monkeypatch.setattr(Pace, "span", property(lambda self: (1.0, 4.0)))
     app = fine(opened())
     states = [
         start(config, Training(task="reverse"), seed)

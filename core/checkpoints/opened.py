@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from core.checkpoints.tensors import CheckpointError
 from core.checkpoints.tokens import Tokens
 from core.model.transformer import Transformer
-from core.settings.memory import Shelf, max_mb
+from core.settings.cache import LRUCache
+from core.settings.memory import max_mb
 from core.tasks import task
 from core.tasks.task import Task
 
@@ -29,7 +30,7 @@ class Opened:
     notes: tuple[str, ...] = ()  # what whoever opens it should know
     key: str = ""
     # what was measured on it, for the next visitor: up to a quarter of what one run may use
-    results: Shelf = field(default_factory=lambda: Shelf(max_mb() << 18), repr=False)
+    results: LRUCache = field(default_factory=lambda: LRUCache(max_mb() / 4), repr=False)
 
     def __post_init__(self):
         self.model.requires_grad_(False).eval()

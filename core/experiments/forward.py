@@ -16,14 +16,13 @@ from core.model.parts.init import generator
 from core.model.text import PAD, shown, vocabulary
 from core.model.trace import trace
 from core.model.transformer import Transformer
+from core.settings.cache import cached
 from core.settings.device import Machine, Timing, median_timing, timed
-from core.settings.memory import Shelf, max_mb, room_for
+from core.settings.memory import max_mb, room_for
 from core.settings.wording import head_name
 
 SMALL, RUNS = 2e7, 3  # floating point operations up to which a pass is timed so many times
 SLOW = 1000  # milliseconds from which on a pass is not run again to be timed
-
-_shelf = Shelf(max_mb() << 17)  # an eighth of what one run may use
 
 
 @dataclass(frozen=True)
@@ -72,13 +71,7 @@ def forward(config: Config, tokens, machine: Machine | None = None, dropout: boo
 
     Raises MemoryLimit before anything is allocated, if the run would need more than ABLATION_MAX_MB.
     """
-    machine, tokens = machine or Machine(), tuple(tokens)
-
-    def run():
-        made = _run(config, tokens, machine, dropout)
-        return made, 4 * sum(x.numel() for seen in made.sites.values() for x in seen)
-
-    return _shelf.get((config, tokens, machine, dropout), run)
+    return _run(config, tuple(tokens), machine or Machine(), dropout)
 
 
 def timed_stream(config: Config, tokens, machine: Machine):
@@ -114,6 +107,11 @@ def numbered(tokens, padding: int, place: str):
     return known, ids, real
 
 
+def _bytes(seen: Pass) -> int:
+    return 4 * sum(x.numel() for recorded in seen.sites.values() for x in recorded)
+
+
+@cached(megabytes=max_mb() / 8, size=_bytes)
 def _run(config, tokens, machine, dropout) -> Pass:
     length = len(tokens) + config.padding
     needed = run_bytes(config, length, len(vocabulary(list(tokens))), machine.dtype)

@@ -13,8 +13,9 @@ import torch
 
 from core.checkpoints.files import from_folder
 from core.experiments.trained import contributions
-from core.experiments.trained.knockout import Bench, by_distance, readings, told
+from core.experiments.trained.knockout import Bench
 from core.experiments.trained.questions import questions
+from core.experiments.trained.tables import by_distance, readings, told
 from core.model.knockout import read_cuts
 
 torch.set_num_threads(1)

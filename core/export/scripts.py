@@ -8,8 +8,8 @@ plain.py, which send one variant after the other through the model.
 from dataclasses import asdict
 from types import SimpleNamespace
 
+from core.experiments.depth.axes import AXES, Axes
 from core.experiments.depth.depth import Depth
-from core.experiments.depth.grid import AXES, Axes
 from core.export.bundle import Bundle, literal, quoted
 from core.export.forms import call_text, checked, core_script, settings_call, torch_script, values, variants_text
 from core.export.plain import print_block, print_compared, print_depth, print_grid, print_heads
@@ -314,7 +314,8 @@ import pandas as pd
 from core import Config
 from core.settings.device import Machine
 from core.experiments.depth.depth import Depth
-from core.experiments.depth.grid import Axes, grid
+from core.experiments.depth.axes import Axes
+from core.experiments.depth.grid import grid
 from core.measure.stream_statistics import statistic
 
 BASELINE = $CONFIG

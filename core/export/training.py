@@ -7,7 +7,7 @@ CPU of one machine their numbers are the app's to the last bit.
 import dataclasses
 import textwrap
 
-from core.experiments.training.training import Arm, Plan
+from core.experiments.training.plan import Arm, Plan
 from core.export.bundle import WIDTH, Bundle, braces, literal, quoted
 from core.export.forms import (
     call_text,
@@ -125,7 +125,8 @@ import torch
 
 from core import Config
 from core.settings.device import Machine
-from core.experiments.training.training import Arm, Plan, Trial, every_row, summary
+from core.experiments.training.plan import Arm, Plan, Trial
+from core.experiments.training.results import every_row, summary
 from core.train import Training, train
 
 BASELINE = $CONFIG

@@ -5,16 +5,10 @@ keeps the picture and swaps the data), for a table with the columns named in its
 "007 word": a number that sorts, and a word that is shown.
 """
 
-import functools
-
 import altair as alt
-import pandas as pd
 
 from core.figures.palette import BASELINE, NEUTRAL, SEQUENTIAL, VARIANTS
-
-WORD = "substring(datum.label, 4)"
-SUPER = "⁰¹²³⁴⁵⁶⁷⁸⁹"
-LOG = " (log scale)"
+from core.figures.spec import LOG, numbers, spec, words
 
 
 def word(number: int, text: str) -> str:
@@ -22,55 +16,12 @@ def word(number: int, text: str) -> str:
     return f"{number:03d} {text}"
 
 
-def _raised(text: str) -> str:
-    """A Vega expression: the digits of a text as exponents."""
-    for digit, raised in enumerate(SUPER):
-        text = f"replace({text}, regexp('{digit}', 'g'), '{raised}')"
-    return f"replace(replace({text}, '-', '⁻'), '+', '')"
-
-
-# "10", "0.001", "2·10⁻⁶": never "1e+1". Where Vega leaves a tick of a logarithmic axis without a label, none stands.
-_PARTS = "split(format(abs(datum.value), '.2~e'), 'e')"
-NUMBER = (
-    "datum.label === '' ? '' : datum.value === 0 ? '0' : abs(datum.value) >= 0.0009 && abs(datum.value) < 99999"
-    " ? replace(format(datum.value, '.6~r'), '-', '−')"
-    f" : (datum.value < 0 ? '−' : '') + ({_PARTS}[0] === '1' ? '' : {_PARTS}[0] + '·') + '10' + {_raised(_PARTS + '[1]')}"
-)
-
-
-def _numbers(**more) -> alt.Axis:
-    """An axis of numbers in plain notation."""
-    return alt.Axis(labelExpr=NUMBER, **more)
-
-
-def _spec(function):
-    """Build once, without data; data is named nowhere, since the page sends it beside the specification."""
-
-    @functools.wraps(function)
-    @functools.cache
-    def made(*args):
-        spec = function(alt.Chart(pd.DataFrame()), *args).to_dict()
-        for key in ("data", "datasets", "$schema", "config"):
-            spec.pop(key, None)
-        spec["config"] = {"axis": {"labelFontSize": 12, "titleFontSize": 12}, "legend": {"labelFontSize": 12}}
-        return spec
-
-    return made
-
-
-def _words(kind, field, title, every: bool = True, limit: int = 110):
-    """An axis of words; not `every`: as many as there is room for."""
-    angle = {"labelAngle": -50} if kind is alt.X else {}
-    axis = alt.Axis(labelExpr=WORD, labelOverlap=False if every else "parity", labelLimit=limit, **angle)
-    return kind(f"{field}:O", title=title, axis=axis)
-
-
-@_spec
+@spec
 def attention_map(base, every: bool):
     """One head, with every word on its axes or only those there is room for: query, key (words), weight, reader, source (plain words for hovering)."""
     return base.mark_rect().encode(
-        x=_words(alt.X, "key", "is read (key)", every),
-        y=_words(alt.Y, "query", "reads (query)", every),
+        x=words(alt.X, "key", "is read (key)", every),
+        y=words(alt.Y, "query", "reads (query)", every),
         color=alt.Color(
             "weight:Q",
             title="weight",
@@ -85,20 +36,20 @@ def attention_map(base, every: bool):
     )
 
 
-@_spec
+@spec
 def stages(base):
     """Every stage: stage (word), mean, std, low, high, from, to (mean ∓ std)."""
-    y = _words(alt.Y, "stage", None, limit=240)
+    y = words(alt.Y, "stage", None, limit=240)
     tips = [alt.Tooltip(f"{name}:Q", format=".4g") for name in ("mean", "std", "rms", "min", "max")]
     spread = base.mark_rule(strokeWidth=2, color=NEUTRAL).encode(
-        y=y, x=alt.X("min:Q", title="value of one number", axis=_numbers()), x2="max:Q", tooltip=tips
+        y=y, x=alt.X("min:Q", title="value of one number", axis=numbers()), x2="max:Q", tooltip=tips
     )
     middle = base.mark_bar(height=12, color=BASELINE, opacity=0.85).encode(y=y, x="from:Q", x2="to:Q", tooltip=tips)
     mean = base.mark_tick(thickness=3, size=18, color=VARIANTS[0]).encode(y=y, x="mean:Q", tooltip=tips)
     return spread + middle + mean
 
 
-@_spec
+@spec
 def before_after(base):
     """One token's vector: dimension, before, after."""
     scale = alt.Scale(domain=["before", "after"], range=["#b9bec6", BASELINE])
@@ -113,28 +64,28 @@ def before_after(base):
     before = base.transform_calculate(when="'before'").mark_bar(size=7)
     after = base.transform_calculate(when="'after'").mark_bar(size=2.5)
     return before.encode(
-        x=x, y=alt.Y("before:Q", title="value", axis=_numbers()), color=colour, tooltip=tips
+        x=x, y=alt.Y("before:Q", title="value", axis=numbers()), color=colour, tooltip=tips
     ) + after.encode(x=x, y="after:Q", color=colour, tooltip=tips)
 
 
-@_spec
+@spec
 def per_token(base, every: bool, title: str, top: float | None = None, percent: bool = False):
     """A bar per token: label (word), word, value."""
     scale = alt.Scale() if top is None else alt.Scale(domain=[min(0, -top), top] if top < 0 else [0, top])
     format = ".1%" if percent else ".4f"
     return base.mark_bar(color=BASELINE).encode(
-        x=_words(alt.X, "label", None, every),
-        y=alt.Y("value:Q", title=title, scale=scale, axis=alt.Axis(format="%") if percent else _numbers()),
+        x=words(alt.X, "label", None, every),
+        y=alt.Y("value:Q", title=title, scale=scale, axis=alt.Axis(format="%") if percent else numbers()),
         tooltip=[alt.Tooltip("word:N"), alt.Tooltip("value:Q", title=title, format=format)],
     )
 
 
-@_spec
+@spec
 def per_head(base, title: str, reference: str, percent: bool = False):
     """A bar per head: head, value; reference: the line it is compared with."""
     format = ".2%" if percent else ".4f"
     x = alt.X("head:O", title="head", axis=alt.Axis(labelAngle=0))
-    axis = alt.Axis(format="%") if percent else _numbers()
+    axis = alt.Axis(format="%") if percent else numbers()
     bars = base.mark_bar(color=BASELINE).encode(
         x=x,
         y=alt.Y("value:Q", title=title, axis=axis),
@@ -146,7 +97,7 @@ def per_head(base, title: str, reference: str, percent: bool = False):
     return bars + line
 
 
-@_spec
+@spec
 def shares(base, title: str):
     """One bar per thing compared: name, value (a share), kind; in the order in which they come."""
     return base.mark_bar().encode(
@@ -158,19 +109,19 @@ def shares(base, title: str):
     )  # fmt: skip
 
 
-@_spec
+@spec
 def order(base):
     """How far the two word orders differ: label (encoding), seen (mask in words), value."""
     return base.mark_bar().encode(
         y=alt.Y("label:N", title=None, sort=None),
-        x=alt.X("value:Q", title="largest difference in any number of any word's output", axis=_numbers()),
+        x=alt.X("value:Q", title="largest difference in any number of any word's output", axis=numbers()),
         yOffset=alt.YOffset("seen:N", sort=None),
         color=alt.Color("seen:N", title=None, sort=None, legend=alt.Legend(orient="top"), scale=alt.Scale(range=[BASELINE, VARIANTS[3]])),
         tooltip=["label:N", "seen:N", alt.Tooltip("value:Q", title="difference", format=".2e")],
     )  # fmt: skip
 
 
-@_spec
+@spec
 def amounts(base, title: str):
     """Amounts by part: part (with the amount in words), value."""
     return base.mark_bar(color=BASELINE).encode(
@@ -180,19 +131,19 @@ def amounts(base, title: str):
     )
 
 
-@_spec
+@spec
 def growth(base):
     """Cost against length of text: tokens, part, value."""
     log = alt.Scale(type="log", nice=False)
     return base.mark_line(point=True).encode(
-        x=alt.X("tokens:Q", title="tokens in the text" + LOG, scale=log, axis=_numbers()),
+        x=alt.X("tokens:Q", title="tokens in the text" + LOG, scale=log, axis=numbers()),
         y=alt.Y("value:Q", title="floating point operations" + LOG, scale=log, axis=alt.Axis(format="~s")),
         color=alt.Color("part:N", title=None, sort=None, legend=alt.Legend(orient="top", direction="vertical"), scale=alt.Scale(range=[BASELINE, *VARIANTS])),
         tooltip=["part:N", "tokens:Q", alt.Tooltip("value:Q", title="operations", format=",")],
     )  # fmt: skip
 
 
-@_spec
+@spec
 def arcs(base):
     """Marked pairs as arcs over the sentence: pair, x, y, order along the arc; and the words: x, word."""
     arc = base.transform_filter("datum.word == null").mark_line(color=VARIANTS[0], strokeWidth=2).encode(
@@ -205,7 +156,7 @@ def arcs(base):
     return arc + text.encode(x="x:Q", y="y:Q", text="word:N")
 
 
-@_spec
+@spec
 def next_words(base, title: str):
     """Bars per word and variant: word, variant, probability; a tick where the chance of being drawn is another: chance."""
     y = alt.Y("word:N", title=None, sort=None, axis=alt.Axis(labelLimit=160, labelOverlap=False))
@@ -234,13 +185,13 @@ def next_words(base, title: str):
     return bars + drawn
 
 
-@_spec
+@spec
 def ranking(base, title: str):
     """A bar per part with its interval, in the order in which they come: name, change, low, high, p, clear (whether it is
     more than noise)."""
     format = ".3f"
     y = alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=200, labelOverlap=False))
-    axis = _numbers()
+    axis = numbers()
     tips = [
         "name:N",
         alt.Tooltip("change:Q", format=format),

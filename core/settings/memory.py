@@ -1,9 +1,8 @@
-"""Memory: the limit of a run, the shelf of recent results, and how freed memory is used again."""
+"""Memory: the limit of a run, and how freed memory is used again."""
 
 import ctypes
 import os
 import threading
-from collections import OrderedDict
 from contextlib import nullcontext
 
 from core.settings.environment import whole_number
@@ -39,46 +38,6 @@ def room_for(needed: int, what: str):
     """A context to run in. Raises MemoryLimit before anything is allocated; lets one heavy run go at a time."""
     check_memory(needed, what)
     return _one_heavy_run_at_a_time if needed > HEAVY else nullcontext()
-
-
-class Shelf:
-    """The most recently used results, up to a number of bytes in all. Safe to use from several threads."""
-
-    def __init__(self, max_bytes: int):
-        self.max_bytes = max_bytes
-        self._kept: OrderedDict = OrderedDict()
-        self._bytes = 0
-        self._lock = threading.Lock()
-
-    def peek(self, key):
-        """What is kept under the key, or None. Looked at is used: it is thrown out later."""
-        with self._lock:
-            if key not in self._kept:
-                return None
-            self._kept.move_to_end(key)
-            return self._kept[key][0]
-
-    def put(self, key, value, size: int):
-        """Keep a value in place of what was kept under the key."""
-        with self._lock:
-            if key in self._kept:
-                self._bytes -= self._kept.pop(key)[1]
-        self.get(key, lambda: (value, size))
-
-    def get(self, key, make):
-        """The result of make() -> (value, bytes), kept under the key for the next time."""
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key][0]
-        value, size = make()
-        with self._lock:
-            if key not in self._kept and size <= self.max_bytes:
-                self._kept[key] = (value, size)
-                self._bytes += size
-            while self._bytes > self.max_bytes:
-                self._bytes -= self._kept.popitem(last=False)[1][1]
-        return value
 
 
 def reuse_freed_memory() -> None:

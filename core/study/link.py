@@ -2,7 +2,7 @@
 
 from urllib.parse import parse_qsl, quote, urlencode
 
-from core.experiments.training.training import Trial
+from core.experiments.training.plan import Trial
 from core.model.config import Config
 from core.model.variants import NOTHING, apply, difference, encode
 from core.settings.device import Machine

@@ -7,7 +7,8 @@ import math
 from html import escape
 from textwrap import wrap
 
-from core.experiments.training.training import BASELINE, percent, points
+from core.experiments.training.plan import BASELINE
+from core.experiments.training.sentences import percent, points
 from core.figures.palette import BASELINE as MORE
 from core.figures.palette import VARIANTS
 from core.measure.intervals import apart

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from core.experiments.training.training import BASELINE
+from core.experiments.training.plan import BASELINE
 from core.model.config import Config
 from core.model.variants import apply, name_of
 from core.settings.device import Machine

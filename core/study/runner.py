@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from core.settings.process import new_owner
 from core.study.database.connection import Busy, StoreError
+from core.study.database.opening import patiently
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
-from core.study.database.store import Report, Store, patiently
+from core.study.database.store import Report, Store
 from core.study.plan import read_run
-from core.workers.pool import Job, Workers
+from core.workers.job import Job
+from core.workers.protocol import WorkerPool
 
 TICK = 0.1  # seconds from one look at the jobs to the next
 BEAT = 1.0  # seconds from one entry in the store to the next, if nothing ends meanwhile
@@ -43,7 +45,7 @@ class Runner:
     Iterate over progress(); to break off is to stop: what there is is stored, and runs in hand are marked to run again.
     """
 
-    def __init__(self, store: Store, studies: list[int], workers: Workers):
+    def __init__(self, store: Store, studies: list[int], workers: WorkerPool):
         self.store, self.studies, self.workers = store, list(studies), workers
         self.owner = new_owner()
         self.jobs: dict[int, Job] = {}  # run -> its training
@@ -63,7 +65,7 @@ class Runner:
 
     def progress(self) -> Iterator[Progress]:
         """How far it is, ten times a second. Raises StoreError where the store can no longer be used, and what
-        Workers.look raises.
+        WorkerPool.look raises.
         """
         seen, self._begun, self.asked = Progress(), None, True
         try:
@@ -154,14 +156,14 @@ class Runner:
     def _left(self, rest: float, waiting: int) -> float | None:
         """Seconds to the end: from how fast it went since the workers began, at first from how fast it should go."""
         if (
-            waiting and self.jobs and not self.workers.ready
+            waiting and self.jobs and not self.workers.pace.measured
         ):  # the time in which they start says nothing of how fast it goes
             return None
         begun, whole = self._begun = self._begun or (time.monotonic(), rest)
         taken = time.monotonic() - begun
         if taken > SURE and rest < 0.97 * whole:
             return taken * rest / (whole - rest)
-        return self.workers.pace * rest / max(1, min(self.workers.count, waiting))
+        return self.workers.pace.median * rest / max(1, min(self.workers.count, waiting))
 
     def stop(self):
         """Train no more; store what there is, and mark what was in hand as stopped, if the store will have it."""

@@ -6,7 +6,7 @@ import threading
 from core.settings.errors import ServerError
 from core.study.database.store import Store
 from core.study.runner import Progress, Runner
-from core.workers.pool import Workers
+from core.workers.protocol import WorkerPool
 
 
 class Service:
@@ -15,7 +15,7 @@ class Service:
     What is going on stands in the store, where everybody can see it, and stop it (Store.stop).
     """
 
-    def __init__(self, store: Store, workers: Workers):
+    def __init__(self, store: Store, workers: WorkerPool):
         self.store, self.workers = store, workers
         self.seen = Progress()
         self.trouble = ""  # why it has ended before its time

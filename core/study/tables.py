@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from core.experiments.training.training import BASELINE, RANGE, gap, gaps
+from core.experiments.training.plan import BASELINE
+from core.experiments.training.results import RANGE, gap, gaps
 from core.export.sheets import write_csv
 from core.measure.intervals import interval
+from core.study.database.queries import HIDDEN
 from core.study.database.schema import DIVERGED, ENDED, runs
-from core.study.database.store import HIDDEN, Store
+from core.study.database.store import Store
 from core.study.link import parameters, query
 from core.study.plan import StudyError, machine_of, read_settings
 from core.tasks import task

@@ -1,6 +1,7 @@
 """Who has gone silent: each has a counter that it moves by itself, all the time, whatever else it does."""
 
 import time
+from collections import deque
 from collections.abc import Hashable
 
 SAID = 5.0  # seconds of silence after which whoever waits is told
@@ -26,3 +27,37 @@ class Pulse:
         }
         self._seen = dict(counters)
         return self._silent
+
+
+class Silence:
+    """Who of a pool's workers does not answer, and what is said of that: once when it begins, and once when one is done without.
+
+    news: where that is told; name, outcome: sentences' beginnings, in which {who} stands for the worker; outlook: what will be done.
+    """
+
+    def __init__(self, news: deque[str], name: str, outcome: str, outlook: str = ""):
+        self.news, self.name, self.outcome, self.outlook = news, name, outcome, outlook
+        self.sentence = ""  # on what is so now, or nothing
+        self._pulse = Pulse()
+        self._stages: dict[Hashable, int] = {}  # who -> 1: it is silent; 2: it hangs
+
+    def look(self, counters: dict) -> set:
+        """counters: as of Pulse.look -> those that hang"""
+        silent = self._pulse.look(counters)
+        longest = max(silent.values(), default=0.0)
+        self.sentence = self._unanswered("A worker", longest) if longest >= SAID else ""
+        stages = {who: (seconds >= SAID) + (seconds >= HUNG) for who, seconds in silent.items()}
+        sentences = [
+            self._unanswered(self.name.format(who=who), silent[who])
+            if stage == 1
+            else f"{self.outcome.format(who=who)}; what it had in hand is trained anew."
+            for who, stage in stages.items()
+            if stage > self._stages.get(who, 0)
+        ]
+        self.news.extend(dict.fromkeys(sentences))  # two that have no names are told of as one
+        self._stages = stages
+        return {who for who, stage in stages.items() if stage == 2}
+
+    def _unanswered(self, name: str, seconds: float) -> str:
+        outlook = f"; {self.outlook} after {HUNG:.0f} s" if self.outlook else ""
+        return f"{name} has not answered for {seconds:.0f} s{outlook}."

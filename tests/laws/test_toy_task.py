@@ -8,7 +8,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from core.experiments.training.training import Trial, plan
+from core.experiments.training.plan import Trial, plan
 from core.export.forms import FLAVOURS
 from core.export.training import training_script
 from core.model.variants import lineup

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from core.experiments.depth.axes import Axes
 from core.experiments.depth.depth import Depth, Journey, travel
-from core.experiments.depth.grid import Axes
 from core.measure.stream_statistics import statistic
 from core.model.config import Config
 from core.model.variants import Pins, Variant

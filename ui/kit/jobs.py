@@ -5,14 +5,16 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from core.experiments.training.training import Plan
+from core.experiments.training.plan import Plan
 from core.settings.ending import later
 from core.settings.environment import whole_number
 from core.settings.errors import without_paths
 from core.settings.memory import MemoryLimit
 from core.settings.setting import ConfigError
 from core.train.budget import TimeLimit, check, duration
-from core.workers.pool import Job, Workers
+from core.workers.job import Job
+from core.workers.pool import ProcessPool
+from core.workers.protocol import WorkerPool
 from ui.kit.guard import fragment
 from ui.kit.visitor import calm_visitor
 
@@ -41,9 +43,9 @@ class StartedTrainings:
 
 
 @st.cache_resource
-def workers() -> Workers:
+def workers() -> ProcessPool:
     """The worker processes, for all visitors."""
-    return Workers()
+    return ProcessPool()
 
 
 @st.cache_resource
@@ -69,7 +71,7 @@ def begin(plan: Plan):
     pool, kept = workers(), calm_visitor().kept
     try:
         states = plan.states()
-        check(list(states.values()), pool.count, pool.best_pace)
+        check(list(states.values()), pool.count, pool.pace.best)
         _check_queue(pool, kept.get(RUNNING))
     except (ConfigError, MemoryLimit, TimeLimit) as error:
         kept[REFUSED] = plan, str(error)
@@ -80,7 +82,7 @@ def begin(plan: Plan):
     kept[RUNNING] = StartedTrainings(plan, Job(pool, states), time.monotonic())
 
 
-def _check_queue(pool: Workers, mine: StartedTrainings | None):
+def _check_queue(pool: WorkerPool, mine: StartedTrainings | None):
     """One training for each visitor, whose last one ends; and so many for all. Raises TimeLimit."""
     most, own = whole_number("ABLATION_MAX_JOBS", MOST), mine.job if mine else None
     with pool.lock:

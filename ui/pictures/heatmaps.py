@@ -50,7 +50,7 @@ def pack(
     each side of the median at most: one value that explodes, or one that is rounding, must not turn all others into one.
     """
     if isinstance(matrices, np.ndarray):
-        matrices = np.array(matrices)  # a copy: what comes from the shelf may not be written to
+        matrices = np.array(matrices)  # a copy: what is kept for others may not be written to
     cells = torch.as_tensor(matrices).double()
     blank = cells.isnan()
     cells = (cells.log10() if log else cells).float()  # −∞ stands for 0

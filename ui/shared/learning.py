@@ -3,7 +3,7 @@ import math
 import pandas as pd
 import streamlit as st
 
-from core.experiments.training import training as results
+from core.experiments.training import results, sentences
 from core.measure.intervals import Interval
 from core.model.variants import apply
 from core.tasks import task
@@ -30,7 +30,7 @@ def learning(trainings):
     legend(trainings)
     steps, accuracy = lines(trainings, "accuracy")
     _, loss = lines(trainings, "loss", log=True)
-    sentence = results.finding(trainings.runs, plan)
+    sentence = sentences.finding(trainings.runs, plan)
     said = SAID[min(3, len(plan.seeds))] if len(plan.seeds) <= FEW else MANY
     panels = [
         Panel(
@@ -76,9 +76,9 @@ def span(value, low, high, several: bool) -> str:
     """A share in percent, with its interval where there is one."""
     if math.isnan(value):
         return "–"
-    text = results.points(value)
+    text = sentences.points(value)
     told = several and not math.isnan(low) and low < high  # where all seeds agree there is no noise to tell one from
-    return f"{text}  [{results.points(low)}, {results.points(high)}]" if told else text
+    return f"{text}  [{sentences.points(low)}, {sentences.points(high)}]" if told else text
 
 
 def chance(p: float, low: float, high: float) -> str:

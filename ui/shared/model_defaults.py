@@ -1,6 +1,6 @@
 """What a model is opened on: the text it reads, the head that is looked at, how many held-out texts it is measured on."""
 
-from core.experiments.trained import knockout
+from core.experiments.trained import knockout, tables
 from core.experiments.trained.questions import questions
 from ui.shared.models import known
 
@@ -31,7 +31,7 @@ def reader(name: str) -> tuple[int, int]:
     if "reader" in opened.about:
         return tuple(opened.about["reader"])
     if opened.learnt and opened.learnt.agreement:
-        best = knockout.readings(knockout.bench(opened, texts(name)))[:1]
+        best = tables.readings(knockout.bench(opened, texts(name)))[:1]
         return next(((each.layer + 1, each.head + 1) for each in best), (1, 1))
     return 1, 1
 

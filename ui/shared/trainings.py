@@ -1,6 +1,6 @@
 """What is said of trainings, on Training and of the runs of a study: who has which colour, and who diverged."""
 
-from core.experiments.training import training as results
+from core.experiments.training import results
 from ui.kit import pins
 from ui.kit.jobs import StartedTrainings
 

@@ -53,7 +53,7 @@ def _left(number: int, now: Standing) -> str:
         return workers.silence
     if absent:
         return f"Nothing is trained at the moment: {absent}."
-    if service.has(number) and not workers.ready:
+    if service.has(number) and not workers.pace.measured:
         return "The workers are starting."
     many = max(1, workers.count)
-    return f"About {duration(now.left * workers.pace / many)} of work left for {count(many, 'worker')} here."
+    return f"About {duration(now.left * workers.pace.median / many)} of work left for {count(many, 'worker')} here."

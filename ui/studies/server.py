@@ -14,7 +14,7 @@ from core.study.plan import Study
 from core.study.service import Service
 from core.study.tables import summary_table
 from core.workers import cluster
-from core.workers.pool import Workers
+from core.workers.protocol import WorkerPool
 from ui.kit import jobs
 
 
@@ -32,11 +32,11 @@ def store() -> Store | None:
 
 
 @st.cache_resource
-def _cluster() -> Workers:
+def _cluster() -> WorkerPool:
     return cluster.pool()
 
 
-def workers() -> Workers:
+def workers() -> WorkerPool:
     """Who trains: the processes that train for visitors, or a cluster. Raises ClusterError for one that cannot be reached."""
     return _cluster() if os.environ.get(cluster.VARIABLE) else jobs.workers()
 

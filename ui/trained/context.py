@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from core.experiments.forward import Pass
-from core.experiments.trained import knockout, prompt
-from core.experiments.trained.knockout import Bench, Effect, Reading
+from core.experiments.trained import effects, knockout, prompt, tables
+from core.experiments.trained.knockout import Bench, Effect
+from core.experiments.trained.tables import Reading
 from core.model import knockout as lesion
 from core.model.generate import Sampling
 from core.model.knockout import Cut
@@ -53,7 +54,7 @@ class TrainedLook(Picked):
         group="Measured on", kind=int, low=8, high=4096, step=8, top=512, follows=lambda look: texts(look.model),
     )  # fmt: skip
     rank_by: str = dial(
-        "difference", "Ranked by", "By which effect the parts are ranked.", group="Look", menu=knockout.effect
+        "difference", "Ranked by", "By which effect the parts are ranked.", group="Look", menu=effects.effect
     )
     knocked: bool = dial(True, "With the knock-out", "Show attention as it is with the knock-out.", group="Look")
     maps: str = dial("one", "Picture", "How attention is drawn.", group="Look", menu=maps)
@@ -113,7 +114,7 @@ class TrainedContext:
 
     @cached_property
     def readings(self) -> list[Reading]:
-        return self.opened.results.get((self.bench, "readings"), lambda: (knockout.readings(self.bench), 10_000))
+        return self.opened.results.get((self.bench, "readings"), lambda: (tables.readings(self.bench), 10_000))
 
     @property
     def named(self) -> str:

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from core.experiments.training.training import Plan
+from core.experiments.training.plan import Plan
 from core.settings.wording import count
 from core.train.budget import duration, expected, max_seconds, span
 from ui.kit import controls, jobs
@@ -60,7 +60,7 @@ def _said(planned, trainings, same) -> str:
     pool = jobs.workers()
     many = len(planned.arms) * planned.trial.seeds
     states = planned.states().values()
-    least, most = (expected(states, pool.count, pace) for pace in pool.pace_span)
+    least, most = (expected(states, pool.count, pace) for pace in pool.pace.span)
     soon = (
         f"{count(many, 'training')} of {count(planned.training.steps, 'step')}: about "
         f"{span(least, most)} on {count(pool.count, 'worker')}"

@@ -5,7 +5,8 @@ from functools import partial
 
 from core.checkpoints import own
 from core.checkpoints.zips import zipped
-from core.experiments.training.training import Plan, last
+from core.experiments.training.plan import Plan
+from core.experiments.training.results import last
 from core.export.slug import slug
 from core.export.training import training_script
 from ui.kit import takeaway

@@ -12,8 +12,9 @@ from core.model.config import Config
 from core.model.cost import run_bytes
 from core.model.text import PAD, vocabulary
 from core.model.trace import trace
+from core.settings.cache import cached
 from core.settings.device import Machine
-from core.settings.memory import Shelf, max_mb, room_for
+from core.settings.memory import max_mb, room_for
 from core.settings.menu import Menu
 from core.settings.setting import Settings, dial
 
@@ -73,22 +74,12 @@ class Journey:
         return self.values[:, list(statistic).index(meter)]
 
 
-_shelf = Shelf(max_mb() << 15)
-
-
 def travel(config: Config, tokens, machine: Machine | None = None, depth: Depth | None = None) -> Journey:
     """Send the tokens (strings, without padding) through the passes and measure the stream after each.
 
     Raises MemoryLimit before anything is allocated, if that would need more than ABLATION_MAX_MB.
     """
-    machine, tokens, depth, config = machine or Machine(), tuple(tokens), depth or Depth(), config.replace(n_layers=1)
-
-    def run():
-        made = _run(config, tokens, machine, depth)
-        kept = [*made.patterns.values(), *made.alike.values()]
-        return made, made.values.nbytes + 4 * sum(x.numel() for x in kept)
-
-    return _shelf.get((config, tokens, machine, depth), run)
+    return _run(config.replace(n_layers=1), tuple(tokens), machine or Machine(), depth or Depth())
 
 
 def table(journeys: dict[str, Journey]) -> pd.DataFrame:
@@ -102,6 +93,12 @@ def table(journeys: dict[str, Journey]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["variant", "pass", "meter", "value"])
 
 
+def _bytes(journey: Journey) -> int:
+    kept = [*journey.patterns.values(), *journey.alike.values()]
+    return journey.values.nbytes + 4 * sum(x.numel() for x in kept)
+
+
+@cached(megabytes=max_mb() / 32, size=_bytes)
 def _run(config, tokens, machine, depth) -> Journey:
     built, order = depth.plan(config)
     length = len(tokens) + config.padding

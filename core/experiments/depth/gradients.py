@@ -15,8 +15,9 @@ from core.model.cost import run_bytes
 from core.model.text import vocabulary
 from core.model.trace import trace
 from core.model.transformer import Linear
+from core.settings.cache import cached
 from core.settings.device import Machine
-from core.settings.memory import Shelf, max_mb, room_for
+from core.settings.memory import max_mb, room_for
 
 
 @dataclass(frozen=True)
@@ -31,23 +32,19 @@ class Gradients:
     diverged: bool  # whether the loss or a gradient is infinite or no number
 
 
-_shelf = Shelf(max_mb() << 13)
-
-
 def gradients(config: Config, tokens, machine: Machine | None = None, depth: Depth | None = None) -> Gradients:
     """One backward pass through all layers; see Gradients.
 
     Raises MemoryLimit before anything is allocated, if that would need more than ABLATION_MAX_MB.
     """
-    machine, tokens, depth, config = machine or Machine(), tuple(tokens), depth or Depth(), config.replace(n_layers=1)
-
-    def run():
-        made = _run(config, tokens, machine, depth)
-        return made, made.stream.nbytes + 100 * len(made.weights)
-
-    return _shelf.get((config, tokens, machine, depth), run)
+    return _run(config.replace(n_layers=1), tuple(tokens), machine or Machine(), depth or Depth())
 
 
+def _bytes(gradients: Gradients) -> int:
+    return gradients.stream.nbytes + 100 * len(gradients.weights)
+
+
+@cached(megabytes=max_mb() / 128, size=_bytes)
 def _run(config, tokens, machine, depth) -> Gradients:
     built, order = depth.plan(config)
     length = len(tokens) + config.padding

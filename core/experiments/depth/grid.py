@@ -1,139 +1,24 @@
 """The whole grid: every combination of the chosen parts, pass after pass, in one run."""
 
 import itertools
-import math
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
+from core.experiments.depth.axes import AXES, Axes, in_words
 from core.experiments.depth.depth import CHUNK, Depth, until_diverged
 from core.experiments.forward import numbered
 from core.measure.stream_statistics import SAME, Streams, statistic
 from core.model.batched_variants import Many, families, stream_of
 from core.model.config import Config
 from core.model.cost import activations, run_bytes
-from core.model.parts import MENUS
 from core.model.text import vocabulary
 from core.model.variants import apply
+from core.settings.cache import cached
 from core.settings.device import Machine
-from core.settings.memory import Shelf, max_mb, room_for
-from core.settings.setting import ConfigError, Settings, dial, dials, shorten
-
-MOST = 1024  # variants in one grid
-RESIDUALS = {"both": (True, True), "attention": (True, False), "ffn": (False, True), "none": (False, False)}
-
-
-@dataclass(frozen=True)
-class Axis:
-    """One part that varies: what can stand there (entry -> changed settings, words), and what stands there at first.
-
-    An axis of which nothing is chosen leaves the baseline as it is.
-    """
-
-    label: str
-    entries: dict[str, dict]
-    words: dict[str, str]
-    first: tuple[str, ...] = ()
-
-
-def _menu(field, *first) -> Axis:
-    """An axis of all entries of a menu."""
-    menu, made = MENUS[field], dials(Config)[field]
-    words = {entry: f"no {made.short}" if entry == "none" else menu.label(entry) for entry in menu}
-    return Axis(made.label, {entry: {field: entry} for entry in menu}, words, first)
-
-
-def _switch(field) -> Axis:
-    made = dials(Config)[field]
-    words = {"on": made.short, "off": f"no {made.short}"}
-    return Axis(made.label, {"on": {field: True}, "off": {field: False}}, words)
-
-
-def _residual() -> Axis:
-    words = {"both": "residual", "attention": "residual attention", "ffn": "residual FFN", "none": "no residual"}
-    entries = {n: {"residual_attention": one, "residual_ffn": two} for n, (one, two) in RESIDUALS.items()}
-    return Axis("Residual", entries, words, ("both", "none"))
-
-
-def _heads() -> Axis:
-    counts = (1, 2, 4, 8, 16)
-    words = {str(n): dials(Config)["n_heads"].change(n) for n in counts}
-    return Axis("Heads", {str(n): {"n_heads": n} for n in counts}, words, ("1", "4"))
-
-
-AXES = {  # at first 3 × 2 × 2 × 4 × 2 = 96 variants
-    "norm": _menu("norm", "LayerNorm", "RMSNorm", "none"),
-    "placement": _menu("placement", "pre", "post"),
-    "residual": _residual(),
-    "activation": _menu("activation", "relu", "gelu", "swiglu", "identity"),
-    "n_heads": _heads(),
-    "position": _menu("position"),
-    "mask": _menu("mask"),
-    "scale": _switch("scale"),
-    "attention": _switch("attention"),
-    "ffn": _switch("ffn"),
-}
-
-
-@dataclass(frozen=True)
-class Axes(Settings):
-    """Which entries of which axes are in the grid. Raises ConfigError for what is not there, and for too many."""
-
-    grid: str = dial(
-        "",
-        "Parts in the grid",
-        "Entries by axis, where they are not those at first: activation-relu+tanh__n_heads-1+2+4.",
-        group="Grid",
-    )
-
-    def _check_together(self):
-        kept, problems = {}, []
-        for part in filter(None, self.grid.split("__")):
-            axis, _, entries = part.partition("-")
-            try:
-                kept[axis] = _chosen(axis, entries)
-            except ConfigError as error:
-                problems.append(str(error))
-        chosen = {axis: kept.get(axis, each.first) for axis, each in AXES.items()}
-        size = combinations(chosen)
-        if size > MOST:
-            raise ConfigError("grid", f"grid has {size:,} variants; it may have {MOST:,}. Choose fewer parts.", "")
-        if problems:
-            raise ConfigError("grid", " ".join(problems), write_axes(chosen))
-        object.__setattr__(self, "grid", write_axes(chosen))
-
-    @property
-    def chosen(self) -> dict[str, tuple[str, ...]]:
-        """Axis -> its entries in the grid; none: as in the baseline."""
-        parts = dict(part.split("-", 1) for part in filter(None, self.grid.split("__")))
-        return {axis: _chosen(axis, parts[axis]) if axis in parts else each.first for axis, each in AXES.items()}
-
-
-def _chosen(axis: str, entries: str) -> tuple[str, ...]:
-    if axis not in AXES:
-        raise ConfigError("grid", f"grid names {shorten(axis)}; its axes are {', '.join(AXES)}.")
-    wanted = entries.split("+") if entries else []
-    unknown = [entry for entry in wanted if entry not in AXES[axis].entries]
-    if unknown:
-        allowed = ", ".join(AXES[axis].entries)
-        raise ConfigError("grid", f"grid: {axis} has no {shorten(unknown[0])}; it has {allowed}.")
-    return tuple(entry for entry in AXES[axis].entries if entry in wanted)
-
-
-def combinations(chosen: dict[str, tuple[str, ...]]) -> int:
-    """How many variants a grid of these entries has; an axis without any counts as one."""
-    return math.prod(max(1, len(entries)) for entries in chosen.values())
-
-
-def in_words(axes, entries) -> str:
-    """One entry of each axis, in words."""
-    return " · ".join(AXES[axis].words[entry] for axis, entry in zip(axes, entries)) or "as in the baseline"
-
-
-def write_axes(chosen: dict[str, tuple[str, ...]]) -> str:
-    """The text of Axes.grid: the axes that are not as at first."""
-    return "__".join(f"{axis}-{'+'.join(chosen[axis])}" for axis in AXES if set(chosen[axis]) != set(AXES[axis].first))
+from core.settings.memory import max_mb, room_for
+from core.settings.setting import ConfigError
 
 
 @dataclass(frozen=True)
@@ -193,23 +78,19 @@ class Grid:
         return None
 
 
-_shelf = Shelf(max_mb() << 14)
-
-
 def grid(baseline: Config, axes: Axes, tokens, machine: Machine | None = None, depth: Depth | None = None) -> Grid:
     """Every combination of the chosen entries, with all other settings as in the baseline.
 
     Raises MemoryLimit before anything is allocated, if that would need more than ABLATION_MAX_MB.
     """
-    machine, tokens, depth = machine or Machine(), tuple(tokens), depth or Depth()
-
-    def run():
-        made = _run(baseline, axes, tokens, machine, depth)
-        return made, made.values.nbytes + 2000 * len(made.configs)
-
-    return _shelf.get((baseline.replace(n_layers=1), axes, tokens, machine, depth), run)
+    return _run(baseline.replace(n_layers=1), axes, tuple(tokens), machine or Machine(), depth or Depth())
 
 
+def _kept_bytes(grid: Grid) -> int:
+    return grid.values.nbytes + 2000 * len(grid.configs)
+
+
+@cached(megabytes=max_mb() / 64, size=_kept_bytes)
 def _run(baseline, axes, tokens, machine, depth) -> Grid:
     chosen = {axis: entries for axis, entries in axes.chosen.items() if entries}
     built, order = depth.plan(baseline)

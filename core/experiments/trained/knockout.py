@@ -1,72 +1,21 @@
-"""What a knock-out costs, over many held-out texts: each compared with the whole model on the very same questions."""
+"""What a knock-out does to a model's answers, over many held-out texts: each compared with the whole model on the very same questions."""
 
 import functools
-import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import pandas as pd
 import torch
 
 from core.checkpoints.opened import Opened
+from core.experiments.trained.effects import Answers, effect
 from core.experiments.trained.questions import Questions, questions
-from core.measure.flips import changed
-from core.measure.intervals import LEVEL, Interval, Paired, interval, paired, together, wilson
 from core.model.cost import activations
 from core.model.knockout import Cut, Lesion, Recorded, cuts, name_of
 from core.model.trace import trace
 from core.settings.memory import check_memory, max_mb
-from core.settings.menu import Menu
 
 SLICE = 64  # texts at once: what they need stays in the cache
-effect = Menu("Effect")  # (answers of a model, of the whole model) -> one number per question
-
-
-@dataclass(frozen=True, eq=False)
-class Answers:
-    """Scores of every word at every place asked: float32 (Q, V); the questions; and what the whole model's strongest
-    wrong word is where a question names none."""
-
-    logits: torch.Tensor
-    right: torch.Tensor  # (Q)
-    wrong: torch.Tensor  # (Q)
-    among: tuple[int, ...]
-
-    @functools.cached_property
-    def log(self) -> torch.Tensor:
-        return self.logits.double().log_softmax(-1)
-
-    def of(self, words) -> torch.Tensor:
-        return self.logits.gather(1, words[:, None])[:, 0].double()
-
-
-@effect
-def accuracy(answers, whole):
-    """Accuracy: share of a text's questions to which the right answer has the highest score, averaged over texts."""
-    logits = answers.logits
-    if answers.among:
-        choice = torch.tensor(answers.among, device=logits.device)
-        return (choice[logits[:, choice].argmax(-1)] == answers.right).double()
-    return (logits.argmax(-1) == answers.right).double()
-
-
-@effect
-def probability(answers, whole):
-    """Probability: what the model gives to the right word, among all words."""
-    return answers.log.gather(1, answers.right[:, None])[:, 0].exp()
-
-
-@effect
-def difference(answers, whole):
-    """Logit difference: score of the right word minus score of the wrong one."""
-    return answers.of(answers.right) - answers.of(whole.wrong)
-
-
-@effect
-def divergence(answers, whole):
-    """KL divergence: how far all next-word probabilities have moved from the whole model's, in nats; 0: not at all."""
-    return (whole.log.exp() * (whole.log - answers.log)).sum(-1).clamp_min(0.0)
 
 
 class Written(dict):
@@ -245,81 +194,3 @@ def measured(bench: Bench, made: tuple[Cut, ...], mode: str) -> Effect:
         return effect, 64 * len(bench.questions.tokens) + 4 * sum(x.numel() for x in effect.written.values())
 
     return bench.opened.results.get((bench, made, mode), make)
-
-
-BOUNDS = {"accuracy": (-1.0, 1.0), "probability": (-1.0, 1.0), "divergence": (0.0, math.inf)}
-
-
-def told(made: Effect, baseline: Effect) -> pd.DataFrame:
-    """One row per effect: effect, whole, without (means over texts), change, low, high (95 % interval of the mean change,
-    paired by text), p (of the test that compared() uses), texts."""
-    rows = []
-    for name in effect:
-        change = compared(made, baseline, name)
-        ends = (each.values[name].mean().item() for each in (baseline, made))
-        rows.append((name, *ends, *change[:3], change.p, change.n))
-    return pd.DataFrame(rows, columns=["effect", "whole", "without", "change", "low", "high", "p", "texts"])
-
-
-def compared(made: Effect, baseline: Effect, name: str, level: float = LEVEL) -> Paired:
-    """The change of one effect, text by text: of accuracy by a test made for flips (core/measure/flips.py), else by the paired t-test."""
-    known = made.values[name].isfinite() & baseline.values[name].isfinite()  # weights may be too large for any number
-    one, other = (dict(enumerate(each.values[name].where(known, math.nan).tolist())) for each in (made, baseline))
-    if name == "accuracy":
-        return changed([one[text] - other[text] for text in one], level)
-    return paired(one, other, BOUNDS.get(name, (-math.inf, math.inf)), level)
-
-
-def ranked(effects: list[Effect], baseline: Effect) -> pd.DataFrame:
-    """A sweep as a table: cut (as in a link), name, layer, part, head (from 1; 0 for what is no head), effect, change, low,
-    high, p (corrected for all parts, Holm); the greatest loss in logit difference first."""
-    rows = []
-    by = {made.cuts[0]: made for made in effects}
-    changes = {
-        name: together(lambda cut, level, name=name: compared(by[cut], baseline, name, level), by) for name in effect
-    }
-    for cut in by:
-        head = cut.head + 1 if cut.part == "head" else 0
-        for name in effect:
-            change = changes[name][cut]
-            rows.append((cut.write(), cut.name, cut.layer + 1, cut.part, head, name, *change[:3], change.p))
-    columns = ["cut", "name", "layer", "part", "head", "effect", "change", "low", "high", "p"]
-    table = pd.DataFrame(rows, columns=columns)
-    order = table[table.effect == "difference"].sort_values("change").cut.tolist()
-    return table.sort_values("cut", key=lambda column: column.map(order.index), kind="stable", ignore_index=True)
-
-
-def by_distance(made: Effect, questions: Questions) -> pd.DataFrame:
-    """Accuracy split by what the questions are split by: value, accuracy, low, high (95 %, Wilson 1927), questions."""
-    rows = []
-    for value in questions.value.unique().tolist():
-        right = made.correct[questions.value == value]
-        rows.append((value, *wilson(int(right.sum()), len(right)), len(right)))
-    return pd.DataFrame(rows, columns=["value", "accuracy", "low", "high", "questions"])
-
-
-@dataclass(frozen=True)
-class Reading:
-    """Of one head: the share of its attention that falls on the subject, over the questions across a clause with a noun of
-    the other number. Counted from 0."""
-
-    layer: int
-    head: int
-    verb: Interval  # of the verb's attention
-    before: Interval  # of that of the word before it, where the verb is chosen
-    even: float  # what an even spread would give, of the verb's
-
-
-def readings(made: Bench) -> list[Reading]:
-    """Every head's; empty where the questions know no subject. The one that reads it most, at both places, first."""
-    q = made.questions
-    if q.subject is None or not bool(q.across.any()):
-        return []
-    at = q.across.nonzero()[:, 0]
-    even = (1 / (q.verb[at] + 1).double()).mean().item()
-    found = []
-    for layer, pattern in enumerate(made.patterns):
-        for head in range(pattern.shape[2]):
-            before, verb = (interval(each[at, head, q.subject[at]].double().tolist(), (0.0, 1.0)) for each in pattern)
-            found.append(Reading(layer, head, verb, before, even))
-    return sorted(found, key=lambda each: -each.verb.mean - each.before.mean)

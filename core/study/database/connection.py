@@ -13,7 +13,7 @@ from core.settings.errors import ServerError
 
 VARIABLE = "ABLATION_DATABASE_URL"
 DEFAULT = "sqlite:///studies.sqlite"  # in the folder from which the command is given
-PATIENCE = 2.0  # seconds to wait for another writer; less than core.workers.pool.PATIENCE, after which workers would be withdrawn
+PATIENCE = 2.0  # seconds to wait for another writer; less than core.workers.job.PATIENCE, after which workers would be withdrawn
 ALLOWED = (
     "sqlite:///studies.sqlite (a file in this folder), sqlite:////data/studies.sqlite (a file anywhere) "
     "or postgresql://user:password@host/name"

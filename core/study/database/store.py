@@ -4,37 +4,17 @@ Several processes may use it at once. A run belongs to the owner that has claime
 no sign of life for too long, can write nothing more of it. A queued run has no rows: so none is ever there twice.
 """
 
-import os
-import time
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from sqlalchemy import and_, bindparam, delete, exc, func, insert, or_, select, update
+from sqlalchemy import and_, bindparam, delete, func, insert, or_, select, update
 
 from core.settings.process import alive, versions
-from core.study.database.connection import Busy, NoStore, StoreError, address, connect, in_words, shown, writable
-from core.study.database.schema import (
-    DIVERGED,
-    DONE,
-    FAILED,
-    QUEUED,
-    RUNNING,
-    STOPPED,
-    VERSION,
-    bring_up_to_date,
-    check,
-    clock,
-    rows,
-    runs,
-    studies,
-    version,
-)
-from core.study.plan import NOTHING, Stored, Study
+from core.study.database.queries import Queries
+from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED, clock, rows, runs, studies
+from core.study.plan import Study
 from core.train import Row
 
 MANY = 1000  # values in one IN (…)
-BEGIN_WITHIN = 15.0  # seconds that a busy store is waited for when it is opened
-HIDDEN = ("study", "place", "wanted")  # columns of a run that say nothing to a reader
 EMPTY = {"step": 0, "seconds": 0.0, "started": None, "ended": None, "known": False, "message": "", "owner": None}
 
 
@@ -62,79 +42,11 @@ class Enrolled:
     unwanted: int
 
 
-class Store:
-    """Raises StoreError, in words, for a database that cannot be used; Busy where that may pass.
+class Store(Queries):
+    """What is to be done, who does it, and what has come of it, as it is written; what there is, as Queries.
 
-    seconds: for how long one that is busy, or does not answer, is tried again.
+    Raises StoreError, in words, for a database that cannot be used; Busy where that may pass.
     """
-
-    def __init__(self, given: str | None = None, create: bool = True, seconds: float | None = None):
-        self.url = address(given)
-        self.name = shown(self.url)
-        if not create and self.url.get_backend_name() == "sqlite" and not os.path.exists(self.url.database or ""):
-            raise NoStore(*_nothing("is no store", self.name, "study that is run makes it"))
-        self.writable = True
-        self._use(connect(self.url))
-        patiently(lambda: self._begin(create), seconds)
-
-    def _use(self, engine):
-        self.engine, self._writer = engine, engine.execution_options(writes=True)
-
-    def _begin(self, create: bool):
-        """Open it; a file that cannot be written, or a database in which that is not allowed, to be looked at only."""
-        try:
-            self._open(create)
-            with in_words(self.url):
-                self.writable = writable(self.engine)
-        except StoreError as error:
-            path = self.url.database or ""
-            if (
-                self.url.get_backend_name() != "sqlite"
-                or not os.path.isfile(path)
-                or os.access(path, os.W_OK)
-                and os.access(os.path.dirname(os.path.abspath(path)), os.W_OK)
-            ):
-                raise
-            self.writable = False
-            for how in ("mode=ro", "immutable=1"):
-                self._use(connect(self.url, how))
-                try:
-                    return self._open(False)
-                except StoreError:
-                    if how != "mode=ro":
-                        raise error from None
-
-    def _open(self, create: bool):
-        with self.reading() as connection:
-            found = version(connection)
-        check(found)
-        if found is None and not create:
-            raise NoStore(*_nothing("are no studies", self.name, "one that is run makes the tables"))
-        if found != VERSION:
-            with self.writing() as connection:
-                bring_up_to_date(connection)
-
-    @contextmanager
-    def reading(self):
-        """A transaction that sees one state of the store and changes nothing."""
-        with in_words(self.url), self.engine.begin() as connection:
-            yield connection
-
-    @contextmanager
-    def writing(self):
-        """A transaction: all of it happens, or nothing."""
-        with in_words(self.url), self._writer.begin() as connection:
-            yield connection
-
-    def close(self):
-        self.engine.dispose()
-
-    def now(self) -> float:
-        """What the database's clock shows: every time in the store is by it, wherever the machine is that wrote it."""
-        with self.reading() as connection:
-            return connection.scalar(select(clock()))
-
-    # What is to be done
 
     def enrol(self, study: Study) -> Enrolled:
         """Enter a study, or what is new in it. Runs that it no longer asks for stay, and are no longer counted."""
@@ -227,106 +139,6 @@ class Store:
             values = {name: bindparam(name) for name in names}
             _each(connection, update(runs).where(runs.c.id == bindparam("at")).values(values), changed)
         return set(given) - mine
-
-    # What is there
-
-    def find(self, name: str) -> int | None:
-        """The number of a study."""
-        with self.reading() as connection:
-            return connection.scalar(select(studies.c.id).where(studies.c.name == name))
-
-    def stored(self, study: Study) -> Stored:
-        """What is there already of a study that may be entered under its name."""
-        query = select(runs.c.hash, runs.c.state).join(studies).where(studies.c.name == study.name)
-        with self.reading() as connection:
-            there = {key: state for key, state in connection.execute(query)}
-        if not there:
-            return NOTHING
-        given = {run.hash for run in study.runs}
-        ended = frozenset(key for key in given & there.keys() if there[key] in (DONE, DIVERGED))
-        return Stored(ended, len(there.keys() - given))
-
-    def unwanted(self, study: int) -> int:
-        """How many runs of a study are there that it no longer asks for."""
-        gone = select(func.count()).where(runs.c.study == study, runs.c.wanted.is_(False))
-        with self.reading() as connection:
-            return connection.scalar(gone)
-
-    def stamp(self, study: int) -> str:
-        """Something that is another when what is stored of the results of a study is."""
-        query = select(runs.c.state, func.count(), func.max(runs.c.ended), func.sum(runs.c.place)).where(
-            runs.c.study == study, runs.c.wanted
-        )
-        with self.reading() as connection:
-            source = connection.scalar(select(studies.c.source).where(studies.c.id == study))  # the names stand there
-            found = sorted(map(tuple, connection.execute(query.group_by(runs.c.state))), key=repr)
-        return repr((hash(source), found))
-
-    def studies(self) -> list:
-        """id, name, question, source, created of each, the oldest first."""
-        with self.reading() as connection:
-            return connection.execute(select(studies).order_by(studies.c.created)).all()
-
-    def counts(self, of: list[int]) -> dict[str, tuple[int, float, float]]:
-        """State -> (runs that are asked for, seconds on one core that they are expected to take, and the rest of them)"""
-        rest = func.sum(runs.c.expected * (runs.c.steps - runs.c.step) / runs.c.steps)
-        wanted = and_(runs.c.study.in_(of), runs.c.wanted)
-        query = select(runs.c.state, func.count(), func.sum(runs.c.expected), rest).where(wanted)
-        with self.reading() as connection:
-            found = connection.execute(query.group_by(runs.c.state))
-            return {state: (many, float(whole), float(left)) for state, many, whole, left in found}
-
-    def runs(self, study: int, *states: str, spec: bool = True) -> list:
-        """The runs of a study that are asked for, in its order, of these states or all; every column but those that say
-        nothing to a reader, and spec, which is most of it, only if asked for."""
-        columns = [column for column in runs.c if column.name not in HIDDEN and (spec or column.name != "spec")]
-        query = select(*columns).where(runs.c.study == study, runs.c.wanted).order_by(runs.c.place)
-        query = query.where(runs.c.state.in_(states)) if states else query
-        with self.reading() as connection:
-            return connection.execute(query).all()
-
-    def specs(self, study: int) -> dict[tuple[str, str], str]:
-        """(task, variant) -> the spec of one of its runs; those of the others differ in the seed alone."""
-        asked = and_(runs.c.study == study, runs.c.wanted)
-        first = select(func.min(runs.c.id)).where(asked).group_by(runs.c.task, runs.c.variant)
-        with self.reading() as connection:
-            found = connection.execute(select(runs.c.task, runs.c.variant, runs.c.spec).where(runs.c.id.in_(first)))
-            return {(name, variant): spec for name, variant, spec in found}
-
-    def results(self, study: int) -> dict[int, float]:
-        """Run -> accuracy in its last row, of those that were trained to the end and did not diverge."""
-        end = and_(rows.c.run == runs.c.id, rows.c.step == runs.c.steps)
-        done = and_(runs.c.study == study, runs.c.wanted, runs.c.state == DONE)
-        with self.reading() as connection:
-            return dict(connection.execute(select(runs.c.id, rows.c.accuracy).join(rows, end).where(done)).all())
-
-    def rows(self, study: int, of: list[int] | None = None) -> list:
-        """(run, *Row) of every run of a study that is asked for (or of these), in the order of runs and steps."""
-        columns = [rows.c.run, *(rows.c[name] for name in Row._fields)]
-        query = select(*columns).join(runs).where(runs.c.study == study, runs.c.wanted)
-        query = query if of is None else query.where(runs.c.id.in_(of))
-        with self.reading() as connection:
-            return connection.execute(query.order_by(runs.c.place, rows.c.step)).all()
-
-
-def patiently(call, seconds: float | None = None):
-    """The result of call(), tried again while the store is busy, for so long (BEGIN_WITHIN)."""
-    end = time.monotonic() + (BEGIN_WITHIN if seconds is None else seconds)
-    while True:
-        try:
-            return call()
-        except Busy:
-            if time.monotonic() > end:
-                raise
-        except StoreError as error:  # two that begin at the same time: the second finds what the first has made
-            if not isinstance(error.__cause__, exc.IntegrityError | exc.ProgrammingError) or time.monotonic() > end:
-                raise
-        time.sleep(0.2)
-
-
-def _nothing(what: str, where: str, then: str) -> tuple[str, str]:
-    """A sentence for who runs the server, and one for its visitors."""
-    return f"There {what} at {where}; the first {then}.", f"There {what} yet; the first {then}."
 
 
 def _described(study: int, place: int, run) -> dict:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from core.experiments.training.training import BASELINE, Arm, Plan, Trial
+from core.experiments.training.plan import BASELINE, Arm, Plan, Trial
 from core.settings.device import Machine
 from core.study.database.store import Store
 from core.study.plan import read_settings

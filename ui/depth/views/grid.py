@@ -4,7 +4,7 @@ import math
 import numpy as np
 import streamlit as st
 
-from core.experiments.depth.grid import AXES, MOST, Axes, combinations, in_words, write_axes
+from core.experiments.depth.axes import AXES, MOST, Axes, combinations, in_words, write_axes
 from core.experiments.depth.grid import grid as run
 from core.measure.stream_statistics import statistic
 from core.model.batched_variants import stream_of

@@ -1,6 +1,6 @@
 import streamlit as st
 
-from core.experiments.training.training import BASELINE
+from core.experiments.training.plan import BASELINE
 from core.model.variants import MOST
 from core.study.database.stored import stored
 from ui.kit.page import literal

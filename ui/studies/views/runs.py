@@ -1,7 +1,7 @@
 import pandas as pd
 import streamlit as st
 
-from core.experiments.training.training import BASELINE
+from core.experiments.training.plan import BASELINE
 from core.settings.errors import without_paths
 from core.study.database.schema import STATES
 from core.study.link import read_query

@@ -3,9 +3,8 @@ import math
 import pandas as pd
 import streamlit as st
 
-from core.experiments.trained import contributions
-from core.experiments.trained import knockout as experiment
-from core.experiments.training.training import percent, points
+from core.experiments.trained import contributions, effects, tables
+from core.experiments.training.sentences import percent, points
 from core.measure.intervals import apart
 from core.model.knockout import Cut, mode, name_of
 from core.model.knockout import part as parts
@@ -28,7 +27,7 @@ def knockout(context):
         return
     left, right = st.columns([3, 7], gap="medium")
     effect, baseline = context.effect, context.bench.baseline
-    made = experiment.told(effect, baseline)
+    made = tables.told(effect, baseline)
     with right:
         figure(
             f"What does it cost to take out {name_of(context.cuts).replace('− ', '')}?",
@@ -88,7 +87,7 @@ def _effects(made):
     """Every effect with its interval, in words. (Lists, and one table at the end: pandas is slow at single cells.)"""
     rows = []
     for row in made.itertuples():
-        label = experiment.effect.label(row.effect)
+        label = effects.effect.label(row.effect)
         if row.effect == "divergence":
             rows.append(
                 (
@@ -142,7 +141,7 @@ def _took_over(context):
 
 def _taken_over(context, found) -> tuple[bool, str]:
     """-> (whether a part did, the same in words)"""
-    lost = -experiment.compared(context.effect, context.bench.baseline, "difference").mean
+    lost = -tables.compared(context.effect, context.bench.baseline, "difference").mean
     clear = found[found.low > 0]
     if not lost > 0:
         return False, "Nothing was to be taken over: without it the right word leads by no less."
@@ -164,7 +163,7 @@ def _taken_over(context, found) -> tuple[bool, str]:
 def _by_distance(context):
     q, lines = context.bench.questions, []
     for place, effect in enumerate((context.bench.baseline, context.effect)):
-        rows = sorted(experiment.by_distance(effect, q).itertuples(index=False, name=None))
+        rows = sorted(tables.by_distance(effect, q).itertuples(index=False, name=None))
         at, right, low, high, many = (list(column) for column in zip(*rows))
         lines.append(Line(place, right, None, low, high))
     panel = Panel(

@@ -3,8 +3,8 @@ import math
 import streamlit as st
 import torch
 
-from core.experiments.trained import knockout as experiment
-from core.experiments.training.training import points
+from core.experiments.trained import effects, tables
+from core.experiments.training.sentences import points
 from core.figures import charts
 from core.measure.intervals import apart
 from core.model.knockout import Cut, cuts, mode
@@ -25,8 +25,8 @@ STARTED = "sweep_start"
 @view
 def sweep(context):
     """Every part: each head and each sub-layer taken out by itself, ranked."""
-    about = "\n".join(f"- **{experiment.effect.label(n)}**: {experiment.effect.help(n)}" for n in experiment.effect)
-    buttons("Ranked by", experiment.effect, "rank_by", help=about)
+    about = "\n".join(f"- **{effects.effect.label(n)}**: {effects.effect.help(n)}" for n in effects.effect)
+    buttons("Ranked by", effects.effect, "rank_by", help=about)
     ranked = _measured(context)
     if ranked is None:
         return
@@ -69,7 +69,7 @@ def _measured(context):
             if large:
                 bar.progress(len(made) / len(every), text=f"{effect.name}: {len(made)} of {len(every)} parts")
         bar.empty()
-        return experiment.ranked(made, context.bench.baseline), 1 << 16
+        return tables.ranked(made, context.bench.baseline), 1 << 16
 
     return context.opened.results.get(key, make)
 
@@ -109,7 +109,7 @@ def _map(context, rows, unit):
     layers = [f"layer {n + 1}" for n in range(c.n_layers)]
     out = [[cut.layer, columns.index(at(0, cut))] for cut in context.cuts if at(0, cut) in columns]
     heatmaps(
-        "sweep_map", cells, layers, names, what=f"change of {experiment.effect.label(context.look.rank_by).lower()}{unit}", diverging=True, numbers="brief",
+        "sweep_map", cells, layers, names, what=f"change of {effects.effect.label(context.look.rank_by).lower()}{unit}", diverging=True, numbers="brief",
         tips=[[at(layer, cut).name for cut in columns] for layer in range(c.n_layers)],
         alt="Effect of taking out each head and sub-layer.", square=False, height=120 + 44 * c.n_layers if c.n_layers <= 4 else 460, marks=out,
         on_pick=lambda panel, row, column: take_out(at(row, columns[column]), taken="knockout"),
@@ -117,7 +117,7 @@ def _map(context, rows, unit):
 
 
 def _bars(rows, rank_by, unit):
-    name = experiment.effect.label(rank_by)
+    name = effects.effect.label(rank_by)
     rows = rows.head(SHOWN).assign(clear=lambda table: [apart(*ends) for ends in zip(table.low, table.high)])
     figure(
         f"Ranked by {name}",

@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from core.experiments.training import training as results
+from core.experiments.training import results
 from core.settings.wording import number
 from ui.pictures.curves import Panel, curves
 from ui.shared.learning import lines

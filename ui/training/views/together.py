@@ -3,7 +3,7 @@ import math
 import pandas as pd
 import streamlit as st
 
-from core.experiments.training import training as results
+from core.experiments.training import combined, sentences
 from core.measure.intervals import apart
 from ui.kit.page import figure, table
 from ui.shared.learning import chance, span
@@ -25,8 +25,8 @@ def together(context):
         )
         return
     several = len(plan.seeds) > 1
-    worth(results.effects(runs, plan), several)
-    pairs(results.interactions(runs, plan), several)
+    worth(combined.effects(runs, plan), several)
+    pairs(combined.interactions(runs, plan), several)
 
 
 def worth(made, several):
@@ -45,12 +45,12 @@ def worth_said(made) -> str:
         return "Nothing can be said before all have been trained a little."
     most = known.loc[known.removed.idxmax()]
     if math.isnan(most.removed_low):
-        return f"Alone, {most.part} costs the most: {results.points(most.removed)} points. One seed says nothing about noise."
+        return f"Alone, {most.part} costs the most: {sentences.points(most.removed)} points. One seed says nothing about noise."
     told = known[known.removed_low > 0]
     if told.empty:
-        return f"Alone, no loss can be told from seed noise; the largest is {results.points(most.removed)} points, of {most.part}."
+        return f"Alone, no loss can be told from seed noise; the largest is {sentences.points(most.removed)} points, of {most.part}."
     most = told.loc[told.removed.idxmax()]
-    return f"Alone, {most.part} costs the most of those that can be told from seed noise: {results.points(most.removed)} points."
+    return f"Alone, {most.part} costs the most of those that can be told from seed noise: {sentences.points(most.removed)} points."
 
 
 def pairs(made, several):
@@ -58,10 +58,10 @@ def pairs(made, several):
     rows = pd.DataFrame({
         "first": made.one,
         "second": made.other,
-        "accuracy with both parts": made.neither.map(results.percent),
-        "first taken out": made["first"].map(results.percent),
-        "second taken out": made.second.map(results.percent),
-        "both taken out": made.both.map(results.percent),
+        "accuracy with both parts": made.neither.map(sentences.percent),
+        "first taken out": made["first"].map(sentences.percent),
+        "second taken out": made.second.map(sentences.percent),
+        "both taken out": made.both.map(sentences.percent),
         "interaction, points": [span(r.interaction, r.low, r.high, several) for r in made.itertuples()],
         "p, corrected (Holm)": [chance(r.p, r.low, r.high) for r in made.itertuples()],
     })  # fmt: skip
@@ -84,7 +84,7 @@ def pairs_said(made) -> str:
         return f"{_they(most)} One seed says nothing about noise."
     told = known[[apart(*ends) for ends in zip(known.low, known.high)]]
     if told.empty:
-        size = results.points(abs(most.interaction))
+        size = sentences.points(abs(most.interaction))
         return (
             f"No interaction can be told from seed noise; the largest is {size} points, of {most.one} and {most.other}."
         )
@@ -93,4 +93,4 @@ def pairs_said(made) -> str:
 
 def _they(pair) -> str:
     how = "overlap" if pair.interaction > 0 else "make each other worse"
-    return f"{pair.one} and {pair.other}: the losses {how}, by {results.points(abs(pair.interaction))} points."
+    return f"{pair.one} and {pair.other}: the losses {how}, by {sentences.points(abs(pair.interaction))} points."

@@ -1,0 +1,123 @@
+"""What stands in a grid: the parts that vary, the entries that are chosen of each, and the link in which that is written."""
+
+import math
+from dataclasses import dataclass
+
+from core.model.config import Config
+from core.model.parts import MENUS
+from core.settings.setting import ConfigError, Settings, dial, dials, shorten
+
+MOST = 1024  # variants in one grid
+RESIDUALS = {"both": (True, True), "attention": (True, False), "ffn": (False, True), "none": (False, False)}
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One part that varies: what can stand there (entry -> changed settings, words), and what stands there at first.
+
+    An axis of which nothing is chosen leaves the baseline as it is.
+    """
+
+    label: str
+    entries: dict[str, dict]
+    words: dict[str, str]
+    first: tuple[str, ...] = ()
+
+
+def _menu(field, *first) -> Axis:
+    """An axis of all entries of a menu."""
+    menu, made = MENUS[field], dials(Config)[field]
+    words = {entry: f"no {made.short}" if entry == "none" else menu.label(entry) for entry in menu}
+    return Axis(made.label, {entry: {field: entry} for entry in menu}, words, first)
+
+
+def _switch(field) -> Axis:
+    made = dials(Config)[field]
+    words = {"on": made.short, "off": f"no {made.short}"}
+    return Axis(made.label, {"on": {field: True}, "off": {field: False}}, words)
+
+
+def _residual() -> Axis:
+    words = {"both": "residual", "attention": "residual attention", "ffn": "residual FFN", "none": "no residual"}
+    entries = {n: {"residual_attention": one, "residual_ffn": two} for n, (one, two) in RESIDUALS.items()}
+    return Axis("Residual", entries, words, ("both", "none"))
+
+
+def _heads() -> Axis:
+    counts = (1, 2, 4, 8, 16)
+    words = {str(n): dials(Config)["n_heads"].change(n) for n in counts}
+    return Axis("Heads", {str(n): {"n_heads": n} for n in counts}, words, ("1", "4"))
+
+
+AXES = {  # at first 3 × 2 × 2 × 4 × 2 = 96 variants
+    "norm": _menu("norm", "LayerNorm", "RMSNorm", "none"),
+    "placement": _menu("placement", "pre", "post"),
+    "residual": _residual(),
+    "activation": _menu("activation", "relu", "gelu", "swiglu", "identity"),
+    "n_heads": _heads(),
+    "position": _menu("position"),
+    "mask": _menu("mask"),
+    "scale": _switch("scale"),
+    "attention": _switch("attention"),
+    "ffn": _switch("ffn"),
+}
+
+
+@dataclass(frozen=True)
+class Axes(Settings):
+    """Which entries of which axes are in the grid. Raises ConfigError for what is not there, and for too many."""
+
+    grid: str = dial(
+        "",
+        "Parts in the grid",
+        "Entries by axis, where they are not those at first: activation-relu+tanh__n_heads-1+2+4.",
+        group="Grid",
+    )
+
+    def _check_together(self):
+        kept, problems = {}, []
+        for part in filter(None, self.grid.split("__")):
+            axis, _, entries = part.partition("-")
+            try:
+                kept[axis] = _chosen(axis, entries)
+            except ConfigError as error:
+                problems.append(str(error))
+        chosen = {axis: kept.get(axis, each.first) for axis, each in AXES.items()}
+        size = combinations(chosen)
+        if size > MOST:
+            raise ConfigError("grid", f"grid has {size:,} variants; it may have {MOST:,}. Choose fewer parts.", "")
+        if problems:
+            raise ConfigError("grid", " ".join(problems), write_axes(chosen))
+        object.__setattr__(self, "grid", write_axes(chosen))
+
+    @property
+    def chosen(self) -> dict[str, tuple[str, ...]]:
+        """Axis -> its entries in the grid; none: as in the baseline."""
+        parts = dict(part.split("-", 1) for part in filter(None, self.grid.split("__")))
+        return {axis: _chosen(axis, parts[axis]) if axis in parts else each.first for axis, each in AXES.items()}
+
+
+def _chosen(axis: str, entries: str) -> tuple[str, ...]:
+    if axis not in AXES:
+        raise ConfigError("grid", f"grid names {shorten(axis)}; its axes are {', '.join(AXES)}.")
+    wanted = entries.split("+") if entries else []
+    unknown = [entry for entry in wanted if entry not in AXES[axis].entries]
+    if unknown:
+        allowed = ", ".join(AXES[axis].entries)
+        raise ConfigError("grid", f"grid: {axis} has no {shorten(unknown[0])}; it has {allowed}.")
+    return tuple(entry for entry in AXES[axis].entries if entry in wanted)
+
+
+def combinations(chosen: dict[str, tuple[str, ...]]) -> int:
+    """How many variants a grid of these entries has; an axis without any counts as one."""
+    return math.prod(max(1, len(entries)) for entries in chosen.values())
+
+
+def in_words(axes, entries) -> str:
+    """One entry of each axis, in words."""
+    return " · ".join(AXES[axis].words[entry] for axis, entry in zip(axes, entries)) or "as in the baseline"
+
+
+def write_axes(chosen: dict[str, tuple[str, ...]]) -> str:
+    """The text of Axes.grid: the axes that are not as at first."""
+    return "__".join(f"{axis}-{'+'.join(chosen[axis])}" for axis in AXES if set(chosen[axis]) != set(AXES[axis].first))

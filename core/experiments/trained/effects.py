@@ -1,0 +1,56 @@
+"""What a knock-out may change in a model's answers: each effect is one number per question."""
+
+import functools
+from dataclasses import dataclass
+
+import torch
+
+from core.settings.menu import Menu
+
+effect = Menu("Effect")  # (answers of a model, of the whole model) -> one number per question
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Scores of every word at every place asked: float32 (Q, V); the questions; and what the whole model's strongest
+    wrong word is where a question names none."""
+
+    logits: torch.Tensor
+    right: torch.Tensor  # (Q)
+    wrong: torch.Tensor  # (Q)
+    among: tuple[int, ...]
+
+    @functools.cached_property
+    def log(self) -> torch.Tensor:
+        return self.logits.double().log_softmax(-1)
+
+    def of(self, words) -> torch.Tensor:
+        return self.logits.gather(1, words[:, None])[:, 0].double()
+
+
+@effect
+def accuracy(answers, whole):
+    """Accuracy: share of a text's questions to which the right answer has the highest score, averaged over texts."""
+    logits = answers.logits
+    if answers.among:
+        choice = torch.tensor(answers.among, device=logits.device)
+        return (choice[logits[:, choice].argmax(-1)] == answers.right).double()
+    return (logits.argmax(-1) == answers.right).double()
+
+
+@effect
+def probability(answers, whole):
+    """Probability: what the model gives to the right word, among all words."""
+    return answers.log.gather(1, answers.right[:, None])[:, 0].exp()
+
+
+@effect
+def difference(answers, whole):
+    """Logit difference: score of the right word minus score of the wrong one."""
+    return answers.of(answers.right) - answers.of(whole.wrong)
+
+
+@effect
+def divergence(answers, whole):
+    """KL divergence: how far all next-word probabilities have moved from the whole model's, in nats; 0: not at all."""
+    return (whole.log.exp() * (whole.log - answers.log)).sum(-1).clamp_min(0.0)

@@ -1,0 +1,89 @@
+"""What knock-outs cost, as tables with intervals over texts; and how much of its attention each head gives to the subject."""
+
+import math
+from dataclasses import dataclass
+
+import pandas as pd
+
+from core.experiments.trained.effects import effect
+from core.experiments.trained.knockout import Bench, Effect
+from core.experiments.trained.questions import Questions
+from core.measure.flips import changed
+from core.measure.intervals import LEVEL, Interval, Paired, interval, paired, together, wilson
+
+BOUNDS = {"accuracy": (-1.0, 1.0), "probability": (-1.0, 1.0), "divergence": (0.0, math.inf)}
+
+
+def told(made: Effect, baseline: Effect) -> pd.DataFrame:
+    """One row per effect: effect, whole, without (means over texts), change, low, high (95 % interval of the mean change,
+    paired by text), p (of the test that compared() uses), texts."""
+    rows = []
+    for name in effect:
+        change = compared(made, baseline, name)
+        ends = (each.values[name].mean().item() for each in (baseline, made))
+        rows.append((name, *ends, *change[:3], change.p, change.n))
+    return pd.DataFrame(rows, columns=["effect", "whole", "without", "change", "low", "high", "p", "texts"])
+
+
+def compared(made: Effect, baseline: Effect, name: str, level: float = LEVEL) -> Paired:
+    """The change of one effect, text by text: of accuracy by a test made for flips (core/measure/flips.py), else by the paired t-test."""
+    known = made.values[name].isfinite() & baseline.values[name].isfinite()  # weights may be too large for any number
+    one, other = (dict(enumerate(each.values[name].where(known, math.nan).tolist())) for each in (made, baseline))
+    if name == "accuracy":
+        return changed([one[text] - other[text] for text in one], level)
+    return paired(one, other, BOUNDS.get(name, (-math.inf, math.inf)), level)
+
+
+def ranked(effects: list[Effect], baseline: Effect) -> pd.DataFrame:
+    """A sweep as a table: cut (as in a link), name, layer, part, head (from 1; 0 for what is no head), effect, change, low,
+    high, p (corrected for all parts, Holm); the greatest loss in logit difference first."""
+    rows = []
+    by = {made.cuts[0]: made for made in effects}
+    changes = {
+        name: together(lambda cut, level, name=name: compared(by[cut], baseline, name, level), by) for name in effect
+    }
+    for cut in by:
+        head = cut.head + 1 if cut.part == "head" else 0
+        for name in effect:
+            change = changes[name][cut]
+            rows.append((cut.write(), cut.name, cut.layer + 1, cut.part, head, name, *change[:3], change.p))
+    columns = ["cut", "name", "layer", "part", "head", "effect", "change", "low", "high", "p"]
+    table = pd.DataFrame(rows, columns=columns)
+    order = table[table.effect == "difference"].sort_values("change").cut.tolist()
+    return table.sort_values("cut", key=lambda column: column.map(order.index), kind="stable", ignore_index=True)
+
+
+def by_distance(made: Effect, questions: Questions) -> pd.DataFrame:
+    """Accuracy split by what the questions are split by: value, accuracy, low, high (95 %, Wilson 1927), questions."""
+    rows = []
+    for value in questions.value.unique().tolist():
+        right = made.correct[questions.value == value]
+        rows.append((value, *wilson(int(right.sum()), len(right)), len(right)))
+    return pd.DataFrame(rows, columns=["value", "accuracy", "low", "high", "questions"])
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Of one head: the share of its attention that falls on the subject, over the questions across a clause with a noun of
+    the other number. Counted from 0."""
+
+    layer: int
+    head: int
+    verb: Interval  # of the verb's attention
+    before: Interval  # of that of the word before it, where the verb is chosen
+    even: float  # what an even spread would give, of the verb's
+
+
+def readings(made: Bench) -> list[Reading]:
+    """Every head's; empty where the questions know no subject. The one that reads it most, at both places, first."""
+    q = made.questions
+    if q.subject is None or not bool(q.across.any()):
+        return []
+    at = q.across.nonzero()[:, 0]
+    even = (1 / (q.verb[at] + 1).double()).mean().item()
+    found = []
+    for layer, pattern in enumerate(made.patterns):
+        for head in range(pattern.shape[2]):
+            before, verb = (interval(each[at, head, q.subject[at]].double().tolist(), (0.0, 1.0)) for each in pattern)
+            found.append(Reading(layer, head, verb, before, even))
+    return sorted(found, key=lambda each: -each.verb.mean - each.before.mean)

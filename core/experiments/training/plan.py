@@ -1,0 +1,161 @@
+"""Baseline and variants trained side by side, several seeds each: what is run."""
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from core.model.config import Config
+from core.model.variants import Variant, apply, difference, name_of
+from core.settings.device import Machine
+from core.settings.setting import ConfigError, Settings, dial
+from core.tasks import task
+from core.train import State, Training, start
+from core.train.match import CLOSE, match, widened
+
+BASELINE = "baseline"
+
+
+@dataclass(frozen=True)
+class Trial(Settings):
+    """How the comparison is made."""
+
+    seeds: int = dial(
+        3,
+        "Seeds",
+        "Every model is trained so many times, each time with other weights and other data. The first seed is the random seed.",
+        group="Comparison",
+        short="seeds",
+        low=1,
+        high=30,
+        step=1,
+        top=10,
+    )
+    match: str = dial(
+        "nothing",
+        "Hold equal",
+        "Whether the widths of what is left after a part is taken out are changed, so that all models cost the same.",
+        group="Comparison",
+        short="held equal",
+        menu=match,
+    )
+    together: bool = dial(
+        False,
+        "All combinations",
+        "Train every combination of the variants too: leave one out, add one back, two at a time.",
+        group="Comparison",
+        short="combinations",
+    )
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One model of the comparison: its name, its settings, and which variants (by their names) are in it."""
+
+    name: str
+    config: Config
+    place: int | None  # of its colour; None for a combination of several variants
+    members: frozenset[str]
+    note: str = ""  # how it was widened
+    also: tuple[frozenset[str], ...] = ()  # combinations that come out as this very model
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that is trained: equal plans give the same numbers."""
+
+    arms: tuple[Arm, ...]  # the baseline first
+    training: Training
+    trial: Trial
+    machine: Machine
+
+    @property
+    def seeds(self) -> list[int]:
+        first = self.arms[0].config.seed
+        return list(range(first, first + self.trial.seeds))
+
+    def states(self) -> dict[tuple[str, int], State]:
+        """(arm, seed) -> a training before its first step. Raises ConfigError for what cannot be trained."""
+        return {
+            (arm.name, seed): start(arm.config, self.training, seed, self.machine)
+            for seed in self.seeds
+            for arm in self.arms
+        }
+
+
+def plan(variants: list[Variant], training: Training, trial: Trial, machine: Machine) -> tuple[Plan, list[str]]:
+    """-> (what to train, why something is left out). variants: the baseline first (core.model.variants.lineup).
+
+    No model is in it twice: the seed of a variant does not count, and what is made as wide as the baseline may become it.
+    """
+    first, *rest = variants
+    arms, notes, kept = [Arm(BASELINE, first.config, 0, frozenset())], [], []
+    wanted = _cost(first.config, training, trial.match)
+    for variant in rest:
+        config = variant.config.replace(seed=first.config.seed)
+        arm = _arm(variant.name, config, variant.place, {variant.name}, training, trial, wanted)
+        twin = _twin(arms, arm)
+        if twin is None:
+            arms.append(arm)
+            kept.append(replace(variant, config=config))
+        else:
+            other = arms[twin].name if twin else "the baseline"
+            notes.append(f"{variant.name} is left out here: as it would be trained, it is the same as {other}.")
+    combined, refused = _combined(first.config, kept) if trial.together else ([], [])
+    for each in combined:
+        arm = _arm(*each, training, trial, wanted)
+        twin = _twin(arms, arm)
+        if twin is None:
+            arms.append(arm)
+        else:
+            arms[twin] = replace(arms[twin], also=(*arms[twin].also, arm.members))
+    return Plan(tuple(arms), training, trial, machine), notes + refused
+
+
+def _twin(arms: list[Arm], arm: Arm) -> int | None:
+    """Which of the arms is the same model."""
+    return next((n for n, other in enumerate(arms) if other.config == arm.config), None)
+
+
+def _combined(baseline: Config, variants):
+    """Every combination of two variants or more -> ((name, config, None, members), …), why one cannot be.
+
+    Two that change the same setting cannot: what one of them takes out is not there to be taken out by the other.
+    """
+    made, notes, refused = [], [], []
+    for size in range(2, len(variants) + 1):
+        for several in combinations(variants, size):
+            members = {each.name for each in several}
+            if any(few <= members for few in refused):
+                continue  # which was said already
+            changes = [difference(each.config, baseline) for each in several]
+            together = {field: value for change in changes for field, value in change.items()}
+            try:
+                _check_apart(*changes[:2])
+                made.append((name_of(together), apply(together, baseline), None, members))
+            except ConfigError as error:
+                refused.append(members)
+                notes.append(f"{' and '.join(each.name for each in several)} cannot be combined: {error}")
+    return made, notes
+
+
+def _check_apart(one: dict, other: dict):
+    """Raises ConfigError if two variants change the same setting."""
+    shared = sorted(one.keys() & other.keys())
+    if shared:
+        how = f"both set {', '.join(shared)}." if all(one[name] == other[name] for name in shared) else ""
+        raise ConfigError("variants", how or f"they set {', '.join(shared)} to different values.")
+
+
+def _cost(config, training, kind) -> int:
+    return match[kind](config, training.length, len(task[training.task].vocabulary))
+
+
+def _arm(name, config, place, members, training, trial, wanted) -> Arm:
+    if trial.match == "nothing":
+        return Arm(name, config, place, frozenset(members))
+    made = widened(config, wanted, lambda tried: _cost(tried, training, trial.match))
+    there = {"d_model": True, "d_ff": config.ffn, "d_head": config.attention}
+    changes = [f"{n} {getattr(made, n)}" for n in there if there[n] and getattr(made, n) != getattr(config, n)]
+    off = _cost(made, training, trial.match) / wanted - 1
+    if abs(off) > CLOSE:
+        changes.append(f"not to be held equal: {100 * off:+.0f} % {match.label(trial.match)}".replace("-", "−"))
+    return Arm(name, made, place, frozenset(members), ", ".join(changes))

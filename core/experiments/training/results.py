@@ -1,0 +1,135 @@
+"""What came out of a plan, as tables: of every run, of every arm over its seeds, and against the baseline.
+
+Runs: {(arm, seed): [Row, …]}
+"""
+
+import math
+
+import pandas as pd
+
+from core.experiments.training.plan import Plan
+from core.measure.intervals import LEVEL, Interval, Paired, geometric, interval, paired, together
+from core.tasks import task
+from core.train import Row
+from core.train.match import match
+
+RANGE = (0.0, 1.0)  # of an accuracy
+CHANGE = (-1.0, 1.0)  # of the difference of two
+DIGITS = 6  # that count in a difference: an accuracy is a float32
+NINETY = 0.9
+
+
+def last(rows: list[Row], field: str = "accuracy") -> float:
+    """The newest value; NaN before the first row, and for a run that diverged."""
+    return getattr(rows[-1], field) if rows and not diverged(rows) else math.nan
+
+
+def diverged(rows: list[Row]) -> str:
+    """ "diverged at step k", or nothing."""
+    return rows[-1].note if rows else ""
+
+
+def at(rows: list[Row], step: int, field: str) -> float:
+    """The value at a step, NaN where there is none."""
+    return next((getattr(row, field) for row in rows if row.step == step), math.nan)
+
+
+def reached(runs, seeds, name) -> int:
+    """The newest step that all seeds of an arm have come to, or 0; those that diverged do not count."""
+    steps = [runs[name, seed][-1].step if runs[name, seed] else 0 for seed in seeds if not diverged(runs[name, seed])]
+    return min(steps, default=0)
+
+
+def common(runs, plan: Plan) -> int:
+    """The newest step at which all can be compared."""
+    steps = [reached(runs, plan.seeds, arm.name) for arm in plan.arms if not all_diverged(runs, plan, arm.name)]
+    return min(steps, default=0)
+
+
+def all_diverged(runs, plan, name) -> bool:
+    return all(diverged(runs[name, seed]) for seed in plan.seeds)
+
+
+def steps_to(rows: list[Row], level: float) -> float:
+    """The first step at which accuracy was at least so high; NaN where it has not been yet."""
+    return next((row.step for row in rows if row.accuracy >= level), math.nan)
+
+
+def scores(runs, plan: Plan, name: str, step: int | None = None, field: str = "accuracy") -> dict[int, float]:
+    """Seed -> value of one arm at a step (the newest if None); NaN where there is none, and for a run that diverged, at
+    whatever step: a mean is always over the same seeds."""
+    of = {seed: runs[name, seed] for seed in plan.seeds}
+    values = {seed: last(rows, field) if step is None else at(rows, step, field) for seed, rows in of.items()}
+    return {seed: math.nan if diverged(of[seed]) else value for seed, value in values.items()}
+
+
+def accuracy(runs, plan, name, step=None) -> Interval:
+    return interval(scores(runs, plan, name, step).values(), RANGE)
+
+
+def course(runs, plan: Plan, name: str, field: str, log: bool = False) -> list[tuple[int, Interval]]:
+    """Step -> a value's mean over seeds with its interval, up to where all seeds have come that have not diverged.
+
+    log: the geometric mean, for what is shown by powers of ten. An arm of which all seeds diverged is shown up to there.
+    """
+    going = [seed for seed in plan.seeds if not diverged(runs[name, seed])] or plan.seeds
+    rows = [{row.step: getattr(row, field) for row in runs[name, seed] if not row.note} for seed in going]
+    steps = sorted(set.intersection(*(set(each) for each in rows)))
+    within = RANGE if field == "accuracy" else (-math.inf, math.inf)
+    values = {step: [each[step] for each in rows] for step in steps}
+    return [(step, geometric(each) if log else interval(each, within)) for step, each in values.items()]
+
+
+def gap(values: dict[int, float], base: dict[int, float], within=CHANGE, level: float = LEVEL) -> Paired:
+    """values − base of accuracies, seed by seed. Rounded, or the rounding of float32 would pass for a difference."""
+    both = {seed: round(values[seed] - base[seed], DIGITS) for seed in values}
+    return paired(both, dict.fromkeys(both, 0.0), within, level)
+
+
+def gaps(pairs: dict, within=CHANGE) -> dict:
+    """key -> (values, base): the same of several differences that are looked at together, intervals and p corrected (Holm)."""
+    return together(lambda key, level: gap(*pairs[key], within, level), pairs)
+
+
+def summary(runs, plan: Plan) -> pd.DataFrame:
+    """One row per arm at the newest step that all have come to.
+
+    variant; accuracy, low, high (95 % interval); seeds (that did not diverge, of which accuracy and loss are means);
+    diverged (how many did); difference to the baseline, difference_low, difference_high, p (paired t-test on the seeds
+    that diverged in neither; corrected for all variants, Holm); parameters, parameters_difference (relative); flops (of one sequence, forward),
+    flops_difference; note (how it was widened); loss; steps_to_90 (mean over the seeds that came to 90 % right, of the
+    first step at which they had; as coarse as the rows are), seeds_at_90 (how many did).
+    """
+    base, step = plan.arms[0], common(runs, plan)
+    words = len(task[plan.training.task].vocabulary)
+    size = {arm.name: match["parameters"](arm.config, plan.training.length, words) for arm in plan.arms}
+    work = {arm.name: match["flops"](arm.config, plan.training.length, words) for arm in plan.arms}
+    rows, nothing, known = [], gap({}, {}), differences(runs, plan, step)
+    for arm in plan.arms:
+        mean = accuracy(runs, plan, arm.name, step)
+        off = known.get(arm.name, nothing)
+        quick = interval([steps_to(runs[arm.name, seed], NINETY) for seed in plan.seeds])
+        rows.append({
+            "variant": arm.name,
+            "accuracy": mean.mean, "low": mean.low, "high": mean.high, "seeds": mean.n,
+            "diverged": sum(bool(diverged(runs[arm.name, seed])) for seed in plan.seeds),
+            "difference": off.mean, "difference_low": off.low, "difference_high": off.high, "p": off.p,
+            "loss": interval(scores(runs, plan, arm.name, step, "loss").values()).mean,
+            "parameters": size[arm.name], "parameters_difference": size[arm.name] / size[base.name] - 1,
+            "flops": work[arm.name], "flops_difference": work[arm.name] / work[base.name] - 1,
+            "note": arm.note,
+            "steps_to_90": quick.mean, "seeds_at_90": quick.n,
+        })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def differences(runs, plan: Plan, step: int) -> dict[str, Paired]:
+    """Name of every arm but the baseline -> its difference in accuracy at a step, corrected for all of them."""
+    base = scores(runs, plan, plan.arms[0].name, step)
+    return gaps({arm.name: (scores(runs, plan, arm.name, step), base) for arm in plan.arms[1:]})
+
+
+def every_row(runs, plan: Plan) -> pd.DataFrame:
+    """All that was measured: variant, seed and the fields of core.train.Row."""
+    rows = [(name, seed, *row) for (name, seed), given in runs.items() for row in given]
+    return pd.DataFrame(rows, columns=["variant", "seed", *Row._fields])

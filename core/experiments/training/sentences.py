@@ -1,0 +1,89 @@
+"""What is said of the results of a plan."""
+
+import math
+
+from core.experiments.training.plan import BASELINE, Plan
+from core.experiments.training.results import CHANGE, DIGITS, common, differences, diverged, scores
+from core.measure.intervals import Paired, interval
+from core.settings.wording import fixed, number
+
+FEW = 3  # seeds, of which it is said what they cannot show
+
+
+def finding(runs, plan: Plan) -> str:
+    """What diverged, and what the numbers say about the arm that ends farthest from the baseline, at the newest step that
+    all have reached: both accuracies over the seeds on which neither diverged. Without a baseline, the best arm's."""
+    step, lost = common(runs, plan), _lost(runs, plan)
+    when = "" if step == plan.training.steps else f"At step {step}: "
+    values = {arm.name: scores(runs, plan, arm.name, step) for arm in plan.arms if arm.place is not None}
+    means = {name: interval(each.values()).mean for name, each in values.items()}
+    means = {name: mean for name, mean in means.items() if not math.isnan(mean)}
+    if not means:
+        return lost.strip()
+    base = values.pop(BASELINE)
+    found = differences(runs, plan, step)
+    known = {name: found[name] for name in values if found[name].n}
+    if not known:
+        name = BASELINE if BASELINE in means else max(means, key=means.get)
+        return f"{lost}{when}{name} gets {percent(means[name])} right."
+    name = max(known, key=lambda each: abs(known[each].mean))
+    both = [seed for seed in plan.seeds if not math.isnan(values[name][seed] - base[seed])]
+    one, other = (percent(interval([each[seed] for seed in both]).mean) for each in (values[name], base))
+    some = f" on {len(both)} of {len(plan.seeds)} seeds" if len(both) < len(plan.seeds) else ""
+    return f"{lost}{when}{name} gets {one} right against {other}{some}. {told(known[name], len(found))}"
+
+
+def _lost(runs, plan) -> str:
+    """Which arms have diverged, with the first step and seed."""
+    told = []
+    for arm in plan.arms:
+        gone = {seed: runs[arm.name, seed] for seed in plan.seeds if diverged(runs[arm.name, seed])}
+        if gone:
+            first = min(gone, key=lambda seed: gone[seed][-1].step)
+            share = "" if len(plan.seeds) == 1 else f" ({len(gone)} of {len(plan.seeds)} seeds)"
+            told.append(f"{arm.name} {diverged(gone[first])}, seed {first}{share}. ")
+    return "".join(told)
+
+
+def told(gap: Paired, of: int = 1) -> str:
+    """A paired difference of accuracies in words, and whether it can be told from noise: as its interval says.
+
+    of: how many differences were looked at together, for which it is corrected (gaps()).
+    """
+    if gap.n < 2:
+        return "One seed says nothing about noise: train more to know whether the difference is one."
+    way = "lower" if gap.mean < 0 else "higher"
+    if gap.low == gap.high:
+        there = f"That is {points(abs(gap.mean))} points {way} on each of {gap.n} seeds."
+        return there if gap.mean else f"No difference on any of {gap.n} seeds."
+    fine = max(map(_decimals, gap[:3]))
+    span = f"95 % interval {points(gap.low, fine)} to {points(gap.high, fine)} points"
+    test = f"paired t-test on {gap.n} seeds, p {'< 0.001' if gap.p < 0.001 else f'= {number(gap.p, 2)}'}"
+    test += f", corrected for {of} variants (Holm)" * (of > 1)
+    if gap.clear:
+        return f"That is {points(abs(gap.mean), fine)} points {way} ({span}; {test})."
+    size = points(gap.mean, fine)
+    return f"The difference of {size} points is not distinguishable from seed noise with {gap.n} seeds ({span}; {test}).{few(gap)}"
+
+
+def few(gap: Paired) -> str:
+    """What two or three seeds cannot show."""
+    if gap.n > FEW:
+        return ""
+    if gap.reach >= CHANGE[1]:
+        return f" With so much noise {gap.n} seeds cannot show any difference: train more."
+    return f" With so much noise {gap.n} seeds can only show a difference of more than {points(gap.reach)} points: train more to see a smaller one."
+
+
+def percent(share: float) -> str:
+    """Of an accuracy: "97.2 %"."""
+    return "no number" if math.isnan(share) else f"{fixed(100 * share, 1)} %"
+
+
+def points(share: float, decimals: int | None = None) -> str:
+    """Of a difference of accuracies, in percentage points: with one decimal, and more where that would read as none."""
+    return fixed(100 * share, decimals or _decimals(share))
+
+
+def _decimals(share: float) -> int:
+    return next((many for many in range(1, DIGITS - 2) if round(100 * share, many)), 1)

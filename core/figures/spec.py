@@ -1,0 +1,53 @@
+"""What charts have in common: a specification that is built once, words and numbers on axes."""
+
+import functools
+
+import altair as alt
+import pandas as pd
+
+WORD = "substring(datum.label, 4)"
+SUPER = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+LOG = " (log scale)"
+
+
+def _raised(text: str) -> str:
+    """A Vega expression: the digits of a text as exponents."""
+    for digit, raised in enumerate(SUPER):
+        text = f"replace({text}, regexp('{digit}', 'g'), '{raised}')"
+    return f"replace(replace({text}, '-', '⁻'), '+', '')"
+
+
+# "10", "0.001", "2·10⁻⁶": never "1e+1". Where Vega leaves a tick of a logarithmic axis without a label, none stands.
+_PARTS = "split(format(abs(datum.value), '.2~e'), 'e')"
+NUMBER = (
+    "datum.label === '' ? '' : datum.value === 0 ? '0' : abs(datum.value) >= 0.0009 && abs(datum.value) < 99999"
+    " ? replace(format(datum.value, '.6~r'), '-', '−')"
+    f" : (datum.value < 0 ? '−' : '') + ({_PARTS}[0] === '1' ? '' : {_PARTS}[0] + '·') + '10' + {_raised(_PARTS + '[1]')}"
+)
+
+
+def numbers(**more) -> alt.Axis:
+    """An axis of numbers in plain notation."""
+    return alt.Axis(labelExpr=NUMBER, **more)
+
+
+def spec(function):
+    """Build once, without data; data is named nowhere, since the page sends it beside the specification."""
+
+    @functools.wraps(function)
+    @functools.cache
+    def made(*args):
+        built = function(alt.Chart(pd.DataFrame()), *args).to_dict()
+        for key in ("data", "datasets", "$schema", "config"):
+            built.pop(key, None)
+        built["config"] = {"axis": {"labelFontSize": 12, "titleFontSize": 12}, "legend": {"labelFontSize": 12}}
+        return built
+
+    return made
+
+
+def words(kind, field, title, every: bool = True, limit: int = 110):
+    """An axis of words; not `every`: as many as there is room for."""
+    angle = {"labelAngle": -50} if kind is alt.X else {}
+    axis = alt.Axis(labelExpr=WORD, labelOverlap=False if every else "parity", labelLimit=limit, **angle)
+    return kind(f"{field}:O", title=title, axis=axis)

@@ -1,0 +1,105 @@
+"""A database that holds a store: opened, made where there is none, and read and written in transactions."""
+
+import os
+import time
+from contextlib import contextmanager
+
+from sqlalchemy import exc, select
+
+from core.study.database.connection import Busy, NoStore, StoreError, address, connect, in_words, shown, writable
+from core.study.database.schema import VERSION, bring_up_to_date, check, clock, version
+
+BEGIN_WITHIN = 15.0  # seconds that a busy store is waited for when it is opened
+
+
+class Database:
+    """Raises StoreError, in words, for a database that cannot be used; Busy where that may pass.
+
+    seconds: for how long one that is busy, or does not answer, is tried again.
+    """
+
+    def __init__(self, given: str | None = None, create: bool = True, seconds: float | None = None):
+        self.url = address(given)
+        self.name = shown(self.url)
+        if not create and self.url.get_backend_name() == "sqlite" and not os.path.exists(self.url.database or ""):
+            raise NoStore(*_nothing("is no store", self.name, "study that is run makes it"))
+        self.writable = True
+        self._use(connect(self.url))
+        patiently(lambda: self._begin(create), seconds)
+
+    def _use(self, engine):
+        self.engine, self._writer = engine, engine.execution_options(writes=True)
+
+    def _begin(self, create: bool):
+        """Open it; a file that cannot be written, or a database in which that is not allowed, to be looked at only."""
+        try:
+            self._open(create)
+            with in_words(self.url):
+                self.writable = writable(self.engine)
+        except StoreError as error:
+            path = self.url.database or ""
+            if (
+                self.url.get_backend_name() != "sqlite"
+                or not os.path.isfile(path)
+                or os.access(path, os.W_OK)
+                and os.access(os.path.dirname(os.path.abspath(path)), os.W_OK)
+            ):
+                raise
+            self.writable = False
+            for how in ("mode=ro", "immutable=1"):
+                self._use(connect(self.url, how))
+                try:
+                    return self._open(False)
+                except StoreError:
+                    if how != "mode=ro":
+                        raise error from None
+
+    def _open(self, create: bool):
+        with self.reading() as connection:
+            found = version(connection)
+        check(found)
+        if found is None and not create:
+            raise NoStore(*_nothing("are no studies", self.name, "one that is run makes the tables"))
+        if found != VERSION:
+            with self.writing() as connection:
+                bring_up_to_date(connection)
+
+    @contextmanager
+    def reading(self):
+        """A transaction that sees one state of the store and changes nothing."""
+        with in_words(self.url), self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self):
+        """A transaction: all of it happens, or nothing."""
+        with in_words(self.url), self._writer.begin() as connection:
+            yield connection
+
+    def close(self):
+        self.engine.dispose()
+
+    def now(self) -> float:
+        """What the database's clock shows: every time in the store is by it, wherever the machine is that wrote it."""
+        with self.reading() as connection:
+            return connection.scalar(select(clock()))
+
+
+def patiently(call, seconds: float | None = None):
+    """The result of call(), tried again while the store is busy, for so long (BEGIN_WITHIN)."""
+    end = time.monotonic() + (BEGIN_WITHIN if seconds is None else seconds)
+    while True:
+        try:
+            return call()
+        except Busy:
+            if time.monotonic() > end:
+                raise
+        except StoreError as error:  # two that begin at the same time: the second finds what the first has made
+            if not isinstance(error.__cause__, exc.IntegrityError | exc.ProgrammingError) or time.monotonic() > end:
+                raise
+        time.sleep(0.2)
+
+
+def _nothing(what: str, where: str, then: str) -> tuple[str, str]:
+    """A sentence for who runs the server, and one for its visitors."""
+    return f"There {what} at {where}; the first {then}.", f"There {what} yet; the first {then}."

@@ -1,0 +1,63 @@
+"""How much may be asked for in one study: runs, trainings, and memory of each."""
+
+from core.settings.memory import max_mb
+from core.settings.setting import shorten
+from core.settings.wording import count
+from core.study.file.mistakes import Mistakes
+from core.train import budget
+
+MOST_RUNS = 100_000
+MOST_TRAININGS = 20_000  # that differ in more than the seed: each is looked at, ten thousand in a second
+ENDLESS = 10**15
+
+
+def check_count(document: dict, mistakes: Mistakes):
+    """Raises StudyError for more runs than a study may have: by multiplication, before any is made."""
+    axes, seeds = document.get("axes"), document.get("seeds", 5)
+    values = [each for each in axes.values() if isinstance(each, list)] if isinstance(axes, dict) else []
+    variants = _length(document, "variants", dict) + (_product(map(len, values)) if values else 0)
+    many = {
+        "task": max(1, _length(document, "tasks", list)),
+        "variant": 1 + variants,  # the baseline, too
+        "seed": seeds if isinstance(seeds, int) else _length(document, "seeds", list),
+    }
+    _check_many(mistakes, "run", many, MOST_RUNS)
+    del many["seed"]
+    _check_many(mistakes, "training", many, MOST_TRAININGS, " that differ in more than the seed")
+
+
+def _check_many(mistakes: Mistakes, what: str, many: dict[str, int], most: int, how: str = ""):
+    whole = _product(many.values())
+    if whole > most:
+        parts = ", ".join(_plural(each, name) for name, each in many.items())
+        words = f"these are {_plural(whole, what)}{how} ({parts}); a study may have {most:,}."
+        mistakes.add(("seeds",) if "seed" in many else ("axes",), words)
+        raise mistakes.error()
+
+
+def _length(document: dict, key: str, kind: type) -> int:
+    """How much stands in a list or a table; 0 for what is none."""
+    value = document.get(key)
+    return len(value) if isinstance(value, kind) else 0
+
+
+def check_size(arms: dict, mistakes: Mistakes):
+    """That no run needs more memory than it may have."""
+    for name, several in arms.items():
+        for variant, arm in several.items():
+            needed = budget.memory(*arm)
+            if needed > max_mb() << 20:
+                words = f"{variant} of {shorten(name)} would need about {needed / 2**20:,.0f} MB; a run here may use "
+                mistakes.add(("task", name), f"{words}{max_mb():,} MB (set by ABLATION_MAX_MB).")
+
+
+def _product(numbers) -> int:
+    """Of whole numbers; ENDLESS where it is larger than anybody can want."""
+    made = 1
+    for each in numbers:
+        made = min(made * each, ENDLESS)
+    return made
+
+
+def _plural(many: int, word: str) -> str:
+    return count(many, word) if many < ENDLESS else f"endlessly many {word}s"

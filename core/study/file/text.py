@@ -1,0 +1,57 @@
+"""The text of a study: what stands in it, if it is not too long to be read."""
+
+import tomllib
+from pathlib import Path
+
+from core.settings.setting import printable
+from core.study.file.lines import DEEPEST, counted
+from core.study.file.reader import Reader
+from core.study.plan import Study, StudyError
+
+MOST_KEYS = 50_000
+LONGEST = 500_000  # characters of a file
+
+
+def read(path) -> Study:
+    """Raises StudyError with everything that is wrong, and OSError for a file that is not there."""
+    try:
+        with Path(path).open(encoding="utf-8") as opened:
+            text = opened.read(LONGEST + 1)
+    except UnicodeDecodeError:
+        raise StudyError([f"{path} is no text in UTF-8."]) from None
+    return parse(text)
+
+
+def parse(text: str) -> Study:
+    """The study that a text stands for. Raises StudyError with everything that is wrong."""
+    check_lengths(text)
+    try:
+        return Reader(text, document(text)).study()
+    except RecursionError:
+        raise StudyError(["This is no study: tables or lists stand in each other hundreds deep."]) from None
+
+
+def document(text: str) -> dict:
+    """What stands in a TOML text. Raises StudyError."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        words = str(error).replace("at end of document", f"at the end, line {max(1, len(text.splitlines()))}")
+        raise StudyError([f"This is not TOML: {printable(words)[:300]}."]) from None
+    except ValueError:
+        raise StudyError(
+            ["This is no study: it has a number of thousands of digits, or a date that there is not."]
+        ) from None
+
+
+def check_lengths(text: str):
+    """Raises StudyError for a text that would take too long to read, before it is read."""
+    if len(text) > LONGEST:
+        raise StudyError([f"This is too long: a study may have {LONGEST:,} characters."])
+    keys, deepest, line = counted(text)
+    if deepest > DEEPEST:
+        raise StudyError(
+            [f"Line {line}: a key has {deepest:,} parts joined by dots; in a study it may have {DEEPEST}."]
+        )
+    if keys > MOST_KEYS:
+        raise StudyError([f"This is too long: it has {keys:,} keys; a study may have {MOST_KEYS:,}."])

@@ -1,0 +1,65 @@
+"""What is sent to a Dask scheduler, and what comes back from it."""
+
+import logging
+import warnings
+from concurrent.futures import CancelledError, Future, InvalidStateError
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+
+from core.settings.errors import ServerError
+
+VARIABLE = "DASK_SCHEDULER_ADDRESS"
+ALLOWED = "write the address of a scheduler, such as tcp://10.0.0.1:8786"
+CONNECT = 10.0  # seconds in which the scheduler must answer at first
+ANSWER = 3.0  # and later on; nothing is stored meanwhile
+KILLED = ("KilledWorker", "NoValidWorkerError", "NoWorkerError")  # Dask has tried a call again, in vain
+
+
+class ClusterError(ServerError):
+    """The cluster cannot be used; the message says why, and what would be right."""
+
+
+class Call:
+    """A call that is made where its bytes are unpickled: the scheduler, which sees only bytes, need not have this project."""
+
+    def __init__(self, call, given: tuple):
+        self.call, self.given = call, given
+
+    def __reduce__(self):
+        return self.call, self.given
+
+
+def connect(address: str, seconds: float):
+    """A client of the scheduler, as quiet as the rest of this program. Raises ClusterError."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ClusterError(f"{VARIABLE} is set, and a cluster needs Dask: pip install distributed==2026.8.0") from None
+    for name in ("distributed", "tornado"):  # what matters is said by look()
+        for each in (name, *(known for known in logging.root.manager.loggerDict if known.startswith(name + "."))):
+            logging.getLogger(each).setLevel(logging.CRITICAL + 1)
+    warnings.filterwarnings("ignore", module="distributed")  # other versions, large states
+    try:
+        return Client(address, timeout=seconds, set_as_default=False, name="ablation-lab")
+    except Exception as error:  # of the network, or of an answer that is no scheduler's
+        why = str(error).strip().splitlines()[:1] or [type(error).__name__]
+        raise ClusterError(
+            f"{VARIABLE} is {address}, where no Dask scheduler answers ({why[0].rstrip('.')}): {ALLOWED}.",
+            "The cluster that is to train here does not answer.",
+        ) from None
+
+
+def end(client):
+    with suppress(Exception):  # it may be gone already
+        client.close(timeout=ANSWER)
+
+
+def deliver(there, here: Future):
+    """Hand on what has come of a call."""
+    with suppress(InvalidStateError):  # cancelled meanwhile
+        try:
+            here.set_result(there.result())
+        except CancelledError:
+            here.cancel()
+        except Exception as error:
+            here.set_exception(BrokenProcessPool(str(error)) if type(error).__name__ in KILLED else error)
