@@ -12,7 +12,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from benchmarks.serving import server
-from core.settings.once import once
+from core.settings.cache import once
 from tests.test_page import fine, opened
 from ui.kit.server import uploads
 from ui.kit.server.uploads import UploadLimit

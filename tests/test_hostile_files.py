@@ -12,7 +12,7 @@ from core.checkpoints import CheckpointError, files, own
 from core.checkpoints.spelling import tokenizer
 from core.checkpoints.tensors import File, sizes, tensors
 from core.checkpoints.tokens import Pieces
-from core.experiments.trained import knockout, prompt
+from core.experiments.trained import contributions, knockout, prompt
 from core.experiments.trained.questions import questions
 from core.model.config import Config
 from core.model.generate import Sampling
@@ -173,7 +173,49 @@ def test_many_files_and_two_of_a_name_are_refused(small):
     refused(lambda: files.from_upload({"a.zip": archive(written.items()), "config.json": b"{}"}), "more than once")
     crowd = archive((f"{n:05}/{'x' * 60}", b"") for n in range(20_000))
     refused(lambda: files.from_upload({"a.zip": crowd}), "its directory is too large")
-    assert files.from_upload({"a.zip": archive([(f"{n}.txt", b"") for n in range(3000)] + list(written.items()))})
+    assert files.from_upload({"a.zip": archive([(f"{n}.txt", b"") for n in range(190)] + list(written.items()))})
+
+
+def test_an_upload_of_many_files_is_refused_at_once_and_in_words():
+    crowd = {f"{n}.txt": b"" for n in range(20_000)}
+    refused(lambda: files.from_upload(crowd), "These are 20,000 files; one upload may have 48", seconds=2)
+    written = own.write(model(), "x")
+    assert files.from_upload({f"{n}.txt": b"" for n in range(40)} | written)
+
+
+def test_entries_of_archives_are_counted_before_anything_is_unpacked(monkeypatch):
+    monkeypatch.setattr("core.checkpoints.zips._read", None)  # it would fail
+    crowd = archive((f"{n}.txt", b"") for n in range(15_000))
+    refused(lambda: files.from_upload({"a.zip": crowd}), "may hold 200 files in all", seconds=1)
+    part = archive([(f"{n}.txt", b"") for n in range(80)] + [("config.json", b"{}")])
+    refused(lambda: files.from_upload({f"{n}.zip": part for n in range(3)}), "may hold 200 files in all", seconds=1)
+
+
+@pytest.mark.parametrize("of", ["lab", "gpt2"])
+def test_what_a_configuration_asks_for_is_known_before_the_weights_are_read(of, monkeypatch):
+    monkeypatch.setattr("core.checkpoints.own.tensors", None)  # they would fail
+    monkeypatch.setattr("core.checkpoints.gpt2.tensors", None)
+    wide = {"n_layers": 100, "n_heads": 64, "d_model": 64, "d_head": 2}
+    given = settings(config=wide) if of == "lab" else spoiled(config_json=b'{"model_type": "gpt2", "n_layer": 12}')
+    asked = []
+
+    def check(parameters):
+        asked.append(parameters)
+        raise MemoryLimit("no room")
+
+    with pytest.raises(MemoryLimit, match="no room"):
+        files.from_upload(given, check)
+    assert asked[0] > (1e6 if of == "lab" else 1e8)
+
+
+def test_a_model_whose_parts_are_many_and_wide_is_not_taken_apart_beyond_the_limit(monkeypatch):
+    monkeypatch.setenv("ABLATION_MAX_MB", "64")
+    wide = Config(d_model=512, n_heads=64, n_layers=24, d_ff=1, mask="causal", position="rope", d_head=2)
+    made = opened(own.write(Transformer(wide, vocabulary()), "many parts", "sentences"))
+    bench = knockout.bench(made, 8)
+    monkeypatch.setenv("ABLATION_MAX_MB", "10")
+    with pytest.raises(MemoryLimit, match="What every part of this model adds would need about"):
+        contributions.table(bench)
 
 
 def test_where_a_file_lies_in_an_archive_makes_no_difference(tmp_path, monkeypatch):

@@ -198,7 +198,7 @@ def test_models_of_all_visitors_are_limited(monkeypatch):
 
 def test_downloads_of_one_visitor_are_limited(monkeypatch):
     came = []
-    monkeypatch.setattr(choose.files, "from_hub", lambda name: came.append(name) or 1 / 0)
+    monkeypatch.setattr(choose.files, "from_hub", lambda name, check: came.append(name) or 1 / 0)
     app = page_of("pages/5_Trained_model.py")
     for _ in range(DOWNLOADS + 1):
         app.text_input(key="model_hub").set_value("a/b")

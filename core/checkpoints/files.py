@@ -7,13 +7,14 @@ from pathlib import Path
 from core.checkpoints import gpt2, own
 from core.checkpoints.hub import download
 from core.checkpoints.opened import CheckpointError, Opened
-from core.checkpoints.tensors import LONGEST_NAME, ONLY, File, sizes
-from core.checkpoints.zips import Budget, unzipped
+from core.checkpoints.tensors import LONGEST_NAME, ONLY, Check, File, sizes
+from core.checkpoints.zips import Archive, Budget
 from core.settings.wording import printable, shorten
 
 ROOT = Path(__file__).parent.parent.parent / "models"
 SHIPPED = "legal"
 WANTED = (own.SETTINGS, own.WEIGHTS, gpt2.TOKENIZER)
+MOST_FILES = 48  # in one upload
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
 
 
@@ -48,7 +49,7 @@ def changed(folder: Path) -> float:
     return max(times)
 
 
-def from_folder(folder: Path | str, name: str = "") -> Opened:
+def from_folder(folder: Path | str, name: str = "", check: Check | None = None) -> Opened:
     """Raises CheckpointError for a folder that holds no model, or one that cannot be read."""
     folder = Path(folder)
     try:
@@ -57,35 +58,39 @@ def from_folder(folder: Path | str, name: str = "") -> Opened:
         if not folder.is_dir():
             raise CheckpointError(f"There is no folder {printable(folder.name)}.")
         files = [File(printable(each.name), path=each) for each in sorted(folder.iterdir()) if each.is_file()]
-        return opened(files, name or printable(folder.name))
+        return opened(files, name or printable(folder.name), check)
     except OSError as error:  # its own words would name the folder's place on this machine
         raise CheckpointError(
             f"The folder {printable(folder.name)} cannot be read ({error.strerror or 'it is damaged'})."
         ) from None
 
 
-def from_upload(files: dict[str, bytes]) -> Opened:
+def from_upload(files: dict[str, bytes], check: Check | None = None) -> Opened:
     """Files that somebody sent: {name: content}; a zip archive stands for the files in it.
 
-    All of them together, unpacked, may have as many bytes as a model. Raises CheckpointError or MemoryLimit, in words.
+    All of them together, unpacked, may have as many bytes as a model. check: is given the model's parameters before its weights
+    are read. Raises CheckpointError or MemoryLimit, in words; and whatever check raises.
     """
-    budget, made = Budget(), []
+    if len(files) > MOST_FILES:
+        raise CheckpointError(f"These are {len(files):,} files; one upload may have {MOST_FILES}. Send those of the model alone.")  # fmt: skip
+    budget, made, names = Budget(), [], set()
+    archives = {name: Archive(name, data, WANTED, budget) for name, data in files.items() if name.lower().endswith(".zip")}  # fmt: skip
     for name, data in files.items():
-        if name.lower().endswith(".zip"):
-            made += unzipped(name, data, WANTED, budget)
+        if name in archives:
+            made += archives[name].unpacked()
         else:
             budget.take(len(data))
             made.append(File(printable(Path(name).name), data=data))
-    named = [each.name for each in made]
-    twice = next((name for name in named if named.count(name) > 1), None)
-    if twice:
-        raise CheckpointError(
-            f"{twice[:LONGEST_NAME]} is among these files more than once; one model is opened at a time."
-        )
-    return opened(made, "")
+    for file in made:
+        if file.name in names:
+            raise CheckpointError(
+                f"{file.name[:LONGEST_NAME]} is among these files more than once; one model is opened at a time."
+            )
+        names.add(file.name)
+    return opened(made, "", check)
 
 
-def opened(files: list[File], name: str) -> Opened:
+def opened(files: list[File], name: str, check: Check | None = None) -> Opened:
     """The model that these files are. Raises CheckpointError where they are none; other files are left alone."""
     by = {file.name: file for file in files}
     weights = [file for file in files if file.name.endswith(".safetensors")]
@@ -108,16 +113,16 @@ def opened(files: list[File], name: str) -> Opened:
         )
     settings = gpt2.settings_of(by[own.SETTINGS])
     if settings.get("format") == own.FORMAT:
-        return own.read(settings, file)
+        return own.read(settings, file, check)
     if gpt2.is_gpt2(settings):
-        return gpt2.read(settings, file, by.get(gpt2.TOKENIZER), name or "GPT-2")
+        return gpt2.read(settings, file, by.get(gpt2.TOKENIZER), name or "GPT-2", check)
     kind = settings.get("model_type", settings.get("format"))
     said = repr(kind[:30]) if isinstance(kind, str) else shorten(kind)
     what = f"describes a model of the kind {said}" if kind else "says neither of which format nor of which kind"
     raise CheckpointError(f"{own.SETTINGS} {what}; opened are models saved here (format {own.FORMAT}) and GPT-2 (model_type gpt2).")  # fmt: skip
 
 
-def from_hub(name: str) -> Opened:
+def from_hub(name: str, check: Check | None = None) -> Opened:
     """Downloads a model by its name on the Hugging Face Hub, e.g. openai-community/gpt2, and opens it: only the three files
     that are needed, and only after a look at their size. Raises CheckpointError or MemoryLimit, in words."""
-    return from_folder(download(name, WANTED, needed=WANTED[:2]), name)
+    return from_folder(download(name, WANTED, needed=WANTED[:2]), name, check)

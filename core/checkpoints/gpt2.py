@@ -11,7 +11,7 @@ import torch
 from core.checkpoints.opened import Opened
 from core.checkpoints.own import filled
 from core.checkpoints.spelling import tokenizer
-from core.checkpoints.tensors import CheckpointError, File, fit, room, tensors
+from core.checkpoints.tensors import Check, CheckpointError, File, fit, room_for_model, tensors
 from core.checkpoints.tokens import Pieces
 from core.model.config import Config
 from core.model.cost import parameters
@@ -36,11 +36,13 @@ def is_gpt2(settings: dict) -> bool:
     return settings.get("model_type") == "gpt2"
 
 
-def read(settings: dict, weights: File, spelling: File | None, name: str = "GPT-2") -> Opened:
+def read(
+    settings: dict, weights: File, spelling: File | None, name: str = "GPT-2", check: Check | None = None
+) -> Opened:
     """Raises CheckpointError for what is no GPT-2 or not whole, MemoryLimit for one that is too large to be opened."""
     config, positions, words = _config(settings)
     numbers = sum(parameters(config, words).values()) + (positions - CONTEXT) * config.d_model
-    room(4 * numbers, f"{weights.name} describes a model of")
+    room_for_model(numbers, weights.name, check)
     if spelling is None:
         raise CheckpointError(f"{TOKENIZER} is missing: it says which words the {words:,} tokens of this GPT-2 are. Bring it along.")  # fmt: skip
     spelled = _pieces(spelling, words)

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from core.checkpoints.opened import CheckpointError, Opened
-from core.checkpoints.tensors import File, fit, room, tensors
+from core.checkpoints.tensors import Check, File, fit, room_for_model, tensors
 from core.checkpoints.tokens import Words
 from core.model.config import Config
 from core.model.cost import parameters
@@ -58,14 +58,14 @@ def of_training(state: State, name: str) -> Opened:
     return _opened(name, model.cpu(), state.training.task, about)
 
 
-def read(settings: dict, weights: File) -> Opened:
+def read(settings: dict, weights: File, check: Check | None = None) -> Opened:
     """What write() wrote. Raises CheckpointError for anything else, MemoryLimit for what is too large to be opened."""
     of = SETTINGS
     if type(settings.get("version")) is not int or settings["version"] != VERSION:
         raise CheckpointError(f"{of}: version is {shorten(settings.get('version'))}; this lab reads version {VERSION}.")
     config = _config(settings.get("config"))
     vocabulary = _vocabulary(settings.get("vocabulary"))
-    room(4 * sum(parameters(config, len(vocabulary)).values()), f"{of} describes a model of")
+    room_for_model(sum(parameters(config, len(vocabulary)).values()), of, check)
     learnt = settings.get("task", "")
     if not isinstance(learnt, str) or (learnt and learnt not in task):
         raise CheckpointError(f"{of}: task is {shorten(learnt)}; it must be one of {', '.join(task)}, or nothing.")

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,6 +64,16 @@ def room(needed: int, what: str):
         raise MemoryLimit(
             f"{what} {needed / 2**20:,.0f} MB; a model here may have {max_mb():,} MB (set by ABLATION_MAX_MB)."
         )
+
+
+Check = Callable[[int], None]  # is given the parameters of a model before its weights are read, and may raise
+
+
+def room_for_model(parameters: int, what: str, check: Check | None):
+    """Raises MemoryLimit where a model of so many parameters may not be opened. what: describes it."""
+    room(4 * parameters, f"{what} describes a model of")
+    if check is not None:
+        check(parameters)
 
 
 def tensors(file: File) -> dict[str, torch.Tensor]:

@@ -3,6 +3,7 @@
 import io
 import zipfile
 import zlib
+from contextlib import contextmanager
 from pathlib import PurePosixPath
 
 from core.checkpoints.tensors import LONGEST_NAME, CheckpointError, File
@@ -10,6 +11,8 @@ from core.settings.memory import MemoryLimit, max_mb
 from core.settings.wording import printable
 
 PIECE = 1 << 20  # bytes that are read at once
+ENTRY = b"PK\x01\x02"  # how each entry of a directory begins
+MOST_ENTRIES = 200  # in all archives of one upload
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others unpack without a limit on what comes of one piece
 ENCRYPTED = 1  # a bit among an entry's flags
 BROKEN = (
@@ -25,10 +28,10 @@ BROKEN = (
 
 
 class Budget:
-    """How many bytes the files of one upload may still have: all together as many as a model."""
+    """What the files of one upload may still have: all together as many bytes as a model, and so many entries of archives."""
 
     def __init__(self):
-        self.left = max_mb() << 20
+        self.left, self.entries = max_mb() << 20, MOST_ENTRIES
 
     def take(self, many: int):
         """Raises MemoryLimit where that many are no longer left."""
@@ -36,19 +39,33 @@ class Budget:
         if self.left < 0:
             raise MemoryLimit(f"These files have, unpacked, more than {max_mb():,} MB in all (set by ABLATION_MAX_MB).")
 
+    def list(self, many: int):
+        """Raises CheckpointError where an archive has more entries than are left."""
+        self.entries -= many
+        if self.entries < 0:
+            raise CheckpointError(
+                f"The zip archives of one upload may hold {MOST_ENTRIES} files in all, and these hold more. "
+                "Send those of the model alone."
+            )
+
 
 class InPieces(io.BytesIO):
-    """An archive of which no more than a PIECE is read at once. Its directory is read in one go: so that cannot be larger."""
+    """An archive of which no more than a PIECE is read at once. Its directory is read in one go: so that cannot be larger;
+    and its entries are counted before zipfile makes an object of each."""
 
-    def __init__(self, data: bytes):
+    def __init__(self, data: bytes, budget: Budget):
         super().__init__(data)
-        self.size = len(data)
+        self.size, self.budget, self.listed = len(data), budget, False
 
     def read(self, size=-1):
         left = self.size - self.tell()
         if (left if size is None or size < 0 else min(size, left)) > PIECE:
             raise zipfile.BadZipFile("its directory is too large")
-        return super().read(size)
+        data = super().read(size)
+        if not self.listed and data.startswith(ENTRY):
+            self.listed = True
+            self.budget.list(data.count(ENTRY))
+        return data
 
 
 def zipped(written: dict[str, bytes]) -> bytes:
@@ -60,25 +77,38 @@ def zipped(written: dict[str, bytes]) -> bytes:
     return made.getvalue()
 
 
-def unzipped(name: str, data: bytes, wanted, budget: Budget) -> list[File]:
-    """The files of these names in an archive, in whatever folder, each once. Raises CheckpointError, in words, for an
-    archive that is broken, encrypted, or holds two of a name; MemoryLimit where the budget does not reach."""
-    name = printable(name)[:LONGEST_NAME]
-    try:
-        with zipfile.ZipFile(InPieces(data)) as archive:
-            inside = {}
-            for entry in archive.infolist():
+class Archive:
+    """The files of these names in an archive, in whatever folder, each once. Nothing is unpacked yet. Raises CheckpointError, in
+    words, for an archive that is broken, or holds two of a name, or more than the budget has left."""
+
+    def __init__(self, name: str, data: bytes, wanted, budget: Budget):
+        self.name, self.budget, self.inside = printable(name)[:LONGEST_NAME], budget, {}
+        with self._in_words():
+            self.packed = zipfile.ZipFile(InPieces(data, budget))
+            for entry in self.packed.infolist():
                 file = PurePosixPath(entry.filename.replace("\\", "/")).name
-                if file in wanted and not entry.is_dir():
-                    if file in inside:
-                        raise CheckpointError(f"{name} holds {file} more than once; one model is opened at a time.")
-                    inside[file] = entry
-            return [File(file, data=_read(archive, entry, name, budget)) for file, entry in inside.items()]
-    except (CheckpointError, MemoryLimit):
-        raise
-    except BROKEN as error:
-        why = printable(error)[:80]
-        raise CheckpointError(f"{name} is no zip archive that can be unpacked ({why}).") from None
+                if file not in wanted or entry.is_dir():
+                    continue
+                if file in self.inside:
+                    raise CheckpointError(f"{self.name} holds {file} more than once; one model is opened at a time.")
+                self.inside[file] = entry
+
+    def unpacked(self) -> list[File]:
+        """Raises CheckpointError, in words, for what is broken or encrypted; MemoryLimit where the budget does not reach."""
+        with self._in_words(), self.packed as archive:
+            return [
+                File(file, data=_read(archive, entry, self.name, self.budget)) for file, entry in self.inside.items()
+            ]
+
+    @contextmanager
+    def _in_words(self):
+        try:
+            yield
+        except (CheckpointError, MemoryLimit):
+            raise
+        except BROKEN as error:
+            why = printable(error)[:80]
+            raise CheckpointError(f"{self.name} is no zip archive that can be unpacked ({why}).") from None
 
 
 def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str, budget: Budget) -> bytes:

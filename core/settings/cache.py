@@ -1,9 +1,21 @@
-"""Recent results, kept up to a number of megabytes in all."""
+"""What is kept instead of made again: the results of late, within so many megabytes, and what there is once in a process."""
 
 import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import contextmanager
+
+from core.settings.progress import tell
+
+WAIT = 0.5  # seconds between two signs of somebody who waits
+
+
+class _Turn:
+    """Whoever wants what is kept under a key, and what the first of them has made."""
+
+    def __init__(self):
+        self.lock, self.people, self.result = threading.Lock(), 0, None
 
 
 class LRUCache:
@@ -13,6 +25,7 @@ class LRUCache:
         self.max_bytes = int(megabytes * 2**20)
         self._kept: OrderedDict = OrderedDict()
         self._bytes = 0
+        self._turns: dict = {}
         self._lock = threading.Lock()
 
     def peek(self, key):
@@ -24,26 +37,49 @@ class LRUCache:
             return self._kept[key][0]
 
     def put(self, key, value, size: int):
-        """Keep a value in place of what was kept under the key."""
+        """Keep a value in place of what was kept under the key; one for which there is no room is not kept."""
         with self._lock:
             if key in self._kept:
                 self._bytes -= self._kept.pop(key)[1]
-        self.get(key, lambda: (value, size))
-
-    def get(self, key, make):
-        """The result of make() -> (value, bytes), kept under the key for the next time."""
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key][0]
-        value, size = make()
-        with self._lock:
-            if key not in self._kept and size <= self.max_bytes:
+            if size <= self.max_bytes:
                 self._kept[key] = (value, size)
                 self._bytes += size
             while self._bytes > self.max_bytes:
                 self._bytes -= self._kept.popitem(last=False)[1][1]
-        return value
+
+    def get(self, key, make):
+        """The result of make() -> (value, bytes), kept under the key for the next time.
+
+        Who asks while it is being made waits for it, and is handed it even where there is no room to keep it.
+        """
+        with self._turn(key) as turn:
+            with self._lock:
+                if key in self._kept:
+                    self._kept.move_to_end(key)
+                    return self._kept[key][0]
+            if turn.result is None:
+                turn.result = make()
+                self.put(key, *turn.result)
+            return turn.result[0]
+
+    @contextmanager
+    def _turn(self, key):
+        """One at a time for each key. The others wait, and say that they do: whoever watches may end that."""
+        with self._lock:
+            turn = self._turns.setdefault(key, _Turn())
+            turn.people += 1
+        try:
+            while not turn.lock.acquire(timeout=WAIT):
+                tell(None, "another visitor has just asked for the same, which is being computed")
+            try:
+                yield turn
+            finally:
+                turn.lock.release()
+        finally:
+            with self._lock:
+                turn.people -= 1
+                if not turn.people:
+                    del self._turns[key]
 
 
 def cached(megabytes: float, size: Callable):
@@ -65,3 +101,21 @@ def cached(megabytes: float, size: Callable):
         return call
 
     return decorate
+
+
+def once(make: Callable) -> Callable:
+    """Decorator: what is made for given arguments is made once, by whoever comes first; the others wait for it.
+
+    Not st.cache_resource, which any browser can have emptied: worker processes would be started again beside the old ones.
+    """
+    things, lock = {}, threading.RLock()
+
+    @functools.wraps(make)
+    def get(*given):
+        with lock:
+            if given not in things:
+                things[given] = make(*given)
+            return things[given]
+
+    get.clear = things.clear
+    return get

@@ -36,9 +36,14 @@ class Anatomy(NamedTuple):
     distractors: int  # nouns between them of the other number
 
 
+def verb_at(words: list[str]) -> int:
+    """Where the verb of a whole sentence of this grammar stands: "… was late ." """
+    return len(words) - 3
+
+
 def anatomy(words: list[str]) -> Anatomy:
     """Of a whole sentence of this grammar, with its full stop."""
-    verb = len(words) - 3  # "… was late ."
+    verb = verb_at(words)
     subject = 5 if words[2] in RULED and words[3] == "that" else 1
     number, between = BE.index(words[verb]), words[subject + 1 : verb]
     return Anatomy(
@@ -49,7 +54,7 @@ def anatomy(words: list[str]) -> Anatomy:
 def kept_back(words: list[str]) -> bool:
     """Whether what stands before the verb of the sentence belongs to the fifth of all such beginnings that the shipped
     model (scripts/legal_model.py) never reads in training: by a hash of the words, so in every process alike."""
-    beginning = " ".join(words[: anatomy(words).verb]).encode()
+    beginning = " ".join(words[: verb_at(words)]).encode()
     return int.from_bytes(hashlib.blake2b(beginning, digest_size=8).digest(), "big") % 5 == 0
 
 
@@ -73,11 +78,14 @@ class Writer:
         number = self.pick((0, 1))
         opening = ["the", self.noun("people", self.pick((0, 1))), self.pick(RULED), "that"]
         subject = self.phrase("people", number, every=True)
-        made = [*self.pick((opening, [])), *subject, BE[number], self.pick(ADJECTIVES), "."]
+        made = [*self.pick((opening, [])), *subject, self.be(number), self.pick(ADJECTIVES), "."]
         return [word for word, after in zip(made, [*made[1:], ""]) if (word, after) != (",", ",")]
 
     def noun(self, kind: str, number: int) -> str:
         return self.pick(NOUNS[kind])[number]
+
+    def be(self, number: int) -> str:
+        return BE[number]
 
     def phrase(self, kind: str, number: int | None = None, every: bool = False) -> list[str]:
         """A noun with its clauses; every: all the clauses that are left to be written have to go here or below."""
@@ -91,7 +99,7 @@ class Writer:
 
     def predicate(self, number):
         """, who was liable ,"""
-        return [",", "who", BE[number], self.pick(ADJECTIVES), ","]
+        return [",", "who", self.be(number), self.pick(ADJECTIVES), ","]
 
     def subject_relative(self, number):
         """, who had signed the contracts ,"""
@@ -100,7 +108,7 @@ class Writer:
     def object_relative(self, number):
         """whom the judges were calling"""
         number = self.pick((0, 1))
-        return ["whom", *self.phrase("people", number), BE[number], self.pick(TO_PEOPLE)]
+        return ["whom", *self.phrase("people", number), self.be(number), self.pick(TO_PEOPLE)]
 
     def prepositional(self, number):
         """with the reports"""

@@ -161,9 +161,9 @@ def one_side(learnt, stream, batch: int, length: int, vocabulary, held_out: bool
         tokens, targets = learnt.draw(stream, batch, length, vocabulary)
         wanted = is_held_out(tokens, vocabulary, learnt.held_out, learnt.until) == held_out
         if held_out:
-            new = torch.tensor([_is_new(line, seen) for line in map(tuple, tokens.tolist())])
-            seen = seen if bool((wanted & new).any()) else set()  # there are no more: they come again
-            wanted &= new
+            new = torch.tensor([_is_new(line, seen) for line in map(tuple, tokens[wanted].tolist())], dtype=torch.bool)
+            seen = seen if bool(new.any()) else set()  # there are no more: they come again
+            wanted[wanted.clone()] = new
         kept.append((tokens[wanted], targets[wanted]))
     return tuple(torch.cat(parts)[:batch] for parts in zip(*kept))
 

@@ -1,7 +1,8 @@
-"""The one place where errors become words, for a page, a part of it, and what is drawn again by itself."""
+"""What stands around a page, a part of it, and what is drawn again by itself: errors become words, and what takes long a bar."""
 
 import functools
 import logging
+import time
 from contextlib import contextmanager
 
 import streamlit as st
@@ -9,7 +10,11 @@ import streamlit as st
 from core.checkpoints.tensors import CheckpointError
 from core.settings.memory import MemoryLimit
 from core.settings.panics import is_panic
+from core.settings.progress import watched
 from core.settings.setting import ConfigError
+from core.train.budget import TimeLimit
+
+AFTER, EVERY = 1.0, 0.3  # seconds from the begin of the page, and between two drawings
 
 
 @contextmanager
@@ -17,7 +22,7 @@ def in_words():
     """A page, or a part of one: what is raised in it costs nothing but itself, and is said."""
     try:
         yield
-    except (ConfigError, MemoryLimit, CheckpointError) as error:
+    except (ConfigError, MemoryLimit, TimeLimit, CheckpointError) as error:
         st.error(literal(error))
     except BaseException as error:
         if not (isinstance(error, Exception) or is_panic(error)):  # Streamlit ends a run so
@@ -29,6 +34,37 @@ def in_words():
             if told
             else f"Something went wrong here ({type(error).__name__}). Your settings are kept; change one and it goes on."
         )
+
+
+class Bar:
+    """How far a page is with what takes long: one bar, where it first had to wait, drawn after a second and now and then from
+    there on. Streamlit ends the run of a visitor who has left, or changed something, where the page next calls it: so that it
+    is drawn is also what lets it end.
+    """
+
+    def __init__(self):
+        self.place, self.next = None, time.monotonic() + AFTER
+
+    def draw(self, share: float | None, what: str):
+        now = time.monotonic()
+        if now < self.next:
+            return
+        self.next = now + EVERY
+        self.place = self.place or st.empty()
+        self.place.progress(min(1.0, share or 0.0), text=what[:1].upper() + what[1:])
+
+    def clear(self):
+        if self.place is not None:
+            self.place.empty()
+
+
+@contextmanager
+def progress_drawn():
+    """Whatever takes long in here is drawn as a bar."""
+    bar = Bar()
+    with watched(bar.draw):
+        yield
+    bar.clear()
 
 
 def guarded(call):

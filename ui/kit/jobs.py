@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import streamlit as st
 
 from core.experiments.training.plan import Plan
+from core.settings.cache import once
 from core.settings.ending import later
 from core.settings.environment import whole_number
 from core.settings.errors import without_paths
 from core.settings.memory import MemoryLimit
-from core.settings.once import once
 from core.settings.setting import ConfigError
 from core.train.budget import TimeLimit, check, duration
 from core.workers.job import Job

@@ -10,11 +10,11 @@ from functools import partial
 import streamlit as st
 import torch
 
+from core.settings.cache import once
 from core.settings.ending import later, wait_for
 from core.settings.memory import reuse_freed_memory
-from core.settings.once import once
 from ui.kit import controls, jobs, takeaway
-from ui.kit.guard import in_words, literal
+from ui.kit.guard import in_words, literal, progress_drawn
 from ui.kit.pages import PAGES, TRAINING, Page
 from ui.kit.server.document import ICON
 
@@ -75,7 +75,7 @@ def page(here: Page):
             st.page_link(there.path, label=there.name, icon=there.icon)
         if here is not TRAINING:
             jobs.elsewhere()
-    with in_words():
+    with in_words(), progress_drawn():
         yield
 
 

@@ -6,8 +6,8 @@ import os
 import pandas as pd
 import streamlit as st
 
+from core.settings.cache import once
 from core.settings.memory import max_mb
-from core.settings.once import once
 from core.study.database.connection import NoStore
 from core.study.database.store import Store
 from core.study.file import parse

@@ -114,7 +114,7 @@ class TrainedContext:
 
     @cached_property
     def readings(self) -> list[Reading]:
-        return self.opened.results.get((self.bench, "readings"), lambda: (tables.readings(self.bench), 10_000))
+        return self.opened.results.get((self.bench.key, "readings"), lambda: (tables.readings(self.bench), 10_000))
 
     @property
     def named(self) -> str:

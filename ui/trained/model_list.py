@@ -26,10 +26,10 @@ def _brought():
     try:
         if sent:
             _check_size(sum(each.size for each in sent))
-            opened = files.from_upload({each.name: each.getvalue() for each in sent})
+            opened = files.from_upload({each.name: each.getvalue() for each in sent}, models.check_room)
         elif wanted:
             _check_download()
-            opened = files.from_hub(wanted)
+            opened = files.from_hub(wanted, models.check_room)
         else:
             return
         name = models.add(opened)

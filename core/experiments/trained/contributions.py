@@ -11,9 +11,11 @@ import pandas as pd
 import torch
 
 from core.experiments.trained.knockout import Bench, measured
+from core.experiments.trained.pieces import pieces
 from core.measure.intervals import paired, together
 from core.model.knockout import Cut
 from core.model.transformer import Transformer
+from core.settings.memory import check_memory, max_mb
 from core.settings.wording import head_name
 
 ROOM = 1 << 22  # numbers that the parts of some questions may take at once
@@ -94,14 +96,19 @@ def of_bench(bench: Bench, made: tuple[Cut, ...] = (), mode: str = "zero") -> to
     def make():
         q, found, written = bench.questions, [], measured(bench, made, mode).written
         right, wrong = q.right.to(bench.place), bench.whole.wrong.to(bench.place)
-        many = max(1, ROOM // (len(parts(bench.model)) * bench.model.config.d_model))  # questions at once
-        for at in range(0, len(right), many):
+        numbers = (
+            len(parts(bench.model)) * bench.model.config.d_model
+        )  # of one question; four such tables are held at once
+        many = max(1, min(ROOM, max_mb() << 15) // numbers)  # questions at once: at most half of what one run may use
+        check_memory(16 * many * numbers, "What every part of this model adds")
+        starts = range(0, len(right), many)
+        for at in pieces(starts, len(starts), f"Every part's share in the answers to {len(right)} questions"):
             some = slice(at, at + many)
             found.append(contributions(bench.model, {key: x[some] for key, x in written.items()}, right[some], wrong[some], made))  # fmt: skip
         mean = q.per_text(torch.cat(found, 1))
         return mean, mean.numel() * 8
 
-    return bench.opened.results.get((bench, "contributions", made, mode), make)
+    return bench.opened.results.get((bench.key, "contributions", made, mode), make)
 
 
 def table(bench: Bench, made: tuple[Cut, ...] = (), mode: str = "zero") -> pd.DataFrame:

@@ -1,6 +1,6 @@
 """What a knock-out does to a model's answers, over many held-out texts: each compared with the whole model on the very same questions."""
 
-import functools
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,11 +9,13 @@ import torch
 
 from core.checkpoints.opened import Opened
 from core.experiments.trained.effects import Answers, effect
+from core.experiments.trained.pieces import pieces
 from core.experiments.trained.questions import Questions, questions
 from core.model.cost import activations
 from core.model.knockout import Cut, Lesion, Recorded, cuts, name_of
 from core.model.trace import trace
 from core.settings.memory import check_memory, max_mb
+from core.settings.progress import told_as
 
 SLICE = 64  # texts at once: what they need stays in the cache
 
@@ -50,14 +52,16 @@ class Effect:
 class Bench:
     """A model and its questions: the whole model's answers, what knock-outs put in place of a part, and every effect.
 
-    Nothing in it changes once it is made; so several visitors may share one.
+    Nothing in it changes once it is made; so several visitors may share one. key: of its questions, so that results can be
+    kept under it, and not the bench with them.
     """
 
     def __init__(self, opened: Opened, questions: Questions):
         self.opened, self.model, self.questions = opened, opened.model, questions
-        self.place = opened.model.embed.device
+        self.key, self.place = questions.key, opened.model.embed.device
         check_room(opened, questions)
         self.slices = self._slices()
+        self._recorded, self._recording = None, threading.Lock()
         self.streams: list[list[torch.Tensor]] = []  # slice -> what enters each block, (n, T, D)
         self.patterns: list[torch.Tensor] = []  # layer -> of the place asked and of the word after it: (2, Q, H, T)
         begun = time.perf_counter()
@@ -79,7 +83,7 @@ class Bench:
     @torch.inference_mode()
     def _whole(self):
         q, logits, rows, written = self.questions, [], [], []
-        for first, end, mine, width in self.slices:
+        for first, end, mine, width in self._in_turn(self.slices):
             tokens = q.tokens[first:end, :width].to(self.place)
             row, place = q.row[mine] - first, q.place[mine]
             written.append(Written(row, place))
@@ -94,6 +98,9 @@ class Bench:
         logits = torch.cat(logits)
         return Answers(logits, q.right, self._wrong(logits), q.among), _joined(written)
 
+    def _in_turn(self, slices):
+        return pieces(slices, len(self.slices), f"{len(self.questions.tokens)} texts through this model")
+
     def _wrong(self, logits):
         """What each question calls wrong, or the likeliest word that is not right."""
         others = logits.scatter(1, self.questions.right[:, None], -torch.inf)
@@ -103,13 +110,18 @@ class Bench:
         """Which tokens of a slice are no padding; None where no text sees what comes after it anyway."""
         return self.questions.real[first:end, :width].to(self.place) if self.model.mask.looks_ahead else None
 
-    @functools.cached_property
+    @property
     def recorded(self) -> list[dict[tuple[str, int], Recorded]]:
         """Slice -> (site, layer) -> the mean over all words of all texts, and what stands there on the other texts."""
+        with self._recording:  # one visitor waits for the other
+            self._recorded = self._recorded or self._record()
+            return self._recorded
+
+    def _record(self):
         with torch.inference_mode():
             sites, sums, others = ("z", "attn_out", "mlp_out"), {}, []
             real = self.questions.real
-            for first, end, _, width in self.slices:
+            for first, end, _, width in self._in_turn(self.slices):
                 for tokens, mean in ((self.questions.tokens, True), (self.questions.elsewhere, False)):
                     with trace(sites=sites) as seen:
                         self.model.stream(tokens[first:end, :width].to(self.place), self._real(first, end, width))
@@ -136,7 +148,7 @@ class Bench:
             return self.baseline
         q, logits, written = self.questions, [], []
         begin = min(cut.layer for cut in made)  # all before it is as it was
-        for at, (first, end, mine, width) in enumerate(self.slices):
+        for at, (first, end, mine, width) in self._in_turn(enumerate(self.slices)):
             x, row, place = self.streams[at][begin], q.row[mine] - first, q.place[mine]
             allowed = self.model.allowed(torch.empty(1, width, device=self.place), self._real(first, end, width))
             written.append(Written(row, place, begin))
@@ -155,18 +167,31 @@ class Bench:
 
     def sweep(self, mode: str) -> Iterator[Effect]:
         """The effect of every place by itself, in the order of core.model.knockout.cuts."""
-        for cut in cuts(self.model.config):
-            yield self.effect((cut,), mode)
+        every = cuts(self.model.config)
+        for done, cut in enumerate(every):
+            with told_as(done / len(every), f"{cut.name}: {done} of {len(every)} parts"):
+                effect = self.effect((cut,), mode)
+            yield effect
+
+    @property
+    def sweep_seconds(self) -> float:
+        """About how long that takes: a part costs the passes through the layers above it, half of all on average."""
+        return len(cuts(self.model.config)) * self.seconds / 2
 
 
 def check_room(opened: Opened, q: Questions):
     """Raises MemoryLimit, before anything is computed, where the streams and answers of so many texts take too much."""
+    check_memory(sum(sizes(opened, q)), f"{len(q.tokens)} texts through this model", "Choose fewer texts.")
+
+
+def sizes(opened: Opened, q: Questions) -> tuple[int, int, int]:
+    """Bytes of the streams, of what is kept of the parts, and of the answers."""
     c, (texts, width), asked = opened.config, q.tokens.shape, len(q.right)
     streams = texts * width * c.d_model * c.n_layers
     # What each part wrote, and whom it read.
     parts = asked * c.n_layers * (2 * c.d_model + c.n_heads * (c.d_head + 2 * width))
     answers = 7 * asked * len(opened.model.vocabulary)  # once as they come, and three times as float64
-    check_memory(4 * (streams + parts + answers), f"{texts} texts through this model", "Choose fewer texts.")
+    return 4 * streams, 4 * parts, 4 * answers
 
 
 def _joined(written: list[Written]) -> dict:
@@ -179,9 +204,8 @@ def bench(opened: Opened, many: int = 256) -> Bench:
 
     def make():
         made = Bench(opened, questions(opened, many))
-        return made, 16 * sum(
-            x.numel() for each in made.streams for x in each
-        )  # streams, and what is recorded elsewhere
+        streams, parts, answers = sizes(opened, made.questions)
+        return made, 4 * streams + parts + answers  # three times as much as the streams is recorded elsewhere
 
     return opened.results.get(("bench", many), make)
 
@@ -193,4 +217,4 @@ def measured(bench: Bench, made: tuple[Cut, ...], mode: str) -> Effect:
         effect = bench.effect(made, mode)
         return effect, 64 * len(bench.questions.tokens) + 4 * sum(x.numel() for x in effect.written.values())
 
-    return bench.opened.results.get((bench, made, mode), make)
+    return bench.opened.results.get((bench.key, made, mode), make)

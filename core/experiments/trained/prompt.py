@@ -9,6 +9,7 @@ from core.checkpoints.opened import Opened
 from core.checkpoints.tokens import Words
 from core.experiments.forward import Pass, watched
 from core.experiments.trained.knockout import Bench
+from core.experiments.trained.pieces import pieces
 from core.experiments.trained.questions import partners
 from core.model.cost import activations
 from core.model.generate import Sampling, Step, generate, probabilities
@@ -85,7 +86,7 @@ def look(bench: Bench, prompt: Prompt, cuts: tuple[Cut, ...] = (), mode: str = "
             made = watched(bench.model, ids, prompt.labels, len(prompt.ids), machine, words, edits=edits, layered=True)
         return made, 4 * sum(x.numel() for each in made.sites.values() for x in each)
 
-    return opened.results.get((bench, "pass", prompt, cuts, mode), make)
+    return opened.results.get((bench.key, "pass", prompt, cuts, mode), make)
 
 
 @torch.inference_mode()
@@ -114,7 +115,7 @@ def continuation(bench: Bench, prompt: Prompt, after: int, sampling: Sampling, c
     written yet."""
     if cuts and mode == "resample":
         raise ConfigError("mode", "Resampling takes what stands at the same place of another text; a text that is being written has none. Choose zero or mean.", "mean")  # fmt: skip
-    key = (bench, "text", prompt.ids[: after + 1], sampling, cuts, mode)
+    key = (bench.key, "text", prompt.ids[: after + 1], sampling, cuts, mode)
     before: list[Step] | None = bench.opened.results.peek(key)
     if before is not None:
         yield from before
@@ -127,7 +128,8 @@ def continuation(bench: Bench, prompt: Prompt, after: int, sampling: Sampling, c
     of_a_step = config.n_layers * config.n_heads * length + len(bench.opened.model.vocabulary)
     kept = limit.words * of_a_step
     check_memory(4 * kept + sum(activations(config, length).values()), "This model and so many words")
-    for step in generate(bench.model, prompt.ids[: after + 1], limit, *edits, ends=bench.opened.ends):
+    steps = generate(bench.model, prompt.ids[: after + 1], limit, *edits, ends=bench.opened.ends)
+    for step in pieces(steps, limit.words, f"{limit.words} words of this model", "Choose fewer words."):
         made.append(step)
         yield step
     bench.opened.results.put(

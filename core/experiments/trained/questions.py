@@ -1,6 +1,7 @@
 """Places in held-out texts where the right next word is known: what the effect of a knock-out is measured on."""
 
 import functools
+import hashlib
 import math
 from collections import defaultdict
 from dataclasses import dataclass
@@ -9,11 +10,12 @@ import torch
 
 from core.checkpoints.opened import Opened
 from core.checkpoints.tokens import Words
+from core.experiments.trained.sentences import sentences
 from core.model.parts.init import generator
 from core.model.text import PAD
 from core.settings.setting import ConfigError
 from core.tasks import task
-from core.tasks.sentences import BE, anatomy, kept_back
+from core.tasks.sentences import BE, anatomy
 
 SEED = 0
 POOL = 8  # times as many texts are drawn at most, to find for each another one of its length
@@ -42,6 +44,14 @@ class Questions:
     subject: torch.Tensor | None = None  # (Q)
     verb: torch.Tensor | None = None  # (Q)
     across: torch.Tensor | None = None  # (Q) bool: a clause and a noun of the other number stand between them
+
+    @functools.cached_property
+    def key(self) -> str:
+        """A hash of all that is asked."""
+        made = hashlib.blake2b(digest_size=12)
+        for x in (self.tokens, self.elsewhere, self.lengths, self.row, self.place, self.right, self.wrong):
+            made.update(repr(x.shape).encode() + x.contiguous().numpy().data)
+        return made.hexdigest()
 
     @property
     def guessing(self) -> float:
@@ -97,19 +107,6 @@ def _sentences(opened: Opened, many: int, seed: int) -> Questions:
         right=right, wrong=was + were - right, value=between, by="words between subject and verb", among=(was, were),
         subject=subject, verb=verb, across=across,
     )  # fmt: skip
-
-
-@functools.lru_cache(maxsize=4)
-def sentences(many: int, seed: int) -> tuple[tuple[str, ...], ...]:
-    """Different held-out sentences as words: a training on the task never draws them, and the shipped model never reads one that
-    begins so, up to its verb."""
-    learnt, made, stream = task["sentences"], {}, generator(seed, "knockout.sentences")
-    while len(made) < many:
-        tokens, _ = learnt(stream, many, held_out=True)
-        rows = (tuple(learnt.vocabulary[token] for token in row) for row in tokens.tolist())
-        words = (tuple(word for word in row if word != PAD) for row in rows)
-        made |= dict.fromkeys(each for each in words if kept_back(each))
-    return tuple(made)[:many]
 
 
 def _by_word(opened, words, subject, verb):

@@ -15,7 +15,7 @@ SHOWN = 16
 @view
 def credit(context):
     """Who decides: what every head and sub-layer adds to the answer; it all adds up."""
-    key = (context.bench, "credit", context.cuts, context.mode)
+    key = (context.bench.key, "credit", context.cuts, context.mode)
     found = context.opened.results.get(
         key, lambda: (experiment.table(context.bench, context.cuts, context.mode), 1 << 16)
     )

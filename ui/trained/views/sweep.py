@@ -4,22 +4,23 @@ import streamlit as st
 import torch
 
 from core.experiments.trained import effects, tables
+from core.experiments.trained.pieces import check_time
 from core.experiments.training.sentences import points
 from core.figures import charts
 from core.measure.intervals import apart
 from core.model.knockout import Cut, cuts, mode
 from core.settings.wording import count, number
-from core.train.budget import duration
+from core.train.budget import TimeLimit, duration
 from ui.kit.controls import buttons
-from ui.kit.page import chart, figure
+from ui.kit.page import chart, figure, literal
 from ui.kit.takeaway import note
 from ui.pictures.heatmaps import heatmaps
-from ui.shared.models import LARGE
 from ui.trained.context import take_out, view
 
 SHARES = ("accuracy", "probability")
 SHOWN = 14  # bars
 STARTED = "sweep_start"
+ASKED = 10.0  # seconds from which on a sweep waits for a click
 
 
 @view
@@ -49,27 +50,23 @@ def sweep(context):
 
 
 def _measured(context):
-    """The whole sweep, kept with the model; None while a model for which it takes long waits for the click that starts it."""
-    key, every = (context.bench, "sweep", context.mode), cuts(context.opened.config)
-    large = context.opened.parameters > LARGE
-    if large and context.opened.results.peek(key) is None and not st.session_state.get(STARTED):
-        # a part costs the passes through the layers above it: half of all, on average
-        seconds = len(every) * context.bench.seconds / 2
-        st.info(
-            f"{len(every)} parts over {context.bench.questions.what}: about {duration(seconds)} on this machine.",
-            icon=":material/timer:",
-        )
-        st.button("Measure every part", key=STARTED, type="primary")
-        return None
+    """The whole sweep, kept with the model; None where it may not be made, or while one that takes long waits for the click that
+    starts it."""
+    key, seconds = (context.bench.key, "sweep", context.mode), context.bench.sweep_seconds
+    if context.opened.results.peek(key) is None and seconds > ASKED:
+        many = f"{len(cuts(context.opened.config)):,} parts over {context.bench.questions.what}"
+        try:
+            check_time(seconds, many)
+        except TimeLimit as error:
+            st.info(literal(error), icon=":material/timer:")
+            return None
+        if not st.session_state.get(STARTED):
+            st.info(f"{many}: about {duration(seconds)} on this machine.", icon=":material/timer:")
+            st.button("Measure every part", key=STARTED, type="primary")
+            return None
 
     def make():
-        bar, made = st.empty(), []
-        for effect in context.bench.sweep(context.mode):
-            made.append(effect)
-            if large:
-                bar.progress(len(made) / len(every), text=f"{effect.name}: {len(made)} of {len(every)} parts")
-        bar.empty()
-        return tables.ranked(made, context.bench.baseline), 1 << 16
+        return tables.ranked(list(context.bench.sweep(context.mode)), context.bench.baseline), 1 << 16
 
     return context.opened.results.get(key, make)
 

@@ -1,0 +1,147 @@
+"""Held-out legal sentences, thousands at once: the very ones that core.tasks.sentences.Writer writes one by one.
+
+A Writer takes a random number for every choice. Few of its choices decide which clauses stand where (the form of a
+sentence), all others only which words fill it. So it is let write every form once, with those words left open; then the
+form of each row of numbers is found by walking a tree, and its words are looked up, for all rows together.
+"""
+
+import functools
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from core.model.parts.init import generator
+from core.model.text import PAD
+from core.settings.cache import cached
+from core.settings.progress import tell
+from core.tasks import task
+from core.tasks.sentences import BE, LONGEST, NOUNS, NUMBERS, Writer, kept_back
+
+PORTION = 4096  # sentences written at once: what they need stays in the cache
+BYTES = 64 + 8 * 16  # of a sentence of sixteen words, which it shares with all others
+
+
+@dataclass(frozen=True)
+class Open:
+    """A word of a form that is still open: one of `words`, by the random number at `place`; where these are pairs of one and
+    several, the random number at `number` says which of the two."""
+
+    words: tuple
+    place: int
+    number: int | None = None
+
+
+class Undecided(Exception):
+    """The form depends on the random number at this place, modulo so many cases."""
+
+    def __init__(self, place: int, cases: int):
+        self.place, self.cases = place, cases
+
+
+class FormWriter(Writer):
+    """Writes a form: what decides about it, it is told in turn; every other word is left open."""
+
+    def __init__(self, told: tuple[int, ...]):
+        super().__init__(range(NUMBERS))
+        self.told = iter(told)
+
+    def pick(self, options):
+        place = next(self.numbers)
+        if options == (0, 1):  # one or several: stands for it from here on
+            return place
+        if isinstance(options[0], str):
+            return Open(tuple(options), place)
+        case = next(self.told, None)
+        if case is None:
+            raise Undecided(place, len(options))
+        return options[case]
+
+    def noun(self, kind, number):
+        return Open(tuple(NOUNS[kind]), next(self.numbers), number)
+
+    def be(self, number):
+        return Open(BE, number)
+
+
+@dataclass(frozen=True)
+class Forms:
+    """Every form that a sentence can have, as tables of whole numbers. (In NumPy: PyTorch's threads wait for each other here.)
+
+    From a node the way goes to node `first + number[place] % cases`; a form is a node from which it goes nowhere else. A word of
+    a form is word number `start + step * (number[place] % cases) + number[which] % several` of `words`.
+    """
+
+    depth: int
+    nodes: tuple[np.ndarray, ...]  # place, cases, first: (nodes) each
+    slots: tuple[np.ndarray, ...]  # start, step, place, cases, which, several: (nodes, LONGEST + 1) each
+    words: tuple[str, ...]
+
+    def write(self, numbers: np.ndarray, vocabulary) -> np.ndarray:
+        """Random numbers (N, NUMBERS) -> sentences (N, LONGEST + 1), filled up with PAD."""
+        rows, flat = np.arange(len(numbers))[:, None] * NUMBERS, numbers.astype(np.int32).ravel()
+        node = np.zeros(len(numbers), dtype=np.int32)
+        for _ in range(self.depth):
+            place, cases, first = (table[node] for table in self.nodes)
+            node = first + flat[rows[:, 0] + place] % cases
+        start, step, place, cases, which, several = (table[node] for table in self.slots)
+        at = start + step * (flat[rows + place] % cases) + flat[rows + which] % several
+        index = {word: token for token, word in enumerate(vocabulary)}
+        return np.array([index[word] for word in self.words])[at]
+
+
+@functools.cache
+def forms() -> Forms:
+    nodes, written, told = [], {}, [()]
+    for node, choices in enumerate(told):  # which grows on the way
+        try:
+            written[node] = FormWriter(choices).sentence()
+            nodes.append((0, 1, node))
+        except Undecided as missing:
+            nodes.append((missing.place, missing.cases, len(told)))
+            told += [(*choices, case) for case in range(missing.cases)]
+    words, starts = [PAD], {}
+    slots = np.tile(np.array([0, 0, 0, 1, 0, 1], dtype=np.int32), (len(nodes), LONGEST + 1, 1))
+    for node, sentence in written.items():
+        slots[node, : len(sentence)] = [_slot(word, words, starts) for word in sentence]
+    of_nodes = tuple(np.array(nodes, dtype=np.int32).T.copy())
+    return Forms(max(map(len, told)), of_nodes, tuple(np.moveaxis(slots, -1, 0).copy()), tuple(words))
+
+
+def _slot(word: str | Open, words: list[str], starts: dict) -> tuple[int, ...]:
+    """A line of Forms.slots. words: all so far, to which its own are added, if they are new; starts: where they begin."""
+    choices = (word,) if isinstance(word, str) else word.words
+    if choices not in starts:
+        starts[choices] = len(words)
+        words += choices if isinstance(choices[0], str) else [form for pair in choices for form in pair]
+    if isinstance(word, str):
+        return starts[choices], 0, 0, 1, 0, 1
+    if word.number is None:
+        return starts[choices], 1, word.place, len(choices), 0, 1
+    return starts[choices], 2, word.place, len(choices), word.number, 2
+
+
+def draw(stream, batch: int, length: int, vocabulary):
+    """What core.tasks.sentences.sentences draws, its targets left out."""
+    numbers = torch.randint(2**31, (batch, NUMBERS), generator=stream)
+    parts = [forms().write(part.numpy(), vocabulary) for part in numbers.split(PORTION)]
+    rows = torch.from_numpy(np.concatenate(parts))[:, :length]
+    return rows, rows
+
+
+@cached(megabytes=24, size=lambda texts: BYTES * len(texts))
+def sentences(many: int, seed: int) -> tuple[tuple[str, ...], ...]:
+    """Different held-out sentences as words: a training on the task never draws them, and the shipped model never reads one that
+    begins so, up to its verb."""
+    learnt, kept, stream = replace(task["sentences"], draw=draw), {}, generator(seed, "knockout.sentences")
+    end = learnt.vocabulary.index(".")
+    while len(kept) < many:
+        tokens, _ = learnt(stream, many, held_out=True)
+        ends = (tokens == end).int().argmax(1) + 1
+        rows = (
+            tuple([learnt.vocabulary[token] for token in row[:length]])
+            for row, length in zip(tokens.tolist(), ends.tolist())
+        )
+        kept |= dict.fromkeys(words for words in rows if words not in kept and kept_back(words))
+        tell(len(kept) / many, "drawing held-out sentences")
+    return tuple(kept)[:many]

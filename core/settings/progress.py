@@ -1,0 +1,32 @@
+"""Progress: what takes long says now and then how far it is, and whoever watches it may end it then, by raising."""
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_watcher: ContextVar[Callable[[float | None, str], None] | None] = ContextVar("watcher", default=None)
+
+
+@contextmanager
+def watched(by: Callable[[float | None, str], None]):
+    """Whatever runs in here tells `by` how far it is."""
+    before = _watcher.set(by)
+    try:
+        yield
+    finally:
+        _watcher.reset(before)
+
+
+def tell(share: float | None, what: str):
+    """Say which share is done of what, in words; None: it is not known."""
+    watcher = _watcher.get()
+    if watcher is not None:
+        watcher(share, what)
+
+
+@contextmanager
+def told_as(share: float, what: str):
+    """Whatever runs in here is part of something larger: that is what is told of it."""
+    watcher = _watcher.get()
+    with watched(lambda *_: watcher and watcher(share, what)):
+        yield

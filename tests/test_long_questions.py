@@ -1,0 +1,219 @@
+"""What a trained model is asked may be much: it is made quickly, once for all who ask, within limits, and let go of."""
+
+import gc
+import hashlib
+import threading
+import time
+import weakref
+
+import pytest
+import torch
+
+from core.experiments.trained import contributions, knockout, pieces, prompt, tables
+from core.experiments.trained.questions import questions
+from core.experiments.trained.sentences import forms, sentences
+from core.model.generate import Sampling
+from core.model.knockout import cuts
+from core.model.parts.init import generator
+from core.settings.cache import LRUCache
+from core.settings.progress import tell, watched
+from core.tasks.sentences import LONGEST, NUMBERS, VOCABULARY, Writer
+from core.train.budget import TimeLimit
+from tests.test_knockout import legal
+from tests.test_model_page import opened
+from tests.test_page import fine
+from ui.kit.guard import Bar
+
+# The sentences
+
+
+def test_many_sentences_at_once_are_those_that_a_writer_writes_one_by_one():
+    numbers = torch.randint(2**31, (5000, NUMBERS), generator=generator(3, "sentences"))
+    rows = forms().write(numbers.numpy(), VOCABULARY).tolist()
+    for line, row in zip(numbers.tolist(), rows):
+        wanted = Writer(line).sentence()
+        assert [VOCABULARY[token] for token in row] == wanted + [VOCABULARY[0]] * (LONGEST + 1 - len(wanted))
+
+
+@pytest.mark.parametrize(
+    ("many", "digest"),
+    [(8, "50ecc3f24713f6cf"), (64, "8debf435fa77c717"), (256, "55684105570b1fe6"), (1024, "20b01babf7ae48f6"), (4096, "a8ba1f1d1eba31ec")],
+)  # fmt: skip
+def test_the_questions_are_those_of_the_first_release(many, digest):
+    """Digests of what was drawn one sentence at a time, which took 47 seconds for the last of them."""
+    drawn = (sentences.__wrapped__(many, 0), sentences.__wrapped__(8 * many, 1))
+    assert hashlib.blake2b(repr(drawn).encode(), digest_size=8).hexdigest() == digest
+
+
+def test_ten_thousand_sentences_are_drawn_in_seconds():
+    begun = time.process_time()
+    sentences.__wrapped__(10_000, 7)
+    assert time.process_time() - begun < 10  # one by one: 30
+
+
+# Once for all who ask
+
+
+def test_who_asks_for_what_is_being_made_waits_and_is_handed_it_even_where_it_is_not_kept():
+    cache, begun, made = LRUCache(1), threading.Event(), []
+
+    def make():
+        begun.set()
+        time.sleep(0.3)
+        made.append(object())
+        return made[-1], 2 << 20  # more than there is room for
+
+    found = []
+    visitors = [threading.Thread(target=lambda: found.append(cache.get("sweep", make))) for _ in range(4)]
+    for visitor in visitors:
+        visitor.start()
+        begun.wait()
+    for visitor in visitors:
+        visitor.join()
+    assert len(made) == 1 and found == 4 * made and cache.peek("sweep") is None and not cache._turns
+
+
+def test_who_waits_can_leave_and_where_the_first_leaves_the_next_one_goes_on():
+    class Left(BaseException):
+        pass
+
+    def leave(*_):
+        raise Left
+
+    cache, begun, on = LRUCache(1), threading.Event(), threading.Event()
+
+    def make():
+        begun.set()
+        on.wait()
+        tell(0.5, "half")
+        return "made", 1
+
+    def first():
+        with watched(leave), pytest.raises(Left):
+            cache.get("sweep", make)
+
+    visitor = threading.Thread(target=first)
+    visitor.start()
+    begun.wait()
+    with watched(leave), pytest.raises(Left):
+        cache.get("sweep", make)
+    on.set()
+    visitor.join()
+    assert cache.get("sweep", make) == "made" and not cache._turns
+
+
+# What is let go of
+
+
+def everything(bench):
+    made, read = cuts(bench.model.config)[:1], prompt.read(bench.opened, "the judge , who was late , was right .")
+    prompt.look(bench, read)
+    prompt.look(bench, read, tuple(made), "resample")
+    list(prompt.continuation(bench, read, 3, Sampling(words=2), tuple(made), "mean"))
+    knockout.measured(bench, tuple(made), "mean")
+    contributions.takeover(bench, tuple(made), "zero")
+    bench.opened.results.get((bench.key, "readings"), lambda: (tables.readings(bench), 10_000))
+
+
+def test_a_bench_that_is_not_kept_is_not_held_by_what_was_measured_on_it(monkeypatch):
+    monkeypatch.setenv("ABLATION_MAX_MB", "2")
+    model = legal()
+    bench = knockout.bench(model, 64)
+    everything(bench)
+    gone = weakref.ref(bench)
+    del bench
+    gc.collect()
+    assert gone() is None and model.results._kept
+
+
+def test_a_bench_that_makes_room_for_others_is_let_go_of():
+    model = legal()
+    gone = weakref.ref(knockout.bench(model, 64))
+    everything(gone())
+    assert gone() is not None
+    model.results.put("another", "large", model.results.max_bytes - model.results._bytes + 1)  # what is oldest goes
+    gc.collect()
+    assert gone() is None
+
+
+def test_what_was_measured_on_other_texts_is_another_result():
+    model = legal()
+    few, many = knockout.bench(model, 32), knockout.bench(model, 64)
+    assert few.key != many.key == knockout.Bench(model, questions(model, 64)).key
+    assert knockout.bench(legal(), 32).key == few.key
+
+
+# Limits of time
+
+
+def test_what_would_take_too_long_is_ended_soon_and_says_what_would_help(monkeypatch):
+    monkeypatch.setenv("ABLATION_MAX_SECONDS", "20")
+    monkeypatch.setattr(pieces, "SOON", 0.01)
+    done = []
+    with pytest.raises(
+        TimeLimit, match=r"4,096 texts would take about .* at most 20 s .*ABLATION_MAX_SECONDS.*fewer texts"
+    ):
+        for number in pieces.pieces(range(4096), 4096, "4,096 texts"):
+            time.sleep(0.02)
+            done.append(number)
+    assert len(done) == 2
+
+
+def test_a_first_piece_that_takes_long_is_no_measure_for_the_others(monkeypatch):
+    monkeypatch.setenv("ABLATION_MAX_SECONDS", "1")
+    monkeypatch.setattr(pieces, "SOON", 0.01)
+    for number in pieces.pieces(range(100), 100, "words"):
+        time.sleep(0.0 if number else 0.1)
+
+
+@pytest.mark.parametrize("what", ["effect", "bench", "words", "credit"])
+def test_everything_that_is_long_says_how_far_it_is(what, monkeypatch):
+    monkeypatch.setattr(knockout, "SLICE", 8)
+    model, signs = legal(), []
+    bench = knockout.bench(model, 64)
+    with watched(lambda share, words: signs.append((share, words))):
+        if what == "bench":
+            knockout.Bench(model, questions(model, 64))
+        elif what == "effect":
+            list(bench.sweep("mean"))
+        elif what == "credit":
+            monkeypatch.setattr(contributions, "ROOM", 1)
+            contributions.of_bench(bench)
+        else:
+            list(prompt.continuation(bench, prompt.read(model, "the judge"), 1, Sampling(words=5)))
+    assert len(signs) >= 4 and all(0 <= share <= 1 and words for share, words in signs)
+
+
+def test_a_sweep_of_hours_is_refused_and_one_of_a_minute_asks_first(monkeypatch):
+    monkeypatch.setenv("ABLATION_MAX_SECONDS", "60")
+    monkeypatch.setattr(knockout.Bench, "sweep_seconds", 5 * 3600.0)
+    sweep = knockout.Bench.sweep
+    monkeypatch.setattr(knockout.Bench, "sweep", None)  # it would fail
+    app = fine(opened(taken="sweep", texts="16"))
+    said = " ".join(each.value for each in app.info).replace("\\", "")
+    assert "parts over 16 held-out legal sentences would take about 5.0 h" in said and "at most 60 s" in said
+    assert "ABLATION_MAX_SECONDS" in said and "Choose fewer texts" in said
+    assert not any(button.key == "sweep_start" for button in app.button)
+    monkeypatch.setattr(knockout.Bench, "sweep_seconds", 50.0)
+    app = fine(opened(taken="sweep", texts="16"))
+    assert "about 50 s on this machine" in app.info[0].value
+    monkeypatch.setattr(knockout.Bench, "sweep", sweep)
+    app = fine(next(button for button in app.button if button.key == "sweep_start").click().run())
+    assert not app.info
+
+
+def test_the_bar_lets_streamlit_end_a_run_that_takes_long(monkeypatch):
+    drawn = []
+
+    class Place:
+        def progress(self, share, text):
+            drawn.append((share, text))
+
+    monkeypatch.setattr("ui.kit.guard.st.empty", Place)
+    bar = Bar()
+    bar.draw(0.1, "soon")
+    assert not drawn  # a page that is quick has none
+    bar.next = 0.0
+    bar.draw(None, "waiting")
+    bar.draw(0.5, "too soon again")
+    assert drawn == [(0.0, "Waiting")]
