@@ -20,7 +20,7 @@ settings.register_profile("lab", deadline=None, derandomize=True, max_examples=2
 settings.load_profile("lab")
 
 
-MOST = 6  # cases of one test that are run quickly
+MOST = 4  # cases of one test that are run quickly
 LONG = ("browser", "slow", "thorough")  # marks of what is not
 
 

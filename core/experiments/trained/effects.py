@@ -1,13 +1,16 @@
 """What a knock-out may change in a model's answers: each effect is one number per question."""
 
 import functools
+import math
 from dataclasses import dataclass
 
 import torch
 
 from core.settings.menu import Menu
 
-effect = Menu("Effect")  # (answers of a model, of the whole model) -> one number per question
+# Each is (answers of a model, of the whole model) -> one number per question. bounds: of a change; share: of all, shown in
+# percent; flips: only ever 0 or 1 for one question; distance: from the whole model, 0 for itself; unit: of what is no share.
+effect = Menu("Effect", bounds=(-math.inf, math.inf), share=False, flips=False, distance=False, unit="")
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +31,7 @@ class Answers:
         return self.logits.gather(1, words[:, None])[:, 0].double()
 
 
-@effect
+@effect(bounds=(-1.0, 1.0), share=True, flips=True)
 def accuracy(answers, whole):
     """Accuracy: share of a text's questions to which the right answer has the highest score, averaged over texts."""
     logits = answers.logits
@@ -38,7 +41,7 @@ def accuracy(answers, whole):
     return (logits.argmax(-1) == answers.right).double()
 
 
-@effect
+@effect(bounds=(-1.0, 1.0), share=True)
 def probability(answers, whole):
     """Probability: what the model gives to the right word, among all words."""
     return answers.log.gather(1, answers.right[:, None])[:, 0].exp()
@@ -50,7 +53,7 @@ def difference(answers, whole):
     return answers.of(answers.right) - answers.of(whole.wrong)
 
 
-@effect
+@effect(bounds=(0.0, math.inf), distance=True, unit="nats")
 def divergence(answers, whole):
     """KL divergence: how far all next-word probabilities have moved from the whole model's, in nats; 0: not at all."""
     return (whole.log.exp() * (whole.log - answers.log)).sum(-1).clamp_min(0.0)

@@ -11,8 +11,6 @@ from core.experiments.trained.questions import Questions
 from core.measure.flips import changed
 from core.measure.intervals import LEVEL, Interval, Paired, interval, paired, together, wilson
 
-BOUNDS = {"accuracy": (-1.0, 1.0), "probability": (-1.0, 1.0), "divergence": (0.0, math.inf)}
-
 
 def told(made: Effect, baseline: Effect) -> pd.DataFrame:
     """One row per effect: effect, whole, without (means over texts), change, low, high (95 % interval of the mean change,
@@ -26,12 +24,12 @@ def told(made: Effect, baseline: Effect) -> pd.DataFrame:
 
 
 def compared(made: Effect, baseline: Effect, name: str, level: float = LEVEL) -> Paired:
-    """The change of one effect, text by text: of accuracy by a test made for flips (core/measure/flips.py), else by the paired t-test."""
+    """The change of one effect, text by text: of what can only flip by a test made for flips (core/measure/flips.py), else by the paired t-test."""
     known = made.values[name].isfinite() & baseline.values[name].isfinite()  # weights may be too large for any number
     one, other = (dict(enumerate(each.values[name].where(known, math.nan).tolist())) for each in (made, baseline))
-    if name == "accuracy":
+    if effect[name].flips:
         return changed([one[text] - other[text] for text in one], level)
-    return paired(one, other, BOUNDS.get(name, (-math.inf, math.inf)), level)
+    return paired(one, other, effect[name].bounds, level)
 
 
 def ranked(effects: list[Effect], baseline: Effect) -> pd.DataFrame:

@@ -87,20 +87,19 @@ def _effects(made):
     """Every effect with its interval, in words. (Lists, and one table at the end: pandas is slow at single cells.)"""
     rows = []
     for row in made.itertuples():
-        label = effects.effect.label(row.effect)
-        if row.effect == "divergence":
+        label, known = effects.effect.label(row.effect), effects.effect[row.effect]
+        if known.distance:
             rows.append(
                 (
                     label,
                     number(row.whole),
-                    f"{number(row.without)}  [{number(row.low)}, {number(row.high)}] nats",
+                    f"{number(row.without)}  [{number(row.low)}, {number(row.high)}] {known.unit}".rstrip(),
                     "–",
                     "–",
                 )
             )
             continue
-        share = row.effect in ("accuracy", "probability")
-        write, unit, word = (points, " %", " points") if share else (number, "", "")
+        write, unit, word = (points, " %", " points") if known.share else (number, "", f" {known.unit}".rstrip())
         change = f"{write(row.change)}{word}  [{write(row.low)}, {write(row.high)}]"
         rows.append((label, f"{write(row.whole)}{unit}", f"{write(row.without)}{unit}", change, _chance(row.p)))
     names = ["effect", "whole model", "without", "change  [95 % interval]", "p"]

@@ -17,7 +17,6 @@ from ui.kit.takeaway import note
 from ui.pictures.heatmaps import heatmaps
 from ui.trained.context import take_out, view
 
-SHARES = ("accuracy", "probability")
 SHOWN = 14  # bars
 STARTED = "sweep_start"
 ASKED = 10.0  # seconds from which on a sweep waits for a click
@@ -31,11 +30,12 @@ def sweep(context):
     ranked = _measured(context)
     if ranked is None:
         return
-    share = context.look.rank_by in SHARES
-    unit = " (percentage points)" if share else " (nats)" if context.look.rank_by == "divergence" else ""
+    ranked_by = effects.effect[context.look.rank_by]
+    unit = "percentage points" if ranked_by.share else ranked_by.unit
+    unit = f" ({unit})" if unit else ""
     rows = ranked[ranked.effect == context.look.rank_by]
-    rows = rows.assign(**{name: rows[name] * (100 if share else 1) for name in ("change", "low", "high")})
-    rows = rows.sort_values("change", ascending=context.look.rank_by != "divergence")  # the greatest loss first
+    rows = rows.assign(**{name: rows[name] * (100 if ranked_by.share else 1) for name in ("change", "low", "high")})
+    rows = rows.sort_values("change", ascending=not ranked_by.distance)  # the greatest loss first
     left, right = st.columns([1, 1], gap="medium")
     with left:
         figure(
