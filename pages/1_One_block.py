@@ -33,7 +33,7 @@ with page(ONE_BLOCK):
     if tokens:
         context = BlockContext(text.text, forward(config, tokens, machine, look.apply_dropout), pinned, look)
         if not context.forward_pass.finite:
-            st.warning(f"Some numbers have left the range of {machine.dtype}: they are infinite, or no numbers at all.")
+            st.warning(f"Some numbers became infinite or NaN: they left the range of {machine.dtype}.")
         picture, view = st.columns([3, 7], gap="medium")
         with picture:
             drawing.block(context.forward_pass, look.layer_of(context.forward_pass))

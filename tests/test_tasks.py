@@ -198,7 +198,7 @@ def test_with_its_own_length_the_test_is_new_where_nothing_else_is_said(name):
     training, learnt = Training(task=name), task[name]
     said = learnt.tested_on(learnt.length, training.steps * training.batch)
     assert said == (
-        "questions that training asks, too" if learnt.learnt_by_heart else "held-out sequences" if learnt.held_out else "new sequences"
+        "questions that training asks, too" if learnt.memorised else "held-out sequences" if learnt.held_out else "new sequences"
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Tasks whose answer stands nowhere in the sequence: it has to be learnt by heart, or as a rule."""
+"""Tasks whose answer stands nowhere in the sequence: it has to be memorised, or learnt as a rule."""
 
 import functools
 from itertools import product
@@ -25,7 +25,7 @@ OBJECTS = tuple(map("".join, product("Al Black Cole Fair Green Har North Stan".s
     marginal=uniform(lambda vocabulary: len(vocabulary) - 1),
     needs="the feed-forward network and its activation: the answer is not a sum of what each number says by itself",
     without={"n_heads": 1},
-    learnt_by_heart=True,
+    memorised=True,
     remains="One wide head learns it, too, but later: it is the steps that run out.",
     why="every pair of numbers is drawn again and again, so the whole table can be learnt",
     test=512,
@@ -69,7 +69,7 @@ def _most_frequent(vocabulary) -> float:
     marginal=_most_frequent,
     needs="the feed-forward network and its activation, where facts are kept, and attention, to bring name and relation together",
     without={"ffn": False},
-    learnt_by_heart=True,
+    memorised=True,
     remains="Without the feed-forward network embeddings and attention keep facts, too. There are also fewer parameters to keep them in: Hold equal makes up for that.",
     why="the table is fixed and every fact is drawn again and again",
     test=512,

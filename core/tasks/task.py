@@ -43,7 +43,7 @@ class Task:
     held_out: float = 0.0  # share of all sequences that training never draws; 0: none are kept apart
     until: tuple[str, ...] = ()  # if given: for that counts how a sequence begins, up to the first of these words
     variety: Callable | None = None  # (length, vocabulary) -> [(share of the draws, different sequences among them), …]
-    learnt_by_heart: bool = False  # whether training draws every sequence of the test, too
+    memorised: bool = False  # whether training draws every sequence of the test, too
     remains: str = ""  # why more than chance is left without that part
     agreement: bool = False  # whether a verb agrees with its subject: models of it are then asked for that
     ends: str = ""  # if given: the word with which a text ends that a model of it goes on with
@@ -58,7 +58,7 @@ class Task:
 
     def tested_on(self, length: int, drawn: int) -> str:
         """What accuracy is measured on, in words. drawn: how many sequences of that length training draws."""
-        if self.learnt_by_heart:
+        if self.memorised:
             return "questions that training asks, too"
         if self.held_out:
             return "held-out sequences"

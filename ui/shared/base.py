@@ -74,7 +74,7 @@ def sure(sentence: str, *values) -> str:
     """A sentence made from numbers, unless one of them is no number."""
     if all(math.isfinite(value) for value in values):
         return sentence
-    return "The numbers have left their range here, so nothing can be said."
+    return "The numbers became infinite or NaN here, so nothing can be said."
 
 
 def needs(forward_pass, part: str, words: str) -> bool:

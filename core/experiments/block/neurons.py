@@ -38,7 +38,7 @@ def _rms(hidden):
 def every_activation(p: Pass, layer: int) -> pd.DataFrame:
     """The same model and text under every activation: activation, zeros, small (nearly zero), negative.
 
-    Everything else, weights included, stays as it is (SwiGLU adds its gate matrix). NaN where numbers left their range.
+    Everything else, weights included, stays as it is (SwiGLU adds its gate matrix). NaN where numbers became infinite.
     """
     rows = []
     for name in MENUS["activation"]:

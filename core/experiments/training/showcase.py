@@ -34,7 +34,7 @@ def heads():
 
 @showcase
 def facts():
-    """No FFN on the fact table: two thousand facts to be learnt by heart. Where are they kept?"""
+    """No FFN on the fact table: two thousand facts to be memorised. Where are they kept?"""
     return {"task": "facts", "variants": "ffn-off"}
 
 

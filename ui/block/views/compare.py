@@ -39,7 +39,7 @@ def farthest(table, passes) -> str:
         return "Nothing to compare with yet: choose a part above to take it out."
     base, *others = passes
     if not passes[base].finite:
-        return "The baseline's numbers have left their range, so nothing can be compared with it."
+        return "The baseline's numbers became infinite or NaN, so nothing can be compared with it."
     told = []
     known = table[1:][table.distance[1:].notna()]
     if len(known):
@@ -52,7 +52,7 @@ def farthest(table, passes) -> str:
         )
     lost = [name for name in others if not passes[name].finite]
     wide = [name for name in others if passes[name].config.d_model != passes[base].config.d_model and name not in lost]
-    told += [f"The numbers of {', '.join(lost)} have left their range."] if lost else []
+    told += [f"The numbers of {', '.join(lost)} became infinite or NaN."] if lost else []
     told += [f"The output of {', '.join(wide)} has another width, so there is no distance."] if wide else []
     return " ".join(told)
 

@@ -118,4 +118,6 @@ def largest(tables, shared: bool) -> str:
         if len(known):
             top = known.loc[known.value.idxmax()]
             told.append(f"{name} {top.weight}{'' if shared else f' of block {top.layer}'} ({number(top.value)})")
-    return f"Largest: {'; '.join(told)}." if told else "The numbers have left their range here, so nothing can be said."
+    return (
+        f"Largest: {'; '.join(told)}." if told else "The numbers became infinite or NaN here, so nothing can be said."
+    )
