@@ -86,7 +86,7 @@ def test_two_commands_and_an_app_outlive_restarts_and_killed_backends(postgresql
                 wait(lambda: service.seen.trouble)
                 postgresql.start()
             wait(lambda before=before: trained() > before)
-        wait(lambda: standing(store, number).complete)
+        wait(lambda: patiently(lambda: standing(store, number)).complete)
         for each in commands:
             out, errors = each.communicate(timeout=60)
             assert each.returncode == 0 and "16 done" in out and "Traceback" not in errors, errors
