@@ -238,3 +238,20 @@ def test_durations_in_words(time, text):
 )
 def test_spans_in_words(low, high, text):
     assert span(low, high) == text
+
+
+def test_what_many_trainings_keep_together_is_limited(monkeypatch):
+    """They advance together: the states of all of them are held until the last one ends."""
+    config, training = (
+        Config(d_model=512, n_heads=1, d_ff=1700, n_layers=1),
+        Training(task="copy", steps=60, batch=1, length=2),
+    )
+    states = [start(config, training, seed) for seed in range(30)]
+    bytes_of_one = 12 * sum(each.numel() for each in Transformer(config, task["copy"].vocabulary).parameters())
+    assert budget.kept(config, training) == bytes_of_one
+    monkeypatch.setenv("ABLATION_MAX_SECONDS", "1000000")
+    monkeypatch.setenv("ABLATION_MAX_MB", f"{30 * bytes_of_one // 2**20 + 1}")
+    budget.check(states, 1)
+    monkeypatch.setenv("ABLATION_MAX_MB", f"{30 * bytes_of_one // 2**20}")
+    with pytest.raises(MemoryLimit, match="30 trainings would keep about .* MB of weights"):
+        budget.check(states, 1)

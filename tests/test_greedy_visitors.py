@@ -15,7 +15,7 @@ from benchmarks.serving import server
 from core.settings.cache import once
 from tests.test_page import fine, opened
 from ui.kit.server import uploads
-from ui.kit.server.uploads import UploadLimit
+from ui.kit.server.uploads import EACH, UploadLimit
 from ui.kit.visitor import LINKS, VISITOR
 
 MB = 1 << 20
@@ -37,7 +37,7 @@ def test_what_is_made_once_is_made_once_by_whoever_comes_first():
     assert made == [(), (1,)]
 
 
-def ask(limit, session="one", length: int | None = 1, path=None) -> int:
+def ask(limit, session="one", length: int | None = 1, path=None, more=()) -> int:
     """-> the status of an upload of so many bytes"""
     sent = []
 
@@ -45,6 +45,7 @@ def ask(limit, session="one", length: int | None = 1, path=None) -> int:
         sent.append(message)
 
     headers = [] if length is None else [(b"content-length", str(length).encode())]
+    headers += more
     scope = {
         "type": "http",
         "method": "PUT",
@@ -69,12 +70,12 @@ async def taken(scope, receive, send):
 
 def test_one_visitor_may_have_uploaded_so_much(stored):
     limit = UploadLimit(taken)
-    assert ask(limit, length=10 * MB) == 204
-    assert ask(limit, length=10 * MB + 1) == 413
+    assert ask(limit, length=10 * MB - EACH) == 204
+    assert ask(limit, length=10 * MB + 1 - EACH) == 413
     stored["one"] = 9 * MB
-    assert ask(limit, length=MB) == 204
-    assert ask(limit, length=MB + 1) == 413
-    assert ask(limit, "two", length=10 * MB) == 204
+    assert ask(limit, length=MB - EACH) == 204
+    assert ask(limit, length=MB + 1 - EACH) == 413
+    assert ask(limit, "two", length=9 * MB) == 204
 
 
 def test_all_visitors_together_too(stored):
@@ -85,6 +86,15 @@ def test_all_visitors_together_too(stored):
 def test_an_upload_that_does_not_say_how_large_it_is_is_refused(stored):
     assert ask(UploadLimit(taken), length=None) == 413
     assert ask(UploadLimit(taken), length=None, path="/_stcore/health") == 204
+
+
+def test_one_that_comes_in_chunks_may_be_larger_than_it_says(stored):
+    assert ask(UploadLimit(taken), length=1, more=[(b"transfer-encoding", b"chunked")]) == 413
+
+
+def test_empty_files_count(stored):
+    stored["one"] = 10 * MB
+    assert ask(UploadLimit(taken), length=0) == 413
 
 
 def test_what_is_under_way_counts(stored):

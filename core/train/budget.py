@@ -86,6 +86,11 @@ def memory(config: Config, training: Training) -> int:
     return weights + 2 * max(training.batch * learning, min(SLICE, learnt.test) * measuring)
 
 
+def kept(config: Config, training: Training) -> int:
+    """Bytes that whoever waits for a training keeps of it: its weights, and the optimiser's two numbers for each of them."""
+    return 3 * 4 * sum(cost.parameters(config, len(task[training.task].vocabulary)).values())
+
+
 def expected(states, workers: int, pace: float = 1.0) -> float:
     """Seconds from the start to the end of all of them. pace: seconds here per second of the estimate."""
     alone = [seconds(state.config, state.training) for state in states]
@@ -99,6 +104,12 @@ def check(states: list[State], workers: int, pace: float = 1.0) -> float:
         raise MemoryLimit(
             f"One of these trainings would need about {needed / 2**20:,.0f} MB; a run here may use {max_mb():,} MB "
             "(set by ABLATION_MAX_MB). Choose a smaller batch, length, d_model, d_ff or n_layers."
+        )
+    needed = sum(kept(state.config, state.training) for state in states)
+    if needed > max_mb() << 20:
+        raise MemoryLimit(
+            f"{len(states)} trainings would keep about {needed / 2**20:,.0f} MB of weights and optimiser states; a run here may "
+            f"use {max_mb():,} MB (set by ABLATION_MAX_MB). Choose fewer seeds or variants, or a smaller model."
         )
     time_needed = expected(states, workers, pace)
     if time_needed > max_seconds():

@@ -184,14 +184,15 @@ def check_room(opened: Opened, q: Questions):
     check_memory(sum(sizes(opened, q)), f"{len(q.tokens)} texts through this model", "Choose fewer texts.")
 
 
-def sizes(opened: Opened, q: Questions) -> tuple[int, int, int]:
-    """Bytes of the streams, of what is kept of the parts, and of the answers."""
+def sizes(opened: Opened, q: Questions) -> tuple[int, int, int, int]:
+    """Bytes of the streams, of what is recorded elsewhere once it is asked for, of what is kept of the parts, and of the answers."""
     c, (texts, width), asked = opened.config, q.tokens.shape, len(q.right)
     streams = texts * width * c.d_model * c.n_layers
+    recorded = texts * width * (c.n_heads * c.d_head + 2 * c.d_model) * c.n_layers
     # What each part wrote, and whom it read.
     parts = asked * c.n_layers * (2 * c.d_model + c.n_heads * (c.d_head + 2 * width))
     answers = 7 * asked * len(opened.model.vocabulary)  # once as they come, and three times as float64
-    return 4 * streams, 4 * parts, 4 * answers
+    return 4 * streams, 4 * recorded, 4 * parts, 4 * answers
 
 
 def _joined(written: list[Written]) -> dict:
@@ -204,8 +205,7 @@ def bench(opened: Opened, many: int = 256) -> Bench:
 
     def make():
         made = Bench(opened, questions(opened, many))
-        streams, parts, answers = sizes(opened, made.questions)
-        return made, 4 * streams + parts + answers  # three times as much as the streams is recorded elsewhere
+        return made, sum(sizes(opened, made.questions))
 
     return opened.results.get(("bench", many), make)
 

@@ -16,10 +16,13 @@ def logit_lens(model: Transformer, seen: Pass, label) -> pd.DataFrame:
 
     label: token number -> word.
     """
-    streams = [*seen.sites["resid_pre"], seen.output]
-    rows, chances = [], [model.read(x[None].to(model.embed)).float().softmax(-1)[0].cpu() for x in streams]
-    last = chances[-1].argmax(-1)
-    for depth, chance in enumerate(chances):
+
+    def chances(stream):  # (T, D) -> (T, V); of one layer at a time: the words may be many
+        return model.read(stream[None].to(model.embed)).float().softmax(-1)[0].cpu()
+
+    rows, last = [], chances(seen.output).argmax(-1)
+    for depth, stream in enumerate([*seen.sites["resid_pre"], seen.output]):
+        chance = chances(stream)
         best, word = chance.max(-1)
         final = chance.gather(1, last[:, None])[:, 0]
         for at in range(len(best)):

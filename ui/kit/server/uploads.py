@@ -12,6 +12,7 @@ from core.settings.memory import max_mb
 
 ADDRESS = re.compile(r"/_stcore/upload_file/([^/]+)/[^/]+$")
 VISITORS = 4  # as many can upload all that one may
+EACH = 1 << 16  # bytes that a file counts beside its own: its name, and what the server keeps of it
 
 
 class UploadLimit:
@@ -52,12 +53,17 @@ class UploadLimit:
 
 
 def _length(scope) -> int | None:
-    """What the request says of its size. Without that it could be any: the browser always says it."""
+    """What the request says of its size. Without that it could be any: the browser always says it. One that comes in chunks may
+    be larger than it says."""
+    if any(name == b"transfer-encoding" for name, _ in scope["headers"]):
+        return None
     lengths = [value for name, value in scope["headers"] if name == b"content-length"]
-    return int(lengths[0]) if len(lengths) == 1 and lengths[0].isdigit() and len(lengths[0]) < 16 else None
+    return int(lengths[0]) + EACH if len(lengths) == 1 and lengths[0].isdigit() and len(lengths[0]) < 16 else None
 
 
 def _stored() -> dict[str, int]:
     """Session -> bytes of what it has uploaded."""
     storage = get_instance().uploaded_file_mgr.file_storage if exists() else {}
-    return {session: sum(len(file.data) for file in list(files.values())) for session, files in list(storage.items())}
+    return {
+        session: sum(len(file.data) + EACH for file in list(files.values())) for session, files in list(storage.items())
+    }
