@@ -99,6 +99,7 @@ class ProcessPool(Queue):
         begun = [number for number in self._started.get_obj() if number]
         if self._silence.look(dict(zip(begun, self._ticks))):
             self._kill()
+            _give_up_results(self._pool._result_queue)
             self._silence = self._nobody_silent()
         self.silence = self._silence.sentence
 
@@ -160,13 +161,15 @@ class ProcessPool(Queue):
             self._ended, self._pool = self._pool or self._ended, None
 
     def _kill(self):
-        """All processes of the pool: where one is gone, the pool ends the others anyway, but waits for those that hang.
-
-        A result that is half sent would be waited for as long as anybody could send the rest, and this process itself could.
-        """
+        """All processes of the pool: where one is gone, the pool ends the others anyway, but waits for those that hang."""
         for each in list((self._pool._processes or {}).values()):
             each.kill()
-        self._pool._result_queue._writer.close()
+
+
+def _give_up_results(queue):
+    """Of processes that are gone: one that is half sent would be waited for as long as anybody could send the rest, and this
+    process itself could."""
+    queue._writer.close()
 
 
 _all: "weakref.WeakSet[ProcessPool]" = weakref.WeakSet()
@@ -175,10 +178,13 @@ _all: "weakref.WeakSet[ProcessPool]" = weakref.WeakSet()
 def _close_all():
     """Else Python would wait until each worker has loaded torch, and has then heard that it may go."""
     for each in list(_all):
-        manager = each._pool and each._pool._executor_manager_thread
+        pool = each._pool
+        manager, queue = (pool._executor_manager_thread, pool._result_queue) if pool else (None, None)
         each.close()
         if manager:
             manager.join(1.0)  # or Python would wake it while it closes what it is woken with
+            if manager.is_alive():
+                _give_up_results(queue)
 
 
 at_end(_close_all)
