@@ -74,6 +74,7 @@ def shared(machines):
 def workers(shared):
     """The same connection for all tests, which knows nothing of what it did for the test before."""
     shared.kept = LRUCache(megabytes=32)
+    shared.news.clear()
     ready(shared, 2)
     return shared
 
@@ -147,6 +148,28 @@ def test_a_worker_that_hangs_is_said_and_left_out_until_it_answers(machines, wor
     check_complete(store, LONG)
     ready(workers, 2)
     assert not workers.silence
+
+
+class Stopping:
+    """A result at whose sending the worker that has it is stopped."""
+
+    def __reduce__(self):
+        os.kill(os.getpid(), signal.SIGSTOP)
+        return int, (0,)
+
+
+def test_a_worker_that_hangs_while_it_sends_a_result_does_not_hold_up_the_others(machines, workers, store, monkeypatch):
+    monkeypatch.setattr(pulse, "SAID", 3.0)
+    monkeypatch.setattr(pulse, "HUNG", 6.0)
+    never = workers.submit(Stopping)
+    try:
+        finish(store, LONG, workers, seconds=120)
+        assert workers.count == 1 and never.cancelled() and len(workers.news) == 2, list(workers.news)
+    finally:
+        for each in machines.workers:
+            each.send_signal(signal.SIGCONT)
+    check_complete(store, LONG)
+    ready(workers, 2)
 
 
 def test_all_workers_gone_is_said_and_a_new_one_goes_on(machines, workers, store):
@@ -336,11 +359,13 @@ def test_a_call_whose_workers_were_killed_again_and_again_is_a_pool_that_broke()
     ):
         there, here = Future(), Future()
         there.set_exception(error)
-        scheduler.deliver(there, here)
+        there.status = "error"
+        scheduler.deliver(None, there, here)
         assert type(here.exception()) is wanted
     there, here = Future(), Future()
     there.cancel()
-    scheduler.deliver(there, here)
+    there.status = "cancelled"
+    scheduler.deliver(None, there, here)
     assert here.cancelled()
 
 

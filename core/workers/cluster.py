@@ -52,7 +52,7 @@ class Cluster(Queue):
         super().__init__(0)
         self.address, self.most = address, most
         self._members: dict[str, int] = {}  # addresses of workers that train -> threads
-        self._asked: dict = {}  # address -> Dask's future of its Origin
+        self._asked: dict[str, Future] = {}  # address -> of its Origin
         self._found: dict[str, Origin | str] = {}  # address -> its Origin, or why it has none
         self._told: dict[str, str] = {}  # address -> why it is left out, as far as that has been said
         self._silence = Silence(self.news, "The worker {who}", "The worker {who} is left out until it answers")
@@ -93,10 +93,9 @@ class Cluster(Queue):
         with self.lock:
             if not self._members:
                 raise CancelledError("no worker is there")
-            there, here = self._send(list(self._members), call, *given), Future()
+            there, here = self._send(list(self._members), call, *given)
             self._calls[here] = there, set(self._members)
         here.add_done_callback(self._forget)
-        there.add_done_callback(lambda there: scheduler.deliver(there, here))
         return here
 
     def turn(self):
@@ -107,13 +106,15 @@ class Cluster(Queue):
         self._admit({})
         scheduler.end(self._client)
 
-    def _send(self, addresses: list[str], call, *given):
-        """-> Dask's future. Raises CancelledError without a connection."""
-        packed = pickle.dumps(scheduler.Call(call, given))
+    def _send(self, addresses: list[str], call, *given) -> tuple:
+        """-> Dask's future, and one that can be cancelled. Raises CancelledError without a connection."""
+        packed, client, here = pickle.dumps(scheduler.Call(call, given)), self._client, Future()
         try:
-            return self._client.submit(pickle.loads, packed, pure=False, workers=addresses)
+            there = client.submit(pickle.loads, packed, pure=False, workers=addresses)
+            there.add_done_callback(lambda there: scheduler.deliver(client, there, here))
         except Exception as error:  # the connection has gone; look() will say so
             raise CancelledError from error
+        return there, here
 
     def _forget(self, here: Future):
         """A call has ended or is no longer wanted: Dask may throw away what belongs to it."""
@@ -159,9 +160,13 @@ class Cluster(Queue):
         if not hung:
             return
         with suppress(Exception):  # the connection has gone; the next look sees it
-            call = self._client.scheduler.processing
-            held = self._client.sync(call, workers=list(hung), callback_timeout=scheduler.ANSWER)
-            keys = {key for several in held.values() for key in several}
+            keys = set()
+            for call in (
+                self._client.scheduler.processing,
+                self._client.scheduler.has_what,
+            ):  # what it does, and has done
+                held = self._client.sync(call, workers=list(hung), callback_timeout=scheduler.ANSWER)
+                keys |= {key for several in held.values() for key in several}
             with self.lock:
                 lost = [here for here, (there, _) in self._calls.items() if there.key in keys]
             for here in lost:
@@ -185,11 +190,11 @@ class Cluster(Queue):
                 del kept[address]
         for address in there.keys() - self._asked.keys():
             with suppress(CancelledError):
-                self._asked[address] = self._send([address], origin)
+                _, self._asked[address] = self._send([address], origin)
         for address, answer in list(self._asked.items()):
-            if answer.status == "cancelled":  # with a connection; asked again
+            if answer.cancelled():  # with a connection; asked again
                 del self._asked[address]
-            elif answer.status != "pending" and address not in self._found:
+            elif answer.done() and address not in self._found:
                 error = answer.exception()
                 self._found[address] = unknown(error) if error else answer.result()
 

@@ -5,6 +5,7 @@ import warnings
 from concurrent.futures import CancelledError, Future, InvalidStateError
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
+from threading import Thread
 
 from core.settings.errors import ServerError
 
@@ -54,11 +55,30 @@ def end(client):
         client.close(timeout=ANSWER)
 
 
-def deliver(there, here: Future):
-    """Hand on what has come of a call."""
+def deliver(client, there, here: Future):
+    """Hand on what has come of a call. there: Dask's future, which is done.
+
+    A result is asked for by itself and in a thread of its own. There is one thread for all that is done when Dask's
+    futures are, and it would wait, for all of them, for a worker that hangs with a result.
+    """
+    if there.status == "finished":
+        Thread(target=_hand_on, args=(here, lambda: _result(client, there)), daemon=True).start()
+    else:
+        _hand_on(here, there.result)
+
+
+def _result(client, there):
+    """Raises CancelledError where it has been lost."""
+    try:
+        return client.sync(client.scheduler.gather, keys=[there.key])["data"][there.key]
+    except Exception as error:  # the connection has gone, or the worker
+        raise CancelledError from error
+
+
+def _hand_on(here: Future, result):
     with suppress(InvalidStateError):  # cancelled meanwhile
         try:
-            here.set_result(there.result())
+            here.set_result(result())
         except CancelledError:
             here.cancel()
         except Exception as error:
