@@ -13,6 +13,7 @@ else:
     from starlette.middleware import Middleware
 
     from ui.kit.server.document import routes
+    from ui.kit.server.hidden import Hidden
     from ui.kit.server.uploads import UploadLimit
 
-    app = App(__file__, routes=routes(), middleware=[Middleware(UploadLimit)])
+    app = App(__file__, routes=routes(), middleware=[Middleware(Hidden), Middleware(UploadLimit)])

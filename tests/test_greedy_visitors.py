@@ -10,8 +10,11 @@ import requests
 import websockets
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
 from benchmarks.serving import server
+from core.settings import memory
 from core.settings.cache import once
 from tests.test_page import fine, opened
 from ui.kit.server import uploads
@@ -37,7 +40,7 @@ def test_what_is_made_once_is_made_once_by_whoever_comes_first():
     assert made == [(), (1,)]
 
 
-def ask(limit, session="one", length: int | None = 1, path=None, more=()) -> int:
+def ask(limit, session="one", length: int | None = 1, path=None, more=(), receive=None) -> int:
     """-> the status of an upload of so many bytes"""
     sent = []
 
@@ -52,7 +55,7 @@ def ask(limit, session="one", length: int | None = 1, path=None, more=()) -> int
         "path": path or f"/_stcore/upload_file/{session}/file",
         "headers": headers,
     }
-    asyncio.run(limit(scope, None, send))
+    asyncio.run(limit(scope, receive, send))
     return next((each["status"] for each in sent if each["type"] == "http.response.start"), 204)
 
 
@@ -81,6 +84,64 @@ def test_one_visitor_may_have_uploaded_so_much(stored):
 def test_all_visitors_together_too(stored):
     stored |= {f"{each}": 10 * MB for each in range(uploads.VISITORS)}
     assert ask(UploadLimit(taken), "another", length=1) == 413
+
+
+def test_no_more_than_a_quarter_of_the_machine_s_memory_and_always_what_one_may(stored, monkeypatch):
+    monkeypatch.setattr(uploads, "machine_mb", lambda: 100)
+    stored |= {"one": 10 * MB, "two": 10 * MB}
+    assert ask(UploadLimit(taken), "another", length=5 * MB - EACH) == 204
+    assert ask(UploadLimit(taken), "another", length=5 * MB + 1 - EACH) == 413
+    monkeypatch.setattr(uploads, "machine_mb", lambda: 8)
+    stored.clear()
+    assert ask(UploadLimit(taken), length=10 * MB - EACH) == 204
+
+
+def test_what_a_container_may_use_counts_as_the_machine_s_memory(monkeypatch, tmp_path):
+    limit = tmp_path / "memory.max"
+    monkeypatch.setattr(memory, "CONTAINER", (str(limit), str(tmp_path / "missing")))
+    whole = psutil.virtual_memory().total >> 20
+    assert memory.machine_mb() == whole
+    limit.write_text("max\n")
+    assert memory.machine_mb() == whole
+    limit.write_text(f"{50 * MB}\n")
+    assert memory.machine_mb() == 50
+
+
+def test_who_has_left_makes_room_where_there_is_none(monkeypatch):
+    monkeypatch.setenv("ABLATION_MAX_MB", "10")
+    monkeypatch.setattr(uploads, "machine_mb", lambda: 80)
+    files = MemoryUploadedFileManager("/_stcore/upload_file")
+    runtime = SimpleNamespace(uploaded_file_mgr=files, is_active_session=lambda session: session != "gone")
+    monkeypatch.setattr(uploads, "exists", lambda: True)
+    monkeypatch.setattr(uploads, "get_instance", lambda: runtime)
+    limit, data = UploadLimit(taken), b"0" * (9 * MB)
+    files.add_file("gone", UploadedFileRec("file", "x.safetensors", "", data))
+    assert ask(limit, "here", length=MB) == 204 and "gone" in files.file_storage  # there is room for both
+    files.add_file("here", UploadedFileRec("file", "x.safetensors", "", data))
+    assert ask(limit, "another", length=5 * MB) == 204 and list(files.file_storage) == ["here"]
+    assert ask(limit, "yet another", length=MB) == 204
+    files.add_file("another", UploadedFileRec("file", "x.safetensors", "", data))
+    assert ask(limit, "yet another", length=5 * MB) == 413 and list(files.file_storage) == ["here", "another"]
+
+
+def test_an_upload_that_is_never_sent_is_over_after_a_while(stored, monkeypatch):
+    monkeypatch.setattr(uploads, "SILENCE", 0.05)
+    heard = []
+
+    async def reads(scope, receive, send):
+        while not heard or heard[-1]["type"] != "http.disconnect":
+            heard.append(await receive())
+
+    pieces = iter([{"type": "http.request", "body": b"begun", "more_body": True}])
+
+    async def receive():
+        piece = next(pieces, None)
+        await asyncio.sleep(0 if piece else 3600)
+        return piece
+
+    limit = UploadLimit(reads)
+    assert ask(limit, length=6 * MB, receive=receive) == 204
+    assert [each["type"] for each in heard] == ["http.request", "http.disconnect"] and not limit._under_way
 
 
 def test_an_upload_that_does_not_say_how_large_it_is_is_refused(stored):
@@ -152,6 +213,9 @@ def test_a_server_takes_no_more_than_that(monkeypatch):
 
     with server() as (address, _):
         assert asyncio.run(visit(address)) == [204, 204, 413, 413]
+        assert (
+            requests.get(f"{address}/_stcore/metrics", timeout=60).status_code == 404
+        )  # what Streamlit counts of visitors
 
 
 @pytest.mark.thorough

@@ -9,12 +9,20 @@ import weakref
 import pytest
 import torch
 
-from core.experiments.trained import contributions, knockout, pieces, prompt, tables
+from core import Config
+from core.experiments import pieces
+from core.experiments.depth.axes import Axes
+from core.experiments.depth.depth import Depth, travel
+from core.experiments.depth.gradients import gradients
+from core.experiments.depth.grid import grid
+from core.experiments.trained import contributions, knockout, prompt, tables
 from core.experiments.trained.questions import questions
 from core.experiments.trained.sentences import forms, sentences
 from core.model.generate import Sampling
 from core.model.knockout import cuts
 from core.model.parts.init import generator
+from core.model.trace import _open
+from core.settings import memory
 from core.settings.cache import LRUCache
 from core.settings.progress import tell, watched
 from core.tasks.sentences import LONGEST, NUMBERS, VOCABULARY, Writer
@@ -73,13 +81,21 @@ def test_who_asks_for_what_is_being_made_waits_and_is_handed_it_even_where_it_is
     assert len(made) == 1 and found == 4 * made and cache.peek("sweep") is None and not cache._turns
 
 
+class Left(BaseException):
+    """As Streamlit ends the run of a visitor who has gone."""
+
+
+def leave(*_):
+    raise Left
+
+
+def leave_after(signs: int):
+    """A visitor who goes when so many signs have come."""
+    left = iter(range(signs))
+    return lambda *_: next(left, None) is None and leave()
+
+
 def test_who_waits_can_leave_and_where_the_first_leaves_the_next_one_goes_on():
-    class Left(BaseException):
-        pass
-
-    def leave(*_):
-        raise Left
-
     cache, begun, on = LRUCache(1), threading.Event(), threading.Event()
 
     def make():
@@ -100,6 +116,25 @@ def test_who_waits_can_leave_and_where_the_first_leaves_the_next_one_goes_on():
     on.set()
     visitor.join()
     assert cache.get("sweep", make) == "made" and not cache._turns
+
+
+def test_who_waits_for_another_large_run_says_so_and_can_leave(monkeypatch):
+    monkeypatch.setattr(memory, "HEAVY", 0)
+    begun, on, signs = threading.Event(), threading.Event(), []
+
+    def first():
+        with memory.room_for(1, "This grid"):
+            begun.set()
+            on.wait()
+
+    visitor = threading.Thread(target=first)
+    visitor.start()
+    begun.wait()
+    with watched(leave), pytest.raises(Left), memory.room_for(1, "This grid"):
+        raise AssertionError("two large runs at once")
+    with watched(lambda *sign: (signs.append(sign), on.set())), memory.room_for(1, "This grid"):
+        visitor.join()
+    assert signs[0] == (None, "waiting for another large run on this server")
 
 
 # What is let go of
@@ -182,6 +217,46 @@ def test_everything_that_is_long_says_how_far_it_is(what, monkeypatch):
         else:
             list(prompt.continuation(bench, prompt.read(model, "the judge"), 1, Sampling(words=5)))
     assert len(signs) >= 4 and all(0 <= share <= 1 and words for share, words in signs)
+
+
+WORDS = ("the", "keys", "to", "the", "cabinet")
+DEEP = {
+    "depth": (travel, ()),
+    "separate": (travel, ()),
+    "grid": (grid, (Axes("norm-LayerNorm+none__placement-pre+post"),)),
+    "gradients": (gradients, ()),
+}
+
+
+def deep(what: str, seed: int):
+    """One of a seed's own, so that no other test has had it computed."""
+    call, more = DEEP[what]
+    config = Config(d_model=16, n_heads=2, d_ff=24, seed=seed)
+    return call(config, *more, WORDS, None, Depth(9, "separate" if what == "separate" else "same"))
+
+
+@pytest.mark.parametrize("what", DEEP)
+def test_every_pass_says_how_far_it_is_and_can_be_the_last(what, monkeypatch):
+    monkeypatch.setattr(memory, "HEAVY", 0)
+    signs = []
+    with watched(lambda share, words: signs.append((share, words))):
+        deep(what, 7101)
+    shares = [share for share, _ in signs]
+    assert len(shares) >= 9 and shares == sorted(shares) and shares[-1] == 1 and "9 passes" in signs[0][1]
+
+    for last in (1, 5, len(signs) - 2):
+        with watched(leave_after(last)), pytest.raises(Left):
+            deep(what, 7102)
+        assert not _open.get() and not memory._one_heavy_run_at_a_time.locked()
+    deep(what, 7102)
+
+
+@pytest.mark.parametrize("what", DEEP)
+def test_passes_that_would_take_too_long_are_ended_soon(what, monkeypatch):
+    monkeypatch.setattr(pieces, "SOON", 0.0)
+    monkeypatch.setattr(pieces, "max_seconds", lambda: 0.0)
+    with pytest.raises(TimeLimit, match=r"9 passes.* would take about .* ABLATION_MAX_SECONDS.*fewer passes"):
+        deep(what, 7103)
 
 
 def test_a_sweep_of_hours_is_refused_and_one_of_a_minute_asks_first(monkeypatch):

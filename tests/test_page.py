@@ -12,10 +12,12 @@ from core.experiments.forward import forward
 from core.model.config import Config
 from core.model.parts import MENUS
 from core.model.text import EXAMPLES, Input, words
+from core.model.variants import ablation, encode
 from core.settings.device import Machine
-from tests.pages import move, setting, widget
+from tests.pages import move, put, setting, widget
 from ui.block import view as views
 from ui.block.context import BlockLook
+from ui.kit.pins import PILLS
 from ui.shared.base import maps
 
 PAGE = "pages/1_One_block.py"
@@ -348,3 +350,14 @@ def test_the_script_of_1_4_and_8_heads_holds_all_three(monkeypatch):
     for text in [write() for write in taken]:
         assert all(f'"{name}":' in text for name in ("1 head", "4 heads", "8 heads"))
     assert len(taken) == 2
+
+
+def test_what_is_added_to_the_comparison_is_shown_and_what_is_taken_away_changes_no_view():
+    app = fine(opened(view="heads"))
+    pill = encode(next(iter(ablation.values()))())
+    widget(app.button_group, PILLS).set_value([pill]).run()
+    assert setting(fine(app), "view") == "compare" and setting(app, "variants") == pill
+    put(app, view="heads")
+    app.run()
+    widget(app.button_group, PILLS).set_value([]).run()
+    assert setting(fine(app), "view") == "heads" and setting(app, "variants") == "none"

@@ -6,9 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import contextmanager
 
-from core.settings.progress import tell
-
-WAIT = 0.5  # seconds between two signs of somebody who waits
+from core.settings.progress import turn
 
 
 class _Turn:
@@ -52,33 +50,29 @@ class LRUCache:
 
         Who asks while it is being made waits for it, and is handed it even where there is no room to keep it.
         """
-        with self._turn(key) as turn:
+        with self._turn(key) as mine:
             with self._lock:
                 if key in self._kept:
                     self._kept.move_to_end(key)
                     return self._kept[key][0]
-            if turn.result is None:
-                turn.result = make()
-                self.put(key, *turn.result)
-            return turn.result[0]
+            if mine.result is None:
+                mine.result = make()
+                self.put(key, *mine.result)
+            return mine.result[0]
 
     @contextmanager
     def _turn(self, key):
-        """One at a time for each key. The others wait, and say that they do: whoever watches may end that."""
+        """One at a time for each key."""
         with self._lock:
-            turn = self._turns.setdefault(key, _Turn())
-            turn.people += 1
+            mine = self._turns.setdefault(key, _Turn())
+            mine.people += 1
         try:
-            while not turn.lock.acquire(timeout=WAIT):
-                tell(None, "another visitor has just asked for the same, which is being computed")
-            try:
-                yield turn
-            finally:
-                turn.lock.release()
+            with turn(mine.lock, "another visitor has just asked for the same, which is being computed"):
+                yield mine
         finally:
             with self._lock:
-                turn.people -= 1
-                if not turn.people:
+                mine.people -= 1
+                if not mine.people:
                     del self._turns[key]
 
 

@@ -3,12 +3,15 @@
 import ctypes
 import os
 import threading
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
+from pathlib import Path
 
 from core.settings.environment import whole_number
+from core.settings.progress import turn
 
 DEFAULT_MAX_MB = 1024
 HEAVY = 64 << 20
+CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")  # cgroups, version 2 and 1
 
 _one_heavy_run_at_a_time = threading.Lock()
 
@@ -20,6 +23,17 @@ class MemoryLimit(ValueError):
 def max_mb() -> int:
     """The limit for one run in MB: ABLATION_MAX_MB, or 1024."""
     return whole_number("ABLATION_MAX_MB", DEFAULT_MAX_MB)
+
+
+def machine_mb() -> int:
+    """The memory of this machine, or what its container may use of it, in MB; where neither can be read, a terabyte."""
+    found = [1 << 20]
+    with suppress(AttributeError, ValueError, OSError):  # not on Windows
+        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20)
+    for limit in CONTAINER:
+        with suppress(OSError, ValueError):  # "max": as much as there is
+            found.append(int(Path(limit).read_text()) >> 20)
+    return min(found)
 
 
 SMALLER = "Choose a smaller d_model, d_ff, d_head or n_layers, or a shorter text."
@@ -37,7 +51,9 @@ def check_memory(needed: int, what: str, advice: str = SMALLER):
 def room_for(needed: int, what: str):
     """A context to run in. Raises MemoryLimit before anything is allocated; lets one heavy run go at a time."""
     check_memory(needed, what)
-    return _one_heavy_run_at_a_time if needed > HEAVY else nullcontext()
+    if needed <= HEAVY:
+        return nullcontext()
+    return turn(_one_heavy_run_at_a_time, "waiting for another large run on this server")
 
 
 def reuse_freed_memory() -> None:

@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from contextlib import contextmanager
 from contextvars import ContextVar
+from threading import Lock
+
+WAIT = 0.5  # seconds between two signs of somebody who waits
 
 _watcher: ContextVar[Callable[[float | None, str], None] | None] = ContextVar("watcher", default=None)
 
@@ -30,3 +33,14 @@ def told_as(share: float, what: str):
     watcher = _watcher.get()
     with watched(lambda *_: watcher and watcher(share, what)):
         yield
+
+
+@contextmanager
+def turn(lock: Lock, what: str):
+    """Hold a lock. Who waits for it says so: what it waits for, in words; whoever watches may end that."""
+    while not lock.acquire(timeout=WAIT):
+        tell(None, what)
+    try:
+        yield
+    finally:
+        lock.release()

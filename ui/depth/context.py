@@ -10,7 +10,9 @@ from core.model.config import Config
 from core.model.variants import Pins, Variant
 from core.settings.device import Machine
 from core.settings.menu import Menu
+from core.settings.progress import told_as
 from core.settings.setting import Settings, setting
+from core.settings.wording import count
 from ui.kit import pins
 
 view = Menu("Views of depth")
@@ -73,7 +75,11 @@ class DepthContext:
     @cached_property
     def journeys(self) -> dict[str, Journey]:
         """Name -> journey, in the order of the variants."""
-        return {v.name: travel(v.config, self.tokens, self.machine, self.depth) for v in self.variants}
+        made = {}
+        for done, each in enumerate(self.variants):
+            with told_as(done / len(self.variants), f"{each.name}: {done} of {count(len(self.variants), 'model')}"):
+                made[each.name] = travel(each.config, self.tokens, self.machine, self.depth)
+        return made
 
     @property
     def baseline(self) -> Config:

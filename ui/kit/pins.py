@@ -20,7 +20,7 @@ PILLS = "compared_with"
 def row(config: Config, pins: Pins, on_choice: dict | None = None):
     """One click adds or takes away an ablation; the buttons pin the present settings, or keep them as a variant.
 
-    on_choice: settings to change along with it, so that the effect of the click is seen.
+    on_choice: settings to change along with what is added, so that it is seen.
     """
     baseline = pins.pinned() or config
     ready = [encode(part()) for part in ablation.values() if _makes_a_difference(part(), baseline)]
@@ -60,7 +60,7 @@ def _chosen(key, pins, more):
     if len(texts) > MOST:
         full()  # and the pill goes out again, since what is compared has not changed
     else:
-        put(variants=pins.compare(texts), **more)
+        put(variants=pins.compare(texts), **(more if set(texts) - set(pins.texts) else {}))
 
 
 def full():

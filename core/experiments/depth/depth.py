@@ -7,6 +7,7 @@ import pandas as pd
 import torch
 
 from core.experiments.forward import prepared, square
+from core.experiments.pieces import FEWER_PASSES, steps
 from core.measure.stream_statistics import Streams, attention_entropy, cosines, statistic
 from core.model.config import Config
 from core.model.cost import run_bytes
@@ -77,7 +78,8 @@ class Journey:
 def travel(config: Config, tokens, machine: Machine | None = None, depth: Depth | None = None) -> Journey:
     """Send the tokens (strings, without padding) through the passes and measure the stream after each.
 
-    Raises MemoryLimit before anything is allocated, if that would need more than ABLATION_MAX_MB.
+    Raises MemoryLimit before anything is allocated, if that would need more than ABLATION_MAX_MB, and TimeLimit once it
+    shows that it would take longer than ABLATION_MAX_SECONDS.
     """
     return _run(config.replace(n_layers=1), tuple(tokens), machine or Machine(), depth or Depth())
 
@@ -110,7 +112,7 @@ def _run(config, tokens, machine, depth) -> Journey:
 
 def journey(model, ids, real, config, tokens, order, shown) -> Journey:
     """One pass after the other through a model that is there already; measured in chunks."""
-    watch = _Watch(len(tokens), shown)
+    watch = _Watch(len(tokens), shown, steps(len(order) + 1, f"{len(order)} passes", FEWER_PASSES))
     with trace(watch, sites=[]):
         watch.stream(model.stream(ids, real, order))
     values, diverged = until_diverged(*watch.measured())
@@ -139,10 +141,13 @@ def until_diverged(values: np.ndarray, finite: np.ndarray) -> tuple[np.ndarray, 
 
 
 class _Watch:
-    """An edit for trace() that changes nothing: keeps streams and attention until a chunk is full, then measures it."""
+    """An edit for trace() that changes nothing: keeps streams and attention until a chunk is full, then measures it.
 
-    def __init__(self, n_real: int, shown: set[int]):
-        self.n_real, self.shown = n_real, shown
+    step: is called at each stream.
+    """
+
+    def __init__(self, n_real: int, shown: set[int], step):
+        self.n_real, self.shown, self.step = n_real, shown, step
         self.patterns: dict[int, torch.Tensor] = {}
         self.alike: dict[int, torch.Tensor] = {}
         self._streams, self._attention, self._waiting, self._passes = [], {}, 0, 0
@@ -166,6 +171,7 @@ class _Watch:
         self._waiting += x.numel()
         if self._waiting > CHUNK:
             self._measure()
+        self.step()
 
     def _measure(self):
         entropy = torch.full((len(self._streams),), torch.nan)

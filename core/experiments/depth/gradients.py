@@ -10,6 +10,7 @@ import torch.nn.functional as F
 
 from core.experiments.depth.depth import Depth
 from core.experiments.forward import prepared
+from core.experiments.pieces import FEWER_PASSES, steps
 from core.model.config import Config
 from core.model.cost import run_bytes
 from core.model.text import vocabulary
@@ -35,7 +36,8 @@ class Gradients:
 def gradients(config: Config, tokens, machine: Machine | None = None, depth: Depth | None = None) -> Gradients:
     """One backward pass through all layers; see Gradients.
 
-    Raises MemoryLimit before anything is allocated, if that would need more than ABLATION_MAX_MB.
+    Raises MemoryLimit before anything is allocated, if that would need more than ABLATION_MAX_MB, and TimeLimit once it
+    shows that it would take longer than ABLATION_MAX_SECONDS.
     """
     return _run(config.replace(n_layers=1), tuple(tokens), machine or Machine(), depth or Depth())
 
@@ -53,7 +55,14 @@ def _run(config, tokens, machine, depth) -> Gradients:
     with room_for(needed, "This model and text"), torch.inference_mode(False), torch.enable_grad():
         model, ids, real = prepared(built, tokens, machine)
         model.requires_grad_(True)
-        with trace(sites=["resid_pre"]) as seen:
+        step = steps(2 * len(order), f"{depth.passes} passes and the way back", FEWER_PASSES)
+
+        def watch(site, layer, x):
+            if site == "resid_pre":
+                step()
+                x.register_hook(lambda _: step())  # on the way back
+
+        with trace(watch, sites=["resid_pre"]) as seen:
             out = model.stream(ids, real, order)
         loss = successor_loss(model, out, ids, len(tokens))
         streams = [*seen["resid_pre"], out]

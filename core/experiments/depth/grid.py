@@ -9,6 +9,7 @@ import torch
 from core.experiments.depth.axes import AXES, Axes, in_words
 from core.experiments.depth.depth import CHUNK, Depth, until_diverged
 from core.experiments.forward import numbered
+from core.experiments.pieces import steps
 from core.measure.stream_statistics import SAME, Streams, statistic
 from core.model.batched_variants import Many, families, stream_of
 from core.model.config import Config
@@ -19,6 +20,7 @@ from core.settings.cache import cached
 from core.settings.device import Machine
 from core.settings.memory import max_mb, room_for
 from core.settings.setting import ConfigError
+from core.settings.wording import count
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,8 @@ class Grid:
 def grid(baseline: Config, axes: Axes, tokens, machine: Machine | None = None, depth: Depth | None = None) -> Grid:
     """Every combination of the chosen entries, with all other settings as in the baseline.
 
-    Raises MemoryLimit before anything is allocated, if that would need more than ABLATION_MAX_MB.
+    Raises MemoryLimit before anything is allocated, if that would need more than ABLATION_MAX_MB, and TimeLimit once it
+    shows that it would take longer than ABLATION_MAX_SECONDS.
     """
     return _run(baseline.replace(n_layers=1), axes, tuple(tokens), machine or Machine(), depth or Depth())
 
@@ -119,10 +122,16 @@ def travel_together(configs, tokens, machine: Machine, order) -> tuple[np.ndarra
     built = [stream_of(config) for config in configs]
     different = list(dict.fromkeys(built))
     found: dict[Config, tuple] = {}
-    for members in families(different):
+    kinds = families(different)
+    step = steps(
+        len(kinds) * (len(order) + 1),
+        f"{len(order)} passes of {count(len(different), 'variant')}",
+        "Choose fewer parts in the grid, fewer passes, a smaller model or a shorter text.",
+    )
+    for members in kinds:
         family = [different[at] for at in members]
         with room_for(_bytes(family, tokens, machine), "This grid"), torch.inference_mode():
-            values, finite = _measure(family, tokens, machine, order)
+            values, finite = _measure(family, tokens, machine, order, step)
         found |= {config: until_diverged(v, f) for config, v, f in zip(family, values, finite)}
     return np.stack([found[config][0] for config in built]), [found[config][1] for config in built]
 
@@ -135,7 +144,7 @@ def _bytes(family, tokens, machine) -> int:
     return max(run_bytes(config, 1, known, machine.dtype) for config in different) + kept
 
 
-def _measure(family, tokens, machine, order) -> tuple[np.ndarray, np.ndarray]:
+def _measure(family, tokens, machine, order, step) -> tuple[np.ndarray, np.ndarray]:
     """-> (values (V, passes + 1, statistics), finite (V, passes + 1))"""
     known, ids, real = numbered(tokens, family[0].padding, machine.place)
     values, finite, waiting, size = [], [], [], 0
@@ -153,6 +162,7 @@ def _measure(family, tokens, machine, order) -> tuple[np.ndarray, np.ndarray]:
         if size > CHUNK:
             measure()
             size = 0
+        step()
     if waiting:
         measure()
     return np.concatenate(values).swapaxes(0, 1), np.concatenate(finite).T

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import pandas as pd
 import torch
 
+from core.experiments.pieces import pieces
 from core.experiments.trained.knockout import Bench, measured
-from core.experiments.trained.pieces import pieces
 from core.measure.intervals import paired, together
 from core.model.knockout import Cut
 from core.model.transformer import Transformer

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import torch
 
 from core.checkpoints.opened import Opened
+from core.experiments.pieces import pieces
 from core.experiments.trained.effects import Answers, effect
-from core.experiments.trained.pieces import pieces
 from core.experiments.trained.questions import Questions, questions
 from core.model.cost import activations
 from core.model.knockout import Cut, Lesion, Recorded, cuts, name_of
 from core.model.trace import trace
 from core.settings.memory import check_memory, max_mb
-from core.settings.progress import told_as
+from core.settings.progress import told_as, turn
 
 SLICE = 64  # texts at once: what they need stays in the cache
 
@@ -113,7 +113,7 @@ class Bench:
     @property
     def recorded(self) -> list[dict[tuple[str, int], Recorded]]:
         """Slice -> (site, layer) -> the mean over all words of all texts, and what stands there on the other texts."""
-        with self._recording:  # one visitor waits for the other
+        with turn(self._recording, "another visitor has just asked for the same, which is being computed"):
             self._recorded = self._recorded or self._record()
             return self._recorded
 

@@ -8,8 +8,8 @@ import torch
 from core.checkpoints.opened import Opened
 from core.checkpoints.tokens import Words
 from core.experiments.forward import Pass, watched
+from core.experiments.pieces import pieces
 from core.experiments.trained.knockout import Bench
-from core.experiments.trained.pieces import pieces
 from core.experiments.trained.questions import partners
 from core.model.cost import activations
 from core.model.generate import Sampling, Step, generate, probabilities

@@ -1,1 +1,1 @@
-"""What stands between a browser and the pages: the document that a page begins with, and how much may be uploaded."""
+"""What stands between a browser and the pages: the document that a page begins with, how much may be uploaded, what is hidden."""

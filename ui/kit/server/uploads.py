@@ -3,15 +3,17 @@
 Imported by the server before there is a runtime: nothing that registers a component may be imported here.
 """
 
+import asyncio
 import re
 
 from starlette.responses import PlainTextResponse
 from streamlit.runtime import exists, get_instance
 
-from core.settings.memory import max_mb
+from core.settings.memory import machine_mb, max_mb
 
 ADDRESS = re.compile(r"/_stcore/upload_file/([^/]+)/[^/]+$")
-VISITORS = 4  # as many can upload all that one may
+VISITORS = 4  # as many can upload all that one may, but all together no more than a quarter of the machine's memory
+SILENCE = 30.0  # seconds in which nothing comes after which an upload is over
 EACH = 1 << 16  # bytes that a file counts beside its own: its name, and what the server keeps of it
 
 
@@ -35,7 +37,7 @@ class UploadLimit:
             return await PlainTextResponse(refusal, 413)(scope, receive, send)
         self._under_way[session] = self._under_way.get(session, 0) + size
         try:
-            await self.app(scope, receive, send)
+            await self.app(scope, _patiently(receive), send)
         finally:
             self._under_way[session] -= size
             if not self._under_way[session]:
@@ -44,12 +46,16 @@ class UploadLimit:
     def _refusal(self, session: str, size: int | None) -> str:
         if size is None:
             return "An upload must say how large it is."
-        most, there = max_mb() << 20, _stored()
-        if there.get(session, 0) + self._under_way.get(session, 0) + size > most:
+        if _stored().get(session, 0) + self._under_way.get(session, 0) + size > max_mb() << 20:
             return f"One visitor may have uploaded {max_mb():,} MB at a time (ABLATION_MAX_MB)."
-        if sum(there.values()) + sum(self._under_way.values()) + size > VISITORS * most:
+        if not self._is_room(size):
+            _let_go()
+        if not self._is_room(size):
             return "Other visitors have uploaded as much as this server may keep. Try again later."
         return ""
+
+    def _is_room(self, size: int) -> bool:
+        return sum(_stored().values()) + sum(self._under_way.values()) + size <= _together()
 
 
 def _length(scope) -> int | None:
@@ -61,9 +67,35 @@ def _length(scope) -> int | None:
     return int(lengths[0]) + EACH if len(lengths) == 1 and lengths[0].isdigit() and len(lengths[0]) < 16 else None
 
 
+def _patiently(receive):
+    """What is sent, as long as something is; then the same as where the browser has gone away."""
+
+    async def waited():
+        try:
+            return await asyncio.wait_for(receive(), SILENCE)
+        except TimeoutError:
+            return {"type": "http.disconnect"}
+
+    return waited
+
+
+def _together() -> int:
+    """Bytes that all visitors together may have uploaded."""
+    return max(max_mb(), min(VISITORS * max_mb(), machine_mb() // 4)) << 20
+
+
 def _stored() -> dict[str, int]:
     """Session -> bytes of what it has uploaded."""
     storage = get_instance().uploaded_file_mgr.file_storage if exists() else {}
     return {
         session: sum(len(file.data) + EACH for file in list(files.values())) for session, files in list(storage.items())
     }
+
+
+def _let_go():
+    """Forget what visitors who have left had uploaded: Streamlit keeps it for two minutes, for a visitor whose connection was
+    broken; but one who is here goes first."""
+    if exists():
+        for session in _stored():
+            if not get_instance().is_active_session(session):
+                get_instance().uploaded_file_mgr.remove_session_files(session)

@@ -3,8 +3,8 @@ import math
 import streamlit as st
 import torch
 
+from core.experiments.pieces import check_time
 from core.experiments.trained import effects, tables
-from core.experiments.trained.pieces import check_time
 from core.experiments.training.sentences import points
 from core.figures import charts
 from core.measure.intervals import apart

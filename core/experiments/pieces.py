@@ -1,13 +1,14 @@
 """What takes long, piece by piece: each says how far it is, and what would take longer than it may is ended soon."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from core.settings.progress import tell
 from core.train.budget import TimeLimit, duration, max_seconds
 
 SOON = 2.0  # seconds after which it is asked how long the rest will take
 FEWER_TEXTS = "Choose fewer texts, or a smaller model."
+FEWER_PASSES = "Choose fewer passes, a smaller model or a shorter text."
 
 
 def check_time(seconds: float, what: str, advice: str = FEWER_TEXTS):
@@ -31,3 +32,14 @@ def pieces(items: Iterable, many: int, what: str, advice: str = FEWER_TEXTS) -> 
         elif taken > SOON:
             check_time(taken + (many - done) * (taken - first) / (done - 1), what, advice)
         tell(done / many, what)
+
+
+def steps(many: int, what: str, advice: str) -> Callable[[], None]:
+    """The same where the loop is another's: to be called after each of so many steps."""
+    left = pieces(range(many), many, what, advice)
+    next(left)
+
+    def step():
+        next(left, None)
+
+    return step
