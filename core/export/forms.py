@@ -6,7 +6,9 @@ from string import Template
 
 import torch
 
-from core.export.bundle import WIDTH, Bundle, Import, braces, literal, quoted
+from core.export.bundle.bundle import Bundle
+from core.export.bundle.literals import WIDTH, braces, literal, quoted
+from core.export.bundle.source import Import
 from core.model.config import Config
 from core.train.settings import Training
 

@@ -1,6 +1,6 @@
 """What a script of flavour "torch" runs below the model: one variant after the other through the plain model.
 
-Only torch, the standard library, and functions of core that need no more than these: core/export/bundle.py copies them.
+Only torch, the standard library, and functions of core that need no more than these: core/export/bundle copies them.
 """
 
 import csv

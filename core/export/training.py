@@ -8,7 +8,8 @@ import dataclasses
 import textwrap
 
 from core.experiments.training.plan import Arm, Plan
-from core.export.bundle import WIDTH, Bundle, braces, literal, quoted
+from core.export.bundle.bundle import Bundle
+from core.export.bundle.literals import WIDTH, braces, literal, quoted
 from core.export.forms import (
     call_text,
     changed_text,
