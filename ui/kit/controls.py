@@ -78,11 +78,6 @@ def moved(made) -> bool:
     return any(held.value(name, seen) != getattr(made, name) for name in made.settings())
 
 
-def current(kind):
-    """The settings of this run, for a part of the page that is not handed them."""
-    return visitor().settled[kind]
-
-
 def _is_new(link: dict, held: Visitor, page: str) -> bool:
     """Whether the link came from outside, rather than from what the page itself wrote.
 

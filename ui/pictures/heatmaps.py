@@ -54,17 +54,7 @@ def pack(
     cells = torch.as_tensor(matrices).double()
     blank = cells.isnan()
     cells = (cells.log10() if log else cells).float()  # −∞ stands for 0
-    known = cells[cells.isfinite()]
-    low, high = (known.min().item(), known.max().item()) if len(known) else (0.0, 0.0)
-    least, most = low, high
-    if log:
-        middle = known.median().item() if len(known) else 0.0
-        low, high = max(low, middle - DECADES), min(high, middle + DECADES)
-    else:
-        low, high = min(low, 0.0), max(high, 0.0)
-    if diverging:
-        high = max(high, -low) or 1.0
-        low = -high
+    low, high, clipped = _scale(cells, diverging, log)
     steps = not log and cells.numel() > EXACT_UP_TO and not bool(cells.isinf().any())
     head = {
         "panels": cells.shape[0],
@@ -78,7 +68,7 @@ def pack(
         "stops": DIVERGING if diverging else SEQUENTIAL,
         "low": low,
         "high": high,
-        "clipped": [least < low or bool((cells == -torch.inf).any()), most > high] if log else [False, False],
+        "clipped": clipped,
         "steps": steps,
         "log": log,
         "blank": "not a number",
@@ -88,13 +78,31 @@ def pack(
         "arrow": "→",
         **more,
     }
-    if steps:
-        share = (cells.clamp(low, high) - low).mul_(65534 / ((high - low) or 1.0)).round_()
-        body = share.masked_fill_(blank, 65535).int().numpy().astype("<u2").tobytes()
-    else:
-        body = cells.numpy().astype("<f4").tobytes()
     text = json.dumps(head, ensure_ascii=False).encode("utf-8", "replace")
-    return len(text).to_bytes(4, "little") + text + bytes(-len(text) % 4) + body
+    return len(text).to_bytes(4, "little") + text + bytes(-len(text) % 4) + _body(cells, blank, low, high, steps)
+
+
+def _scale(cells, diverging: bool, log: bool) -> tuple[float, float, list[bool]]:
+    """-> (lowest and highest value of the scale, whether cells lie below and above it). log: cells are logarithms."""
+    known = cells[cells.isfinite()]
+    least, most = (known.min().item(), known.max().item()) if len(known) else (0.0, 0.0)
+    if log:
+        middle = known.median().item() if len(known) else 0.0
+        low, high = max(least, middle - DECADES), min(most, middle + DECADES)
+    else:
+        low, high = min(least, 0.0), max(most, 0.0)
+    if diverging:
+        high = max(high, -low) or 1.0
+        low = -high
+    return low, high, [least < low or bool((cells == -torch.inf).any()), most > high] if log else [False, False]
+
+
+def _body(cells, blank, low: float, high: float, steps: bool) -> bytes:
+    """The cells as bytes: float32, or 65,535 steps of the scale and one for those that are blank."""
+    if not steps:
+        return cells.numpy().astype("<f4").tobytes()
+    share = (cells.clamp(low, high) - low).mul_(65534 / ((high - low) or 1.0)).round_()
+    return share.masked_fill_(blank, 65535).int().numpy().astype("<u2").tobytes()
 
 
 def in_one_frame(matrices, size: int) -> torch.Tensor:

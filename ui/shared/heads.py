@@ -26,6 +26,12 @@ def heads(forward_pass, look, recut: bool = False):
         for number, config in experiment.recut(forward_pass.config).items():
             _compared(forward_pass, layer, number, config)
         return
+    _spread_and_distance(forward_pass, layer)
+    _similarity(forward_pass, layer)
+
+
+def _spread_and_distance(forward_pass, layer):
+    """How spread out each head's attention is, and how far away it looks."""
     table = experiment.heads(forward_pass, layer).pivot(index="head", columns="meter", values="value").reset_index()
     even = table.uniform.iloc[0]
     first, second = st.columns(2)
@@ -46,27 +52,20 @@ def heads(forward_pass, look, recut: bool = False):
         chart(
             charts.per_head("tokens away", "mean over heads"), far, "Mean distance attended by each head.", height=240
         )
+
+
+def _similarity(forward_pass, layer):
     alike = experiment.similarity(forward_pass, layer)
     many = len(alike)
-    pairs = (alike.sum() - alike.trace()) / max(1, many * (many - 1))
+    mean = (alike.sum() - alike.trace()) / max(1, many * (many - 1))
     sentence = (
-        f"Cosine similarity of their maps, {pairs:.3f} on average over pairs."
-        if many > 1
-        else "There is only one head."
+        f"Cosine similarity of their maps, {mean:.3f} on average over pairs." if many > 1 else "There is only one head."
     )
     figure("Do the heads do the same?", sentence, weights(forward_pass))
     names = [forward_pass.head_name(layer, n) for n in range(many)]
     heatmaps(
-        "alike",
-        alike[None],
-        names,
-        names,
-        what="similarity",
-        alt="Similarity between heads.",
-        numbers=True,
-        arrow="and",
-        height=320,
-    )
+        "alike", alike[None], names, names, what="similarity", alt="Similarity between heads.", numbers=True, arrow="and", height=320
+    )  # fmt: skip
 
 
 def _compared(forward_pass, layer, number, config):

@@ -30,32 +30,44 @@ def pairs(forward_pass, look, text: str):
         return
     pick("layer", forward_pass=forward_pass)
     layer = look.layer_of(forward_pass)
+    _marked_arcs(forward_pass, marked)
+    left, right = st.columns([3, 2])
+    with left:
+        _marked_map(forward_pass, layer, marked)
+    with right:
+        _marked_share(forward_pass, layer, marked)
+
+
+def _marked_share(forward_pass, layer, marked):
     table = share(forward_pass, layer, marked).rename(columns={"uniform": "reference"})
     hidden = sum(not forward_pass.allowed[pair] for pair in marked)
+    figure(
+        "Does any head look there?",
+        _verdict(table, len(marked), hidden, partial(forward_pass.head_name, layer)),
+        weights(forward_pass),
+    )
+    chart(charts.per_head("attention on marked pairs", "even spread", True), table, "Share of attention on the marked pairs, by head.", height=300)  # fmt: skip
+
+
+def _marked_arcs(forward_pass, marked):
     figure(
         "Which words depend on which?",
         "Arcs join the marked pairs." + " Only their words are shown." * (forward_pass.n_real > 30),
         "Marked by hand, not by the model",
     )
     chart(charts.arcs(), _arcs(forward_pass, marked), "Marked pairs as arcs over the sentence.", height=170)
-    left, right = st.columns([3, 2])
-    with left:
-        figure(
-            "Where do the marked pairs lie in the attention map?",
-            "Average over heads; marked pairs are outlined.",
-            weights(forward_pass),
-        )
-        heatmaps(
-            "pairs_map", experiment.patterns(forward_pass, layer).mean(0, keepdim=True), forward_pass.labels, forward_pass.labels,
-            what="mean weight", blank="masked", alt="Attention with the marked pairs outlined.", marks=[list(pair) for pair in marked], height=360,
-        )  # fmt: skip
-    with right:
-        figure(
-            "Does any head look there?",
-            _verdict(table, len(marked), hidden, partial(forward_pass.head_name, layer)),
-            weights(forward_pass),
-        )
-        chart(charts.per_head("attention on marked pairs", "even spread", True), table, "Share of attention on the marked pairs, by head.", height=300)  # fmt: skip
+
+
+def _marked_map(forward_pass, layer, marked):
+    figure(
+        "Where do the marked pairs lie in the attention map?",
+        "Average over heads; marked pairs are outlined.",
+        weights(forward_pass),
+    )
+    heatmaps(
+        "pairs_map", experiment.patterns(forward_pass, layer).mean(0, keepdim=True), forward_pass.labels, forward_pass.labels,
+        what="mean weight", blank="masked", alt="Attention with the marked pairs outlined.", marks=[list(pair) for pair in marked], height=360,
+    )  # fmt: skip
 
 
 def _verdict(table, marked, hidden, name) -> str:

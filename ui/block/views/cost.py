@@ -18,49 +18,70 @@ MB = 10**6
 def cost(context):
     """Cost: parameters, operations, memory, time."""
     forward_pass = context.forward_pass
-    tokens, config = len(forward_pass.tokens), forward_pass.config
-    parameters = formulas.parameters(config, len(vocabulary(list(forward_pass.tokens))))
-    operations, memory = (
-        formulas.flops(config, tokens),
-        formulas.activations(config, tokens, forward_pass.machine.dtype),
-    )
-    block = sum(formulas.parameters(config).values())
     left, right = st.columns(2)
     with left:
-        figure(
-            "Where are the parameters?",
-            f"{block:,} in the block{'s' * (config.n_layers > 1)}; embedding and unembedding depend on the words.",
-            weights(forward_pass),
-        )
-        _bars(parameters, "numbers to learn", "Parameters by part.")
-        figure(
-            "What does one pass compute?",
-            f"{sum(operations.values()):,} floating point operations in matrix products, for {count(tokens, 'token')}.",
-            "Formulas",
-        )
-        _bars(operations, "operations", "Operations by part.")
+        _parameters(forward_pass)
+        _operations(forward_pass)
     with right:
+        _memory(forward_pass)
+        _growth(forward_pass)
+    if st.button("Time this pass 15 times", icon=":material/timer:", key="time_it"):
+        _time(forward_pass)
+
+
+def _parameters(forward_pass):
+    config = forward_pass.config
+    block = sum(formulas.parameters(config).values())
+    figure(
+        "Where are the parameters?",
+        f"{block:,} in the block{'s' * (config.n_layers > 1)}; embedding and unembedding depend on the words.",
+        weights(forward_pass),
+    )
+    every = formulas.parameters(config, len(vocabulary(list(forward_pass.tokens))))
+    _bars(every, "numbers to learn", "Parameters by part.")
+
+
+def _operations(forward_pass):
+    tokens = len(forward_pass.tokens)
+    operations = formulas.flops(forward_pass.config, tokens)
+    figure(
+        "What does one pass compute?",
+        f"{sum(operations.values()):,} floating point operations in matrix products, for {count(tokens, 'token')}.",
+        "Formulas",
+    )
+    _bars(operations, "operations", "Operations by part.")
+
+
+def _memory(forward_pass):
+    memory = formulas.activations(forward_pass.config, len(forward_pass.tokens), forward_pass.machine.dtype)
+    figure(
+        "What does one pass remember?",
+        f"{sum(memory.values()) / MB:.3g} MB if every stage is kept ({forward_pass.machine.dtype}).",
+        "Formulas",
+    )
+    _bars(memory, "bytes", "Memory of activations by part.")
+
+
+def _growth(forward_pass):
+    """Operations by length of text; nothing where both sub-layers are off."""
+    growth = formulas.by_length(forward_pass.config)
+    if len(growth):
+        square = "Scores and weighted sum grow with the square of the length: twice the text, four times the work."
         figure(
-            "What does one pass remember?",
-            f"{sum(memory.values()) / MB:.3g} MB if every stage is kept ({forward_pass.machine.dtype}).",
+            "How does it grow with the text?",
+            square if forward_pass.config.attention else "In proportion to its length.",
             "Formulas",
         )
-        _bars(memory, "bytes", "Memory of activations by part.")
-        growth = formulas.by_length(config)
-        if len(growth):
-            square = "Scores and weighted sum grow with the square of the length: twice the text, four times the work."
-            figure(
-                "How does it grow with the text?",
-                square if config.attention else "In proportion to its length.",
-                "Formulas",
-            )
-            chart(charts.growth(), growth, "Operations against length of text.", height=360)
-    if st.button("Time this pass 15 times", icon=":material/timer:", key="time_it"):
-        call = timed_stream(config, forward_pass.tokens[: forward_pass.n_real], forward_pass.machine)
-        how = "device events" if forward_pass.machine.place != "cpu" else "the clock"
-        st.success(
-            f"{median_ms(call, forward_pass.machine.place):.3f} ms: median of 15 passes on {forward_pass.machine.name}, {forward_pass.machine.dtype}, by {how}; nothing recorded, no dropout."
-        )
+        chart(charts.growth(), growth, "Operations against length of text.", height=360)
+
+
+def _time(forward_pass):
+    machine = forward_pass.machine
+    call = timed_stream(forward_pass.config, forward_pass.tokens[: forward_pass.n_real], machine)
+    how = "device events" if machine.place != "cpu" else "the clock"
+    st.success(
+        f"{median_ms(call, machine.place):.3f} ms: median of 15 passes on {machine.name}, {machine.dtype}, by {how}; nothing recorded, no dropout."
+    )
 
 
 def _bars(parts, title, alt):
