@@ -68,6 +68,7 @@ def test_who_holds_the_key_may_and_the_key_leaves_the_link(store, public):  # no
     fill(store, study(), score)
     app = good(opened(key=SECRET))
     assert "Delete it" in labels(app) and "key" not in app.query_params and SECRET not in texts(app)
+    assert not any("no setting here" in each.value for each in [*app.warning, *app.info])
     app = good(app.run())
     assert "Delete it" in labels(app) and "key" not in app.query_params
     good(press(app, "Delete it"))
@@ -94,7 +95,9 @@ def test_callbacks_refuse_too(store, monkeypatch):  # noqa: F811
 def test_a_study_cannot_be_started_by_a_page_that_was_drawn_before(url, monkeypatch):  # noqa: F811
     app = dialog(TEMPLATE)
     monkeypatch.setenv("ABLATION_READ_ONLY", "1")
+    monkeypatch.setattr("ui.studies.chooser.can_write", lambda store: True)  # a dialog is run again without what opened it
     app = press(app, "Start")
+    assert any(rights.REASON in each.value for each in app.error)
     made = Store(url)
     assert made.studies() == []
     made.close()
@@ -204,3 +207,13 @@ def test_downloads_of_one_visitor_are_limited(monkeypatch):
         app.text_input(key="model_hub").set_value("a/b")
         app.button(key="model_open").click().run()
     assert len(came) == DOWNLOADS and f"{DOWNLOADS} models" in told(app)
+
+
+def test_nothing_is_downloaded_by_a_page_that_was_drawn_before(monkeypatch):
+    came = []
+    monkeypatch.setattr(choose.files, "from_hub", lambda name, check: came.append(name) or 1 / 0)
+    app = page_of("pages/5_Trained_model.py")
+    app.text_input(key="model_hub").set_value("a/b")
+    monkeypatch.setenv("ABLATION_READ_ONLY", "1")
+    app.button(key="model_open").click().run()
+    assert not came and rights.REASON in told(app)
