@@ -24,10 +24,11 @@ PAGE = "pages/1_One_block.py"
 KINDS = (Input, Config, Machine, BlockLook)
 
 
-def opened(**params) -> AppTest:
+def opened(page: str = PAGE, **params) -> AppTest:
     """The page as it opens from a link."""
     app = AppTest.from_file("../app.py", default_timeout=60)
-    app.switch_page(PAGE)
+    if page != "app.py":
+        app.switch_page(page)
     for name, value in params.items():
         app.query_params[name] = value
     return app.run()

@@ -12,6 +12,7 @@ from core.settings.setting import ConfigError
 from core.settings.wording import count
 from core.study.plan import StudyError
 from core.study.summary import read_summary
+from ui.kit.glossary import explained
 from ui.kit.page import capital, in_words, page
 from ui.kit.pages import DEPTH, ONE_BLOCK, START, TRAINED_MODEL, TRAINING, Page
 from ui.pictures.matrix import matrix
@@ -147,7 +148,8 @@ def measured():
     st.caption(
         f"Each part taken out by itself, on {count(made.task.nunique(), 'task')}, {count(made.seeds.max(), 'seed')} each: change of accuracy in percentage points, "
         "mean and 95 % interval (paired t, corrected for the parts of a task by Holm's method). Pale: not distinguishable from seed noise. Click a cell to train it here, now. "
-        "All of it: `results/ablation_matrix.csv`, made by `make matrix`."
+        "All of it: `results/ablation_matrix.csv`, made by `make matrix`.",
+        help=explained("Holm", "paired t"),
     )
     matrix(made, "home_matrix", begin=True)
 

@@ -14,6 +14,7 @@ from core.settings.cache import once
 from core.settings.ending import later, wait_for
 from core.settings.memory import reuse_freed_memory
 from ui.kit import controls, jobs, takeaway
+from ui.kit.glossary import explained
 from ui.kit.guard import in_words, literal, progress_drawn
 from ui.kit.pages import PAGES, TRAINING, Page
 from ui.kit.server.document import ICON
@@ -115,13 +116,14 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def figure(title: str, sentence: str, weights: str = ""):
+def figure(title: str, sentence: str, weights: str = "", words=()):
     """The words above a picture: a question or a finding, what the numbers say, and whose weights they are.
 
-    weights: empty where a legend has said so already.
+    weights: empty where a legend has said so already. words: of the picture; the field's words in them, and in what stands
+    above it, are explained beside.
     """
     whose = f" :gray[{literal(weights)}.]" if weights else ""
-    st.markdown(f"**{literal(title)}**  \n:small[{literal(sentence)}{whose}]")
+    st.markdown(f"**{literal(title)}**  \n:small[{literal(sentence)}{whose}]", help=explained(title, sentence, *words))
 
 
 def chart(spec: dict, table, alt: str, height: int | None = None):
@@ -132,13 +134,29 @@ def chart(spec: dict, table, alt: str, height: int | None = None):
 
 def table(data, alt: str, taken=None, **words):
     """A table of numbers; taken: the numbers to take away, where what is shown is text, or a call that makes them where
-    they are many (what is shown would be kept until the next run); words: what st.dataframe takes.
+    they are many (what is shown would be kept until the next run); words: what st.dataframe takes. The field's words in the
+    names of its columns are explained there.
 
     -> what st.dataframe gives
     """
     taken = data if taken is None else taken
     takeaway.note(alt.rstrip("."), taken if callable(taken) else lambda: taken)
-    return st.dataframe(data, hide_index=True, placeholder="–", alt=alt, **words)
+    columns = _columns(data, words.pop("column_config", {}))
+    return st.dataframe(data, hide_index=True, placeholder="–", alt=alt, column_config=columns, **words)
+
+
+def _columns(data, given: dict) -> dict:
+    """What st.dataframe is told of columns: what is given of each, a name or a column, and help where its name needs it."""
+    columns = {name: {"help": explained(str(name))} for name in data.columns if explained(str(name))}
+    for name, column in given.items():
+        column = {"label": column} if isinstance(column, str) else column
+        columns[name] = columns.get(name, {}) | {key: value for key, value in column.items() if value is not None}
+    return columns
+
+
+def caption(text: str):
+    """Small print, in which the field's words are explained."""
+    st.caption(literal(text), help=explained(text))
 
 
 def small_table(data, alt: str, taken=None):

@@ -59,8 +59,8 @@ function number(value, m) {
 function brief(value) {
   const size = Math.abs(value)
   if (!Number.isFinite(value)) return number(value)
-  if (size >= 1e4 || (size !== 0 && size < 0.01)) return value.toExponential(0).replace("e+", "e").replaceAll("-", "−")
-  return String(size >= 100 ? Math.round(value) : Number(value.toPrecision(2))).replace("-", "−")
+  if (size >= 1e4 || (size !== 0 && size < 0.001)) return value.toExponential(0).replace("e+", "e").replaceAll("-", "−")
+  return String(size >= 100 ? Math.round(value) : Number(value.toPrecision(size < 0.01 ? 1 : 2))).replace("-", "−")
 }
 
 // An end of the scale, in words: what lies beyond it has its colour too.

@@ -5,7 +5,7 @@ from core.experiments.trained import contributions as experiment
 from core.figures import charts
 from core.measure.intervals import apart
 from core.settings.wording import head_name, number
-from ui.kit.page import capital, chart, figure, literal
+from ui.kit.page import capital, caption, chart, figure
 from ui.pictures.heatmaps import heatmaps
 from ui.trained.context import view
 
@@ -41,10 +41,10 @@ def credit(context):
         )
     with right:
         _heads(context, found)
-        st.caption(literal(
+        caption(
             "The last norm is taken with the scale that it had for each word, so that what each part wrote can be "
             "followed to the scores by itself (direct logit attribution, Elhage et al., 2021). What a part does by way of later parts counts for those: so what is lost without it (Every part) may be far more, or less, than what it adds itself."
-        ))  # fmt: skip
+        )  # fmt: skip
 
 
 def _heads(context, found):

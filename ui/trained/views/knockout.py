@@ -33,6 +33,7 @@ def knockout(context):
             f"What does it cost to take out {name_of(context.cuts).replace('− ', '')}?",
             _finding(context, made),
             f"Over {context.bench.questions.what}: {context.bench.questions.asks}",
+            words=[effects.effect.label(name) for name in effects.effect],
         )
         _effects(made)
         _took_over(context)

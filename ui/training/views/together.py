@@ -5,7 +5,7 @@ import streamlit as st
 
 from core.experiments.training import combined, sentences
 from core.measure.intervals import apart
-from ui.kit.page import figure, table
+from ui.kit.page import caption, figure, table
 from ui.shared.learning import chance, span
 from ui.training.context import view
 
@@ -66,7 +66,7 @@ def pairs(made, several):
         "p, corrected (Holm)": [chance(r.p, r.low, r.high) for r in made.itertuples()],
     })  # fmt: skip
     table(rows, "2 × 2: interaction of every pair of variants.", taken=made, width="stretch")
-    st.caption(
+    caption(
         "Interaction: accuracy with both taken out − first taken out − second taken out + neither. 0: the losses add up. "
         "Above 0: they overlap. Below 0: together they cost more than one by one. Intervals and p are corrected for all pairs, "
         "those above for all parts (Holm)."
