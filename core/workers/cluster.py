@@ -9,8 +9,10 @@ import pickle
 import re
 import time
 import weakref
+from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
+from typing import Any, TypeVar
 
 from core.settings.device import Machine
 from core.settings.ending import at_end
@@ -23,8 +25,9 @@ from core.workers.pool import ProcessPool
 from core.workers.protocol import WorkerPool
 from core.workers.pulse import Silence
 from core.workers.queue import Queue
-from core.workers.scheduler import ALLOWED, VARIABLE, ClusterError
+from core.workers.scheduler import ALLOWED, VARIABLE, ClusterError, DaskFuture
 
+T = TypeVar("T")
 LONGER = 2  # times as long as on this machine a chunk takes: a megabyte's way there and back takes 40 ms
 LOOK = 1.0  # seconds from one look at the workers to the next
 GRACE = 60.0  # seconds for which a scheduler may be gone
@@ -46,24 +49,28 @@ def pool(count: int | None = None) -> WorkerPool:
 class Cluster(Queue):
     """The workers of a scheduler. count changes whenever look() is called; jobs that wait go on as soon as it is above 0."""
 
-    def __init__(self, address: str, most: int | None = None):
+    def __init__(self, address: str, most: int | None = None) -> None:
         if not re.fullmatch(r"[a-z]+://[^\s/]+:\d{1,5}", address):
             raise ClusterError(f"{VARIABLE} is no address: {ALLOWED}.")
         super().__init__(0)
         self.address, self.most = address, most
         self._members: dict[str, int] = {}  # addresses of workers that train -> threads
-        self._asked: dict[str, Future] = {}  # address -> of its Origin
+        self._asked: dict[str, Future[Origin]] = {}  # address -> of its Origin
         self._found: dict[str, Origin | str] = {}  # address -> its Origin, or why it has none
         self._told: dict[str, str] = {}  # address -> why it is left out, as far as that has been said
-        self._silence = Silence(self.news, "The worker {who}", "The worker {who} is left out until it answers")
+        self._silence: Silence[str] = Silence(
+            self.news, "The worker {who}", "The worker {who} is left out until it answers"
+        )
         self._needed: set[str] = set()  # devices
         self._like: Origin | None = None  # of the first worker that trained; all others must be like it
-        self._calls: dict[Future, tuple] = {}  # under way -> (Dask's future, addresses of those that may do it)
+        self._calls: dict[
+            Future[Any], tuple[DaskFuture, set[str]]
+        ] = {}  # under way -> (Dask's future, addresses of those that may do it)
         self._client = scheduler.connect(address, scheduler.CONNECT)
         self._answered, self._next, self._absent = time.monotonic(), 0.0, ""
         _all.add(self)
 
-    def require(self, machine: Machine):
+    def require(self, machine: Machine) -> None:
         self._needed.add(machine.device)
 
     def versions(self) -> dict[str, str]:
@@ -81,10 +88,10 @@ class Cluster(Queue):
             raise ConfigError("device", f"device is {machine.device}, which the workers do not have.")
         return found[machine.device]
 
-    def train(self, states: list[State], seconds: float) -> Future:
+    def train(self, states: list[State], seconds: float) -> Future[bytes]:
         return self.submit(worker.train_chunk, pickle.dumps(states), LONGER * seconds)
 
-    def submit(self, call, *given) -> Future:
+    def submit(self, call: Callable[..., T], *given: object) -> Future[T]:
         """Have a call run by any of the workers. Raises CancelledError while there are none.
 
         Its future can be cancelled without waiting for the scheduler, unlike those of Dask's own executor: jobs do so
@@ -98,17 +105,18 @@ class Cluster(Queue):
         here.add_done_callback(self._forget)
         return here
 
-    def turn(self):
+    def turn(self) -> None:
         self.hand_out()
 
-    def close(self):
+    def close(self) -> None:
         self.stop_all()
         self._admit({})
         scheduler.end(self._client)
 
-    def _send(self, addresses: list[str], call, *given) -> tuple:
+    def _send(self, addresses: list[str], call: Callable[..., T], *given: object) -> tuple[DaskFuture, Future[T]]:
         """-> Dask's future, and one that can be cancelled. Raises CancelledError without a connection."""
-        packed, client, here = pickle.dumps(scheduler.Call(call, given)), self._client, Future()
+        packed, client = pickle.dumps(scheduler.Call(call, given)), self._client
+        here: Future[T] = Future()
         try:
             there = client.submit(pickle.loads, packed, pure=False, workers=addresses)
             there.add_done_callback(lambda there: scheduler.deliver(client, there, here))
@@ -116,7 +124,7 @@ class Cluster(Queue):
             raise CancelledError from error
         return there, here
 
-    def _forget(self, here: Future):
+    def _forget(self, here: Future[Any]) -> None:
         """A call has ended or is no longer wanted: Dask may throw away what belongs to it."""
         with self.lock:
             there, _ = self._calls.pop(here, (None, None))
@@ -155,7 +163,7 @@ class Cluster(Queue):
         self._take_from(hung)
         return "" if self.count else "no worker is ready" if threads else "no worker is there"
 
-    def _take_from(self, hung: set[str]):
+    def _take_from(self, hung: set[str]) -> None:
         """What they have in hand is to be done again, by others: the scheduler would wait for minutes."""
         if not hung:
             return
@@ -172,7 +180,7 @@ class Cluster(Queue):
             for here in lost:
                 here.cancel()
 
-    def _workers(self) -> dict[str, dict] | None:
+    def _workers(self) -> dict[str, dict[str, Any]] | None:
         """Address -> what the scheduler knows of each worker; None where it does not answer."""
         try:
             if self._client.status != "running":
@@ -183,7 +191,7 @@ class Cluster(Queue):
         except Exception:  # whatever a broken connection looks like
             return None
 
-    def _ask(self, there):
+    def _ask(self, there: dict[str, int]) -> None:
         """Ask those who are new what they are, forget those who are gone, and take down the answers."""
         for kept in (self._asked, self._found, self._told):
             for address in kept.keys() - there.keys():
@@ -205,10 +213,10 @@ class Cluster(Queue):
         if why and self._told.get(address) != why:
             self._told[address] = why
             self.news.append(f"The worker {address} is left out: {why}.")
-        self._like = self._like or (None if why else found)
+        self._like = self._like or (None if why or isinstance(found, str) else found)
         return why
 
-    def _admit(self, members: dict[str, int]):
+    def _admit(self, members: dict[str, int]) -> None:
         """From now on these train; what only others could have done is to be done again."""
         with self.lock:
             self._members = members
@@ -221,7 +229,7 @@ class Cluster(Queue):
 _all: "weakref.WeakSet[Cluster]" = weakref.WeakSet()
 
 
-def _close_all():
+def _close_all() -> None:
     """Nothing is left under way on a cluster when this process ends."""
     for cluster in list(_all):
         cluster.close()

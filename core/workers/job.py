@@ -2,15 +2,16 @@
 
 import pickle
 import time
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Sequence
 from concurrent.futures import CancelledError, Future
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
+from functools import partial
 
 from core.train import stack
 from core.train.run import Row, State
 from core.workers.pace import Course
-from core.workers.protocol import WorkerPool
+from core.workers.protocol import Key, WorkerPool
 
 CHUNK = 0.4  # seconds of training before a worker is free for somebody else
 FIRST = 0.05  # of the first chunk of a training: its first point is to be seen at once
@@ -29,16 +30,17 @@ class Job:
     rows: {name: the rows so far}; states: {name: the last State}. Names are anything hashable, such as (variant, seed).
     """
 
-    def __init__(self, workers: WorkerPool, states: dict[Hashable, State], background: bool = False):
+    def __init__(self, workers: WorkerPool, states: dict[Hashable, State], background: bool = False) -> None:
         self.workers, self.states, self.background = workers, dict(states), background
         self.rows: dict[Hashable, list[Row]] = {name: [] for name in states}
-        self.stopped, self.error = False, None
+        self.stopped = False
+        self.error: Exception | None = None
         self.trained = 0  # steps so far
         self.course = Course()  # how fast that went
         self.known = 0  # trainings that somebody had done already
         self._broken = 0  # times that its workers were killed, since the last chunk that came back
         self._keys = {name: key_of(state) for name, state in states.items()}
-        self._flying: dict[tuple, Future] = {}  # names that are trained together -> their chunk
+        self._flying: dict[tuple[Hashable, ...], Future[bytes]] = {}  # names that are trained together -> their chunk
         self._asked = time.monotonic()
         with workers.lock:
             workers.queue(self)
@@ -83,7 +85,7 @@ class Job:
         self.workers.turn()
         return self
 
-    def stop(self):
+    def stop(self) -> None:
         """No more chunks; those under way end within CHUNK seconds and are thrown away."""
         with self.workers.lock:
             self.stopped = True
@@ -94,33 +96,33 @@ class Job:
             self.put_aside()
         self.workers.turn()
 
-    def resume(self):
+    def resume(self) -> None:
         """Go on where it was stopped."""
         self.stopped = False
         self.poll()
 
-    def _adopt(self):
+    def _adopt(self) -> None:
         """Take over what was trained meanwhile, here or for somebody else: to the end, or at the start as far as it came."""
         for name, state in self.states.items():
             found = None if state.done else self.workers.kept.peek(self._keys[name])
             if found and (found[1].done or state.step == 0 < found[1].step):
                 self._take(name, *found)
 
-    def _take(self, name, rows, state: State):
+    def _take(self, name: Hashable, rows: Iterable[Row], state: State) -> None:
         self.rows[name], self.states[name] = list(rows), state
         self._flying = {names: chunk for names, chunk in self._flying.items() if name not in names}
         self.known += state.done
 
-    def share_in(self, key, rows: list[Row], state: State):
+    def share_in(self, key: Key, rows: list[Row], state: State) -> None:
         """Somebody else has trained what this job trains, too, and has come further. Called under the lock."""
         for name, mine in self._keys.items():
             if mine == key and not self.states[name].done and (state.done or state.step > self.states[name].step):
                 self._take(name, rows, state)
 
-    def under_way(self) -> set:
+    def under_way(self) -> set[Key]:
         return {self._keys[name] for names in self._flying for name in names}
 
-    def put_aside(self):
+    def put_aside(self) -> None:
         """Keep what is trained in part, for whoever starts the same again: after a reload it goes on from there."""
         for name, state in self.states.items():
             further = self.workers.kept.peek(self._keys[name])
@@ -145,10 +147,10 @@ class Job:
             except CancelledError:
                 break
             self._flying[names] = future
-            future.add_done_callback(lambda future, names=names: self._landed(names, future))
+            future.add_done_callback(partial(self._landed, names))
         return bool(self._flying) or not share
 
-    def _together(self, waiting) -> tuple:
+    def _together(self, waiting: Sequence[Hashable]) -> tuple[Hashable, ...]:
         """Who goes next: the one that lies farthest behind; on a GPU with all that can be stacked with it."""
         first = min(waiting, key=lambda each: self.states[each].step / self.states[each].training.steps)
         if self.workers.place_of(self.states[first].machine) == "cpu":  # where stacking gains nothing
@@ -160,7 +162,7 @@ class Job:
         ]
         return (first, *others)
 
-    def _landed(self, names, future: Future):
+    def _landed(self, names: tuple[Hashable, ...], future: Future[bytes]) -> None:
         with self.workers.lock:
             if self._flying.get(names) is not future:
                 return  # stopped meanwhile
@@ -191,18 +193,18 @@ class Job:
             self.workers.rotate(self)
         self.workers.turn()
 
-    def _keep(self, name):
+    def _keep(self, name: Hashable) -> None:
         """Put what is trained to the end where others find it; only its model is needed from now on."""
         self.states[name] = replace(self.states[name], optimiser=None, data=None, dropout=None)
         self._put(name)
 
-    def _put(self, name):
+    def _put(self, name: Hashable) -> None:
         state, rows = self.states[name], tuple(self.rows[name])
         models = 1 if state.optimiser is None else 3  # Adam keeps two numbers for each weight
         size = models * sum(tensor.nbytes for tensor in (state.model or {}).values()) + 200 * len(rows)
         self.workers.kept.put(self._keys[name], (rows, state), size)
 
 
-def key_of(state: State):
+def key_of(state: State) -> Key:
     """What determines a training: the same for all who ask for it."""
     return state.config, state.training, state.machine

@@ -21,7 +21,7 @@ def origin() -> Origin:
     return Origin(versions(), sources(), devices)
 
 
-def unlike(found: Origin, here: Origin, first: Origin | None, needed) -> str:
+def unlike(found: Origin, here: Origin, first: Origin | None, needed: set[str]) -> str:
     """In what a worker differs from this process, or from the first worker, so that it would give other rows; or "".
 
     The build of torch (2.13.0+cpu) need not be that of this process, which trains nothing.
@@ -33,13 +33,13 @@ def unlike(found: Origin, here: Origin, first: Origin | None, needed) -> str:
     if found.sources != here.sources:
         told.append(f"other files in core (commit {found.versions['code']}, here {here.versions['code']})")
     told += [f"no {name}" for name in sorted(needed - found.devices.keys())]
-    for name in sorted(needed & found.devices.keys()) if first else ():
-        if name in first.devices and found.devices[name] != first.devices[name]:
+    for name in sorted(needed & found.devices.keys()):
+        if first and name in first.devices and found.devices[name] != first.devices[name]:
             told.append(f"{found.devices[name][1]} and not {first.devices[name][1]} as the others")
     return f"it has {', '.join(told)}" if told else ""
 
 
-def unknown(error: Exception) -> str:
+def unknown(error: BaseException) -> str:
     """Why a worker has not said what it computes with."""
     if isinstance(error, ImportError):
         return f"it cannot import this project ({error}): start it in the repository's folder with PYTHONPATH=."

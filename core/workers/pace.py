@@ -13,7 +13,7 @@ RECENT = 30.0  # seconds of the clock from which it is told how fast a job goes
 class Pace:
     """Seconds that trainings take here per second that core.train.budget expects."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.recent: deque[float] = deque([1.0], maxlen=25)  # of the last chunks
         self.measured = False  # whether anything has been trained here for long enough to tell how fast it goes
 
@@ -34,7 +34,7 @@ class Pace:
         out = len(in_order) // 10
         return in_order[out], in_order[-1 - out]
 
-    def learn(self, before: list[State], after: list[State]):
+    def learn(self, before: list[State], after: list[State]) -> None:
         """Take note of how long a chunk took, measured where it ran."""
         self.measured = self.measured or bool(before[0].step) or any(state.done for state in after)
         if not before[0].step:  # the first one also loads and draws
@@ -48,12 +48,12 @@ class Pace:
 class Course:
     """How fast one job goes, without its first chunks, which also load and draw."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.seconds = 0.0  # of workers' time
         self.steps = 0  # in that time
         self.marks: deque[tuple[float, int]] = deque()  # when chunks came back, and the steps by then, of late
 
-    def add(self, seconds: float, steps: int):
+    def add(self, seconds: float, steps: int) -> None:
         """A chunk has come back. seconds: where it ran, without waiting for its turn."""
         self.seconds += seconds
         self.steps += steps
@@ -61,7 +61,7 @@ class Course:
         while self.marks[-1][0] - self.marks[0][0] > RECENT:
             self.marks.popleft()
 
-    def pause(self):
+    def pause(self) -> None:
         """It stands still: while it does, no step is slow."""
         self.marks.clear()
 

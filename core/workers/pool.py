@@ -15,7 +15,11 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
+from ctypes import Array, c_double
 from multiprocessing.context import SpawnContext, SpawnProcess
+from multiprocessing.process import BaseProcess
+from multiprocessing.sharedctypes import SynchronizedArray
+from typing import Any, TypeVar
 
 from core.settings.device import Machine
 from core.settings.ending import at_end
@@ -27,6 +31,8 @@ from core.train.settings import Training
 from core.workers import worker
 from core.workers.pulse import Silence
 from core.workers.queue import Queue
+
+T = TypeVar("T")
 
 
 def worker_count() -> int:
@@ -42,7 +48,7 @@ class _Apart(SpawnProcess):
     """
 
     @staticmethod
-    def _Popen(process):
+    def _Popen(process: BaseProcess) -> Any:  # a Popen, another one on each system
         with _apart:
             script, sys.modules["__main__"] = sys.modules["__main__"], types.ModuleType("__main__")
             try:
@@ -61,17 +67,18 @@ _apart = threading.Lock()
 class ProcessPool(Queue):
     """Spawned processes, and the jobs that share them."""
 
-    def __init__(self, count: int | None = None):
+    def __init__(self, count: int | None = None) -> None:
         super().__init__(count or worker_count())
         self._pool: ProcessPoolExecutor | None = None
-        self._started = None  # in memory that the workers share: the numbers of those processes that have begun
-        self._ticks = None  # likewise, what each counts while it lives, however long its chunk takes
+        # In memory that the workers share: the numbers of those processes that have begun,
+        self._started: SynchronizedArray[int] | None = None
+        self._ticks: Array[c_double] | None = None  # and what each counts while it lives, however long its chunk takes
         self._silence = self._nobody_silent()
         self._closed = False
         self._ended: ProcessPoolExecutor | None = None
         _all.add(self)
 
-    def warm(self):
+    def warm(self) -> None:
         """Start all workers now, so that the first user does not wait for torch to load; and see how fast they are."""
         probe = start(task["copy"].config(), Training(task="copy"), 0)
         with suppress(CancelledError):  # this process ends before it has begun
@@ -79,7 +86,7 @@ class ProcessPool(Queue):
                 self.submit(worker.ready, 0.1)
                 self.train([probe], 0.1).add_done_callback(self._probed)
 
-    def require(self, machine: Machine):
+    def require(self, machine: Machine) -> None:
         machine.check_here()
 
     def look(self) -> str:
@@ -87,23 +94,23 @@ class ProcessPool(Queue):
             self._watch()
         return ""
 
-    def turn(self):
+    def turn(self) -> None:
         with self.lock:
             self._watch()
             self.hand_out()
 
-    def _watch(self):
+    def _watch(self) -> None:
         """Say of a worker that hangs that it does, and replace it after a while: with its pool, which ends where one is gone."""
-        if not self._pool:
+        if not self._pool or self._started is None or self._ticks is None:
             return
         begun = [number for number in self._started.get_obj() if number]
-        if self._silence.look(dict(zip(begun, self._ticks))):
+        if self._silence.look(dict(zip(begun, self._ticks))):  # type: ignore[arg-type]  # numbers, not cells for them
             self._kill()
             _give_up_results(self._pool._result_queue)
             self._silence = self._nobody_silent()
         self.silence = self._silence.sentence
 
-    def _nobody_silent(self) -> Silence:
+    def _nobody_silent(self) -> Silence[int]:
         return Silence(
             self.news, "A worker", "A worker that did not answer has been replaced", outlook="it is replaced"
         )
@@ -117,10 +124,10 @@ class ProcessPool(Queue):
     def device_name(self, machine: Machine) -> str:
         return device_name(machine)
 
-    def train(self, states: list[State], seconds: float) -> Future:
+    def train(self, states: list[State], seconds: float) -> Future[bytes]:
         return self.submit(worker.train_chunk, pickle.dumps(states), seconds)
 
-    def _probed(self, future: Future):
+    def _probed(self, future: Future[bytes]) -> None:
         """A worker has trained for the first time, which takes longer: again, and now it counts."""
         if not future.cancelled() and not future.exception():
             state, _ = pickle.loads(future.result())[0]
@@ -128,7 +135,7 @@ class ProcessPool(Queue):
             with suppress(CancelledError):
                 self.train([state], 0.1).add_done_callback(again)
 
-    def submit(self, call: Callable, *given) -> Future:
+    def submit(self, call: Callable[..., T], *given: object) -> Future[T]:
         """Run a call in a worker; a pool that broke is replaced first. Raises CancelledError where no more is done."""
         with self.lock:
             if self._closed:
@@ -147,7 +154,7 @@ class ProcessPool(Queue):
             except RuntimeError as error:  # Python has ended all pools, because it is about to end itself
                 raise CancelledError from error
 
-    def close(self):
+    def close(self) -> None:
         """End all workers now, and for good. They are killed: they hold nothing, and one that has yet to load torch, or hangs,
         would be waited for.
         """
@@ -160,13 +167,14 @@ class ProcessPool(Queue):
             # Kept: its processes would complain if what they share with it went before them.
             self._ended, self._pool = self._pool or self._ended, None
 
-    def _kill(self):
+    def _kill(self) -> None:
         """All processes of the pool: where one is gone, the pool ends the others anyway, but waits for those that hang."""
-        for each in list((self._pool._processes or {}).values()):
-            each.kill()
+        if self._pool:
+            for each in list((self._pool._processes or {}).values()):
+                each.kill()
 
 
-def _give_up_results(queue):
+def _give_up_results(queue: Any) -> None:
     """Of processes that are gone: one that is half sent would be waited for as long as anybody could send the rest, and this
     process itself could."""
     queue._writer.close()
@@ -175,10 +183,11 @@ def _give_up_results(queue):
 _all: "weakref.WeakSet[ProcessPool]" = weakref.WeakSet()
 
 
-def _close_all():
+def _close_all() -> None:
     """Else Python would wait until each worker has loaded torch, and has then heard that it may go."""
     for each in list(_all):
         pool = each._pool
+        manager: Any  # a thread, of which typeshed says that it is something else
         manager, queue = (pool._executor_manager_thread, pool._result_queue) if pool else (None, None)
         each.close()
         if manager:

@@ -2,17 +2,22 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from core.model.config import Config
 from core.settings.cache import LRUCache
 from core.settings.device import Machine
 from core.train.run import State
+from core.train.settings import Training
 from core.workers.pace import Pace
 
 if TYPE_CHECKING:  # a job asks a pool, and a pool keeps jobs
     from core.workers.job import Job
+
+T = TypeVar("T")
+Key = tuple[Config, Training, Machine]  # what determines a training
 
 
 class WorkerPool(Protocol):
@@ -22,7 +27,7 @@ class WorkerPool(Protocol):
     jobs: "list[Job]"  # in the order in which they get workers
     lock: threading.RLock
     pace: Pace
-    kept: LRUCache  # (config, training, machine) -> rows, State: finished, or as far as it came
+    kept: LRUCache  # Key -> rows, State: finished, or as far as it came
     news: deque[str]  # sentences for whoever waits, to be taken out when they are shown
     silence: str  # what is to be said of a worker that hangs, or nothing
 
@@ -31,12 +36,12 @@ class WorkerPool(Protocol):
     def look(self) -> str:
         """See who is there to train -> why nobody is, in a few words, or "". To be called now and then."""
 
-    def close(self):
+    def close(self) -> None:
         """End what is under way, now and for good."""
 
     # What is trained with
 
-    def require(self, machine: Machine):
+    def require(self, machine: Machine) -> None:
         """Take note that trainings will need this machine. Raises ConfigError where it will never be had."""
 
     def versions(self) -> dict[str, str]:
@@ -50,24 +55,24 @@ class WorkerPool(Protocol):
 
     # Calls
 
-    def submit(self, call: Callable, *given) -> Future:
+    def submit(self, call: Callable[..., T], *given: object) -> Future[T]:
         """Have a call run by any of the workers. Raises CancelledError where that cannot be."""
 
-    def train(self, states: list[State], seconds: float) -> Future:
+    def train(self, states: list[State], seconds: float) -> Future[bytes]:
         """Train for about so long in a worker -> future of pickled [(State, rows), …]"""
 
     # Jobs and their turns: core.workers.queue
 
-    def known(self, states) -> int:
+    def known(self, states: Iterable[State]) -> int:
         """How many of these trainings somebody has done already."""
 
-    def queue(self, job: "Job"):
+    def queue(self, job: "Job") -> None:
         """To the end of the queue. Called under the lock."""
 
-    def turn(self):
+    def turn(self) -> None:
         """Give every job that is due its chunks."""
 
-    def rotate(self, job: "Job"):
+    def rotate(self, job: "Job") -> None:
         """It has had its chunk: the next one is another's turn."""
 
     def place(self, job: "Job") -> int:
@@ -82,5 +87,5 @@ class WorkerPool(Protocol):
     def share(self, job: "Job", idle: int = 0) -> int:
         """How many chunks of a job may be under way now. idle: how many before it have nothing to train at the moment."""
 
-    def under_way(self) -> set:
+    def under_way(self) -> set[Key]:
         """What is being trained now, for whichever job."""

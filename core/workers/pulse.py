@@ -2,22 +2,25 @@
 
 import time
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
+from typing import Generic, TypeVar
+
+Who = TypeVar("Who", bound=Hashable)
 
 SAID = 5.0  # seconds of silence after which whoever waits is told
 HUNG = 30.0  # after which it is taken for hung, and done without
 GLANCE = 1.0  # seconds at most that count from one look to the next: who looks may have stood still
 
 
-class Pulse:
+class Pulse(Generic[Who]):
     """For how long each has been silent, by the clock of whoever looks."""
 
-    def __init__(self):
-        self._seen: dict[Hashable, object] = {}
-        self._silent: dict[Hashable, float] = {}
+    def __init__(self) -> None:
+        self._seen: dict[Who, object] = {}
+        self._silent: dict[Who, float] = {}
         self._looked = time.monotonic()
 
-    def look(self, counters: dict) -> dict[Hashable, float]:
+    def look(self, counters: Mapping[Who, object]) -> dict[Who, float]:
         """counters: who -> what its counter shows now -> seconds of silence of each"""
         now = time.monotonic()
         passed, self._looked = min(now - self._looked, GLANCE), now
@@ -29,19 +32,19 @@ class Pulse:
         return self._silent
 
 
-class Silence:
+class Silence(Generic[Who]):
     """Who of a pool's workers does not answer, and what is said of that: once when it begins, and once when one is done without.
 
     news: where that is told; name, outcome: sentences' beginnings, in which {who} stands for the worker; outlook: what will be done.
     """
 
-    def __init__(self, news: deque[str], name: str, outcome: str, outlook: str = ""):
+    def __init__(self, news: deque[str], name: str, outcome: str, outlook: str = "") -> None:
         self.news, self.name, self.outcome, self.outlook = news, name, outcome, outlook
         self.sentence = ""  # on what is so now, or nothing
-        self._pulse = Pulse()
-        self._stages: dict[Hashable, int] = {}  # who -> 1: it is silent; 2: it hangs
+        self._pulse: Pulse[Who] = Pulse()
+        self._stages: dict[Who, int] = {}  # who -> 1: it is silent; 2: it hangs
 
-    def look(self, counters: dict) -> set:
+    def look(self, counters: Mapping[Who, object]) -> set[Who]:
         """counters: as of Pulse.look -> those that hang"""
         silent = self._pulse.look(counters)
         longest = max(silent.values(), default=0.0)

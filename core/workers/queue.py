@@ -2,30 +2,33 @@
 
 import threading
 from collections import deque
+from collections.abc import Iterable
 
 from core.settings.cache import LRUCache
+from core.train.run import State
 from core.workers.job import Job, key_of
 from core.workers.pace import Pace
+from core.workers.protocol import Key
 
 
 class Queue:
     """What every pool of workers keeps of its jobs, whoever trains them: who is next, what has been trained, how fast it goes."""
 
-    def __init__(self, count: int):
+    def __init__(self, count: int) -> None:
         self.count = count
         self.jobs: list[Job] = []  # in the order in which they get workers
         self.lock = threading.RLock()
         self.pace = Pace()
-        self.kept = LRUCache(megabytes=32)  # (config, training, machine) -> rows, State: finished, or as far as it came
+        self.kept = LRUCache(megabytes=32)  # Key -> rows, State: finished, or as far as it came
         self.news: deque[str] = deque()  # sentences for whoever waits, to be taken out when they are shown
         self.silence = ""  # what is to be said of a worker that hangs, or nothing
 
-    def known(self, states) -> int:
+    def known(self, states: Iterable[State]) -> int:
         """How many of these trainings somebody has done already."""
         found = (self.kept.peek(key_of(state)) for state in states)
         return sum(bool(each) and each[1].done for each in found)
 
-    def queue(self, job: Job):
+    def queue(self, job: Job) -> None:
         """To the end of the queue; before those in the background if it is none of them. Called under the lock."""
         self.jobs.append(job)
         self.jobs.sort(key=lambda each: each.background)
@@ -49,13 +52,13 @@ class Queue:
         many = 0 if job.background else self.beside()
         return self.count / many if many else max(1, self.share(job))
 
-    def rotate(self, job: Job):
+    def rotate(self, job: Job) -> None:
         """It has had its chunk: the next one is another's turn. Those in the background are trained one after the other."""
         if not job.background and job in self.jobs:
             self.jobs.remove(job)
             self.queue(job)
 
-    def under_way(self) -> set:
+    def under_way(self) -> set[Key]:
         """What is being trained now, for whichever job."""
         return {key for job in self.jobs for key in job.under_way()}
 
@@ -67,14 +70,14 @@ class Queue:
                 return 0
             return max(1, self.count // min(self.count, len(self.jobs))) if self.count else 0
 
-    def _leave(self):
+    def _leave(self) -> None:
         """Those that nobody asks about any more."""
         for each in self.jobs:
             if not each.alive:
                 each.put_aside()
         self.jobs = [each for each in self.jobs if each.alive]
 
-    def hand_out(self):
+    def hand_out(self) -> None:
         """Give every job that is due its chunks; who has nothing to train now, as another does it, leaves its turn to the next."""
         with self.lock:
             self._leave()
@@ -82,7 +85,7 @@ class Queue:
             for job in list(self.jobs):
                 idle += not job.fill(idle)
 
-    def stop_all(self):
+    def stop_all(self) -> None:
         """No more chunks for anybody."""
         with self.lock:
             for job in list(self.jobs):

@@ -2,13 +2,18 @@
 
 import logging
 import warnings
+from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, InvalidStateError
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from threading import Thread
+from typing import Any, TypeVar
 
 from core.settings.errors import ServerError
 
+T = TypeVar("T")
+DaskClient = Any  # Dask need not be installed
+DaskFuture = Any
 VARIABLE = "DASK_SCHEDULER_ADDRESS"
 ALLOWED = "write the address of a scheduler, such as tcp://10.0.0.1:8786"
 CONNECT = 10.0  # seconds in which the scheduler must answer at first
@@ -23,14 +28,14 @@ class ClusterError(ServerError):
 class Call:
     """A call that is made where its bytes are unpickled: the scheduler, which sees only bytes, need not have this project."""
 
-    def __init__(self, call, given: tuple):
+    def __init__(self, call: Callable[..., object], given: tuple[object, ...]) -> None:
         self.call, self.given = call, given
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
         return self.call, self.given
 
 
-def connect(address: str, seconds: float):
+def connect(address: str, seconds: float) -> DaskClient:
     """A client of the scheduler, as quiet as the rest of this program. Raises ClusterError."""
     try:
         from distributed import Client
@@ -41,7 +46,8 @@ def connect(address: str, seconds: float):
             logging.getLogger(each).setLevel(logging.CRITICAL + 1)
     warnings.filterwarnings("ignore", module="distributed")  # other versions, large states
     try:
-        return Client(address, timeout=seconds, set_as_default=False, name="ablation-lab")
+        made: DaskClient = Client(address, timeout=seconds, set_as_default=False, name="ablation-lab")  # type: ignore[no-untyped-call]  # Dask's
+        return made
     except Exception as error:  # of the network, or of an answer that is no scheduler's
         why = str(error).strip().splitlines()[:1] or [type(error).__name__]
         raise ClusterError(
@@ -50,12 +56,12 @@ def connect(address: str, seconds: float):
         ) from None
 
 
-def end(client):
+def end(client: DaskClient) -> None:
     with suppress(Exception):  # it may be gone already
         client.close(timeout=ANSWER)
 
 
-def deliver(client, there, here: Future):
+def deliver(client: DaskClient, there: DaskFuture, here: Future[Any]) -> None:
     """Hand on what has come of a call. there: Dask's future, which is done.
 
     A result is asked for by itself and in a thread of its own. There is one thread for all that is done when Dask's
@@ -67,7 +73,7 @@ def deliver(client, there, here: Future):
         _hand_on(here, there.result)
 
 
-def _result(client, there):
+def _result(client: DaskClient, there: DaskFuture) -> Any:
     """Raises CancelledError where it has been lost."""
     try:
         return client.sync(client.scheduler.gather, keys=[there.key])["data"][there.key]
@@ -75,7 +81,7 @@ def _result(client, there):
         raise CancelledError from error
 
 
-def _hand_on(here: Future, result):
+def _hand_on(here: Future[T], result: Callable[[], T]) -> None:
     with suppress(InvalidStateError):  # cancelled meanwhile
         try:
             here.set_result(result())

@@ -5,6 +5,8 @@ import pickle
 import signal
 import threading
 import time
+from ctypes import Array, c_double
+from multiprocessing.sharedctypes import SynchronizedArray
 
 import torch
 
@@ -16,7 +18,7 @@ TICK = 0.5  # seconds between two signs of life of a worker
 NICE = 15  # how far workers stand back for other processes, of 19
 
 
-def begin(started, ticks, parent: int):
+def begin(started: "SynchronizedArray[int]", ticks: Array[c_double], parent: int) -> None:
     """In a new worker: it says who it is; one thread on a core of its own, where the system allows it, and an end when the parent ends.
 
     Whoever moves a slider goes first: the server, and a browser on the same machine, take what they need.
@@ -34,7 +36,7 @@ def begin(started, ticks, parent: int):
     threading.Thread(target=_live_with, args=(parent, ticks, number), daemon=True).start()
 
 
-def _live_with(parent: int, ticks, number: int):
+def _live_with(parent: int, ticks: Array[c_double], number: int) -> None:
     """It shows that it lives for as long as its parent does. A parent that is killed cannot tell its workers. (Linux could, but
     ties them to a thread of it, not to itself.)"""
     while os.getppid() == parent:
