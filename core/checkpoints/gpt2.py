@@ -5,6 +5,8 @@ Linear maps are stored there as (in, out), queries, keys and values side by side
 """
 
 import json
+from collections.abc import Iterator
+from typing import Any
 
 import torch
 
@@ -32,12 +34,12 @@ PREFIX = "transformer."
 LARGEST = 4 << 20  # bytes of a configuration: GPT-2's has 665, one of the lab's own with 100,000 words about a million
 
 
-def is_gpt2(settings: dict) -> bool:
+def is_gpt2(settings: dict[str, Any]) -> bool:
     return settings.get("model_type") == "gpt2"
 
 
 def read(
-    settings: dict, weights: File, spelling: File | None, name: str = "GPT-2", check: Check | None = None
+    settings: dict[str, Any], weights: File, spelling: File | None, name: str = "GPT-2", check: Check | None = None
 ) -> Opened:
     """Raises CheckpointError for what is no GPT-2 or not whole, MemoryLimit for one that is too large to be opened."""
     config, positions, words = _config(settings)
@@ -56,7 +58,7 @@ def read(
     return Opened(name, model, spelled, about={"positions": positions}, ends=ends)
 
 
-def _config(given: dict) -> tuple[Config, int, int]:
+def _config(given: dict[str, Any]) -> tuple[Config, int, int]:
     """-> (settings, rows of the table of positions, words)"""
     numbers = {}
     names = {"n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 1024, "vocab_size": 50257}  # GPT-2 small's
@@ -103,7 +105,7 @@ def _pieces(file: File, words: int) -> Pieces:
     return Pieces(made, tuple(at.get(token, f"<unused {token}>") for token in range(words)))
 
 
-def _published(c: Config, positions: int, words: int):
+def _published(c: Config, positions: int, words: int) -> Iterator[tuple[str, torch.Size]]:
     """Every tensor of the published layout and its shape."""
     D, F = c.d_model, c.d_ff
     yield "wte.weight", torch.Size((words, D))
@@ -126,7 +128,7 @@ NAMES = {
 }  # fmt: skip
 
 
-def _renamed(found: dict[str, torch.Tensor], config: Config):
+def _renamed(found: dict[str, torch.Tensor], config: Config) -> Iterator[tuple[str, torch.Tensor]]:
     """The same tensors under core's names, linear maps turned to (out, in)."""
     yield "embed", found["wte.weight"]
     yield "position.weight", found["wpe.weight"]
@@ -139,7 +141,7 @@ def _renamed(found: dict[str, torch.Tensor], config: Config):
     yield "ln_final.bias", found["ln_f.bias"]
 
 
-def settings_of(file: File) -> dict:
+def settings_of(file: File) -> dict[str, Any]:
     """What stands in a config.json. Raises CheckpointError for anything but an object."""
     if file.size > LARGEST:
         raise CheckpointError(f"{file.name} has {file.size:,} bytes; it may have {LARGEST:,}.")

@@ -12,12 +12,17 @@ import shutil
 import tempfile
 import threading
 import time
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from core.checkpoints.tensors import CheckpointError, room
 from core.settings.environment import is_on, whole_number
 from core.settings.memory import MemoryLimit
+
+if TYPE_CHECKING:  # it need not be installed
+    from huggingface_hub import HfApi
 
 DEFAULT_MB = 4096  # of all downloads that are kept
 PATIENCE = 10.0  # seconds for which the Hub may be silent
@@ -55,22 +60,23 @@ def _token() -> bool | None:
     return None if is_on("ABLATION_HUB_TOKEN") else False
 
 
-def _api():
+def _api() -> "HfApi":
     from huggingface_hub import HfApi
 
     return HfApi(token=_token())
 
 
-def _look(name: str, wanted) -> tuple[str, dict[str, int]]:
+def _look(name: str, wanted: Collection[str]) -> tuple[str, dict[str, int]]:
     """-> (the newest revision, bytes of each of these files that it has)"""
     found = _api().model_info(name, files_metadata=True, timeout=PATIENCE)
-    sizes = {each.rfilename: each.size for each in found.siblings or [] if each.rfilename in wanted}
-    unknown = [each for each, size in sizes.items() if type(size) is not int or size < 0]
-    if unknown or not re.fullmatch(r"[0-9a-f]{40}", found.sha or ""):
+    told = {each.rfilename: each.size for each in found.siblings or [] if each.rfilename in wanted}
+    sizes = {each: size for each, size in told.items() if type(size) is int and size >= 0}
+    unknown, revision = [each for each in told if each not in sizes], found.sha or ""
+    if unknown or not re.fullmatch(r"[0-9a-f]{40}", revision):
         raise CheckpointError(
             f"The Hub does not say how large {unknown[0] if unknown else name} is, and of which revision."
         )
-    return found.sha, sizes
+    return revision, sizes
 
 
 def _kept(name: str, revision: str, sizes: dict[str, int]) -> Path:
@@ -90,7 +96,7 @@ def _kept(name: str, revision: str, sizes: dict[str, int]) -> Path:
     return into
 
 
-def _make_room(name: str, needed: int):
+def _make_room(name: str, needed: int) -> None:
     """Forget what was used longest ago, until there is room for so many bytes."""
     most = whole_number("ABLATION_HUB_MB", DEFAULT_MB)
     if needed > most << 20:
@@ -106,9 +112,9 @@ def _make_room(name: str, needed: int):
         taken -= size
 
 
-def _fetch(name: str, revision: str, file: str, size: int, into: Path):
+def _fetch(name: str, revision: str, file: str, size: int, into: Path) -> None:
     """One file, byte by byte as it is there. Raises CheckpointError for more, fewer or too few a second."""
-    from huggingface_hub.utils import build_hf_headers, get_session
+    from huggingface_hub.utils import build_hf_headers, get_session  # type: ignore[attr-defined]  # lists neither
 
     address = f"{_api().endpoint}/{name}/resolve/{revision}/{file}"
     headers = build_hf_headers(token=_token()) | {"accept-encoding": "identity"}
@@ -128,7 +134,7 @@ def _fetch(name: str, revision: str, file: str, size: int, into: Path):
 
 
 @contextmanager
-def _in_words(name: str):
+def _in_words(name: str) -> Iterator[None]:
     """What the library, the network or the disk raise, as a CheckpointError that tells nothing of this server."""
     from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
 

@@ -2,9 +2,11 @@
 
 import hashlib
 from dataclasses import dataclass, field
+from typing import Any
 
 from core.checkpoints.tensors import CheckpointError
 from core.checkpoints.tokens import Tokens
+from core.model.config import Config
 from core.model.transformer import Transformer
 from core.settings.cache import LRUCache
 from core.settings.memory import max_mb
@@ -25,14 +27,14 @@ class Opened:
     model: Transformer
     tokens: Tokens
     task: str = ""  # the task it was trained on, if it was trained here
-    about: dict = field(default_factory=dict)  # what its file says of where it comes from
+    about: dict[str, Any] = field(default_factory=dict)  # what its file says of where it comes from
     ends: tuple[int, ...] = ()  # tokens that end a text
     notes: tuple[str, ...] = ()  # what whoever opens it should know
     key: str = ""
     # what was measured on it, for the next visitor: up to a quarter of what one run may use
     results: LRUCache = field(default_factory=lambda: LRUCache(max_mb() / 4), repr=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.model.requires_grad_(False).eval()
         object.__setattr__(self, "key", self.key or fingerprint(self.model))
 
@@ -42,7 +44,7 @@ class Opened:
         return task.get(self.task)
 
     @property
-    def config(self):
+    def config(self) -> Config:
         return self.model.config
 
     @property

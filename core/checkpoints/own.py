@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+from collections.abc import Sequence
+from typing import Any
 
 import safetensors.torch
 import torch
@@ -29,7 +31,7 @@ LONGEST_NAME = 80
 LEVELS, MOST_ABOUT = 8, 50_000  # of objects in objects, and bytes, that a file may say about its model
 
 
-def write(model: Transformer, name: str, of: str = "", /, **about) -> dict[str, bytes]:
+def write(model: Transformer, name: str, of: str = "", /, **about: object) -> dict[str, bytes]:
     """A model as files: {name of the file: its content}. of: the task it was trained on; about: whatever else is to be kept, as JSON."""
     settings = {
         "format": FORMAT, "version": VERSION, "name": name, "config": dataclasses.asdict(model.config),
@@ -58,7 +60,7 @@ def of_training(state: State, name: str) -> Opened:
     return _opened(name, model.cpu(), state.training.task, about)
 
 
-def read(settings: dict, weights: File, check: Check | None = None) -> Opened:
+def read(settings: dict[str, Any], weights: File, check: Check | None = None) -> Opened:
     """What write() wrote. Raises CheckpointError for anything else, MemoryLimit for what is too large to be opened."""
     of = SETTINGS
     if type(settings.get("version")) is not int or settings["version"] != VERSION:
@@ -79,7 +81,7 @@ def read(settings: dict, weights: File, check: Check | None = None) -> Opened:
     return _opened(printable(name[:LONGEST_NAME]).strip() or "a model", model, learnt, about)
 
 
-def filled(config: Config, vocabulary, found: dict[str, torch.Tensor], file: str) -> Transformer:
+def filled(config: Config, vocabulary: Sequence[str], found: dict[str, torch.Tensor], file: str) -> Transformer:
     """A model with these weights, by core's names. Raises CheckpointError for one that is missing, too many or misshaped."""
     model = Transformer(config, vocabulary, Blank())
     table = found.get("position.weight")
@@ -90,13 +92,13 @@ def filled(config: Config, vocabulary, found: dict[str, torch.Tensor], file: str
     return model
 
 
-def _opened(name, model, learnt, about) -> Opened:
+def _opened(name: str, model: Transformer, learnt: str, about: dict[str, Any]) -> Opened:
     end = task[learnt].ends if learnt in task else ""
     ends = (model.vocabulary.index(end),) if end else ()
     return Opened(name, model, Words(model.vocabulary), learnt, about, ends)
 
 
-def _config(given) -> Config:
+def _config(given: object) -> Config:
     if not isinstance(given, dict):
         raise CheckpointError(f"{SETTINGS} has no object named config, which holds the settings of the model.")
     known = [each.name for each in dataclasses.fields(Config)]
@@ -109,7 +111,7 @@ def _config(given) -> Config:
         raise CheckpointError(f"{SETTINGS}: config does not hold together: {error}") from None
 
 
-def _about(given, config: Config) -> dict:
+def _about(given: Any, config: Config) -> dict[str, Any]:
     """What a file says of where its model comes from: whatever can be shown, and written again."""
     good = isinstance(given, dict) and _no_deeper(given, LEVELS)
     try:
@@ -130,15 +132,16 @@ def _about(given, config: Config) -> dict:
             f"{SETTINGS}: about.reader is {shorten(reader)}; it must be a layer and a head of the model, "
             f"from 1 to {config.n_layers} and from 1 to {config.n_heads}."
         )
-    return given
+    about: dict[str, Any] = given
+    return about
 
 
-def _no_deeper(value, levels: int) -> bool:
+def _no_deeper(value: object, levels: int) -> bool:
     inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
     return inside is None or (levels > 0 and all(_no_deeper(each, levels - 1) for each in inside))
 
 
-def _vocabulary(given) -> tuple[str, ...]:
+def _vocabulary(given: Any) -> tuple[str, ...]:
     good = isinstance(given, list) and 0 < len(given) <= LONGEST and all(map(_is_word, given))
     if not good or len(set(given)) < len(given):
         raise CheckpointError(
@@ -147,6 +150,6 @@ def _vocabulary(given) -> tuple[str, ...]:
     return tuple(given)
 
 
-def _is_word(given) -> bool:
+def _is_word(given: object) -> bool:
     """Half a character (a lone surrogate) is no letter: it can neither be shown nor written."""
     return isinstance(given, str) and 0 < len(given) <= LETTERS and not any("\ud800" <= c <= "\udfff" for c in given)

@@ -5,10 +5,15 @@ GPT-2's has is kept (byte-level byte-pair encoding, Sennrich et al., 2016; Radfo
 """
 
 import json
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
 
 from core.checkpoints.tensors import CheckpointError, File
 from core.settings.panics import panics_as
 from core.settings.wording import printable, shorten
+
+if TYPE_CHECKING:  # it need not be installed
+    from tokenizers import Tokenizer
 
 LARGEST = 8 << 20  # bytes; the published one has 1,355,256, and written in another way 3.6 million
 LONGEST = 1000  # letters of a token; in GPT-2's 128
@@ -35,8 +40,8 @@ NOTHING_ADDED = [  # templates with which other files say that nothing is put be
 ]
 
 
-def tokenizer(file: File, words: int):
-    """-> tokenizers.Tokenizer of a model with so many words. Raises CheckpointError for any that is not GPT-2's kind."""
+def tokenizer(file: File, words: int) -> "Tokenizer":
+    """That of a model with so many words. Raises CheckpointError for any that is not GPT-2's kind."""
     try:
         from tokenizers import Tokenizer
     except ImportError:
@@ -53,10 +58,10 @@ def tokenizer(file: File, words: int):
         ) from None
 
 
-def _kept(file: File, words: int) -> dict:
+def _kept(file: File, words: int) -> dict[str, Any]:
     """What of the file makes a difference here, every part of it checked."""
     given = _document(file)
-    model, space = _model(file.name, given.get("model"), words), _space(file.name, given.get("pre_tokenizer"))
+    model, space = _model(file.name, given["model"], words), _space(file.name, given.get("pre_tokenizer"))
     _check(file.name, "normalizer", given.get("normalizer") is None, "null")
     decoder = given.get("decoder")
     _check(file.name, "decoder", isinstance(decoder, dict) and decoder.get("type") == "ByteLevel", "of type ByteLevel")
@@ -69,7 +74,7 @@ def _kept(file: File, words: int) -> dict:
     }  # fmt: skip
 
 
-def _document(file: File) -> dict:
+def _document(file: File) -> dict[str, Any]:
     if file.size > LARGEST:
         raise CheckpointError(
             f"{file.name} has {file.size:,} bytes; it may have {LARGEST:,} (that of GPT-2 has 1,355,256)."
@@ -88,20 +93,20 @@ def _document(file: File) -> dict:
     return given
 
 
-def _check(file: str, what: str, good: bool, allowed: str):
+def _check(file: str, what: str, good: bool, allowed: str) -> None:
     if not good:
         raise CheckpointError(f"{file}: {what} is not as GPT-2's; it must be {allowed}.")
 
 
-def _space(file: str, given) -> bool:
+def _space(file: str, given: Any) -> bool:
     """Whether a text is read with a space before it."""
     good = isinstance(given, dict) and given.get("type") == "ByteLevel" and given.get("use_regex", True) is True
     space = given.get("add_prefix_space", True) if good else None
     _check(file, "pre_tokenizer", isinstance(space, bool), "of type ByteLevel, with use_regex")
-    return space
+    return bool(space)
 
 
-def _adds_nothing(given) -> bool:
+def _adds_nothing(given: object) -> bool:
     """Whether a post-processor leaves the tokens of a text as they are."""
     if given is None:
         return True
@@ -112,7 +117,7 @@ def _adds_nothing(given) -> bool:
     return given.get("type") == "ByteLevel"
 
 
-def _model(file: str, given: dict, words: int) -> dict:
+def _model(file: str, given: dict[str, Any], words: int) -> dict[str, Any]:
     for name, value in given.items():
         if name in ("vocab", "merges"):
             continue
@@ -124,7 +129,8 @@ def _model(file: str, given: dict, words: int) -> dict:
             raise CheckpointError(
                 f"{file}: {name} of the model is {shorten(value)}; for GPT-2 it is {FIXED[name][0]!r}."
             )
-    vocabulary, merges = given.get("vocab"), given.get("merges")
+    vocabulary: Any = given.get("vocab")
+    merges: Any = given.get("merges")
     _check(file, "vocab of the model", isinstance(vocabulary, dict) and all(map(_is_token, vocabulary)), f"an object of words of at most {LONGEST} letters and their numbers")  # fmt: skip
     _check_numbers(file, vocabulary.values(), words)
     _check(file, "vocab of the model", len(set(vocabulary.values())) == len(vocabulary), "different numbers for different words")  # fmt: skip
@@ -137,7 +143,7 @@ def _model(file: str, given: dict, words: int) -> dict:
     }  # fmt: skip
 
 
-def _added(file: str, given, words: int) -> list[dict]:
+def _added(file: str, given: Any, words: int) -> list[dict[str, Any]]:
     given = [] if given is None else given
     good = isinstance(given, list) and len(given) <= MOST_ADDED and all(map(_is_added, given))
     _check(file, "added_tokens", good, f"a list of at most {MOST_ADDED:,} tokens, each with its id, content and flags")
@@ -148,7 +154,7 @@ def _added(file: str, given, words: int) -> list[dict]:
     ]
 
 
-def _is_added(given) -> bool:
+def _is_added(given: object) -> bool:
     return (
         isinstance(given, dict)
         and set(given) <= {"id", "content", *FLAGS}
@@ -158,11 +164,11 @@ def _is_added(given) -> bool:
     )
 
 
-def _is_token(given) -> bool:
+def _is_token(given: object) -> bool:
     return isinstance(given, str) and 0 < len(given) <= LONGEST
 
 
-def _check_numbers(file: str, numbers, words: int):
+def _check_numbers(file: str, numbers: Collection[Any], words: int) -> None:
     """Raises CheckpointError unless these are numbers of tokens that the model has."""
     for number in numbers:
         if type(number) is not int or number < 0:

@@ -2,9 +2,10 @@
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeGuard
 
 import safetensors.torch
 import torch
@@ -32,7 +33,7 @@ class File:
 
     name: str
     path: Path | None = None
-    data: bytes | None = None
+    data: bytes = b""  # where it has no path
 
     @property
     def size(self) -> int:
@@ -58,7 +59,7 @@ KNOWN = (  # how files begin that people take for models
 ONLY = "Only safetensors are opened: a pickle can run any program while it is read."
 
 
-def room(needed: int, what: str):
+def room(needed: int, what: str) -> None:
     """Raises MemoryLimit where that many bytes are more than a model may have."""
     if needed > max_mb() << 20:
         raise MemoryLimit(
@@ -69,7 +70,7 @@ def room(needed: int, what: str):
 Check = Callable[[int], None]  # is given the parameters of a model before its weights are read, and may raise
 
 
-def room_for_model(parameters: int, what: str, check: Check | None):
+def room_for_model(parameters: int, what: str, check: Check | None) -> None:
     """Raises MemoryLimit where a model of so many parameters may not be opened. what: describes it."""
     room(4 * parameters, f"{what} describes a model of")
     if check is not None:
@@ -119,7 +120,7 @@ def sizes(file: File) -> list[int]:
     return [4 * math.prod(entry["shape"]) for entry in entries]
 
 
-def _entries(file: File, length: int) -> list[dict]:
+def _entries(file: File, length: int) -> list[dict[str, Any]]:
     """What the header says of each tensor: only numbers that can be multiplied and added without harm."""
     try:
         header = json.loads(file.head(8 + length)[8:], object_pairs_hook=_once)
@@ -137,14 +138,14 @@ def _entries(file: File, length: int) -> list[dict]:
     return list(header.values())
 
 
-def _once(pairs) -> dict:
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
         raise ValueError("a name stands twice")
     return made
 
 
-def _is_entry(entry) -> bool:
+def _is_entry(entry: object) -> bool:
     if not isinstance(entry, dict):
         return False
     kind, shape, offsets = (entry.get(name) for name in ("dtype", "shape", "data_offsets"))
@@ -159,7 +160,7 @@ def _is_entry(entry) -> bool:
     )
 
 
-def _is_numbers(given, most: int) -> bool:
+def _is_numbers(given: object, most: int) -> TypeGuard[list[int]]:
     """Whether this is a list of at most so many whole numbers from 0 to LARGEST; true and false are none."""
     return (
         isinstance(given, list)
@@ -168,7 +169,7 @@ def _is_numbers(given, most: int) -> bool:
     )
 
 
-def fit(found: dict[str, torch.Tensor], wanted: dict[str, torch.Size], file: str):
+def fit(found: dict[str, torch.Tensor], wanted: dict[str, torch.Size], file: str) -> None:
     """Raises CheckpointError unless the tensors found are those wanted, each of its shape; names the first that are not."""
     missing = [name for name in wanted if name not in found]
     if missing:
@@ -189,11 +190,11 @@ def fit(found: dict[str, torch.Tensor], wanted: dict[str, torch.Size], file: str
         raise CheckpointError(f"{file} holds {_named(more)}, for which a model of its configuration has no use.")
 
 
-def _named(names) -> str:
+def _named(names: Sequence[str]) -> str:
     return ", ".join(printable(name)[:LONGEST_NAME] for name in names[:3]) + (
         f" and {len(names) - 3} more" if len(names) > 3 else ""
     )
 
 
-def _shape(shape) -> str:
+def _shape(shape: torch.Size) -> str:
     return " × ".join(map(str, shape)) or "a single number"

@@ -1,11 +1,14 @@
 """Text to tokens and back, for models that bring their own vocabulary."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from core.checkpoints.tensors import CheckpointError
 from core.model.text import PAD, words
 from core.settings.panics import panics_as
+
+if TYPE_CHECKING:  # it need not be installed
+    from tokenizers import Tokenizer
 
 UNKNOWN = "<unk>"
 PANIC = "The tokenizer of this model has failed at this text."
@@ -23,7 +26,8 @@ class Encoded(NamedTuple):
 class Tokens(Protocol):
     """What the rest of the lab asks of a tokenizer."""
 
-    vocabulary: tuple[str, ...]
+    @property
+    def vocabulary(self) -> tuple[str, ...]: ...
 
     def encode(self, text: str) -> Encoded: ...
 
@@ -38,7 +42,7 @@ class Words:
     vocabulary: tuple[str, ...]
     _number: dict[str, int] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "_number", {word: at for at, word in enumerate(self.vocabulary)})
 
     def encode(self, text: str) -> Encoded:
@@ -65,7 +69,7 @@ class Words:
 class Pieces:
     """Pieces of words, by a tokenizer of the `tokenizers` library, as its tokenizer.json says."""
 
-    tokenizer: object  # tokenizers.Tokenizer
+    tokenizer: "Tokenizer"
     vocabulary: tuple[str, ...]  # as the model's file has them: "Ġjudge"
 
     def encode(self, text: str) -> Encoded:

@@ -3,6 +3,7 @@
 import io
 import zipfile
 import zlib
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import PurePosixPath
 
@@ -30,16 +31,16 @@ BROKEN = (
 class Budget:
     """What the files of one upload may still have: all together as many bytes as a model, and so many entries of archives."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.left, self.entries = max_mb() << 20, MOST_ENTRIES
 
-    def take(self, many: int):
+    def take(self, many: int) -> None:
         """Raises MemoryLimit where that many are no longer left."""
         self.left -= many
         if self.left < 0:
             raise MemoryLimit(f"These files have, unpacked, more than {max_mb():,} MB in all (set by ABLATION_MAX_MB).")
 
-    def list(self, many: int):
+    def list(self, many: int) -> None:
         """Raises CheckpointError where an archive has more entries than are left."""
         self.entries -= many
         if self.entries < 0:
@@ -53,11 +54,11 @@ class InPieces(io.BytesIO):
     """An archive of which no more than a PIECE is read at once. Its directory is read in one go: so that cannot be larger;
     and its entries are counted before zipfile makes an object of each."""
 
-    def __init__(self, data: bytes, budget: Budget):
+    def __init__(self, data: bytes, budget: Budget) -> None:
         super().__init__(data)
         self.size, self.budget, self.listed = len(data), budget, False
 
-    def read(self, size=-1):
+    def read(self, size: int | None = -1) -> bytes:
         left = self.size - self.tell()
         if (left if size is None or size < 0 else min(size, left)) > PIECE:
             raise zipfile.BadZipFile("its directory is too large")
@@ -81,8 +82,9 @@ class Archive:
     """The files of these names in an archive, in whatever folder, each once. Nothing is unpacked yet. Raises CheckpointError, in
     words, for an archive that is broken, or holds two of a name, or more than the budget has left."""
 
-    def __init__(self, name: str, data: bytes, wanted, budget: Budget):
-        self.name, self.budget, self.inside = printable(name)[:LONGEST_NAME], budget, {}
+    def __init__(self, name: str, data: bytes, wanted: Collection[str], budget: Budget) -> None:
+        self.name, self.budget = printable(name)[:LONGEST_NAME], budget
+        self.inside: dict[str, zipfile.ZipInfo] = {}
         with self._in_words():
             self.packed = zipfile.ZipFile(InPieces(data, budget))
             for entry in self.packed.infolist():
@@ -101,7 +103,7 @@ class Archive:
             ]
 
     @contextmanager
-    def _in_words(self):
+    def _in_words(self) -> Iterator[None]:
         try:
             yield
         except (CheckpointError, MemoryLimit):
