@@ -8,7 +8,7 @@ keeps the picture and swaps the data), for a table with the columns named in its
 import altair as alt
 
 from core.figures.palette import BASELINE, NEUTRAL, SEQUENTIAL, VARIANTS
-from core.figures.spec import LOG, numbers, spec, words
+from core.figures.spec import LOG, Drawn, numbers, spec, words
 
 
 def word(number: int, text: str) -> str:
@@ -17,7 +17,7 @@ def word(number: int, text: str) -> str:
 
 
 @spec
-def attention_map(base, every: bool):
+def attention_map(base: alt.Chart, every: bool) -> Drawn:
     """One head, with every word on its axes or only those there is room for: query, key (words), weight, reader, source (plain words for hovering)."""
     return base.mark_rect().encode(
         x=words(alt.X, "key", "is read (key)", every),
@@ -37,7 +37,7 @@ def attention_map(base, every: bool):
 
 
 @spec
-def stages(base):
+def stages(base: alt.Chart) -> Drawn:
     """Every stage: stage (word), mean, std, low, high, from, to (mean ∓ std)."""
     y = words(alt.Y, "stage", None, limit=240)
     tips = [alt.Tooltip(f"{name}:Q", format=".4g") for name in ("mean", "std", "rms", "min", "max")]
@@ -50,7 +50,7 @@ def stages(base):
 
 
 @spec
-def before_after(base):
+def before_after(base: alt.Chart) -> Drawn:
     """One token's vector: dimension, before, after."""
     scale = alt.Scale(domain=["before", "after"], range=["#b9bec6", BASELINE])
     colour = alt.Color("when:N", title=None, scale=scale, legend=alt.Legend(orient="top"))
@@ -69,7 +69,7 @@ def before_after(base):
 
 
 @spec
-def per_token(base, every: bool, title: str, top: float | None = None, percent: bool = False):
+def per_token(base: alt.Chart, every: bool, title: str, top: float | None = None, percent: bool = False) -> Drawn:
     """A bar per token: label (word), word, value."""
     scale = alt.Scale() if top is None else alt.Scale(domain=[min(0, -top), top] if top < 0 else [0, top])
     format = ".1%" if percent else ".4f"
@@ -81,7 +81,7 @@ def per_token(base, every: bool, title: str, top: float | None = None, percent: 
 
 
 @spec
-def per_head(base, title: str, reference: str, percent: bool = False):
+def per_head(base: alt.Chart, title: str, reference: str, percent: bool = False) -> Drawn:
     """A bar per head: head, value; reference: the line it is compared with."""
     format = ".2%" if percent else ".4f"
     x = alt.X("head:O", title="head", axis=alt.Axis(labelAngle=0))
@@ -98,7 +98,7 @@ def per_head(base, title: str, reference: str, percent: bool = False):
 
 
 @spec
-def shares(base, title: str):
+def shares(base: alt.Chart, title: str) -> Drawn:
     """One bar per thing compared: name, value (a share), kind; in the order in which they come."""
     return base.mark_bar().encode(
         y=alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=220)),
@@ -110,7 +110,7 @@ def shares(base, title: str):
 
 
 @spec
-def order(base):
+def order(base: alt.Chart) -> Drawn:
     """How far the two word orders differ: label (encoding), seen (mask in words), value."""
     return base.mark_bar().encode(
         y=alt.Y("label:N", title=None, sort=None),
@@ -122,7 +122,7 @@ def order(base):
 
 
 @spec
-def amounts(base, title: str):
+def amounts(base: alt.Chart, title: str) -> Drawn:
     """Amounts by part: part (with the amount in words), value."""
     return base.mark_bar(color=BASELINE).encode(
         y=alt.Y("part:N", title=None, sort=None, axis=alt.Axis(labelLimit=240)),
@@ -132,7 +132,7 @@ def amounts(base, title: str):
 
 
 @spec
-def growth(base):
+def growth(base: alt.Chart) -> Drawn:
     """Cost against length of text: tokens, part, value."""
     log = alt.Scale(type="log", nice=False)
     return base.mark_line(point=True).encode(
@@ -144,7 +144,7 @@ def growth(base):
 
 
 @spec
-def arcs(base):
+def arcs(base: alt.Chart) -> Drawn:
     """Marked pairs as arcs over the sentence: pair, x, y, order along the arc; and the words: x, word."""
     arc = base.transform_filter("datum.word == null").mark_line(color=VARIANTS[0], strokeWidth=2).encode(
         x=alt.X("x:Q", axis=None, scale=alt.Scale(padding=28)), y=alt.Y("y:Q", axis=None), detail="pair:N", order="step:Q",
@@ -157,7 +157,7 @@ def arcs(base):
 
 
 @spec
-def next_words(base, title: str):
+def next_words(base: alt.Chart, title: str) -> Drawn:
     """Bars per word and variant: word, variant, probability; a tick where the chance of being drawn is another: chance."""
     y = alt.Y("word:N", title=None, sort=None, axis=alt.Axis(labelLimit=160, labelOverlap=False))
     offset = alt.YOffset("variant:N", sort=None)
@@ -186,7 +186,7 @@ def next_words(base, title: str):
 
 
 @spec
-def ranking(base, title: str):
+def ranking(base: alt.Chart, title: str) -> Drawn:
     """A bar per part with its interval, in the order in which they come: name, change, low, high, p, clear (whether it is
     more than noise)."""
     format = ".3f"

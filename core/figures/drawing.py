@@ -6,6 +6,8 @@ that differs from the defaults, `stream` the residual stream, `cut` where it is 
 
 from html import escape
 
+import torch
+
 from core.experiments.forward import Pass
 from core.model.config import Config
 from core.model.knockout import Cut
@@ -15,12 +17,14 @@ from core.model.parts.position import acts_in_attention, adds_to_tokens
 WIDTH, STREAM, CENTRE = 300, 58, 196  # the picture, the stream's x, the sub-layers' x
 BOX = 172
 
+Point = tuple[float, float]
+
 
 def block_svg(p: Pass, layer: int = 0, knocked: tuple[Cut, ...] | None = None) -> str:
     """One block of the stack, from its input at the top to its output at the bottom. knocked: what is cut out of a trained
     model is marked where the knife goes, and what differs from the defaults of settings is not."""
     made, y = [], 18
-    knocked = knocked if knocked is None else [cut for cut in knocked if cut.layer == layer]
+    knocked = knocked if knocked is None else tuple(cut for cut in knocked if cut.layer == layer)
     shape = _shape(p.sites["resid_pre"][layer])
     many = f"layer {layer + 1} of {p.config.n_layers}" if p.config.n_layers > 1 else "in"
     made.append(_text(STREAM, 12, f"{many}: {shape}", "small middle"))
@@ -53,7 +57,7 @@ def describe(config: Config) -> str:
     return f"A transformer block: {parts[0]}, then {parts[1]}; {norm}."
 
 
-def _attention(p, layer, y, knocked):
+def _attention(p: Pass, layer: int, y: int, knocked: tuple[Cut, ...] | None) -> tuple[str, int]:
     c = p.config
     inside = [f"{c.n_heads} head{'s' * (c.n_heads != 1)} × {c.d_head}"]
     inside.append(f"softmax(Q·Kᵀ{f'/√{c.d_head}' if c.scale else ''})·V")
@@ -74,7 +78,7 @@ def _attention(p, layer, y, knocked):
     return _sublayer(p, layer, y, "Attention", there, inside, changed, "ln1", c.residual_attention, gone)
 
 
-def _ffn(p, layer, y, knocked):
+def _ffn(p: Pass, layer: int, y: int, knocked: tuple[Cut, ...] | None) -> tuple[str, int]:
     c, there = p.config, "mlp_out" in p.sites
     hidden = p.sites["mlp_post"][layer].shape[-1] if there else c.d_ff
     inside = [f"{c.d_model} → {hidden} → {c.d_model}", MENUS["activation"].label(c.activation)]
@@ -84,7 +88,18 @@ def _ffn(p, layer, y, knocked):
     return _sublayer(p, layer, y, "Feed-forward", there, inside, changed, "ln2", c.residual_ffn, gone)
 
 
-def _sublayer(p, layer, y, name, there, inside, changed, norm_site, residual, gone):
+def _sublayer(
+    p: Pass,
+    layer: int,
+    y: int,
+    name: str,
+    there: bool,
+    inside: list[str],
+    changed: bool,
+    norm_site: str,
+    residual: bool,
+    gone: bool,
+) -> tuple[str, int]:
     """One sub-layer with its norm and its residual -> (SVG, height)."""
     if p.dropout and p.config.dropout:
         inside, changed = [*inside, f"dropout {p.config.dropout:g} acts"], True
@@ -139,26 +154,27 @@ def _sublayer(p, layer, y, name, there, inside, changed, norm_site, residual, go
     return parts + _line("stream", (STREAM, end), (STREAM, end + 6)), end + 6 - y
 
 
-def _where(p, norm_site, site) -> str:
+def _where(p: Pass, norm_site: str, site: str) -> str:
     """Where the norm of a sub-layer acted: before it, between it and the sum, or after the sum; as it was computed."""
     if norm_site not in p.sites:
-        return p.config.part("placement").where
+        placed: str = p.config.part("placement").where
+        return placed
     order, joined = list(p.sites), "resid_mid" if norm_site == "ln1" else "resid_post"
     if order.index(norm_site) < order.index(site):
         return "before"
     return "between" if order.index(norm_site) < order.index(joined) else "after"
 
 
-def _shape(x) -> str:
+def _shape(x: torch.Tensor) -> str:
     return " × ".join(map(str, x.shape))
 
 
-def _differs(config, *fields) -> bool:
+def _differs(config: Config, *fields: str) -> bool:
     """Whether any of these settings is not its default, or not what it follows."""
     return not config.write().keys().isdisjoint(fields)
 
 
-def _box(x, y, width, height, lines, kind) -> str:
+def _box(x: float, y: float, width: int, height: int, lines: list[str], kind: str) -> str:
     made = f'<rect class="{kind}" x="{x - width / 2}" y="{y}" width="{width}" height="{height}" rx="5"/>'
     step, first = 15, y + height / 2 - 7.5 * (len(lines) - 1) + 4
     for at, line in enumerate(lines):
@@ -167,15 +183,15 @@ def _box(x, y, width, height, lines, kind) -> str:
     return made
 
 
-def _text(x, y, words, kind, turn=None) -> str:
+def _text(x: float, y: float, words: str, kind: str, turn: Point | None = None) -> str:
     turned = f' transform="rotate(-90 {turn[0]} {turn[1]})"' if turn else ""
     return f'<text class="{kind}" x="{x}" y="{y}"{turned}>{escape(words)}</text>'
 
 
-def _line(kind, *points) -> str:
+def _line(kind: str, *points: Point) -> str:
     return f'<polyline class="{kind}" points="{" ".join(f"{x},{y}" for x, y in points)}"/>'
 
 
-def _arrow(x, y, way="down") -> str:
+def _arrow(x: float, y: float, way: str = "down") -> str:
     corners = {"down": ((-4, -7), (4, -7), (0, 0)), "left": ((7, -4), (7, 4), (0, 0))}[way]
     return f'<polygon class="head" points="{" ".join(f"{x + dx},{y + dy}" for dx, dy in corners)}"/>'

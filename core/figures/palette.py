@@ -1,5 +1,7 @@
 """Colours, once for canvas, Altair and drawings: safe for colour-blind readers in light and dark."""
 
+from collections.abc import Sequence
+
 # viridis: perceptually uniform (van der Walt and Smith, 2015); every tenth of the range.
 SEQUENTIAL = (
     "#440154", "#482475", "#414487", "#355f8d", "#2a788e", "#21918c", "#22a884", "#44bf70", "#7ad151", "#bddf26", "#fde725",
@@ -17,7 +19,7 @@ NOW = "#56B4E9"  # the settings of the sidebar, beside a pinned baseline
 NEUTRAL = "#8a8f98"
 
 
-def colour(stops, share: float) -> tuple[int, int, int]:
+def colour(stops: Sequence[str], share: float) -> tuple[int, int, int]:
     """The colour at a share (0 to 1) of a scale, linear between its stops: (red, green, blue), 0 to 255."""
     at = min(max(share, 0.0), 1.0) * (len(stops) - 1)
     low = min(int(at), len(stops) - 2)

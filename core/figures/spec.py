@@ -1,9 +1,16 @@
 """What charts have in common: a specification that is built once, words and numbers on axes."""
 
 import functools
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import altair as alt
 import pandas as pd
+
+P = ParamSpec("P")
+Axis = TypeVar("Axis", alt.X, alt.Y)
+Drawn = Any  # a chart, of which Altair tells no type
+Spec = dict[str, Any]  # of Vega-Lite
 
 WORD = "substring(datum.label, 4)"
 SUPER = "⁰¹²³⁴⁵⁶⁷⁸⁹"
@@ -26,28 +33,28 @@ NUMBER = (
 )
 
 
-def numbers(**more) -> alt.Axis:
+def numbers(**more: Any) -> alt.Axis:
     """An axis of numbers in plain notation."""
     return alt.Axis(labelExpr=NUMBER, **more)
 
 
-def spec(function):
+def spec(function: Callable[Concatenate[alt.Chart, P], Drawn]) -> Callable[P, Spec]:
     """Build once, without data; data is named nowhere, since the page sends it beside the specification."""
 
     @functools.wraps(function)
     @functools.cache
-    def made(*args):
-        built = function(alt.Chart(pd.DataFrame()), *args).to_dict()
+    def made(*args: P.args, **named: P.kwargs) -> Spec:
+        built: Spec = function(alt.Chart(pd.DataFrame()), *args, **named).to_dict()
         for key in ("data", "datasets", "$schema", "config"):
             built.pop(key, None)
         built["config"] = {"axis": {"labelFontSize": 12, "titleFontSize": 12}, "legend": {"labelFontSize": 12}}
         return built
 
-    return made
+    return cast(Callable[P, Spec], made)  # functools.cache forgets what is given
 
 
-def words(kind, field, title, every: bool = True, limit: int = 110):
+def words(kind: type[Axis], field: str, title: str | None, every: bool = True, limit: int = 110) -> Axis:
     """An axis of words; not `every`: as many as there is room for."""
-    angle = {"labelAngle": -50} if kind is alt.X else {}
-    axis = alt.Axis(labelExpr=WORD, labelOverlap=False if every else "parity", labelLimit=limit, **angle)
+    angle = -50 if kind is alt.X else alt.Undefined
+    axis = alt.Axis(labelExpr=WORD, labelOverlap=False if every else "parity", labelLimit=limit, labelAngle=angle)
     return kind(f"{field}:O", title=title, axis=axis)
