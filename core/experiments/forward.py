@@ -1,7 +1,9 @@
 """One forward pass, watched: what every other experiment of the first page reads from."""
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -21,6 +23,9 @@ from core.settings.device import Machine, Timing, median_timing, timed
 from core.settings.memory import max_mb, room_for
 from core.settings.wording import head_name
 
+T = TypeVar("T")
+Edit = Callable[[str, int, torch.Tensor], torch.Tensor | None]  # of a trace: (site, layer, x) -> what to go on with
+
 SMALL, RUNS = 2e7, 3  # floating point operations up to which a pass is timed so many times
 SLOW = 1000  # milliseconds from which on a pass is not run again to be timed
 
@@ -34,7 +39,9 @@ class Pass:
     tokens: tuple[str, ...]  # padding included
     n_real: int  # tokens that are not padding
     sites: dict[str, list[torch.Tensor]]
-    measured: tuple  # of every site: names and values as core.measure.tensor_meters.reduce gives them
+    measured: tuple[
+        list[tuple[str, int]], np.ndarray
+    ]  # of every site: names and values as core.measure.tensor_meters.reduce gives them
     output: torch.Tensor  # (T, D), what leaves the last block
     allowed: torch.Tensor  # (T, T) bool, which key each query may see
     timing: Timing | None  # of a pass with nothing recorded; none of a pass that was edited
@@ -66,7 +73,7 @@ class Pass:
         return range(self.config.n_layers)
 
 
-def forward(config: Config, tokens, machine: Machine | None = None, dropout: bool = False) -> Pass:
+def forward(config: Config, tokens: Iterable[str], machine: Machine | None = None, dropout: bool = False) -> Pass:
     """Run the stack on the tokens (strings, without padding) and record every site.
 
     Raises MemoryLimit before anything is allocated, if the run would need more than ABLATION_MAX_MB.
@@ -74,25 +81,29 @@ def forward(config: Config, tokens, machine: Machine | None = None, dropout: boo
     return _run(config, tuple(tokens), machine or Machine(), dropout)
 
 
-def timed_stream(config: Config, tokens, machine: Machine):
+def timed_stream(config: Config, tokens: Iterable[str], machine: Machine) -> Callable[[], torch.Tensor]:
     """The same stack and text, built once, as a call that runs it without recording: what a time is taken of."""
     model, ids, real = prepared(config, tuple(tokens), machine)
 
-    def call():
+    def call() -> torch.Tensor:
         with torch.inference_mode():
             return model.stream(ids, real)
 
     return call
 
 
-def prepared(config, tokens, machine):
+def prepared(
+    config: Config, tokens: Sequence[str], machine: Machine
+) -> tuple[Transformer, torch.Tensor, torch.Tensor | None]:
     """-> (model, token numbers (1, T), which of them are real (1, T) or None for all)"""
     known, ids, real = numbered(tokens, config.padding, machine.place)
     model = Transformer(config, known).to(machine.place, machine.precision).requires_grad_(False)
     return model, ids, real
 
 
-def numbered(tokens, padding: int, place: str):
+def numbered(
+    tokens: Sequence[str], padding: int, place: str
+) -> tuple[tuple[str, ...], torch.Tensor, torch.Tensor | None]:
     """-> (vocabulary, token numbers (1, T), which of them are real (1, T) or None for all)
 
     Raises ValueError where there is no word.
@@ -112,7 +123,7 @@ def _bytes(seen: Pass) -> int:
 
 
 @cached(megabytes=max_mb() / 8, size=_bytes)
-def _run(config, tokens, machine, dropout) -> Pass:
+def _run(config: Config, tokens: tuple[str, ...], machine: Machine, dropout: bool) -> Pass:
     length = len(tokens) + config.padding
     needed = run_bytes(config, length, len(vocabulary(list(tokens))), machine.dtype)
     with room_for(needed, "This model and text"), torch.inference_mode():
@@ -125,7 +136,16 @@ def _run(config, tokens, machine, dropout) -> Pass:
 
 @torch.inference_mode()
 def watched(
-    model, ids, tokens, n_real, machine, weights: str, real=None, edits=(), dropout: bool = False, layered: bool = False
+    model: Transformer,
+    ids: torch.Tensor,
+    tokens: Iterable[str],
+    n_real: int,
+    machine: Machine,
+    weights: str,
+    real: torch.Tensor | None = None,
+    edits: Sequence[Edit] = (),
+    dropout: bool = False,
+    layered: bool = False,
 ) -> Pass:
     """One text through a model that is there already: ids (1, T), and the same tokens in words.
 
@@ -151,24 +171,24 @@ def watched(
     )
 
 
-def _timing(call, first: float, config, length: int, place: str) -> Timing:
+def _timing(call: Callable[[], object], first: float, config: Config, length: int, place: str) -> Timing:
     """Of passes after the first, which also loads, allocates and records; where that was slow, it is not repeated."""
     if first >= SLOW:
         return Timing(first, 1, datetime.now(UTC))
     return median_timing(call, place, RUNS if sum(flops(config, length).values()) < SMALL else 1)
 
 
-def _dropping(model, call):
+def _dropping(model: Transformer, call: Callable[[], T]) -> Callable[[], T]:
     """The same call, in which dropout acts, each time from the same random stream."""
 
-    def dropped():
+    def dropped() -> T:
         with dropping(generator(model.config.seed, "dropout")):
             return call()
 
     return dropped
 
 
-def square(allowed, length) -> torch.Tensor:
+def square(allowed: torch.Tensor | None, length: int) -> torch.Tensor:
     """What a model allows, as one matrix (T, T)."""
     if allowed is None:
         return torch.ones(length, length, dtype=torch.bool)

@@ -23,7 +23,7 @@ def patterns(p: Pass, layer: int) -> torch.Tensor:
 def recut(config: Config) -> dict[int, Config | None]:
     """The same model with each number of HEADS, of the same width together: without positions where RoPE cannot be, and None
     where they do not divide the width."""
-    made = {}
+    made: dict[int, Config | None] = {}
     for number in HEADS:
         try:
             made[number] = None if config.d_model % number else apply({"n_heads": number}, config)

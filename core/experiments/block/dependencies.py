@@ -1,11 +1,15 @@
 """Words that depend on each other, and how much attention falls on those pairs."""
 
+from collections.abc import Iterable
+
 import pandas as pd
 
 from core.experiments.forward import Pass
 
+Pair = tuple[int, int]  # a reader, and what it depends on: token numbers
 
-def share(p: Pass, layer: int, pairs) -> pd.DataFrame:
+
+def share(p: Pass, layer: int, pairs: Iterable[Pair]) -> pd.DataFrame:
     """Share of the marked readers' attention that falls on what they depend on: head, value, uniform.
 
     pairs: (reader, what it depends on), token numbers from 0. For each reader the weights on all its marked words are
@@ -27,9 +31,10 @@ def share(p: Pass, layer: int, pairs) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["head", "value", "uniform"])
 
 
-def read_pairs(text: str, n_tokens: int) -> tuple[tuple[tuple[int, int], ...], list[str]]:
+def read_pairs(text: str, n_tokens: int) -> tuple[tuple[Pair, ...], list[str]]:
     """Pairs from a link, "12-1,13-1" with tokens counted from 1 -> (pairs from 0, sentences about what was wrong)."""
-    pairs, notes = [], []
+    pairs: list[Pair] = []
+    notes = []
     for part in filter(None, text.split(",")):
         ends = part.split("-")
         if len(ends) == 2 and all(e.isascii() and e.isdigit() and len(e) < 5 and 1 <= int(e) <= n_tokens for e in ends):
@@ -42,6 +47,6 @@ def read_pairs(text: str, n_tokens: int) -> tuple[tuple[tuple[int, int], ...], l
     return tuple(pairs), notes[:3]
 
 
-def write_pairs(pairs) -> str:
+def write_pairs(pairs: Iterable[Pair]) -> str:
     """The link's form of pairs."""
     return ",".join(f"{a + 1}-{b + 1}" for a, b in pairs)

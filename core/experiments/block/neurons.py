@@ -31,7 +31,7 @@ def sparsity(p: Pass, layer: int) -> pd.DataFrame:
     return pd.DataFrame({"token": range(p.n_real), "word": words, "value": zero.tolist(), "small": small.tolist()})
 
 
-def _rms(hidden):
+def _rms(hidden: torch.Tensor) -> torch.Tensor:
     return hidden.square().mean().sqrt()
 
 

@@ -9,7 +9,7 @@ from core.experiments.forward import Pass
 from core.model.cost import run_bytes
 from core.model.parts import MENUS
 from core.model.parts.position import CONTEXT, sinusoid
-from core.model.transformer import Transformer, drawing
+from core.model.transformer import Block, Transformer, drawing
 from core.settings.memory import room_for
 
 ORDERS = (("dog", "bites", "man"), ("man", "bites", "dog"))
@@ -40,7 +40,7 @@ def order(p: Pass) -> pd.DataFrame:
     return pd.DataFrame(filter(None, rows), columns=["position", "label", "mask", "value", "notices"])
 
 
-def _compared(model, position, mask):
+def _compared(model: Transformer, position: str, mask: str) -> tuple[str, str, str, float, bool] | None:
     """One row of the table. Only the two parts in question change: all weights stay what they are."""
     part, config = MENUS["position"][position], model.config
     if part.needs_even_head and config.d_head % 2:
@@ -48,7 +48,7 @@ def _compared(model, position, mask):
     model.mask = MENUS["mask"][mask]
     model.position = part(config, drawing(config, "pos_embed")).double()
     for block in model.blocks:
-        if block.attn is not None:
+        if isinstance(block, Block) and block.attn is not None:
             block.attn.position = part(config).double()
     ids = torch.tensor([[0, 1, 2], [2, 1, 0]])  # ORDERS, as numbers of the words of the first
     first, second = (model.stream(one[None])[0] for one in ids)

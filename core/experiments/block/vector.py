@@ -37,7 +37,7 @@ def _read(part: str) -> float:
     return value
 
 
-def moments(values) -> dict[str, float]:
+def moments(values: list[float] | torch.Tensor) -> dict[str, float]:
     """Mean, variance (divided by n), mean square of some numbers, in float64, and what the norms add to them."""
     x = torch.as_tensor(values, dtype=torch.float64)
     return {

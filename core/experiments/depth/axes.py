@@ -1,7 +1,9 @@
 """What stands in a grid: the parts that vary, the entries that are chosen of each, and the link in which that is written."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from core.model.config import Config
 from core.model.parts import MENUS
@@ -20,19 +22,19 @@ class Axis:
     """
 
     label: str
-    entries: dict[str, dict]
+    entries: dict[str, dict[str, Any]]
     words: dict[str, str]
     first: tuple[str, ...] = ()
 
 
-def _menu(field, *first) -> Axis:
+def _menu(field: str, *first: str) -> Axis:
     """An axis of all entries of a menu."""
     menu, made = MENUS[field], Config.settings()[field]
     words = {entry: f"no {made.short}" if entry == "none" else menu.label(entry) for entry in menu}
     return Axis(made.label, {entry: {field: entry} for entry in menu}, words, first)
 
 
-def _switch(field) -> Axis:
+def _switch(field: str) -> Axis:
     made = Config.settings()[field]
     words = {"on": made.short, "off": f"no {made.short}"}
     return Axis(made.label, {"on": {field: True}, "off": {field: False}}, words)
@@ -75,7 +77,7 @@ class Axes(Settings):
         group="Grid",
     )
 
-    def _check_together(self):
+    def _check_together(self) -> None:
         kept, problems = {}, []
         for part in filter(None, self.grid.split("__")):
             axis, _, entries = part.partition("-")
@@ -114,7 +116,7 @@ def combinations(chosen: dict[str, tuple[str, ...]]) -> int:
     return math.prod(max(1, len(entries)) for entries in chosen.values())
 
 
-def in_words(axes, entries) -> str:
+def in_words(axes: Iterable[str], entries: Iterable[str]) -> str:
     """One entry of each axis, in words."""
     return " · ".join(AXES[axis].words[entry] for axis, entry in zip(axes, entries)) or "as in the baseline"
 

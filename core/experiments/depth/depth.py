@@ -1,5 +1,6 @@
 """What happens to the stream pass after pass: one block fed with its own output, or separate blocks on top of each other."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from core.model.config import Config
 from core.model.cost import run_bytes
 from core.model.text import PAD, vocabulary
 from core.model.trace import trace
+from core.model.transformer import Transformer
 from core.settings.cache import cached
 from core.settings.device import Machine
 from core.settings.memory import max_mb, room_for
@@ -21,17 +23,18 @@ from core.settings.setting import Settings, setting
 
 CHUNK = 1 << 21  # numbers that wait to be measured: together it costs two thirds of one by one (docs/log.md)
 
-blocks = Menu("Blocks")  # (config, passes) -> (config of the model to build, which of its blocks to go through)
+Way = tuple[Config, list[int]]  # config of the model to build, the order in which its blocks are gone through
+blocks: Menu[Callable[[Config, int], Way]] = Menu("Blocks")
 
 
 @blocks
-def same(config, passes):
+def same(config: Config, passes: int) -> Way:
     """Same block: its output is fed back to it as input, as in a Universal Transformer."""
     return config.replace(n_layers=1), [0] * passes
 
 
 @blocks
-def separate(config, passes):
+def separate(config: Config, passes: int) -> Way:
     """Separate blocks: stacked, each with weights of its own, as in most models."""
     return config.replace(n_layers=passes), list(range(passes))
 
@@ -47,7 +50,7 @@ class Depth(Settings):
         "same", "Blocks", "One block again and again, or a block of its own for every pass.", group="Depth", menu=blocks
     )
 
-    def plan(self, config: Config) -> tuple[Config, list[int]]:
+    def plan(self, config: Config) -> Way:
         """-> (config of the model to build, the order in which its blocks are gone through)"""
         return blocks[self.blocks](config, self.passes)
 
@@ -75,7 +78,9 @@ class Journey:
         return self.values[:, list(statistic).index(meter)]
 
 
-def travel(config: Config, tokens, machine: Machine | None = None, depth: Depth | None = None) -> Journey:
+def travel(
+    config: Config, tokens: Iterable[str], machine: Machine | None = None, depth: Depth | None = None
+) -> Journey:
     """Send the tokens (strings, without padding) through the passes and measure the stream after each.
 
     Raises MemoryLimit before anything is allocated, if that would need more than ABLATION_MAX_MB, and TimeLimit once it
@@ -101,7 +106,7 @@ def _bytes(journey: Journey) -> int:
 
 
 @cached(megabytes=max_mb() / 32, size=_bytes)
-def _run(config, tokens, machine, depth) -> Journey:
+def _run(config: Config, tokens: tuple[str, ...], machine: Machine, depth: Depth) -> Journey:
     built, order = depth.plan(config)
     length = len(tokens) + config.padding
     needed = run_bytes(built, length, len(vocabulary(list(tokens))), machine.dtype)
@@ -110,7 +115,15 @@ def _run(config, tokens, machine, depth) -> Journey:
         return journey(model, ids, real, config, tokens, order, set(depth.shown.values()))
 
 
-def journey(model, ids, real, config, tokens, order, shown) -> Journey:
+def journey(
+    model: Transformer,
+    ids: torch.Tensor,
+    real: torch.Tensor | None,
+    config: Config,
+    tokens: tuple[str, ...],
+    order: list[int],
+    shown: set[int],
+) -> Journey:
     """One pass after the other through a model that is there already; measured in chunks."""
     watch = _Watch(len(tokens), shown, steps(len(order) + 1, f"{len(order)} passes", FEWER_PASSES))
     with trace(watch, sites=[]):
@@ -146,14 +159,17 @@ class _Watch:
     step: is called at each stream.
     """
 
-    def __init__(self, n_real: int, shown: set[int], step):
+    def __init__(self, n_real: int, shown: set[int], step: Callable[[], None]) -> None:
         self.n_real, self.shown, self.step = n_real, shown, step
         self.patterns: dict[int, torch.Tensor] = {}
         self.alike: dict[int, torch.Tensor] = {}
-        self._streams, self._attention, self._waiting, self._passes = [], {}, 0, 0
-        self._values, self._finite = [], []
+        self._streams: list[torch.Tensor] = []
+        self._attention: dict[int, torch.Tensor] = {}
+        self._waiting, self._passes = 0, 0
+        self._values: list[np.ndarray] = []
+        self._finite: list[np.ndarray] = []
 
-    def __call__(self, site, layer, x):
+    def __call__(self, site: str, layer: int, x: torch.Tensor) -> None:
         if site == "resid_pre":
             self.stream(x)
         elif site == "pattern":
@@ -162,7 +178,7 @@ class _Watch:
             if layer + 1 in self.shown:
                 self.patterns[layer + 1] = x[0].float().cpu()
 
-    def stream(self, x):
+    def stream(self, x: torch.Tensor) -> None:
         x = x[0, : self.n_real]
         self._streams.append(x)
         if self._passes in self.shown:
@@ -173,7 +189,7 @@ class _Watch:
             self._measure()
         self.step()
 
-    def _measure(self):
+    def _measure(self) -> None:
         entropy = torch.full((len(self._streams),), torch.nan)
         if self._attention:
             at = list(self._attention)
@@ -191,5 +207,5 @@ class _Watch:
         return np.concatenate(self._values), np.concatenate(self._finite)
 
 
-def _side_by_side(tensors) -> torch.Tensor:
+def _side_by_side(tensors: list[torch.Tensor]) -> torch.Tensor:
     return torch.stack(tensors) if len(tensors) > 1 else tensors[0][None]

@@ -16,24 +16,24 @@ def finding(meter: str, journeys: dict[str, Journey]) -> str:
 
     Speaks of the variant that ends farthest from the baseline (see far()), or of the baseline where there is none.
     """
-    first, *rest = [(n, j) for n, j in journeys.items() if meter != "entropy" or j.config.attention] or [("", None)]
-    if first[1] is None:
+    there = [(n, j) for n, j in journeys.items() if meter != "entropy" or j.config.attention]
+    if not there:
         return "Attention is off, so there is nothing to measure."
+    first, *rest = there
     if meter in ("cosine", "rank", "entropy") and first[1].n_real < 2:
         return "There is only one word."
+    base: Journey | None = first[1]
     if first[0] != next(iter(journeys)):  # the baseline has no attention; the others are told by themselves
-        rest, base = [first, *rest], None
-    else:
-        base = first[1]
+        rest, base = there, None
     if not rest:
-        return _told(meter, "", base, None)
+        return _told(meter, "", first[1], None)
     name, journey = max(rest, key=lambda each: far(meter, each[1], base) if base else 0)
     if base and far(meter, journey, base) < SAME:
         return _on_the_way(meter, rest, base)
     return _told(meter, f"{name}: ", journey, base)
 
 
-def _on_the_way(meter, rest, base) -> str:
+def _on_the_way(meter: str, rest: list[tuple[str, Journey]], base: Journey) -> str:
     """Where all end as the baseline does: whether they differ before that, and who most."""
     name, journey, at = max(
         ((name, journey, at) for name, journey in rest for at in range(len(base.values))),
@@ -48,7 +48,7 @@ def _on_the_way(meter, rest, base) -> str:
     return f"{name}: {ends}; farthest from it after pass {at}, {values}."
 
 
-def _value(meter, value: float) -> str:
+def _value(meter: str, value: float) -> str:
     return f"{value:.1f}" if meter == "rank" else fixed(value) if meter in ("entropy", "cosine") else number(value)
 
 
@@ -71,7 +71,7 @@ def distance(meter: str, journey: Journey, base: Journey, at: int) -> float:
     return abs(one - two) if abs(one - two) > SAME * scale else 0.0
 
 
-def _until(journey) -> float:
+def _until(journey: Journey) -> float:
     return 1e6 if journey.diverged is None else journey.diverged
 
 
@@ -91,7 +91,7 @@ def start(journey: Journey, meter: str) -> float:
     return float(known[0]) if known else math.nan
 
 
-def _told(meter, lead, journey, base) -> str:
+def _told(meter: str, lead: str, journey: Journey, base: Journey | None) -> str:
     """lead: whose journey it is, "" for the baseline's own; base: what it is compared with, or None."""
     if journey.diverged is not None:
         text = _diverged(meter, journey)
@@ -102,7 +102,7 @@ def _told(meter, lead, journey, base) -> str:
     return f"{lead}{text}." if lead else f"{text[0].upper()}{text[1:]}."
 
 
-def _beside(meter, journey, base) -> str:
+def _beside(meter: str, journey: Journey, base: Journey) -> str:
     if base.diverged is not None:
         return f"the baseline diverged at pass {base.diverged}"
     if meter == "cosine" and journey.diverged is None:
@@ -114,13 +114,13 @@ def _beside(meter, journey, base) -> str:
     return f"the baseline ends at {_value(meter, end)}"
 
 
-def _diverged(meter, journey) -> str:
+def _diverged(meter: str, journey: Journey) -> str:
     at, value = last(journey, meter)
     seen = f", after {number(value)} at pass {at}" if math.isfinite(value) else ""
     return f"diverged at pass {journey.diverged}{seen}"
 
 
-def _grown(meter, journey) -> str:
+def _grown(meter: str, journey: Journey) -> str:
     n, end = last(journey, meter)
     begin, values = start(journey, meter), journey.of(meter)
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
@@ -138,14 +138,14 @@ def _grown(meter, journey) -> str:
     )
 
 
-def _alike_from(values) -> int | None:
+def _alike_from(values: np.ndarray) -> int | None:
     """The pass from which on, to the end, all tokens point the same way."""
     below = np.flatnonzero(~(values >= ALIKE))
     at = int(below[-1]) + 1 if len(below) else 0
     return at if at < len(values) else None
 
 
-def _alike(meter, journey) -> str:
+def _alike(meter: str, journey: Journey) -> str:
     values, n = journey.of(meter), journey.n_real
     at = _alike_from(values)
     if at is None:
@@ -155,7 +155,7 @@ def _alike(meter, journey) -> str:
     return f"the {n} words point the same way {when}: cosine similarity {fixed(values[at])}"
 
 
-def _directions(meter, journey) -> str:
+def _directions(meter: str, journey: Journey) -> str:
     n, end = last(journey, meter)
     whole, values = min(journey.n_real, journey.config.d_model), journey.of(meter)
     if math.isnan(end):
@@ -166,7 +166,7 @@ def _directions(meter, journey) -> str:
     return f"from {start(journey, meter):.1f} directions, of at most {whole}, to {end:.1f} in {passes(n)}"
 
 
-def _narrowed(meter, journey) -> str:
+def _narrowed(meter: str, journey: Journey) -> str:
     n, end = last(journey, meter)
     begin, values = start(journey, meter), journey.of(meter)
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
@@ -186,7 +186,7 @@ def evenly(journey: Journey) -> float:
     return journey.allowed[: journey.n_real].sum(-1).float().log2().mean().item()
 
 
-def _plain(meter, journey) -> str:
+def _plain(meter: str, journey: Journey) -> str:
     n, end = last(journey, meter)
     return f"goes from {number(start(journey, meter))} to {number(end)} in {passes(n)}"
 

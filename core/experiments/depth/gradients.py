@@ -1,6 +1,7 @@
 """How far the gradient travels back: its norm at the input of every layer, and for every weight."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,7 @@ from core.model.config import Config
 from core.model.cost import run_bytes
 from core.model.text import vocabulary
 from core.model.trace import trace
-from core.model.transformer import Linear
+from core.model.transformer import Linear, Transformer
 from core.settings.cache import cached
 from core.settings.device import Machine
 from core.settings.memory import max_mb, room_for
@@ -33,7 +34,9 @@ class Gradients:
     diverged: bool  # whether the loss or a gradient is infinite or no number
 
 
-def gradients(config: Config, tokens, machine: Machine | None = None, depth: Depth | None = None) -> Gradients:
+def gradients(
+    config: Config, tokens: Iterable[str], machine: Machine | None = None, depth: Depth | None = None
+) -> Gradients:
     """One backward pass through all layers; see Gradients.
 
     Raises MemoryLimit before anything is allocated, if that would need more than ABLATION_MAX_MB, and TimeLimit once it
@@ -47,7 +50,7 @@ def _bytes(gradients: Gradients) -> int:
 
 
 @cached(megabytes=max_mb() / 128, size=_bytes)
-def _run(config, tokens, machine, depth) -> Gradients:
+def _run(config: Config, tokens: tuple[str, ...], machine: Machine, depth: Depth) -> Gradients:
     built, order = depth.plan(config)
     length = len(tokens) + config.padding
     # What is kept for the way back is what a trace of that many layers keeps; gradients take the place of the copies.
@@ -57,7 +60,7 @@ def _run(config, tokens, machine, depth) -> Gradients:
         model.requires_grad_(True)
         step = steps(2 * len(order), f"{depth.passes} passes and the way back", FEWER_PASSES)
 
-        def watch(site, layer, x):
+        def watch(site: str, layer: int, x: torch.Tensor) -> None:
             if site == "resid_pre":
                 step()
                 x.register_hook(lambda _: step())  # on the way back
@@ -75,7 +78,7 @@ def _run(config, tokens, machine, depth) -> Gradients:
         return Gradients(config, loss.item(), stream, table, not finite)
 
 
-def successor_loss(model, stream, ids, n_real: int) -> torch.Tensor:
+def successor_loss(model: Transformer, stream: torch.Tensor, ids: torch.Tensor, n_real: int) -> torch.Tensor:
     """Mean cross-entropy in nats of each real token naming the next, and of the last naming the first.
 
     (1, T, D), int (1, T) -> ()
@@ -86,10 +89,10 @@ def successor_loss(model, stream, ids, n_real: int) -> torch.Tensor:
 
 def norm(tensor: torch.Tensor) -> float:
     """Euclidean norm over all numbers, in float64."""
-    return torch.linalg.vector_norm(tensor.detach().cpu().double()).item()
+    return float(torch.linalg.vector_norm(tensor.detach().cpu().double()).item())
 
 
-def weight_rows(model, found: dict[str, torch.Tensor]) -> list[tuple[int, str, float]]:
+def weight_rows(model: Transformer, found: dict[str, torch.Tensor]) -> list[tuple[int, str, float]]:
     """The norm of every weight's gradient: (layer, weight, norm). Fused matrices are taken apart: W_Q, W_K, W_V."""
     rows = []
     for name, gradient in found.items():

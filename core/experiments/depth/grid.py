@@ -1,7 +1,9 @@
 """The whole grid: every combination of the chosen parts, pass after pass, in one run."""
 
 import itertools
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -29,7 +31,7 @@ class Grid:
 
     axes: dict[str, tuple[str, ...]]  # the axes that vary or are set, with their entries
     entries: list[dict[str, str]]  # per variant: axis -> entry
-    changes: list[dict]  # per variant: what it changes in the baseline
+    changes: list[dict[str, Any]]  # per variant: what it changes in the baseline
     configs: list[Config]  # as they were built: n_layers as deep as the passes ask for
     values: np.ndarray  # (variants, passes + 1, statistics); NaN from where one diverged on
     diverged: list[int | None]
@@ -80,7 +82,9 @@ class Grid:
         return None
 
 
-def grid(baseline: Config, axes: Axes, tokens, machine: Machine | None = None, depth: Depth | None = None) -> Grid:
+def grid(
+    baseline: Config, axes: Axes, tokens: Iterable[str], machine: Machine | None = None, depth: Depth | None = None
+) -> Grid:
     """Every combination of the chosen entries, with all other settings as in the baseline.
 
     Raises MemoryLimit before anything is allocated, if that would need more than ABLATION_MAX_MB, and TimeLimit once it
@@ -94,10 +98,11 @@ def _kept_bytes(grid: Grid) -> int:
 
 
 @cached(megabytes=max_mb() / 64, size=_kept_bytes)
-def _run(baseline, axes, tokens, machine, depth) -> Grid:
+def _run(baseline: Config, axes: Axes, tokens: tuple[str, ...], machine: Machine, depth: Depth) -> Grid:
     chosen = {axis: entries for axis, entries in axes.chosen.items() if entries}
     built, order = depth.plan(baseline)
-    entries, changes, configs, left_out = [], [], [], {}
+    entries, changes, configs = [], [], []
+    left_out: dict[str, None] = {}
     for combination in itertools.product(*chosen.values()):
         named = dict(zip(chosen, combination))
         change = {name: v for axis, entry in named.items() for name, v in AXES[axis].entries[entry].items()}
@@ -114,14 +119,16 @@ def _run(baseline, axes, tokens, machine, depth) -> Grid:
     return Grid(chosen, entries, changes, configs, values, diverged, list(left_out))
 
 
-def travel_together(configs, tokens, machine: Machine, order) -> tuple[np.ndarray, list[int | None]]:
+def travel_together(
+    configs: list[Config], tokens: Sequence[str], machine: Machine, order: list[int]
+) -> tuple[np.ndarray, list[int | None]]:
     """What travel() measures, for many configs at once, through their blocks in this order.
 
     -> (values (V, passes + 1, statistics), the pass at which each diverged)
     """
     built = [stream_of(config) for config in configs]
     different = list(dict.fromkeys(built))
-    found: dict[Config, tuple] = {}
+    found: dict[Config, tuple[np.ndarray, int | None]] = {}
     kinds = families(different)
     step = steps(
         len(kinds) * (len(order) + 1),
@@ -136,7 +143,7 @@ def travel_together(configs, tokens, machine: Machine, order) -> tuple[np.ndarra
     return np.stack([found[config][0] for config in built]), [found[config][1] for config in built]
 
 
-def _bytes(family, tokens, machine) -> int:
+def _bytes(family: list[Config], tokens: Sequence[str], machine: Machine) -> int:
     """The weights of the largest, and what one block of each keeps."""
     length, known = len(tokens) + family[0].padding, len(vocabulary(list(tokens)))
     kept = sum(sum(activations(config, length, machine.dtype).values()) // config.n_layers for config in family)
@@ -144,12 +151,15 @@ def _bytes(family, tokens, machine) -> int:
     return max(run_bytes(config, 1, known, machine.dtype) for config in different) + kept
 
 
-def _measure(family, tokens, machine, order, step) -> tuple[np.ndarray, np.ndarray]:
+def _measure(
+    family: list[Config], tokens: Sequence[str], machine: Machine, order: list[int], step: Callable[[], None]
+) -> tuple[np.ndarray, np.ndarray]:
     """-> (values (V, passes + 1, statistics), finite (V, passes + 1))"""
     known, ids, real = numbered(tokens, family[0].padding, machine.place)
-    values, finite, waiting, size = [], [], [], 0
+    values, finite, size = [], [], 0
+    waiting: list[tuple[torch.Tensor, torch.Tensor]] = []
 
-    def measure():
+    def measure() -> None:
         streams, entropies = zip(*waiting)
         made = Streams(torch.cat(streams), torch.cat(entropies))
         values.append(made.table.numpy().reshape(len(waiting), len(family), -1))

@@ -6,15 +6,16 @@ the stream can be read off by itself, and all of them add up to the whole ("dire
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 import torch
 
 from core.experiments.pieces import pieces
-from core.experiments.trained.knockout import Bench, measured
+from core.experiments.trained.knockout import Bench, Sites, measured
 from core.measure.intervals import paired, together
 from core.model.knockout import Cut
-from core.model.transformer import Transformer
+from core.model.transformer import Block, Transformer
 from core.settings.memory import check_memory, max_mb
 from core.settings.wording import head_name
 
@@ -42,15 +43,21 @@ class Part:
 
 def parts(model: Transformer) -> list[Part]:
     made = [Part("embedding")]
-    for at, block in enumerate(model.blocks):
+    for at, block in enumerate(_blocks(model)):
         if block.attn is not None:
             made += [Part("head", at, number) for number in range(block.attn.n_heads)] + [Part("attention", at)]
         made += [Part("ffn", at)] * (block.mlp is not None)
     return [*made, Part("norms")]
 
 
+def _blocks(model: Transformer) -> list[Block]:
+    return [block for block in model.blocks if isinstance(block, Block)]
+
+
 @torch.inference_mode()
-def contributions(model: Transformer, written: dict, right, wrong, made: tuple[Cut, ...] = ()) -> torch.Tensor:
+def contributions(
+    model: Transformer, written: Sites, right: torch.Tensor, wrong: torch.Tensor, made: tuple[Cut, ...] = ()
+) -> torch.Tensor:
     """Of every part (in the order of parts()) to every question: float32 (parts, Q), on the CPU; their sum over parts is
     logits[right] − logits[wrong].
 
@@ -62,7 +69,7 @@ def contributions(model: Transformer, written: dict, right, wrong, made: tuple[C
     stream = start.new_zeros(len(known), *start.shape)  # (parts, Q, D): they add up to what the model's stream is
     stream[0] = start
     through = lambda norm: lambda x: _norm(norm, x)  # noqa: E731
-    for layer, block in enumerate(model.blocks):
+    for layer, block in enumerate(_blocks(model)):
         if block.attn is not None:
             wrote = torch.zeros_like(stream)
             out, z = written["attn_out", layer], written["z", layer]
@@ -82,8 +89,10 @@ def contributions(model: Transformer, written: dict, right, wrong, made: tuple[C
     return torch.einsum("pqd,qd->pq", stream, words[right] - words[wrong]).float().cpu()
 
 
-def _norm(norm, parts):  # (parts, Q, D) -> the same: each part as it leaves the norm; the last one takes the bias
-    made = norm.linear(parts, parts.sum(0))
+def _norm(
+    norm: Any, parts: torch.Tensor
+) -> torch.Tensor:  # (parts, Q, D) -> the same: each part as it leaves the norm; the last one takes the bias
+    made: torch.Tensor = norm.linear(parts, parts.sum(0))
     bias = getattr(norm, "bias", None)
     if bias is not None:
         made[-1] = made[-1] + bias
@@ -93,7 +102,7 @@ def _norm(norm, parts):  # (parts, Q, D) -> the same: each part as it leaves the
 def of_bench(bench: Bench, made: tuple[Cut, ...] = (), mode: str = "zero") -> torch.Tensor:
     """Of every part to every text's logit difference, its questions averaged: float64 (parts, N), kept with the model."""
 
-    def make():
+    def make() -> tuple[torch.Tensor, int]:
         q, found, written = bench.questions, [], measured(bench, made, mode).written
         right, wrong = q.right.to(bench.place), bench.whole.wrong.to(bench.place)
         numbers = (

@@ -2,8 +2,9 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 
@@ -20,16 +21,22 @@ from core.settings.progress import told_as, turn
 SLICE = 64  # texts at once: what they need stays in the cache
 
 
-class Written(dict):
+T = TypeVar("T")
+Sites = dict[tuple[str, int], torch.Tensor]  # (site, layer) -> what was seen there
+Slice = tuple[int, int, torch.Tensor, int]  # first text, last + 1, their questions, tokens to read
+Recordings = dict[tuple[str, int], Recorded]  # (site, layer) -> what stands there elsewhere
+
+
+class Written(Sites):
     """What every part wrote at the places asked, (site, layer) -> (questions, …): a last edit for trace()."""
 
     SITES = ("embed", "z", "attn_out", "mlp_out")
 
-    def __init__(self, row, place, first: int = 0):
+    def __init__(self, row: torch.Tensor, place: torch.Tensor, first: int = 0) -> None:
         super().__init__()
         self.row, self.place, self.first = row, place, first
 
-    def __call__(self, site, layer, x):
+    def __call__(self, site: str, layer: int, x: torch.Tensor) -> None:
         if site in self.SITES:
             self[site, layer + self.first] = x[self.row, :, self.place] if site == "z" else x[self.row, self.place]
 
@@ -42,7 +49,7 @@ class Effect:
     mode: str
     values: dict[str, torch.Tensor]
     correct: torch.Tensor  # (Q)
-    written: dict[tuple[str, int], torch.Tensor]  # by every part at the places asked, (Q, …)
+    written: Sites  # by every part at the places asked, (Q, …)
 
     @property
     def name(self) -> str:
@@ -56,12 +63,13 @@ class Bench:
     kept under it, and not the bench with them.
     """
 
-    def __init__(self, opened: Opened, questions: Questions):
+    def __init__(self, opened: Opened, questions: Questions) -> None:
         self.opened, self.model, self.questions = opened, opened.model, questions
         self.key, self.place = questions.key, opened.model.embed.device
         check_room(opened, questions)
         self.slices = self._slices()
-        self._recorded, self._recording = None, threading.Lock()
+        self._recording = threading.Lock()
+        self._recorded: list[Recordings] | None = None
         self.streams: list[list[torch.Tensor]] = []  # slice -> what enters each block, (n, T, D)
         self.patterns: list[torch.Tensor] = []  # layer -> of the place asked and of the word after it: (2, Q, H, T)
         begun = time.perf_counter()
@@ -69,8 +77,7 @@ class Bench:
         self.seconds = time.perf_counter() - begun  # that the whole model took for all texts
         self.baseline = self._effect((), "zero", self.whole, written)
 
-    def _slices(self):
-        """(first text, last + 1, its questions, tokens to read) of each slice."""
+    def _slices(self) -> list[Slice]:
         q, made = self.questions, []
         each = sum(activations(self.model.config, q.tokens.shape[1]).values())
         many = max(1, min(SLICE, (max_mb() << 19) // each))  # half of what one run may use, for what is recorded
@@ -81,8 +88,8 @@ class Bench:
         return made
 
     @torch.inference_mode()
-    def _whole(self):
-        q, logits, rows, written = self.questions, [], [], []
+    def _whole(self) -> tuple[Answers, Sites]:
+        q, found, rows, written = self.questions, [], [], []
         for first, end, mine, width in self._in_turn(self.slices):
             tokens = q.tokens[first:end, :width].to(self.place)
             row, place = q.row[mine] - first, q.place[mine]
@@ -90,37 +97,37 @@ class Bench:
             with trace(written[-1], sites=("resid_pre", "pattern")) as seen:
                 stream = self.model.stream(tokens, self._real(first, end, width))
             self.streams.append(seen["resid_pre"])
-            logits.append(self.model.read(stream[row, place]).float().cpu())
+            found.append(self.model.read(stream[row, place]).float().cpu())
             both, short = torch.stack([place, (place + 1).clamp(max=width - 1)]), (0, q.tokens.shape[1] - width)
             read = [x[row, :, both].float().cpu() for x in seen.get("pattern", [])]
             rows.append([torch.nn.functional.pad(x, short) for x in read])
         self.patterns = [torch.cat(each, 1) for each in zip(*rows)]
-        logits = torch.cat(logits)
+        logits = torch.cat(found)
         return Answers(logits, q.right, self._wrong(logits), q.among), _joined(written)
 
-    def _in_turn(self, slices):
+    def _in_turn(self, slices: Iterable[T]) -> Iterator[T]:
         return pieces(slices, len(self.slices), f"{len(self.questions.tokens)} texts through this model")
 
-    def _wrong(self, logits):
+    def _wrong(self, logits: torch.Tensor) -> torch.Tensor:
         """What each question calls wrong, or the likeliest word that is not right."""
         others = logits.scatter(1, self.questions.right[:, None], -torch.inf)
         return self.questions.wrong.where(self.questions.wrong >= 0, others.argmax(-1))
 
-    def _real(self, first, end, width):
+    def _real(self, first: int, end: int, width: int) -> torch.Tensor | None:
         """Which tokens of a slice are no padding; None where no text sees what comes after it anyway."""
         return self.questions.real[first:end, :width].to(self.place) if self.model.mask.looks_ahead else None
 
     @property
-    def recorded(self) -> list[dict[tuple[str, int], Recorded]]:
+    def recorded(self) -> list[Recordings]:
         """Slice -> (site, layer) -> the mean over all words of all texts, and what stands there on the other texts."""
         with turn(self._recording, "another visitor has just asked for the same, which is being computed"):
             self._recorded = self._recorded or self._record()
             return self._recorded
 
-    def _record(self):
+    def _record(self) -> list[Recordings]:
         with torch.inference_mode():
-            sites, sums, others = ("z", "attn_out", "mlp_out"), {}, []
-            real = self.questions.real
+            sites, others, real = ("z", "attn_out", "mlp_out"), [], self.questions.real
+            sums: Sites = {}
             for first, end, _, width in self._in_turn(self.slices):
                 for tokens, mean in ((self.questions.tokens, True), (self.questions.elsewhere, False)):
                     with trace(sites=sites) as seen:
@@ -137,7 +144,7 @@ class Bench:
             return [{key: Recorded(means[key], x) for key, x in found.items()} for found in others]
 
     @property
-    def means(self) -> dict[tuple[str, int], Recorded]:
+    def means(self) -> Recordings:
         """The means alone, for a text that is not among the questions."""
         return {key: Recorded(each.mean) for key, each in self.recorded[0].items()}
 
@@ -160,7 +167,7 @@ class Bench:
         answers = Answers(torch.cat(logits), q.right, self.whole.wrong, q.among)
         return self._effect(made, mode, answers, self.baseline.written | _joined(written))
 
-    def _effect(self, made, mode, answers, written) -> Effect:
+    def _effect(self, made: tuple[Cut, ...], mode: str, answers: Answers, written: Sites) -> Effect:
         each = {name: call(answers, self.whole) for name, call in effect.items()}
         values = {name: self.questions.per_text(found) for name, found in each.items()}
         return Effect(made, mode, values, each["accuracy"], written)
@@ -179,7 +186,7 @@ class Bench:
         return len(cuts(self.model.config)) * self.seconds / 2
 
 
-def check_room(opened: Opened, q: Questions):
+def check_room(opened: Opened, q: Questions) -> None:
     """Raises MemoryLimit, before anything is computed, where the streams and answers of so many texts take too much."""
     check_memory(sum(sizes(opened, q)), f"{len(q.tokens)} texts through this model", "Choose fewer texts.")
 
@@ -195,7 +202,7 @@ def sizes(opened: Opened, q: Questions) -> tuple[int, int, int, int]:
     return 4 * streams, 4 * recorded, 4 * parts, 4 * answers
 
 
-def _joined(written: list[Written]) -> dict:
+def _joined(written: list[Written]) -> Sites:
     """Those of all slices, one after the other."""
     return {key: torch.cat([each[key] for each in written]) for key in written[0]}
 
@@ -203,7 +210,7 @@ def _joined(written: list[Written]) -> dict:
 def bench(opened: Opened, many: int = 256) -> Bench:
     """The bench of a model with so many texts, kept with it. Raises ConfigError as questions() does."""
 
-    def make():
+    def make() -> tuple[Bench, int]:
         made = Bench(opened, questions(opened, many))
         return made, sum(sizes(opened, made.questions))
 
@@ -213,7 +220,7 @@ def bench(opened: Opened, many: int = 256) -> Bench:
 def measured(bench: Bench, made: tuple[Cut, ...], mode: str) -> Effect:
     """bench.effect, kept with the model."""
 
-    def make():
+    def make() -> tuple[Effect, int]:
         effect = bench.effect(made, mode)
         return effect, 64 * len(bench.questions.tokens) + 4 * sum(x.numel() for x in effect.written.values())
 

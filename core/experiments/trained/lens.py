@@ -1,5 +1,7 @@
 """Looking into a pass of a trained model: what each layer would already say, and what reaches a word through all of them."""
 
+from collections.abc import Callable
+
 import pandas as pd
 import torch
 
@@ -9,7 +11,7 @@ from core.model.transformer import Transformer
 
 
 @torch.inference_mode()
-def logit_lens(model: Transformer, seen: Pass, label) -> pd.DataFrame:
+def logit_lens(model: Transformer, seen: Pass, label: Callable[[int], str]) -> pd.DataFrame:
     """The next word as each layer's stream would have it, read through the last norm and the unembedding (nostalgebraist,
     2020): depth (0: the embedding, then after each layer), token (from 1), word (the likeliest), probability (of it),
     of_last (probability of what the model finally says).
@@ -17,7 +19,9 @@ def logit_lens(model: Transformer, seen: Pass, label) -> pd.DataFrame:
     label: token number -> word.
     """
 
-    def chances(stream):  # (T, D) -> (T, V); of one layer at a time: the words may be many
+    def chances(
+        stream: torch.Tensor,
+    ) -> torch.Tensor:  # (T, D) -> (T, V); of one layer at a time: the words may be many
         return model.read(stream[None].to(model.embed)).float().softmax(-1)[0].cpu()
 
     rows, last = [], chances(seen.output).argmax(-1)
@@ -37,7 +41,8 @@ def rollout(seen: Pass, cuts: tuple[Cut, ...] = ()) -> list[torch.Tensor]:
     cuts: with which the pass was made. What stands in the place of a head that is knocked out comes from no word of this text.
     A row of zeros: nothing of any word is left.
     """
-    made, so_far = [], None
+    made: list[torch.Tensor] = []
+    so_far: torch.Tensor | None = None
     residual = 0.5 if seen.config.residual_attention else 0.0
     for layer, pattern in enumerate(seen.sites.get("pattern", [])):
         lost = [cut for cut in cuts if cut.layer == layer]

@@ -1,5 +1,6 @@
 """One text before a trained model: what it is read as, the pass through it with and without knock-outs, the next word."""
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import pandas as pd
@@ -58,7 +59,7 @@ def verb_of(prompt: Prompt) -> int | None:
     return max((at for at, word in enumerate(words) if word in BE and at), default=None)
 
 
-def lesion(bench: Bench, ids, cuts: tuple[Cut, ...], mode: str) -> Lesion:
+def lesion(bench: Bench, ids: Iterable[int], cuts: tuple[Cut, ...], mode: str) -> Lesion:
     """The knock-out for one text. Raises ConfigError where resampling finds no other text that is long enough."""
     if mode == "zero" or not cuts:
         return Lesion(cuts, "zero")
@@ -76,7 +77,7 @@ def look(bench: Bench, prompt: Prompt, cuts: tuple[Cut, ...] = (), mode: str = "
     """The pass of a text, everything recorded; kept with the model, each under its own knock-out."""
     opened = bench.opened
 
-    def make():
+    def make() -> tuple[Pass, int]:
         ids = torch.tensor([prompt.ids], device=bench.place)
         machine = Machine(device=bench.place.type)
         words = f"Trained: {opened.name}" + (f", {name_of(cuts)}" if cuts else "")
@@ -95,7 +96,13 @@ def logits(bench: Bench, seen: Pass, after: int) -> torch.Tensor:
     return bench.model.read(seen.output[None, None, after].to(bench.place))[0, 0].float().cpu()
 
 
-def next_words(scores: dict[str, torch.Tensor], sampling: Sampling, label, many: int = 8, also=()) -> pd.DataFrame:
+def next_words(
+    scores: dict[str, torch.Tensor],
+    sampling: Sampling,
+    label: Callable[[int], str],
+    many: int = 8,
+    also: Iterable[int] = (),
+) -> pd.DataFrame:
     """The likeliest next words of each variant: variant, word, token, probability (before temperature, top k and top p),
     chance (of being drawn). Those that are among the likeliest of any of them, and `also`; the likeliest of the first on top."""
     chances = {name: each.double().softmax(-1) for name, each in scores.items()}
@@ -109,7 +116,9 @@ def next_words(scores: dict[str, torch.Tensor], sampling: Sampling, label, many:
     return pd.DataFrame(rows, columns=["variant", "word", "token", "probability", "chance"])
 
 
-def continuation(bench: Bench, prompt: Prompt, after: int, sampling: Sampling, cuts=(), mode: str = "zero"):
+def continuation(
+    bench: Bench, prompt: Prompt, after: int, sampling: Sampling, cuts: tuple[Cut, ...] = (), mode: str = "zero"
+) -> Iterator[Step]:
     """Steps of a text that goes on after token number `after` (from 0). An iterator, where the first visitor waits; what
     it gave is kept with the model. Raises ConfigError for resampling, which needs another text as long as what is not
     written yet."""

@@ -4,18 +4,24 @@ import functools
 import hashlib
 import math
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
 from core.checkpoints.opened import Opened
-from core.checkpoints.tokens import Words
+from core.checkpoints.tokens import Tokens, Words
 from core.experiments.trained.sentences import sentences
 from core.model.parts.init import generator
 from core.model.text import PAD
 from core.settings.setting import ConfigError
 from core.tasks import task
 from core.tasks.sentences import BE, anatomy
+from core.tasks.task import Task
+
+# (words of a sentence, its subject, its verb) -> token numbers up to the verb, (subject's token, verb's token)
+Encode = Callable[[Sequence[str], int, int], tuple[list[int], tuple[int, int]]]
 
 SEED = 0
 POOL = 8  # times as many texts are drawn at most, to find for each another one of its length
@@ -82,36 +88,36 @@ def questions(opened: Opened, many: int = 256, seed: int = SEED) -> Questions:
 
 def _sentences(opened: Opened, many: int, seed: int) -> Questions:
     """Held-out legal sentences: was or were, after all that stands before the verb of the sentence itself."""
-    encode = _by_word if isinstance(opened.tokens, Words) else _by_piece
+    tokens = opened.tokens
+    encode: Encode = partial(_by_word, tokens) if isinstance(tokens, Words) else partial(_by_piece, tokens)
     texts, questions = [], []
     for words in sentences(many, seed):
-        found = anatomy(words)
-        ids, at = encode(opened, words, found.subject, found.verb)
+        found = anatomy(list(words))
+        ids, at = encode(words, found.subject, found.verb)
         if opened.longest and len(ids) > opened.longest:
             continue
         texts.append(ids)
         questions.append((*at, found.verb - found.subject - 1, found.clause and found.distractors > 0))
     if not texts:
         raise ConfigError("model", f"model reads at most {opened.longest} tokens; no legal sentence is so short.")
-    both = (encode(opened, f"the {noun} {verb} late .".split(), 1, 2) for noun, verb in zip(("judge", "judges"), BE))
+    both = (encode(f"the {noun} {verb} late .".split(), 1, 2) for noun, verb in zip(("judge", "judges"), BE))
     was, were = (ids[verb] for ids, (_, verb) in both)
     order = sorted(range(len(texts)), key=lambda n: len(texts[n]))
     texts, questions = [texts[n] for n in order], [questions[n] for n in order]
     subject, verb, between, across = (torch.tensor(each) for each in zip(*questions))
     right = torch.tensor([ids[at] for ids, at in zip(texts, verb.tolist())])
-    tokens, lengths = padded(texts, _pad(opened))
-    spare = [encode(opened, words, *anatomy(words)[:2])[0] for words in sentences(POOL * many, seed + 1)]
+    padded_texts, lengths = padded(texts, _pad(opened))
+    spare = [encode(words, *anatomy(list(words))[:2])[0] for words in sentences(POOL * many, seed + 1)]
     return Questions(
-        what=f"{len(texts)} held-out legal sentences", asks=" or ".join(BE), tokens=tokens,
+        what=f"{len(texts)} held-out legal sentences", asks=" or ".join(BE), tokens=padded_texts,
         elsewhere=partners(texts, spare, _pad(opened)), lengths=lengths, row=torch.arange(len(texts)), place=verb - 1,
         right=right, wrong=was + were - right, value=between, by="words between subject and verb", among=(was, were),
         subject=subject, verb=verb, across=across,
     )  # fmt: skip
 
 
-def _by_word(opened, words, subject, verb):
-    """-> (token numbers up to the verb, (subject's token, verb's token))"""
-    number = opened.tokens._number
+def _by_word(tokens: Words, words: Sequence[str], subject: int, verb: int) -> tuple[list[int], tuple[int, int]]:
+    number = tokens._number
     missing = [word for word in words if word not in number]
     if missing:
         raise ConfigError(
@@ -120,9 +126,9 @@ def _by_word(opened, words, subject, verb):
     return [number[word] for word in words[: verb + 1]], (subject, verb)
 
 
-def _by_piece(opened, words, subject, verb):
+def _by_piece(tokens: Tokens, words: Sequence[str], subject: int, verb: int) -> tuple[list[int], tuple[int, int]]:
     """The sentence as it is written, "The judges, who were late, were …", cut after its verb."""
-    read = lambda end: opened.tokens.encode(_written(words[:end])).ids  # noqa: E731
+    read = lambda end: tokens.encode(_written(words[:end])).ids  # noqa: E731
     before, whole = read(verb), read(verb + 1)
     if whole[:-1] != before:
         raise ConfigError(
@@ -131,7 +137,7 @@ def _by_piece(opened, words, subject, verb):
     return whole, (len(read(subject + 1)) - 1, len(whole) - 1)
 
 
-def _written(words) -> str:
+def _written(words: Sequence[str]) -> str:
     text = " ".join(words).replace(" ,", ",").replace(" .", ".")
     return text[:1].upper() + text[1:]
 
@@ -160,20 +166,19 @@ def _of_task(opened: Opened, many: int, seed: int) -> Questions:
     )  # fmt: skip
 
 
-def _met(learnt, length: int, training) -> str:
+def _met(learnt: Task, length: int, training: object) -> str:
     """Whether the model may have met these texts, in words; what its file says of its training may be anything."""
     given = training if isinstance(training, dict) else {}
-    known = [given.get(name) for name in ("steps", "batch")]
-    if not all(type(each) is int and 0 < each < 10**9 for each in known):
-        return learnt.tested_on(length, 0)
-    return learnt.tested_on(length, math.prod(known))
+    both = (given.get(name) for name in ("steps", "batch"))
+    known = [each for each in both if type(each) is int and 0 < each < 10**9]
+    return learnt.tested_on(length, math.prod(known) if len(known) == 2 else 0)
 
 
-def _pad(opened) -> int:
+def _pad(opened: Opened) -> int:
     return opened.model.vocabulary.index(PAD) if PAD in opened.model.vocabulary else 0
 
 
-def padded(texts, pad: int) -> tuple[torch.Tensor, torch.Tensor]:
+def padded(texts: Sequence[Sequence[int]], pad: int) -> tuple[torch.Tensor, torch.Tensor]:
     """-> (tokens (N, T), lengths (N))"""
     made = torch.full((len(texts), max(map(len, texts))), pad)
     for row, ids in enumerate(texts):
@@ -184,7 +189,7 @@ def padded(texts, pad: int) -> tuple[torch.Tensor, torch.Tensor]:
 def partners(texts: list[list[int]], spare: list[list[int]], pad: int) -> torch.Tensor:
     """For each text another one of the same length and never the same words: of the texts themselves, or of the spare
     ones; where there is none so long, a longer one cut to it.  -> (N, T)"""
-    of = defaultdict(list)
+    of: dict[int, list[tuple[int, ...]]] = defaultdict(list)
     for ids in dict.fromkeys(map(tuple, [*texts, *spare])):
         of[len(ids)].append(ids)
     longest = sorted((ids for group in of.values() for ids in group), key=len, reverse=True)

@@ -6,7 +6,9 @@ form of each row of numbers is found by walking a tree, and its words are looked
 """
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,6 +20,8 @@ from core.settings.progress import tell
 from core.tasks import task
 from core.tasks.sentences import BE, LONGEST, NOUNS, NUMBERS, Writer, kept_back
 
+Choices = tuple[str | tuple[str, str], ...]  # words, or pairs of one and several
+
 PORTION = 4096  # sentences written at once: what they need stays in the cache
 BYTES = 64 + 8 * 16  # of a sentence of sixteen words, which it shares with all others
 
@@ -27,7 +31,7 @@ class Open:
     """A word of a form that is still open: one of `words`, by the random number at `place`; where these are pairs of one and
     several, the random number at `number` says which of the two."""
 
-    words: tuple
+    words: Choices
     place: int
     number: int | None = None
 
@@ -35,18 +39,18 @@ class Open:
 class Undecided(Exception):
     """The form depends on the random number at this place, modulo so many cases."""
 
-    def __init__(self, place: int, cases: int):
+    def __init__(self, place: int, cases: int) -> None:
         self.place, self.cases = place, cases
 
 
 class FormWriter(Writer):
     """Writes a form: what decides about it, it is told in turn; every other word is left open."""
 
-    def __init__(self, told: tuple[int, ...]):
+    def __init__(self, told: tuple[int, ...]) -> None:
         super().__init__(range(NUMBERS))
         self.told = iter(told)
 
-    def pick(self, options):
+    def pick(self, options: Sequence[Any]) -> Any:
         place = next(self.numbers)
         if options == (0, 1):  # one or several: stands for it from here on
             return place
@@ -57,10 +61,10 @@ class FormWriter(Writer):
             raise Undecided(place, len(options))
         return options[case]
 
-    def noun(self, kind, number):
+    def noun(self, kind: str, number: Any) -> Any:
         return Open(tuple(NOUNS[kind]), next(self.numbers), number)
 
-    def be(self, number):
+    def be(self, number: Any) -> Any:
         return Open(BE, number)
 
 
@@ -77,7 +81,7 @@ class Forms:
     slots: tuple[np.ndarray, ...]  # start, step, place, cases, which, several: (nodes, LONGEST + 1) each
     words: tuple[str, ...]
 
-    def write(self, numbers: np.ndarray, vocabulary) -> np.ndarray:
+    def write(self, numbers: np.ndarray, vocabulary: Sequence[str]) -> np.ndarray:
         """Random numbers (N, NUMBERS) -> sentences (N, LONGEST + 1), filled up with PAD."""
         rows, flat = np.arange(len(numbers))[:, None] * NUMBERS, numbers.astype(np.int32).ravel()
         node = np.zeros(len(numbers), dtype=np.int32)
@@ -87,12 +91,15 @@ class Forms:
         start, step, place, cases, which, several = (table[node] for table in self.slots)
         at = start + step * (flat[rows + place] % cases) + flat[rows + which] % several
         index = {word: token for token, word in enumerate(vocabulary)}
-        return np.array([index[word] for word in self.words])[at]
+        made: np.ndarray = np.array([index[word] for word in self.words])[at]
+        return made
 
 
 @functools.cache
 def forms() -> Forms:
-    nodes, written, told = [], {}, [()]
+    nodes: list[tuple[int, int, int]] = []
+    written: dict[int, Sequence[str | Open]] = {}
+    told: list[tuple[int, ...]] = [()]
     for node, choices in enumerate(told):  # which grows on the way
         try:
             written[node] = FormWriter(choices).sentence()
@@ -100,7 +107,8 @@ def forms() -> Forms:
         except Undecided as missing:
             nodes.append((missing.place, missing.cases, len(told)))
             told += [(*choices, case) for case in range(missing.cases)]
-    words, starts = [PAD], {}
+    words = [PAD]
+    starts: dict[Choices, int] = {}
     slots = np.tile(np.array([0, 0, 0, 1, 0, 1], dtype=np.int32), (len(nodes), LONGEST + 1, 1))
     for node, sentence in written.items():
         slots[node, : len(sentence)] = [_slot(word, words, starts) for word in sentence]
@@ -108,12 +116,12 @@ def forms() -> Forms:
     return Forms(max(map(len, told)), of_nodes, tuple(np.moveaxis(slots, -1, 0).copy()), tuple(words))
 
 
-def _slot(word: str | Open, words: list[str], starts: dict) -> tuple[int, ...]:
+def _slot(word: str | Open, words: list[str], starts: dict[Choices, int]) -> tuple[int, ...]:
     """A line of Forms.slots. words: all so far, to which its own are added, if they are new; starts: where they begin."""
     choices = (word,) if isinstance(word, str) else word.words
     if choices not in starts:
         starts[choices] = len(words)
-        words += choices if isinstance(choices[0], str) else [form for pair in choices for form in pair]
+        words += [form for each in choices for form in ((each,) if isinstance(each, str) else each)]
     if isinstance(word, str):
         return starts[choices], 0, 0, 1, 0, 1
     if word.number is None:
@@ -121,7 +129,9 @@ def _slot(word: str | Open, words: list[str], starts: dict) -> tuple[int, ...]:
     return starts[choices], 2, word.place, len(choices), word.number, 2
 
 
-def draw(stream, batch: int, length: int, vocabulary):
+def draw(
+    stream: torch.Generator, batch: int, length: int, vocabulary: Sequence[str]
+) -> tuple[torch.Tensor, torch.Tensor]:
     """What core.tasks.sentences.sentences draws, its targets left out."""
     numbers = torch.randint(2**31, (batch, NUMBERS), generator=stream)
     parts = [forms().write(part.numpy(), vocabulary) for part in numbers.split(PORTION)]
@@ -133,7 +143,8 @@ def draw(stream, batch: int, length: int, vocabulary):
 def sentences(many: int, seed: int) -> tuple[tuple[str, ...], ...]:
     """Different held-out sentences as words: a training on the task never draws them, and the shipped model never reads one that
     begins so, up to its verb."""
-    learnt, kept, stream = replace(task["sentences"], draw=draw), {}, generator(seed, "knockout.sentences")
+    learnt, stream = replace(task["sentences"], draw=draw), generator(seed, "knockout.sentences")
+    kept: dict[tuple[str, ...], None] = {}
     end = learnt.vocabulary.index(".")
     while len(kept) < many:
         tokens, _ = learnt(stream, many, held_out=True)
@@ -142,6 +153,6 @@ def sentences(many: int, seed: int) -> tuple[tuple[str, ...], ...]:
             tuple([learnt.vocabulary[token] for token in row[:length]])
             for row, length in zip(tokens.tolist(), ends.tolist())
         )
-        kept |= dict.fromkeys(words for words in rows if words not in kept and kept_back(words))
+        kept |= dict.fromkeys(words for words in rows if words not in kept and kept_back(list(words)))
         tell(len(kept) / many, "drawing held-out sentences")
     return tuple(kept)[:many]

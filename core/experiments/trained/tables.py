@@ -10,6 +10,7 @@ from core.experiments.trained.knockout import Bench, Effect
 from core.experiments.trained.questions import Questions
 from core.measure.flips import changed
 from core.measure.intervals import LEVEL, Interval, Paired, interval, paired, together, wilson
+from core.model.knockout import Cut
 
 
 def told(made: Effect, baseline: Effect) -> pd.DataFrame:
@@ -37,9 +38,7 @@ def ranked(effects: list[Effect], baseline: Effect) -> pd.DataFrame:
     high, p (corrected for all parts, Holm); the greatest loss in logit difference first."""
     rows = []
     by = {made.cuts[0]: made for made in effects}
-    changes = {
-        name: together(lambda cut, level, name=name: compared(by[cut], baseline, name, level), by) for name in effect
-    }
+    changes = {name: _all(by, baseline, name) for name in effect}
     for cut in by:
         head = cut.head + 1 if cut.part == "head" else 0
         for name in effect:
@@ -49,6 +48,11 @@ def ranked(effects: list[Effect], baseline: Effect) -> pd.DataFrame:
     table = pd.DataFrame(rows, columns=columns)
     order = table[table.effect == "difference"].sort_values("change").cut.tolist()
     return table.sort_values("cut", key=lambda column: column.map(order.index), kind="stable", ignore_index=True)
+
+
+def _all(by: dict[Cut, Effect], baseline: Effect, name: str) -> dict[Cut, Paired]:
+    """What each cut changes of one effect, corrected for all of them."""
+    return together(lambda cut, level: compared(by[cut], baseline, name, level), by)
 
 
 def by_distance(made: Effect, questions: Questions) -> pd.DataFrame:
@@ -75,7 +79,7 @@ class Reading:
 def readings(made: Bench) -> list[Reading]:
     """Every head's; empty where the questions know no subject. The one that reads it most, at both places, first."""
     q = made.questions
-    if q.subject is None or not bool(q.across.any()):
+    if q.subject is None or q.verb is None or q.across is None or not bool(q.across.any()):
         return []
     at = q.across.nonzero()[:, 0]
     even = (1 / (q.verb[at] + 1).double()).mean().item()

@@ -6,11 +6,11 @@ from itertools import combinations
 import pandas as pd
 
 from core.experiments.training.plan import Plan
-from core.experiments.training.results import common, gaps, scores
+from core.experiments.training.results import Runs, common, gaps, scores
 from core.measure.intervals import interval
 
 
-def effects(runs, plan: Plan) -> pd.DataFrame:
+def effects(runs: Runs, plan: Plan) -> pd.DataFrame:
     """Leave one out and add one back: part; removed, removed_low, removed_high, removed_p: accuracy lost when it
     alone is gone; alone, …: accuracy won when it alone comes back to the model that lacks all of them. At the newest
     step that all have reached, over the seeds on which neither of the two diverged; each of the two columns corrected
@@ -26,7 +26,7 @@ def effects(runs, plan: Plan) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["part", *names])
 
 
-def interactions(runs, plan: Plan) -> pd.DataFrame:
+def interactions(runs: Runs, plan: Plan) -> pd.DataFrame:
     """2 × 2 for every pair of variants: one, other; neither, first, second, both: mean accuracy with so much removed;
     interaction, low, high, p: both − first − second + neither, seed by seed, corrected for all pairs (Holm). 0: the losses
     simply add up; below 0: taking out both costs more than the two losses together; above 0: less (what the first took,
@@ -36,8 +36,9 @@ def interactions(runs, plan: Plan) -> pd.DataFrame:
     found = {}
     for one, other in combinations([arm.name for arm in plan.arms if arm.place], 2):
         four = [by.get(frozenset(members)) for members in ((), (one,), (other,), (one, other))]
-        if None not in four:
-            found[one, other] = [scores(runs, plan, name, step) for name in four]
+        there = [name for name in four if name is not None]
+        if len(there) == len(four):
+            found[one, other] = [scores(runs, plan, name, step) for name in there]
     sums = {
         pair: (
             {seed: both[seed] - first[seed] for seed in plan.seeds},
@@ -54,11 +55,11 @@ def interactions(runs, plan: Plan) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["one", "other", *names])
 
 
-def _by_members(plan) -> dict[frozenset[str], str]:
+def _by_members(plan: Plan) -> dict[frozenset[str], str]:
     """Which arm has just these variants in it."""
     return {members: arm.name for arm in plan.arms for members in (arm.members, *arm.also)}
 
 
-def _scores_of(runs, plan, name: str | None, step: int) -> dict[int, float]:
+def _scores_of(runs: Runs, plan: Plan, name: str | None, step: int) -> dict[int, float]:
     """Of an arm that may not have been trained."""
     return scores(runs, plan, name, step) if name else dict.fromkeys(plan.seeds, math.nan)

@@ -1,7 +1,9 @@
 """Baseline and variants trained side by side, several seeds each: what is run."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
 from core.model.config import Config
 from core.model.variants import Variant, apply, difference, name_of
@@ -100,8 +102,8 @@ def plan(variants: list[Variant], training: Training, trial: Trial, machine: Mac
             other = arms[twin].name if twin else "the baseline"
             notes.append(f"{variant.name} is left out here: as it would be trained, it is the same as {other}.")
     combined, refused = _combined(first.config, kept) if trial.together else ([], [])
-    for each in combined:
-        arm = _arm(*each, training, trial, wanted)
+    for name, config, members in combined:
+        arm = _arm(name, config, None, members, training, trial, wanted)
         twin = _twin(arms, arm)
         if twin is None:
             arms.append(arm)
@@ -115,12 +117,13 @@ def _twin(arms: list[Arm], arm: Arm) -> int | None:
     return next((n for n, other in enumerate(arms) if other.config == arm.config), None)
 
 
-def _combined(baseline: Config, variants):
-    """Every combination of two variants or more -> ((name, config, None, members), …), why one cannot be.
+def _combined(baseline: Config, variants: list[Variant]) -> tuple[list[tuple[str, Config, set[str]]], list[str]]:
+    """Every combination of two variants or more -> ((name, config, members), …), why one cannot be.
 
     Two that change the same setting cannot: what one of them takes out is not there to be taken out by the other.
     """
-    made, notes, refused = [], [], []
+    made, notes = [], []
+    refused: list[set[str]] = []
     for size in range(2, len(variants) + 1):
         for several in combinations(variants, size):
             members = {each.name for each in several}
@@ -130,14 +133,14 @@ def _combined(baseline: Config, variants):
             together = {field: value for change in changes for field, value in change.items()}
             try:
                 _check_apart(*changes[:2])
-                made.append((name_of(together), apply(together, baseline), None, members))
+                made.append((name_of(together), apply(together, baseline), members))
             except ConfigError as error:
                 refused.append(members)
                 notes.append(f"{' and '.join(each.name for each in several)} cannot be combined: {error}")
     return made, notes
 
 
-def _check_apart(one: dict, other: dict):
+def _check_apart(one: dict[str, Any], other: dict[str, Any]) -> None:
     """Raises ConfigError if two variants change the same setting."""
     shared = sorted(one.keys() & other.keys())
     if shared:
@@ -145,11 +148,19 @@ def _check_apart(one: dict, other: dict):
         raise ConfigError("variants", how or f"they set {', '.join(shared)} to different values.")
 
 
-def _cost(config, training, kind) -> int:
+def _cost(config: Config, training: Training, kind: str) -> int:
     return match[kind](config, training.length, len(task[training.task].vocabulary))
 
 
-def _arm(name, config, place, members, training, trial, wanted) -> Arm:
+def _arm(
+    name: str,
+    config: Config,
+    place: int | None,
+    members: Collection[str],
+    training: Training,
+    trial: Trial,
+    wanted: int,
+) -> Arm:
     if trial.match == "nothing":
         return Arm(name, config, place, frozenset(members))
     made = widened(config, wanted, lambda tried: _cost(tried, training, trial.match))

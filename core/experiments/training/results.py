@@ -1,9 +1,8 @@
-"""What came out of a plan, as tables: of every run, of every arm over its seeds, and against the baseline.
-
-Runs: {(arm, seed): [Row, …]}
-"""
+"""What came out of a plan, as tables: of every run, of every arm over its seeds, and against the baseline."""
 
 import math
+from collections.abc import Hashable, Iterable, Mapping
+from typing import TypeVar
 
 import pandas as pd
 
@@ -12,6 +11,10 @@ from core.measure.intervals import LEVEL, Interval, Paired, geometric, interval,
 from core.tasks import task
 from core.train import Row
 from core.train.match import match
+
+Runs = Mapping[tuple[str, int], list[Row]]  # (arm, seed) -> what was measured of it
+Span = tuple[float, float]
+Name = TypeVar("Name", bound=Hashable)
 
 RANGE = (0.0, 1.0)  # of an accuracy
 CHANGE = (-1.0, 1.0)  # of the difference of two
@@ -34,19 +37,19 @@ def at(rows: list[Row], step: int, field: str) -> float:
     return next((getattr(row, field) for row in rows if row.step == step), math.nan)
 
 
-def reached(runs, seeds, name) -> int:
+def reached(runs: Runs, seeds: Iterable[int], name: str) -> int:
     """The newest step that all seeds of an arm have come to, or 0; those that diverged do not count."""
     steps = [runs[name, seed][-1].step if runs[name, seed] else 0 for seed in seeds if not diverged(runs[name, seed])]
     return min(steps, default=0)
 
 
-def common(runs, plan: Plan) -> int:
+def common(runs: Runs, plan: Plan) -> int:
     """The newest step at which all can be compared."""
     steps = [reached(runs, plan.seeds, arm.name) for arm in plan.arms if not all_diverged(runs, plan, arm.name)]
     return min(steps, default=0)
 
 
-def all_diverged(runs, plan, name) -> bool:
+def all_diverged(runs: Runs, plan: Plan, name: str) -> bool:
     return all(diverged(runs[name, seed]) for seed in plan.seeds)
 
 
@@ -55,7 +58,7 @@ def steps_to(rows: list[Row], level: float) -> float:
     return next((row.step for row in rows if row.accuracy >= level), math.nan)
 
 
-def scores(runs, plan: Plan, name: str, step: int | None = None, field: str = "accuracy") -> dict[int, float]:
+def scores(runs: Runs, plan: Plan, name: str, step: int | None = None, field: str = "accuracy") -> dict[int, float]:
     """Seed -> value of one arm at a step (the newest if None); NaN where there is none, and for a run that diverged, at
     whatever step: a mean is always over the same seeds."""
     of = {seed: runs[name, seed] for seed in plan.seeds}
@@ -63,11 +66,11 @@ def scores(runs, plan: Plan, name: str, step: int | None = None, field: str = "a
     return {seed: math.nan if diverged(of[seed]) else value for seed, value in values.items()}
 
 
-def accuracy(runs, plan, name, step=None) -> Interval:
+def accuracy(runs: Runs, plan: Plan, name: str, step: int | None = None) -> Interval:
     return interval(scores(runs, plan, name, step).values(), RANGE)
 
 
-def course(runs, plan: Plan, name: str, field: str, log: bool = False) -> list[tuple[int, Interval]]:
+def course(runs: Runs, plan: Plan, name: str, field: str, log: bool = False) -> list[tuple[int, Interval]]:
     """Step -> a value's mean over seeds with its interval, up to where all seeds have come that have not diverged.
 
     log: the geometric mean, for what is shown by powers of ten. An arm of which all seeds diverged is shown up to there.
@@ -80,18 +83,18 @@ def course(runs, plan: Plan, name: str, field: str, log: bool = False) -> list[t
     return [(step, geometric(each) if log else interval(each, within)) for step, each in values.items()]
 
 
-def gap(values: dict[int, float], base: dict[int, float], within=CHANGE, level: float = LEVEL) -> Paired:
+def gap(values: dict[int, float], base: dict[int, float], within: Span = CHANGE, level: float = LEVEL) -> Paired:
     """values − base of accuracies, seed by seed. Rounded, or the rounding of float32 would pass for a difference."""
     both = {seed: round(values[seed] - base[seed], DIGITS) for seed in values}
     return paired(both, dict.fromkeys(both, 0.0), within, level)
 
 
-def gaps(pairs: dict, within=CHANGE) -> dict:
+def gaps(pairs: Mapping[Name, tuple[dict[int, float], dict[int, float]]], within: Span = CHANGE) -> dict[Name, Paired]:
     """key -> (values, base): the same of several differences that are looked at together, intervals and p corrected (Holm)."""
     return together(lambda key, level: gap(*pairs[key], within, level), pairs)
 
 
-def summary(runs, plan: Plan) -> pd.DataFrame:
+def summary(runs: Runs, plan: Plan) -> pd.DataFrame:
     """One row per arm at the newest step that all have come to.
 
     variant; accuracy, low, high (95 % interval); seeds (that did not diverge, of which accuracy and loss are means);
@@ -123,13 +126,13 @@ def summary(runs, plan: Plan) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def differences(runs, plan: Plan, step: int) -> dict[str, Paired]:
+def differences(runs: Runs, plan: Plan, step: int) -> dict[str, Paired]:
     """Name of every arm but the baseline -> its difference in accuracy at a step, corrected for all of them."""
     base = scores(runs, plan, plan.arms[0].name, step)
     return gaps({arm.name: (scores(runs, plan, arm.name, step), base) for arm in plan.arms[1:]})
 
 
-def every_row(runs, plan: Plan) -> pd.DataFrame:
+def every_row(runs: Runs, plan: Plan) -> pd.DataFrame:
     """All that was measured: variant, seed and the fields of core.train.Row."""
     rows = [(name, seed, *row) for (name, seed), given in runs.items() for row in given]
     return pd.DataFrame(rows, columns=["variant", "seed", *Row._fields])

@@ -3,7 +3,7 @@
 import math
 
 from core.experiments.training.plan import BASELINE, Plan
-from core.experiments.training.results import CHANGE, DIGITS, accuracy, common, differences, diverged, scores
+from core.experiments.training.results import CHANGE, DIGITS, Runs, accuracy, common, differences, diverged, scores
 from core.measure.intervals import Paired, interval
 from core.model.variants import apply
 from core.settings.wording import fixed, number
@@ -12,7 +12,7 @@ from core.tasks import task
 FEW = 3  # seeds, of which it is said what they cannot show
 
 
-def finding(runs, plan: Plan) -> str:
+def finding(runs: Runs, plan: Plan) -> str:
     """What diverged, and what the numbers say about the arm that ends farthest from the baseline, at the newest step that
     all have reached: both accuracies over the seeds on which neither diverged. Without a baseline, the best arm's."""
     step, lost = common(runs, plan), _lost(runs, plan)
@@ -26,7 +26,7 @@ def finding(runs, plan: Plan) -> str:
     found = differences(runs, plan, step)
     known = {name: found[name] for name in values if found[name].n}
     if not known:
-        name = BASELINE if BASELINE in means else max(means, key=means.get)
+        name = BASELINE if BASELINE in means else max(means, key=lambda each: means[each])
         return f"{lost}{when}{name} gets {percent(means[name])} right."
     name = max(known, key=lambda each: abs(known[each].mean))
     both = [seed for seed in plan.seeds if not math.isnan(values[name][seed] - base[seed])]
@@ -35,7 +35,7 @@ def finding(runs, plan: Plan) -> str:
     return f"{lost}{when}{name} gets {one} right against {other}{some}. {told(known[name], len(found))}"
 
 
-def _lost(runs, plan) -> str:
+def _lost(runs: Runs, plan: Plan) -> str:
     """Which arms have diverged, with the first step and seed."""
     told = []
     for arm in plan.arms:
@@ -77,7 +77,7 @@ def few(gap: Paired) -> str:
     return f" With so much noise {gap.n} seeds can only show a difference of more than {points(gap.reach)} points: train with more seeds to see a smaller one."
 
 
-def beats_chance(runs, plan: Plan) -> bool:
+def beats_chance(runs: Runs, plan: Plan) -> bool:
     """Whether a model without the part that its task needs is right more often than chance: the interval of its accuracy
     at the newest step lies above."""
     learnt, step = task[plan.training.task], common(runs, plan)

@@ -60,5 +60,5 @@ def contrast(states: list[State], tokens: torch.Tensor, targets: torch.Tensor) -
         right = torch.zeros(targets.shape)
         right[asked] = learnt.right(logits, targets).float()
         shares.append(right.sum(1) / asked.sum(1).clamp(min=1))
-    shares = torch.stack(shares)
-    return int((shares.amax(0) - shares.amin(0)).argmax())
+    every = torch.stack(shares)
+    return int((every.amax(0) - every.amin(0)).argmax())
