@@ -6,6 +6,7 @@ Exit codes: 0 every run has its result (that it diverged is one); 1 some have no
 
 import argparse
 import sys
+from collections.abc import Callable
 from functools import partial
 
 from core.study.command.codes import MISTAKE, NO_STORE
@@ -16,10 +17,11 @@ from core.workers.cluster import ClusterLost
 from core.workers.scheduler import ClusterError
 
 
-def main(arguments=None) -> int:
+def main(arguments: list[str] | None = None) -> int:
     given = parser().parse_args(arguments)
     try:
-        return given.call(given)
+        code: int = given.call(given)
+        return code
     except StudyError as error:
         print(*error.problems, sep="\n", file=sys.stderr)
         return MISTAKE
@@ -64,7 +66,13 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def _add(commands, call, help: str, several, workers: bool = False) -> argparse.ArgumentParser:
+def _add(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    call: Callable[[argparse.Namespace], int],
+    help: str,
+    several: str | int,
+    workers: bool = False,
+) -> argparse.ArgumentParser:
     """One more command, called as its function is. several: how many studies it is given; workers: whether it trains."""
     added = commands.add_parser(call.__name__.rstrip("_"), help=help, description=help)
     added.set_defaults(call=call)

@@ -1,5 +1,6 @@
 """From a study to the page "Training": the link that opens what a cell or a run was trained with."""
 
+from collections.abc import Collection
 from urllib.parse import parse_qsl, quote, urlencode
 
 from core.experiments.training.plan import Trial
@@ -13,7 +14,11 @@ PAGE = "Training"
 
 
 def parameters(
-    config: Config, training: Training, baseline: tuple[Config, Training], seeds, machine: dict
+    config: Config,
+    training: Training,
+    baseline: tuple[Config, Training],
+    seeds: Collection[int],
+    machine: dict[str, str],
 ) -> dict[str, str]:
     """The link's parameters that open a variant beside its baseline, with these seeds, on this machine.
 
@@ -27,7 +32,8 @@ def parameters(
     values = {name: getattr(shown, name) for name in Config.settings()} | {"seed": min(seeds)}
     made = Learner(task=training.task, **values).write() | training.write()
     made |= {name: value for name, value in machine.items() if value != getattr(Machine(), name)}
-    made |= Trial(seeds=min(max(seeds) - min(seeds) + 1, Trial.settings()["seeds"].high)).write()
+    many, most = max(seeds) - min(seeds) + 1, Trial.settings()["seeds"].high
+    made |= Trial(seeds=many if most is None else min(many, int(most))).write()
     return made | {"variants": (encode(changes) if together else "") or NOTHING}
 
 

@@ -7,6 +7,8 @@ import math
 from html import escape
 from textwrap import wrap
 
+import pandas as pd
+
 from core.experiments.training.plan import BASELINE
 from core.experiments.training.sentences import percent, points
 from core.figures.palette import BASELINE as MORE
@@ -14,6 +16,8 @@ from core.figures.palette import VARIANTS
 from core.measure.intervals import apart
 from core.settings.wording import count
 from core.study.link import query, read_query
+from core.study.summary import Line
+from core.study.summary import lines as lines_of
 
 LESS = VARIANTS[0]
 COLUMN, ROW, LINE, LETTER = 96, 40, 15, 7.6  # width and height of a cell, height of a line of words, width of a letter
@@ -31,13 +35,13 @@ text {{ fill: var(--ink); }} .paper {{ fill: var(--paper); }} .edge {{ stroke: v
 {COLOURS}"""
 
 
-def matrix_svg(summary, links=False, more: dict[str, str] | None = None, style: str = "") -> str:
+def matrix_svg(summary: pd.DataFrame, links: bool = False, more: dict[str, str] | None = None, style: str = "") -> str:
     """The table of core.study.tables.summary_table as a picture.
 
     links: make a link of every cell, from the column link and more parameters. style: a style sheet to stand in it.
     """
     tasks, variants = (list(dict.fromkeys(summary[name])) for name in ("task", "variant"))
-    cells = {(line.task, line.variant): line for line in summary.itertuples()}
+    cells: dict[tuple[str, str], Line] = {(line.task, line.variant): line for line in lines_of(summary)}
     heads = [wrap(name, LETTERS[0], max_lines=3, placeholder="…") for name in tasks]
     names = [wrap(name, LETTERS[1], max_lines=2, placeholder="…") for name in variants]
     head, left = 12 + LINE * max(map(len, heads)), 14 + LETTER * max(len(line) for lines in names for line in lines)
@@ -64,17 +68,19 @@ def matrix_svg(summary, links=False, more: dict[str, str] | None = None, style: 
     return f"{opened}{ground}{''.join(made)}</svg>"
 
 
-def describe(summary) -> str:
+def describe(summary: pd.DataFrame) -> str:
     """The picture in a sentence, for those who cannot see it: the variant of each task that does worst."""
     parts = []
     for name, lines in summary[summary.variant != BASELINE].groupby("task", sort=False):
-        worst = lines.loc[lines.difference.idxmin()] if lines.difference.notna().any() else None
+        worst: Line = None
+        if lines.difference.notna().any():
+            worst = lines.loc[lines.difference.idxmin()]  # type: ignore[call-overload]  # a label, of whatever kind
         if worst is not None:
             parts.append(f"{name}: {worst.variant} {points(worst.difference)}")
     return f"Change of accuracy in percentage points; the variant of each task that does worst: {'; '.join(parts)}."
 
 
-def told(line) -> str:
+def told(line: Line) -> str:
     """A cell in a sentence."""
     first = f"{line.task}, {line.variant}:"
     seeds = count(line.seeds, "seed")
@@ -102,17 +108,17 @@ def _span(low: float, high: float) -> str:
     return "no interval" if math.isnan(low) else f"95 % interval {points(low)} to {points(high)}"
 
 
-def _clear(line) -> bool:
+def _clear(line: Line) -> bool:
     """Whether a difference can be told from seed noise."""
     return apart(line.difference_low, line.difference_high)
 
 
-def _gone(line) -> bool:
+def _gone(line: Line) -> bool:
     """Whether every seed that has come to an end diverged."""
     return bool(line.diverged) and not line.seeds
 
 
-def _cell(line, x: float, y: float) -> str:
+def _cell(line: Line, x: float, y: float) -> str:
     value = line.accuracy if line.variant == BASELINE else line.difference
     drawn = f"<title>{escape(told(line))}</title>"
     drawn += f'<rect class="paper" x="{x + 1:g}" y="{y + 1}" width="{COLUMN - 2}" height="{ROW - 2}"/>'
@@ -133,7 +139,7 @@ def _nothing(x: float, y: float) -> str:
     return f"<g><title>{words}</title>{_words(x + COLUMN / 2, y + 25, ['–'], 'middle noise')}</g>"
 
 
-def _in_cell(line, value: float) -> tuple[str, str]:
+def _in_cell(line: Line, value: float) -> tuple[str, str]:
     """The two lines of a cell: the number, and its interval or what was lost on the way."""
     base = line.variant == BASELINE
     if math.isnan(value):

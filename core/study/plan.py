@@ -5,6 +5,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 from core.experiments.training.plan import BASELINE
 from core.model.config import Config
@@ -22,11 +23,13 @@ MODEL = {
 TRAINING = {name: made for name, made in Training.settings().items() if name != "task"}
 SETTINGS = MODEL | TRAINING  # what a study can change: no name is in both
 
+Arms = dict[str, tuple[Config, Training]]  # of one task: variant -> how it is trained
+
 
 class StudyError(ValueError):
     """What is wrong with a study, one sentence each."""
 
-    def __init__(self, problems: list[str]):
+    def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
         self.problems = problems
 
@@ -83,7 +86,8 @@ def read_settings(spec: str) -> tuple[Config, Training]:
 
 def machine_of(spec: str) -> dict[str, str]:
     """device and dtype of a run that was stored, wherever it ran."""
-    return json.loads(spec)["machine"]
+    machine: dict[str, str] = json.loads(spec)["machine"]
+    return machine
 
 
 def read_run(name: str, variant: str, spec: str) -> Run:
@@ -96,7 +100,7 @@ def read_machine(spec: str) -> Machine:
     return Machine.anywhere(**machine_of(spec))
 
 
-def _plain(value):
+def _plain(value: Any) -> Any:
     return value + 0.0 if isinstance(value, float) else value  # −0.0 is 0.0, as it is when configs are compared
 
 
@@ -106,13 +110,13 @@ class TaskSetup:
 
     name: str
     task: str
-    changes: dict
+    changes: dict[str, Any]
 
     def baseline(self) -> Config:
         """Raises ConfigError."""
         return task[self.task].config(**{name: self.changes[name] for name in MODEL if name in self.changes})
 
-    def training(self, changes: dict) -> Training:
+    def training(self, changes: dict[str, Any]) -> Training:
         """Raises ConfigError."""
         given = self.changes | changes
         return Training(task=self.task, **{name: given[name] for name in TRAINING if name in given})
@@ -146,13 +150,13 @@ class Stored:
 NOTHING = Stored()
 
 
-def variant_name(changes: dict) -> str:
+def variant_name(changes: dict[str, Any]) -> str:
     """The name of a variant that was given none: "− norm, learning rate 0.01"."""
     words = [name_of(changes), *(TRAINING[name].change(changes[name]) for name in TRAINING if name in changes)]
     return ", ".join(word for word in words if word)
 
 
-def arms(setting: TaskSetup, variants: dict[str, dict]) -> tuple[dict[str, tuple[Config, Training]], list[str]]:
+def arms(setting: TaskSetup, variants: dict[str, dict[str, Any]]) -> tuple[Arms, list[str]]:
     """-> ({variant: (config, training)}, the baseline first; why others are left out). Raises ConfigError for the baseline."""
     first = setting.baseline()
     made, notes = {BASELINE: (first, setting.training({}))}, []
@@ -174,7 +178,7 @@ def arms(setting: TaskSetup, variants: dict[str, dict]) -> tuple[dict[str, tuple
     return made, notes
 
 
-def runs(arms: dict[str, dict[str, tuple[Config, Training]]], seeds: list[int], machine: Machine) -> tuple[Run, ...]:
+def runs(arms: dict[str, Arms], seeds: list[int], machine: Machine) -> tuple[Run, ...]:
     """All of them, one seed after the other: every cell of the table has a first number as early as can be."""
     return tuple(
         Run(name, variant, config.replace(seed=seed), training, machine)

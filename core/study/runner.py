@@ -1,7 +1,7 @@
 """Trains what is queued in the store, in worker processes, and stores what comes. The same for a command and for a page."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -45,7 +45,7 @@ class Runner:
     Iterate over progress(); to break off is to stop: what there is is stored, and runs in hand are marked to run again.
     """
 
-    def __init__(self, store: Store, studies: list[int], workers: WorkerPool):
+    def __init__(self, store: Store, studies: list[int], workers: WorkerPool) -> None:
         self.store, self.studies, self.workers = store, list(studies), workers
         self.owner = new_owner()
         self.jobs: dict[int, Job] = {}  # run -> its training
@@ -57,13 +57,13 @@ class Runner:
         self._written = -BEAT
         self._begun: tuple[float, float] | None = None  # when, and with how many expected seconds of work to do
 
-    def add(self, study: int):
+    def add(self, study: int) -> None:
         """One more study, or once more one that has been stopped; from any thread."""
         if study not in self.studies:
             self.studies = [*self.studies, study]
         self.asked = True
 
-    def progress(self) -> Iterator[Progress]:
+    def progress(self) -> Generator[Progress, None, None]:
         """How far it is, ten times a second. Raises StoreError where the store can no longer be used, and what
         WorkerPool.look raises.
         """
@@ -92,7 +92,7 @@ class Runner:
             self.asked = True
             return Progress(seen.counts, seen.share, seen.left, seen.elsewhere, str(error))
 
-    def _keep(self, state: str = RUNNING):
+    def _keep(self, state: str = RUNNING) -> None:
         """Store all there is to say; runs that are not done get this state."""
         reports = [self._report(run, job, state) for run, job in self.jobs.items()]
         lost = self.store.keep(self.owner, self.ended + reports)
@@ -102,7 +102,7 @@ class Runner:
         for run in gone & self.jobs.keys():
             self._put_down(run)
 
-    def _put_down(self, run: int):
+    def _put_down(self, run: int) -> None:
         self.jobs.pop(run).stop()
         del self.of[run], self._devices[run]
 
@@ -118,9 +118,9 @@ class Runner:
         message = f"{message}. {KNOWN}".lstrip(". ") if known else message
         return Report(run, state, rows, now.step, now.seconds, message, known, self._devices[run])
 
-    def _take(self):
+    def _take(self) -> None:
         """Claim runs, as many again as there are workers so that none waits, from each study in turn."""
-        empty = set()
+        empty: set[int] = set()
         while len(self.jobs) < 2 * self.workers.count and len(empty) < len(self.studies):
             held = list(self.of.values())
             study = min((each for each in self.studies if each not in empty), key=held.count)
@@ -131,7 +131,7 @@ class Runner:
             for each in taken:
                 self._begin(study, *each)
 
-    def _begin(self, study: int, number: int, task: str, variant: str, spec: str):
+    def _begin(self, study: int, number: int, task: str, variant: str, spec: str) -> None:
         try:
             state = read_run(task, variant, spec).start()
             self.workers.require(state.machine)
@@ -165,7 +165,7 @@ class Runner:
             return taken * rest / (whole - rest)
         return self.workers.pace.median * rest / max(1, min(self.workers.count, waiting))
 
-    def stop(self):
+    def stop(self) -> None:
         """Train no more; store what there is, and mark what was in hand as stopped, if the store will have it."""
         for job in self.jobs.values():
             job.stop()

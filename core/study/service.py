@@ -15,14 +15,14 @@ class Service:
     What is going on stands in the store, where everybody can see it, and stop it (Store.stop).
     """
 
-    def __init__(self, store: Store, workers: WorkerPool):
+    def __init__(self, store: Store, workers: WorkerPool) -> None:
         self.store, self.workers = store, workers
         self.seen = Progress()
         self.trouble = ""  # why it has ended before its time
         self._lock = threading.Lock()
         self._runner: Runner | None = None
 
-    def start(self, study: int):
+    def start(self, study: int) -> None:
         """Train what is queued of a study."""
         with self._lock:
             self.trouble = ""
@@ -37,7 +37,7 @@ class Service:
         with self._lock:
             return self._runner is not None and study in self._runner.studies
 
-    def _work(self, runner: Runner):
+    def _work(self, runner: Runner) -> None:
         try:
             while True:
                 for self.seen in runner.progress():

@@ -1,6 +1,8 @@
 """The summary of a study, as it was exported: read again, and checked to be whole."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
@@ -16,7 +18,15 @@ NUMBERS = (
 )  # fmt: skip
 
 
-def read_summary(path) -> pd.DataFrame:
+Line = Any  # with its columns as attributes: as many types as columns
+
+
+def lines(table: pd.DataFrame) -> Iterator[Line]:
+    """The lines of a summary, one for each task and variant."""
+    return iter(table.itertuples())
+
+
+def read_summary(path: str | Path) -> pd.DataFrame:
     """Raises StudyError for a file that is no summary, or not a whole one; OSError for one that is not there."""
     if not Path(path).read_bytes().endswith(b"\n"):
         raise StudyError([f"{path} is cut short, or no CSV table: its last line does not end."])

@@ -2,23 +2,29 @@
 
 import math
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from core.experiments.training.plan import BASELINE
 from core.experiments.training.results import RANGE, gap, gaps
 from core.export.sheets import write_csv
-from core.measure.intervals import interval
-from core.study.database.queries import HIDDEN
+from core.measure.intervals import Paired, interval
+from core.study.database.queries import HIDDEN, Line
 from core.study.database.schema import DIVERGED, ENDED, runs
 from core.study.database.store import Store
 from core.study.link import parameters, query
 from core.study.plan import StudyError, machine_of, read_settings
+from core.study.summary import lines
 from core.tasks import task
 from core.train import Row
 from core.train.match import match
+
+Name = tuple[str, str]  # of a cell: task, variant
+Accuracy = dict[tuple[str, str, int], float]  # (task, variant, seed) -> in the last row
 
 COLUMNS = [column.name for column in runs.c if column.name not in HIDDEN]  # of Store.runs, where there are none too
 UNTOLD = ["owner", "heartbeat"]  # columns that say something only while a run is under way
@@ -47,18 +53,20 @@ def summary_table(store: Store, study: int) -> pd.DataFrame:
     parameters, flops (of one sequence, forward), steps, seconds (of a worker, on average); link: what opens the cell on
     the page Training. Needs no run to be done.
     """
-    last, specs, cells, accuracy = store.results(study), store.specs(study), {}, {}
+    last, specs = store.results(study), store.specs(study)
+    cells: dict[Name, list[Line]] = {}
+    accuracy: Accuracy = {}
     for run in store.runs(study, spec=False):
         cells.setdefault((run.task, run.variant), []).append(run)
         accuracy[run.task, run.variant, run.seed] = last.get(run.id, math.nan)
-    off_by = {}
+    off_by: dict[Name, Paired] = {}
     for name in dict.fromkeys(name for name, _ in cells):
         several = [key for key in cells if key[0] == name and key[1] != BASELINE]
         off_by |= gaps({key: _pair(cells[key], accuracy) for key in several})
     return pd.DataFrame(_line(runs, specs, accuracy, off_by.get(key)) for key, runs in cells.items())
 
 
-def _pair(runs, accuracy) -> tuple[dict, dict]:
+def _pair(runs: Sequence[Line], accuracy: Accuracy) -> tuple[dict[int, float], dict[int, float]]:
     """Seed -> accuracy of one task and variant, and of its baseline."""
     own = {run.seed: accuracy[run.task, run.variant, run.seed] for run in runs}
     return own, {seed: accuracy.get((runs[0].task, BASELINE, seed), math.nan) for seed in own}
@@ -71,7 +79,7 @@ def link(spec: str, baseline: str | None, seeds: list[int]) -> str:
     return query(parameters(*own, first, seeds, machine_of(spec)))
 
 
-def _line(runs, specs, accuracy, off) -> dict:
+def _line(runs: Sequence[Line], specs: dict[Name, str], accuracy: Accuracy, off: Paired | None) -> dict[str, Any]:
     """The line of one task and variant; runs: one per seed; off: its difference, None for a baseline."""
     first = runs[0]
     spec, baseline = specs[first.task, first.variant], specs.get((first.task, BASELINE))
@@ -102,11 +110,13 @@ def comparison(store: Store, one: int, other: int) -> pd.DataFrame:
     """
     sides = []
     for study in (one, other):
-        last, cells = store.results(study), {}
+        last = store.results(study)
+        cells: dict[Name, dict[int, tuple[float, str]]] = {}
         for run in store.runs(study, spec=False):
             cells.setdefault((run.task, run.variant), {})[run.seed] = last.get(run.id, math.nan), run.hash
         sides.append(cells)
-    lines, pairs = {}, {}
+    told: dict[Name, tuple[Any, ...]] = {}
+    pairs: dict[Name, tuple[dict[int, float], dict[int, float]]] = {}
     for name, mine in sides[0].items():
         theirs = sides[1].get(name)
         if theirs is None:
@@ -115,10 +125,11 @@ def comparison(store: Store, one: int, other: int) -> pd.DataFrame:
         both = values[0].keys() & values[1].keys()
         same = bool(both) and all(mine[seed][1] == theirs[seed][1] for seed in both)
         ended = [seed for seed in both if not math.isnan(values[0][seed] - values[1][seed])]
-        pairs[name] = first, second = tuple({seed: side[seed] for seed in ended} for side in values)
+        first, second = ({seed: side[seed] for seed in ended} for side in values)
+        pairs[name] = first, second
         means = [interval(side.values(), RANGE).mean for side in (first, second)]
-        lines[name] = (*name, "same" if same else "differ", *means)
-    rows = [(*lines[name], *off[:3], off.p, off.n) for name, off in gaps(pairs).items()]
+        told[name] = (*name, "same" if same else "differ", *means)
+    rows = [(*told[name], *off[:3], off.p, off.n) for name, off in gaps(pairs).items()]
     names = ["task", "variant", "settings", "accuracy", "other_accuracy", "difference", "low", "high", "p", "seeds"]
     return pd.DataFrame(rows, columns=names)
 
@@ -146,9 +157,10 @@ class Agreement:
 
 def agreement(now: pd.DataFrame, before: pd.DataFrame) -> Agreement:
     """Whether every cell's accuracy, and difference, lies in the interval that it had before, widened by CLOSE."""
-    cells = {(line.task, line.variant): line for line in before.itertuples()}
-    same, empty, off, new, many = 0, 0, [], [], 0
-    for line in now.itertuples():
+    cells = {(line.task, line.variant): line for line in lines(before)}
+    same, empty, many = 0, 0, 0
+    off, new = [], []
+    for line in lines(now):
         name = f"{line.task}, {line.variant}"
         old = cells.pop((line.task, line.variant), None)
         if old is None:
@@ -169,7 +181,7 @@ def agreement(now: pd.DataFrame, before: pd.DataFrame) -> Agreement:
 COMPARED = [("accuracy", "low", "high"), ("difference", "difference_low", "difference_high")]
 
 
-def _moved(line, old, column: str, lowest: str, highest: str) -> tuple[bool, str]:
+def _moved(line: Any, old: Any, column: str, lowest: str, highest: str) -> tuple[bool, str]:
     """-> (whether a value is the same to the last digit, how it differs by more than it may)"""
     value, mean, low, high = getattr(line, column), *(getattr(old, name) for name in (column, lowest, highest))
     if math.isnan(value) or math.isnan(mean):
@@ -193,7 +205,7 @@ TABLES = {"runs": run_table, "rows": row_table, "summary": summary_table}
 FILE = "study.toml"  # of the study, beside its tables: says whose they are
 
 
-def export(store: Store, study: int, folder, kind: str) -> list[Path]:
+def export(store: Store, study: int, folder: str | Path, kind: str) -> list[Path]:
     """Write every table, and the study's file, into a folder, as "csv" or "parquet" -> the files. Raises OSError, and StudyError for
     a folder with the tables of another study."""
     folder, given = Path(folder), next(each for each in store.studies() if each.id == study)
@@ -208,7 +220,7 @@ def export(store: Store, study: int, folder, kind: str) -> list[Path]:
     return made
 
 
-def _check_free(folder: Path, name: str):
+def _check_free(folder: Path, name: str) -> None:
     """Raises StudyError where a folder holds the tables of another study, or of nobody knows which."""
     there = [each for each in folder.iterdir() if each.stem in TABLES and each.suffix in (".csv", ".parquet")]
     if not there:

@@ -3,6 +3,7 @@
 import shutil
 import time
 from contextlib import suppress
+from typing import TextIO
 
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING
 from core.study.runner import Progress
@@ -16,11 +17,11 @@ EVERY = 30.0  # seconds between two lines where there is no terminal
 class Bar:
     """Draws progress to a stream, which may go away: a study does not end with its terminal's window."""
 
-    def __init__(self, stream):
+    def __init__(self, stream: TextIO) -> None:
         self.stream, self.terminal = stream, stream.isatty()
         self._drawn, self._said = -EVERY, ""
 
-    def draw(self, seen: Progress):
+    def draw(self, seen: Progress) -> None:
         now = time.monotonic()
         if now - self._drawn >= (0.5 if self.terminal else EVERY):
             self._drawn = now
@@ -29,18 +30,18 @@ class Bar:
             self.say(f"{seen.trouble} Trainings go on, and are stored as soon as it can be.")
         self._said = seen.trouble
 
-    def say(self, words: str):
+    def say(self, words: str) -> None:
         """A sentence above the bar."""
         self._write((self._over("") if self.terminal else "") + words + "\n")
 
-    def clear(self):
+    def clear(self) -> None:
         self._write(self._over("") if self.terminal else "")
 
     def _over(self, words: str) -> str:
         room = shutil.get_terminal_size().columns - 1
         return "\r" + words[:room].ljust(room) + ("" if words else "\r")
 
-    def _write(self, words: str):
+    def _write(self, words: str) -> None:
         with suppress(OSError, ValueError):
             self.stream.write(words)
             self.stream.flush()

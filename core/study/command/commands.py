@@ -1,6 +1,9 @@
 """The commands: what was given to each on the command line -> the code with which it ends."""
 
+from argparse import Namespace
 from pathlib import Path
+
+import pandas as pd
 
 from core.export.sheets import write_csv
 from core.export.slug import slug
@@ -18,7 +21,7 @@ from core.study.tables import agreement, export, summary_table
 from core.workers.pool import worker_count
 
 
-def plan(given) -> int:
+def plan(given: Namespace) -> int:
     workers = given.workers or worker_count()
     studies = [read(path) for path in given.studies]
     try:
@@ -30,18 +33,18 @@ def plan(given) -> int:
     return COMPLETE
 
 
-def run(given) -> int:
-    return train(given, [(read(path), None) for path in given.studies])
+def run(given: Namespace) -> int:
+    return train(given, [read(path) for path in given.studies])
 
 
-def resume(given) -> int:
+def resume(given: Namespace) -> int:
     store = Store(given.database, create=False)
-    named = [(read(each), None) if Path(each).is_file() else (None, found(store, each)) for each in given.studies]
+    named = [read(each) if Path(each).is_file() else found(store, each) for each in given.studies]
     store.close()
     return train(given, named)
 
 
-def status(given) -> int:
+def status(given: Namespace) -> int:
     store = Store(given.database, create=False)
     wanted = [found(store, each) for each in given.studies] or [each.id for each in store.studies()]
     complete = [state_of(store, number) for number in wanted]
@@ -50,7 +53,7 @@ def status(given) -> int:
     return COMPLETE if all(complete) else INCOMPLETE
 
 
-def export_(given) -> int:
+def export_(given: Namespace) -> int:
     folders = {kind: folder for kind, folder in (("csv", given.csv), ("parquet", given.parquet)) if folder}
     alone = given.summary or given.picture
     if not folders and not alone:
@@ -69,7 +72,7 @@ def export_(given) -> int:
     return COMPLETE
 
 
-def _write(summary, given):
+def _write(summary: pd.DataFrame, given: Namespace) -> None:
     """The summary as a table, as a picture, or both."""
     made = {
         given.summary: lambda: write_csv(summary),
@@ -78,11 +81,11 @@ def _write(summary, given):
     for path, text in made.items():
         if path:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
-            Path(path).write_text(text(), encoding="utf-8")
+            Path(path).write_text(text() or "", encoding="utf-8")
             print(path)
 
 
-def check(given) -> int:
+def check(given: Namespace) -> int:
     store = Store(given.database, create=False)
     now = summary_table(store, found(store, given.studies[0]))
     agreed = agreement(now, read_summary(given.before))

@@ -3,11 +3,12 @@
 import os
 import re
 import sqlite3
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from sqlalchemy import URL, Engine, NullPool, create_engine, event, exc, make_url
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, exc, make_url
 
 from core.settings.errors import ServerError
 
@@ -72,7 +73,7 @@ def connect(url: URL, to_read: str = "") -> Engine:
     Raises StoreError where the driver is missing.
     """
     if to_read:
-        place = quote(str(Path(url.database).absolute()))
+        place = quote(str(Path(url.database or "").absolute()))
         # No pool: each transaction opens the file again, and so sees what was written meanwhile from elsewhere.
         return create_engine(
             "sqlite://", creator=lambda: sqlite3.connect(f"file:{place}?{to_read}", uri=True), poolclass=NullPool
@@ -88,7 +89,7 @@ def connect(url: URL, to_read: str = "") -> Engine:
     return engine
 
 
-def _prepare(connection, _):
+def _prepare(connection: sqlite3.Connection, _: object) -> None:
     """A new connection to SQLite: readers and one writer side by side; what is committed outlives any process.
 
     (After a power cut, with synchronous NORMAL, the last commits may be missing; nothing is ever half there.)
@@ -98,7 +99,7 @@ def _prepare(connection, _):
         connection.execute(f"PRAGMA {pragma}").close()
 
 
-def _begin(connection):
+def _begin(connection: Connection) -> None:
     writes = connection.get_execution_options().get("writes")
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
@@ -112,7 +113,7 @@ def writable(engine: Engine) -> bool:
                 connection.exec_driver_sql("UPDATE schema_version SET version = version")
                 return True
             asked = " AND ".join(f"has_table_privilege('{table}', '{right}')" for table in TABLES for right in RIGHTS)
-            return connection.exec_driver_sql(f"SELECT {asked} AND NOT pg_is_in_recovery()").scalar()
+            return bool(connection.exec_driver_sql(f"SELECT {asked} AND NOT pg_is_in_recovery()").scalar())
     except exc.OperationalError as error:
         code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
         if sqlite and code in (READONLY, BUSY):
@@ -121,7 +122,7 @@ def writable(engine: Engine) -> bool:
 
 
 @contextmanager
-def in_words(url: URL):
+def in_words(url: URL) -> Iterator[None]:
     """Turns what the database raises into Busy, Full or StoreError."""
     try:
         yield
@@ -136,7 +137,7 @@ def in_words(url: URL):
         raise kind(f"The store {shown(url)} {words}{end}", f"The store {told}{end}") from error
 
 
-def _sqlite(error) -> tuple[type[StoreError], str]:
+def _sqlite(error: BaseException | None) -> tuple[type[StoreError], str]:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == BUSY:
         return Busy, "is locked by another program that writes"

@@ -2,13 +2,16 @@
 
 import os
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
-from sqlalchemy import exc, select
+from sqlalchemy import Connection, Engine, exc, select
 
 from core.study.database.connection import Busy, NoStore, StoreError, address, connect, in_words, shown, writable
 from core.study.database.schema import VERSION, bring_up_to_date, check, clock, version
 
+T = TypeVar("T")
 BEGIN_WITHIN = 15.0  # seconds that a busy store is waited for when it is opened
 
 
@@ -18,7 +21,7 @@ class Database:
     seconds: for how long one that is busy, or does not answer, is tried again.
     """
 
-    def __init__(self, given: str | None = None, create: bool = True, seconds: float | None = None):
+    def __init__(self, given: str | None = None, create: bool = True, seconds: float | None = None) -> None:
         self.url = address(given)
         self.name = shown(self.url)
         if not create and self.url.get_backend_name() == "sqlite" and not os.path.exists(self.url.database or ""):
@@ -27,10 +30,10 @@ class Database:
         self._use(connect(self.url))
         patiently(lambda: self._begin(create), seconds)
 
-    def _use(self, engine):
+    def _use(self, engine: Engine) -> None:
         self.engine, self._writer = engine, engine.execution_options(writes=True)
 
-    def _begin(self, create: bool):
+    def _begin(self, create: bool) -> None:
         """Open it; a file that cannot be written, or a database in which that is not allowed, to be looked at only."""
         try:
             self._open(create)
@@ -49,12 +52,13 @@ class Database:
             for how in ("mode=ro", "immutable=1"):
                 self._use(connect(self.url, how))
                 try:
-                    return self._open(False)
+                    self._open(False)
+                    return
                 except StoreError:
                     if how != "mode=ro":
                         raise error from None
 
-    def _open(self, create: bool):
+    def _open(self, create: bool) -> None:
         with self.reading() as connection:
             found = version(connection)
         check(found)
@@ -65,27 +69,28 @@ class Database:
                 bring_up_to_date(connection)
 
     @contextmanager
-    def reading(self):
+    def reading(self) -> Iterator[Connection]:
         """A transaction that sees one state of the store and changes nothing."""
         with in_words(self.url), self.engine.begin() as connection:
             yield connection
 
     @contextmanager
-    def writing(self):
+    def writing(self) -> Iterator[Connection]:
         """A transaction: all of it happens, or nothing."""
         with in_words(self.url), self._writer.begin() as connection:
             yield connection
 
-    def close(self):
+    def close(self) -> None:
         self.engine.dispose()
 
     def now(self) -> float:
         """What the database's clock shows: every time in the store is by it, wherever the machine is that wrote it."""
         with self.reading() as connection:
-            return connection.scalar(select(clock()))
+            seconds: float = connection.execute(select(clock())).scalar_one()
+            return seconds
 
 
-def patiently(call, seconds: float | None = None):
+def patiently(call: Callable[[], T], seconds: float | None = None) -> T:
     """The result of call(), tried again while the store is busy, for so long (BEGIN_WITHIN)."""
     end = time.monotonic() + (BEGIN_WITHIN if seconds is None else seconds)
     while True:

@@ -1,5 +1,9 @@
 """What is in the store of studies."""
 
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy
 from sqlalchemy import and_, func, select
 
 from core.study.database.opening import Database
@@ -7,6 +11,7 @@ from core.study.database.schema import DIVERGED, DONE, rows, runs, studies
 from core.study.plan import NOTHING, Stored, Study
 from core.train import Row
 
+Line = sqlalchemy.Row[*tuple[Any, ...]]  # of a result, with its columns as attributes
 HIDDEN = ("study", "place", "wanted")  # columns of a run that say nothing to a reader
 
 
@@ -16,7 +21,8 @@ class Queries(Database):
     def find(self, name: str) -> int | None:
         """The number of a study."""
         with self.reading() as connection:
-            return connection.scalar(select(studies.c.id).where(studies.c.name == name))
+            number: int | None = connection.scalar(select(studies.c.id).where(studies.c.name == name))
+            return number
 
     def stored(self, study: Study) -> Stored:
         """What is there already of a study that may be entered under its name."""
@@ -33,7 +39,7 @@ class Queries(Database):
         """How many runs of a study are there that it no longer asks for."""
         gone = select(func.count()).where(runs.c.study == study, runs.c.wanted.is_(False))
         with self.reading() as connection:
-            return connection.scalar(gone)
+            return connection.scalar(gone) or 0
 
     def stamp(self, study: int) -> str:
         """Something that is another when what is stored of the results of a study is."""
@@ -45,7 +51,7 @@ class Queries(Database):
             found = sorted(map(tuple, connection.execute(query.group_by(runs.c.state))), key=repr)
         return repr((hash(source), found))
 
-    def studies(self) -> list:
+    def studies(self) -> Sequence[Line]:
         """id, name, question, source, created of each, the oldest first."""
         with self.reading() as connection:
             return connection.execute(select(studies).order_by(studies.c.created)).all()
@@ -59,7 +65,7 @@ class Queries(Database):
             found = connection.execute(query.group_by(runs.c.state))
             return {state: (many, float(whole), float(left)) for state, many, whole, left in found}
 
-    def runs(self, study: int, *states: str, spec: bool = True) -> list:
+    def runs(self, study: int, *states: str, spec: bool = True) -> Sequence[Line]:
         """The runs of a study that are asked for, in its order, of these states or all; every column but those that say
         nothing to a reader, and spec, which is most of it, only if asked for."""
         columns = [column for column in runs.c if column.name not in HIDDEN and (spec or column.name != "spec")]
@@ -83,7 +89,7 @@ class Queries(Database):
         with self.reading() as connection:
             return dict(connection.execute(select(runs.c.id, rows.c.accuracy).join(rows, end).where(done)).all())
 
-    def rows(self, study: int, of: list[int] | None = None) -> list:
+    def rows(self, study: int, of: list[int] | None = None) -> Sequence[Line]:
         """(run, *Row) of every run of a study that is asked for (or of these), in the order of runs and steps."""
         columns = [rows.c.run, *(rows.c[name] for name in Row._fields)]
         query = select(*columns).join(runs).where(runs.c.study == study, runs.c.wanted)

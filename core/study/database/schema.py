@@ -1,14 +1,18 @@
 """The tables of the store, and how an older store becomes one of today."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 from sqlalchemy import (
     Boolean,
     Column,
     Connection,
+    Dialect,
     Double,
     ForeignKey,
     Index,
+    Inspector,
     Integer,
     MetaData,
     String,
@@ -20,13 +24,16 @@ from sqlalchemy import (
     select,
 )
 from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from core.study.database.connection import StoreError
 from core.train import Row
 
 VERSION = 1
-MIGRATIONS = {}  # version -> call(connection) that makes the next version of it
+MIGRATIONS: dict[
+    int, Callable[[Connection], None]
+] = {}  # version -> call(connection) that makes the next version of it
 QUEUED, RUNNING, DONE, DIVERGED, FAILED, STOPPED = STATES = (
     "queued",
     "running",
@@ -40,31 +47,31 @@ ENDED = (DONE, DIVERGED)  # with a result
 metadata = MetaData()
 
 
-class Number(TypeDecorator):
+class Number(TypeDecorator[float]):
     """A float to the last bit. NaN is kept as NULL, which is what SQLite makes of it anyway."""
 
     impl, cache_ok = Double, True
 
-    def process_bind_param(self, value, dialect):
+    def process_bind_param(self, value: float | None, dialect: Dialect) -> float | None:
         return None if value is None or math.isnan(value) else value
 
-    def process_result_value(self, value, dialect):
+    def process_result_value(self, value: float | None, dialect: Dialect) -> float:
         return math.nan if value is None else value
 
 
-class clock(FunctionElement):
+class clock(FunctionElement[float]):
     """The database's own clock, in seconds since 1970: machines that share a store need not agree on the time."""
 
     type, inherit_cache = Double(), True
 
 
 @compiles(clock, "postgresql")
-def _postgresql_clock(element, compiler, **_):
+def _postgresql_clock(element: clock, compiler: SQLCompiler, **_: Any) -> str:
     return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)"
 
 
 @compiles(clock, "sqlite")
-def _sqlite_clock(element, compiler, **_):
+def _sqlite_clock(element: clock, compiler: SQLCompiler, **_: Any) -> str:
     return "((julianday('now') - 2440587.5) * 86400.0)"
 
 
@@ -145,7 +152,7 @@ def version(connection: Connection) -> int | None:
     return None
 
 
-def _stated(connection: Connection, look, there: set[str]) -> int:
+def _stated(connection: Connection, look: Inspector, there: set[str]) -> int:
     """The version that a store says it has, one of today with everything that it must hold."""
     _has(schema_version, look, there)
     found = connection.scalars(select(schema_version.c.version)).all()
@@ -157,7 +164,7 @@ def _stated(connection: Connection, look, there: set[str]) -> int:
     return found[0]
 
 
-def _has(table: Table, look, there: set[str]):
+def _has(table: Table, look: Inspector, there: set[str]) -> None:
     if table.name not in there:
         raise _damaged(f"it has no table {table.name}")
     columns = {each["name"] for each in look.get_columns(table.name)}
@@ -170,7 +177,7 @@ def _damaged(how: str) -> StoreError:
     return StoreError(f"This store is damaged, or another program's: {how}. Restore it, or choose another.")
 
 
-def check(found: int | None):
+def check(found: int | None) -> None:
     """Raises StoreError for a store that a newer version of this project has written."""
     if found is not None and found > VERSION:
         raise StoreError(
@@ -181,7 +188,7 @@ def check(found: int | None):
         raise StoreError(f"This store has schema version {found}, from which there is no way to version {VERSION}.")
 
 
-def bring_up_to_date(connection: Connection):
+def bring_up_to_date(connection: Connection) -> None:
     """Create what is missing, or migrate version by version, in the transaction of the connection."""
     found = version(connection)
     check(found)
@@ -190,6 +197,7 @@ def bring_up_to_date(connection: Connection):
         connection.execute(schema_version.insert().values(only=1, version=VERSION))
         return
     connection.execute(select(schema_version.c.version).with_for_update())  # PostgreSQL: one at a time
-    for number in range(version(connection), VERSION):
+    now = version(connection)
+    for number in range(VERSION if now is None else now, VERSION):
         MIGRATIONS[number](connection)
         connection.execute(schema_version.update().values(version=number + 1))

@@ -4,14 +4,16 @@ Several processes may use it at once. A run belongs to the owner that has claime
 no sign of life for too long, can write nothing more of it. A queued run has no rows: so none is ever there twice.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
-from sqlalchemy import and_, bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Executable, and_, bindparam, delete, func, insert, or_, select, update
 
 from core.settings.process import alive, versions
 from core.study.database.queries import Queries
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED, clock, rows, runs, studies
-from core.study.plan import Study
+from core.study.plan import Run, Study
 from core.train import Row
 
 MANY = 1000  # values in one IN (…)
@@ -55,7 +57,7 @@ class Store(Queries):
             values = {"question": study.question, "source": study.source}
             if number is None:
                 created = insert(studies).values(name=study.name, created=clock(), **values)
-                number = connection.execute(created).inserted_primary_key[0]
+                number = connection.execute(created).inserted_primary_key[0]  # type: ignore[index]  # of one line there is one
             connection.execute(update(studies).where(studies.c.id == number).values(values))
             found = connection.execute(select(runs.c.hash, runs.c.state).where(runs.c.study == number))
             there = {key: state for key, state in found}
@@ -70,7 +72,7 @@ class Store(Queries):
         ended = sum(state in (DONE, DIVERGED) for state in states)
         return Enrolled(number, states.count(None), ended, len(there) + states.count(None) - len(given))
 
-    def requeue(self, study: int, states=(STOPPED, FAILED)) -> int:
+    def requeue(self, study: int, states: Iterable[str] = (STOPPED, FAILED)) -> int:
         """Have the runs of a study that were stopped, or failed, run again -> how many."""
         with self.writing() as connection:
             return _queue(connection, and_(runs.c.study == study, runs.c.state.in_(states), runs.c.wanted))
@@ -81,12 +83,12 @@ class Store(Queries):
         with self.writing() as connection:
             return connection.execute(update(runs).where(going).values(state=STOPPED, ended=clock())).rowcount
 
-    def delete(self, study: int):
+    def delete(self, study: int) -> None:
         """Forget a study and all its numbers; whoever trains it stops."""
         with self.writing() as connection:
             connection.execute(delete(studies).where(studies.c.id == study))
 
-    def reclaim(self, of: list[int], owner: str, held) -> int:
+    def reclaim(self, of: list[int], owner: str, held: Iterable[int]) -> int:
         """Queue the runs whose owners have died, and those of this owner that it does not know to be its own (the
         connection broke when it claimed them) -> how many."""
         running = and_(runs.c.study.in_(of), runs.c.state == RUNNING, runs.c.id.not_in(list(held)))
@@ -100,7 +102,9 @@ class Store(Queries):
         with self.writing() as connection:
             return _queue(connection, and_(running, theirs))
 
-    def claim(self, study: int, owner: str, most: int, trained_with=None) -> list[tuple[int, str, str, str]]:
+    def claim(
+        self, study: int, owner: str, most: int, trained_with: dict[str, str] | None = None
+    ) -> list[tuple[int, str, str, str]]:
         """Take up to so many queued runs -> [(run, task, variant, spec), …]. No two owners get the same.
 
         trained_with: versions() of the process that is to train them, where it is not this one.
@@ -110,13 +114,13 @@ class Store(Queries):
         first = select(*columns).where(queued).order_by(runs.c.place).limit(most)
         with self.writing() as connection:
             taken = connection.execute(first.with_for_update(skip_locked=True)).all()
-            now = connection.scalar(select(clock()))
+            now = connection.execute(select(clock())).scalar_one()
             values = {"state": RUNNING, "owner": owner, "heartbeat": now, "started": now, "tries": runs.c.tries + 1}
             for some in _portions([each.id for each in taken]):
                 connection.execute(
                     update(runs).where(runs.c.id.in_(some)).values(**values, **(trained_with or versions()))
                 )
-        return [tuple(each) for each in taken]
+        return [(each.id, each.task, each.variant, each.spec) for each in taken]
 
     def keep(self, owner: str, reports: list[Report]) -> set[int]:
         """Store what is new of these runs, and that their owner lives -> those that are no longer its own.
@@ -124,7 +128,8 @@ class Store(Queries):
         May be repeated with the same reports when it is not known whether it has succeeded.
         """
         given = {each.run: each for each in reports}
-        mine, stored = set(), {}
+        mine: set[int] = set()
+        stored: dict[int, int] = {}
         with self.writing() as connection:
             for some in _portions(list(given)):
                 held = and_(runs.c.id.in_(some), runs.c.owner == owner, runs.c.state == RUNNING)
@@ -133,22 +138,22 @@ class Store(Queries):
                 stored |= {run: step for run, step in connection.execute(newest)}
             new = [(run, row) for run in mine for row in given[run].rows if row.step > stored.get(run, 0)]
             _each(connection, insert(rows), [{"run": run, **row._asdict()} for run, row in new])
-            now = connection.scalar(select(clock()))
+            now = connection.execute(select(clock())).scalar_one()
             changed = [_changes(given[run], now) for run in mine]
             names = [name for name in _changes(Report(0, ""), now) if name != "at"]
-            values = {name: bindparam(name) for name in names}
+            values: dict[str, Any] = {name: bindparam(name) for name in names}
             _each(connection, update(runs).where(runs.c.id == bindparam("at")).values(values), changed)
         return set(given) - mine
 
 
-def _described(study: int, place: int, run) -> dict:
+def _described(study: int, place: int, run: Run) -> dict[str, Any]:
     return {
         "study": study, "place": place, "wanted": True, "task": run.task, "variant": run.variant, "seed": run.seed,
         "hash": run.hash, "spec": run.spec, "steps": run.training.steps, "expected": run.expected, "state": QUEUED,
     }  # fmt: skip
 
 
-def _changes(report: Report, now: float) -> dict:
+def _changes(report: Report, now: float) -> dict[str, Any]:
     return {
         "at": report.run, "state": report.state, "heartbeat": now, "step": report.step, "seconds": report.seconds,
         "ended": None if report.state == RUNNING else now, "message": report.message, "known": report.known,
@@ -156,7 +161,7 @@ def _changes(report: Report, now: float) -> dict:
     }  # fmt: skip
 
 
-def _queue(connection, which) -> int:
+def _queue(connection: Connection, which: ColumnElement[bool]) -> int:
     """Queue these runs again, and throw away the rows they had -> how many"""
     found = list(connection.scalars(select(runs.c.id).where(which).with_for_update()))
     for some in _portions(found):
@@ -165,11 +170,11 @@ def _queue(connection, which) -> int:
     return len(found)
 
 
-def _each(connection, statement, values: list[dict]):
+def _each(connection: Connection, statement: Executable, values: list[dict[str, Any]]) -> None:
     """Execute a statement for each of the values, of which there may be none."""
     if values:
         connection.execute(statement, values)
 
 
-def _portions(numbers: list[int]):
+def _portions(numbers: list[int]) -> Iterator[list[int]]:
     return (numbers[at : at + MANY] for at in range(0, len(numbers), MANY))

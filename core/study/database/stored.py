@@ -1,12 +1,14 @@
 """Runs of the store as the comparison that the page "Training" shows: the same curves, tables and sentences."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from core.experiments.training.plan import BASELINE, Arm, Plan, Trial
 from core.settings.device import Machine
+from core.study.database.queries import Line
 from core.study.database.store import Store
 from core.study.plan import read_settings
-from core.train import Row
+from core.train import Row, Training
 
 
 @dataclass(frozen=True)
@@ -42,11 +44,13 @@ def stored(store: Store, study: int, task: str, variants: list[str]) -> Stored |
         for run in store.runs(study, spec=False)
         if run.task == task and run.variant in wanted and run.step
     }
-    rows = {}
+    rows: dict[int | None, list[Row]] = {}
     for run, *row in store.rows(study, [run.id for run in found.values()]):
         rows.setdefault(run, []).append(Row(*row))
     specs, has_rows = store.specs(study), {variant for variant, _ in found}
-    arms, trainings, notes = [], [], []
+    arms: list[Arm] = []
+    trainings: list[Training] = []
+    notes = []
     for place, name in enumerate(wanted):
         if name not in has_rows and not place:
             return None  # nothing to compare with
@@ -61,8 +65,8 @@ def stored(store: Store, study: int, task: str, variants: list[str]) -> Stored |
             continue
         arms.append(Arm(name, config, place, frozenset([name] if place else [])))
         trainings.append(training)
-    seeds = [seed for name, seed in found if name == BASELINE]
-    seeds = tuple(sorted(seed for seed in seeds if all(rows.get(_id(found, arm.name, seed)) for arm in arms)))
+    there = [seed for name, seed in found if name == BASELINE]
+    seeds = tuple(sorted(seed for seed in there if all(rows.get(_id(found, arm.name, seed)) for arm in arms)))
     if not seeds:
         return None
     runs = {(arm.name, seed): rows[found[arm.name, seed].id] for arm in arms for seed in seeds}
@@ -70,5 +74,5 @@ def stored(store: Store, study: int, task: str, variants: list[str]) -> Stored |
     return Stored(plan, runs, tuple(notes))
 
 
-def _id(found, name: str, seed: int) -> int | None:
+def _id(found: Mapping[tuple[str, int], Line], name: str, seed: int) -> int | None:
     return found[name, seed].id if (name, seed) in found else None

@@ -7,8 +7,11 @@ takes time in proportion to the text: a string that never ends goes to the end o
 import re
 import tomllib
 from contextlib import suppress
+from typing import Any
 
 from core.settings.wording import shorten
+
+KeyPath = tuple[str, ...]  # of a key, from the outermost table on
 
 LINE = r'[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+(?:"|(?=\n)|\Z)|\'[^\'\n]*+(?:\'|(?=\n)|\Z)'  # a bare word, or a string on one line
 DOTTED = rf"(?:{LINE})(?:[ \t]*+\.[ \t]*+(?:{LINE}))*+"
@@ -22,7 +25,7 @@ HEADER = re.compile(rf"\[{{1,2}}[ \t]*+({DOTTED})[ \t]*+\]{{1,2}}[ \t]*+(?:#.*)?
 DEEPEST = 8  # parts of a key, joined by dots; a study has three at most
 
 
-def dotted(path: tuple) -> str:
+def dotted(path: KeyPath) -> str:
     """A key as it is written in the file: task."reverse, 12 layers".n_layers"""
     plain = [key.replace("_", "").replace("-", "") for key in path]
     return ".".join(
@@ -43,9 +46,10 @@ def counted(text: str) -> tuple[int, int, int]:
     return keys, deepest, text.count("\n", 0, at) + 1
 
 
-def places(text: str) -> dict[tuple, int]:
+def places(text: str) -> dict[KeyPath, int]:
     """The number of the line on which each key or table first stands, as far as that line alone tells."""
-    found, table = {}, ()
+    found: dict[KeyPath, int] = {}
+    table: KeyPath = ()
     for number, line in enumerate(text.splitlines(), 1):
         line = line.strip()
         header, key = HEADER.fullmatch(line), KEY.match(line)
@@ -57,11 +61,12 @@ def places(text: str) -> dict[tuple, int]:
     return found
 
 
-def _path(key: str) -> tuple:
+def _path(key: str) -> KeyPath:
     """The parts of a key; () for one that is none, or too deep for any study."""
     if len(PART.findall(key)) > DEEPEST:
         return ()
-    path, document = (), {}
+    path: KeyPath = ()
+    document: Any = {}
     with suppress(tomllib.TOMLDecodeError):
         document = tomllib.loads(key + " = 0")
     while isinstance(document, dict) and document:

@@ -2,7 +2,9 @@
 
 import itertools
 from collections import Counter
+from collections.abc import Collection
 from contextlib import suppress
+from typing import Any
 
 from core.experiments.training.plan import BASELINE
 from core.model.config import Config
@@ -11,12 +13,13 @@ from core.settings.device import Machine
 from core.settings.setting import ConfigError, Setting
 from core.settings.wording import shorten
 from core.study import plan
-from core.study.file.lines import dotted
+from core.study.file.lines import KeyPath, dotted
 from core.study.file.mistakes import Mistakes
 from core.study.file.names import CALLED, LONGEST_NAME, can_be_called, meant
 from core.study.file.sizes import check_count, check_size
-from core.study.plan import MODEL, SETTINGS, TRAINING, Study, TaskSetup
+from core.study.plan import MODEL, SETTINGS, TRAINING, Arms, Study, TaskSetup
 from core.tasks import task
+from core.train import Training, start
 
 KEYS = ("name", "question", "tasks", "seeds", "device", "dtype", "base", "training", "task", "variants", "axes")
 
@@ -24,7 +27,7 @@ KEYS = ("name", "question", "tasks", "seeds", "device", "dtype", "base", "traini
 class Reader:
     """A document with its text -> the study that it stands for."""
 
-    def __init__(self, text: str, document: dict):
+    def __init__(self, text: str, document: dict[str, Any]) -> None:
         self.text, self.document, self.mistakes = text, document, Mistakes(text)
         self.tasks_told = False  # whether it has been said which tasks there are
 
@@ -39,7 +42,8 @@ class Reader:
         machine, seeds = self.machine(), self.seeds()
         base = self.changes(("base",), MODEL) | self.changes(("training",), TRAINING)
         settings, variants = self.settings(base), self.variants()
-        arms, notes = {}, []
+        arms: dict[str, Arms] = {}
+        notes: list[str] = []
         for setting in settings:
             try:
                 arms[setting.name], more = plan.arms(setting, variants)
@@ -69,7 +73,7 @@ class Reader:
     def machine(self) -> Machine:
         given = {name: self.document[name] for name in ("device", "dtype") if name in self.document}
         try:
-            return plan.start(Config(), plan.Training(), 0, Machine.anywhere(**given)).machine
+            return start(Config(), Training(), 0, Machine.anywhere(**given)).machine
         except ConfigError as error:
             self.mistakes.add((error.field,), str(error))
             return Machine()
@@ -85,7 +89,9 @@ class Reader:
         self.mistakes.add(("seeds",), f"seeds is {shorten(value)}; {allowed}.")
         return [0]
 
-    def changes(self, path: tuple, allowed: dict[str, Setting], table=None, besides=()) -> dict:
+    def changes(
+        self, path: KeyPath, allowed: dict[str, Setting], table: Any = None, besides: Collection[str] = ()
+    ) -> dict[str, Any]:
         """A table of settings; those that are wrong are named and left out."""
         table = self.document.get(path[0], {}) if table is None else table
         if not isinstance(table, dict):
@@ -105,14 +111,14 @@ class Reader:
                 self.mistakes.add((*path, name), str(error))
         return kept
 
-    def unknown(self, path: tuple, name: str) -> str:
+    def unknown(self, path: KeyPath, name: str) -> str:
         if name == "seed":
             return f"{dotted((*path, name))}: the seeds of a study are set by seeds, outside"
         if name in SETTINGS:
             return f"{dotted((*path, name))} belongs under {'training' if name in TRAINING else 'base'}"
         return f"{dotted((*path, name))} is no setting"
 
-    def settings(self, base: dict) -> list[TaskSetup]:
+    def settings(self, base: dict[str, Any]) -> list[TaskSetup]:
         """The tasks by their names, each with base, training and its own table of changes."""
         names, tables = self.document.get("tasks"), self.document.get("task", {})
         if not isinstance(tables, dict):
@@ -135,7 +141,7 @@ class Reader:
             self.mistakes.add(("tasks",), f"tasks names {shorten(name)} twice.", f'"{name}"')
         return [each for each in made if each]
 
-    def setting(self, name: str, table, base: dict) -> TaskSetup | None:
+    def setting(self, name: str, table: Any, base: dict[str, Any]) -> TaskSetup | None:
         own = self.changes(("task", name), SETTINGS, table, ("task",))
         known = table.get("task", name) if isinstance(table, dict) else name
         if isinstance(known, str) and known in task:
@@ -154,7 +160,7 @@ class Reader:
             )
         return None
 
-    def variants(self) -> dict[str, dict]:
+    def variants(self) -> dict[str, dict[str, Any]]:
         """Name -> changes: those with names, then every combination of the axes."""
         made, tables = {}, self.document.get("variants", {})
         if not isinstance(tables, dict):
@@ -175,7 +181,7 @@ class Reader:
                 self.mistakes.add(("variants", name), words)
         return made
 
-    def variant(self, path: tuple, table) -> dict:
+    def variant(self, path: KeyPath, table: Any) -> dict[str, Any]:
         if isinstance(table, str) and table:  # as in a link
             try:
                 table = decode(table, dotted(path))
@@ -186,7 +192,7 @@ class Reader:
             self.mistakes.add(path, f"{dotted(path)} changes nothing; the full model is always there, as “{BASELINE}”.")
         return self.changes(path, SETTINGS, table)
 
-    def combinations(self) -> list[dict]:
+    def combinations(self) -> list[dict[str, Any]]:
         axes, good = self.document.get("axes", {}), {}
         if not isinstance(axes, dict):
             self.mistakes.add(
@@ -201,9 +207,9 @@ class Reader:
             good[name] = list(dict.fromkeys(value for value in read if value is not None))
         return [dict(zip(good, values)) for values in itertools.product(*good.values())] if good else []
 
-    def check_different(self, arms):
+    def check_different(self, arms: dict[str, Arms]) -> None:
         """No training twice under two names of a task: the second would only be the first again."""
-        seen = {}
+        seen: dict[tuple[Config, Training], tuple[str, str]] = {}
         for name, several in arms.items():
             for variant, arm in several.items():
                 twin = seen.setdefault(arm, (name, variant))
@@ -212,6 +218,6 @@ class Reader:
                     self.mistakes.add(("task", name), f"{other} is the same training as {one}: take one of them out.")
 
 
-def value_of(made: Setting, name: str, value):
+def value_of(made: Setting, name: str, value: object) -> Any:
     """A value of the file in the setting's own type, or ConfigError. Text stands for what it does in a link."""
     return made.read(name, value) if isinstance(value, str) and made.kind is not str else made.check(name, value)

@@ -1,8 +1,12 @@
 """How much may be asked for in one study: runs, trainings, and memory of each."""
 
+from collections.abc import Iterable, Sized
+from typing import Any
+
 from core.settings.memory import max_mb
 from core.settings.wording import count, shorten
 from core.study.file.mistakes import Mistakes
+from core.study.plan import Arms
 from core.train import budget
 
 MOST_RUNS = 100_000
@@ -10,7 +14,7 @@ MOST_TRAININGS = 20_000  # that differ in more than the seed: each is looked at,
 ENDLESS = 10**15
 
 
-def check_count(document: dict, mistakes: Mistakes):
+def check_count(document: dict[str, Any], mistakes: Mistakes) -> None:
     """Raises StudyError for more runs than a study may have: by multiplication, before any is made."""
     axes, seeds = document.get("axes"), document.get("seeds", 5)
     values = [each for each in axes.values() if isinstance(each, list)] if isinstance(axes, dict) else []
@@ -25,7 +29,7 @@ def check_count(document: dict, mistakes: Mistakes):
     _check_many(mistakes, "training", many, MOST_TRAININGS, " that differ in more than the seed")
 
 
-def _check_many(mistakes: Mistakes, what: str, many: dict[str, int], most: int, how: str = ""):
+def _check_many(mistakes: Mistakes, what: str, many: dict[str, int], most: int, how: str = "") -> None:
     whole = _product(many.values())
     if whole > most:
         parts = ", ".join(_plural(each, name) for name, each in many.items())
@@ -34,13 +38,13 @@ def _check_many(mistakes: Mistakes, what: str, many: dict[str, int], most: int, 
         raise mistakes.error()
 
 
-def _length(document: dict, key: str, kind: type) -> int:
+def _length(document: dict[str, Any], key: str, kind: type[Sized]) -> int:
     """How much stands in a list or a table; 0 for what is none."""
     value = document.get(key)
     return len(value) if isinstance(value, kind) else 0
 
 
-def check_size(arms: dict, mistakes: Mistakes):
+def check_size(arms: dict[str, Arms], mistakes: Mistakes) -> None:
     """That no run needs more memory than it may have."""
     for name, several in arms.items():
         for variant, arm in several.items():
@@ -50,7 +54,7 @@ def check_size(arms: dict, mistakes: Mistakes):
                 mistakes.add(("task", name), f"{words}{max_mb():,} MB (set by ABLATION_MAX_MB).")
 
 
-def _product(numbers) -> int:
+def _product(numbers: Iterable[int]) -> int:
     """Of whole numbers; ENDLESS where it is larger than anybody can want."""
     made = 1
     for each in numbers:

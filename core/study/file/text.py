@@ -2,6 +2,7 @@
 
 import tomllib
 from pathlib import Path
+from typing import Any
 
 from core.settings.wording import printable
 from core.study.file.lines import DEEPEST, counted
@@ -12,7 +13,7 @@ MOST_KEYS = 50_000
 LONGEST = 500_000  # characters of a file
 
 
-def read(path) -> Study:
+def read(path: str | Path) -> Study:
     """Raises StudyError with everything that is wrong, and OSError for a file that is not there."""
     try:
         with Path(path).open(encoding="utf-8") as opened:
@@ -31,7 +32,7 @@ def parse(text: str) -> Study:
         raise StudyError(["This is no study: tables or lists stand in each other hundreds deep."]) from None
 
 
-def document(text: str) -> dict:
+def document(text: str) -> dict[str, Any]:
     """What stands in a TOML text. Raises StudyError."""
     try:
         return tomllib.loads(text)
@@ -44,7 +45,7 @@ def document(text: str) -> dict:
         ) from None
 
 
-def check_lengths(text: str):
+def check_lengths(text: str) -> None:
     """Raises StudyError for a text that would take too long to read, before it is read."""
     if len(text) > LONGEST:
         raise StudyError([f"This is too long: a study may have {LONGEST:,} characters."])
