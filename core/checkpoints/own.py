@@ -83,7 +83,8 @@ def read(settings: dict[str, Any], weights: File, check: Check | None = None) ->
 
 def filled(config: Config, vocabulary: Sequence[str], found: dict[str, torch.Tensor], file: str) -> Transformer:
     """A model with these weights, by core's names. Raises CheckpointError for one that is missing, too many or misshaped."""
-    model = Transformer(config, vocabulary, Blank())
+    blank: Any = Blank()  # takes the place of a Draw
+    model = Transformer(config, vocabulary, blank)
     table = found.get("position.weight")
     if table is not None and table.dim() == 2 and len(table) and hasattr(model.position, "weight"):
         model.position.weight = nn.Parameter(torch.empty_like(table, device="meta"))  # of its own length

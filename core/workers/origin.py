@@ -1,5 +1,6 @@
 """What a worker computes with, and why nothing is trained on one: rows are the same only where that is the same."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from core.settings.device import Machine, device, present
@@ -27,7 +28,7 @@ def unlike(found: Origin, here: Origin, first: Origin | None, needed: set[str]) 
     The build of torch (2.13.0+cpu) need not be that of this process, which trains nothing.
     """
     ours = here.versions | {"torch": first.versions["torch"] if first else here.versions["torch"]}
-    part = (lambda text: text) if first else (lambda text: text.partition("+")[0])
+    part: Callable[[str], str] = (lambda text: text) if first else (lambda text: text.partition("+")[0])
     told = [f"{name} {found.versions[name]} and not {ours[name]}" for name in ("torch", "numpy", "python")
             if part(found.versions[name]) != part(ours[name])]  # fmt: skip
     if found.sources != here.sources:

@@ -1,6 +1,7 @@
 """Attention of one pass: what each head does, and every step of one head by hand."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pandas as pd
@@ -79,7 +80,7 @@ def walk(p: Pass, layer: int, head: int) -> list[Step]:
     raw, scores, pattern = q @ k.T, p.sites["scores"][layer][head], p.sites["pattern"][layer][head]
     z = p.sites["z"][layer]
     visible = scores.masked_fill(~p.allowed, -math.inf)
-    drawn = lambda name: f"x·W_{name}{f' + b_{name}' * c.bias}"  # noqa: E731
+    drawn: Callable[[str], str] = lambda name: f"x·W_{name}{f' + b_{name}' * c.bias}"  # noqa: E731
     position = c.part("position")
     scale = f" / √{c.d_head}" if c.scale else ""
     sized = (

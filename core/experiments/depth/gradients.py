@@ -63,7 +63,7 @@ def _run(config: Config, tokens: tuple[str, ...], machine: Machine, depth: Depth
         def watch(site: str, layer: int, x: torch.Tensor) -> None:
             if site == "resid_pre":
                 step()
-                x.register_hook(lambda _: step())  # on the way back
+                x.register_hook(lambda _: step())  # type: ignore[no-untyped-call]  # PyTorch's; on the way back
 
         with trace(watch, sites=["resid_pre"]) as seen:
             out = model.stream(ids, real, order)
@@ -100,8 +100,8 @@ def weight_rows(model: Transformer, found: dict[str, torch.Tensor]) -> list[tupl
         module = model.blocks[layer].get_submodule(".".join(path))
         if isinstance(module, Linear):
             names = [f"{'W' if kind == 'weight' else 'b'}_{part}" for part in module.parts]
-            pieces = gradient.split(list(module.parts.values()))
+            pieces = torch.split(gradient, list(module.parts.values()))
         else:
-            names, pieces = [f"{path[-1]} {'gain' if kind == 'weight' else 'bias'}"], [gradient]
+            names, pieces = [f"{path[-1]} {'gain' if kind == 'weight' else 'bias'}"], (gradient,)
         rows += [(layer + 1, each, norm(piece)) for each, piece in zip(names, pieces)]
     return rows

@@ -5,7 +5,9 @@ the stream can be read off by itself, and all of them add up to the whole ("dire
 2021; Wang et al., 2022). Where norms stand in the stream (post-norm), every one of them is taken so.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -68,7 +70,6 @@ def contributions(
     start = written["embed", 0]
     stream = start.new_zeros(len(known), *start.shape)  # (parts, Q, D): they add up to what the model's stream is
     stream[0] = start
-    through = lambda norm: lambda x: _norm(norm, x)  # noqa: E731
     for layer, block in enumerate(_blocks(model)):
         if block.attn is not None:
             wrote = torch.zeros_like(stream)
@@ -79,11 +80,11 @@ def contributions(
             first = known[Part("head", layer, 0)]
             wrote[first : first + len(heads)] = heads
             wrote[known[Part("attention", layer)]] = out - heads.sum(0)
-            stream = block.place(stream, lambda _, wrote=wrote: wrote, through(block.ln1), block.add_attention)
+            stream = block.place(stream, lambda _, wrote=wrote: wrote, partial(_norm, block.ln1), block.add_attention)
         if block.mlp is not None:
             wrote = torch.zeros_like(stream)
             wrote[known[Part("ffn", layer)]] = written["mlp_out", layer]
-            stream = block.place(stream, lambda _, wrote=wrote: wrote, through(block.ln2), block.add_ffn)
+            stream = block.place(stream, lambda _, wrote=wrote: wrote, partial(_norm, block.ln2), block.add_ffn)
     stream = _norm(model.ln_final, stream)
     words = model.embed if model.unembed is None else model.unembed.weight
     return torch.einsum("pqd,qd->pq", stream, words[right] - words[wrong]).float().cpu()
@@ -153,7 +154,7 @@ def takeover(bench: Bench, made: tuple[Cut, ...], mode: str) -> pd.DataFrame:
         if part.kind in ("head", "ffn") and part not in cut and (part.layer, part.kind) not in gone
         and (part.layer, part.kind == "ffn") > first
     }  # fmt: skip
-    of = lambda values: dict(enumerate(values.tolist()))  # noqa: E731
+    of: Callable[[torch.Tensor], dict[int, float]] = lambda values: dict(enumerate(values.tolist()))  # noqa: E731
     changes = together(lambda part, level: paired(of(later[part][1]), of(later[part][0]), level=level), later)
     rows = [
         (part.name, part.kind, part.layer + 1, part.head + 1, one.mean().item(), other.mean().item(), *changes[part][:3], changes[part].p)

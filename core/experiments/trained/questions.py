@@ -128,7 +128,7 @@ def _by_word(tokens: Words, words: Sequence[str], subject: int, verb: int) -> tu
 
 def _by_piece(tokens: Tokens, words: Sequence[str], subject: int, verb: int) -> tuple[list[int], tuple[int, int]]:
     """The sentence as it is written, "The judges, who were late, were …", cut after its verb."""
-    read = lambda end: tokens.encode(_written(words[:end])).ids  # noqa: E731
+    read: Callable[[int], list[int]] = lambda end: tokens.encode(_written(words[:end])).ids  # noqa: E731
     before, whole = read(verb), read(verb + 1)
     if whole[:-1] != before:
         raise ConfigError(
@@ -154,7 +154,10 @@ def _of_task(opened: Opened, many: int, seed: int) -> Questions:
         )
     known = {word: at for at, word in enumerate(opened.model.vocabulary)}
     number = torch.tensor([known[word] for word in learnt.vocabulary])
-    draw = lambda n, seed: learnt(generator(seed, f"knockout.{opened.task}"), n, length, held_out=True)  # noqa: E731
+
+    def draw(n: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+        return learnt(generator(seed, f"knockout.{opened.task}"), n, length, held_out=True)
+
     tokens, targets = draw(many, seed)
     row, place = learnt.asked(targets).nonzero(as_tuple=True)
     texts = number[tokens].tolist()

@@ -134,7 +134,7 @@ def draw(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """What core.tasks.sentences.sentences draws, its targets left out."""
     numbers = torch.randint(2**31, (batch, NUMBERS), generator=stream)
-    parts = [forms().write(part.numpy(), vocabulary) for part in numbers.split(PORTION)]
+    parts = [forms().write(part.numpy(), vocabulary) for part in torch.split(numbers, PORTION)]
     rows = torch.from_numpy(np.concatenate(parts))[:, :length]
     return rows, rows
 

@@ -58,7 +58,7 @@ def _all(by: dict[Cut, Effect], baseline: Effect, name: str) -> dict[Cut, Paired
 def by_distance(made: Effect, questions: Questions) -> pd.DataFrame:
     """Accuracy split by what the questions are split by: value, accuracy, low, high (95 %, Wilson 1927), questions."""
     rows = []
-    for value in questions.value.unique().tolist():
+    for value in sorted(set(questions.value.tolist())):
         right = made.correct[questions.value == value]
         rows.append((value, *wilson(int(right.sum()), len(right)), len(right)))
     return pd.DataFrame(rows, columns=["value", "accuracy", "low", "high", "questions"])

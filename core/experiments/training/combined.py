@@ -1,6 +1,7 @@
 """Several parts taken out at once: what each is worth alone, and whether two losses add up."""
 
 import math
+from collections.abc import Callable
 from itertools import combinations
 
 import pandas as pd
@@ -18,7 +19,7 @@ def effects(runs: Runs, plan: Plan) -> pd.DataFrame:
     singles = [arm for arm in plan.arms if arm.place]
     by, step = _by_members(plan), common(runs, plan)
     every = frozenset(arm.name for arm in singles)
-    of = lambda members: _scores_of(runs, plan, by.get(members), step)  # noqa: E731
+    of: Callable[[frozenset[str]], dict[int, float]] = lambda members: _scores_of(runs, plan, by.get(members), step)  # noqa: E731
     out = gaps({arm.name: (of(frozenset()), of(arm.members)) for arm in singles})
     back = gaps({arm.name: (of(every - arm.members), of(every)) for arm in singles})
     rows = [(name, *out[name][:3], out[name].p, *back[name][:3], back[name].p) for name in out]

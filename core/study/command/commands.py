@@ -1,6 +1,7 @@
 """The commands: what was given to each on the command line -> the code with which it ends."""
 
 from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -74,7 +75,7 @@ def export_(given: Namespace) -> int:
 
 def _write(summary: pd.DataFrame, given: Namespace) -> None:
     """The summary as a table, as a picture, or both."""
-    made = {
+    made: dict[str | None, Callable[[], str | None]] = {
         given.summary: lambda: write_csv(summary),
         given.picture: lambda: matrix_svg(summary, style=STYLE) + "\n",
     }
