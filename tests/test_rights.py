@@ -95,7 +95,7 @@ def test_callbacks_refuse_too(store, monkeypatch):  # noqa: F811
 def test_a_study_cannot_be_started_by_a_page_that_was_drawn_before(url, monkeypatch):  # noqa: F811
     app = dialog(TEMPLATE)
     monkeypatch.setenv("ABLATION_READ_ONLY", "1")
-    monkeypatch.setattr("ui.studies.chooser.can_write", lambda store: True)  # a dialog is run again without what opened it
+    monkeypatch.setattr("ui.studies.chooser.can_write", lambda _: True)  # a dialog is run again without what opened it
     app = press(app, "Start")
     assert any(rights.REASON in each.value for each in app.error)
     made = Store(url)
