@@ -1,0 +1,28 @@
+"""Boxes, lines and words as SVG, at pixels counted from the left upper corner."""
+
+from html import escape
+
+Point = tuple[float, float]
+
+
+def box(x: float, y: float, width: int, height: int, lines: list[str], kind: str) -> str:
+    made = f'<rect class="{kind}" x="{x - width / 2}" y="{y}" width="{width}" height="{height}" rx="5"/>'
+    step, first = 15, y + height / 2 - 7.5 * (len(lines) - 1) + 4
+    for at, line in enumerate(lines):
+        kind = " name" if at == 0 else " small changed" if line.startswith("✕") else " small"
+        made += text(x, first + at * step, line, f"middle{kind}")
+    return made
+
+
+def text(x: float, y: float, words: str, kind: str, turn: Point | None = None) -> str:
+    turned = f' transform="rotate(-90 {turn[0]} {turn[1]})"' if turn else ""
+    return f'<text class="{kind}" x="{x}" y="{y}"{turned}>{escape(words)}</text>'
+
+
+def line(kind: str, *points: Point) -> str:
+    return f'<polyline class="{kind}" points="{" ".join(f"{x},{y}" for x, y in points)}"/>'
+
+
+def arrow(x: float, y: float, way: str = "down") -> str:
+    corners = {"down": ((-4, -7), (4, -7), (0, 0)), "left": ((7, -4), (7, 4), (0, 0))}[way]
+    return f'<polygon class="head" points="{" ".join(f"{x + dx},{y + dy}" for dx, dy in corners)}"/>'
