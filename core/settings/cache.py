@@ -3,17 +3,40 @@
 import functools
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar, TypeVarTuple, cast
 
 from core.settings.progress import turn
+
+Given = TypeVarTuple("Given")  # the arguments: by their places, never by their names
+Result = TypeVar("Result")
+
+
+class Cached(Protocol[*Given, Result]):
+    """A function whose results are kept."""
+
+    cache: "LRUCache"
+    __wrapped__: Callable[[*Given], Result]
+
+    def __call__(self, *given: *Given) -> Result: ...
+
+
+class Once(Protocol[*Given, Result]):
+    """A function that makes what there is once in a process."""
+
+    clear: Callable[[], None]
+    __wrapped__: Callable[[*Given], Result]
+
+    def __call__(self, *given: *Given) -> Result: ...
 
 
 class _Turn:
     """Whoever wants what is kept under a key, and what the first of them has made."""
 
-    def __init__(self):
-        self.lock, self.people, self.result = threading.Lock(), 0, None
+    def __init__(self) -> None:
+        self.lock, self.people = threading.Lock(), 0
+        self.result: tuple[Any, int] | None = None
 
 
 class LRUCache:
@@ -21,12 +44,12 @@ class LRUCache:
 
     def __init__(self, megabytes: float):
         self.max_bytes = int(megabytes * 2**20)
-        self._kept: OrderedDict = OrderedDict()
+        self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._bytes = 0
-        self._turns: dict = {}
+        self._turns: dict[Hashable, _Turn] = {}
         self._lock = threading.Lock()
 
-    def peek(self, key):
+    def peek(self, key: Hashable) -> Any:
         """What is kept under the key, or None. Looked at is used: it is thrown out later."""
         with self._lock:
             if key not in self._kept:
@@ -34,7 +57,7 @@ class LRUCache:
             self._kept.move_to_end(key)
             return self._kept[key][0]
 
-    def put(self, key, value, size: int):
+    def put(self, key: Hashable, value: Any, size: int) -> None:
         """Keep a value in place of what was kept under the key; one for which there is no room is not kept."""
         with self._lock:
             if key in self._kept:
@@ -45,7 +68,7 @@ class LRUCache:
             while self._bytes > self.max_bytes:
                 self._bytes -= self._kept.popitem(last=False)[1][1]
 
-    def get(self, key, make):
+    def get(self, key: Hashable, make: Callable[[], tuple[Result, int]]) -> Result:
         """The result of make() -> (value, bytes), kept under the key for the next time.
 
         Who asks while it is being made waits for it, and is handed it even where there is no room to keep it.
@@ -54,14 +77,15 @@ class LRUCache:
             with self._lock:
                 if key in self._kept:
                     self._kept.move_to_end(key)
-                    return self._kept[key][0]
+                    kept: Result = self._kept[key][0]
+                    return kept
             if mine.result is None:
                 mine.result = make()
                 self.put(key, *mine.result)
             return mine.result[0]
 
     @contextmanager
-    def _turn(self, key):
+    def _turn(self, key: Hashable) -> Iterator[_Turn]:
         """One at a time for each key."""
         with self._lock:
             mine = self._turns.setdefault(key, _Turn())
@@ -76,40 +100,45 @@ class LRUCache:
                     del self._turns[key]
 
 
-def cached(megabytes: float, size: Callable):
+def cached(
+    megabytes: float, size: Callable[[Any], int]
+) -> Callable[[Callable[[*Given], Result]], Cached[*Given, Result]]:
     """For a function whose results are kept under its arguments, up to so many megabytes. size: result -> its bytes.
 
     Without: function.__wrapped__. What is kept: function.cache.
     """
 
-    def decorate(function):
-        def sized(given):
+    def decorate(function: Callable[[*Given], Result]) -> Cached[*Given, Result]:
+        def sized(given: tuple[*Given]) -> tuple[Result, int]:
             result = function(*given)
             return result, size(result)
 
         @functools.wraps(function)
-        def call(*given):
-            return call.cache.get(given, lambda: sized(given))
+        def call(*given: *Given) -> Result:
+            return made.cache.get(given, lambda: sized(given))
 
-        call.cache = LRUCache(megabytes)
-        return call
+        made = cast(Cached[*Given, Result], call)
+        made.cache = LRUCache(megabytes)
+        return made
 
     return decorate
 
 
-def once(make: Callable) -> Callable:
+def once(make: Callable[[*Given], Result]) -> Once[*Given, Result]:
     """Decorator: what is made for given arguments is made once, by whoever comes first; the others wait for it.
 
     Not st.cache_resource, which any browser can have emptied: worker processes would be started again beside the old ones.
     """
-    things, lock = {}, threading.RLock()
+    things: dict[tuple[*Given], Result] = {}
+    lock = threading.RLock()
 
     @functools.wraps(make)
-    def get(*given):
+    def get(*given: *Given) -> Result:
         with lock:
             if given not in things:
                 things[given] = make(*given)
             return things[given]
 
-    get.clear = things.clear
-    return get
+    made = cast(Once[*Given, Result], get)
+    made.clear = things.clear
+    return made

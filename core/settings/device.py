@@ -3,56 +3,60 @@
 import functools
 import statistics
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TypeVar
 
 import torch
 
 from core.settings.menu import Menu
 from core.settings.setting import ConfigError, Settings, setting
 
-device = Menu("Device")
-dtype = Menu("Precision")
+Result = TypeVar("Result")
+
+device: Menu[Callable[[], str]] = Menu("Device")
+dtype: Menu[Callable[[], torch.dtype]] = Menu("Precision")
 
 
 @device
-def auto():
+def auto() -> str:
     """Fastest present: CUDA if there is one, else MPS, else the CPU."""
     return present()[0]
 
 
 @device
-def cuda():
+def cuda() -> str:
     """CUDA: an NVIDIA GPU (or AMD's through ROCm)."""
     return "cuda"
 
 
 @device
-def mps():
+def mps() -> str:
     """MPS: the GPU of an Apple computer."""
     return "mps"
 
 
 @device
-def cpu():
+def cpu() -> str:
     """CPU: the processor; every machine has one."""
     return "cpu"
 
 
 @dtype
-def float32():
+def float32() -> torch.dtype:
     """float32: 32 bits, about 7 decimal digits; what most people mean by a number here."""
     return torch.float32
 
 
 @dtype
-def bfloat16():
+def bfloat16() -> torch.dtype:
     """bfloat16: 16 bits, the range of float32 with about 2 to 3 decimal digits."""
     return torch.bfloat16
 
 
 @dtype
-def float16():
+def float16() -> torch.dtype:
     """float16: 16 bits, about 3 decimal digits and nothing above 65,504; on a GPU only."""
     return torch.float16
 
@@ -79,10 +83,10 @@ class Machine(Settings):
         made._check_each()
         return made
 
-    def _check_together(self):
+    def _check_together(self) -> None:
         self.check_here()
 
-    def check_here(self):
+    def check_here(self) -> None:
         """Raises ConfigError for what this machine does not have."""
         if self.device != "auto" and self.device not in present():
             raise ConfigError(
@@ -107,7 +111,7 @@ class Machine(Settings):
             self.place
         ).get_device_name()
 
-    def autocast(self):
+    def autocast(self) -> torch.autocast:
         """A context in which products are taken in this precision, while weights stay float32."""
         return torch.autocast(self.place, self.precision, enabled=self.dtype != "float32")
 
@@ -133,13 +137,13 @@ class Timing:
         return f"{self.milliseconds:{digits}} ms ({how})"
 
 
-def median_timing(call, place: str, runs: int) -> Timing:
+def median_timing(call: Callable[[], object], place: str, runs: int) -> Timing:
     """Time so many runs of call()."""
     took = statistics.median(timed(call, place)[1] for _ in range(runs))
     return Timing(took, runs, datetime.now(UTC))
 
 
-def timed(call, place: str):
+def timed(call: Callable[[], Result], place: str) -> tuple[Result, float]:
     """-> (what call() returned, milliseconds), by the device's own events on a GPU, by the clock on a CPU."""
     if place == "cpu":
         start = time.perf_counter()
@@ -154,7 +158,7 @@ def timed(call, place: str):
     return result, before.elapsed_time(after)
 
 
-def median_ms(call, place: str, repeats: int = 15) -> float:
+def median_ms(call: Callable[[], object], place: str, repeats: int = 15) -> float:
     """Median time of repeated calls, after three that do not count."""
     for _ in range(3):
         call()

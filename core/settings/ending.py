@@ -12,7 +12,7 @@ _threads: list[threading.Thread] = []
 _others: list[Callable[[], Iterable[threading.Thread]]] = []
 
 
-def at_end(call: Callable[[], object]):
+def at_end(call: Callable[[], object]) -> None:
     """Have something called then.
 
     atexit comes too late: before it, Python waits for pools of processes, which wait for workers that have yet to load torch.
@@ -20,7 +20,7 @@ def at_end(call: Callable[[], object]):
     _calls.append(call)
 
 
-def wait_for(found: Callable[[], Iterable[threading.Thread]]):
+def wait_for(found: Callable[[], Iterable[threading.Thread]]) -> None:
     """Have those threads waited for that are found then.
 
     A thread that still loads a library, or computes, while Python takes itself apart, may end the process with a fault.
@@ -28,10 +28,10 @@ def wait_for(found: Callable[[], Iterable[threading.Thread]]):
     _others.append(found)
 
 
-def later(seconds: float, *calls: Callable[[], object]):
+def later(seconds: float, *calls: Callable[[], object]) -> None:
     """Make some calls in a thread of their own, after so many seconds, one after the other, unless the process ends before."""
 
-    def work():
+    def work() -> None:
         if _over.wait(seconds):
             return
         for call in calls:
@@ -42,7 +42,7 @@ def later(seconds: float, *calls: Callable[[], object]):
     _threads[-1].start()
 
 
-def _end():
+def _end() -> None:
     _over.set()
     for call in _calls:
         call()
@@ -51,4 +51,4 @@ def _end():
         each.join(max(0.0, end - time.monotonic()))
 
 
-threading._register_atexit(_end)
+threading._register_atexit(_end)  # type: ignore[attr-defined]  # not public, and nothing public comes early enough

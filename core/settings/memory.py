@@ -3,7 +3,7 @@
 import ctypes
 import os
 import threading
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 
 from core.settings.environment import whole_number
@@ -39,7 +39,7 @@ def machine_mb() -> int:
 SMALLER = "Choose a smaller d_model, d_ff, d_head or n_layers, or a shorter text."
 
 
-def check_memory(needed: int, what: str, advice: str = SMALLER):
+def check_memory(needed: int, what: str, advice: str = SMALLER) -> None:
     """Raises MemoryLimit for more bytes than a run may use. what: would need them; advice: what to do about it."""
     if needed > max_mb() << 20:
         raise MemoryLimit(
@@ -48,7 +48,7 @@ def check_memory(needed: int, what: str, advice: str = SMALLER):
         )
 
 
-def room_for(needed: int, what: str):
+def room_for(needed: int, what: str) -> AbstractContextManager[None]:
     """A context to run in. Raises MemoryLimit before anything is allocated; lets one heavy run go at a time."""
     check_memory(needed, what)
     if needed <= HEAVY:

@@ -1,9 +1,14 @@
 """Menu: an ordered table of interchangeable parts, filled by decorating them."""
 
 import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
+
+Part = TypeVar("Part")  # what can be done with every entry of a menu
+Entered = TypeVar("Entered", bound=Callable[..., Any])  # a part keeps its own type, which may be able to do more
 
 
-class Menu(dict):
+class Menu(dict[str, Part]):
     """Name -> part, in the order of definition. Used as a decorator on a function or class, alone or with what others
     must know about the part: `@mask(looks_ahead=False)` becomes its attribute. What its own code reads stands in that code.
 
@@ -11,13 +16,19 @@ class Menu(dict):
     halves are shown, so a part without them is refused, as is a second part of the same name.
     """
 
-    def __init__(self, title: str, **facts):
+    def __init__(self, title: str, **facts: Any):
         """facts: what is to be known about every part, as it is for one that does not say."""
         super().__init__()
         self.title, self.facts = title, facts
         self._words: dict[str, tuple[str, str]] = {}
 
-    def __call__(self, part=None, **facts):
+    @overload
+    def __call__(self, part: Entered, **facts: Any) -> Entered: ...
+
+    @overload
+    def __call__(self, part: None = None, **facts: Any) -> Callable[[Entered], Entered]: ...
+
+    def __call__(self, part: Any = None, **facts: Any) -> Any:
         if part is None:
             return lambda part: self(part, **facts)
         for fact, value in (self.facts | facts).items():

@@ -1,6 +1,7 @@
 """Panics: what libraries written in Rust raise where they have a mistake. No `except Exception` catches one, so it would end
 the thread in which somebody's page is made."""
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 
@@ -9,7 +10,7 @@ def is_panic(error: BaseException) -> bool:
 
 
 @contextmanager
-def panics_as(kind: type[Exception], words: str):
+def panics_as(kind: type[Exception], words: str) -> Iterator[None]:
     """Raises kind(words) for a panic; everything else passes as it is, a request to end too."""
     try:
         yield

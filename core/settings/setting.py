@@ -5,7 +5,7 @@ import functools
 import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from core.settings.menu import Menu
 from core.settings.wording import shorten
@@ -39,9 +39,9 @@ class Setting:
     high: float | None = None
     step: float | None = None
     top: float | None = None
-    menu: Menu | None = None
-    follows: Callable | None = None
-    among: Callable | None = None
+    menu: Menu[Any] | None = None
+    follows: Callable[[Any], Any] | None = None
+    among: Callable[[Any], list[Any]] | None = None
     short: str = ""
     once: bool = False
 
@@ -54,20 +54,21 @@ class Setting:
             return "text"
         return f"a {'whole ' if self.kind is int else ''}number from {self.low} to {self.high}"
 
-    def check(self, name: str, value):
+    def check(self, name: str, value: Any) -> Any:
         """The value in its own type, or ConfigError."""
         if self.kind is bool:
             good = isinstance(value, bool)
         elif self.kind is str:
             good = isinstance(value, str) and (self.menu is None or value in self.menu)
         else:
-            number = numbers.Integral if self.kind is int else numbers.Real
+            assert self.low is not None and self.high is not None, f"{name} has no bounds"
+            number: type[Any] = numbers.Integral if self.kind is int else numbers.Real
             good = isinstance(value, number) and not isinstance(value, bool) and self.low <= value <= self.high
         if not good:
             raise ConfigError(name, f"{name} is {shorten(value)}; it must be {self.allowed()}.")
         return self.kind(value)
 
-    def read(self, name: str, text: str):
+    def read(self, name: str, text: str) -> Any:
         """The value that a link's text stands for, or ConfigError."""
         try:
             if self.kind is bool:
@@ -80,7 +81,7 @@ class Setting:
         except (KeyError, ValueError):
             raise ConfigError(name, f"{name} is {shorten(text)}; it must be {self.allowed()}.") from None
 
-    def change(self, value) -> str:
+    def change(self, value: Any) -> str:
         """A change to this value in few words: "− norm", "8 heads", "identity activation", "d_model 128"."""
         if self.kind is bool:
             return f"{'+' if value else '−'} {self.short}"
@@ -94,14 +95,14 @@ class Setting:
             return f"{value} {self.short[:-1] if value == 1 else self.short}"
         return f"{self.short} {self.write(value)}"
 
-    def write(self, value) -> str:
+    def write(self, value: Any) -> str:
         """The text of a value in a link."""
         if self.kind is bool:
             return "on" if value else "off"
         return str(value)
 
 
-def setting(default, label, help, *, group, kind=None, **bounds):
+def setting(default: Any, label: str, help: str, *, group: str, kind: type | None = None, **bounds: Any) -> Any:
     """A dataclass field with a Setting; `kind` is needed only where the default does not tell it."""
     made = Setting(kind or type(default), label, help, group, **bounds)
     return dataclasses.field(default=default, metadata={"setting": made})
@@ -123,37 +124,38 @@ class Settings:
         """Name -> what is known about it, for every field."""
         return {field.name: field.metadata["setting"] for field in dataclasses.fields(cls)}
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self._check_each()
         self._check_together()
 
-    def _check_each(self):
+    def _check_each(self) -> None:
         known = self.settings()
         for name in [*self.FIRST, *(name for name in known if name not in self.FIRST)]:
-            value = getattr(self, name)
-            if value is None and known[name].follows:
-                value = known[name].follows(self)
+            value, follows = getattr(self, name), known[name].follows
+            if value is None and follows:
+                value = follows(self)
             object.__setattr__(self, name, known[name].check(name, value))
 
-    def _check_together(self):
+    def _check_together(self) -> None:
         """Raises ConfigError where values cannot be together, each of which could be by itself."""
 
     def follows(self, name: str) -> bool:
         """Whether a setting has the value that it takes from others by itself."""
         follows = self.settings()[name].follows
-        return bool(follows) and getattr(self, name) == follows(self)
+        return follows is not None and bool(getattr(self, name) == follows(self))
 
     def choices(self, name: str) -> list[str]:
         """The entries of a setting's menu that can be chosen here."""
-        return list(self.settings()[name].menu)
+        return list(self.settings()[name].menu or ())
 
     @classmethod
-    def mended(cls, values: dict):
+    def mended(cls, values: dict[str, Any]) -> tuple[Self, list[ConfigError]]:
         """-> (settings, list of ConfigError): every value that can be kept is kept.
 
         A value that cannot be gives way to `instead` where the error names one, else to the default.
         """
-        values, problems = dict(values), []
+        values = dict(values)
+        problems: list[ConfigError] = []
         while True:
             try:
                 return cls(**values), problems
@@ -165,7 +167,7 @@ class Settings:
                     del values[error.field]
 
     @classmethod
-    def read(cls, params: dict[str, str]):
+    def read(cls, params: dict[str, str]) -> tuple[Self, list[ConfigError]]:
         """Settings from a link's parameters -> (settings, list of ConfigError). Names it does not know are left alone."""
         values, problems = {}, []
         for name, known in cls.settings().items():
@@ -187,7 +189,7 @@ class Settings:
         return params
 
 
-def setting_like(kind: type[Settings], name: str, default, **changes):
+def setting_like(kind: type[Settings], name: str, default: Any, **changes: Any) -> Any:
     """A dataclass field as another settings class has it, but for its default and these facts."""
     return dataclasses.field(
         default=default, metadata={"setting": dataclasses.replace(kind.settings()[name], **changes)}

@@ -30,7 +30,7 @@ def count(n: int, one: str) -> str:
     return f"{n:,} {one}{'' if n == 1 else 's'}"
 
 
-def shorten(value, width: int = 40) -> str:
+def shorten(value: object, width: int = 40) -> str:
     """A given value as it may be shown in a sentence: quoted if text, one line, printable, not too long."""
     if isinstance(value, int) and abs(value) >= 10**width:
         return f"a number of more than {width} digits"
@@ -42,6 +42,6 @@ def shorten(value, width: int = 40) -> str:
     return f"“{cut}”" if isinstance(value, str) else cut
 
 
-def printable(text) -> str:
+def printable(text: object) -> str:
     """Text that can be shown and written anywhere: what is no printable character, or half of one, stands as �."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(text))
