@@ -4,6 +4,7 @@ Student's t takes five flips of 256 for more than chance (p = 0.025) where an ex
 """
 
 import math
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from statistics import NormalDist
 
@@ -15,7 +16,7 @@ WITHIN = (-1.0, 1.0)
 SCALE = 10_000  # shares are counted in steps of this part, or of their common denominator where that is coarser
 
 
-def changed(differences, level: float = LEVEL) -> Paired:
+def changed(differences: Iterable[float], level: float = LEVEL) -> Paired:
     """The mean change of accuracy over texts: what each gets right now − what it got right before, from −1 to 1.
 
     p: of the exact test by sign flips (Fisher, 1935), which for texts of one question each is McNemar's (1947). The interval: for those
@@ -28,7 +29,7 @@ def changed(differences, level: float = LEVEL) -> Paired:
         return Paired(float(values[0]) if n else math.nan, math.nan, math.nan, n, math.nan, math.nan)
     mean, p = float(sum(values) / n), sign_flips(values)
     if all(abs(value) in (0, 1) for value in values):
-        low, high = tango(values.count(1), values.count(-1), n, level)
+        low, high = tango(values.count(Fraction(1)), values.count(Fraction(-1)), n, level)
     else:
         found = interval(map(float, values), WITHIN, level)
         low, high = found.low, found.high
@@ -75,7 +76,7 @@ def tango(gained: int, lost: int, n: int, level: float = LEVEL) -> tuple[float, 
     return _where(score, z, -1.0, seen), _where(score, -z, seen, 1.0)
 
 
-def _where(score, level: float, low: float, high: float) -> float:
+def _where(score: Callable[[float], float], level: float, low: float, high: float) -> float:
     """Where the score, which falls as the change grows, passes the level between two changes."""
     for _ in range(60):
         middle = (low + high) / 2

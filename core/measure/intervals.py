@@ -5,14 +5,19 @@ get wider intervals, and p to match (Holm, 1979).
 """
 
 import math
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtr, stdtrit  # type: ignore[import-untyped]  # comes without types
+
+Within = tuple[float, float]  # the least and the most that something can be
 
 LEVEL = 0.95
 LARGEST = 700.0  # whose exponential is still a number
+ANYTHING: Within = (-math.inf, math.inf)
+
+Key = TypeVar("Key", bound=Hashable)
 
 
 class Interval(NamedTuple):
@@ -49,7 +54,7 @@ def apart(low: float, high: float) -> bool:
     return low > 0 or high < 0
 
 
-def interval(values, within=(-math.inf, math.inf), level: float = LEVEL) -> Interval:
+def interval(values: Iterable[float], within: Within = ANYTHING, level: float = LEVEL) -> Interval:
     """Of independent values, one per seed; NaN are left out.
 
     within: what a value can be at all. An interval is cut there, which leaves its coverage as it is.
@@ -60,7 +65,7 @@ def interval(values, within=(-math.inf, math.inf), level: float = LEVEL) -> Inte
     return Interval(mean, *cut(mean - reach, mean + reach, within), len(values))
 
 
-def cut(low: float, high: float, within) -> tuple[float, float]:
+def cut(low: float, high: float, within: Within) -> tuple[float, float]:
     """An interval without what cannot be; NaN stay NaN."""
     return (max(low, within[0]) if low == low else low), (min(high, within[1]) if high == high else high)
 
@@ -75,18 +80,19 @@ def wilson(right: int, of: int) -> tuple[float, float, float]:
     return share, max(0.0, low) if right else 0.0, min(1.0, high) if right < of else 1.0
 
 
-def geometric(values) -> Interval:
+def geometric(values: Iterable[float]) -> Interval:
     """The same of the logarithms: a geometric mean, and its interval, of values above 0; NaN if one of them is not."""
     values = [value for value in values if not math.isnan(value)]
     found = interval([math.log(value) if value > 0 else math.nan for value in values])
     if found.n < len(values):
         return Interval(math.nan, math.nan, math.nan, len(values))
-    return Interval(
-        *(math.nan if math.isnan(each) or each > LARGEST else math.exp(each) for each in found[:3]), found.n
-    )
+    mean, low, high = (math.nan if math.isnan(each) or each > LARGEST else math.exp(each) for each in found[:3])
+    return Interval(mean, low, high, found.n)
 
 
-def paired(values: dict, base: dict, within=(-math.inf, math.inf), level: float = LEVEL) -> Paired:
+def paired(
+    values: Mapping[int, float], base: Mapping[int, float], within: Within = ANYTHING, level: float = LEVEL
+) -> Paired:
     """values − base, seed by seed: {seed: value} each. Seeds that lack one of the two, or have NaN there, are left out.
 
     within: what a difference can be at all; its interval is cut there.
@@ -107,7 +113,7 @@ def paired(values: dict, base: dict, within=(-math.inf, math.inf), level: float 
     return Paired(*found, float(p), float(reach))
 
 
-def together(compare: Callable[[Hashable, float], Paired], keys: Iterable[Hashable]) -> dict[Hashable, Paired]:
+def together(compare: Callable[[Key, float], Paired], keys: Iterable[Key]) -> dict[Key, Paired]:
     """Several differences that are looked at together (Holm, 1979): the chance that any is called one by mistake stays 5 %.
 
     compare: (key, level) -> a difference with its interval at that level, and its own p. -> key -> the same, p corrected,
@@ -127,7 +133,7 @@ def together(compare: Callable[[Hashable, float], Paired], keys: Iterable[Hashab
     return made
 
 
-def _mean_and_error(values) -> tuple[float, float]:
+def _mean_and_error(values: Sequence[float]) -> tuple[float, float]:
     """-> (mean, standard error of the mean)"""
     if not values:
         return math.nan, math.nan

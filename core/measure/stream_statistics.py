@@ -5,21 +5,31 @@ stream with a number that is infinite or no number has no statistics: NaN.
 """
 
 import math
+from collections.abc import Callable
 from functools import cached_property
+from typing import Any, Protocol
 
 import torch
 
 from core.settings.menu import Menu
 
-statistic = Menu("Statistics of a pass")
+
+class Statistic(Protocol):
+    question: str
+    log: bool
+
+    def __call__(self, s: "Streams", /) -> torch.Tensor: ...
+
+
+statistic: Menu[Statistic] = Menu("Statistics of a pass")
 
 SAME = 1e-6  # a difference of that share is float32's rounding
 
 
-def asks(question: str, log: bool = False):
+def asks(question: str, log: bool = False) -> Callable[[Any], Any]:
     """What a statistic answers, for the title of its chart; log: whether it may grow or fade by powers of ten."""
 
-    def mark(part):
+    def mark(part: Any) -> Any:
         part.question, part.log = question, log
         return part
 
@@ -40,16 +50,16 @@ class Streams:
         self.entropy = entropy.double()
 
     @cached_property
-    def mean(self):
+    def mean(self) -> torch.Tensor:
         return self.x.mean((1, 2))
 
     @cached_property
-    def square(self):
+    def square(self) -> torch.Tensor:
         """Mean of the squares: (P,)."""
         return self.products.diagonal(dim1=1, dim2=2).sum(1) / self.x[0].numel()
 
     @cached_property
-    def products(self):
+    def products(self) -> torch.Tensor:
         """Every token times every other: (P, T, T)."""
         if self.x.is_cpu:  # NumPy sees that both sides are the same and computes only half
             rows = self.x.numpy()
@@ -65,14 +75,14 @@ class Streams:
 
 @statistic
 @asks("Does the stream grow?", log=True)
-def rms(s):
+def rms(s: Streams) -> torch.Tensor:
     """RMS: root mean square of all numbers in the stream: how large it is."""
     return s.square.sqrt()
 
 
 @statistic
 @asks("How far do its numbers spread?", log=True)
-def std(s):
+def std(s: Streams) -> torch.Tensor:
     """Std: standard deviation of all numbers in the stream (population formula)."""
     spread = s.square - s.mean.square()
     # Where nearly nothing is left of the difference, the long way: rounding would show.
@@ -83,21 +93,21 @@ def std(s):
 
 @statistic
 @asks("Does its average drift?")
-def mean(s):
+def mean(s: Streams) -> torch.Tensor:
     """Mean: the average of all numbers in the stream."""
     return s.mean
 
 
 @statistic
 @asks("How large is the largest number?", log=True)
-def largest(s):
+def largest(s: Streams) -> torch.Tensor:
     """Largest magnitude: the number farthest from zero, without its sign."""
     return s.largest
 
 
 @statistic
 @asks("Do the words become alike?")
-def cosine(s):
+def cosine(s: Streams) -> torch.Tensor:
     """Token similarity: cosine similarity, averaged over all pairs of different tokens. 1: all point the same way."""
     length = s.products.diagonal(dim1=1, dim2=2).sqrt()
     weight = torch.where(length > 0, 1 / length, 0.0)  # a token of zeros is like no other
@@ -108,17 +118,18 @@ def cosine(s):
 
 @statistic
 @asks("How many directions are left?")
-def rank(s):
+def rank(s: Streams) -> torch.Tensor:
     """Effective rank: exp of the entropy of the singular values, each divided by their sum: in how many directions the tokens spread (Roy and Vetterli, 2007)."""
     # Squared singular values are the eigenvalues of the products; largest first to 1, so that nothing leaves the range.
     scale = s.products.diagonal(dim1=1, dim2=2).amax(1).clamp_min(1e-300)[:, None, None]
     values = torch.linalg.eigvalsh((s.products / scale).cpu()).clamp_min(0).sqrt()
-    return torch.special.entr(values / values.sum(1, keepdim=True)).sum(1).exp()  # NaN where all is zero
+    spread: torch.Tensor = torch.special.entr(values / values.sum(1, keepdim=True)).sum(1).exp()
+    return spread  # NaN where all is zero
 
 
 @statistic
 @asks("Does attention narrow or spread?")
-def entropy(s):
+def entropy(s: Streams) -> torch.Tensor:
     """Attention entropy: in bits, averaged over heads and reading tokens. 0: each reads one token; log2(n): evenly over n."""
     return s.entropy
 

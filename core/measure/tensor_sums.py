@@ -7,6 +7,7 @@ torch.std_mean costs forty times a sum, and counting zeros ten times; so every s
 benchmarks/instrumentation.py has the figures.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -32,12 +33,12 @@ class Totals(NamedTuple):
 class Watcher:
     """Takes totals of all it is shown: a last edit for trace(), e.g. `trace(watcher, sites=["pattern"])`."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.names: list[tuple[str, int]] = []  # (site, layer) in order of appearance
         self._waiting: list[tuple[int, torch.Tensor]] = []
         self._done: list[tuple[int, np.ndarray]] = []
 
-    def __call__(self, site, layer, x):
+    def __call__(self, site: str, layer: int, x: torch.Tensor) -> None:
         names = self.names
         if x.numel() > LARGE and x.is_cpu:
             self._done.append((len(names), _rows(x.detach().reshape(1, -1))))
@@ -52,11 +53,11 @@ class Watcher:
             if n and max(n) <= SMALL and all([x.is_cpu for _, x in self._waiting]):
                 return Totals(*_end_to_end([x for _, x in self._waiting], n))
         fields = np.empty((7, len(self.names)))
-        for at, values in self._done:
-            fields[:, at : at + 1] = values
-        groups: dict = {}
-        for at, x in self._waiting:
-            groups.setdefault(x.shape, []).append((at, x))
+        for place, values in self._done:
+            fields[:, place : place + 1] = values
+        groups: dict[torch.Size, list[tuple[int, torch.Tensor]]] = {}
+        for place, x in self._waiting:
+            groups.setdefault(x.shape, []).append((place, x))
         for members in groups.values():
             at, tensors = zip(*members)
             rows = torch.stack(tensors).detach().reshape(len(at), -1)
@@ -65,9 +66,9 @@ class Watcher:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # _spreads() looks again where numbers are out of range
-def _end_to_end(tensors, n: tuple) -> np.ndarray:
+def _end_to_end(tensors: list[torch.Tensor], lengths: tuple[int, ...]) -> np.ndarray:
     """The fields of Totals for small tensors on the CPU."""
-    n, start = _layout(n)
+    n, start = _layout(lengths)
     flat = torch.cat([x.reshape(-1) for x in tensors]).detach().float().numpy()
     square = flat * flat
     fields = np.empty((7, len(tensors)))
@@ -83,9 +84,9 @@ def _end_to_end(tensors, n: tuple) -> np.ndarray:
 
 
 @lru_cache(maxsize=256)
-def _layout(n: tuple) -> tuple[np.ndarray, np.ndarray]:
+def _layout(lengths: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     """How many numbers each tensor has, and where it starts when they are laid end to end."""
-    n = np.array(n)
+    n = np.array(lengths)
     return n.astype(float), n.cumsum() - n
 
 
@@ -106,15 +107,16 @@ def _rows(x: torch.Tensor) -> np.ndarray:
     return fields
 
 
-def _squares(rows) -> np.ndarray:
+def _squares(rows: np.ndarray) -> np.ndarray:
     """Σx² for each row. BLAS is fastest, but sums straight on: so it gets pieces, and float64 adds them up."""
     pieces, rest = divmod(rows.shape[1], PIECE)
     cut = rows.shape[1] - rest
     head, tail = rows[:, :cut].reshape(len(rows), pieces, PIECE), rows[:, cut:]
-    return np.vecdot(head, head).sum(1, dtype=np.float64) + np.vecdot(tail, tail)
+    squares: np.ndarray = np.vecdot(head, head).sum(1, dtype=np.float64) + np.vecdot(tail, tail)
+    return squares
 
 
-def _spreads(fields, flat, start) -> None:
+def _spreads(fields: np.ndarray, flat: np.ndarray, start: Sequence[int] | np.ndarray) -> None:
     """Fills in Σ(x − mean)², with a second look in float64 where float32's range or rounding falls short."""
     n, total, squares, spread = fields[:4]
     np.subtract(squares, total * total / n, out=spread)
