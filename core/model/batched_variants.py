@@ -4,7 +4,8 @@ The parts are those of core/model/transformer.py and core/model/parts, so each f
 It can be, because variants of one seed start from the same weights wherever shapes agree.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NoReturn, TypeVar
 
 import torch
 
@@ -12,9 +13,14 @@ from core.measure.stream_statistics import attention_entropy
 from core.model.config import Config
 from core.model.parts import MENUS
 from core.model.parts.init import Draw
+from core.model.parts.placement import Placement
 from core.model.trace import trace
 from core.model.transformer import FeedForward, Linear, MultiHeadAttention, Transformer, adder, visible
 from core.settings.device import Machine
+
+Map = Callable[..., torch.Tensor]  # streams (V, T, D) side by side -> the same
+Make = Callable[[Config, list[int]], Map]  # (settings, numbers of the variants that have them) -> what they go through
+Made = TypeVar("Made", bound=torch.nn.Module)
 
 FAMILY = ("d_model", "n_layers", "seed", "init", "padding", "dropout")  # what all members of one Many have in common
 ATTENTION = ("n_heads", "d_head", "scale", "position", "mask", "bias")  # the settings that each part reads beside those
@@ -30,7 +36,7 @@ def stream_of(config: Config) -> Config:
     )
 
 
-def families(configs) -> list[list[int]]:
+def families(configs: Sequence[Config]) -> list[list[int]]:
     """Which configs can run side by side: their numbers."""
     return list(_groups(configs, FAMILY).values())
 
@@ -41,13 +47,21 @@ class Many:
     ids, real: as Transformer takes them. Streams are (V, T, D), one per config, in their order.
     """
 
-    def __init__(self, configs: list[Config], vocabulary, ids, real, machine: Machine):
+    def __init__(
+        self,
+        configs: list[Config],
+        vocabulary: Iterable[str],
+        ids: torch.Tensor,
+        real: torch.Tensor | None,
+        machine: Machine,
+    ):
         self.configs, self.machine = configs, machine
         self.n_real = ids.shape[1] if real is None else int(real.sum())
         first = configs[0]
-        self._draw = Draw(first.part("init"), first.seed, kept={})
-        inputs = {c.position: c.replace(n_layers=1) for c in configs}
-        inputs = {name: self._placed(Transformer(c, vocabulary)).start(ids) for name, c in inputs.items()}
+        self._drawn: dict[tuple[str, tuple[int, ...]], torch.Tensor] = {}
+        self._draw = Draw(first.part("init"), first.seed, kept=self._drawn)
+        different = {c.position: c.replace(n_layers=1) for c in configs}
+        inputs = {name: self._placed(Transformer(c, vocabulary)).start(ids) for name, c in different.items()}
         self._start = torch.cat([inputs[c.position] for c in configs])
         self._allowed = {c.mask: visible(c.part("mask"), ids, real) for c in configs}
         self._parts: list[tuple[str, torch.nn.Module]] = []  # what has weights to be drawn: its site, and itself
@@ -57,7 +71,7 @@ class Many:
             self._sublayer("ffn", FFN, self._ffn),
         ]
 
-    def streams(self, order):
+    def streams(self, order: Iterable[int]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """What enters the first pass and what leaves each one: (V, T, D), and the attention entropy in bits: (V,)."""
         x = self._start
         yield x, torch.full((len(x),), torch.nan, device=x.device)
@@ -69,16 +83,16 @@ class Many:
                     x = sublayer(x)
             yield x, self._entropy
 
-    def _watch(self, site, layer, x):
+    def _watch(self, site: str, layer: int, x: torch.Tensor) -> None:
         if site == "pattern":
             self._entropy[self._reading] = attention_entropy(x, self.n_real)
 
-    def _redraw(self, layer: int):
+    def _redraw(self, layer: int) -> None:
         """Give the parts the weights of another layer: drawing is all that has to be done again for it."""
         if layer == self._layer:
             return
         self._layer = layer
-        self._draw.kept.clear()
+        self._drawn.clear()
         for site, part in self._parts:
             draw = self._draw.at(f"blocks.{layer}.{site}")
             for linear in [each for each in part.children() if isinstance(each, Linear)]:
@@ -86,19 +100,22 @@ class Many:
                     if drawn is not None:
                         linear._parameters[name] = drawn.to(self.machine.place, self.machine.precision)
 
-    def _placed(self, module):
+    def _placed(self, module: Made) -> Made:
         return module.to(self.machine.place, self.machine.precision).requires_grad_(False)
 
-    def _at(self, members):
+    def _at(self, members: list[int]) -> torch.Tensor:
         return torch.tensor(members, device=self.machine.place)
 
-    def _sublayer(self, name, fields, make) -> Callable:
+    def _sublayer(self, name: str, fields: tuple[str, ...], make: Make) -> Map:
         """One sub-layer of all variants that have it: x -> x."""
         members = [at for at, config in enumerate(self.configs) if getattr(config, name)]
         if not members:
             return lambda x: x
         residual = f"residual_{name}"
-        halves = lambda c: cut(c.part("placement"), self._norm(c), adder("resid_mid", getattr(c, residual)))  # noqa: E731
+
+        def halves(c: Config) -> tuple[Map, Map]:
+            return cut(c.part("placement"), self._norm(c), adder("resid_mid", getattr(c, residual)))
+
         before = self._split(members, NORM, lambda c, at: halves(c)[0])
         compute = self._split(members, fields, make)
         after = self._split(members, (*NORM, residual), lambda c, at: halves(c)[1])
@@ -106,34 +123,36 @@ class Many:
             return lambda x: after(x, compute(before(x)))
         at = self._at(members)
 
-        def some(x):
+        def some(x: torch.Tensor) -> torch.Tensor:
             mine = x[at]
             return x.index_copy(0, at, after(mine, compute(before(mine))))
 
         return some
 
-    def _norm(self, config):
-        return self._placed(config.part("norm")("ln", config.d_model, config.bias))
+    def _norm(self, config: Config) -> torch.nn.Module:
+        made: torch.nn.Module = config.part("norm")("ln", config.d_model, config.bias)
+        return self._placed(made)
 
-    def _attention(self, config, members):
+    def _attention(self, config: Config, members: list[int]) -> Map:
         module = self._part("attn", MultiHeadAttention, config)
         reading, allowed = self._at(members), self._allowed[config.mask]
 
-        def attend(x):
+        def attend(x: torch.Tensor) -> torch.Tensor:
             self._reading = reading
-            return module(x, allowed)
+            read: torch.Tensor = module(x, allowed)
+            return read
 
         return attend
 
-    def _ffn(self, config, members):
+    def _ffn(self, config: Config, members: list[int]) -> Map:
         return self._part("mlp", FeedForward, config)
 
-    def _part(self, site, kind, config):
+    def _part(self, site: str, kind: Callable[[Config, Draw], Made], config: Config) -> Made:
         module = self._placed(kind(config, self._draw.at(f"blocks.0.{site}")))
         self._parts.append((site, module))
         return module
 
-    def _split(self, members, fields, make) -> Callable:
+    def _split(self, members: list[int], fields: tuple[str, ...], make: Make) -> Map:
         """One function for all members: each goes to what make(config, members) gives for those that agree in the fields.
 
         Those that agree are brought side by side, so that a group is a slice: one gather before, and one after.
@@ -147,11 +166,11 @@ class Many:
         there, back = self._at(order), self._at(order).argsort()
         sorted_already = order == list(range(len(order)))
 
-        def run(*streams):
+        def run(*streams: Any) -> torch.Tensor:
             if sorted_already:
                 return torch.cat([part(*each) for part, each in zip(parts, zip(*[x.split(sizes) for x in streams]))])
-            streams = zip(*[x[there].split(sizes) for x in streams])
-            return torch.cat([part(*each) for part, each in zip(parts, streams)])[back]
+            sorted_now = zip(*[x[there].split(sizes) for x in streams])
+            return torch.cat([part(*each) for part, each in zip(parts, sorted_now)])[back]
 
         return run
 
@@ -160,25 +179,26 @@ class _Read(Exception):
     """Carries what a sub-layer was about to read."""
 
 
-def cut(place, norm, add) -> tuple[Callable, Callable]:
+def cut(place: Placement, norm: Map, add: Map) -> tuple[Map, Map]:
     """A placement (core/model/parts/placement.py) cut in two at its sub-layer.
 
     -> (x -> what the sub-layer reads; (x, what the sub-layer wrote) -> what leaves)
     """
 
-    def stop(read):
+    def stop(read: torch.Tensor) -> NoReturn:
         raise _Read(read)
 
-    def before(x):
+    def before(x: torch.Tensor) -> torch.Tensor:
         try:
             return place(x, stop, norm, add)
         except _Read as caught:
-            return caught.args[0]
+            found: torch.Tensor = caught.args[0]
+            return found
 
-    def after(x, y):
+    def after(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         written = False
 
-        def sublayer(read):
+        def sublayer(read: torch.Tensor) -> torch.Tensor:
             nonlocal written
             written = True
             return y
@@ -188,8 +208,8 @@ def cut(place, norm, add) -> tuple[Callable, Callable]:
     return before, after
 
 
-def _groups(configs, fields) -> dict[tuple, list[int]]:
-    groups: dict[tuple, list[int]] = {}
+def _groups(configs: Iterable[Config], fields: tuple[str, ...]) -> dict[tuple[Any, ...], list[int]]:
+    groups: dict[tuple[Any, ...], list[int]] = {}
     for at, config in enumerate(configs):
         groups.setdefault(tuple([getattr(config, field) for field in fields]), []).append(at)
     return groups

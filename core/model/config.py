@@ -2,6 +2,7 @@
 
 import dataclasses
 from dataclasses import dataclass
+from typing import Any
 
 from core.model.parts import MENUS
 from core.settings.setting import ConfigError, Settings, setting
@@ -191,7 +192,7 @@ class Config(Settings):
         step=0.05,
     )
 
-    def _check_together(self):
+    def _check_together(self) -> None:
         fitting = self.allowed_heads(self.d_model)
         if self.n_heads not in fitting:
             raise ConfigError(
@@ -213,10 +214,10 @@ class Config(Settings):
         """The numbers of heads that divide d_model, up to 64."""
         return [n for n in range(1, 65) if d_model % n == 0]
 
-    def part(self, field: str):
+    def part(self, field: str) -> Any:
         """The chosen entry of a menu, e.g. `part("norm")` -> the class LayerNorm."""
         return MENUS[field][getattr(self, field)]
 
-    def replace(self, **changes) -> "Config":
+    def replace(self, **changes: Any) -> "Config":
         """A copy with some settings changed."""
         return dataclasses.replace(self, **changes)

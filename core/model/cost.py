@@ -1,5 +1,7 @@
 """What a stack costs: parameters by part, floating point operations, memory of activations. Formulas, no running."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from core.model.config import Config
@@ -61,7 +63,7 @@ def run_bytes(config: Config, tokens: int, vocabulary: int, dtype: str = "float3
     return int(1.2 * (weights + recorded + shown))
 
 
-def by_length(config: Config, lengths=(8, 16, 32, 64, 128, 256, 512, 1024)) -> pd.DataFrame:
+def by_length(config: Config, lengths: Sequence[int] = (8, 16, 32, 64, 128, 256, 512, 1024)) -> pd.DataFrame:
     """How cost grows with the text: tokens, part, value (operations)."""
     rows = [(length, part, value) for length in lengths for part, value in flops(config, length).items() if value]
     return pd.DataFrame(rows, columns=["tokens", "part", "value"])

@@ -3,6 +3,7 @@
 No train/eval switch on the model: a model may be shared between users, one of whom wants to see dropout act.
 """
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -12,7 +13,7 @@ _stream: ContextVar[torch.Generator | None] = ContextVar("dropout stream", defau
 
 
 @contextmanager
-def dropping(stream: torch.Generator):
+def dropping(stream: torch.Generator | None) -> Iterator[None]:
     """Inside this, every dropout of the model acts, drawing its masks from the stream in order of calls."""
     token = _stream.set(stream)
     try:
@@ -21,7 +22,7 @@ def dropping(stream: torch.Generator):
         _stream.reset(token)
 
 
-def drop(x, share: float):
+def drop(x: torch.Tensor, share: float) -> torch.Tensor:
     """x with a random share of its numbers zero and the rest divided by 1 − share (Srivastava et al., 2014)."""
     stream = _stream.get()
     if stream is None or share == 0:

@@ -1,6 +1,6 @@
 """The next word: from scores to probabilities to a choice, again and again."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -8,7 +8,8 @@ import torch
 
 from core.model.kv_cache import Past
 from core.model.parts.init import generator
-from core.model.trace import trace
+from core.model.trace import Edit, trace
+from core.model.transformer import Transformer
 from core.settings.setting import ConfigError, Settings, setting
 
 COLD = 1e-6  # a temperature below it is taken for 0: scores divided by it would leave the range of numbers
@@ -69,7 +70,7 @@ class Sampling(Settings):
     )
 
 
-def probabilities(logits, sampling: Sampling):  # (V,) -> float64 (V,), from which a word is drawn
+def probabilities(logits: torch.Tensor, sampling: Sampling) -> torch.Tensor:  # (V,) -> float64 (V,), to draw from
     """Temperature, then the k likeliest, then the likeliest that make up p; what is left adds up to 1. Raises ConfigError
     for scores that are no numbers."""
     logits = logits.double()
@@ -99,7 +100,14 @@ class Step(NamedTuple):
     patterns: list[torch.Tensor]  # per layer (H, tokens read): what was read to choose it, by the last word read
 
 
-def generate(model, ids, sampling: Sampling, *edits, ends=(), cache: bool = True) -> Iterator[Step]:
+def generate(
+    model: Transformer,
+    ids: torch.Tensor | Sequence[int],
+    sampling: Sampling,
+    *edits: Edit,
+    ends: Collection[int] = (),
+    cache: bool = True,
+) -> Iterator[Step]:
     """Goes on from a text, token numbers (T,), one step at a time, until a token in `ends` or sampling.words of them.
 
     The same choices for the same text and seed. edits: as for trace(). cache: keep keys and values, where the model is
@@ -107,12 +115,11 @@ def generate(model, ids, sampling: Sampling, *edits, ends=(), cache: bool = True
     learned positions reach.
     """
     stream = generator(sampling.draw, "generate")
-    keeps = cache and not model.mask.looks_ahead
-    past = Past(model) if keeps else None
+    past = Past(model) if cache and not model.mask.looks_ahead else None
     ids = torch.as_tensor(ids, device=model.embed.device)
     for _ in range(sampling.words):
         with torch.inference_mode(), trace(*edits, sites=("pattern",)) as seen:
-            if keeps:
+            if past is not None:
                 logits = model(ids[None, past.length :], past=past)[0, -1].float().cpu()
             else:
                 logits = model(ids[None])[0, -1].float().cpu()

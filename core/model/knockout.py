@@ -15,49 +15,53 @@ from core.settings.menu import Menu
 from core.settings.setting import ConfigError
 from core.settings.wording import head_name, shorten
 
-part = Menu("Part")  # each gives the sites at which it is cut
-mode = Menu("What takes its place")  # (x as computed, what was recorded elsewhere) -> x as the model goes on with it
+part: Menu[Callable[[], tuple[str, ...]]] = Menu("Part")  # each gives the sites at which it is cut
+mode: Menu[Callable[[torch.Tensor, "Recorded"], torch.Tensor]] = Menu(
+    "What takes its place"
+)  # (x as computed, what was recorded elsewhere) -> x as the model goes on with it
 
 
 @part
-def head():
+def head() -> tuple[str, ...]:
     """Head: its weighted sum of values (z), before W_O mixes the heads."""
     return ("z",)
 
 
 @part
-def attention():
+def attention() -> tuple[str, ...]:
     """Attention: what the whole sub-layer adds to the stream (attn_out)."""
     return ("attn_out",)
 
 
 @part
-def ffn():
+def ffn() -> tuple[str, ...]:
     """FFN: what the feed-forward network adds to the stream (mlp_out)."""
     return ("mlp_out",)
 
 
 @part
-def layer():
+def layer() -> tuple[str, ...]:
     """Layer: both of its residual writes (attn_out and mlp_out)."""
     return ("attn_out", "mlp_out")
 
 
 @mode
-def zero(x, recorded):
+def zero(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
     """Zero: nothing is written there at all."""
     return torch.zeros_like(x)
 
 
 @mode
-def mean(x, recorded):
+def mean(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
     """Mean: its average over the words of many texts, the same for every word: what it always writes stays, what it says about this text goes."""
+    assert recorded.mean is not None
     return recorded.mean.to(x).expand_as(x)
 
 
 @mode
-def resample(x, recorded):
+def resample(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
     """Resample: what it computed at the same place of another text of the same length: plausible, but about something else."""
+    assert recorded.elsewhere is not None
     if recorded.elsewhere.shape != x.shape:
         raise ValueError(
             f"resampling needs another text of the same shape: {tuple(recorded.elsewhere.shape)} for {tuple(x.shape)}"
@@ -141,7 +145,7 @@ class Lesion:
     recorded: dict[tuple[str, int], Recorded] = field(default_factory=dict)
     first: int = 0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.mode not in mode:
             raise ConfigError("mode", f"mode is {shorten(self.mode)}; it must be one of {', '.join(mode)}.", "zero")
         if self.mode != "zero":
@@ -150,11 +154,11 @@ class Lesion:
             if missing:
                 raise ConfigError("mode", f"mode is {self.mode}, but nothing was recorded at {missing[0]}.", "zero")
 
-    def __call__(self, site: str, layer: int, x) -> torch.Tensor | None:
+    def __call__(self, site: str, layer: int, x: torch.Tensor) -> torch.Tensor | None:
         here = [cut for cut in self.cuts if cut.layer == layer + self.first and site in cut.sites()]
         if not here:
             return None
-        replace: Callable = mode[self.mode]
+        replace = mode[self.mode]
         found = self.recorded.get((site, layer + self.first), Recorded())
         if site != "z":
             return replace(x, found)

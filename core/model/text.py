@@ -20,7 +20,8 @@ def words(text: str) -> list[str]:
     Emoji made of several characters (families, flags, skin tones) stay one token; letters keep their accents.
     White space separates; control and formatting characters are left out.
     """
-    tokens, glue = [], False  # glue: whether the next character may still belong to the last token
+    tokens: list[str] = []
+    glue = False  # whether the next character may still belong to the last token
     for at, c in enumerate(text):
         if c == SOFT_HYPHEN:
             continue
@@ -105,7 +106,7 @@ class Example:
     @property
     def pairs(self) -> tuple[tuple[int, int], ...]:
         """The pairs as token numbers, from 0."""
-        return tuple(tuple(self._find(word) for word in pair) for pair in self.about)
+        return tuple((self._find(reader), self._find(other)) for reader, other in self.about)
 
     def _find(self, word: str) -> int:
         word, _, nth = word.partition("#")
@@ -149,7 +150,7 @@ class Input(Settings):
 
     text: str = setting(DEFAULT_TEXT, "Sentence (text)", "Any text; each word and mark is one token.", group="Text")
 
-    def _check_together(self):
+    def _check_together(self) -> None:
         text = self.text
         if len(text) > MAX_CHARACTERS:
             raise ConfigError(

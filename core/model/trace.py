@@ -4,7 +4,12 @@ The open traces live in a ContextVar, so users in other threads of one process n
 itself carries no state. Site names are TransformerLens's, so that what is learned here can be used there.
 """
 
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
+
+import torch
+
+Edit = Callable[[str, int, torch.Tensor], torch.Tensor | None]  # (site, layer, x) -> x to go on with, or None: leave it
 
 SITES = {
     "embed": "token embeddings plus positions, what enters the first block",
@@ -30,14 +35,14 @@ SITES = {
 _open: ContextVar[tuple["trace", ...]] = ContextVar("open traces", default=())
 
 
-def tap(site: str, x):
+def tap(site: str, x: torch.Tensor) -> torch.Tensor:
     """The identity, unless a trace is open in this context."""
     for watcher in _open.get():
         x = watcher.see(site, x)
     return x
 
 
-class trace(dict):
+class trace(dict[str, list[torch.Tensor]]):
     """Site -> the tensors seen there, one per layer (or per pass) in order of calls.
 
     >>> with trace() as t:
@@ -49,7 +54,7 @@ class trace(dict):
     sees first.
     """
 
-    def __init__(self, *edits, sites=None):
+    def __init__(self, *edits: Edit, sites: Iterable[str] | None = None):
         super().__init__()
         unknown = set(sites or ()) - set(SITES)
         if unknown:
@@ -58,7 +63,7 @@ class trace(dict):
         self._keep = SITES.keys() if sites is None else set(sites)
         self._seen: dict[str, int] = {}
 
-    def see(self, site, x):
+    def see(self, site: str, x: torch.Tensor) -> torch.Tensor:
         seen = self._seen
         layer = seen[site] = seen.get(site, -1) + 1
         for edit in self.edits:
@@ -72,9 +77,9 @@ class trace(dict):
                 self[site] = [x]
         return x
 
-    def __enter__(self):
+    def __enter__(self) -> "trace":
         self._token = _open.set((*_open.get(), self))
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         _open.reset(self._token)

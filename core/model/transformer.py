@@ -1,7 +1,9 @@
 """The transformer: attention, feed-forward network, block, stack. Everything worth seeing passes through a tap."""
 
 import math
+from collections.abc import Callable, Iterable
 from functools import partial
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -22,17 +24,19 @@ class Part(nn.Module):
     `self.attn` is found at once, and not only after Python has failed to find it anywhere else.
     """
 
-    def __call__(self, *args, **named):
+    _parameters: dict[str, Any]  # of a Linear: weight and bias
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
         if self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks:
             return super().__call__(*args, **named)
         return self.forward(*args, **named)
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
         if isinstance(value, nn.Module):
             self.__dict__[name] = value
 
-    def __delattr__(self, name):
+    def __delattr__(self, name: str) -> None:
         super().__delattr__(name)
         self.__dict__.pop(name, None)
 
@@ -46,18 +50,18 @@ class Linear(Part):
     def __init__(self, fan_in: int, parts: dict[str, int], bias: bool, draw: Draw):
         super().__init__()
         self.fan_in, self.parts, self.biased = fan_in, parts, bias
-        weight, bias = self.drawn(draw)
+        weight, added = self.drawn(draw)
         self.weight = nn.Parameter(weight)
-        self.bias = None if bias is None else nn.Parameter(bias)
+        self.bias = None if added is None else nn.Parameter(added)
 
-    def drawn(self, draw: Draw):
+    def drawn(self, draw: Draw) -> tuple[torch.Tensor, torch.Tensor | None]:
         """-> the weight, and the bias or None, as they are drawn below one path."""
         weight = torch.cat([draw.weight(f"W_{name}", n, self.fan_in) for name, n in self.parts.items()])
         if not self.biased:
             return weight, None
         return weight, torch.cat([draw.bias(f"b_{name}", n, self.fan_in) for name, n in self.parts.items()])
 
-    def forward(self, x):  # (…, fan_in) -> (…, sum of parts)
+    def forward(self, x: torch.Tensor) -> torch.Tensor:  # (…, fan_in) -> (…, sum of parts)
         return F.linear(x, self._parameters["weight"], self._parameters.get("bias"))
 
 
@@ -75,7 +79,9 @@ class MultiHeadAttention(Part):
         self.qkv = Linear(width, {"Q": inner, "K": inner, "V": inner}, config.bias, draw)
         self.out = Linear(inner, {"O": width}, config.bias, draw)
 
-    def forward(self, x, allowed=None, kept=None):  # (B, T, D), bool (…, T, K) True where a query may look -> (B, T, D)
+    def forward(
+        self, x: torch.Tensor, allowed: torch.Tensor | None = None, kept: Any = None
+    ) -> torch.Tensor:  # (B, T, D), bool (…, T, K) True where a query may look -> (B, T, D)
         """kept: keys and values of the tokens before these (core/model/kv_cache.py), which the new ones are added to."""
         B, T, _ = x.shape
         q, k, v = self.qkv(x).view(B, T, 3, self.n_heads, -1).permute(2, 0, 3, 1, 4).unbind()
@@ -89,7 +95,7 @@ class MultiHeadAttention(Part):
         return tap("attn_out", drop(self.out(z.transpose(1, 2).flatten(2)), self.dropout))
 
 
-def weights(scores, allowed=None):
+def weights(scores: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.Tensor:
     """Softmax over what a query may look at; a query that may look at nothing gets zeros.
 
     (…, T, T), bool broadcastable to it -> (…, T, T)
@@ -113,7 +119,7 @@ class FeedForward(Part):
         self.w_in = Linear(config.d_model, hidden, config.bias, draw)
         self.w_out = Linear(config.d_ff, {"out": config.d_model}, config.bias, draw)
 
-    def forward(self, x):  # (B, T, D) -> (B, T, D)
+    def forward(self, x: torch.Tensor) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
         hidden = tap("mlp_post", self.activation(tap("mlp_pre", self.w_in(x))))  # (B, T, d_ff)
         return tap("mlp_out", drop(self.w_out(hidden), self.dropout))
 
@@ -129,7 +135,7 @@ class Block(Part):
         super().__init__()
         draw = (draw or drawing(config)).at(f"blocks.{layer}")
         normalise, width = config.part("norm"), config.d_model
-        self.place = config.part("placement")
+        self.place: Callable[..., torch.Tensor] = config.part("placement")
         self.attn = self.mlp = None
         if config.attention:
             self.attn = MultiHeadAttention(config, draw.at("attn"))
@@ -140,25 +146,28 @@ class Block(Part):
             self.ln2 = normalise("ln2", width, config.bias)
             self.add_ffn = adder("resid_post", config.residual_ffn)
 
-    def forward(self, x, allowed=None, kept=None):  # (B, T, D), bool (…, T, K) -> (B, T, D)
+    def forward(
+        self, x: torch.Tensor, allowed: torch.Tensor | None = None, kept: Any = None
+    ) -> torch.Tensor:  # (B, T, D), bool (…, T, K) -> (B, T, D)
         x = tap("resid_pre", x)
-        if self.attn is not None:
-            x = self.place(x, lambda y: self.attn(y, allowed, kept), self.ln1, self.add_attention)
+        attn = self.attn
+        if attn is not None:
+            x = self.place(x, lambda y: attn(y, allowed, kept), self.ln1, self.add_attention)
         if self.mlp is None:
             return tap("resid_post", x)
         return self.place(x, self.mlp, self.ln2, self.add_ffn)
 
 
-def adder(site: str, residual: bool):
+def adder(site: str, residual: bool) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
     """How a sub-layer's output joins the stream: added where the residual is on, in its place where it is off."""
     return partial(added if residual else replaced, site)
 
 
-def added(site, x, y):
+def added(site: str, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return tap(site, x + y)
 
 
-def replaced(site, x, y):
+def replaced(site: str, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return tap(site, y)
 
 
@@ -168,7 +177,7 @@ class Transformer(nn.Module):
     Tied, the embedding is read the other way round (Press and Wolf, 2017), and there is no unembedding of its own.
     """
 
-    def __init__(self, config: Config, vocabulary, draw: Draw | None = None):
+    def __init__(self, config: Config, vocabulary: Iterable[str], draw: Draw | None = None):
         """vocabulary: the tokens as strings; token number i is vocabulary[i], and its vector depends on the string.
 
         draw: where the initial weights come from, if not from config.init and config.seed.
@@ -182,42 +191,47 @@ class Transformer(nn.Module):
         self.blocks = nn.ModuleList(Block(config, layer, draw) for layer in range(config.n_layers))
         last = config.part("norm") if config.part("placement").final_norm else norm["none"]
         self.ln_final = last("ln_final", config.d_model, config.bias)
-        self.unembed = None
+        self.unembed: Linear | None = None
         if not config.tied:
             self.unembed = Linear(config.d_model, {"U": len(self.vocabulary)}, False, draw.at("unembed"))
 
     def stream(
-        self, tokens, real=None, order=None, past=None
-    ):  # int (B, T), bool (B, T) False where padding -> (B, T, D)
+        self, tokens: torch.Tensor, real: torch.Tensor | None = None, order: list[int] | None = None, past: Any = None
+    ) -> torch.Tensor:  # int (B, T), bool (B, T) False where padding -> (B, T, D)
         """What leaves the last block, before the last norm. order: which blocks to go through; all, once, if None.
 
         past: a core.model.kv_cache.Past, to read on where it ended. Without padding, and all blocks, once.
         """
         if past is not None:
-            return past.go_on(self, tokens)
+            x: torch.Tensor = past.go_on(self, tokens)
+            return x
         x, allowed = self.start(tokens), self.allowed(tokens, real)
         for block in self.blocks if order is None else [self.blocks[at] for at in order]:
             x = block(x, allowed)
         return x
 
-    def start(self, tokens, start=0):  # int (B, T) -> (B, T, D)
+    def start(self, tokens: torch.Tensor, start: int = 0) -> torch.Tensor:  # int (B, T) -> (B, T, D)
         """What enters the first block. start: how many tokens were read before these."""
         return tap("embed", drop(self.position.embed(self.embed[tokens], start), self.config.dropout))
 
-    def forward(self, tokens, real=None, order=None, past=None):  # int (B, T), bool (B, T) -> (B, T, V)
+    def forward(
+        self, tokens: torch.Tensor, real: torch.Tensor | None = None, order: list[int] | None = None, past: Any = None
+    ) -> torch.Tensor:  # int (B, T), bool (B, T) -> (B, T, V)
         return self.read(self.stream(tokens, real, order, past))
 
-    def read(self, stream):  # (B, T, D) -> (B, T, V)
+    def read(self, stream: torch.Tensor) -> torch.Tensor:  # (B, T, D) -> (B, T, V)
         """The scores of every word, from what leaves the last block."""
         stream = self.ln_final(stream)
         return tap("logits", F.linear(stream, self.embed) if self.unembed is None else self.unembed(stream))
 
-    def allowed(self, tokens, real=None):
+    def allowed(self, tokens: torch.Tensor, real: torch.Tensor | None = None) -> torch.Tensor | None:
         """Which key each query may see, or None for all: bool, broadcastable to (B, H, T, T)."""
         return visible(self.mask, tokens, real)
 
 
-def visible(mask, tokens, real=None):
+def visible(
+    mask: Callable[..., torch.Tensor | None], tokens: torch.Tensor, real: torch.Tensor | None = None
+) -> torch.Tensor | None:
     """What a mask and the padding leave to be seen: bool, broadcastable to (B, H, T, T), or None for everything."""
     seen = mask(tokens.shape[-1], tokens.device)
     if real is None:

@@ -4,9 +4,10 @@ In a link a difference is written "norm-none__n_heads-8", and several are joined
 differences, not as whole settings: so when the baseline moves, they move with it and stay comparable.
 """
 
-import dataclasses
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from core.model.config import Config
 from core.settings.menu import Menu
@@ -16,78 +17,78 @@ from core.settings.wording import shorten
 AND, NEXT, NOTHING, PLAIN = "__", "~", "none", "defaults"
 MOST = 4
 
-ablation = Menu("Ablations")  # one click each; a part gives the settings it changes
+Changes = dict[str, Any]  # the settings that are other than in a baseline
+ablation: Menu[Callable[[], Changes]] = Menu("Ablations")  # one click each; a part gives the settings it changes
 
 
 @ablation
-def no_residual():
+def no_residual() -> Changes:
     """− residual: cuts the stream around both sub-layers."""
     return {"residual_attention": False, "residual_ffn": False}
 
 
 @ablation
-def no_norm():
+def no_norm() -> Changes:
     """− norm: nothing brings numbers back to a common scale."""
     return {"norm": "none"}
 
 
 @ablation
-def no_ffn():
+def no_ffn() -> Changes:
     """− FFN: attention alone, no work on single tokens."""
     return {"ffn": False}
 
 
 @ablation
-def no_attention():
+def no_attention() -> Changes:
     """− attention: tokens can no longer read from each other."""
     return {"attention": False}
 
 
 @ablation
-def no_positions():
+def no_positions() -> Changes:
     """− positions: nothing tells where a token stands."""
     return {"position": "none"}
 
 
 @ablation
-def no_scaling():
+def no_scaling() -> Changes:
     """− scaling: query·key goes into the softmax undivided."""
     return {"scale": False}
 
 
 @ablation
-def post_norm():
+def post_norm() -> Changes:
     """post-norm: normalises the stream itself, after each sum."""
     return {"placement": "post"}
 
 
 @ablation
-def identity_activation():
+def identity_activation() -> Changes:
     """identity activation: the feed-forward network becomes one linear map."""
     return {"activation": "identity"}
 
 
 @ablation
-def one_head():
+def one_head() -> Changes:
     """1 head: a single head as wide as the stream."""
     return {"n_heads": 1}
 
 
-def encode(changes: dict) -> str:
+def encode(changes: Changes) -> str:
     """Changed settings as they stand in a link, in the order of Config's fields."""
     made = Config.settings()
     return AND.join(f"{name}-{made[name].write(changes[name])}" for name in made if name in changes)
 
 
-def decode(text: str, field: str) -> dict:
+def decode(text: str, field: str) -> Changes:
     """The changed settings that a link's text stands for. Raises ConfigError, for that field, naming what is wrong."""
-    made, changes = Config.settings(), {}
+    made, changes = Config.settings(), Changes()
     for part in text.split(AND):
         name, _, value = part.partition("-")
         if name not in made:
-            raise ConfigError(
-                field, f"{field} names {shorten(name)}, which is no setting; known are {', '.join(made)}."
-            )
+            known = ", ".join(made)
+            raise ConfigError(field, f"{field} names {shorten(name)}, which is no setting; known are {known}.")
         try:
             changes[name] = made[name].read(name, value)
         except ConfigError as error:
@@ -95,13 +96,13 @@ def decode(text: str, field: str) -> dict:
     return changes
 
 
-def apply(changes: dict, baseline: Config) -> Config:
+def apply(changes: Changes, baseline: Config) -> Config:
     """The baseline with some settings changed; what follows another setting there (d_ff) goes on following it."""
-    values = {name: None if baseline.follows(name) else getattr(baseline, name) for name in Config.settings()}
+    values: Changes = {name: None if baseline.follows(name) else getattr(baseline, name) for name in Config.settings()}
     return Config(**(values | changes))
 
 
-def difference(config: Config, baseline: Config) -> dict:
+def difference(config: Config, baseline: Config) -> Changes:
     """The settings to change in the baseline to get this config."""
     made = Config.settings()
     changes = {name: getattr(config, name) for name in made if getattr(config, name) != getattr(baseline, name)}
@@ -114,7 +115,7 @@ def difference(config: Config, baseline: Config) -> dict:
     return changes
 
 
-def name_of(changes: dict) -> str:
+def name_of(changes: Changes) -> str:
     """A variant's name: "− residual (FFN), 8 heads"."""
     made = Config.settings()
     names = [made[name].change(changes[name]) for name in made if name in changes]
@@ -142,7 +143,7 @@ class Pins(Settings):
         group="Pins",
     )
 
-    def _check_together(self):
+    def _check_together(self) -> None:
         if self.baseline not in ("", PLAIN):
             try:
                 Config(**decode(self.baseline, "baseline"))
@@ -173,7 +174,7 @@ class Pins(Settings):
         return [text for text in self.slots if text]
 
     @property
-    def changes(self) -> list[dict]:
+    def changes(self) -> list[Changes]:
         """What each variant changes."""
         return [decode(text, "variants") for text in self.texts]
 
@@ -217,13 +218,13 @@ class Variant:
     place: int = 0
 
 
-def lineup(config: Config, pins: Pins, **fixed) -> tuple[list[Variant], list[str]]:
+def lineup(config: Config, pins: Pins, **fixed: Any) -> tuple[list[Variant], list[str]]:
     """-> (baseline, variants and, where it differs from all of them, the present config; why a variant is left out)
 
     `fixed` are settings that are the same for all, whatever the pins say.
     """
     pinned = pins.pinned()
-    baseline = dataclasses.replace(pinned or config, **fixed)
+    baseline = replace(pinned or config, **fixed)
     made, notes = [Variant("baseline", baseline)], []
     for place, text in enumerate(pins.slots, 1):
         if not text:
@@ -231,7 +232,7 @@ def lineup(config: Config, pins: Pins, **fixed) -> tuple[list[Variant], list[str
         changes = decode(text, "variants")
         name = name_of(changes)
         try:
-            one = dataclasses.replace(apply(changes, baseline), **fixed)
+            one = replace(apply(changes, baseline), **fixed)
         except ConfigError as error:
             notes.append(f"{name} is left out here: {error}")
             continue
@@ -243,7 +244,7 @@ def lineup(config: Config, pins: Pins, **fixed) -> tuple[list[Variant], list[str
             notes.append(f"{name} is left out here: it is the same as {twin.name}.")
         else:
             made.append(Variant(name, one, place))
-    now = dataclasses.replace(config, **fixed)
+    now = replace(config, **fixed)
     if pinned and all(now != other.config for other in made):
         made.append(Variant("now: " + name_of(difference(now, baseline)), now, NOW))
     return made, notes

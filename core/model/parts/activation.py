@@ -1,62 +1,67 @@
 """The nonlinearity inside the feed-forward network."""
 
+from collections.abc import Callable
+from typing import Any
+
+import torch
 import torch.nn.functional as F
 
 from core.settings.menu import Menu
 
-activation = Menu("Activation")
+activation: Menu[Callable[[torch.Tensor], torch.Tensor]] = Menu("Activation")
 
 
-def gated(part):
+def gated(part: Any) -> Any:
     """Mark an activation that reads twice d_ff numbers, values and then gates, and returns d_ff."""
     part.inputs = 2
     return part
 
 
-def inputs(part) -> int:
+def inputs(part: object) -> int:
     """How many times d_ff numbers the activation reads per token."""
-    return getattr(part, "inputs", 1)
+    many: int = getattr(part, "inputs", 1)
+    return many
 
 
 @activation
-def relu(x):
+def relu(x: torch.Tensor) -> torch.Tensor:
     """ReLU: max(0, x). Cheap, and exactly zero for about half of its inputs."""
     return F.relu(x)
 
 
 @activation
-def gelu(x):
+def gelu(x: torch.Tensor) -> torch.Tensor:
     """GELU: x·Φ(x), with Φ the normal distribution function (Hendrycks and Gimpel, 2016)."""
     return F.gelu(x)
 
 
 @activation
-def gelu_tanh(x):
+def gelu_tanh(x: torch.Tensor) -> torch.Tensor:
     """GELU tanh: the approximation of GELU by tanh that GPT-2 uses; within 0.0005 of the exact one."""
     return F.gelu(x, approximate="tanh")
 
 
 @activation
-def silu(x):
+def silu(x: torch.Tensor) -> torch.Tensor:
     """SiLU: x·sigmoid(x), also called Swish. Smooth, and slightly negative left of zero."""
     return F.silu(x)
 
 
 @activation
 @gated
-def swiglu(x):
+def swiglu(x: torch.Tensor) -> torch.Tensor:
     """SwiGLU: a value times SiLU of a gate (Shazeer, 2020). Needs a third matrix, so d_ff costs half as much again."""
     value, gate = x.chunk(2, dim=-1)
     return value * F.silu(gate)
 
 
 @activation
-def tanh(x):
+def tanh(x: torch.Tensor) -> torch.Tensor:
     """tanh: squeezes everything into −1 to 1, so large inputs all look alike."""
     return x.tanh()
 
 
 @activation
-def identity(x):
+def identity(x: torch.Tensor) -> torch.Tensor:
     """Identity: no nonlinearity at all. Two matrices in a row are then only one matrix."""
     return x

@@ -6,12 +6,13 @@ touched, concurrent users cannot disturb each other, and removing a part leaves 
 
 import hashlib
 import math
+from collections.abc import Callable, Iterable
 
 import torch
 
 from core.settings.menu import Menu
 
-init = Menu("Initial weights")
+init: Menu[type["Init"]] = Menu("Initial weights")
 
 
 def generator(seed: int, name: str) -> torch.Generator:
@@ -20,24 +21,24 @@ def generator(seed: int, name: str) -> torch.Generator:
     return torch.Generator().manual_seed(int.from_bytes(digest, "big") >> 1)
 
 
-def uniform(shape, bound, stream):
+def uniform(shape: tuple[int, ...], bound: float, stream: torch.Generator) -> torch.Tensor:
     return torch.rand(shape, generator=stream).mul_(2 * bound).sub_(bound)
 
 
-def normal(shape, std, stream):
+def normal(shape: tuple[int, ...], std: float, stream: torch.Generator) -> torch.Tensor:
     return torch.randn(shape, generator=stream).mul_(std)
 
 
 class Init:
     """A recipe; shapes are (fan_out, fan_in) as in torch.nn.Linear. Unless overridden: N(0, 1) rows, zero biases."""
 
-    def weight(self, shape, stream):
+    def weight(self, shape: tuple[int, int], stream: torch.Generator) -> torch.Tensor:
         raise NotImplementedError(f"{type(self).__name__} does not say how weights are drawn")
 
-    def bias(self, shape, fan_in, stream):
+    def bias(self, shape: tuple[int], fan_in: int, stream: torch.Generator) -> torch.Tensor:
         return torch.zeros(shape)
 
-    def embedding(self, shape, stream):
+    def embedding(self, shape: tuple[int], stream: torch.Generator) -> torch.Tensor:
         return normal(shape, 1.0, stream)
 
 
@@ -45,10 +46,10 @@ class Init:
 class default(Init):
     """PyTorch default: uniform within ±1/√fan_in for weights and biases, N(0, 1) for embeddings (nn.Linear, nn.Embedding)."""
 
-    def weight(self, shape, stream):
+    def weight(self, shape: tuple[int, int], stream: torch.Generator) -> torch.Tensor:
         return uniform(shape, 1 / math.sqrt(shape[1]), stream)
 
-    def bias(self, shape, fan_in, stream):
+    def bias(self, shape: tuple[int], fan_in: int, stream: torch.Generator) -> torch.Tensor:
         return uniform(shape, 1 / math.sqrt(fan_in), stream)
 
 
@@ -56,7 +57,7 @@ class default(Init):
 class xavier(Init):
     """Xavier: uniform within ±√(6/(fan_in + fan_out)), biases zero, N(0, 1) for embeddings (Glorot and Bengio, 2010)."""
 
-    def weight(self, shape, stream):
+    def weight(self, shape: tuple[int, int], stream: torch.Generator) -> torch.Tensor:
         return uniform(shape, math.sqrt(6 / sum(shape)), stream)
 
 
@@ -64,10 +65,10 @@ class xavier(Init):
 class normal_002(Init):
     """N(0, 0.02): standard deviation 0.02 for weights and embeddings, biases zero (GPT-2)."""
 
-    def weight(self, shape, stream):
+    def weight(self, shape: tuple[int, int], stream: torch.Generator) -> torch.Tensor:
         return normal(shape, 0.02, stream)
 
-    def embedding(self, shape, stream):
+    def embedding(self, shape: tuple[int], stream: torch.Generator) -> torch.Tensor:
         return normal(shape, 0.02, stream)
 
 
@@ -75,7 +76,7 @@ class normal_002(Init):
 class normal_1(Init):
     """N(0, 1): far too large on purpose; attention saturates and numbers explode."""
 
-    def weight(self, shape, stream):
+    def weight(self, shape: tuple[int, int], stream: torch.Generator) -> torch.Tensor:
         return normal(shape, 1.0, stream)
 
 
@@ -85,14 +86,20 @@ class Draw:
     kept: where what was drawn is kept for models that share weights, so that nothing is drawn twice; None: nowhere.
     """
 
-    def __init__(self, recipe: type[Init], seed: int, path: str = "", kept: dict | None = None):
+    def __init__(
+        self,
+        recipe: type[Init],
+        seed: int,
+        path: str = "",
+        kept: dict[tuple[str, tuple[int, ...]], torch.Tensor] | None = None,
+    ):
         self.recipe, self.seed, self.path, self.kept = recipe, seed, path, kept
         self._init = recipe()
 
     def at(self, path: str) -> "Draw":
         return Draw(self.recipe, self.seed, f"{self.path}{path}.", self.kept)
 
-    def _once(self, name: str, size: tuple, draw):
+    def _once(self, name: str, size: tuple[int, ...], draw: Callable[[], torch.Tensor]) -> torch.Tensor:
         if self.kept is None:
             return draw()
         key = (self.path + name, size)
@@ -110,7 +117,7 @@ class Draw:
     def bias(self, name: str, width: int, fan_in: int) -> torch.Tensor:
         return self._once(name, (width, fan_in), lambda: self._init.bias((width,), fan_in, self.stream(name)))
 
-    def rows(self, names, width: int) -> torch.Tensor:
+    def rows(self, names: Iterable[str], width: int) -> torch.Tensor:
         """One embedding row per name, each from its own stream: a word keeps its vector whatever stands around it."""
         return torch.stack([self._init.embedding((width,), self.stream(name)) for name in names])
 
@@ -127,5 +134,5 @@ class Blank:
     def bias(self, name: str, width: int, fan_in: int) -> torch.Tensor:
         return torch.empty(width, device="meta")
 
-    def rows(self, names, width: int) -> torch.Tensor:
+    def rows(self, names: Iterable[str], width: int) -> torch.Tensor:
         return torch.empty(len(list(names)), width, device="meta")

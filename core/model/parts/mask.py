@@ -1,21 +1,31 @@
 """Which keys a query may attend to, before padding is taken into account."""
 
+from typing import Protocol
+
 import torch
 
 from core.settings.menu import Menu
 
+
+class Mask(Protocol):
+    looks_ahead: bool
+    sees_all_before: bool
+
+    def __call__(self, length: int, device: torch.device | None = None, /) -> torch.Tensor | None: ...
+
+
 # looks_ahead: whether a token may see what comes after it. Then all are computed again for every new one (kv_cache.py).
 # sees_all_before: whether it may see everything that came before it, so that the newest one needs no mask.
-mask = Menu("Mask", looks_ahead=True, sees_all_before=False)
+mask: Menu[Mask] = Menu("Mask", looks_ahead=True, sees_all_before=False)
 
 
 @mask
-def none(length, device=None):
+def none(length: int, device: torch.device | None = None) -> None:
     """None: every token sees every token, as in BERT."""
     return None
 
 
 @mask(looks_ahead=False, sees_all_before=True)
-def causal(length, device=None):
+def causal(length: int, device: torch.device | None = None) -> torch.Tensor:
     """Causal: a token sees itself and what came before it, never the future, as in GPT."""
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()

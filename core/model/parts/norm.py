@@ -4,6 +4,8 @@
 it one by one. norm(x) is linear(x, x) plus the bias.
 """
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -13,7 +15,7 @@ from core.settings.menu import Menu
 
 # normalises: whether it changes anything. For those who explain it: formula (of a vector) and worked (of one number x, up
 # to its result), and divides_by, the moment ("variance", "mean square") of whose sum with EPSILON it takes the root.
-norm = Menu("Norm", normalises=True, formula="", worked="", divides_by="")
+norm: Menu[Any] = Menu("Norm", normalises=True, formula="", worked="", divides_by="")
 
 EPSILON = 1e-5  # added to the variance or the mean square; the default of torch.nn.LayerNorm
 
@@ -32,11 +34,12 @@ class LayerNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(width))
         self.bias = nn.Parameter(torch.zeros(width)) if bias else None
 
-    def forward(self, x):  # (B, T, D) -> (B, T, D)
-        weight, bias = self._parameters["weight"], self._parameters.get("bias")
+    def forward(self, x: torch.Tensor) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
+        weight: Any = self._parameters["weight"]
+        bias = self._parameters.get("bias")
         return tap(self.site, F.layer_norm(x, weight.shape, weight, bias, EPSILON))
 
-    def linear(self, x, at):  # 2 × (…, D) -> (…, D)
+    def linear(self, x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:  # 2 × (…, D) -> (…, D)
         return (x - x.mean(-1, keepdim=True)) * (at.var(-1, correction=0, keepdim=True) + EPSILON).rsqrt() * self.weight
 
 
@@ -53,11 +56,11 @@ class RMSNorm(nn.Module):
         self.site = site
         self.weight = nn.Parameter(torch.ones(width))
 
-    def forward(self, x):  # (B, T, D) -> (B, T, D)
-        weight = self._parameters["weight"]
+    def forward(self, x: torch.Tensor) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
+        weight: Any = self._parameters["weight"]
         return tap(self.site, F.rms_norm(x, weight.shape, weight, EPSILON))
 
-    def linear(self, x, at):  # 2 × (…, D) -> (…, D)
+    def linear(self, x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:  # 2 × (…, D) -> (…, D)
         return x * (at.square().mean(-1, keepdim=True) + EPSILON).rsqrt() * self.weight
 
 
@@ -68,8 +71,8 @@ class none(nn.Module):
     def __init__(self, site: str, width: int, bias: bool = True):
         super().__init__()
 
-    def forward(self, x):  # (B, T, D) -> (B, T, D)
+    def forward(self, x: torch.Tensor) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
         return x
 
-    def linear(self, x, at):  # 2 × (…, D) -> (…, D)
+    def linear(self, x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:  # 2 × (…, D) -> (…, D)
         return x

@@ -5,14 +5,19 @@
 
 import functools
 import math
+from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
 
+from core.model.parts.init import Draw
 from core.settings.menu import Menu
 
+if TYPE_CHECKING:  # its menus are made from these parts
+    from core.model.config import Config
+
 # on_queries, on_scores: what a formula of queries and keys, or of scores, says of it.
-position = Menu("Positions", on_queries="", on_scores="")
+position: Menu[type["Position"]] = Menu("Positions", on_queries="", on_scores="")
 
 ROWS = 64  # a table is made for so many positions more at a time: a text that grows word by word finds it there
 CONTEXT = 272  # rows of the learned table: 256 tokens of text and 16 of padding
@@ -24,25 +29,29 @@ class Position(nn.Module):
     needs_even_head = False
     table_rows = 0  # learned vectors, one per position
 
-    def __init__(self, config, draw=None):
+    def __init__(self, config: "Config", draw: Draw | None = None):
         super().__init__()
 
-    def embed(self, x, start=0):  # (B, T, D) -> (B, T, D)
+    def embed(self, x: torch.Tensor, start: int = 0) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
         return x
 
-    def rotate(self, q, k, start=0):  # 2 × (B, H, T, d_head) -> the same
+    def rotate(
+        self, q: torch.Tensor, k: torch.Tensor, start: int = 0
+    ) -> tuple[torch.Tensor, torch.Tensor]:  # 2 × (B, H, T, d_head) -> the same
         return q, k
 
-    def bias(self, scores):  # (B, H, queries, keys) -> the same; the queries are the last of the keys
+    def bias(
+        self, scores: torch.Tensor
+    ) -> torch.Tensor:  # (B, H, queries, keys) -> the same; the queries are the last of the keys
         return scores
 
 
-def adds_to_tokens(part) -> bool:
+def adds_to_tokens(part: type[Position]) -> bool:
     """Whether a position encoding adds something to the tokens' vectors."""
     return part.embed is not Position.embed
 
 
-def acts_in_attention(part) -> bool:
+def acts_in_attention(part: type[Position]) -> bool:
     """Whether it acts on queries, keys or scores."""
     return part.rotate is not Position.rotate or part.bias is not Position.bias
 
@@ -83,7 +92,7 @@ class none(Position):
 class sinusoidal(Position):
     """Sinusoidal: adds a fixed pattern of sines and cosines to each token (Vaswani et al., 2017)."""
 
-    def embed(self, x, start=0):
+    def embed(self, x: torch.Tensor, start: int = 0) -> torch.Tensor:
         return x + sinusoid(start + x.shape[-2], x.shape[-1])[start:].to(x)
 
 
@@ -93,12 +102,12 @@ class learned(Position):
 
     table_rows = CONTEXT
 
-    def __init__(self, config, draw=None):
+    def __init__(self, config: "Config", draw: Draw | None = None):
         super().__init__(config)
         if draw is not None:
             self.weight = nn.Parameter(draw.rows(map(str, range(CONTEXT)), config.d_model))
 
-    def embed(self, x, start=0):
+    def embed(self, x: torch.Tensor, start: int = 0) -> torch.Tensor:
         end, rows = start + x.shape[-2], len(self.weight)  # a model from a file brings a table of its own length
         if end > rows:
             raise ValueError(f"learned positions go up to {rows} tokens; these are {end}")
@@ -111,20 +120,23 @@ class rope(Position):
 
     needs_even_head = True
 
-    def rotate(self, q, k, start=0):
+    def rotate(self, q: torch.Tensor, k: torch.Tensor, start: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
         end = start + q.shape[-2]
         cos, sin = (part[start:end].to(q) for part in rotation(-(-end // ROWS) * ROWS, q.shape[-1]))
-        return tuple(x * cos + torch.cat([-x.chunk(2, -1)[1], x.chunk(2, -1)[0]], dim=-1) * sin for x in (q, k))
+        q, k = (x * cos + torch.cat([-x.chunk(2, -1)[1], x.chunk(2, -1)[0]], dim=-1) * sin for x in (q, k))
+        return q, k
 
 
 @position(on_scores=" − slope · distance (ALiBi)")
 class alibi(Position):
     """ALiBi: takes from every score a penalty that grows with distance, at a different rate per head (Press et al., 2021)."""
 
-    def __init__(self, config, draw=None):
+    slopes: torch.Tensor
+
+    def __init__(self, config: "Config", draw: Draw | None = None):
         super().__init__(config)
         self.register_buffer("slopes", torch.tensor(slopes(config.n_heads))[:, None, None], persistent=False)
 
-    def bias(self, scores):
+    def bias(self, scores: torch.Tensor) -> torch.Tensor:
         keys = torch.arange(scores.shape[-1], device=scores.device)
         return scores - self.slopes * (keys - keys[-scores.shape[-2] :, None]).abs()
