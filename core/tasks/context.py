@@ -5,34 +5,34 @@ import string
 
 import torch
 
-from core.tasks.task import IGNORE, described, uniform
+from core.tasks.task import IGNORE, Drawn, Words, described, uniform
 
 LETTERS = tuple(string.ascii_lowercase[:16])
 KEYS, VALUES = tuple(string.ascii_lowercase[:8]), tuple(map(str, range(8)))
 
 
-def shuffles(generator, batch: int, count: int):
+def shuffles(generator: torch.Generator, batch: int, count: int) -> torch.Tensor:
     """A random order of count things per row: int64 (batch, count)."""
     return torch.rand(batch, count, generator=generator).argsort(1)
 
 
-def letters(generator, batch, length, vocabulary):
+def letters(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> torch.Tensor:
     """Independent, equally likely words: int64 (batch, length)."""
     return torch.randint(len(vocabulary), (batch, length), generator=generator)
 
 
-def every_letter(length, vocabulary):
+def every_letter(length: int, vocabulary: Words) -> list[tuple[float, int]]:
     """The variety of independent letters."""
     return [(1.0, len(vocabulary) ** length)]
 
 
-def every_period(length, vocabulary):
+def every_period(length: int, vocabulary: Words) -> list[tuple[float, int]]:
     """That of induction: for every period, as likely as any other, what repeats."""
     periods = range(length // 4, length // 2 + 1)
     return [(1 / len(periods), math.perm(len(vocabulary), period)) for period in periods]
 
 
-def every_pairing(length, vocabulary):
+def every_pairing(length: int, vocabulary: Words) -> list[tuple[float, int]]:
     """That of associative recall: keys in order, a value for each, the order in which they are asked for."""
     pairs, half = length // 3, len(vocabulary) // 2
     return [(1.0, math.perm(half, pairs) * half**pairs * math.factorial(pairs))]
@@ -50,7 +50,7 @@ def every_pairing(length, vocabulary):
     model={"d_model": 32, "n_heads": 4, "n_layers": 2, "position": "learned"},
     training={"steps": 100, "batch": 32, "learning_rate": 3e-3, "warmup": 10},
 )
-def copy(generator, batch, length, vocabulary):
+def copy(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
     """Copy: at every place, the same symbol; needs no other token, so attention and positions have nothing to do.
 
     Example (seed 0): h k f o c i f j e n j k → h k f o c i f j e n j k
@@ -72,7 +72,7 @@ def copy(generator, batch, length, vocabulary):
     model={"d_model": 32, "n_heads": 4, "n_layers": 4, "position": "learned"},
     training={"steps": 250, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
 )
-def reverse(generator, batch, length, vocabulary):
+def reverse(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
     """Reverse: the sequence backwards; needs attention, to fetch another token, positions, to know which, and in four layers the residuals.
 
     Example (seed 0): h k f o c i f j e n j k → k j n e j f i c o f k h
@@ -95,7 +95,7 @@ def reverse(generator, batch, length, vocabulary):
     model={"d_model": 64, "n_heads": 4, "n_layers": 2, "position": "rope"},
     training={"steps": 300, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
 )
-def induction(generator, batch, length, vocabulary):
+def induction(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
     """Induction: a random sequence that repeats itself, each time after another number of symbols; say what comes next. Needs attention in two layers (Olsson et al., 2022).
 
     Example (seed 0): h d l j a f h d l j a f h d l j a f h d l j a f → · · · · · · d l j a f h d l j a f h d l j a f h
@@ -119,7 +119,7 @@ def induction(generator, batch, length, vocabulary):
     model={"d_model": 64, "n_heads": 4, "n_layers": 2, "position": "rope"},
     training={"steps": 400, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
 )
-def recall(generator, batch, length, vocabulary):
+def recall(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
     """Associative recall: pairs of a key and its value, then the keys in another order; give the value of each. Needs attention in two layers (multi-query associative recall, Arora et al., 2023).
 
     Example (seed 0): e 4 b 5 g 1 d 2 a 6 c 2 c e b d a g → · · · · · · · · · · · · 2 4 5 2 6 1

@@ -6,7 +6,7 @@ from itertools import product
 import torch
 
 from core.model.parts.init import generator as stream_of
-from core.tasks.task import IGNORE, described, uniform
+from core.tasks.task import IGNORE, Drawn, Words, described, uniform
 
 PRIME = 37
 
@@ -32,7 +32,7 @@ OBJECTS = tuple(map("".join, product("Al Black Cole Fair Green Har North Stan".s
     model={"d_model": 64, "n_heads": 4, "n_layers": 1, "position": "learned"},
     training={"steps": 1000, "batch": 128, "learning_rate": 3e-3, "warmup": 20},
 )
-def subtraction(generator, batch, length, vocabulary):
+def subtraction(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
     """Modular subtraction: a, b and "=" are given; say (a − b) mod 37. Needs the feed-forward network and its activation, and gains from several heads.
 
     Example (seed 0): 13 7 = → · · 6
@@ -52,11 +52,11 @@ def table(subjects: int, relations: int = len(RELATIONS), objects: int = len(OBJ
     return (torch.arange(count) % objects)[order].view(subjects, relations)
 
 
-def _subjects(vocabulary) -> int:
+def _subjects(vocabulary: Words) -> int:
     return len(vocabulary) - len(RELATIONS) - len(OBJECTS)
 
 
-def _most_frequent(vocabulary) -> float:
+def _most_frequent(vocabulary: Words) -> float:
     objects = table(_subjects(vocabulary)).flatten()
     return (objects.bincount().max() / len(objects)).item()
 
@@ -76,7 +76,7 @@ def _most_frequent(vocabulary) -> float:
     model={"d_model": 48, "n_heads": 4, "n_layers": 1, "position": "learned"},
     training={"steps": 800, "batch": 256, "learning_rate": 5e-3, "warmup": 20, "decay": "linear"},
 )
-def facts(generator, batch, length, vocabulary):
+def facts(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
     """Fact table: a name and a relation are given; say who it is, from a fixed table that has no rule. Needs the feed-forward network and its activation as a memory, and attention to bring the two together.
 
     Example (seed 0): Ivik landlord → · Blackman

@@ -1,12 +1,13 @@
 """A task in words: a small grammar of legal sentences in which a verb agrees with a noun that may stand far away."""
 
 import hashlib
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeVar
 
 import torch
 
 from core.model.text import PAD
-from core.tasks.task import IGNORE, described
+from core.tasks.task import IGNORE, Drawn, Words, described
 
 PEOPLE = "court judge defendant plaintiff tenant lawyer witness bank landlord clerk"
 THINGS = "contract lease letter claim report"
@@ -58,6 +59,9 @@ def kept_back(words: list[str]) -> bool:
     return int.from_bytes(hashlib.blake2b(beginning, digest_size=8).digest(), "big") % 5 == 0
 
 
+Option = TypeVar("Option")
+
+
 class Writer:
     """Writes one sentence. Every choice takes the next of the random numbers it was given.
 
@@ -66,10 +70,10 @@ class Writer:
     clause that its verb closes, and the verb that is left belongs to the sentence.
     """
 
-    def __init__(self, numbers):
+    def __init__(self, numbers: Iterable[int]):
         self.numbers, self.left = iter(numbers), 0
 
-    def pick(self, options):
+    def pick(self, options: Sequence[Option]) -> Option:
         return options[next(self.numbers) % len(options)]
 
     def sentence(self) -> list[str]:
@@ -97,32 +101,32 @@ class Writer:
             first = False
         return made
 
-    def predicate(self, number):
+    def predicate(self, number: int) -> list[str]:
         """, who was liable ,"""
         return [",", "who", self.be(number), self.pick(ADJECTIVES), ","]
 
-    def subject_relative(self, number):
+    def subject_relative(self, number: int) -> list[str]:
         """, who had signed the contracts ,"""
         return [",", "who", "had", self.pick(TO_THINGS), *self.phrase("things"), ","]
 
-    def object_relative(self, number):
+    def object_relative(self, number: int) -> list[str]:
         """whom the judges were calling"""
         number = self.pick((0, 1))
         return ["whom", *self.phrase("people", number), self.be(number), self.pick(TO_PEOPLE)]
 
-    def prepositional(self, number):
+    def prepositional(self, number: int) -> list[str]:
         """with the reports"""
         return [self.pick(NEAR), *self.phrase("things")]
 
-    def appositive(self, number):
+    def appositive(self, number: int) -> list[str]:
         """, the owner of the letters ,"""
         return [",", "the", self.noun("roles", number), "of", *self.phrase("things"), ","]
 
-    def participle(self, number):
+    def participle(self, number: int) -> list[str]:
         """holding the letters"""
         return [self.pick(HOLDING), *self.phrase("things")]
 
-    def passive(self, number):
+    def passive(self, number: int) -> list[str]:
         """signed by the judges"""
         return [self.pick(TO_THINGS), "by", *self.phrase("people")]
 
@@ -159,7 +163,7 @@ CLAUSE = {"people": {True: [*_LATER, Writer.predicate], False: _LATER}, "things"
     model={"d_model": 64, "n_heads": 4, "n_layers": 2, "position": "rope"},
     training={"steps": 1000, "batch": 32, "learning_rate": 4e-3, "warmup": 20, "decay": "linear"},
 )
-def sentences(generator, batch, length, vocabulary):
+def sentences(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
     """Legal sentences: predict the next word; scored is whether "was" or "were" agrees with its noun, across clauses with other nouns in them. Needs attention. Sentences of the test are never seen in training.
 
     Example (seed 10): the witness held that the bank with the leases sent by the defendants was late . → witness held that the bank with the leases sent by the defendants was late . ·

@@ -5,6 +5,7 @@ import hashlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
@@ -17,7 +18,15 @@ from core.settings.setting import ConfigError
 IGNORE = -100  # a target that is not scored; torch.nn.functional.cross_entropy leaves it out by default
 NOTHING = "·"  # how it is written in an example
 
-task = Menu("Task")
+Words = tuple[str, ...]
+Drawn = tuple[torch.Tensor, torch.Tensor]  # tokens, targets: both int64 (batch, length)
+Draw = Callable[[torch.Generator, int, int, Words], Drawn]
+
+Variety = Callable[
+    [int, Words], list[tuple[float, int]]
+]  # -> [(share of the draws, different sequences among them), …]
+
+task: Menu["Task"] = Menu("Task")
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,21 +37,25 @@ class Task:
     model should answer at that place, or IGNORE. All chance comes from the torch.Generator that is handed in.
     """
 
-    draw: Callable
+    draw: Draw
     mask: str  # the Config.mask under which the task makes sense
     length: int  # tokens of a sequence
     lengths: range  # what other lengths can be drawn
-    vocabulary: tuple[str, ...]
-    marginal: Callable  # vocabulary -> share of the most frequent target: what guessing without reading gets right
+    vocabulary: Words
+    marginal: Callable[
+        [Words], float
+    ]  # vocabulary -> share of the most frequent target: what guessing without reading gets right
     needs: str  # the part it is said to need, in words
-    without: dict = field(default_factory=dict)  # the settings that take this part out
-    model: dict = field(default_factory=dict)  # changes to Config with which it is learnt to the best possible
-    training: dict = field(default_factory=dict)  # the budget in which it is: fields of core.train.Training
+    without: dict[str, Any] = field(default_factory=dict)  # the settings that take this part out
+    model: dict[str, Any] = field(
+        default_factory=dict
+    )  # changes to Config with which it is learnt to the best possible
+    training: dict[str, Any] = field(default_factory=dict)  # the budget in which it is: fields of core.train.Training
     best: float = 1.0  # best possible accuracy
     why: str = "the answer follows from what can be read"  # why not more, or why 1.0 can be reached
     held_out: float = 0.0  # share of all sequences that training never draws; 0: none are kept apart
     until: tuple[str, ...] = ()  # if given: for that counts how a sequence begins, up to the first of these words
-    variety: Callable | None = None  # (length, vocabulary) -> [(share of the draws, different sequences among them), …]
+    variety: Variety | None = None
     memorised: bool = False  # whether training draws every sequence of the test, too
     remains: str = ""  # why more than chance is left without that part
     agreement: bool = False  # whether a verb agrees with its subject: models of it are then asked for that
@@ -52,7 +65,7 @@ class Task:
     test: int = 64  # sequences on which accuracy is measured
     example_seed: int = 0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "__name__", self.draw.__name__)
         object.__setattr__(self, "__doc__", self.draw.__doc__)
 
@@ -79,11 +92,18 @@ class Task:
         """Accuracy of always giving the most frequent answer, without reading anything."""
         return self.marginal(self.vocabulary)
 
-    def config(self, **changes) -> Config:
+    def config(self, **changes: Any) -> Config:
         """The full model that learns this task, with some settings changed."""
         return Config(**{"mask": self.mask, **self.model, **changes})
 
-    def __call__(self, stream, batch: int, length: int | None = None, vocabulary=None, held_out: bool = False):
+    def __call__(
+        self,
+        stream: torch.Generator,
+        batch: int,
+        length: int | None = None,
+        vocabulary: Words | None = None,
+        held_out: bool = False,
+    ) -> Drawn:
         """-> tokens, targets, both int64 (batch, length).
 
         held_out: only sequences that training never draws, each once, where the task has such a split (else any).
@@ -95,32 +115,36 @@ class Task:
             return self.draw(stream, batch, length, vocabulary)
         return one_side(self, stream, batch, length, vocabulary, held_out)
 
-    def check_length(self, length: int):
+    def check_length(self, length: int) -> None:
         """Raises ConfigError for a length that cannot be drawn."""
         if length not in self.lengths:
             low, high = self.lengths[0], self.lengths[-1]
             step = f" in steps of {self.lengths.step}" if self.lengths.step > 1 else ""
             allowed = f"{low}" if low == high else f"from {low} to {high}{step}"
-            raise ConfigError("length", f"length is {length}; for {self.__name__} it must be {allowed}.", self.length)
+            raise ConfigError(
+                "length", f"length is {length}; for {self.draw.__name__} it must be {allowed}.", self.length
+            )
 
-    def asked(self, targets):  # int (…) -> bool (…)
+    def asked(self, targets: torch.Tensor) -> torch.Tensor:  # int (…) -> bool (…)
         """The places whose answers count: those with a target (and, where only rivals are scored, one of them)."""
         scored = targets != IGNORE
         return scored & (self._group_of(targets) >= 0) if self.rivals else scored
 
-    def choices(self, targets):  # int (…) -> bool (…, V)
+    def choices(self, targets: torch.Tensor) -> torch.Tensor:  # int (…) -> bool (…, V)
         """The words among which an answer is chosen: all, or where the target has rivals, it and they."""
         if not self.rivals:
             return torch.ones(*targets.shape, len(self.vocabulary), dtype=torch.bool, device=targets.device)
         own = self._group_of(targets)[..., None]
         return (own < 0) | (own == _groups(self.vocabulary, self.rivals).to(targets.device))
 
-    def _group_of(self, targets):
+    def _group_of(self, targets: torch.Tensor) -> torch.Tensor:
         """The number of the group of rivals that a target belongs to, -1 for none."""
         groups = _groups(self.vocabulary, self.rivals).to(targets.device)
         return groups[targets.clamp(min=0)].where(targets != IGNORE, -1)
 
-    def right(self, logits, targets):  # (B, T, V), int (B, T) -> bool (number of places asked)
+    def right(
+        self, logits: torch.Tensor, targets: torch.Tensor
+    ) -> torch.Tensor:  # (B, T, V), int (B, T) -> bool (number of places asked)
         """Whether each answer that counts is right: the highest logit is the target's."""
         asked = self.asked(targets)
         logits, targets = logits[asked], targets[asked]
@@ -137,26 +161,27 @@ class Task:
         return f"Example (seed {self.example_seed}): {read} → {answer}"
 
 
-def described(**facts):
+def described(**facts: Any) -> Callable[[Draw], Task]:
     """Decorator: makes a Task of the function that draws its data, and enters it in the menu."""
     return lambda draw: task(Task(draw, **facts))
 
 
-def uniform(words_of: Callable = len):
+def uniform(words_of: Callable[[Words], int] = len) -> Callable[[Words], float]:
     """The marginal of answers that are all equally likely; words_of: vocabulary -> how many there are."""
     return lambda vocabulary: 1 / words_of(vocabulary)
 
 
 @functools.lru_cache(maxsize=64)
-def _groups(vocabulary, rivals) -> torch.Tensor:
+def _groups(vocabulary: Words, rivals: tuple[Words, ...]) -> torch.Tensor:
     """The number of each word's group of rivals, -1 for none: (V,)."""
     of = {word: number for number, group in enumerate(rivals) for word in group}
     return torch.tensor([of.get(word, -1) for word in vocabulary])
 
 
-def one_side(learnt, stream, batch: int, length: int, vocabulary, held_out: bool):
+def one_side(learnt: Any, stream: torch.Generator, batch: int, length: int, vocabulary: Words, held_out: bool) -> Drawn:
     """Sequences of the training's side, or of the other one, each of which stands there once -> tokens, targets"""
-    kept, seen = [], set()
+    kept: list[Drawn] = []
+    seen: set[tuple[int, ...]] = set()
     while sum(len(tokens) for tokens, _ in kept) < batch:
         tokens, targets = learnt.draw(stream, batch, length, vocabulary)
         wanted = is_held_out(tokens, vocabulary, learnt.held_out, learnt.until) == held_out
@@ -165,17 +190,20 @@ def one_side(learnt, stream, batch: int, length: int, vocabulary, held_out: bool
             seen = seen if bool(new.any()) else set()  # there are no more: they come again
             wanted[wanted.clone()] = new
         kept.append((tokens[wanted], targets[wanted]))
-    return tuple(torch.cat(parts)[:batch] for parts in zip(*kept))
+    tokens, targets = (torch.cat(parts)[:batch] for parts in zip(*kept))
+    return tokens, targets
 
 
-def _is_new(line: tuple, seen: set) -> bool:
+def _is_new(line: tuple[int, ...], seen: set[tuple[int, ...]]) -> bool:
     """Whether it is not among those seen; it is from now on."""
     many = len(seen)
     seen.add(line)
     return len(seen) > many
 
 
-def is_held_out(tokens, vocabulary, share: float, until=()):  # int (B, T) -> bool (B)
+def is_held_out(
+    tokens: torch.Tensor, vocabulary: Words, share: float, until: Words = ()
+) -> torch.Tensor:  # int (B, T) -> bool (B)
     """Whether each sequence belongs to the held-out part: by a hash of its words, so in every process alike.
 
     until: of the words before the first of these alone: then no part of a held-out sequence that ends before one of them
@@ -190,7 +218,7 @@ def is_held_out(tokens, vocabulary, share: float, until=()):  # int (B, T) -> bo
 
 
 @functools.lru_cache(maxsize=64)
-def _numbers(words) -> torch.Tensor:
+def _numbers(words: Words) -> torch.Tensor:
     """A 63-bit hash per word: (V,)."""
     digests = [hashlib.blake2b(word.encode(), digest_size=8).digest() for word in words]
     return torch.tensor([int.from_bytes(digest, "big") >> 1 for digest in digests])
