@@ -2,6 +2,7 @@
 
 import functools
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 from core.model import cost
@@ -91,7 +92,7 @@ def kept(config: Config, training: Training) -> int:
     return 3 * 4 * sum(cost.parameters(config, len(task[training.task].vocabulary)).values())
 
 
-def expected(states, workers: int, pace: float = 1.0) -> float:
+def expected(states: Sequence[State], workers: int, pace: float = 1.0) -> float:
     """Seconds from the start to the end of all of them. pace: seconds here per second of the estimate."""
     alone = [seconds(state.config, state.training) for state in states]
     return pace * max(sum(alone) / workers, max(alone, default=0))

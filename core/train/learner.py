@@ -3,10 +3,11 @@
 import dataclasses
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from core.model.config import Config
 from core.model.variants import Pins, encode
-from core.settings.setting import Setting, Settings, setting_like
+from core.settings.setting import Setting, setting_like
 from core.tasks import task
 from core.train.settings import Training
 
@@ -17,9 +18,10 @@ HELP = {
 }
 
 
-def known(settings: Settings) -> str:
+def known(settings: "Learner | Removed") -> str:
     """The task that settings name. Raises ConfigError for a name that is none."""
-    return settings.settings()["task"].check("task", settings.task)
+    name: str = settings.settings()["task"].check("task", settings.task)
+    return name
 
 
 @cache
@@ -40,7 +42,7 @@ class Learner(Config):
 
     task: str = setting_like(Training, "task", "reverse")
 
-    def __init__(self, task: str = "reverse", **given):
+    def __init__(self, task: str = "reverse", **given: Any):
         unknown = given.keys() - Config.settings().keys()
         if unknown:
             raise TypeError(f"a model has no setting {', '.join(sorted(unknown))}")

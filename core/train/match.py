@@ -11,28 +11,31 @@ from core.settings.setting import ConfigError
 CLOSE = 0.02  # how far off, relatively, still counts as the same cost
 WIDER = 16  # steps of d_model that are tried where the sub-layers alone cannot be made to fit
 
-match = Menu("Hold equal")  # (config, tokens of a sequence, words of the vocabulary) -> what it costs
+Measured = Callable[[Config], int]  # what a config costs
+
+# (config, tokens of a sequence, words of the vocabulary) -> what it costs
+match: Menu[Callable[[Config, int, int], int]] = Menu("Hold equal")
 
 
 @match
-def nothing(config, tokens, vocabulary):
+def nothing(config: Config, tokens: int, vocabulary: int) -> int:
     """Nothing: a part is taken out, and its parameters with it."""
     return 0
 
 
 @match
-def parameters(config, tokens, vocabulary):
+def parameters(config: Config, tokens: int, vocabulary: int) -> int:
     """Parameters: the widths of what is left are changed until there are as many numbers to learn as before."""
     return sum(cost.parameters(config, vocabulary).values())
 
 
 @match
-def flops(config, tokens, vocabulary):
+def flops(config: Config, tokens: int, vocabulary: int) -> int:
     """FLOPs: the widths of what is left are changed until a forward pass takes as many floating point operations as before."""
     return sum(cost.flops(config, tokens).values()) + 2 * tokens * config.d_model * vocabulary
 
 
-def widened(config: Config, wanted: int, measured: Callable[[Config], int]) -> Config:
+def widened(config: Config, wanted: int, measured: Measured) -> Config:
     """The config with its widths changed so that measured(config) comes as close to `wanted` as it can.
 
     d_ff is changed where there is a feed-forward network, else the width of the heads (d_head); where that alone stays
@@ -54,11 +57,11 @@ def widened(config: Config, wanted: int, measured: Callable[[Config], int]) -> C
     return best
 
 
-def _off(config, wanted, measured) -> float:
+def _off(config: Config, wanted: int, measured: Measured) -> float:
     return abs(measured(config) - wanted) / wanted
 
 
-def _fitted(config, name, wanted, measured) -> Config:
+def _fitted(config: Config, name: str, wanted: int, measured: Measured) -> Config:
     """The width at which the cost, a straight line in it, comes closest to what is wanted."""
     step = 2 if name == "d_head" and config.part("position").needs_even_head else 1
     at = {width: measured(config.replace(**{name: width})) for width in (step, 2 * step)}

@@ -1,7 +1,9 @@
 """What a training is made of: task, budget, optimiser and the course of the learning rate."""
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -9,36 +11,42 @@ from core.settings.menu import Menu
 from core.settings.setting import Settings, setting
 from core.tasks import task
 
-decay = Menu("Decay")  # share of the way after warm-up, 0 to 1 -> factor of the learning rate
-optimiser = Menu("Optimiser")  # (parameters, learning rate, weight decay, fused) -> torch.optim.Optimizer
+# Share of the way after warm-up, 0 to 1 -> factor of the learning rate.
+decay: Menu[Callable[[float], float]] = Menu("Decay")
+# (parameters, learning rate, weight decay, fused) -> what makes gradients into changes.
+optimiser: Menu[Callable[[Iterable[torch.Tensor], float, float, bool], torch.optim.Optimizer]] = Menu("Optimiser")
 
 
 @decay
-def none(progress):
+def none(progress: float) -> float:
     """None: the learning rate stays as it is after warm-up."""
     return 1.0
 
 
 @decay
-def linear(progress):
+def linear(progress: float) -> float:
     """Linear: in a straight line to zero."""
     return 1.0 - progress
 
 
 @decay
-def cosine(progress):
+def cosine(progress: float) -> float:
     """Cosine: slowly at first, then fast, then slowly to zero (Loshchilov and Hutter, 2017)."""
     return 0.5 * (1 + math.cos(math.pi * progress))
 
 
 @optimiser
-def adamw(parameters, learning_rate, weight_decay, fused):
+def adamw(
+    parameters: Iterable[torch.Tensor], learning_rate: float, weight_decay: float, fused: bool
+) -> torch.optim.Optimizer:
     """AdamW: a step size of its own for every parameter, from its past gradients (Loshchilov and Hutter, 2019)."""
     return torch.optim.AdamW(parameters, lr=learning_rate, weight_decay=weight_decay, fused=fused)
 
 
 @optimiser
-def sgd(parameters, learning_rate, weight_decay, fused):
+def sgd(
+    parameters: Iterable[torch.Tensor], learning_rate: float, weight_decay: float, fused: bool
+) -> torch.optim.Optimizer:
     """SGD: gradient descent with momentum 0.9; needs a higher learning rate than AdamW, about 0.1."""
     return torch.optim.SGD(parameters, lr=learning_rate, momentum=0.9, weight_decay=weight_decay, fused=fused)
 
@@ -46,7 +54,7 @@ def sgd(parameters, learning_rate, weight_decay, fused):
 RATES = tuple(float(f"{digit}e{power}") for power in (-4, -3, -2, -1) for digit in (1, 2, 3, 5)) + (1.0,)
 
 
-def budget(name: str, otherwise=None):
+def budget(name: str, otherwise: Any = None) -> Callable[[Any], Any]:
     """A setting that follows the task's own until it is moved."""
     return lambda training: task[training.task].training.get(name, otherwise)
 
@@ -173,7 +181,7 @@ class Training(Settings):
         follows=lambda training: max(1, training.steps // 50),
     )
 
-    def _check_together(self):
+    def _check_together(self) -> None:
         task[self.task].check_length(self.length)
 
     def due(self, step: int) -> bool:

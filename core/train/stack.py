@@ -7,6 +7,7 @@ reaches another: the optimisers work on each weight alone, and a norm is taken o
 
 import math
 import time
+from collections.abc import Iterable
 
 import torch
 import torch.nn.functional as F
@@ -32,7 +33,7 @@ def chunk(states: list[State], seconds: float) -> list[tuple[State, list[Row]]]:
     if not can_stack(states):
         raise ValueError("only runs that differ in nothing but the seed, and have no dropout, can be stacked")
     end = time.monotonic() + seconds
-    rows = {Run(state): [] for state in states}
+    rows: dict[Run, list[Row]] = {Run(state): [] for state in states}
     stack = _Stack(list(rows))
     while True:
         for run, row in stack.step().items():
@@ -63,7 +64,7 @@ class _Stack:
         self.optimiser.load_state_dict(kept[0] | {"state": beside})
         self.test = tuple(torch.stack(each) for each in zip(*(run.test for run in runs)))
 
-    def put_back(self, runs):
+    def put_back(self, runs: Iterable[Run]) -> None:
         """Give these runs the weights that they have by now, and what the optimiser keeps of them."""
         for run in runs:
             at = self.runs.index(run)
@@ -93,8 +94,8 @@ class _Stack:
         self.optimiser.step()
         if not due:
             return lost
-        rows = map(Row, [at] * len(losses), losses, self.accuracies(), norms, self.moved(before), [rate] * len(losses))
-        rows = dict(zip(self.runs, rows)) | lost
+        made = map(Row, [at] * len(losses), losses, self.accuracies(), norms, self.moved(before), [rate] * len(losses))
+        rows = dict(zip(self.runs, made)) | lost
         late = [run for run, row in rows.items() if run not in lost and not math.isfinite(row.update_size)]
         self.put_back(late)
         return rows | {run: run.diverge(rows[run]) for run in late}
@@ -108,29 +109,32 @@ class _Stack:
         losses = F.cross_entropy(scores, answers, ignore_index=IGNORE, reduction="none").view(len(targets), -1).sum(1)
         losses = losses / (targets != IGNORE).flatten(1).sum(1)
         self.optimiser.zero_grad()
-        losses.sum().backward()
+        losses.sum().backward()  # type: ignore[no-untyped-call]  # torch gives it no types
         norms = _norms([each.grad for each in self.weights])
         if clip:
             shorter = (clip / (norms + 1e-6)).clamp(max=1.0)  # as torch.nn.utils.clip_grads_with_norm_ has it
             for each in self.weights:
                 each.grad.mul_(shorter.view(-1, *[1] * (each.ndim - 1)))
-        return torch.stack([losses.detach(), norms]).tolist()
+        every_loss, every_norm = torch.stack([losses.detach(), norms]).tolist()
+        return every_loss, every_norm
 
-    def logits(self, tokens):  # int (S, B, T) -> (S, B, T, V)
+    def logits(self, tokens: torch.Tensor) -> torch.Tensor:  # int (S, B, T) -> (S, B, T, V)
         machine = self.machine
         with machine.autocast():
-            return vmap(lambda weights, each: functional_call(self.model, weights, (each,)))(self.named, tokens)
+            passes = vmap(lambda weights, each: functional_call(self.model, weights, (each,)))
+            scores: torch.Tensor = passes(self.named, tokens)
+            return scores
 
     def accuracies(self) -> list[float]:
         """Of each run in its own held-out batch."""
-        right = [[] for _ in self.runs]
+        right: list[list[torch.Tensor]] = [[] for _ in self.runs]
         with torch.no_grad():  # in slices, as alone
-            for tokens, targets in zip(*(each.split(SLICE, 1) for each in self.test)):
+            for tokens, targets in zip(*(torch.split(each, SLICE, 1) for each in self.test)):
                 for mine, logits, answers in zip(right, self.logits(tokens), targets):
                     mine.append(self.runs[0].task.right(logits, answers))
             return torch.stack([torch.cat(mine).float().mean() for mine in right]).tolist()
 
-    def moved(self, before) -> list[float]:
+    def moved(self, before: list[torch.Tensor]) -> list[float]:
         """How far the update went, relative to the norm of the weights before it."""
         changes = [now.detach() - was for now, was in zip(self.weights, before)]
         return (_norms(changes) / _norms(before)).tolist()
@@ -141,6 +145,7 @@ def _beside(kept: list[torch.Tensor], weight: torch.Tensor) -> torch.Tensor:
     return torch.stack(kept) if kept[0].shape == weight.shape else kept[0].clone()
 
 
-def _norms(tensors) -> torch.Tensor:  # several (S, …) -> (S,)
+def _norms(tensors: Iterable[torch.Tensor]) -> torch.Tensor:  # several (S, …) -> (S,)
     """The Euclidean norm over all numbers of each seed."""
-    return torch.cat([each.flatten(1) for each in tensors], 1).norm(dim=1)
+    norms: torch.Tensor = torch.cat([each.flatten(1) for each in tensors], 1).norm(dim=1)
+    return norms
