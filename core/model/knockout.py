@@ -16,9 +16,8 @@ from core.settings.setting import ConfigError
 from core.settings.wording import head_name, shorten
 
 part: Menu[Callable[[], tuple[str, ...]]] = Menu("Part")  # each gives the sites at which it is cut
-mode: Menu[Callable[[torch.Tensor, "Recorded"], torch.Tensor]] = Menu(
-    "What takes its place"
-)  # (x as computed, what was recorded elsewhere) -> x as the model goes on with it
+# (x as computed, what was recorded elsewhere) -> x as the model goes on with it
+mode: Menu[Callable[[torch.Tensor, "Recorded"], torch.Tensor]] = Menu("What takes its place")
 
 
 @part

@@ -37,12 +37,12 @@ class Anatomy(NamedTuple):
     distractors: int  # nouns between them of the other number
 
 
-def verb_at(words: list[str]) -> int:
+def verb_at(words: Sequence[str]) -> int:
     """Where the verb of a whole sentence of this grammar stands: "… was late ." """
     return len(words) - 3
 
 
-def anatomy(words: list[str]) -> Anatomy:
+def anatomy(words: Sequence[str]) -> Anatomy:
     """Of a whole sentence of this grammar, with its full stop."""
     verb = verb_at(words)
     subject = 5 if words[2] in RULED and words[3] == "that" else 1
@@ -52,7 +52,7 @@ def anatomy(words: list[str]) -> Anatomy:
     )
 
 
-def kept_back(words: list[str]) -> bool:
+def kept_back(words: Sequence[str]) -> bool:
     """Whether what stands before the verb of the sentence belongs to the fifth of all such beginnings that the shipped
     model (scripts/legal_model.py) never reads in training: by a hash of the words, so in every process alike."""
     beginning = " ".join(words[: verb_at(words)]).encode()

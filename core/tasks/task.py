@@ -20,11 +20,9 @@ NOTHING = "·"  # how it is written in an example
 
 Words = tuple[str, ...]
 Drawn = tuple[torch.Tensor, torch.Tensor]  # tokens, targets: both int64 (batch, length)
-Draw = Callable[[torch.Generator, int, int, Words], Drawn]
-
-Variety = Callable[
-    [int, Words], list[tuple[float, int]]
-]  # -> [(share of the draws, different sequences among them), …]
+Draw = Callable[[torch.Generator, int, int, Words], Drawn]  # of (stream, batch, length, vocabulary)
+Share = Callable[[Words], float]
+Variety = Callable[[int, Words], list[tuple[float, int]]]  # of (length, vocabulary)
 
 task: Menu["Task"] = Menu("Task")
 
@@ -42,20 +40,16 @@ class Task:
     length: int  # tokens of a sequence
     lengths: range  # what other lengths can be drawn
     vocabulary: Words
-    marginal: Callable[
-        [Words], float
-    ]  # vocabulary -> share of the most frequent target: what guessing without reading gets right
+    marginal: Share  # of the most frequent target: what guessing without reading gets right
     needs: str  # the part it is said to need, in words
     without: dict[str, Any] = field(default_factory=dict)  # the settings that take this part out
-    model: dict[str, Any] = field(
-        default_factory=dict
-    )  # changes to Config with which it is learnt to the best possible
+    model: dict[str, Any] = field(default_factory=dict)  # changes to Config, with which it is learnt as well as can be
     training: dict[str, Any] = field(default_factory=dict)  # the budget in which it is: fields of core.train.Training
     best: float = 1.0  # best possible accuracy
     why: str = "the answer follows from what can be read"  # why not more, or why 1.0 can be reached
     held_out: float = 0.0  # share of all sequences that training never draws; 0: none are kept apart
     until: tuple[str, ...] = ()  # if given: for that counts how a sequence begins, up to the first of these words
-    variety: Variety | None = None
+    variety: Variety | None = None  # [(share of the draws, different sequences among them), …]
     memorised: bool = False  # whether training draws every sequence of the test, too
     remains: str = ""  # why more than chance is left without that part
     agreement: bool = False  # whether a verb agrees with its subject: models of it are then asked for that
@@ -166,7 +160,7 @@ def described(**facts: Any) -> Callable[[Draw], Task]:
     return lambda draw: task(Task(draw, **facts))
 
 
-def uniform(words_of: Callable[[Words], int] = len) -> Callable[[Words], float]:
+def uniform(words_of: Callable[[Words], int] = len) -> Share:
     """The marginal of answers that are all equally likely; words_of: vocabulary -> how many there are."""
     return lambda vocabulary: 1 / words_of(vocabulary)
 

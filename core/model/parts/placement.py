@@ -9,7 +9,7 @@ from core.settings.menu import Menu
 
 
 class Placement(Protocol):
-    where: str
+    where: str  # the norm stands, of the sub-layer, in a word
     final_norm: bool
 
     def __call__(
@@ -22,9 +22,7 @@ class Placement(Protocol):
     ) -> torch.Tensor: ...
 
 
-placement: Menu[Placement] = Menu(
-    "Norm placement", where="around"
-)  # where: the norm stands, of the sub-layer, in a word
+placement: Menu[Placement] = Menu("Norm placement", where="around")
 
 
 @placement(where="before")
