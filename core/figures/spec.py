@@ -53,8 +53,27 @@ def spec(function: Callable[Concatenate[alt.Chart, P], Drawn]) -> Callable[P, Sp
     return cast(Callable[P, Spec], made)  # functools.cache forgets what is given
 
 
+Table = Callable[[], pd.DataFrame]
+examples: dict[Callable[..., Spec], tuple[tuple[object, ...], Table]] = {}  # chart -> what it is called with, its table
+
+
+def example(chart: Callable[..., Spec], *args: object) -> Callable[[Table], Table]:
+    """Decorator of a function that makes a table which this chart, called with args, can draw."""
+
+    def enter(make: Table) -> Table:
+        examples[chart] = args, make
+        return make
+
+    return enter
+
+
 def words(kind: type[Axis], field: str, title: str | None, every: bool = True, limit: int = 110) -> Axis:
     """An axis of words; not `every`: as many as there is room for."""
     angle = -50 if kind is alt.X else alt.Undefined
     axis = alt.Axis(labelExpr=WORD, labelOverlap=False if every else "parity", labelLimit=limit, labelAngle=angle)
     return kind(f"{field}:O", title=title, axis=axis)
+
+
+def word(number: int, text: str) -> str:
+    """A token for an axis: sorted by its number, shown as its word."""
+    return f"{number:03d} {text}"

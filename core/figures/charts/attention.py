@@ -1,0 +1,83 @@
+"""Attention: who reads whom, head by head."""
+
+import altair as alt
+import pandas as pd
+
+from core.figures.palette import BASELINE, NEUTRAL, SEQUENTIAL, VARIANTS
+from core.figures.spec import Drawn, example, numbers, spec, word, words
+
+
+@spec
+def attention_map(base: alt.Chart, every: bool) -> Drawn:
+    """One head, with every word on its axes or only those there is room for: query, key (words), weight, reader, source (plain words for hovering)."""
+    return base.mark_rect().encode(
+        x=words(alt.X, "key", "is read (key)", every),
+        y=words(alt.Y, "query", "reads (query)", every),
+        color=alt.Color(
+            "weight:Q",
+            title="weight",
+            scale=alt.Scale(range=list(SEQUENTIAL), domainMin=0),
+            legend=alt.Legend(gradientLength=120),
+        ),
+        tooltip=[
+            alt.Tooltip("reader:N", title="reads"),
+            alt.Tooltip("source:N", title="is read"),
+            alt.Tooltip("weight:Q", format=".4f"),
+        ],
+    )
+
+
+@example(attention_map, True)
+def _attention_map() -> pd.DataFrame:
+    cells = [(query, key) for query in range(3) for key in range(query + 1)]
+    return pd.DataFrame(
+        {
+            "query": [word(query, "abc"[query]) for query, _ in cells],
+            "key": [word(key, "abc"[key]) for _, key in cells],
+            "reader": ["abc"[query] for query, _ in cells],
+            "source": ["abc"[key] for _, key in cells],
+            "weight": [1 / (query + 1) for query, _ in cells],
+        }
+    )
+
+
+@spec
+def arcs(base: alt.Chart) -> Drawn:
+    """Marked pairs as arcs over the sentence: pair, x, y, order along the arc; and the words: x, word."""
+    arc = base.transform_filter("datum.word == null").mark_line(color=VARIANTS[0], strokeWidth=2).encode(
+        x=alt.X("x:Q", axis=None, scale=alt.Scale(padding=28)), y=alt.Y("y:Q", axis=None), detail="pair:N", order="step:Q",
+        tooltip=[alt.Tooltip("pair:N", title="depends")],
+    )  # fmt: skip
+    text = base.transform_filter("datum.word != null").mark_text(
+        angle=310, align="right", baseline="middle", dy=6, color=NEUTRAL, fontSize=12
+    )
+    return arc + text.encode(x="x:Q", y="y:Q", text="word:N")
+
+
+@example(arcs)
+def _arcs() -> pd.DataFrame:
+    arc = [("runs → dog", 1 + step / 2, step * (2 - step) / 2, step, None) for step in range(3)]
+    text = [(None, at, 0.0, 0, each) for at, each in enumerate(["the", "dog", "runs"])]
+    return pd.DataFrame([*arc, *text], columns=["pair", "x", "y", "step", "word"])
+
+
+@spec
+def per_head(base: alt.Chart, title: str, reference: str, percent: bool = False) -> Drawn:
+    """A bar per head: head, value; reference: the line it is compared with."""
+    format = ".2%" if percent else ".4f"
+    x = alt.X("head:O", title="head", axis=alt.Axis(labelAngle=0))
+    axis = alt.Axis(format="%") if percent else numbers()
+    bars = base.mark_bar(color=BASELINE).encode(
+        x=x,
+        y=alt.Y("value:Q", title=title, axis=axis),
+        tooltip=["head:O", alt.Tooltip("value:Q", title=title, format=format)],
+    )
+    line = base.mark_tick(color=VARIANTS[0], thickness=3).encode(
+        x=x, y="reference:Q", tooltip=[alt.Tooltip("reference:Q", title=reference, format=format)]
+    )
+    return bars + line
+
+
+@example(per_head, "entropy (bits)", "attending evenly")
+def _per_head() -> pd.DataFrame:
+    return pd.DataFrame({"head": [1, 2], "value": [2.5, 1.0], "reference": [3.0, 3.0]})

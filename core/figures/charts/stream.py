@@ -1,0 +1,105 @@
+"""The stream and the hidden units: stages, tokens, dimensions."""
+
+import altair as alt
+import pandas as pd
+
+from core.figures.palette import BASELINE, NEUTRAL, VARIANTS
+from core.figures.spec import Drawn, example, numbers, spec, words
+
+
+@spec
+def stages(base: alt.Chart) -> Drawn:
+    """Every stage: stage (word), mean, std, low, high, from, to (mean ∓ std)."""
+    y = words(alt.Y, "stage", None, limit=240)
+    tips = [alt.Tooltip(f"{name}:Q", format=".4g") for name in ("mean", "std", "rms", "min", "max")]
+    spread = base.mark_rule(strokeWidth=2, color=NEUTRAL).encode(
+        y=y, x=alt.X("min:Q", title="value of one number", axis=numbers()), x2="max:Q", tooltip=tips
+    )
+    middle = base.mark_bar(height=12, color=BASELINE, opacity=0.85).encode(y=y, x="from:Q", x2="to:Q", tooltip=tips)
+    mean = base.mark_tick(thickness=3, size=18, color=VARIANTS[0]).encode(y=y, x="mean:Q", tooltip=tips)
+    return spread + middle + mean
+
+
+@example(stages)
+def _stages() -> pd.DataFrame:
+    numbers_of = {"mean": [0.0, 0.1], "std": [1.0, 2.0], "rms": [1.0, 2.0], "min": [-3.0, -4.0], "max": [2.5, 5.0]}
+    return pd.DataFrame(
+        {"stage": ["001 resid_pre", "002 attn_out"], **numbers_of, "from": [-1.0, -1.9], "to": [1.0, 2.1]}
+    )
+
+
+@spec
+def before_after(base: alt.Chart) -> Drawn:
+    """One token's vector: dimension, before, after."""
+    scale = alt.Scale(domain=["before", "after"], range=["#b9bec6", BASELINE])
+    colour = alt.Color("when:N", title=None, scale=scale, legend=alt.Legend(orient="top"))
+    x = alt.X(
+        "dimension:Q",
+        title="dimension of the vector",
+        scale=alt.Scale(nice=False, padding=8),
+        axis=alt.Axis(tickMinStep=1),
+    )
+    tips = ["dimension:Q", alt.Tooltip("before:Q", format=".4f"), alt.Tooltip("after:Q", format=".4f")]
+    before = base.transform_calculate(when="'before'").mark_bar(size=7)
+    after = base.transform_calculate(when="'after'").mark_bar(size=2.5)
+    return before.encode(
+        x=x, y=alt.Y("before:Q", title="value", axis=numbers()), color=colour, tooltip=tips
+    ) + after.encode(x=x, y="after:Q", color=colour, tooltip=tips)
+
+
+@example(before_after)
+def _before_after() -> pd.DataFrame:
+    return pd.DataFrame({"dimension": [1, 2, 3], "before": [0.5, -2.0, 1.0], "after": [0.4, -1.6, 0.8]})
+
+
+@spec
+def per_token(base: alt.Chart, every: bool, title: str, top: float | None = None, percent: bool = False) -> Drawn:
+    """A bar per token: label (word), word, value."""
+    scale = alt.Scale() if top is None else alt.Scale(domain=[min(0, -top), top] if top < 0 else [0, top])
+    format = ".1%" if percent else ".4f"
+    return base.mark_bar(color=BASELINE).encode(
+        x=words(alt.X, "label", None, every),
+        y=alt.Y("value:Q", title=title, scale=scale, axis=alt.Axis(format="%") if percent else numbers()),
+        tooltip=[alt.Tooltip("word:N"), alt.Tooltip("value:Q", title=title, format=format)],
+    )
+
+
+@example(per_token, True, "share of units", 1.0, True)
+def _per_token() -> pd.DataFrame:
+    return pd.DataFrame({"label": ["001 the", "002 judge"], "word": ["the", "judge"], "value": [0.25, 0.5]})
+
+
+@spec
+def shares(base: alt.Chart, title: str) -> Drawn:
+    """One bar per thing compared: name, value (a share), kind; in the order in which they come."""
+    return base.mark_bar().encode(
+        y=alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=220)),
+        x=alt.X("value:Q", title=title, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%")),
+        yOffset=alt.YOffset("kind:N", sort=None),
+        color=alt.Color("kind:N", title=None, sort=None, legend=alt.Legend(orient="top"), scale=alt.Scale(range=[BASELINE, VARIANTS[3], NEUTRAL])),
+        tooltip=["name:N", "kind:N", alt.Tooltip("value:Q", title="share", format=".2%")],
+    )  # fmt: skip
+
+
+@example(shares, "share of hidden units")
+def _shares() -> pd.DataFrame:
+    kinds = ["exactly zero", "negative"]
+    return pd.DataFrame({"name": ["ReLU", "ReLU", "GELU", "GELU"], "kind": kinds * 2, "value": [0.5, 0.0, 0.0, 0.5]})
+
+
+@spec
+def order(base: alt.Chart) -> Drawn:
+    """How far the two word orders differ: label (encoding), seen (mask in words), value."""
+    return base.mark_bar().encode(
+        y=alt.Y("label:N", title=None, sort=None),
+        x=alt.X("value:Q", title="largest difference in any number of any word's output", axis=numbers()),
+        yOffset=alt.YOffset("seen:N", sort=None),
+        color=alt.Color("seen:N", title=None, sort=None, legend=alt.Legend(orient="top"), scale=alt.Scale(range=[BASELINE, VARIANTS[3]])),
+        tooltip=["label:N", "seen:N", alt.Tooltip("value:Q", title="difference", format=".2e")],
+    )  # fmt: skip
+
+
+@example(order)
+def _order() -> pd.DataFrame:
+    masks = ["no mask", "causal"]
+    return pd.DataFrame({"label": ["None", "None", "RoPE", "RoPE"], "seen": masks * 2, "value": [0.0, 0.5, 0.75, 1.0]})
