@@ -32,15 +32,16 @@ run: .venv/app
 test: .venv/dev
 	$(BIN)/python -m pytest $(TWO) --quick $(ARGS)
 
-# Everything: what make test leaves out, then the browser by itself, because what is timed there is a person's patience.
+# Everything: what make test leaves out, then the browser by itself: what it waits for must not stand behind a long training.
 # BUT="and not slow": without what trains to the end, as .ci/run does.
 test-all: test
 	$(BIN)/python -m pytest $(TWO) --rest -m "not browser $(BUT)" $(ARGS)
-	$(BIN)/python -m pytest -m "browser $(BUT)" $(ARGS)
+	$(BIN)/python -m pytest $(TWO) -m "browser $(BUT)" $(ARGS)
 
 lint: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 
 # Train the ablation matrix (what is missing of it), say whether it agrees with the one that ships, and put it in its place.
 matrix: .venv/app
