@@ -146,7 +146,7 @@ def measured():
     except (OSError, StudyError):
         raise ConfigError("results", "The table of the ablation matrix, results/ablation_matrix.csv, is missing or damaged; make matrix makes it again.") from None  # fmt: skip
     st.caption(
-        f"Each part taken out by itself, on {count(made.task.nunique(), 'task')}, {count(made.seeds.max(), 'seed')} each: change of accuracy in percentage points, "
+        f"Each part taken out by itself, on {count(made.task.nunique(), 'task')}, {count(made.seeds.max(), 'seed')} each. Change of accuracy in percentage points: "
         "mean and 95 % interval (paired t, corrected for the parts of a task by Holm's method). Pale: not distinguishable from seed noise. Click a cell to train it here, now. "
         "All of it: `results/ablation_matrix.csv`, made by `make matrix`.",
         help=explained("Holm", "paired t"),
@@ -168,7 +168,7 @@ def start():
         st.markdown(
             "A transformer block is a handful of parts: attention, a feed-forward network, norms, residuals, positions. "
             "Here you take one out, or change it, and see in numbers what it was for. "
-            "Type a sentence, move a slider, and every picture follows; train a small model without the part, and watch what it cannot learn; or open a trained one, remove a head, and read off how much worse it gets."
+            "Type a sentence, move a slider, and every picture follows. Train a small model without the part, and watch what it cannot learn. Or open a trained one, remove a head, and read off how much worse it gets."
         )
         for column, shown in zip(st.columns(len(CARDS), gap="small"), CARDS):
             with column:

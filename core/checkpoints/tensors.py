@@ -132,8 +132,8 @@ def _entries(file: File, length: int) -> list[dict[str, Any]]:
     for name, entry in header.items():
         if not _is_entry(entry):
             raise CheckpointError(
-                f"{file.name}: the header does not say of the tensor {shorten(name)} what it must: a type of {', '.join(TYPES)}, "
-                f"a shape of at most {MOST_SIDES} sides, and where it begins and ends."
+                f"{file.name}: the header does not say of the tensor {shorten(name)} what it must. It needs a type of {', '.join(TYPES)}, "
+                f"a shape of at most {MOST_SIDES} sides, and its place."
             )
     return list(header.values())
 

@@ -66,7 +66,7 @@ def copy(generator: torch.Generator, batch: int, length: int, vocabulary: Words)
     vocabulary=LETTERS,
     marginal=uniform(),
     variety=every_letter,
-    needs="attention, positions and residuals: the answer stands somewhere else, only its place says where, and four layers lose it on the way if nothing is passed on",
+    needs="attention, positions and residuals: the answer stands somewhere else, and only its place says where. Four layers lose it on the way if nothing is passed on",
     without={"position": "none"},
     remains="Without positions a model still sees which symbols are there, and how often: to answer with one of them is right more often than chance.",
     model={"d_model": 32, "n_heads": 4, "n_layers": 4, "position": "learned"},

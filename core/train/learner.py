@@ -13,8 +13,8 @@ from core.train.settings import Training
 
 HELP = {
     "dropout": "Share of numbers set to zero at random in every step of training; none when accuracy is measured.",
-    "seed": "The first seed; further ones follow it. The same seed gives the same curves to the last bit on one machine; "
-    "on another they part after a while, because numbers are rounded in another order.",
+    "seed": "The first seed; further ones follow it. The same seed gives the same curves to the last bit on one machine. "
+    "On another they part after a while, because numbers are rounded in another order.",
 }
 
 

@@ -31,7 +31,7 @@ def compare(context):
     same = (kept.settings == "same").sum()
     figure(
         f"{context.name} against {name}",
-        f"{len(kept)} cells are in both, {same} of them with the same settings; {len(clear)} differ by what can be told from "
+        f"{len(kept)} cells are in both, {same} of them with the same settings. {len(clear)} differ by what can be told from "
         "seed noise (paired t-test, corrected for all cells by Holm's method).",
     )
     words = {

@@ -8,8 +8,8 @@ from ui.studies.cells import cells
 from ui.studies.context import view
 
 READING = (
-    "Change of accuracy against the baseline in percentage points: mean over seeds and 95 % interval (paired t, corrected "
-    "for the variants of a task by Holm's method). Pale: not distinguishable from seed noise."
+    "Change of accuracy against the baseline in percentage points: mean over seeds and 95 % interval (paired t). "
+    "Intervals are corrected for the variants of a task by Holm's method. Pale: not distinguishable from seed noise."
 )
 
 

@@ -24,8 +24,8 @@ def _found(context):
     best = context.readings[0]
     cut = Cut(layer, "head", head)
     told = (
-        f"**{capital(cut.name)}**: across a clause with a noun of the other number, the word before the verb, where the verb is "
-        f"chosen, puts **{each.before.mean:.2f}** of its attention on the subject, and the verb itself **{each.verb.mean:.2f}** (95 % interval {each.verb.low:.2f} to "
+        f"**{capital(cut.name)}**, across a clause with a noun of the other number. The word before the verb, where the verb is "
+        f"chosen, puts **{each.before.mean:.2f}** of its attention on the subject. The verb itself puts **{each.verb.mean:.2f}** there (95 % interval {each.verb.low:.2f} to "
         f"{each.verb.high:.2f}, {count(each.verb.n, 'held-out sentence')}; an even spread: {each.even:.2f})."
     )
     if each is not best:

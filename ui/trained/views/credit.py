@@ -42,8 +42,9 @@ def credit(context):
     with right:
         _heads(context, found)
         caption(
-            "The last norm is taken with the scale that it had for each word, so that what each part wrote can be "
-            "followed to the scores by itself (direct logit attribution, Elhage et al., 2021). What a part does by way of later parts counts for those: so what is lost without it (Every part) may be far more, or less, than what it adds itself."
+            "The last norm keeps the scale that it had for each word. So what each part wrote can be followed to the scores by "
+            "itself (direct logit attribution, Elhage et al., 2021). What a part does by way of later parts counts for those. So "
+            "what is lost without it (Every part) may be far more, or less, than what it adds itself."
         )  # fmt: skip
 
 

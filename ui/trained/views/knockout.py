@@ -147,8 +147,8 @@ def _taken_over(context, found) -> tuple[bool, str]:
         return False, "Nothing was to be taken over: without it the right word leads by no less."
     if clear.empty:
         return False, (
-            "None can be told from noise: of the parts that come after the cut, none is shown to add more to the logit "
-            "difference than before (paired t-test over texts, corrected for all these parts by Holm's method)."
+            "None can be told from noise: of the parts after the cut, none is shown to add more to the logit difference than "
+            "before. (Paired t-test over texts, corrected for all these parts by Holm's method.)"
         )
     best = clear.iloc[0]
     rise = f"{best['name']} adds {number(best.after)} to the logit difference instead of {number(best.before)}"

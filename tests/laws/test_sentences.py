@@ -1,0 +1,55 @@
+"""A sentence on screen has at most 25 words: what is longer is cut in two."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from core.experiments.depth.depth import blocks
+from core.experiments.trained.effects import effect
+from core.measure.stream_statistics import statistic
+from core.model.knockout import mode
+from core.model.parts import MENUS
+from core.tasks import task
+
+ROOT = Path(__file__).parent.parent.parent
+WORDS = 25
+FILES = [path for folder in ("core", "ui", "pages") for path in sorted((ROOT / folder).rglob("*.py"))]
+SAID = {**MENUS, "task": task, "statistic": statistic, "effect": effect, "mode": mode, "blocks": blocks}
+
+
+def too_long(text: str) -> list[str]:
+    """Sentences of more than so many words."""
+    return [each for each in re.split(r"(?<=[.!?])\)?\s+|\n", text) if len(each.split()) > WORDS]
+
+
+def text_of(node) -> str:
+    """What a string is, with a word in place of each value that is put in; nothing for what is no string."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(each.value if isinstance(each, ast.Constant) else "X" for each in node.values)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return text_of(node.left) + text_of(node.right)
+    return ""
+
+
+def docstrings(tree) -> set[ast.AST]:
+    bodies = (node.body for node in ast.walk(tree) if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef))
+    return {body[0].value for body in bodies if body and isinstance(body[0], ast.Expr)}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_is_written_in_the_code_is_in_short_sentences(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    left_out = docstrings(tree)
+    strings = (text_of(node) for node in ast.walk(tree) if node not in left_out)
+    assert not [sentence for text in strings for sentence in too_long(text)]
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_a_menu_says_of_its_entries_is_in_short_sentences(name):
+    """But for a task's example, which is a row of symbols."""
+    for entry in SAID[name]:
+        assert not too_long(SAID[name].help(entry).split("Example (seed")[0]), entry
