@@ -2,6 +2,7 @@
 
 import ast
 import csv
+import importlib
 import importlib.util
 import itertools
 import math
@@ -18,13 +19,14 @@ from torch import nn
 
 from core.experiments.block.attention import heads, recut
 from core.experiments.block.change import per_token
-from core.experiments.block.compare import compare
+from core.experiments.block.compare import apart, compare
 from core.experiments.depth.axes import Axes
 from core.experiments.depth.depth import Depth, blocks, travel
 from core.experiments.depth.gradients import gradients
 from core.experiments.depth.grid import grid
 from core.experiments.forward import forward
-from core.export.forms import FLAVOURS
+from core.export.bundle.bundle import Bundle
+from core.export.forms import FLAVOURS, values
 from core.export.scripts import block_script, compare_script, depth_script, grid_script, heads_script
 from core.measure.stream_statistics import statistic
 from core.measure.tensor_meters import meter
@@ -370,7 +372,8 @@ def test_the_cases_have_every_entry_of_every_menu_and_every_switch_off():
 
 
 def check_imports(script):
-    """Nothing but torch and the standard library, and no detour through NumPy."""
+    """Nothing but torch and the standard library, no detour through NumPy, and no word to mypy."""
+    assert "type: ignore" not in script
     tree = ast.parse(script)
     imports = [each for each in ast.walk(tree) if isinstance(each, ast.Import | ast.ImportFrom)]
     found = {each.module for each in imports if isinstance(each, ast.ImportFrom)}
@@ -417,6 +420,14 @@ def test_a_script_has_only_the_parts_that_its_settings_use():
     assert "class RMSNorm" in script and "def swiglu" in script and "@gated" in script
     assert "LayerNorm(" not in script and "gelu" not in script and "sinusoid" not in script and "xavier" not in script
     assert "MultiHeadAttention" not in block_script("torch", Config(attention=False), TOKENS, CPU)
+
+
+def test_a_part_may_come_from_a_module_without_a_docstring(tmp_path, monkeypatch):
+    (tmp_path / "part_of_a_guest.py").write_text("def doubled(x):\n    return 2 * x\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    part = importlib.import_module("part_of_a_guest").doubled
+    text = Bundle([part, apart], values(Config())).text()
+    assert "# part_of_a_guest.py ---" in text and "def doubled(x):" in text
 
 
 def test_a_flavour_that_there_is_not():

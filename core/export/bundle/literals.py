@@ -1,11 +1,12 @@
 """Values as they stand in a script."""
 
+from collections.abc import Sequence
 from textwrap import indent
 
 WIDTH = 120  # characters in a line
 
 
-def literal(value, before: int = 0, inside: int = 0) -> str:
+def literal(value: object, before: int = 0, inside: int = 0) -> str:
     """A value as it stands in a script; before: what stands left of it in its line, inside: by how much it is indented."""
     if isinstance(value, dict):
         names = [(quoted(name), each) for name, each in value.items()]
@@ -22,7 +23,7 @@ def quoted(text: str) -> str:
     return f'"{made[1:-1]}"' if made[0] == "'" and '"' not in made else made
 
 
-def braces(items: list[str], pair="{}", before: int = 0) -> str:
+def braces(items: list[str], pair: Sequence[str] = "{}", before: int = 0) -> str:
     """Items in brackets: in one line where they fit behind what stands there, else one a line."""
     line = ", ".join(items)
     if before + len(line) + 3 <= WIDTH and "\n" not in line:

@@ -8,9 +8,12 @@ import ast
 import builtins
 import inspect
 import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from core.export.bundle.source import (
     Import,
+    Node,
     Symbol,
     enters,
     global_names,
@@ -40,22 +43,28 @@ class Needed:
     ValueError, naming it, for a definition that needs more than torch and the standard library.
     """
 
-    def __init__(self, functions, values: dict[str, set], taken=(), checked: bool = False):
+    def __init__(
+        self,
+        functions: Sequence[Callable[..., Any]],
+        values: dict[str, set[Any]],
+        taken: Iterable[str] = (),
+        checked: bool = False,
+    ):
         self.values, self.taken, self.checked = values, set(taken), checked
         self.entries: dict[Symbol, dict[str, Symbol]] = {}  # of every menu: the name of an entry -> its definition
         self.uses: dict[Symbol, dict[Symbol, None]] = {}  # in order of first use
         self.imports: set[Import] = set()
         self.attributes: set[str] = set()  # all that is written after a dot: which methods of settings are called
-        self._methods: dict[Symbol, dict[str, ast.stmt]] = {each: {} for each in PLAIN}
+        self._methods: dict[Symbol, dict[str, ast.FunctionDef]] = {each: {} for each in PLAIN}
         self._hidden: set[Symbol] = set()  # what a local name would hide if it were called as where it is defined
         self._read_already: set[Symbol] = set()
         self.roots = [home(each) for each in functions]
-        self.about = inspect.getdoc(functions[-1])
+        self.about = inspect.getdoc(functions[-1]) or ""
         self._waiting = list(self.roots)
         self._collect()
         self.names = self._named()
 
-    def _collect(self):
+    def _collect(self) -> None:
         while self._waiting:
             while self._waiting:
                 symbol = self._waiting.pop(0)
@@ -65,7 +74,7 @@ class Needed:
                     self._read(symbol)
             self._read_methods()
 
-    def _read(self, symbol):
+    def _read(self, symbol: Symbol) -> None:
         if symbol in PLAIN:
             self._follow(symbol, source_of(symbol.module).tree.body, only={"dataclass"})
         elif isinstance(menu := live(symbol), Menu):
@@ -75,20 +84,20 @@ class Needed:
         else:
             self._follow(symbol, source_of(symbol.module).definitions[symbol.name])
 
-    def _chosen(self, symbol, menu):
+    def _chosen(self, symbol: Symbol, menu: Menu[Any]) -> Iterable[str]:
         """The entries of a menu that the settings name; of a menu that is no setting, all."""
         field = next((field for field, each in MENUS.items() if each is menu), None)
         return menu if field is None else [name for name in menu if name in self.values[field]]
 
-    def _enter(self, menu, name):
+    def _enter(self, menu: Symbol, name: str) -> None:
         entry = self.entries.setdefault(menu, {})[name] = home(live(menu)[name])
         self._need(menu, entry)
 
-    def _need(self, user, symbol):
+    def _need(self, user: Symbol, symbol: Symbol) -> None:
         self.uses.setdefault(user, {})[symbol] = None
         self._waiting.append(symbol)
 
-    def _follow(self, user, nodes, only=None):
+    def _follow(self, user: Symbol, nodes: Sequence[ast.stmt], only: set[str] | None = None) -> None:
         """Note what some statements of a module use."""
         left_out = self._left_out(user.module, nodes)
         for node, local in (name for each in nodes for name in global_names(each, left_out)):
@@ -104,18 +113,20 @@ class Needed:
             self.attributes |= {part.attr for part in parts if isinstance(part, ast.Attribute)}
             self._enter_subscripts(user, parts)
 
-    def _enter_subscripts(self, user, parts):
+    def _enter_subscripts(self, user: Symbol, parts: Iterable[ast.AST]) -> None:
         """An entry that is written out, as in `norm["none"]`, is needed whatever the settings say."""
         for part in parts:
             if isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name):
-                if is_menu(user.module, part.value) and isinstance(part.slice, ast.Constant):
-                    self._enter(resolve(user.module, part.value.id), part.slice.value)
+                menu = resolve(user.module, part.value.id)
+                entry = part.slice.value if isinstance(part.slice, ast.Constant) else None
+                if isinstance(menu, Symbol) and isinstance(entry, str) and is_menu(user.module, part.value):
+                    self._enter(menu, entry)
 
-    def _read_methods(self):
+    def _read_methods(self) -> None:
         """The methods of settings that the code so far calls; with `checked` the checks, too."""
         for symbol in [each for each in PLAIN if each in self.uses]:
             known = self._methods[symbol]
-            for each in source_of(symbol.module).definitions[symbol.name][0].body:
+            for each in ast.iter_child_nodes(source_of(symbol.module).definitions[symbol.name][0]):
                 if isinstance(each, ast.FunctionDef) and each.name not in known and self._is_called(each.name):
                     known[each.name] = each
                     self._follow(symbol, [each])
@@ -124,9 +135,9 @@ class Needed:
         special = method.startswith("__")  # of which a plain class has its own
         return not special and (method in self.attributes or (self.checked and method.startswith("_check")))
 
-    def _left_out(self, module, nodes) -> set[ast.AST]:
+    def _left_out(self, module: str, nodes: Sequence[ast.stmt]) -> set[Node]:
         """What the script does without: menus' decorators, parts that are switched off, and detours through NumPy."""
-        found = set()
+        found: set[Node] = set()
         for node in (part for each in nodes for part in ast.walk(each)):
             found |= {each for each in getattr(node, "decorator_list", []) if enters(module, each)}
             body = getattr(node, "body", [])
@@ -149,7 +160,7 @@ class Needed:
         groups: dict[str, list[Symbol]] = {}
         for symbol in self.uses:
             groups.setdefault(symbol.name, []).append(symbol)
-        names = {}
+        names: dict[Symbol, str] = {}
         for name, members in groups.items():
             for symbol in members:
                 free = name not in taken and symbol not in self._hidden
@@ -160,16 +171,16 @@ class Needed:
             raise ValueError(f"two definitions would have one name in a script: {sorted(called)}")
         return names
 
-    def name_of(self, part) -> str:
+    def name_of(self, part: Callable[..., Any]) -> str:
         """What a function or class is called in the script."""
         return self.names[home(part)]
 
     def order(self) -> dict[str, list[Symbol]]:
         """Module -> its symbols as they stand in it; what is used by other modules comes first."""
         modules: dict[str, None] = {}
-        seen = set()
+        seen: set[str] = set()
 
-        def visit(module):
+        def visit(module: str) -> None:
             if module in seen:
                 return
             seen.add(module)
@@ -191,5 +202,7 @@ def _without_numpy(found: Import, user: Symbol) -> Import:
     if package == "numpy" and found.name is None:
         return Import("torch", None, "torch")
     if package != "torch" and package not in sys.stdlib_module_names:
-        raise ValueError(f"{user.module}.{user.name} needs {package}; a script may need torch and nothing else")
+        raise ValueError(
+            f"{user.module}.{user.name} needs {package or found.module}; a script may need torch and nothing else"
+        )
     return found

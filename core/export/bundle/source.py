@@ -5,13 +5,17 @@ import functools
 import importlib
 import inspect
 import sys
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Set
+from typing import Any, NamedTuple
 
 from core.settings.menu import Menu
 from core.tasks.task import Task, described
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+Node = ast.stmt | ast.expr  # what has a place in the source
+Names = frozenset[str]
 
 
 class Symbol(NamedTuple):
@@ -46,10 +50,10 @@ class Source:
             if isinstance(statement, ast.Import | ast.ImportFrom):
                 self._read_import(statement)
 
-    def _read_import(self, statement):
+    def _read_import(self, statement: ast.Import | ast.ImportFrom) -> None:
         for each in statement.names:
             if isinstance(statement, ast.ImportFrom):
-                self.imports[each.asname or each.name] = (statement.module, each.name)
+                self.imports[each.asname or each.name] = (statement.module or "." * statement.level, each.name)
             else:
                 self.imports[each.asname or each.name.split(".")[0]] = (each.name, None)
 
@@ -68,7 +72,7 @@ def source_of(module: str) -> Source:
     return _parsed(inspect.getsource(importlib.import_module(module)))
 
 
-def home(part) -> Symbol:
+def home(part: Callable[..., Any]) -> Symbol:
     """Where a function or class is defined; a task's home is that of the function which draws its data."""
     part = part.draw if isinstance(part, Task) else part
     if part.__name__ not in source_of(part.__module__).definitions:
@@ -76,7 +80,7 @@ def home(part) -> Symbol:
     return Symbol(part.__module__, part.__name__)
 
 
-def live(symbol):
+def live(symbol: Symbol) -> Any:
     return getattr(sys.modules[symbol.module], symbol.name, None)
 
 
@@ -96,18 +100,18 @@ def resolve(module: str, name: str) -> Symbol | Import | None:
     return resolve(origin, member)
 
 
-def is_menu(module: str, node) -> bool:
+def is_menu(module: str, node: ast.expr) -> bool:
     found = resolve(module, node.id) if isinstance(node, ast.Name) else None
     return isinstance(found, Symbol) and isinstance(live(found), Menu)
 
 
-def enters(module: str, decorator) -> bool:
+def enters(module: str, decorator: ast.expr) -> bool:
     """Whether a decorator does nothing but enter a part in a menu, with what is known about it."""
     name = decorator.func if isinstance(decorator, ast.Call) else decorator
     return is_menu(module, name) or isinstance(name, ast.Name) and resolve(module, name.id) == DESCRIBED
 
 
-def _defined(statement):
+def _defined(statement: ast.stmt) -> list[str]:
     """The names that a statement at the top level defines, or hangs something on, as `pre.final_norm = True` does."""
     if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return [statement.name]
@@ -117,7 +121,9 @@ def _defined(statement):
     return [each.id for each in bases if isinstance(each, ast.Name)]
 
 
-def global_names(node, left_out=frozenset(), local=frozenset()):
+def global_names(
+    node: ast.AST, left_out: Set[ast.AST | None] = frozenset(), local: Names = frozenset()
+) -> Iterator[tuple[ast.Name, Names]]:
     """Every ast.Name in a node that means a name of the module or a builtin, each with the names that are local there."""
     if node in left_out:
         return
@@ -129,16 +135,16 @@ def global_names(node, left_out=frozenset(), local=frozenset()):
         yield from global_names(child, left_out, local | bound)
 
 
-def walk(node, left_out):
+def walk(node: ast.AST, left_out: Set[ast.AST]) -> Iterator[ast.AST]:
     if node not in left_out:
         yield node
         for child in ast.iter_child_nodes(node):
             yield from walk(child, left_out)
 
 
-def _scoped(node):
+def _scoped(node: ast.AST) -> list[tuple[ast.AST, Names]]:
     """The children of a node, each with the names that are bound for it there."""
-    nothing = frozenset()
+    nothing: Names = frozenset()
     if isinstance(node, FUNCTIONS):
         body = node.body if isinstance(node.body, list) else [node.body]
         arguments = {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
@@ -157,7 +163,7 @@ def _scoped(node):
     return [(each, nothing) for each in ast.iter_child_nodes(node)]
 
 
-def _bound(nodes):
+def _bound(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """The names that statements bind in their own scope."""
     for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
