@@ -2,7 +2,9 @@
 
 import dataclasses
 import re
+from collections.abc import Sequence
 from string import Template
+from typing import Any
 
 import torch
 
@@ -10,10 +12,12 @@ from core.export.bundle.bundle import Bundle
 from core.export.bundle.literals import WIDTH, braces, literal, quoted
 from core.export.bundle.source import Import
 from core.model.config import Config
+from core.settings.device import Machine
+from core.settings.setting import Settings
 from core.train.settings import Training
 
 FLAVOURS = ("core", "torch")
-ABOUT = {
+ABOUT: dict[type[Settings], str] = {
     Config: "The settings of a model; where nothing else is said, they are these.",
     Training: "The settings of a training, the same for every model.",
 }
@@ -34,7 +38,7 @@ def checked(flavour: str) -> str:
     return flavour
 
 
-def core_script(about: str, machine, form: str, **settings) -> str:
+def core_script(about: str, machine: Machine, form: str, **settings: object) -> str:
     """A script that imports this repository: a form whose $NAMES are put in; $SHOW and $MACHINE are known."""
     run = "Save this file in the folder of the repository and run it there: `python script.py`."
     machine_text = f'Machine("{machine.place}", "{machine.dtype}")'
@@ -43,7 +47,9 @@ def core_script(about: str, machine, form: str, **settings) -> str:
     return f"{_docstring(about, machine, run)}\n\n{made}"
 
 
-def torch_script(bundle: Bundle, about: str, machine, given, lines: list[str], call: str) -> str:
+def torch_script(
+    bundle: Bundle, about: str, machine: Machine, given: Sequence[Settings], lines: list[str], call: str
+) -> str:
     """A script that imports torch alone. given: settings, each of which becomes a class; lines: what else is set."""
     run = "Nothing but torch is needed: run this file with `python script.py`."
     parts = [
@@ -56,7 +62,7 @@ def torch_script(bundle: Bundle, about: str, machine, given, lines: list[str], c
     return "\n\n\n".join(parts)
 
 
-def _docstring(about, machine, run):
+def _docstring(about: str, machine: Machine, run: str) -> str:
     lines = "\n".join("    " + line.removeprefix("# ") for line in about.splitlines())
     return f'''"""Prints, as CSV, numbers that Ablation Lab shows; each table begins with a line "# name":
 
@@ -67,16 +73,16 @@ rounding. {run}
 """'''
 
 
-def values(*settings) -> dict[str, set]:
+def values(*settings: Settings) -> dict[str, set[Any]]:
     """Setting -> the values that it takes in any of them."""
-    made: dict[str, set] = {}
+    made: dict[str, set[Any]] = {}
     for each in settings:
         for field in dataclasses.fields(each):
             made.setdefault(field.name, set()).add(getattr(each, field.name))
     return made
 
 
-def settings_call(settings, before: int = 0) -> str:
+def settings_call(settings: Settings, before: int = 0) -> str:
     """Config(…), or another kind of settings, with everything that is not its default."""
     given = {name: getattr(settings, name) for name in settings.write()}
     return call_text(f"{type(settings).__name__}({{}})", named(given), before)
@@ -98,7 +104,7 @@ def variants_text(configs: dict[str, Config], baseline: Config, form: str, same:
     return braces(made, before=WIDTH)
 
 
-def named(values: dict) -> list[str]:
+def named(values: dict[str, Any]) -> list[str]:
     """Arguments with their names."""
     return [f"{name}={literal(value)}" for name, value in values.items()]
 

@@ -7,6 +7,8 @@ import csv
 import itertools
 import math
 import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import torch
 
@@ -15,6 +17,7 @@ from core.experiments.depth.gradients import norm, successor_loss, weight_rows
 from core.experiments.forward import numbered, square
 from core.measure.stream_statistics import Streams, attention_entropy, row_entropy, statistic
 from core.measure.tensor_meters import meter
+from core.model.config import Config
 from core.model.dropout import dropping
 from core.model.parts.init import generator
 from core.model.text import shown
@@ -23,7 +26,7 @@ from core.model.transformer import Transformer
 from core.settings.setting import ConfigError
 
 
-def section(name, header, rows):
+def section(name: str, header: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> None:
     """Print a table as CSV below a line with its name; numbers with all their digits."""
     if hasattr(sys.stdout, "reconfigure"):  # words may hold any character; a notebook's output takes them as it is
         sys.stdout.reconfigure(encoding="utf-8")
@@ -33,7 +36,9 @@ def section(name, header, rows):
     table.writerows(rows)
 
 
-def prepare(config, tokens, device, dtype):
+def prepare(
+    config: Config, tokens: list[str], device: str, dtype: torch.dtype
+) -> tuple[Transformer, torch.Tensor, torch.Tensor | None]:
     """-> (model, token numbers (1, T), which of them are real (1, T) or None for all)"""
     known, ids, real = numbered(tokens, config.padding, device)
     model = Transformer(config, known).to(device, dtype).requires_grad_(False)
@@ -43,7 +48,7 @@ def prepare(config, tokens, device, dtype):
 class Totals:
     """What the statistics of one recorded tensor are made from, in float64."""
 
-    def __init__(self, x):
+    def __init__(self, x: torch.Tensor):
         x = x.float().cpu().double()
         self.n = torch.tensor(float(x.numel()))
         self.total = x.sum()
@@ -54,7 +59,7 @@ class Totals:
 
 
 @torch.inference_mode()
-def print_block(config, tokens, device, dtype, dropout=False):
+def print_block(config: Config, tokens: list[str], device: str, dtype: torch.dtype, dropout: bool = False) -> None:
     """One pass through the stack, every tensor of it recorded."""
     model, ids, real = prepare(config, tokens, device, dtype)
     with trace() as seen, dropping(generator(config.seed, "dropout") if dropout else None):
@@ -67,17 +72,17 @@ def print_block(config, tokens, device, dtype, dropout=False):
     section("attention", ("layer", "head", "query", "key", "weight"), rows)
 
 
-def stage_rows(seen, n_layers):
+def stage_rows(seen: dict[str, list[torch.Tensor]], n_layers: int) -> Iterator[tuple[int, str, str, float]]:
     """layer, site, meter, value: in the order in which the tensors were computed."""
     for layer in range(n_layers):
         for site, tensors in seen.items():
             for x in tensors[layer : layer + 1]:
-                totals = Totals(x)
+                totals: Any = Totals(x)  # of one tensor, where core's are of many
                 for name, part in meter.items():
                     yield layer + 1, site, name, float(part(totals))
 
 
-def token_rows(tokens, before, after):
+def token_rows(tokens: list[str], before: torch.Tensor, after: torch.Tensor) -> list[tuple[object, ...]]:
     """token, word, distance (Euclidean), cosine (similarity): from the input of the stack to its output."""
     before, after = before.double(), after.double()
     distance = (after - before).norm(dim=-1).tolist()
@@ -86,7 +91,7 @@ def token_rows(tokens, before, after):
     return [(at, shown(word), *row) for at, (word, *row) in enumerate(zip(tokens, distance, cosine), 1)]
 
 
-def attention_rows(patterns, allowed):
+def attention_rows(patterns: list[torch.Tensor], allowed: torch.Tensor) -> Iterator[tuple[int, int, int, int, float]]:
     """layer, head, query, key, weight: of all that a query may see; numbers from 1."""
     for layer, pattern in enumerate(patterns, 1):
         for head, weights in enumerate(pattern[0].float().cpu(), 1):
@@ -95,14 +100,17 @@ def attention_rows(patterns, allowed):
 
 
 @torch.inference_mode()
-def travel(config, tokens, order, shown, device, dtype):
+def travel(
+    config: Config, tokens: list[str], order: list[int], shown: Sequence[int], device: str, dtype: torch.dtype
+) -> tuple[list[list[float]], dict[int, torch.Tensor]]:
     """Pass after pass -> (statistics of the stream before pass 1 and after each, pass -> its attention weights).
 
     A stream can come back from infinity, but what it then is means nothing: NaN from there on.
     """
     model, ids, real = prepare(config, tokens, device, dtype)
     x, allowed, n_real = model.start(ids), model.allowed(ids, real), len(tokens)
-    values, patterns = [summary(x[:, :n_real])], {}
+    values = [summary(x[:, :n_real])]
+    patterns: dict[int, torch.Tensor] = {}
     for number, at in enumerate(order, 1):
         if not x[:, :n_real].isfinite().all():
             break
@@ -116,13 +124,15 @@ def travel(config, tokens, order, shown, device, dtype):
     return values + [unknown] * (len(order) + 1 - len(values)), patterns
 
 
-def summary(stream, entropy=None):
+def summary(stream: torch.Tensor, entropy: torch.Tensor | None = None) -> list[float]:
     """Every statistic of one stream (1, T, D), with the entropy of the attention that made it, if any did."""
     known = torch.full((1,), math.nan) if entropy is None else entropy.float()
     return Streams(stream, known.to(stream.device)).table[0].tolist()
 
 
-def gradient_norms(config, tokens, order, device, dtype):
+def gradient_norms(
+    config: Config, tokens: list[str], order: list[int], device: str, dtype: torch.dtype
+) -> tuple[list[float], list[tuple[int, str, float]]]:
     """-> (norm of the gradient of the loss in the stream before every pass and after the last, rows of the weights)"""
     model, ids, real = prepare(config, tokens, device, dtype)
     model.requires_grad_(True)
@@ -136,7 +146,9 @@ def gradient_norms(config, tokens, order, device, dtype):
 
 
 @torch.inference_mode()
-def print_compared(variants, tokens, device, dtype, dropout=False):
+def print_compared(
+    variants: dict[str, Config], tokens: list[str], device: str, dtype: torch.dtype, dropout: bool = False
+) -> None:
     """What leaves every model, and how far it is from what leaves the first."""
     rows, outputs = [], []
     for name, config in variants.items():
@@ -151,7 +163,9 @@ def print_compared(variants, tokens, device, dtype, dropout=False):
 
 
 @torch.inference_mode()
-def print_heads(variants, tokens, device, dtype, dropout=False):
+def print_heads(
+    variants: dict[str, Config], tokens: list[str], device: str, dtype: torch.dtype, dropout: bool = False
+) -> None:
     """The attention of every model, and how spread out it is."""
     heads, attention = [], []
     for name, config in variants.items():
@@ -167,7 +181,14 @@ def print_heads(variants, tokens, device, dtype, dropout=False):
     section("attention", ("variant", "layer", "head", "query", "key", "weight"), attention)
 
 
-def print_depth(variants, tokens, order, shown, device, dtype):
+def print_depth(
+    variants: dict[str, Config],
+    tokens: list[str],
+    order: list[int],
+    shown: list[int],
+    device: str,
+    dtype: torch.dtype,
+) -> None:
     """Every variant, pass after pass, and how its gradient comes back."""
     statistics, gradients, weights, attention = [], [], [], []
     for name, config in variants.items():
@@ -185,11 +206,18 @@ def print_depth(variants, tokens, order, shown, device, dtype):
     section("attention", ("variant", "pass", "query", "key", "weight"), attention)
 
 
-def print_grid(baseline, axes, tokens, order, device, dtype):
+def print_grid(
+    baseline: Config,
+    axes: dict[str, dict[str, dict[str, Any]]],
+    tokens: list[str],
+    order: list[int],
+    device: str,
+    dtype: torch.dtype,
+) -> None:
     """Every combination of the entries that can be, pass after pass."""
     rows = []
     for entries in itertools.product(*axes.values()):
-        changes = {}
+        changes: dict[str, Any] = {}
         for axis, entry in zip(axes, entries):
             changes |= axes[axis][entry]
         try:

@@ -4,39 +4,48 @@ As in plain.py, only torch, the standard library, and functions of core that nee
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 
 from core.export.plain import section
+from core.model.config import Config
 from core.model.cost import flops, parameters
 from core.model.dropout import dropping
 from core.model.parts.init import generator
 from core.model.transformer import Transformer
 from core.tasks.task import IGNORE, one_side
 from core.train.run import SLICE, Row
-from core.train.settings import optimiser
+from core.train.settings import Training, optimiser
 
 
 class Problem(NamedTuple):
     """What is to be learnt."""
 
-    draw: Callable  # (random stream, number of sequences, length, vocabulary) -> tokens, targets
+    # (random stream, number of sequences, length, vocabulary) -> tokens, targets
+    draw: Callable[[torch.Generator, int, int, tuple[str, ...]], tuple[torch.Tensor, torch.Tensor]]
     vocabulary: tuple[str, ...]  # token number i is vocabulary[i]
     test: int  # sequences on which accuracy is measured
     held_out: float = 0.0  # share of all sequences that training never draws; 0: none are kept apart
-    until: tuple = ()  # if given: what counts for that is how a sequence begins, up to the first of these words
-    rivals: tuple = ()  # if given: only these words are scored, each against its group
+    until: tuple[str, ...] = ()  # if given: for that counts how a sequence begins, up to the first of these words
+    rivals: tuple[tuple[str, ...], ...] = ()  # if given: only these words are scored, each against its group
 
 
-def print_training(variants, seeds, training, problem, device, dtype):
+def print_training(
+    variants: dict[str, Config],
+    seeds: Iterable[int],
+    training: Training,
+    problem: Problem,
+    device: str,
+    dtype: torch.dtype,
+) -> None:
     """Train every model with every seed; print the curves, row by row, and then where they end."""
     torch.set_num_threads(1)  # as in the app: several would add the same numbers in another order
-    ends = {name: [] for name in variants}
+    ends: dict[str, list[float]] = {name: [] for name in variants}
 
-    def rows():
+    def rows() -> Iterator[tuple[object, ...]]:
         for seed in seeds:
             for name, config in variants.items():
                 for row in train(config.replace(seed=seed), training, problem, device, dtype):
@@ -48,7 +57,7 @@ def print_training(variants, seeds, training, problem, device, dtype):
     section("accuracy", ("variant", "accuracy", "seeds", "parameters", "flops"), made)
 
 
-def train(config, training, problem, device, dtype):
+def train(config: Config, training: Training, problem: Problem, device: str, dtype: torch.dtype) -> Iterator[Row]:
     """A model from its random weights to its last step: yields a Row at the first, every few, and at the last."""
     model = Transformer(config, problem.vocabulary).to(device)
     weights = list(model.parameters())
@@ -64,8 +73,8 @@ def train(config, training, problem, device, dtype):
             logits = read(model, tokens.to(device), dtype)
         loss = F.cross_entropy(logits.flatten(0, 1).float(), targets.to(device).flatten(), ignore_index=IGNORE)
         update.zero_grad()
-        loss.backward()
-        norm = torch.nn.utils.get_total_norm([weight.grad for weight in weights])
+        loss.backward()  # type: ignore[no-untyped-call]  # torch gives it no types
+        norm = torch.nn.utils.get_total_norm([weight.grad for weight in weights if weight.grad is not None])
         if training.clip:
             torch.nn.utils.clip_grads_with_norm_(weights, training.clip, norm)
         for group in update.param_groups:
@@ -86,60 +95,68 @@ def train(config, training, problem, device, dtype):
         yield row
 
 
-def sequences(problem, stream, count, length, held_out):
+def sequences(
+    problem: Problem, stream: torch.Generator, count: int, length: int, held_out: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
     """-> tokens, targets: (count, length) each. held_out: of those that training never draws, or of the others."""
     if problem.held_out:
         return one_side(problem, stream, count, length, problem.vocabulary, held_out)
     return problem.draw(stream, count, length, problem.vocabulary)
 
 
-def read(model, tokens, dtype):  # int (B, T) -> (B, T, V)
+def read(model: Transformer, tokens: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:  # int (B, T) -> (B, T, V)
     """The scores of every word; the weights stay float32, only products are taken in the given precision."""
     with torch.autocast(tokens.device.type, dtype, enabled=dtype != torch.float32):
-        return model(tokens)
+        scores: torch.Tensor = model(tokens)
+        return scores
 
 
 @torch.no_grad()
-def accuracy(model, test, problem, device, dtype):
+def accuracy(
+    model: Transformer, test: tuple[torch.Tensor, torch.Tensor], problem: Problem, device: str, dtype: torch.dtype
+) -> float:
     """The share of right answers in the held-out sequences."""
     found = []
-    for tokens, targets in zip(*(each.to(device).split(SLICE) for each in test)):
+    for tokens, targets in zip(*(torch.split(each.to(device), SLICE) for each in test)):
         found.append(right(problem, read(model, tokens, dtype), targets))
     return torch.cat(found).float().mean().item()
 
 
-def right(problem, logits, targets):  # (B, T, V), int (B, T) -> bool (number of answers)
-    """Whether each answer is right: the highest score is the target's."""
+def right(problem: Problem, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """Whether each answer is right: the highest score is the target's.
+
+    (B, T, V), int (B, T) -> bool (number of answers)
+    """
     if problem.rivals:
         return right_among_rivals(problem, logits, targets)
     asked = targets != IGNORE
     return logits[asked].argmax(-1) == targets[asked]
 
 
-def right_among_rivals(problem, logits, targets):
+def right_among_rivals(problem: Problem, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     """Of rivals alone: whether the score of the one that is the target is the highest of its group's."""
     found = []
     for group in problem.rivals:
-        words = [number for number, word in enumerate(problem.vocabulary) if word in group]
-        words = torch.tensor(words, device=targets.device)
+        among = [number for number, word in enumerate(problem.vocabulary) if word in group]
+        words = torch.tensor(among, device=targets.device)
         asked = torch.isin(targets, words)
         found.append(words[logits[asked][:, words].argmax(-1)] == targets[asked])
     return torch.cat(found)
 
 
-def moved(before, weights):
+def moved(before: list[torch.Tensor], weights: list[torch.nn.Parameter]) -> float:
     """How far an update has moved all weights together, relative to their norm before it."""
     norm = torch.nn.utils.get_total_norm
     return (norm([now.detach() - was for now, was in zip(weights, before)]) / norm(before)).item()
 
 
-def mean(accuracies):
+def mean(accuracies: list[float]) -> tuple[float, int]:
     """-> (mean of those that are known, how many they are)"""
     known = [each for each in accuracies if not math.isnan(each)]
     return math.fsum(known) / len(known) if known else math.nan, len(known)
 
 
-def size(config, training, problem):
+def size(config: Config, training: Training, problem: Problem) -> tuple[int, int]:
     """-> (parameters, floating point operations of one sequence on its way forward)"""
     words = len(problem.vocabulary)
     unembedding = 2 * training.length * config.d_model * words

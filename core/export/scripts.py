@@ -5,8 +5,10 @@ torch: it is core's own source, cut down to what the settings use (bundle/), and
 plain.py, which send one variant after the other through the model.
 """
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from types import SimpleNamespace
+from typing import Any
 
 from core.experiments.depth.axes import AXES, Axes
 from core.experiments.depth.depth import Depth
@@ -28,11 +30,13 @@ from core.export.templates import (
 )
 from core.model.config import Config
 from core.model.transformer import Transformer
+from core.model.variants import Variant
+from core.settings.device import Machine
 
 SETTINGS = ("TOKENS", "DEVICE", "DTYPE", "VARIANTS", "AXES", "ORDER", "SHOWN")  # names that a script gives itself
 
 
-def block_script(flavour: str, config: Config, tokens, machine, dropout: bool = False) -> str:
+def block_script(flavour: str, config: Config, tokens: Iterable[str], machine: Machine, dropout: bool = False) -> str:
     """A script that prints the numbers of the page "One block": CSV sections stages, tokens, attention.
 
     tokens: strings, without padding. dropout: whether it acts. flavour: "core" or "torch", as everywhere here.
@@ -45,7 +49,9 @@ def block_script(flavour: str, config: Config, tokens, machine, dropout: bool = 
     return torch_script(bundle, BLOCK, machine, [config], settings, call)
 
 
-def compare_script(flavour: str, variants, tokens, machine, dropout: bool = False) -> str:
+def compare_script(
+    flavour: str, variants: Sequence[Variant], tokens: Iterable[str], machine: Machine, dropout: bool = False
+) -> str:
     """A script that prints the table of the view "Compare": a CSV section compared, with a row for every variant.
 
     variants: core.model.variants.Variant, the baseline first.
@@ -56,7 +62,12 @@ def compare_script(flavour: str, variants, tokens, machine, dropout: bool = Fals
 
 
 def heads_script(
-    flavour: str, baseline: Config, variants: dict[str, Config], tokens, machine, dropout: bool = False
+    flavour: str,
+    baseline: Config,
+    variants: dict[str, Config],
+    tokens: Iterable[str],
+    machine: Machine,
+    dropout: bool = False,
 ) -> str:
     """A script that prints the attention of the same model cut into other numbers of heads: CSV sections heads, attention.
 
@@ -66,7 +77,17 @@ def heads_script(
     return _of_variants(checked(flavour), HEADS, CORE_HEADS, print_heads, *given)
 
 
-def _of_variants(flavour, about, form, printing, baseline, variants, tokens, machine, dropout) -> str:
+def _of_variants(
+    flavour: str,
+    about: str,
+    form: str,
+    printing: Callable[..., None],
+    baseline: Config,
+    variants: dict[str, Config],
+    tokens: Iterable[str],
+    machine: Machine,
+    dropout: bool,
+) -> str:
     """A script that sends the same tokens through several models. form: of the script with core; printing: the function of
     plain.py that the other one calls; variants: name -> config, each told by what it changes in the baseline."""
     if flavour == "core":
@@ -88,7 +109,9 @@ def _of_variants(flavour, about, form, printing, baseline, variants, tokens, mac
     return torch_script(bundle, about, machine, [baseline], settings, call)
 
 
-def depth_script(flavour: str, variants, tokens, machine, depth: Depth) -> str:
+def depth_script(
+    flavour: str, variants: Sequence[Variant], tokens: Iterable[str], machine: Machine, depth: Depth
+) -> str:
     """A script that prints the numbers of the page "Depth": CSV sections statistics, gradients, weights, attention.
 
     variants: core.model.variants.Variant, the baseline first.
@@ -118,7 +141,9 @@ def depth_script(flavour: str, variants, tokens, machine, depth: Depth) -> str:
     )
 
 
-def grid_script(flavour: str, baseline: Config, axes: Axes, tokens, machine, depth: Depth) -> str:
+def grid_script(
+    flavour: str, baseline: Config, axes: Axes, tokens: Iterable[str], machine: Machine, depth: Depth
+) -> str:
     """A script that prints the numbers of a grid of variants: a CSV section grid, with a column for every axis."""
     if checked(flavour) == "core":
         return core_script(
@@ -148,7 +173,7 @@ def grid_script(flavour: str, baseline: Config, axes: Axes, tokens, machine, dep
     return torch_script(bundle, GRID, machine, [built], settings, call)
 
 
-def _followed(change: dict, baseline: Config) -> dict:
+def _followed(change: dict[str, Any], baseline: Config) -> dict[str, Any]:
     """A change together with what follows it (d_head follows n_heads), whether or not it can be alone."""
     changed = SimpleNamespace(**(asdict(baseline) | change))
     following = {name: each.follows for name, each in Config.settings().items() if each.follows and name not in change}
@@ -158,7 +183,7 @@ def _followed(change: dict, baseline: Config) -> dict:
     return change | {name: value for name, value in made.items() if value != getattr(baseline, name)}
 
 
-def _tokens(tokens) -> str:
+def _tokens(tokens: Iterable[str]) -> str:
     return literal(list(tokens), before=len("TOKENS = "))
 
 

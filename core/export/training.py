@@ -6,6 +6,7 @@ CPU of one machine their numbers are the app's to the last bit.
 
 import dataclasses
 import textwrap
+from typing import Any
 
 from core.experiments.training.plan import Arm, Plan
 from core.export.bundle.bundle import Bundle
@@ -78,12 +79,12 @@ def _torch(plan: Plan) -> str:
 def _problem(learnt: Task, draw: str) -> str:
     """Problem(…): how the data are drawn, and those facts of the task that are not its defaults."""
     facts = {name: getattr(learnt, name) for name in Problem._fields if name not in ("draw", "vocabulary")}
-    facts = [
+    given = [
         f"{name}={literal(value, before=12 + len(name), inside=8)}"
         for name, value in facts.items()
         if name not in Problem._field_defaults or value != Problem._field_defaults[name]
     ]
-    return call_text("Problem({})", [draw, "VOCABULARY", *facts], before=len("    problem = "))
+    return call_text("Problem({})", [draw, "VOCABULARY", *given], before=len("    problem = "))
 
 
 def _words(vocabulary: tuple[str, ...]) -> str:
@@ -106,11 +107,11 @@ def _arm(arm: Arm, baseline: Config) -> str:
     return call_text("Arm({})", made, before=4)
 
 
-def _is_given(arm, field) -> bool:
-    return getattr(arm, field.name) != field.default
+def _is_given(arm: Arm, field: dataclasses.Field[Any]) -> bool:
+    return bool(getattr(arm, field.name) != field.default)
 
 
-def _value(value) -> str:
+def _value(value: object) -> str:
     """A field of an arm: text, a number, or sets of names, one or several."""
     if isinstance(value, frozenset):
         return f"frozenset({literal(sorted(value))})" if value else "frozenset()"
