@@ -255,7 +255,7 @@ def test_a_study_compared_with_itself_under_another_name_differs_nowhere(store):
     filled(store, "complete")
     fill(store, study("twin"), score)
     app = good(opened(shown="compare", study="twin"))
-    assert "6 cells are in both, 6 of them with the same settings; 0 differ" in texts(app)
+    assert "6 cells are in both, 6 of them with the same settings. 0 differ" in texts(app)
     fill(store, study("stranger", '["copy", "reverse"]', '["facts"]'), score)
     app = good(opened(shown="compare", study="twin", against="stranger"))
     assert "No task and variant of twin has the name of one in stranger" in texts(app)
