@@ -359,5 +359,33 @@ def test_back_never_loses_the_settings(open_page):
         assert "norm=none" in page.url and "variants=ffn-off" in page.url
         if "/Depth" in page.url:
             break
-    page.wait_for_url("**passes=20**")  # the other page may still have written its link meanwhile
+    assert "passes=20" in page.url
     assert "− FFN" in legend(page)
+
+
+@pytest.mark.parametrize("slower", [1, 6, 20])
+def test_no_address_is_that_of_one_page_with_the_settings_of_another(open_page, slower):
+    """The browser takes a page's name into its address a while after it was told of the page, and a slow one handles other
+    messages meanwhile."""
+    page = open_page("/Depth?passes=20&norm=none&variants=ffn-off")
+    page.evaluate(
+        """() => {
+        window.pushed = []
+        const push = history.pushState.bind(history)
+        history.pushState = (state, title, address) => { window.pushed.push(String(address)); push(state, title, address) }
+        }"""
+    )
+    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": slower})
+    page.get_by_role("link", name="One block").first.click()
+    page.wait_for_url("**/One_block?norm=none&variants=ffn-off")
+    assert not [address for address in page.evaluate("window.pushed") if "/Depth" in address]
+
+
+def test_a_page_that_is_left_at_once_writes_no_link_at_the_next(open_page):
+    page = open_page("/Depth?passes=20&norm=none")
+    for name in ("One block", "Depth", "Start"):
+        page.get_by_role("link", name=name).first.click()
+        page.wait_for_timeout(60)
+    page.get_by_role("heading", name="Ablation Lab").wait_for()
+    settle(page, 1500)
+    assert page.url.rstrip("/").count("/") == 2 and "?" not in page.url

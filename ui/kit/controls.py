@@ -12,6 +12,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from core.settings.setting import ConfigError
+from ui.kit import address
 from ui.kit.rights import without_key
 from ui.kit.visitor import Visitor, at, calm_visitor, one_of, shows, state, visitor
 
@@ -39,8 +40,9 @@ def settings(page: str, *kinds):
     _settle(held, page, kinds, made, notes, link, params, seen)
     # A browser that asked for this run may have been told of another link since: what it was told last counts, too.
     if params != opened or params != held.sent:
-        held.sent = params
-        st.query_params.from_dict(params)
+        held.link = params
+        if address.is_here():
+            address.write()
     return made, notes
 
 

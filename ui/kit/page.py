@@ -13,7 +13,7 @@ import torch
 from core.settings.cache import once
 from core.settings.ending import later, wait_for
 from core.settings.memory import reuse_freed_memory
-from ui.kit import controls, jobs, takeaway
+from ui.kit import address, controls, jobs, takeaway
 from ui.kit.glossary import explained
 from ui.kit.guard import in_words, literal, progress_drawn
 from ui.kit.pages import PAGES, TRAINING, Page
@@ -68,6 +68,7 @@ def page(here: Page):
         page_title=f"{here.name} · Ablation Lab", page_icon=str(ICON), layout="wide", initial_sidebar_state=330
     )
     boot()
+    address.turn()
     jobs.warm()
     takeaway.begin()
     st.html(CSS)
@@ -78,10 +79,11 @@ def page(here: Page):
             jobs.elsewhere()
     with in_words(), progress_drawn():
         yield
+    address.write_when_here()
 
 
 def heading(here: Page):
-    """The page's title, and beside it a place for what can be taken away (ui/kit/takeaway.py), filled at the end."""
+    """The page's title, and beside it a place for what can be taken away (ui/kit/takeaway), filled at the end."""
     left, right = st.columns([7, 2], vertical_alignment="center")
     with left:
         st.title(here.name, anchor=False)

@@ -44,6 +44,7 @@ class Visitor:
     notes: list[str] = field(default_factory=list)
     written: dict[str, str] = field(default_factory=dict)  # the link, as this page last wrote it
     sent: dict[str, str] | None = None  # the link that the browser was last told
+    link: dict[str, str] | None = None  # the one that it is to be told of, once its address is this page's
     links: deque[int] = field(default_factory=lambda: deque(maxlen=LINKS))  # hashes of all that were written or opened
     bare: dict[str, dict[str, str]] = field(
         default_factory=dict

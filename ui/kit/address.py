@@ -1,0 +1,57 @@
+"""The link in the browser's address: written there once the address is that of the page that runs.
+
+A click on another page asks for it with the address still that of the page before. What the browser is told of a link
+until it has turned to the new one goes to the old one, and leaves an entry of its history with the settings of another
+page: Back would lead there. So a page that was just turned to ends with a part that nobody sees: it answers when the
+address is the page's.
+"""
+
+from urllib.parse import urlsplit
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from ui.kit.guard import fragment
+from ui.kit.visitor import calm_visitor, visitor
+
+_turned = st.components.v2.component(
+    "ablation_turned",
+    js="""
+export default ({ data, setTriggerValue }) => {
+  const look = () => location.pathname.endsWith(data) ? setTriggerValue("here", true) : (timer = setTimeout(look, 50))
+  let timer
+  look()
+  return () => clearTimeout(timer)
+}
+""",
+)
+
+
+def turn():
+    """At the beginning of a page: what another page had to tell is no longer true."""
+    visitor().link = None
+
+
+def is_here() -> bool:
+    """Whether the browser's address was that of this page when it asked for this run."""
+    asked, here = get_script_run_ctx().context_info, st.context.url
+    return not here or urlsplit(asked.url).path.rstrip("/") == urlsplit(here).path.rstrip("/")
+
+
+def write():
+    """Tell the browser of the link, if it has not been told."""
+    held = calm_visitor()
+    if held.link is not None:
+        held.sent, held.link = held.link, None
+        st.query_params.from_dict(held.sent)
+
+
+def write_when_here():
+    """At the end of a page: the same, once the address is this page's."""
+    if visitor().link is not None:
+        fragment(_answer)(urlsplit(st.context.url).path)
+
+
+def _answer(path: str):
+    if _turned(key="turned", data=path, on_here_change=lambda: None).here:
+        write()
