@@ -264,6 +264,7 @@ ORACLES = {
 
 @EVERY
 def test_the_answers_are_those_of_a_slow_oracle(name):
+    assert name in ORACLES, f"write into ORACLES, above, how {name} is answered in plain Python"
     for length in {task[name].length, task[name].lengths[0], task[name].lengths[-1]}:
         tokens, targets = drawn(name, 300, length=length)
         for words, answers in zip(in_words(name, tokens), in_words(name, targets)):

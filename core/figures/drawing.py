@@ -14,6 +14,7 @@ from core.figures.svg import arrow, line, text
 from core.model.config import Config
 from core.model.knockout import Cut
 from core.model.parts import MENUS
+from core.model.parts.placement import norm_place
 from core.model.parts.position import acts_in_attention, adds_to_tokens
 
 WIDTH = 300  # of the picture
@@ -52,7 +53,7 @@ def describe(config: Config) -> str:
     ):
         parts.append(f"{name}{'' if residual else ' without residual'}" if there else f"no {name}")
     normed = config.part("norm").normalises and (config.attention or config.ffn)
-    norm = f"{config.norm} {config.part('placement').where} each" if normed else "no norm"
+    norm = f"{config.norm} {norm_place(config.part('placement'))} each" if normed else "no norm"
     return f"A transformer block: {parts[0]}, then {parts[1]}; {norm}."
 
 

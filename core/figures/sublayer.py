@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from core.experiments.forward import Pass
 from core.figures.svg import arrow, box, line, text
+from core.model.parts.placement import norm_place
 
 STREAM, CENTRE = 58, 196  # x of the stream, of the sub-layers
 BOX, NORM = 172, 104  # widths
@@ -43,13 +44,13 @@ class Sublayer:
         """Out of the stream and through the sub-layer -> (SVG, y of where it comes back)"""
         parts = line("wire", (STREAM, top), (CENTRE, top), (CENTRE, top + 12)) + arrow(CENTRE, top + 12)
         at = top + 12
-        if self._where == "before":
+        if self._norm_place == "before":
             parts += self._norm(CENTRE, at, NORM)
             parts += line("wire", (CENTRE, at + 24), (CENTRE, at + 36)) + arrow(CENTRE, at + 36)
             at += 36
         parts += box(CENTRE, at, BOX, self.work, [self.name, *self.inside], "box work" + " changed" * self.changed)
         at += self.work
-        if self._where == "between":
+        if self._norm_place == "on the output of":
             parts += line("wire", (CENTRE, at), (CENTRE, at + 12)) + arrow(CENTRE, at + 12)
             parts += self._norm(CENTRE, at + 12, NORM)
             at += 36
@@ -77,7 +78,7 @@ class Sublayer:
             parts += text(STREAM - 14, middle, "residual off", "small middle changed", turn=(STREAM - 14, middle))
             parts += f'<circle class="off" cx="{STREAM}" cy="{joint}" r="9"/>'
         end = joint + 9
-        if self._where == "after":
+        if self._norm_place == "after":
             parts += line("stream", (STREAM, end), (STREAM, end + 9)) + self._norm(STREAM, end + 9, NORM - 4)
             end += 33
         return parts, end
@@ -88,12 +89,5 @@ class Sublayer:
         return box(x, y, width, 24, [name], ("box norm" if normed else "off") + " changed" * self.norm_changed)
 
     @property
-    def _where(self) -> str:
-        """Where its norm acted: before it, between it and the sum, or after the sum; as it was computed."""
-        if self.norm_site not in self.seen.sites:
-            placed: str = self.seen.config.part("placement").where
-            return placed
-        order, joined = list(self.seen.sites), "resid_mid" if self.norm_site == "ln1" else "resid_post"
-        if order.index(self.norm_site) < order.index(self.site):
-            return "before"
-        return "between" if order.index(self.norm_site) < order.index(joined) else "after"
+    def _norm_place(self) -> str:
+        return norm_place(self.seen.config.part("placement"))

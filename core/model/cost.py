@@ -6,6 +6,7 @@ import pandas as pd
 
 from core.model.config import Config
 from core.model.parts.activation import inputs
+from core.model.parts.placement import norm_place
 
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 
@@ -24,7 +25,7 @@ def parameters(config: Config, vocabulary: int = 0) -> dict[str, int]:
     if vocabulary:
         made["embedding"] = vocabulary * D
         made["positions"] = config.part("position").table_rows * D
-        made["last norm"] = norm * config.part("placement").final_norm
+        made["last norm"] = norm * (norm_place(config.part("placement")) != "after")
         made["unembedding"] = vocabulary * D * (not config.tied)
     return made
 

@@ -14,6 +14,7 @@ from core.model.dropout import drop
 from core.model.parts.activation import inputs
 from core.model.parts.init import Draw
 from core.model.parts.norm import norm
+from core.model.parts.placement import norm_place
 from core.model.trace import tap
 
 
@@ -172,7 +173,7 @@ def replaced(site: str, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 
 class Transformer(nn.Module):
-    """Embedding and positions, n_layers blocks, last norm (pre-norm only) and unembedding.
+    """Embedding and positions, n_layers blocks, last norm (not after post-norm) and unembedding.
 
     Tied, the embedding is read the other way round (Press and Wolf, 2017), and there is no unembedding of its own.
     """
@@ -189,7 +190,8 @@ class Transformer(nn.Module):
         self.embed = nn.Parameter(draw.at("embed").rows(self.vocabulary, config.d_model))
         self.position = config.part("position")(config, draw.at("pos_embed"))
         self.blocks = nn.ModuleList(Block(config, layer, draw) for layer in range(config.n_layers))
-        last = config.part("norm") if config.part("placement").final_norm else norm["none"]
+        # Where no norm acts on the stream itself, it is read through one more (GPT-2's ln_f).
+        last = norm["none"] if norm_place(config.part("placement")) == "after" else config.part("norm")
         self.ln_final = last("ln_final", config.d_model, config.bias)
         self.unembed: Linear | None = None
         if not config.tied:

@@ -16,10 +16,11 @@ class Menu(dict[str, Part]):
     halves are shown, so a part without them is refused, as is a second part of the same name.
     """
 
-    def __init__(self, title: str, **facts: Any):
-        """facts: what is to be known about every part, as it is for one that does not say."""
+    def __init__(self, title: str, check: Callable[[Any], object] | None = None, **facts: Any):
+        """check: raises ValueError for what cannot be a part; facts: what is to be known about every part, as it is for
+        one that does not say."""
         super().__init__()
-        self.title, self.facts = title, facts
+        self.title, self.check, self.facts = title, check, facts
         self._words: dict[str, tuple[str, str]] = {}
 
     @overload
@@ -36,6 +37,8 @@ class Menu(dict[str, Part]):
         name = part.__name__
         if name in self:
             raise ValueError(f"{self.title}: there is a part called {name} already")
+        if self.check:
+            self.check(part)
         label, colon, text = inspect.cleandoc(part.__doc__ or "").partition(": ")
         if not (label and colon and text):
             raise ValueError(f"{self.title}: {name} needs a docstring of the form 'Label: what it does'")

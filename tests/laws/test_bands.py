@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from core.tasks import task
+
 ROOT = Path(__file__).parent.parent.parent
 # From the ground up: a package imports from those before it. `figures` and `experiments` read passes; `export` what experiments found.
 CORE = "settings measure model tasks train workers checkpoints experiments figures export study".split()
@@ -70,6 +72,12 @@ FOLDERS = sorted({path.parent for path in FILES} - {ROOT})
 def test_a_folder_has_at_most_a_dozen_entries(folder):
     entries = [each.name for each in folder.iterdir() if each.name not in ("__pycache__", "__init__.py")]
     assert len(entries) <= ENTRIES, sorted(entries)
+
+
+def test_every_file_of_tasks_is_in_the_menu():
+    there = {path.stem for path in (ROOT / "core" / "tasks").glob("*.py")} - {"__init__", "task"}
+    missing = there - {part.draw.__module__.removeprefix("core.tasks.") for part in task.values()}
+    assert not missing, f"no task of {missing} is in the menu: name the file in core/tasks/__init__.py"
 
 
 def test_experiments_of_one_page_do_not_read_those_of_another():

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from scripts import reference
+from ui.kit.pages import PAGES as SHOWN
+from ui.kit.pages import START
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "benchmarks" / "README.md"]
@@ -40,6 +42,13 @@ def test_every_variable_that_is_read_is_in_the_table_of_the_guide_and_no_other()
     read = {name for path in SOURCES for name in re.findall(r"\"(ABLATION_[A-Z_]+)\"", path.read_text())}
     told = set(re.findall(r"^\| `(ABLATION_[A-Z_]+)`", (ROOT / "docs" / "deploy.md").read_text(), re.MULTILINE))
     assert read == told
+
+
+@pytest.mark.parametrize("page", [page for page in SHOWN if page is not START], ids=lambda page: page.key)
+def test_the_guide_of_a_page_names_every_view(page):
+    guide = ROOT / "docs" / "pages" / f"{page.name.replace(' ', '_').lower()}.md"
+    for name in page.views:
+        assert f"*{page.views.label(name)}*" in guide.read_text(), f"{guide} says nothing of {name}"
 
 
 def test_the_readme_is_short():

@@ -20,6 +20,7 @@ from core.model import cost
 from core.model.config import Config
 from core.model.generate import Sampling, generate
 from core.model.parts import MENUS
+from core.model.parts.placement import norm_place
 from core.model.transformer import Transformer
 from core.settings.device import Machine
 from core.tasks import task
@@ -71,6 +72,25 @@ def test_it_is_drawn_where_it_acted():
         del MENUS["placement"]["toy_placement"], MENUS["placement"]._words["toy_placement"]
     at = [svg.index(word) for word in (">Attention<", ">LayerNorm<", 'class="sum"')]
     assert at == sorted(at)
+
+
+@pytest.mark.parametrize("calls, place", [
+    (0, lambda x, sublayer, norm, add: add(x, sublayer(x))), (2, lambda x, sublayer, norm, add: add(x, norm(sublayer(norm(x)))))
+])  # fmt: skip
+def test_a_placement_that_does_not_call_its_norm_once_is_refused(calls, place):
+    """One norm at two places would be one gain for both, and its tensors two at one site."""
+    place.__name__, place.__doc__ = "toy_placement", "Toy placement: wrong."
+    with pytest.raises(ValueError, match=f"toy_placement calls its norm {calls} times; a placement calls it once"):
+        MENUS["placement"](place)
+    assert "toy_placement" not in MENUS["placement"]
+
+
+@pytest.mark.parametrize("name", MENUS["placement"])
+def test_where_a_norm_stands_is_where_it_was_computed(name):
+    order = list(forward(Config(**SMALL, placement=name), WORDS).sites)
+    before = order.index("ln1") < order.index("attn_out")
+    after = order.index("ln1") > order.index("resid_mid")
+    assert norm_place(MENUS["placement"][name]) == ("before" if before else "after" if after else "on the output of")
 
 
 def test_many_passes_side_by_side_and_their_gradients(config):

@@ -112,7 +112,7 @@ def enters(module: str, decorator: ast.expr) -> bool:
 
 
 def _defined(statement: ast.stmt) -> list[str]:
-    """The names that a statement at the top level defines, or hangs something on, as `pre.final_norm = True` does."""
+    """The names that a statement at the top level defines, or puts something into, as `TABLE["pre"] = 1` does."""
     if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return [statement.name]
     targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]

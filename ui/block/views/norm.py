@@ -6,6 +6,7 @@ from core.experiments.block.stages import normalised
 from core.experiments.block.vector import moments, normed, read_vector
 from core.figures import charts
 from core.model.parts import MENUS
+from core.model.parts.placement import norm_place
 from core.settings.setting import ConfigError
 from core.settings.wording import count, number
 from ui.block.context import view
@@ -35,7 +36,7 @@ def _of_a_token(forward_pass, look):
     for site in sites:
         table, numbers = normalised(forward_pass, look.layer_of(forward_pass), site, look.token_of(forward_pass))
         where = "attention" if site == "ln1" else "the feed-forward network"
-        place = forward_pass.config.part("placement").where
+        place = norm_place(forward_pass.config.part("placement"))
         biased = "bias" in dict(forward_pass.config.part("norm")("", 1, forward_pass.config.bias).named_parameters())
         gain = f"Gain is 1{' and bias 0' * biased} before any training."
         figure(
