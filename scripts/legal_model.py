@@ -72,12 +72,12 @@ def batch(stream: torch.Generator, many: int) -> tuple[torch.Tensor, torch.Tenso
 
 def going_together(words: list[str], chances: list[float]) -> list[str]:
     """The sentence with predicates that mostly go with their nouns: that of the sentence, and those of ", who was late ,"."""
-    made, (subject, verb) = list(words), anatomy(words)[:2]
+    changed, (subject, verb) = list(words), anatomy(words)[:2]
     for at, chance in zip([n for n, word in enumerate(words) if word in BE and words[n + 1] in ADJECTIVES], chances):
         noun = words[subject] if at == verb else words[at - 3]  # "the judge , who was late"
         if chance < GOES and SINGULAR.get(noun) in GOES_WITH:
-            made[at + 1] = GOES_WITH[SINGULAR[noun]]
-    return made
+            changed[at + 1] = GOES_WITH[SINGULAR[noun]]
+    return changed
 
 
 def with_gap(words: list[str], first: float, last: float, size: float) -> list[str]:
@@ -89,8 +89,8 @@ def with_gap(words: list[str], first: float, last: float, size: float) -> list[s
     end = start + 1
     while end in free and end - start <= GAP * last:
         end += 1
-    made = [*words[:start], *[UNKNOWN] * (1 + int(size * GAP)), *words[end:]]
-    return made if len(made) <= LONGEST else words
+    gapped = [*words[:start], *[UNKNOWN] * (1 + int(size * GAP)), *words[end:]]
+    return gapped if len(gapped) <= LONGEST else words
 
 
 def train() -> tuple[Transformer, float]:
@@ -123,9 +123,9 @@ def examined(model: Transformer, many: int) -> tuple[Bench, pd.DataFrame]:
 def report(bench: Bench, distances: pd.DataFrame, seconds: float, folder: Path) -> str:
     """What stands in the README beside the model: command, settings, numbers; all of them as measured."""
     span = lambda share: f"{share.mean:.3f} | {share.low:.3f} to {share.high:.3f}"  # noqa: E731
-    found = readings(bench)
+    of_heads = readings(bench)
     heads = "\n".join(
-        f"| {each.layer + 1}.{each.head + 1} | {span(each.verb)} | {span(each.before)} |" for each in found
+        f"| {each.layer + 1}.{each.head + 1} | {span(each.verb)} | {span(each.before)} |" for each in of_heads
     )
     rows = "\n".join(
         f"| {row.value} | {row.questions} | {row.accuracy:.4f} |" for row in distances.sort_values("value").itertuples()
@@ -152,8 +152,8 @@ On {every:,} held-out sentences: *was* or *were*, after all that stands before t
 |---|---|---|
 {rows}
 
-Share of attention that falls on the subject, across a clause and a noun of the other number ({found[0].verb.n:,} of these sentences; an even
-spread would give the verb {found[0].even:.3f}): of the verb itself, which has its predicate to foretell, and of the word before it, where the verb is chosen.
+Share of attention that falls on the subject, across a clause and a noun of the other number ({of_heads[0].verb.n:,} of these sentences; an even
+spread would give the verb {of_heads[0].even:.3f}): of the verb itself, which has its predicate to foretell, and of the word before it, where the verb is chosen.
 
 | head | verb | 95 % interval | word before | 95 % interval |
 |---|---|---|---|---|

@@ -142,16 +142,16 @@ def measured():
     """The ablation matrix that ships: what each part costs on each task."""
     st.subheader("What each part is for, measured", anchor=False)
     try:
-        made = matrix_table()
+        cells = matrix_table()
     except (OSError, StudyError):
         raise ConfigError("results", "The table of the ablation matrix, results/ablation_matrix.csv, is missing or damaged; make matrix makes it again.") from None  # fmt: skip
     st.caption(
-        f"Each part taken out by itself, on {count(made.task.nunique(), 'task')}, {count(made.seeds.max(), 'seed')} each. Change of accuracy in percentage points: "
+        f"Each part taken out by itself, on {count(cells.task.nunique(), 'task')}, {count(cells.seeds.max(), 'seed')} each. Change of accuracy in percentage points: "
         "mean and 95 % interval (paired t, corrected for the parts of a task by Holm's method). Pale: not distinguishable from seed noise. Click a cell to train it here, now. "
         "All of it: `results/ablation_matrix.csv`, made by `make matrix`.",
         help=explained("Holm", "paired t"),
     )
-    matrix(made, "home_matrix", begin=True)
+    matrix(cells, "home_matrix", begin=True)
 
 
 @st.cache_data

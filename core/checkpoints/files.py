@@ -22,8 +22,8 @@ def folders() -> dict[str, Path]:
     """Name -> folder of every model that lies in models/ or in the folder that ABLATION_MODELS names; that which ships first.
     What cannot be read there is left out: it costs that model, and no other."""
     places = [ROOT, *([Path(given)] if (given := os.environ.get("ABLATION_MODELS", "").strip()) else [])]
-    made = {printable(each.name): each for place in places for each in _inside(place) if _is_model(each)}
-    return {name: made[name] for name in sorted(made, key=lambda name: (name != SHIPPED, name))}
+    found_folders = {printable(each.name): each for place in places for each in _inside(place) if _is_model(each)}
+    return {name: found_folders[name] for name in sorted(found_folders, key=lambda name: (name != SHIPPED, name))}
 
 
 def _inside(folder: Path) -> list[Path]:
@@ -73,21 +73,21 @@ def from_upload(files: dict[str, bytes], check: Check | None = None) -> Opened:
     """
     if len(files) > MOST_FILES:
         raise CheckpointError(f"These are {len(files):,} files; one upload may have {MOST_FILES}. Send those of the model alone.")  # fmt: skip
-    budget, made, names = Budget(), [], set()
+    budget, parts, names = Budget(), [], set()
     archives = {name: Archive(name, data, WANTED, budget) for name, data in files.items() if name.lower().endswith(".zip")}  # fmt: skip
     for name, data in files.items():
         if name in archives:
-            made += archives[name].unpacked()
+            parts += archives[name].unpacked()
         else:
             budget.take(len(data))
-            made.append(File(printable(Path(name).name), data=data))
-    for file in made:
+            parts.append(File(printable(Path(name).name), data=data))
+    for file in parts:
         if file.name in names:
             raise CheckpointError(
                 f"{file.name[:LONGEST_NAME]} is among these files more than once; one model is opened at a time."
             )
         names.add(file.name)
-    return opened(made, "", check)
+    return opened(parts, "", check)
 
 
 def opened(files: list[File], name: str, check: Check | None = None) -> Opened:

@@ -48,11 +48,11 @@ def read(
     if spelling is None:
         raise CheckpointError(f"{TOKENIZER} is missing: it says which words the {words:,} tokens of this GPT-2 are. Bring it along.")  # fmt: skip
     spelled = _pieces(spelling, words)
-    found = tensors(weights)
-    found = {key.removeprefix(PREFIX): x for key, x in found.items()}
-    found = {key: x for key, x in found.items() if not key.endswith(IGNORED) and key != "lm_head.weight"}
-    fit(found, dict(_published(config, positions, words)), weights.name)
-    model = filled(config, spelled.vocabulary, dict(_renamed(found, config)), weights.name)
+    loaded = tensors(weights)
+    loaded = {key.removeprefix(PREFIX): x for key, x in loaded.items()}
+    loaded = {key: x for key, x in loaded.items() if not key.endswith(IGNORED) and key != "lm_head.weight"}
+    fit(loaded, dict(_published(config, positions, words)), weights.name)
+    model = filled(config, spelled.vocabulary, dict(_renamed(loaded, config)), weights.name)
     end = settings.get("eos_token_id")
     ends = (end,) if type(end) is int and 0 <= end < words else ()
     return Opened(name, model, spelled, about={"positions": positions}, ends=ends)
@@ -97,12 +97,12 @@ def _config(given: dict[str, Any]) -> tuple[Config, int, int]:
 
 
 def _pieces(file: File, words: int) -> Pieces:
-    made = tokenizer(file, words)
-    number = made.get_vocab(with_added_tokens=True)
+    read_tokenizer = tokenizer(file, words)
+    number = read_tokenizer.get_vocab(with_added_tokens=True)
     if max(number.values(), default=-1) >= words:
         raise CheckpointError(f"{file.name} has tokens up to number {max(number.values()):,}; the model has {words:,} of them.")  # fmt: skip
     at = {token: word for word, token in number.items()}
-    return Pieces(made, tuple(at.get(token, f"<unused {token}>") for token in range(words)))
+    return Pieces(read_tokenizer, tuple(at.get(token, f"<unused {token}>") for token in range(words)))
 
 
 def _published(c: Config, positions: int, words: int) -> Iterator[tuple[str, torch.Size]]:
@@ -128,17 +128,17 @@ NAMES = {
 }  # fmt: skip
 
 
-def _renamed(found: dict[str, torch.Tensor], config: Config) -> Iterator[tuple[str, torch.Tensor]]:
+def _renamed(loaded: dict[str, torch.Tensor], config: Config) -> Iterator[tuple[str, torch.Tensor]]:
     """The same tensors under core's names, linear maps turned to (out, in)."""
-    yield "embed", found["wte.weight"]
-    yield "position.weight", found["wpe.weight"]
+    yield "embed", loaded["wte.weight"]
+    yield "position.weight", loaded["wpe.weight"]
     for layer in range(config.n_layers):
         for theirs, ours in NAMES.items():
-            weight = found[f"h.{layer}.{theirs}.weight"]
+            weight = loaded[f"h.{layer}.{theirs}.weight"]
             yield f"blocks.{layer}.{ours}.weight", weight.T.contiguous() if weight.dim() == 2 else weight
-            yield f"blocks.{layer}.{ours}.bias", found[f"h.{layer}.{theirs}.bias"]
-    yield "ln_final.weight", found["ln_f.weight"]
-    yield "ln_final.bias", found["ln_f.bias"]
+            yield f"blocks.{layer}.{ours}.bias", loaded[f"h.{layer}.{theirs}.bias"]
+    yield "ln_final.weight", loaded["ln_f.weight"]
+    yield "ln_final.bias", loaded["ln_f.bias"]
 
 
 def settings_of(file: File) -> dict[str, Any]:
@@ -146,9 +146,9 @@ def settings_of(file: File) -> dict[str, Any]:
     if file.size > LARGEST:
         raise CheckpointError(f"{file.name} has {file.size:,} bytes; it may have {LARGEST:,}.")
     try:
-        made = json.loads(file.read())
+        document = json.loads(file.read())
     except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{file.name} is no JSON ({str(error)[:80]}).") from None
-    if not isinstance(made, dict):
+    if not isinstance(document, dict):
         raise CheckpointError(f"{file.name} holds no JSON object.")
-    return made
+    return document

@@ -68,10 +68,10 @@ def _api() -> "HfApi":
 
 def _look(name: str, wanted: Collection[str]) -> tuple[str, dict[str, int]]:
     """-> (the newest revision, bytes of each of these files that it has)"""
-    found = _api().model_info(name, files_metadata=True, timeout=PATIENCE)
-    told = {each.rfilename: each.size for each in found.siblings or [] if each.rfilename in wanted}
-    sizes = {each: size for each, size in told.items() if type(size) is int and size >= 0}
-    unknown, revision = [each for each in told if each not in sizes], found.sha or ""
+    info = _api().model_info(name, files_metadata=True, timeout=PATIENCE)
+    size_of = {each.rfilename: each.size for each in info.siblings or [] if each.rfilename in wanted}
+    sizes = {each: size for each, size in size_of.items() if type(size) is int and size >= 0}
+    unknown, revision = [each for each in size_of if each not in sizes], info.sha or ""
     if unknown or not re.fullmatch(r"[0-9a-f]{40}", revision):
         raise CheckpointError(
             f"The Hub does not say how large {unknown[0] if unknown else name} is, and of which revision."

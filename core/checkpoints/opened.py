@@ -60,9 +60,9 @@ class Opened:
 
 def fingerprint(model: Transformer) -> str:
     """A hash of the settings, the vocabulary and every weight."""
-    made = hashlib.blake2b(digest_size=12)
-    made.update(repr((model.config, model.vocabulary)).encode("utf-8", "replace"))
+    digest = hashlib.blake2b(digest_size=12)
+    digest.update(repr((model.config, model.vocabulary)).encode("utf-8", "replace"))
     for name, x in sorted(model.state_dict().items()):
-        made.update(name.encode())
-        made.update(x.detach().cpu().contiguous().numpy().data)
-    return made.hexdigest()
+        digest.update(name.encode())
+        digest.update(x.detach().cpu().contiguous().numpy().data)
+    return digest.hexdigest()

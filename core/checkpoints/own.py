@@ -81,15 +81,15 @@ def read(settings: dict[str, Any], weights: File, check: Check | None = None) ->
     return _opened(printable(name[:LONGEST_NAME]).strip() or "a model", model, learnt, about)
 
 
-def filled(config: Config, vocabulary: Sequence[str], found: dict[str, torch.Tensor], file: str) -> Transformer:
+def filled(config: Config, vocabulary: Sequence[str], loaded: dict[str, torch.Tensor], file: str) -> Transformer:
     """A model with these weights, by core's names. Raises CheckpointError for one that is missing, too many or misshaped."""
     blank: Any = Blank()  # takes the place of a Draw
     model = Transformer(config, vocabulary, blank)
-    table = found.get("position.weight")
+    table = loaded.get("position.weight")
     if table is not None and table.dim() == 2 and len(table) and hasattr(model.position, "weight"):
         model.position.weight = nn.Parameter(torch.empty_like(table, device="meta"))  # of its own length
-    fit(found, {name: x.shape for name, x in model.state_dict().items()}, file)
-    model.load_state_dict(found, assign=True)
+    fit(loaded, {name: x.shape for name, x in model.state_dict().items()}, file)
+    model.load_state_dict(loaded, assign=True)
     return model
 
 

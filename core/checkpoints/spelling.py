@@ -46,10 +46,10 @@ def tokenizer(file: File, words: int) -> "Tokenizer":
         from tokenizers import Tokenizer
     except ImportError:
         raise CheckpointError("To open GPT-2, install its tokenizer: pip install tokenizers.") from None
-    made = json.dumps(_kept(file, words))
+    cleaned = json.dumps(_kept(file, words))
     try:
         with panics_as(CheckpointError, f"{file.name} is no tokenizer of the tokenizers library."):
-            return Tokenizer.from_str(made)
+            return Tokenizer.from_str(cleaned)
     except CheckpointError:
         raise
     except Exception as error:  # the library raises plain Exception for whatever is wrong with a file

@@ -83,19 +83,19 @@ def tensors(file: File) -> dict[str, torch.Tensor]:
     room(sum(sizes(file)), f"The tensors of {file.name} take (as float32)")
     try:
         with panics_as(CheckpointError, f"{file.name} is no complete safetensors file."):
-            made = safetensors.torch.load(file.data) if file.path is None else safetensors.torch.load_file(file.path)
+            loaded = safetensors.torch.load(file.data) if file.path is None else safetensors.torch.load_file(file.path)
     except CheckpointError:
         raise
     except (safetensors.SafetensorError, ValueError, KeyError) as error:
         why = printable(without_paths(str(error).replace(str(file.path), file.name)))[:120]
         raise CheckpointError(f"{file.name} is no complete safetensors file ({why}).") from None
-    made = {name: x.float() if x.is_floating_point() else x for name, x in made.items()}
-    for name, x in made.items():
+    loaded = {name: x.float() if x.is_floating_point() else x for name, x in loaded.items()}
+    for name, x in loaded.items():
         if x.is_floating_point() and not bool(x.isfinite().all()):
             raise CheckpointError(
                 f"{file.name}: the tensor {printable(name)[:LONGEST_NAME]} holds numbers that are infinite, or no numbers at all."
             )
-    return made
+    return loaded
 
 
 def sizes(file: File) -> list[int]:
@@ -139,10 +139,10 @@ def _entries(file: File, length: int) -> list[dict[str, Any]]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
         raise ValueError("a name stands twice")
-    return made
+    return entries
 
 
 def _is_entry(entry: object) -> bool:
@@ -169,23 +169,23 @@ def _is_numbers(given: object, most: int) -> TypeGuard[list[int]]:
     )
 
 
-def fit(found: dict[str, torch.Tensor], wanted: dict[str, torch.Size], file: str) -> None:
+def fit(loaded: dict[str, torch.Tensor], wanted: dict[str, torch.Size], file: str) -> None:
     """Raises CheckpointError unless the tensors found are those wanted, each of its shape; names the first that are not."""
-    missing = [name for name in wanted if name not in found]
+    missing = [name for name in wanted if name not in loaded]
     if missing:
         raise CheckpointError(
             f"{file} lacks {_named(missing)} of the {len(wanted)} tensors that its configuration asks for."
         )
     for name, shape in wanted.items():
-        if not found[name].is_floating_point():
+        if not loaded[name].is_floating_point():
             raise CheckpointError(
-                f"{file}: the tensor {name} holds {str(found[name].dtype).removeprefix('torch.')}; weights are floating point numbers."
+                f"{file}: the tensor {name} holds {str(loaded[name].dtype).removeprefix('torch.')}; weights are floating point numbers."
             )
-        if found[name].shape != shape:
+        if loaded[name].shape != shape:
             raise CheckpointError(
-                f"{file}: the tensor {name} is {_shape(found[name].shape)}; its configuration asks for {_shape(shape)}."
+                f"{file}: the tensor {name} is {_shape(loaded[name].shape)}; its configuration asks for {_shape(shape)}."
             )
-    more = [name for name in found if name not in wanted]
+    more = [name for name in loaded if name not in wanted]
     if more:
         raise CheckpointError(f"{file} holds {_named(more)}, for which a model of its configuration has no use.")
 

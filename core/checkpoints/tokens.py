@@ -46,20 +46,20 @@ class Words:
         object.__setattr__(self, "_number", {word: at for at, word in enumerate(self.vocabulary)})
 
     def encode(self, text: str) -> Encoded:
-        made = Encoded([], [], [], [])
+        encoded = Encoded([], [], [], [])
         for word in words(text):
             at = next(
                 (self._number[each] for each in (word, word.lower()) if each in self._number and each != PAD), None
             )
             if at is None and UNKNOWN not in self._number:
-                made.left_out.append(word)
+                encoded.left_out.append(word)
                 continue
             if at is None:
-                made.unknown.append(len(made.ids))
+                encoded.unknown.append(len(encoded.ids))
                 at = self._number[UNKNOWN]
-            made.ids.append(at)
-            made.labels.append(word)
-        return made
+            encoded.ids.append(at)
+            encoded.labels.append(word)
+        return encoded
 
     def label(self, token: int) -> str:
         return self.vocabulary[token]

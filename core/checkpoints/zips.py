@@ -71,11 +71,11 @@ class InPieces(io.BytesIO):
 
 def zipped(written: dict[str, bytes]) -> bytes:
     """Files as one zip archive."""
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in written.items():
             archive.writestr(name, data)
-    return made.getvalue()
+    return file.getvalue()
 
 
 class Archive:
@@ -118,9 +118,9 @@ def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str, budget: B
         raise CheckpointError(f"{name} is encrypted; send it without a password.")
     if entry.compress_type not in METHODS:
         raise CheckpointError(f"{name} is packed in an unusual way; only stored and deflated files are unpacked.")
-    made = io.BytesIO()
+    content = io.BytesIO()
     with archive.open(entry) as opened:
         while piece := opened.read(PIECE):
             budget.take(len(piece))
-            made.write(piece)
-    return made.getvalue()
+            content.write(piece)
+    return content.getvalue()

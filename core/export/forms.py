@@ -42,9 +42,11 @@ def core_script(about: str, machine: Machine, form: str, **settings: object) -> 
     """A script that imports this repository: a form whose $NAMES are put in; $SHOW and $MACHINE are known."""
     run = "Save this file in the folder of the repository and run it there: `python script.py`."
     machine_text = f'Machine("{machine.place}", "{machine.dtype}")'
-    made = Template(form).substitute(settings, SHOW=SHOW, MACHINE=machine_text)
-    made = re.sub(r"(?:^from core.*\n)+", lambda lines: "".join(sorted(lines[0].splitlines(True))), made, flags=re.M)
-    return f"{_docstring(about, machine, run)}\n\n{made}"
+    script = Template(form).substitute(settings, SHOW=SHOW, MACHINE=machine_text)
+    script = re.sub(
+        r"(?:^from core.*\n)+", lambda lines: "".join(sorted(lines[0].splitlines(True))), script, flags=re.M
+    )
+    return f"{_docstring(about, machine, run)}\n\n{script}"
 
 
 def torch_script(
@@ -75,11 +77,11 @@ rounding. {run}
 
 def values(*settings: Settings) -> dict[str, set[Any]]:
     """Setting -> the values that it takes in any of them."""
-    made: dict[str, set[Any]] = {}
+    taken: dict[str, set[Any]] = {}
     for each in settings:
         for field in dataclasses.fields(each):
-            made.setdefault(field.name, set()).add(getattr(each, field.name))
-    return made
+            taken.setdefault(field.name, set()).add(getattr(each, field.name))
+    return taken
 
 
 def settings_call(settings: Settings, before: int = 0) -> str:
@@ -97,11 +99,11 @@ def changed_text(config: Config, baseline: Config, form: str, same: str, before:
 
 def variants_text(configs: dict[str, Config], baseline: Config, form: str, same: str) -> str:
     """A dict of configs, each written as what it changes in the baseline."""
-    made = [
+    entries = [
         f"{quoted(name)}: {changed_text(config, baseline, form, same, 4 + len(quoted(name)) + 2)}"
         for name, config in configs.items()
     ]
-    return braces(made, before=WIDTH)
+    return braces(entries, before=WIDTH)
 
 
 def named(values: dict[str, Any]) -> list[str]:

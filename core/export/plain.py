@@ -140,9 +140,9 @@ def gradient_norms(
         out = model.stream(ids, real, order)
     loss = successor_loss(model, out, ids, len(tokens))
     streams, blocks = [*seen["resid_pre"], out], dict(model.blocks.named_parameters())
-    found = torch.autograd.grad(loss, [*streams, *blocks.values()])
-    rows = weight_rows(model, dict(zip(blocks, found[len(streams) :])))
-    return [norm(each) for each in found[: len(streams)]], rows
+    gradients = torch.autograd.grad(loss, [*streams, *blocks.values()])
+    rows = weight_rows(model, dict(zip(blocks, gradients[len(streams) :])))
+    return [norm(each) for each in gradients[: len(streams)]], rows
 
 
 @torch.inference_mode()

@@ -177,10 +177,10 @@ def _followed(change: dict[str, Any], baseline: Config) -> dict[str, Any]:
     """A change together with what follows it (d_head follows n_heads), whether or not it can be alone."""
     changed = SimpleNamespace(**(asdict(baseline) | change))
     following = {name: each.follows for name, each in Config.settings().items() if each.follows and name not in change}
-    made = {
+    followed = {
         name: follows(changed) for name, follows in following.items() if follows(baseline) == getattr(baseline, name)
     }
-    return change | {name: value for name, value in made.items() if value != getattr(baseline, name)}
+    return change | {name: value for name, value in followed.items() if value != getattr(baseline, name)}
 
 
 def _tokens(tokens: Iterable[str]) -> str:

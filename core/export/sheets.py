@@ -29,15 +29,15 @@ def original(cell: Cell) -> Cell | str:
 
 def write_csv(table: pd.DataFrame, to: Place | None = None) -> str | None:
     """A table without its index, to a path or a file, or -> text."""
-    made = table.rename(columns=harmless)
+    renamed = table.rename(columns=harmless)
     quoting: Literal[0, 2] = csv.QUOTE_MINIMAL
     for at, kind in enumerate(table.dtypes):
         if not (is_numeric_dtype(kind) or is_bool_dtype(kind) or is_datetime64_any_dtype(kind)):
             cells = table.iloc[:, at].map(harmless)
-            made.isetitem(at, cells)  # type: ignore[arg-type]  # a column may be given, too
+            renamed.isetitem(at, cells)  # type: ignore[arg-type]  # a column may be given, too
             if any("\r" in cell for cell in cells if isinstance(cell, str)):
                 quoting = csv.QUOTE_NONNUMERIC  # else it would stand there bare, and begin a new line
-    return made.to_csv(to, index=False, quoting=quoting)
+    return renamed.to_csv(to, index=False, quoting=quoting)
 
 
 def read_csv(path: Place, texts: Collection[str] = ()) -> pd.DataFrame:

@@ -8,7 +8,7 @@ LONGEST = 60  # letters
 def slug(name: str, number: int | None = None) -> str:
     """A name for a file: small letters, digits and underscores, whole words as far as they have room. number: put behind it,
     where two that are called alike must not be one file."""
-    made = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
-    if len(made) > LONGEST:
-        made = made[: LONGEST + 1].rpartition("_")[0] or made[:LONGEST]
-    return (made or "table") + (f"_{number}" if number is not None else "")
+    plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+    if len(plain) > LONGEST:
+        plain = plain[: LONGEST + 1].rpartition("_")[0] or plain[:LONGEST]
+    return (plain or "table") + (f"_{number}" if number is not None else "")

@@ -70,8 +70,8 @@ def _torch(plan: Plan) -> str:
         f"SEEDS = range({plan.seeds[0]}, {plan.seeds[-1] + 1})",
         f"VOCABULARY = {_words(learnt.vocabulary)}",
     ]
-    made = _problem(learnt, bundle.name_of(learnt.draw)).replace("\n", "\n    ")
-    call = f"problem = {made}\n"
+    problem = _problem(learnt, bundle.name_of(learnt.draw)).replace("\n", "\n    ")
+    call = f"problem = {problem}\n"
     call += "    print_training(VARIANTS, SEEDS, Training(), problem, DEVICE, DTYPE)"
     return torch_script(bundle, TRAINING, plan.machine, [baseline, plan.training], lines, call)
 
@@ -103,8 +103,8 @@ def _arm(arm: Arm, baseline: Config) -> str:
     """Arm(…), with all that is not a default."""
     given = {field.name: getattr(arm, field.name) for field in dataclasses.fields(arm) if _is_given(arm, field)}
     config = changed_text(arm.config, baseline, "BASELINE.replace({})", "BASELINE", before=8 + len("config="))
-    made = [f"{name}={config if name == 'config' else _value(value)}" for name, value in given.items()]
-    return call_text("Arm({})", made, before=4)
+    fields = [f"{name}={config if name == 'config' else _value(value)}" for name, value in given.items()]
+    return call_text("Arm({})", fields, before=4)
 
 
 def _is_given(arm: Arm, field: dataclasses.Field[Any]) -> bool:

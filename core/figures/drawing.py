@@ -23,24 +23,24 @@ WIDTH = 300  # of the picture
 def block_svg(p: Pass, layer: int = 0, knocked: tuple[Cut, ...] | None = None) -> str:
     """One block of the stack, from its input at the top to its output at the bottom. knocked: what is cut out of a trained
     model is marked where the knife goes, and what differs from the defaults of settings is not."""
-    made, y = [], 18
+    shapes, y = [], 18
     knocked = knocked if knocked is None else tuple(cut for cut in knocked if cut.layer == layer)
     shape = _shape(p.sites["resid_pre"][layer])
     many = f"layer {layer + 1} of {p.config.n_layers}" if p.config.n_layers > 1 else "in"
-    made.append(text(STREAM, 12, f"{many}: {shape}", "small middle"))
+    shapes.append(text(STREAM, 12, f"{many}: {shape}", "small middle"))
     if adds_to_tokens(p.config.part("position")) and layer == 0:
         name = MENUS["position"].label(p.config.position).lower()
-        made.append(text(STREAM + 58, 12, f"+ {name} positions", "small" + " changed" * (knocked is None)))
+        shapes.append(text(STREAM + 58, 12, f"+ {name} positions", "small" + " changed" * (knocked is None)))
     for draw in (_attention, _ffn):
         part, height = draw(p, layer, y, knocked)
-        made.append(part)
+        shapes.append(part)
         y += height
-    made.append(line("stream", (STREAM, y), (STREAM, y + 18)) + arrow(STREAM, y + 18))
-    made.append(text(STREAM, y + 34, f"out: {shape}", "small middle"))
+    shapes.append(line("stream", (STREAM, y), (STREAM, y + 18)) + arrow(STREAM, y + 18))
+    shapes.append(text(STREAM, y + 34, f"out: {shape}", "small middle"))
     label = escape(describe(p.config), quote=True)
     return (
         f'<svg viewBox="0 0 {WIDTH} {y + 42}" role="img" aria-label="{label}" xmlns="http://www.w3.org/2000/svg">'
-        f"{''.join(made)}</svg>"
+        f"{''.join(shapes)}</svg>"
     )
 
 

@@ -43,14 +43,14 @@ def spec(function: Callable[Concatenate[alt.Chart, P], Drawn]) -> Callable[P, Sp
 
     @functools.wraps(function)
     @functools.cache
-    def made(*args: P.args, **named: P.kwargs) -> Spec:
+    def kept(*args: P.args, **named: P.kwargs) -> Spec:
         built: Spec = function(alt.Chart(pd.DataFrame()), *args, **named).to_dict()
         for key in ("data", "datasets", "$schema", "config"):
             built.pop(key, None)
         built["config"] = {"axis": {"labelFontSize": 12, "titleFontSize": 12}, "legend": {"labelFontSize": 12}}
         return built
 
-    return cast(Callable[P, Spec], made)  # functools.cache forgets what is given
+    return cast(Callable[P, Spec], kept)  # functools.cache forgets what is given
 
 
 Table = Callable[[], pd.DataFrame]

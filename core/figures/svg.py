@@ -6,12 +6,12 @@ Point = tuple[float, float]
 
 
 def box(x: float, y: float, width: int, height: int, lines: list[str], kind: str) -> str:
-    made = f'<rect class="{kind}" x="{x - width / 2}" y="{y}" width="{width}" height="{height}" rx="5"/>'
+    drawn = f'<rect class="{kind}" x="{x - width / 2}" y="{y}" width="{width}" height="{height}" rx="5"/>'
     step, first = 15, y + height / 2 - 7.5 * (len(lines) - 1) + 4
     for at, line in enumerate(lines):
         kind = " name" if at == 0 else " small changed" if line.startswith("✕") else " small"
-        made += text(x, first + at * step, line, f"middle{kind}")
-    return made
+        drawn += text(x, first + at * step, line, f"middle{kind}")
+    return drawn
 
 
 def text(x: float, y: float, words: str, kind: str, turn: Point | None = None) -> str:

@@ -31,8 +31,8 @@ def changed(differences: Iterable[float], level: float = LEVEL) -> Paired:
     if all(abs(value) in (0, 1) for value in values):
         low, high = tango(values.count(Fraction(1)), values.count(Fraction(-1)), n, level)
     else:
-        found = interval(map(float, values), WITHIN, level)
-        low, high = found.low, found.high
+        whole = interval(map(float, values), WITHIN, level)
+        low, high = whole.low, whole.high
     if p >= 1 - level:
         low, high = min(low, 0.0), max(high, 0.0)
     return Paired(mean, *cut(low, high, WITHIN), n, p, (high - low) / 2)

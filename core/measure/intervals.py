@@ -83,11 +83,11 @@ def wilson(right: int, of: int) -> tuple[float, float, float]:
 def geometric(values: Iterable[float]) -> Interval:
     """The same of the logarithms: a geometric mean, and its interval, of values above 0; NaN if one of them is not."""
     values = [value for value in values if not math.isnan(value)]
-    found = interval([math.log(value) if value > 0 else math.nan for value in values])
-    if found.n < len(values):
+    of_logs = interval([math.log(value) if value > 0 else math.nan for value in values])
+    if of_logs.n < len(values):
         return Interval(math.nan, math.nan, math.nan, len(values))
-    mean, low, high = (math.nan if math.isnan(each) or each > LARGEST else math.exp(each) for each in found[:3])
-    return Interval(mean, low, high, found.n)
+    mean, low, high = (math.nan if math.isnan(each) or each > LARGEST else math.exp(each) for each in of_logs[:3])
+    return Interval(mean, low, high, of_logs.n)
 
 
 def paired(
@@ -101,16 +101,16 @@ def paired(
     """
     both = [values[seed] - base[seed] for seed in values if seed in base]
     both = [difference for difference in both if not math.isnan(difference)]
-    found = interval(both, within, level)
+    gap = interval(both, within, level)
     _, error = _mean_and_error(both)
-    reach = stdtrit(found.n - 1, (1 + level) / 2) * error if found.n > 1 else math.nan
-    if found.n < 2:
+    reach = stdtrit(gap.n - 1, (1 + level) / 2) * error if gap.n > 1 else math.nan
+    if gap.n < 2:
         p = math.nan
     elif error == 0:
-        p = 1.0 if found.mean == 0 else 0.0
+        p = 1.0 if gap.mean == 0 else 0.0
     else:
-        p = 2 * stdtr(found.n - 1, -abs(found.mean) / error)
-    return Paired(*found, float(p), float(reach))
+        p = 2 * stdtr(gap.n - 1, -abs(gap.mean) / error)
+    return Paired(*gap, float(p), float(reach))
 
 
 def together(compare: Callable[[Key, float], Paired], keys: Iterable[Key]) -> dict[Key, Paired]:
@@ -120,17 +120,17 @@ def together(compare: Callable[[Key, float], Paired], keys: Iterable[Key]) -> di
     its interval at the level at which Holm's procedure tests it: so it leaves out 0 just where the corrected p is below 0.05.
     Those without a p (one seed) are as they are, and do not count.
     """
-    made = {key: compare(key, LEVEL) for key in keys}
-    order = sorted((key for key in made if not math.isnan(made[key].p)), key=lambda key: made[key].p)
+    compared = {key: compare(key, LEVEL) for key in keys}
+    order = sorted((key for key in compared if not math.isnan(compared[key].p)), key=lambda key: compared[key].p)
     p, level = 0.0, LEVEL
     for left, key in zip(range(len(order), 0, -1), order):
         if (
             p < 1 - LEVEL
         ):  # else one was not told from noise: the rest is held to the level at which that one was tested
             level = 1 - (1 - LEVEL) / left
-        p = max(p, min(1.0, left * made[key].p))
-        made[key] = compare(key, level)._replace(p=p)
-    return made
+        p = max(p, min(1.0, left * compared[key].p))
+        compared[key] = compare(key, level)._replace(p=p)
+    return compared
 
 
 def _mean_and_error(values: Sequence[float]) -> tuple[float, float]:

@@ -124,14 +124,14 @@ class Many:
         at = self._at(members)
 
         def some(x: torch.Tensor) -> torch.Tensor:
-            mine = x[at]
-            return x.index_copy(0, at, after(mine, compute(before(mine))))
+            part = x[at]
+            return x.index_copy(0, at, after(part, compute(before(part))))
 
         return some
 
     def _norm(self, config: Config) -> torch.nn.Module:
-        made: torch.nn.Module = config.part("norm")("ln", config.d_model, config.bias)
-        return self._placed(made)
+        module: torch.nn.Module = config.part("norm")("ln", config.d_model, config.bias)
+        return self._placed(module)
 
     def _attention(self, config: Config, members: list[int]) -> Map:
         module = self._part("attn", MultiHeadAttention, config)
@@ -192,8 +192,8 @@ def cut(place: Placement, norm: Map, add: Map) -> tuple[Map, Map]:
         try:
             return place(x, stop, norm, add)
         except _Read as caught:
-            found: torch.Tensor = caught.args[0]
-            return found
+            read: torch.Tensor = caught.args[0]
+            return read
 
     def after(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         written = False

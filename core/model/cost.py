@@ -17,17 +17,17 @@ def parameters(config: Config, vocabulary: int = 0) -> dict[str, int]:
     heads = config.n_heads * config.d_head
     norm = sum(p.numel() for p in config.part("norm")("", D, config.bias).parameters())
     sublayers = config.attention + config.ffn
-    made = {
+    counts = {
         "attention": config.attention * (4 * D * heads + config.bias * (3 * heads + D)) * layers,
         "ffn": config.ffn * (D * F * (gates + 1) + config.bias * (gates * F + D)) * layers,
         "norm": sublayers * norm * layers,
     }
     if vocabulary:
-        made["embedding"] = vocabulary * D
-        made["positions"] = config.part("position").table_rows * D
-        made["last norm"] = norm * (norm_place(config.part("placement")) != "after")
-        made["unembedding"] = vocabulary * D * (not config.tied)
-    return made
+        counts["embedding"] = vocabulary * D
+        counts["positions"] = config.part("position").table_rows * D
+        counts["last norm"] = norm * (norm_place(config.part("placement")) != "after")
+        counts["unembedding"] = vocabulary * D * (not config.tied)
+    return counts
 
 
 def flops(config: Config, tokens: int) -> dict[str, int]:

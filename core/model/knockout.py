@@ -101,34 +101,34 @@ class Cut:
 
 def cuts(config: Config) -> list[Cut]:
     """Every place of a model at which can be cut, layer by layer: its heads, its sub-layers, both."""
-    made = []
+    possible = []
     for at in range(config.n_layers):
-        made += [Cut(at, "head", number) for number in range(config.n_heads) if config.attention]
-        made += [Cut(at, "attention")] * config.attention + [Cut(at, "ffn")] * config.ffn
-        made += [Cut(at, "layer")] * (config.attention and config.ffn)
-    return made
+        possible += [Cut(at, "head", number) for number in range(config.n_heads) if config.attention]
+        possible += [Cut(at, "attention")] * config.attention + [Cut(at, "ffn")] * config.ffn
+        possible += [Cut(at, "layer")] * (config.attention and config.ffn)
+    return possible
 
 
 def read_cuts(text: str, config: Config) -> tuple[tuple[Cut, ...], list[str]]:
     """Cuts from a link, "2.3~1.ffn" -> (cuts that the model has, sentences about what was wrong)."""
-    known, made, notes = {cut.write(): cut for cut in cuts(config)}, [], []
+    known, chosen, notes = {cut.write(): cut for cut in cuts(config)}, [], []
     for each in filter(None, text.split("~")):
         if each not in known:
             notes.append(
                 f"out holds {shorten(each, 20)}, which this model has not; it has {', '.join(known)}. It was left out."
             )
-        elif known[each] not in made:
-            made.append(known[each])
-    return tuple(sorted(made)), notes[:3]
+        elif known[each] not in chosen:
+            chosen.append(known[each])
+    return tuple(sorted(chosen)), notes[:3]
 
 
-def write_cuts(made: Iterable[Cut]) -> str:
-    return "~".join(cut.write() for cut in sorted(made))
+def write_cuts(chosen: Iterable[Cut]) -> str:
+    return "~".join(cut.write() for cut in sorted(chosen))
 
 
-def name_of(made: Iterable[Cut]) -> str:
+def name_of(chosen: Iterable[Cut]) -> str:
     """ "− head 2.3, − FFN 1"; "the whole model" for none."""
-    return ", ".join(f"− {cut.name}" for cut in sorted(made)) or "the whole model"
+    return ", ".join(f"− {cut.name}" for cut in sorted(chosen)) or "the whole model"
 
 
 @dataclass(frozen=True)
@@ -158,14 +158,14 @@ class Lesion:
         if not here:
             return None
         replace = mode[self.mode]
-        found = self.recorded.get((site, layer + self.first), Recorded())
+        recorded = self.recorded.get((site, layer + self.first), Recorded())
         if site != "z":
-            return replace(x, found)
+            return replace(x, recorded)
         x = x.clone()
         for cut in here:
             own = Recorded(
-                None if found.mean is None else found.mean[cut.head],
-                None if found.elsewhere is None else found.elsewhere[:, cut.head],
+                None if recorded.mean is None else recorded.mean[cut.head],
+                None if recorded.elsewhere is None else recorded.elsewhere[:, cut.head],
             )
             x[:, cut.head] = replace(x[:, cut.head], own)
         return x

@@ -77,20 +77,20 @@ def one_head() -> Changes:
 
 def encode(changes: Changes) -> str:
     """Changed settings as they stand in a link, in the order of Config's fields."""
-    made = Config.settings()
-    return AND.join(f"{name}-{made[name].write(changes[name])}" for name in made if name in changes)
+    settings = Config.settings()
+    return AND.join(f"{name}-{settings[name].write(changes[name])}" for name in settings if name in changes)
 
 
 def decode(text: str, field: str) -> Changes:
     """The changed settings that a link's text stands for. Raises ConfigError, for that field, naming what is wrong."""
-    made, changes = Config.settings(), Changes()
+    settings, changes = Config.settings(), Changes()
     for part in text.split(AND):
         name, _, value = part.partition("-")
-        if name not in made:
-            known = ", ".join(made)
+        if name not in settings:
+            known = ", ".join(settings)
             raise ConfigError(field, f"{field} names {shorten(name)}, which is no setting; known are {known}.")
         try:
-            changes[name] = made[name].read(name, value)
+            changes[name] = settings[name].read(name, value)
         except ConfigError as error:
             raise ConfigError(field, f"{field}: {error}") from None
     return changes
@@ -104,9 +104,9 @@ def apply(changes: Changes, baseline: Config) -> Config:
 
 def difference(config: Config, baseline: Config) -> Changes:
     """The settings to change in the baseline to get this config."""
-    made = Config.settings()
-    changes = {name: getattr(config, name) for name in made if getattr(config, name) != getattr(baseline, name)}
-    following = [name for name in made if made[name].follows]
+    settings = Config.settings()
+    changes = {name: getattr(config, name) for name in settings if getattr(config, name) != getattr(baseline, name)}
+    following = [name for name in settings if settings[name].follows]
     changes |= {name: getattr(config, name) for name in following}
     for name in following:
         rest = {other: value for other, value in changes.items() if other != name}
@@ -117,9 +117,9 @@ def difference(config: Config, baseline: Config) -> Changes:
 
 def name_of(changes: Changes) -> str:
     """A variant's name: "− residual (FFN), 8 heads"."""
-    made = Config.settings()
-    names = [made[name].change(changes[name]) for name in made if name in changes]
-    both = [made[name].change(False) for name in ("residual_attention", "residual_ffn")]
+    settings = Config.settings()
+    names = [settings[name].change(changes[name]) for name in settings if name in changes]
+    both = [settings[name].change(False) for name in ("residual_attention", "residual_ffn")]
     if all(each in names for each in both):
         names[names.index(both[0])] = "− residual"
         names.remove(both[1])
@@ -225,7 +225,7 @@ def lineup(config: Config, pins: Pins, **fixed: Any) -> tuple[list[Variant], lis
     """
     pinned = pins.pinned()
     baseline = replace(pinned or config, **fixed)
-    made, notes = [Variant("baseline", baseline)], []
+    variants, notes = [Variant("baseline", baseline)], []
     for place, text in enumerate(pins.slots, 1):
         if not text:
             continue
@@ -239,12 +239,12 @@ def lineup(config: Config, pins: Pins, **fixed: Any) -> tuple[list[Variant], lis
         if one == baseline:
             notes.append(f"{name} is left out here: the baseline is so already.")
             continue
-        twin = next((other for other in made if other.config == one), None)
+        twin = next((other for other in variants if other.config == one), None)
         if twin:
             notes.append(f"{name} is left out here: it is the same as {twin.name}.")
         else:
-            made.append(Variant(name, one, place))
+            variants.append(Variant(name, one, place))
     now = replace(config, **fixed)
-    if pinned and all(now != other.config for other in made):
-        made.append(Variant("now: " + name_of(difference(now, baseline)), now, NOW))
-    return made, notes
+    if pinned and all(now != other.config for other in variants):
+        variants.append(Variant("now: " + name_of(difference(now, baseline)), now, NOW))
+    return variants, notes

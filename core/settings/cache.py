@@ -73,30 +73,30 @@ class LRUCache:
 
         Who asks while it is being made waits for it, and is handed it even where there is no room to keep it.
         """
-        with self._turn(key) as mine:
+        with self._turn(key) as waiting:
             with self._lock:
                 if key in self._kept:
                     self._kept.move_to_end(key)
                     kept: Result = self._kept[key][0]
                     return kept
-            if mine.result is None:
-                mine.result = make()
-                self.put(key, *mine.result)
-            return mine.result[0]
+            if waiting.result is None:
+                waiting.result = make()
+                self.put(key, *waiting.result)
+            return waiting.result[0]
 
     @contextmanager
     def _turn(self, key: Hashable) -> Iterator[_Turn]:
         """One at a time for each key."""
         with self._lock:
-            mine = self._turns.setdefault(key, _Turn())
-            mine.people += 1
+            waiting = self._turns.setdefault(key, _Turn())
+            waiting.people += 1
         try:
-            with turn(mine.lock, "another visitor has just asked for the same, which is being computed"):
-                yield mine
+            with turn(waiting.lock, "another visitor has just asked for the same, which is being computed"):
+                yield waiting
         finally:
             with self._lock:
-                mine.people -= 1
-                if not mine.people:
+                waiting.people -= 1
+                if not waiting.people:
                     del self._turns[key]
 
 
@@ -115,11 +115,11 @@ def cached(
 
         @functools.wraps(function)
         def call(*given: *Given) -> Result:
-            return made.cache.get(given, lambda: sized(given))
+            return caching.cache.get(given, lambda: sized(given))
 
-        made = cast(Cached[*Given, Result], call)
-        made.cache = LRUCache(megabytes)
-        return made
+        caching = cast(Cached[*Given, Result], call)
+        caching.cache = LRUCache(megabytes)
+        return caching
 
     return decorate
 
@@ -139,6 +139,6 @@ def once(make: Callable[[*Given], Result]) -> Once[*Given, Result]:
                 things[given] = make(*given)
             return things[given]
 
-    made = cast(Once[*Given, Result], get)
-    made.clear = things.clear
-    return made
+    keeping = cast(Once[*Given, Result], get)
+    keeping.clear = things.clear
+    return keeping

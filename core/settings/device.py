@@ -64,8 +64,8 @@ def float16() -> torch.dtype:
 @functools.cache
 def present() -> tuple[str, ...]:
     """The devices of this machine, fastest first."""
-    found = ["cuda"] * torch.cuda.is_available() + ["mps"] * torch.backends.mps.is_available()
-    return (*found, "cpu")
+    devices = ["cuda"] * torch.cuda.is_available() + ["mps"] * torch.backends.mps.is_available()
+    return (*devices, "cpu")
 
 
 @dataclass(frozen=True)
@@ -78,10 +78,10 @@ class Machine(Settings):
     @classmethod
     def anywhere(cls, device: str = "auto", dtype: str = "float32") -> "Machine":
         """One that this process need not have, because another may train on it. Raises ConfigError for what is in no menu."""
-        made = object.__new__(cls)
-        made.__dict__.update(device=device, dtype=dtype)
-        made._check_each()
-        return made
+        machine = object.__new__(cls)
+        machine.__dict__.update(device=device, dtype=dtype)
+        machine._check_each()
+        return machine
 
     def _check_together(self) -> None:
         self.check_here()

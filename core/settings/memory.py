@@ -27,13 +27,13 @@ def max_mb() -> int:
 
 def machine_mb() -> int:
     """The memory of this machine, or what its container may use of it, in MB; where neither can be read, a terabyte."""
-    found = [1 << 20]
+    limits = [1 << 20]
     with suppress(AttributeError, ValueError, OSError):  # not on Windows
-        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20)
+        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20)
     for limit in CONTAINER:
         with suppress(OSError, ValueError):  # "max": as much as there is
-            found.append(int(Path(limit).read_text()) >> 20)
-    return min(found)
+            limits.append(int(Path(limit).read_text()) >> 20)
+    return min(limits)
 
 
 SMALLER = "Choose a smaller d_model, d_ff, d_head or n_layers, or a shorter text."

@@ -77,10 +77,10 @@ def _commit() -> str:
 @functools.cache
 def sources() -> str:
     """A hash of this package's files: two processes in which it is the same run the same code, whatever git says."""
-    made = hashlib.blake2b(digest_size=6)
+    digest = hashlib.blake2b(digest_size=6)
     for path in sorted((ROOT / "core").rglob("*.py")):
-        made.update(f"{path.relative_to(ROOT).as_posix()}\0{path.read_text(encoding='utf-8')}\0".encode())
-    return made.hexdigest()
+        digest.update(f"{path.relative_to(ROOT).as_posix()}\0{path.read_text(encoding='utf-8')}\0".encode())
+    return digest.hexdigest()
 
 
 def device_name(machine: Machine) -> str:

@@ -104,8 +104,8 @@ class Setting:
 
 def setting(default: Any, label: str, help: str, *, group: str, kind: type | None = None, **bounds: Any) -> Any:
     """A dataclass field with a Setting; `kind` is needed only where the default does not tell it."""
-    made = Setting(kind or type(default), label, help, group, **bounds)
-    return dataclasses.field(default=default, metadata={"setting": made})
+    described = Setting(kind or type(default), label, help, group, **bounds)
+    return dataclasses.field(default=default, metadata={"setting": described})
 
 
 @dataclass(frozen=True)

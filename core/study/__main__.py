@@ -38,10 +38,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(
+    arguments = argparse.ArgumentParser(
         "python -m core.study", description="Train a study, unattended, and keep its numbers."
     )
-    commands = made.add_subparsers(required=True, metavar="COMMAND")
+    commands = arguments.add_subparsers(required=True, metavar="COMMAND")
     command = partial(_add, commands)
     command(plan, "say what a study would train, and how long that takes, without training", "+", True)
     command(
@@ -63,7 +63,7 @@ def parser() -> argparse.ArgumentParser:
     added.add_argument("--picture", metavar="FILE", help="what each variant costs on each task, as SVG (of one study)")
     added = command(check, "say whether a study agrees with a summary that was exported before", 1)
     added.add_argument("--with", dest="before", metavar="FILE", required=True, help="the summary, as CSV")
-    return made
+    return arguments
 
 
 def _add(

@@ -30,11 +30,11 @@ def parameters(
     together = how == training and apply(changes, first.replace(seed=0)) == config.replace(seed=0)
     shown = first if together else config
     values = {name: getattr(shown, name) for name in Config.settings()} | {"seed": min(seeds)}
-    made = Learner(task=training.task, **values).write() | training.write()
-    made |= {name: value for name, value in machine.items() if value != getattr(Machine(), name)}
+    written = Learner(task=training.task, **values).write() | training.write()
+    written |= {name: value for name, value in machine.items() if value != getattr(Machine(), name)}
     many, most = max(seeds) - min(seeds) + 1, Trial.settings()["seeds"].high
-    made |= Trial(seeds=many if most is None else min(many, int(most))).write()
-    return made | {"variants": (encode(changes) if together else "") or NOTHING}
+    written |= Trial(seeds=many if most is None else min(many, int(most))).write()
+    return written | {"variants": (encode(changes) if together else "") or NOTHING}
 
 
 def query(params: dict[str, str]) -> str:

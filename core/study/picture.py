@@ -46,26 +46,26 @@ def matrix_svg(summary: pd.DataFrame, links: bool = False, more: dict[str, str] 
     names = [wrap(name, LETTERS[1], max_lines=2, placeholder="…") for name in variants]
     head, left = 12 + LINE * max(map(len, heads)), 14 + LETTER * max(len(line) for lines in names for line in lines)
     width, height = left + COLUMN * len(tasks), head + ROW * len(variants)
-    made = [
+    shapes = [
         _words(left + COLUMN * (n + 0.5), head - 10 - LINE * (len(lines) - 1), lines, "middle name")
         for n, lines in enumerate(heads)
     ]
     for row, variant in enumerate(variants):
         y, lines = head + ROW * row, names[row]
-        made.append(_words(left - 10, y + ROW / 2 + 5 - LINE / 2 * (len(lines) - 1), lines, "end name"))
+        shapes.append(_words(left - 10, y + ROW / 2 + 5 - LINE / 2 * (len(lines) - 1), lines, "end name"))
         for column, name in enumerate(tasks):
             line = cells.get((name, variant))
             if line is None:
-                made.append(_nothing(left + COLUMN * column, y))
+                shapes.append(_nothing(left + COLUMN * column, y))
                 continue
             cell, href = _cell(line, left + COLUMN * column, y), query(read_query(line.link) | (more or {}))
-            made.append(f'<a href="{escape(href)}">{cell}</a>' if links else cell)
+            shapes.append(f'<a href="{escape(href)}">{cell}</a>' if links else cell)
     role, label = "group" if links else "img", escape(describe(summary))
     ground = f'<style>{style}</style><rect class="paper" width="{width:g}" height="{height}"/>' if style else ""
     opened = (
         f'<svg viewBox="0 0 {width:g} {height}" role="{role}" aria-label="{label}" xmlns="http://www.w3.org/2000/svg">'
     )
-    return f"{opened}{ground}{''.join(made)}</svg>"
+    return f"{opened}{ground}{''.join(shapes)}</svg>"
 
 
 def describe(summary: pd.DataFrame) -> str:

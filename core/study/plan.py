@@ -18,9 +18,9 @@ from core.train import State, Training, budget, start
 
 FORMAT = 1  # of what is hashed and stored; to be raised when the same settings come to mean other numbers
 MODEL = {
-    name: made for name, made in Config.settings().items() if name not in ("seed", "padding")
+    name: known for name, known in Config.settings().items() if name not in ("seed", "padding")
 }  # tasks need no padding
-TRAINING = {name: made for name, made in Training.settings().items() if name != "task"}
+TRAINING = {name: known for name, known in Training.settings().items() if name != "task"}
 SETTINGS = MODEL | TRAINING  # what a study can change: no name is in both
 
 Arms = dict[str, tuple[Config, Training]]  # of one task: variant -> how it is trained
@@ -159,8 +159,8 @@ def variant_name(changes: dict[str, Any]) -> str:
 def arms(setting: TaskSetup, variants: dict[str, dict[str, Any]]) -> tuple[Arms, list[str]]:
     """-> ({variant: (config, training)}, the baseline first; why others are left out). Raises ConfigError for the baseline."""
     first = setting.baseline()
-    made, notes = {BASELINE: (first, setting.training({}))}, []
-    names = {arm: name for name, arm in made.items()}
+    planned, notes = {BASELINE: (first, setting.training({}))}, []
+    names = {arm: name for name, arm in planned.items()}
     for name, changes in variants.items():
         try:
             model = {field: value for field, value in changes.items() if field in MODEL}
@@ -170,12 +170,12 @@ def arms(setting: TaskSetup, variants: dict[str, dict[str, Any]]) -> tuple[Arms,
             continue
         twin = names.setdefault(arm, name)
         if twin == name:
-            made[name] = arm
+            planned[name] = arm
         elif twin == BASELINE:
             notes.append(f"{setting.name}: {name} is left out: the baseline is so already.")
         else:
             notes.append(f"{setting.name}: {name} is left out: it is the same as {twin}.")
-    return made, notes
+    return planned, notes
 
 
 def runs(arms: dict[str, Arms], seeds: list[int], machine: Machine) -> tuple[Run, ...]:

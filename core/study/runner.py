@@ -141,10 +141,10 @@ class Runner:
             self.ended.append(Report(number, FAILED, message=f"{type(error).__name__}: {error}"))
 
     def _seen(self) -> Progress:
-        found = self.store.counts(self.studies)
-        counts = {state: many for state, (many, _, _) in found.items()}
-        rest = sum(found[state][2] for state in (QUEUED, RUNNING) if state in found)
-        whole = sum(expected for _, expected, _ in found.values())
+        by_state = self.store.counts(self.studies)
+        counts = {state: many for state, (many, _, _) in by_state.items()}
+        rest = sum(by_state[state][2] for state in (QUEUED, RUNNING) if state in by_state)
+        whole = sum(expected for _, expected, _ in by_state.values())
         waiting = counts.get(QUEUED, 0) + counts.get(RUNNING, 0)
         return Progress(
             counts,

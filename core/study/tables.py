@@ -115,21 +115,21 @@ def comparison(store: Store, one: int, other: int) -> pd.DataFrame:
         for run in store.runs(study, spec=False):
             cells.setdefault((run.task, run.variant), {})[run.seed] = last.get(run.id, math.nan), run.hash
         sides.append(cells)
-    told: dict[Name, tuple[Any, ...]] = {}
+    facts: dict[Name, tuple[Any, ...]] = {}
     pairs: dict[Name, tuple[dict[int, float], dict[int, float]]] = {}
-    for name, mine in sides[0].items():
+    for name, line in sides[0].items():
         theirs = sides[1].get(name)
         if theirs is None:
             continue
-        values = [{seed: value for seed, (value, _) in side.items()} for side in (mine, theirs)]
+        values = [{seed: value for seed, (value, _) in side.items()} for side in (line, theirs)]
         both = values[0].keys() & values[1].keys()
-        same = bool(both) and all(mine[seed][1] == theirs[seed][1] for seed in both)
+        same = bool(both) and all(line[seed][1] == theirs[seed][1] for seed in both)
         ended = [seed for seed in both if not math.isnan(values[0][seed] - values[1][seed])]
         first, second = ({seed: side[seed] for seed in ended} for side in values)
         pairs[name] = first, second
         means = [interval(side.values(), RANGE).mean for side in (first, second)]
-        told[name] = (*name, "same" if same else "differ", *means)
-    rows = [(*told[name], *off[:3], off.p, off.n) for name, off in gaps(pairs).items()]
+        facts[name] = (*name, "same" if same else "differ", *means)
+    rows = [(*facts[name], *off[:3], off.p, off.n) for name, off in gaps(pairs).items()]
     names = ["task", "variant", "settings", "accuracy", "other_accuracy", "difference", "low", "high", "p", "seeds"]
     return pd.DataFrame(rows, columns=names)
 
@@ -167,14 +167,14 @@ def agreement(now: pd.DataFrame, before: pd.DataFrame) -> Agreement:
             new.append(name)
             continue
         many += 1
-        found = [_moved(line, old, *columns) for columns in COMPARED]
-        words = [each for _, each in found if each]
+        moved = [_moved(line, old, *columns) for columns in COMPARED]
+        words = [each for _, each in moved if each]
         if words:
             off.append(f"{name}: {'; '.join(words)}.")
         elif math.isnan(line.accuracy) and not (line.diverged or old.diverged):
             empty += 1
         else:
-            same += all(equal for equal, _ in found) and line.diverged == old.diverged
+            same += all(equal for equal, _ in moved) and line.diverged == old.diverged
     return Agreement(many, same, off, empty, tuple(new), tuple(f"{task}, {variant}" for task, variant in cells))
 
 
@@ -211,13 +211,13 @@ def export(store: Store, study: int, folder: str | Path, kind: str) -> list[Path
     folder, given = Path(folder), next(each for each in store.studies() if each.id == study)
     folder.mkdir(parents=True, exist_ok=True)
     _check_free(folder, given.name)
-    made = [folder / FILE]
-    made[0].write_text(given.source, encoding="utf-8")
+    paths = [folder / FILE]
+    paths[0].write_text(given.source, encoding="utf-8")
     for name, table in TABLES.items():
-        path, found = folder / f"{name}.{kind}", table(store, study)
-        write_csv(found, path) if kind == "csv" else found.to_parquet(path, index=False)
-        made.append(path)
-    return made
+        path, rows = folder / f"{name}.{kind}", table(store, study)
+        write_csv(rows, path) if kind == "csv" else rows.to_parquet(path, index=False)
+        paths.append(path)
+    return paths
 
 
 def _check_free(folder: Path, name: str) -> None:

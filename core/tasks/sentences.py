@@ -82,8 +82,8 @@ class Writer:
         number = self.pick((0, 1))
         opening = ["the", self.noun("people", self.pick((0, 1))), self.pick(RULED), "that"]
         subject = self.phrase("people", number, every=True)
-        made = [*self.pick((opening, [])), *subject, self.be(number), self.pick(ADJECTIVES), "."]
-        return [word for word, after in zip(made, [*made[1:], ""]) if (word, after) != (",", ",")]
+        line = [*self.pick((opening, [])), *subject, self.be(number), self.pick(ADJECTIVES), "."]
+        return [word for word, after in zip(line, [*line[1:], ""]) if (word, after) != (",", ",")]
 
     def noun(self, kind: str, number: int) -> str:
         return self.pick(NOUNS[kind])[number]
@@ -94,12 +94,12 @@ class Writer:
     def phrase(self, kind: str, number: int | None = None, every: bool = False) -> list[str]:
         """A noun with its clauses; every: all the clauses that are left to be written have to go here or below."""
         number = self.pick((0, 1)) if number is None else number
-        made, first = ["the", self.noun(kind, number)], True
+        words_of_it, first = ["the", self.noun(kind, number)], True
         while self.left and (every or (first and self.pick((True, False)))):
             self.left -= 1
-            made += self.pick(CLAUSE[kind][first])(self, number)
+            words_of_it += self.pick(CLAUSE[kind][first])(self, number)
             first = False
-        return made
+        return words_of_it
 
     def predicate(self, number: int) -> list[str]:
         """, who was liable ,"""
@@ -172,6 +172,6 @@ def sentences(generator: torch.Generator, batch: int, length: int, vocabulary: W
     index = {word: at for at, word in enumerate(vocabulary)}
     rows = torch.full((batch, length + 1), index[PAD])
     for row, line in enumerate(numbers):
-        made = [index[word] for word in Writer(line).sentence()]
-        rows[row, : len(made)] = torch.tensor(made)
+        ids = [index[word] for word in Writer(line).sentence()]
+        rows[row, : len(ids)] = torch.tensor(ids)
     return rows[:, :-1], rows[:, 1:].masked_fill(rows[:, 1:] == index[PAD], IGNORE)

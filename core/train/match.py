@@ -67,5 +67,5 @@ def _fitted(config: Config, name: str, wanted: int, measured: Measured) -> Confi
     at = {width: measured(config.replace(**{name: width})) for width in (step, 2 * step)}
     slope = at[2 * step] - at[step]
     width = step * max(1, 1 + round((wanted - at[step]) / slope))
-    made = Config.__dataclass_fields__[name].metadata["setting"]
-    return config.replace(**{name: min(width, int(made.high) // step * step)})
+    known = Config.__dataclass_fields__[name].metadata["setting"]
+    return config.replace(**{name: min(width, int(known.high) // step * step)})

@@ -105,10 +105,10 @@ def chunk(state: State, seconds: float) -> tuple[State, list[Row]]:
 
 def model(state: State) -> Transformer:
     """The model as far as it is trained, on the machine's device."""
-    made = Transformer(state.config, task[state.training.task].vocabulary)
+    transformer = Transformer(state.config, task[state.training.task].vocabulary)
     if state.model is not None:
-        made.load_state_dict(state.model)
-    return made.to(state.machine.place)
+        transformer.load_state_dict(state.model)
+    return transformer.to(state.machine.place)
 
 
 @functools.lru_cache(maxsize=64)
@@ -210,8 +210,8 @@ def _norm(tensors: Iterable[torch.Tensor]) -> torch.Tensor:
 
 
 def _stream(seed: int, name: str, state: torch.Tensor | None) -> torch.Generator:
-    made = generator(seed, name)
-    return made if state is None else made.set_state(state)
+    stream = generator(seed, name)
+    return stream if state is None else stream.set_state(state)
 
 
 def _kept(value: Any) -> Any:

@@ -42,7 +42,7 @@ def chunk(states: list[State], seconds: float) -> list[tuple[State, list[Row]]]:
         if over or len(going) < len(stack.runs):
             stack.put_back(run for run in stack.runs if not run.diverged)
             if over or not going:
-                return [(run.state(), mine) for run, mine in rows.items()]
+                return [(run.state(), of_run) for run, of_run in rows.items()]
             stack = _Stack(going)
 
 
@@ -68,10 +68,12 @@ class _Stack:
         """Give these runs the weights that they have by now, and what the optimiser keeps of them."""
         for run in runs:
             at = self.runs.index(run)
-            for mine, stacked in zip(run.parameters, self.weights):
-                mine.data.copy_(stacked[at])
+            for parameter, stacked in zip(run.parameters, self.weights):
+                parameter.data.copy_(stacked[at])
                 kept = self.optimiser.state[stacked].items()
-                run.optimiser.state[mine] = {k: (v[at] if v.shape == stacked.shape else v).clone() for k, v in kept}
+                run.optimiser.state[parameter] = {
+                    k: (v[at] if v.shape == stacked.shape else v).clone() for k, v in kept
+                }
             for group in run.optimiser.param_groups:
                 group["lr"] = self.optimiser.param_groups[0]["lr"]
 
@@ -94,8 +96,10 @@ class _Stack:
         self.optimiser.step()
         if not due:
             return lost
-        made = map(Row, [at] * len(losses), losses, self.accuracies(), norms, self.moved(before), [rate] * len(losses))
-        rows = dict(zip(self.runs, made)) | lost
+        results = map(
+            Row, [at] * len(losses), losses, self.accuracies(), norms, self.moved(before), [rate] * len(losses)
+        )
+        rows = dict(zip(self.runs, results)) | lost
         late = [run for run, row in rows.items() if run not in lost and not math.isfinite(row.update_size)]
         self.put_back(late)
         return rows | {run: run.diverge(rows[run]) for run in late}
@@ -130,9 +134,9 @@ class _Stack:
         right: list[list[torch.Tensor]] = [[] for _ in self.runs]
         with torch.no_grad():  # in slices, as alone
             for tokens, targets in zip(*(torch.split(each, SLICE, 1) for each in self.test)):
-                for mine, logits, answers in zip(right, self.logits(tokens), targets):
-                    mine.append(self.runs[0].task.right(logits, answers))
-            return torch.stack([torch.cat(mine).float().mean() for mine in right]).tolist()
+                for of_model, logits, answers in zip(right, self.logits(tokens), targets):
+                    of_model.append(self.runs[0].task.right(logits, answers))
+            return torch.stack([torch.cat(of_model).float().mean() for of_model in right]).tolist()
 
     def moved(self, before: list[torch.Tensor]) -> list[float]:
         """How far the update went, relative to the norm of the weights before it."""

@@ -83,10 +83,10 @@ class Cluster(Queue):
         return self._device(machine)[1]
 
     def _device(self, machine: Machine) -> tuple[str, str]:
-        found = self._like.devices if self._like else {}
-        if machine.device not in found:
+        devices = self._like.devices if self._like else {}
+        if machine.device not in devices:
             raise ConfigError("device", f"device is {machine.device}, which the workers do not have.")
-        return found[machine.device]
+        return devices[machine.device]
 
     def train(self, states: list[State], seconds: float) -> Future[bytes]:
         return self.submit(worker.train_chunk, pickle.dumps(states), LONGER * seconds)
@@ -141,8 +141,8 @@ class Cluster(Queue):
         return self._absent
 
     def _see(self) -> str:
-        found = self._workers()
-        if found is None:
+        present = self._workers()
+        if present is None:
             self._asked, self._found = {}, {}
             self._admit({})
             if time.monotonic() - self._answered > GRACE:
@@ -154,10 +154,10 @@ class Cluster(Queue):
                 )
             return "the scheduler does not answer"
         self._answered = time.monotonic()
-        threads = {address: each["nthreads"] for address, each in found.items()}
+        threads = {address: each["nthreads"] for address, each in present.items()}
         self._ask(threads)
         # When the scheduler last heard of each, by its own clock: it is only looked at whether that changes.
-        hung = self._silence.look({address: each["last_seen"] for address, each in found.items()})
+        hung = self._silence.look({address: each["last_seen"] for address, each in present.items()})
         self.silence = self._silence.sentence
         self._admit({address: threads[address] for address in self._found.keys() - hung if not self._left_out(address)})
         self._take_from(hung)

@@ -104,9 +104,9 @@ class Job:
     def _adopt(self) -> None:
         """Take over what was trained meanwhile, here or for somebody else: to the end, or at the start as far as it came."""
         for name, state in self.states.items():
-            found = None if state.done else self.workers.kept.peek(self._keys[name])
-            if found and (found[1].done or state.step == 0 < found[1].step):
-                self._take(name, *found)
+            kept = None if state.done else self.workers.kept.peek(self._keys[name])
+            if kept and (kept[1].done or state.step == 0 < kept[1].step):
+                self._take(name, *kept)
 
     def _take(self, name: Hashable, rows: Iterable[Row], state: State) -> None:
         self.rows[name], self.states[name] = list(rows), state
@@ -115,8 +115,8 @@ class Job:
 
     def share_in(self, key: Key, rows: list[Row], state: State) -> None:
         """Somebody else has trained what this job trains, too, and has come further. Called under the lock."""
-        for name, mine in self._keys.items():
-            if mine == key and not self.states[name].done and (state.done or state.step > self.states[name].step):
+        for name, own_key in self._keys.items():
+            if own_key == key and not self.states[name].done and (state.done or state.step > self.states[name].step):
                 self._take(name, rows, state)
 
     def under_way(self) -> set[Key]:
@@ -168,8 +168,8 @@ class Job:
                 return  # stopped meanwhile
             del self._flying[names]
             try:
-                before, found = [self.states[name] for name in names], pickle.loads(future.result())
-                for name, (state, rows) in zip(names, found):
+                before, results = [self.states[name] for name in names], pickle.loads(future.result())
+                for name, (state, rows) in zip(names, results):
                     self.states[name] = state
                     self.rows[name] += rows
                     if state.done:
@@ -177,10 +177,10 @@ class Job:
                     for other in self.workers.jobs:
                         if other is not self:
                             other.share_in(self._keys[name], self.rows[name], self.states[name])
-                self.trained += (trained := sum(state.step - was.step for was, (state, _) in zip(before, found)))
+                self.trained += (trained := sum(state.step - was.step for was, (state, _) in zip(before, results)))
                 if before[0].step:  # the first chunk also loads and draws
-                    self.course.add(found[0][0].seconds - before[0].seconds, trained)
-                self.workers.pace.learn(before, [state for state, _ in found])
+                    self.course.add(results[0][0].seconds - before[0].seconds, trained)
+                self.workers.pace.learn(before, [state for state, _ in results])
                 self._broken = 0
             except (BrokenProcessPool, CancelledError):  # a worker was killed: its chunk runs again
                 self._broken += 1

@@ -29,15 +29,15 @@ def unlike(found: Origin, here: Origin, first: Origin | None, needed: set[str]) 
     """
     ours = here.versions | {"torch": first.versions["torch"] if first else here.versions["torch"]}
     part: Callable[[str], str] = (lambda text: text) if first else (lambda text: text.partition("+")[0])
-    told = [f"{name} {found.versions[name]} and not {ours[name]}" for name in ("torch", "numpy", "python")
+    differences = [f"{name} {found.versions[name]} and not {ours[name]}" for name in ("torch", "numpy", "python")
             if part(found.versions[name]) != part(ours[name])]  # fmt: skip
     if found.sources != here.sources:
-        told.append(f"other files in core (commit {found.versions['code']}, here {here.versions['code']})")
-    told += [f"no {name}" for name in sorted(needed - found.devices.keys())]
+        differences.append(f"other files in core (commit {found.versions['code']}, here {here.versions['code']})")
+    differences += [f"no {name}" for name in sorted(needed - found.devices.keys())]
     for name in sorted(needed & found.devices.keys()):
         if first and name in first.devices and found.devices[name] != first.devices[name]:
-            told.append(f"{found.devices[name][1]} and not {first.devices[name][1]} as the others")
-    return f"it has {', '.join(told)}" if told else ""
+            differences.append(f"{found.devices[name][1]} and not {first.devices[name][1]} as the others")
+    return f"it has {', '.join(differences)}" if differences else ""
 
 
 def unknown(error: BaseException) -> str:

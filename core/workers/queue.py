@@ -25,8 +25,8 @@ class Queue:
 
     def known(self, states: Iterable[State]) -> int:
         """How many of these trainings somebody has done already."""
-        found = (self.kept.peek(key_of(state)) for state in states)
-        return sum(bool(each) and each[1].done for each in found)
+        rows = (self.kept.peek(key_of(state)) for state in states)
+        return sum(bool(each) and each[1].done for each in rows)
 
     def queue(self, job: Job) -> None:
         """To the end of the queue; before those in the background if it is none of them. Called under the lock."""

@@ -46,8 +46,8 @@ def connect(address: str, seconds: float) -> DaskClient:
             logging.getLogger(each).setLevel(logging.CRITICAL + 1)
     warnings.filterwarnings("ignore", module="distributed")  # other versions, large states
     try:
-        made: DaskClient = Client(address, timeout=seconds, set_as_default=False, name="ablation-lab")  # type: ignore[no-untyped-call]  # Dask's
-        return made
+        client: DaskClient = Client(address, timeout=seconds, set_as_default=False, name="ablation-lab")  # type: ignore[no-untyped-call]  # Dask's
+        return client
     except Exception as error:  # of the network, or of an answer that is no scheduler's
         why = str(error).strip().splitlines()[:1] or [type(error).__name__]
         raise ClusterError(

@@ -75,11 +75,11 @@ class DepthContext:
     @cached_property
     def journeys(self) -> dict[str, Journey]:
         """Name -> journey, in the order of the variants."""
-        made = {}
+        travelled = {}
         for done, each in enumerate(self.variants):
             with told_as(done / len(self.variants), f"{each.name}: {done} of {count(len(self.variants), 'model')}"):
-                made[each.name] = travel(each.config, self.tokens, self.machine, self.depth)
-        return made
+                travelled[each.name] = travel(each.config, self.tokens, self.machine, self.depth)
+        return travelled
 
     @property
     def baseline(self) -> Config:

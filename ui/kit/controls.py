@@ -28,22 +28,22 @@ def settings(page: str, *kinds):
         link = _without_once(link, kinds)
     if _is_new(link, held, page):
         # The browser's Back may lead to the bare link of a page that was entered with settings from another one.
-        made, notes = _from_link(link or held.bare.get(page, {}), kinds)
+        chosen, notes = _from_link(link or held.bare.get(page, {}), kinds)
     else:
-        made, notes = _from_widgets(kinds, held, seen if held.page == page else {})
-        if not notes and all(held.settled.get(type(each)) == each for each in made):
+        chosen, notes = _from_widgets(kinds, held, seen if held.page == page else {})
+        if not notes and all(held.settled.get(type(each)) == each for each in chosen):
             notes = held.notes
-    params = {name: value for each in made for name, value in each.write().items()}
+    params = {name: value for each in chosen for name, value in each.write().items()}
     if params in (link, _without_once(link, kinds)):
         params = link  # in its own order; and what has been done once stays in the address until something else changes
     notes = list(dict.fromkeys([*refused, *notes]))  # two kinds may share a setting, and find the same fault with it
-    _settle(held, page, kinds, made, notes, link, params, seen)
+    _settle(held, page, kinds, chosen, notes, link, params, seen)
     # A browser that asked for this run may have been told of another link since: what it was told last counts, too.
     if params != opened or params != held.sent:
         held.link = params
         if address.is_here():
             address.write()
-    return made, notes
+    return chosen, notes
 
 
 def _without_once(link: dict[str, str], kinds) -> dict[str, str]:
@@ -52,7 +52,7 @@ def _without_once(link: dict[str, str], kinds) -> dict[str, str]:
     return {name: value for name, value in link.items() if name not in once}
 
 
-def _settle(held: Visitor, page, kinds, made, notes, link, params, seen):
+def _settle(held: Visitor, page, kinds, chosen, notes, link, params, seen):
     """Take down what holds from now on; nothing in here lets another run in between."""
     if held.page != page:
         held.shown.clear()  # to Streamlit a widget on another page is another one
@@ -63,7 +63,7 @@ def _settle(held: Visitor, page, kinds, made, notes, link, params, seen):
             for each in widgets:
                 each.value = seen.get(each.key, each.value)
     held.page, held.kinds, held.notes, held.written = page, kinds, notes, params
-    held.settled |= {type(each): each for each in made}
+    held.settled |= {type(each): each for each in chosen}
     held.put.clear()
     held.remember(link, params)
 
@@ -74,10 +74,10 @@ def value(name: str):
     return calm_visitor().value(name, seen)
 
 
-def moved(made) -> bool:
+def moved(chosen) -> bool:
     """Whether one of these settings has been changed since they were read: a fragment is drawn again without reading them."""
     held, seen = visitor(), state()
-    return any(held.value(name, seen) != getattr(made, name) for name in made.settings())
+    return any(held.value(name, seen) != getattr(chosen, name) for name in chosen.settings())
 
 
 def _is_new(link: dict, held: Visitor, page: str) -> bool:
@@ -94,22 +94,22 @@ def _is_new(link: dict, held: Visitor, page: str) -> bool:
 
 
 def _from_link(link, kinds):
-    made, notes, known = [], [], set()
+    chosen, notes, known = [], [], set()
     for kind in kinds:
         one, problems = kind.read(link)
-        made.append(one)
+        chosen.append(one)
         known |= set(kind.settings())
         notes += [f"{error} {_instead(error, one)}" for error in problems]
     unknown = [name for name in link if name not in known]
     if unknown:
         names = ", ".join(f"“{name[:30]}”" for name in unknown[:5])
         notes.append(f"The link names {names}, which is no setting here; known are {', '.join(sorted(known))}.")
-    return made, notes
+    return chosen, notes
 
 
 def _from_widgets(kinds, held: Visitor, seen: dict):
     """seen: the session's values; empty where the widgets are those of another page."""
-    made, notes = [], []
+    chosen, notes = [], []
     for kind in kinds:
         old, values = held.settled.get(kind) or kind(), {}
         for name in kind.settings():
@@ -122,47 +122,47 @@ def _from_widgets(kinds, held: Visitor, seen: dict):
             else:
                 values[name] = getattr(old, name)
         one, problems = kind.mended(values)
-        made.append(one)
+        chosen.append(one)
         notes += [f"{error} {_instead(error, one)}" for error in problems]
-    return made, notes
+    return chosen, notes
 
 
-def _instead(error: ConfigError, made) -> str:
-    each = made.settings()[error.field]
+def _instead(error: ConfigError, chosen) -> str:
+    each = chosen.settings()[error.field]
     free_text = each.kind is str and each.menu is None
-    return "" if free_text else f"Used instead: {each.write(getattr(made, error.field))}."
+    return "" if free_text else f"Used instead: {each.write(getattr(chosen, error.field))}."
 
 
 def choices(settings, name: str) -> list:
     """What the control of a setting offers now: the entries of its menu, or the ends of its slider."""
-    made, value = settings.settings()[name], getattr(settings, name)
-    if made.menu:
+    known, value = settings.settings()[name], getattr(settings, name)
+    if known.menu:
         return settings.choices(name)
-    if made.among:
-        return made.among(settings)
-    if made.kind in (bool, str):
+    if known.among:
+        return known.among(settings)
+    if known.kind in (bool, str):
         return []
-    top = made.top or (8 * settings.d_model if made.follows else made.high)
+    top = known.top or (8 * settings.d_model if known.follows else known.high)
     # pushed to its end, a slider opens up to all that is allowed
-    top = made.high if value >= top else min(top, made.high)
-    low = min(value, made.step) if made.kind is int and made.step > 1 else made.low
+    top = known.high if value >= top else min(top, known.high)
+    low = min(value, known.step) if known.kind is int and known.step > 1 else known.low
     return [low, top]
 
 
 def control(settings, name: str, **more):
     """The widget of one setting: a switch, a slider or a choice, as it says of itself. more: words for Streamlit's widget."""
-    made, offered, now = settings.settings()[name], choices(settings, name), getattr(settings, name)
-    words = {"help": made.help, **more}
-    if made.kind is bool:
-        st.toggle(made.label, **at(name, now), **words)
-    elif made.menu:
-        about = "\n".join(f"- **{made.menu.label(o)}**: {made.menu.help(o)}" for o in offered)
-        words = {**words, "help": f"{made.help}\n\n{about}", "format_func": made.menu.label}
-        st.selectbox(made.label, offered, **one_of(name, now, offered), **words)
-    elif not made.among:
-        st.slider(made.label, *offered, step=made.step, **at(name, now, tuple(offered)), **words)
+    known, offered, now = settings.settings()[name], choices(settings, name), getattr(settings, name)
+    words = {"help": known.help, **more}
+    if known.kind is bool:
+        st.toggle(known.label, **at(name, now), **words)
+    elif known.menu:
+        about = "\n".join(f"- **{known.menu.label(o)}**: {known.menu.help(o)}" for o in offered)
+        words = {**words, "help": f"{known.help}\n\n{about}", "format_func": known.menu.label}
+        st.selectbox(known.label, offered, **one_of(name, now, offered), **words)
+    elif not known.among:
+        st.slider(known.label, *offered, step=known.step, **at(name, now, tuple(offered)), **words)
     elif len(offered) > 1:
-        st.select_slider(made.label, offered, **at(name, now, tuple(offered)), **words)
+        st.select_slider(known.label, offered, **at(name, now, tuple(offered)), **words)
 
 
 def buttons(label: str, menu, name: str, **more):
@@ -176,8 +176,8 @@ def buttons(label: str, menu, name: str, **more):
 
 def group(settings, name: str, without=()):
     """All controls of one group but those without, one below the other; choices from menus in pairs."""
-    members = [(f, made) for f, made in settings.settings().items() if made.group == name and f not in without]
-    menus = [field for field, made in members if made.menu]
+    members = [(f, known) for f, known in settings.settings().items() if known.group == name and f not in without]
+    menus = [field for field, known in members if known.menu]
     for field, _ in members:
         if field not in menus:
             control(settings, field)

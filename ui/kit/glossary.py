@@ -28,5 +28,5 @@ _WORDS = {term: re.compile(rf"\b{re.escape(term.removesuffix('-test'))}\b", re.I
 
 def explained(*texts: str) -> str | None:
     """What the words in these texts mean, as Markdown; None where none needs it."""
-    found = [term for term, word in _WORDS.items() if any(map(word.search, texts))]
-    return "\n\n".join(f"**{term[0].upper()}{term[1:]}**: {TERMS[term]}" for term in found) or None
+    terms = [term for term, word in _WORDS.items() if any(map(word.search, texts))]
+    return "\n\n".join(f"**{term[0].upper()}{term[1:]}**: {TERMS[term]}" for term in terms) or None

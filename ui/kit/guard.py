@@ -28,10 +28,10 @@ def in_words():
         if not (isinstance(error, Exception) or is_panic(error)):  # Streamlit ends a run so
             raise
         logging.exception("a page failed")
-        told = getattr(error, "told", None)  # of a store or a cluster: what may be said of it to visitors
+        shown = getattr(error, "told", None)  # of a store or a cluster: what may be said of it to visitors
         st.error(
-            literal(told)
-            if told
+            literal(shown)
+            if shown
             else f"Something went wrong here ({type(error).__name__}). Your settings are kept; change one and it goes on."
         )
 

@@ -83,9 +83,9 @@ def begin(plan: Plan):
     kept[RUNNING] = StartedTrainings(plan, Job(pool, states), time.monotonic())
 
 
-def _check_queue(pool: WorkerPool, mine: StartedTrainings | None):
+def _check_queue(pool: WorkerPool, visitors: StartedTrainings | None):
     """One training for each visitor, whose last one ends; and so many for all. Raises TimeLimit."""
-    most, own = whole_number("ABLATION_MAX_JOBS", MOST), mine.job if mine else None
+    most, own = whole_number("ABLATION_MAX_JOBS", MOST), visitors.job if visitors else None
     with pool.lock:
         others = sum(job.alive and not job.background and job is not own for job in pool.jobs)
     if others >= most:

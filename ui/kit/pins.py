@@ -105,19 +105,19 @@ def _unpin(pinned: Config):
 
 def legend(variants: list[Variant], said: dict[str, str | None], pins: Pins):
     """Who has which colour, what is said of each, e.g. "diverged at pass 7", and what they have in common."""
-    made = [
+    entries = [
         (v.place, f"baseline: {baseline_words(pins)}" if v.place == 0 else v.name, said.get(v.name)) for v in variants
     ]
     common = [f"{weights(variants)}.", f"{paired(variants)}." * (len(variants) > 1)]
     if any("diverged" in (text or "") for text in said.values()):
         common.append(DIVERGED)
-    marks(made, common)
+    marks(entries, common)
 
 
-def marks(made: list[tuple[int, str, str | None]], common: list[str]):
+def marks(entries: list[tuple[int, str, str | None]], common: list[str]):
     """A legend. made: (place of the colour, name, what is said of it); common: what is true of all."""
     spans = []
-    for place, name, said in made:
+    for place, name, said in entries:
         more = f" <span style='opacity:.75'>· {html.escape(said)}</span>" if said else ""
         spans.append(
             f"<span style='white-space:nowrap'><span style='color:{COLOURS[place]}'>●</span> {html.escape(name)}{more}</span>"

@@ -73,7 +73,7 @@ def curves(
     at = list(at if at is not None else range(max((len(line.values) for p in panels for line in p.lines), default=1)))
     note(key.replace("_", " "), lambda: table(panels, names, x, at))
     low, high = ends or (at[0], at[-1])
-    made = {
+    data = {
         "panels": [_panel(panel) for panel in panels],
         "names": names,
         "colours": COLOURS,
@@ -84,7 +84,7 @@ def curves(
         "height": height,
         "across": across,
     }
-    _curves(key=key, data=json.dumps(made))
+    _curves(key=key, data=json.dumps(data))
 
 
 def table(panels, names, x, at) -> pd.DataFrame:
@@ -96,8 +96,8 @@ def table(panels, names, x, at) -> pd.DataFrame:
         for line in panel.lines
         for n, value in enumerate(line.values)
     ]
-    made = pd.DataFrame(rows, columns=["meter", "variant", x, "value", "low", "high"])
-    return made if bands else made.drop(columns=["low", "high"])
+    frame = pd.DataFrame(rows, columns=["meter", "variant", x, "value", "low", "high"])
+    return frame if bands else frame.drop(columns=["low", "high"])
 
 
 def _panel(panel: Panel) -> dict:

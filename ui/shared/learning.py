@@ -52,21 +52,21 @@ def learning(trainings):
 
 def costs(trainings):
     """What each model got right, and what it costs, beside each other."""
-    made = results.summary(trainings.runs, trainings.plan)
+    summary = results.summary(trainings.runs, trainings.plan)
     several = len(trainings.plan.seeds) > 1
     rows = pd.DataFrame({
-        "model": [f"{row.variant}{f' ({row.note})' if row.note else ''}" for row in made.itertuples()],
-        "accuracy, %": [span(row.accuracy, row.low, row.high, several) for row in made.itertuples()],
-        "seeds": [f"{row.seeds}{f' ({row.diverged} diverged)' if row.diverged else ''}" for row in made.itertuples()],
-        "Δ accuracy, points": [span(row.difference, row.difference_low, row.difference_high, several) for row in made.itertuples()],
-        "p, corrected (Holm)" if len(made) > 2 else "p, paired t-test": [chance(row.p, row.difference_low, row.difference_high) for row in made.itertuples()],
-        "steps to 90 %": [arrived(row.steps_to_90, row.seeds_at_90, len(trainings.plan.seeds)) for row in made.itertuples()],
-        "parameters": [f"{row.parameters:,}{change(row.parameters_difference)}" for row in made.itertuples()],
-        "MFLOP": [f"{row.flops / 1e6:.3g}{change(row.flops_difference)}" for row in made.itertuples()],
+        "model": [f"{row.variant}{f' ({row.note})' if row.note else ''}" for row in summary.itertuples()],
+        "accuracy, %": [span(row.accuracy, row.low, row.high, several) for row in summary.itertuples()],
+        "seeds": [f"{row.seeds}{f' ({row.diverged} diverged)' if row.diverged else ''}" for row in summary.itertuples()],
+        "Δ accuracy, points": [span(row.difference, row.difference_low, row.difference_high, several) for row in summary.itertuples()],
+        "p, corrected (Holm)" if len(summary) > 2 else "p, paired t-test": [chance(row.p, row.difference_low, row.difference_high) for row in summary.itertuples()],
+        "steps to 90 %": [arrived(row.steps_to_90, row.seeds_at_90, len(trainings.plan.seeds)) for row in summary.itertuples()],
+        "parameters": [f"{row.parameters:,}{change(row.parameters_difference)}" for row in summary.itertuples()],
+        "MFLOP": [f"{row.flops / 1e6:.3g}{change(row.flops_difference)}" for row in summary.itertuples()],
     })  # fmt: skip
     widths = WIDTHS if several else {}
     table(
-        rows, "Accuracy and cost of each model.", taken=made, width="stretch",
+        rows, "Accuracy and cost of each model.", taken=summary, width="stretch",
         column_config={name: st.column_config.Column(width=width) for name, width in widths.items()},
     )  # fmt: skip
 
@@ -76,8 +76,8 @@ def span(value, low, high, several: bool) -> str:
     if math.isnan(value):
         return "–"
     text = sentences.points(value)
-    told = several and not math.isnan(low) and low < high  # where all seeds agree there is no noise to tell one from
-    return f"{text}  [{sentences.points(low)}, {sentences.points(high)}]" if told else text
+    shown = several and not math.isnan(low) and low < high  # where all seeds agree there is no noise to tell one from
+    return f"{text}  [{sentences.points(low)}, {sentences.points(high)}]" if shown else text
 
 
 def chance(p: float, low: float, high: float) -> str:
@@ -108,12 +108,12 @@ def lines(trainings, field: str, log: bool = False) -> tuple[list[int], list[Lin
         len(plan.seeds) > 2,
     )  # of two seeds an interval spans nearly everything
     unknown = Interval(math.nan, math.nan, math.nan, 0)
-    made = []
+    panels = []
     for arm in arms_shown(trainings):
         spans = dict(results.course(runs, plan, arm.name, field, log))
         spans = [spans.get(step, unknown) for step in steps]
         seeds = [{row.step: getattr(row, field) for row in runs[arm.name, seed] if not row.note} for seed in plan.seeds]
-        made.append(
+        panels.append(
             Line(
                 arm.place,
                 [span.mean for span in spans],
@@ -123,4 +123,4 @@ def lines(trainings, field: str, log: bool = False) -> tuple[list[int], list[Lin
                 [[values.get(step, math.nan) for step in steps] for values in seeds] if several else None,
             )
         )
-    return steps, made
+    return steps, panels

@@ -20,8 +20,10 @@ def prompts(name: str) -> list[tuple[str, str]]:
         return list(opened.learnt.texts)
     if not opened.task:
         return list(ENGLISH)
-    made = questions(opened, 64)
-    texts = dict.fromkeys(" ".join(opened.model.vocabulary[token] for token in row) for row in made.tokens[:6].tolist())
+    asked = questions(opened, 64)
+    texts = dict.fromkeys(
+        " ".join(opened.model.vocabulary[token] for token in row) for row in asked.tokens[:6].tolist()
+    )
     return [(f"Text {n}", text) for n, text in enumerate(texts, 1)]
 
 

@@ -52,9 +52,9 @@ def names() -> list[str]:
 def known(name: str) -> Opened:
     """A model by its name. Raises ConfigError, with another one in its place, for a name that is none here, or a folder that
     cannot be opened; CheckpointError where there is no other."""
-    mine = st.session_state.get(OWN, {})
-    if name in mine:
-        return mine[name]
+    own = st.session_state.get(OWN, {})
+    if name in own:
+        return own[name]
     there = folders()
     if name not in there:
         known_to = "what was brought along or trained is seen by its own visitor only, until the tab is closed"
@@ -89,17 +89,17 @@ def check_room(parameters: int):
 
 def add(opened: Opened) -> str:
     """Put a model with this visitor's own -> the name under which it stands there. Raises MemoryLimit."""
-    opened, mine = _placed(opened), st.session_state.setdefault(OWN, {})
-    same = next((name for name, each in mine.items() if each.key == opened.key), None)
+    opened, own = _placed(opened), st.session_state.setdefault(OWN, {})
+    same = next((name for name, each in own.items() if each.key == opened.key), None)
     if same:
         return same
     check_room(opened.parameters)
     kept_by_all.add(opened)
     name, n = opened.name, 1
-    while name in mine or name in folders():
+    while name in own or name in folders():
         n += 1
         name = f"{opened.name} ({n})"
-    mine[name] = opened
-    while len(mine) > KEPT or (len(mine) > 1 and 4 * sum(each.parameters for each in mine.values()) > max_mb() << 20):
-        mine.pop(next(iter(mine)))
+    own[name] = opened
+    while len(own) > KEPT or (len(own) > 1 and 4 * sum(each.parameters for each in own.values()) > max_mb() << 20):
+        own.pop(next(iter(own)))
     return name

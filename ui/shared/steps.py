@@ -13,19 +13,19 @@ def steps(forward_pass, look):
         return
     pick("layer", "head", forward_pass=forward_pass)
     layer, head = look.layer_of(forward_pass), look.head_of(forward_pass)
-    made = walk(forward_pass, layer, head)
+    stages = walk(forward_pass, layer, head)
     shown = shows("step", look.step)
     st.segmented_control(
         "Step",
-        range(1, len(made) + 1),
-        format_func=lambda n: f"{n} {made[n - 1].name}",
+        range(1, len(stages) + 1),
+        format_func=lambda n: f"{n} {stages[n - 1].name}",
         key=shown.key,
         default=shown.first,
         label_visibility="collapsed",
         required=True,
         wrap=True,
     )
-    step = made[look.step - 1]
+    step = stages[look.step - 1]
     figure(
         f"{look.step}. {step.name}: {step.formula}",
         step.explanation + _entropies(forward_pass, layer, head, step),

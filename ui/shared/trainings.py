@@ -35,7 +35,7 @@ def gone(trainings: StartedTrainings, name: str) -> str | None:
     """ "diverged at step k, seed s", for all seeds that did."""
     steps = [(seed, trainings.runs[name, seed]) for seed in trainings.plan.seeds]
     lost = sorted((rows[-1].step, seed, results.diverged(rows)) for seed, rows in steps if results.diverged(rows))
-    told = [f"{said}, seed {seed}" for _, seed, said in lost]  # the first to go comes first
-    if len(told) > 2:
-        return f"{told[0]}; {len(told)} of {len(steps)} seeds diverged"
-    return "; ".join(told) or None
+    phrases = [f"{said}, seed {seed}" for _, seed, said in lost]  # the first to go comes first
+    if len(phrases) > 2:
+        return f"{phrases[0]}; {len(phrases)} of {len(steps)} seeds diverged"
+    return "; ".join(phrases) or None

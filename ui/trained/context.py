@@ -25,10 +25,10 @@ WHOLE = "whole model"  # its name beside that of a knock-out
 def before_verb(look) -> int:
     """The word before the sentence's last verb, where that is chosen; the last one where there is none. From 1."""
     try:
-        made = prompt.read(known(look.model), look.prompt)
+        tokens = prompt.read(known(look.model), look.prompt)
     except ConfigError:
         return 1
-    return prompt.verb_of(made) or len(made.ids)
+    return prompt.verb_of(tokens) or len(tokens.ids)
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ def scripts(context: TrainedContext) -> dict[str, Callable[[], str]]:
 
 def folder_of(name: str) -> str:
     """Where a script finds it, as seen from the repository; "" for one that lies elsewhere: where, is for nobody to see."""
-    found = files.folders().get(name)
-    return found.relative_to(files.ROOT.parent).as_posix() if found and found.is_relative_to(files.ROOT) else ""
+    folder = files.folders().get(name)
+    return folder.relative_to(files.ROOT.parent).as_posix() if folder and folder.is_relative_to(files.ROOT) else ""
 
 
 def model_file(opened: Opened) -> dict:

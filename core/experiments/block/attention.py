@@ -24,13 +24,13 @@ def patterns(p: Pass, layer: int) -> torch.Tensor:
 def recut(config: Config) -> dict[int, Config | None]:
     """The same model with each number of HEADS, of the same width together: without positions where RoPE cannot be, and None
     where they do not divide the width."""
-    made: dict[int, Config | None] = {}
+    configs: dict[int, Config | None] = {}
     for number in HEADS:
         try:
-            made[number] = None if config.d_model % number else apply({"n_heads": number}, config)
+            configs[number] = None if config.d_model % number else apply({"n_heads": number}, config)
         except ConfigError:
-            made[number] = apply({"n_heads": number, "position": "none"}, config)
-    return made
+            configs[number] = apply({"n_heads": number, "position": "none"}, config)
+    return configs
 
 
 def heads(p: Pass, layer: int) -> pd.DataFrame:
@@ -43,12 +43,12 @@ def heads(p: Pass, layer: int) -> pd.DataFrame:
     at = torch.arange(weights.shape[-1])
     away = (at - at[: p.n_real, None]).abs().float()
     uniform = p.allowed[: p.n_real].sum(-1).clamp_min(1).float().log2().mean().item()
-    found = {
+    columns = {
         "entropy": row_entropy(weights).mean(-1),
         "distance": (weights * away).sum(-1).mean(-1),
         "self": weights.diagonal(dim1=-2, dim2=-1).mean(-1),
     }
-    rows = [(head + 1, name, float(v)) for name, values in found.items() for head, v in enumerate(values)]
+    rows = [(head + 1, name, float(v)) for name, values in columns.items() for head, v in enumerate(values)]
     rows += [(head + 1, "uniform", uniform) for head in range(len(weights))]
     return pd.DataFrame(rows, columns=["head", "meter", "value"])
 
@@ -109,12 +109,12 @@ def walk(p: Pass, layer: int, head: int) -> list[Step]:
 def scaling(p: Pass, layer: int, head: int) -> dict[str, float]:
     """Mean entropy (bits) of one head's softmax with the scores scaled by 1/√d_k and not, on the very same q and k."""
     q, k = p.sites["q"][layer][head], p.sites["k"][layer][head]
-    made, length = {}, len(q)
+    entropies, length = {}, len(q)
     bias = p.config.part("position")(p.config).bias(torch.zeros(1, p.config.n_heads, length, length))[0, head]
     readers = p.allowed.any(-1)
     readers[p.n_real :] = False
     for name, divisor in (("scaled", math.sqrt(p.config.d_head)), ("unscaled", 1.0)):
         scores = ((q @ k.T) / divisor + bias).masked_fill(~p.allowed, -math.inf)
-        made[name] = row_entropy(scores[readers].softmax(-1)).mean().item()
-    made["uniform"] = p.allowed[readers].sum(-1).float().log2().mean().item()
-    return made
+        entropies[name] = row_entropy(scores[readers].softmax(-1)).mean().item()
+    entropies["uniform"] = p.allowed[readers].sum(-1).float().log2().mean().item()
+    return entropies

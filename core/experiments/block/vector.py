@@ -52,5 +52,5 @@ def moments(values: list[float] | torch.Tensor) -> dict[str, float]:
 def normed(values: list[float]) -> pd.DataFrame:
     """One row per number: place, typed, and one column for every entry of the menu of norms, by its name there."""
     x = torch.tensor(values, dtype=torch.float64)
-    made = {name: part("typed", len(values)).double()(x[None, None])[0, 0].tolist() for name, part in norm.items()}
-    return pd.DataFrame({"place": range(1, len(values) + 1), "typed": values} | made)
+    columns = {name: part("typed", len(values)).double()(x[None, None])[0, 0].tolist() for name, part in norm.items()}
+    return pd.DataFrame({"place": range(1, len(values) + 1), "typed": values} | columns)

@@ -29,15 +29,15 @@ class Axis:
 
 def _menu(field: str, *first: str) -> Axis:
     """An axis of all entries of a menu."""
-    menu, made = MENUS[field], Config.settings()[field]
-    words = {entry: f"no {made.short}" if entry == "none" else menu.label(entry) for entry in menu}
-    return Axis(made.label, {entry: {field: entry} for entry in menu}, words, first)
+    menu, known = MENUS[field], Config.settings()[field]
+    words = {entry: f"no {known.short}" if entry == "none" else menu.label(entry) for entry in menu}
+    return Axis(known.label, {entry: {field: entry} for entry in menu}, words, first)
 
 
 def _switch(field: str) -> Axis:
-    made = Config.settings()[field]
-    words = {"on": made.short, "off": f"no {made.short}"}
-    return Axis(made.label, {"on": {field: True}, "off": {field: False}}, words)
+    known = Config.settings()[field]
+    words = {"on": known.short, "off": f"no {known.short}"}
+    return Axis(known.label, {"on": {field: True}, "off": {field: False}}, words)
 
 
 def _residual() -> Axis:

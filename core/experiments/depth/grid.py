@@ -128,7 +128,7 @@ def travel_together(
     """
     built = [stream_of(config) for config in configs]
     different = list(dict.fromkeys(built))
-    found: dict[Config, tuple[np.ndarray, int | None]] = {}
+    results: dict[Config, tuple[np.ndarray, int | None]] = {}
     kinds = families(different)
     step = steps(
         len(kinds) * (len(order) + 1),
@@ -139,8 +139,8 @@ def travel_together(
         family = [different[at] for at in members]
         with room_for(_bytes(family, tokens, machine), "This grid"), torch.inference_mode():
             values, finite = _measure(family, tokens, machine, order, step)
-        found |= {config: until_diverged(v, f) for config, v, f in zip(family, values, finite)}
-    return np.stack([found[config][0] for config in built]), [found[config][1] for config in built]
+        results |= {config: until_diverged(v, f) for config, v, f in zip(family, values, finite)}
+    return np.stack([results[config][0] for config in built]), [results[config][1] for config in built]
 
 
 def _bytes(family: list[Config], tokens: Sequence[str], machine: Machine) -> int:
@@ -161,9 +161,9 @@ def _measure(
 
     def measure() -> None:
         streams, entropies = zip(*waiting)
-        made = Streams(torch.cat(streams), torch.cat(entropies))
-        values.append(made.table.numpy().reshape(len(waiting), len(family), -1))
-        finite.append(made.finite.cpu().numpy().reshape(len(waiting), len(family)))
+        all_streams = Streams(torch.cat(streams), torch.cat(entropies))
+        values.append(all_streams.table.numpy().reshape(len(waiting), len(family), -1))
+        finite.append(all_streams.finite.cpu().numpy().reshape(len(waiting), len(family)))
         waiting.clear()
 
     for x, entropy in Many(family, known, ids, real, machine).streams(order):

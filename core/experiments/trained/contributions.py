@@ -44,12 +44,12 @@ class Part:
 
 
 def parts(model: Transformer) -> list[Part]:
-    made = [Part("embedding")]
+    listed = [Part("embedding")]
     for at, block in enumerate(_blocks(model)):
         if block.attn is not None:
-            made += [Part("head", at, number) for number in range(block.attn.n_heads)] + [Part("attention", at)]
-        made += [Part("ffn", at)] * (block.mlp is not None)
-    return [*made, Part("norms")]
+            listed += [Part("head", at, number) for number in range(block.attn.n_heads)] + [Part("attention", at)]
+        listed += [Part("ffn", at)] * (block.mlp is not None)
+    return [*listed, Part("norms")]
 
 
 def _blocks(model: Transformer) -> list[Block]:
@@ -58,13 +58,13 @@ def _blocks(model: Transformer) -> list[Block]:
 
 @torch.inference_mode()
 def contributions(
-    model: Transformer, written: Sites, right: torch.Tensor, wrong: torch.Tensor, made: tuple[Cut, ...] = ()
+    model: Transformer, written: Sites, right: torch.Tensor, wrong: torch.Tensor, cuts: tuple[Cut, ...] = ()
 ) -> torch.Tensor:
     """Of every part (in the order of parts()) to every question: float32 (parts, Q), on the CPU; their sum over parts is
     logits[right] − logits[wrong].
 
     written: what every part wrote at the places asked, as core.experiments.trained.knockout.Written; right, wrong: int (Q);
-    made: the cuts with which it was written.
+    cuts: those with which it was written.
     """
     known = {part: at for at, part in enumerate(parts(model))}
     start = written["embed", 0]
@@ -75,7 +75,7 @@ def contributions(
             wrote = torch.zeros_like(stream)
             out, z = written["attn_out", layer], written["z", layer]
             heads = torch.einsum("qhd,ohd->hqo", z, block.attn.out.weight.view(out.shape[-1], *z.shape[1:]))
-            if any(cut.layer == layer and "attn_out" in cut.sites() for cut in made):
+            if any(cut.layer == layer and "attn_out" in cut.sites() for cut in cuts):
                 heads = torch.zeros_like(heads)  # what they computed was thrown away
             first = known[Part("head", layer, 0)]
             wrote[first : first + len(heads)] = heads
@@ -93,18 +93,18 @@ def contributions(
 def _norm(
     norm: Any, parts: torch.Tensor
 ) -> torch.Tensor:  # (parts, Q, D) -> the same: each part as it leaves the norm; the last one takes the bias
-    made: torch.Tensor = norm.linear(parts, parts.sum(0))
+    shares: torch.Tensor = norm.linear(parts, parts.sum(0))
     bias = getattr(norm, "bias", None)
     if bias is not None:
-        made[-1] = made[-1] + bias
-    return made
+        shares[-1] = shares[-1] + bias
+    return shares
 
 
-def of_bench(bench: Bench, made: tuple[Cut, ...] = (), mode: str = "zero") -> torch.Tensor:
+def of_bench(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> torch.Tensor:
     """Of every part to every text's logit difference, its questions averaged: float64 (parts, N), kept with the model."""
 
     def make() -> tuple[torch.Tensor, int]:
-        q, found, written = bench.questions, [], measured(bench, made, mode).written
+        q, blocks, written = bench.questions, [], measured(bench, cuts, mode).written
         right, wrong = q.right.to(bench.place), bench.whole.wrong.to(bench.place)
         numbers = (
             len(parts(bench.model)) * bench.model.config.d_model
@@ -114,40 +114,40 @@ def of_bench(bench: Bench, made: tuple[Cut, ...] = (), mode: str = "zero") -> to
         starts = range(0, len(right), many)
         for at in pieces(starts, len(starts), f"Every part's share in the answers to {len(right)} questions"):
             some = slice(at, at + many)
-            found.append(contributions(bench.model, {key: x[some] for key, x in written.items()}, right[some], wrong[some], made))  # fmt: skip
-        mean = q.per_text(torch.cat(found, 1))
+            blocks.append(contributions(bench.model, {key: x[some] for key, x in written.items()}, right[some], wrong[some], cuts))  # fmt: skip
+        mean = q.per_text(torch.cat(blocks, 1))
         return mean, mean.numel() * 8
 
-    return bench.opened.results.get((bench.key, "contributions", made, mode), make)
+    return bench.opened.results.get((bench.key, "contributions", cuts, mode), make)
 
 
-def table(bench: Bench, made: tuple[Cut, ...] = (), mode: str = "zero") -> pd.DataFrame:
+def table(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> pd.DataFrame:
     """What each part adds to the logit difference, of the whole model or with these cuts: name, kind, layer, head (from 1),
     value, low, high (mean over texts with its 95 % interval, corrected for all parts, Holm), p, share (of the whole)."""
-    each = of_bench(bench, made, mode)
+    each = of_bench(bench, cuts, mode)
     whole = each.sum(0).mean().item()
     values = {part: dict(enumerate(of_part.tolist())) for part, of_part in zip(parts(bench.model), each)}
     nothing = dict.fromkeys(range(each.shape[1]), 0.0)
-    found = together(lambda part, level: paired(values[part], nothing, level=level), values)
+    compared = together(lambda part, level: paired(values[part], nothing, level=level), values)
     rows = [
         (part.name, part.kind, part.layer + 1, part.head + 1, *at[:3], at.p, at.mean / whole if whole else float("nan"))
-        for part, at in found.items()
+        for part, at in compared.items()
     ]
     return pd.DataFrame(rows, columns=["name", "kind", "layer", "head", "value", "low", "high", "p", "share"])
 
 
-def takeover(bench: Bench, made: tuple[Cut, ...], mode: str) -> pd.DataFrame:
+def takeover(bench: Bench, cuts: tuple[Cut, ...], mode: str) -> pd.DataFrame:
     """How the contributions of the parts that come after the cuts change when they are made: name, kind, layer, head, before,
     after, change, low, high, p (paired t-test over texts, corrected for all parts that are compared: Holm); the greatest first.
 
     What stands before a cut, or beside it, writes what it wrote: it cannot take anything over. (Its contribution may
     still change, because the last norm then divides by another number.)
     """
-    before, after = of_bench(bench), of_bench(bench, made, mode)
-    cut = {Part("head", each.layer, each.head) for each in made if each.part == "head"}
-    gone = {(each.layer, "head") for each in made if "attn_out" in each.sites()}
-    gone |= {(each.layer, "ffn") for each in made if "mlp_out" in each.sites()}
-    first = min((each.layer, each.part == "ffn") for each in made)
+    before, after = of_bench(bench), of_bench(bench, cuts, mode)
+    cut = {Part("head", each.layer, each.head) for each in cuts if each.part == "head"}
+    gone = {(each.layer, "head") for each in cuts if "attn_out" in each.sites()}
+    gone |= {(each.layer, "ffn") for each in cuts if "mlp_out" in each.sites()}
+    first = min((each.layer, each.part == "ffn") for each in cuts)
     later = {
         part: (one, other)
         for part, one, other in zip(parts(bench.model), before, after)

@@ -78,31 +78,31 @@ class Bench:
         self.baseline = self._effect((), "zero", self.whole, written)
 
     def _slices(self) -> list[Slice]:
-        q, made = self.questions, []
+        q, slices = self.questions, []
         each = sum(activations(self.model.config, q.tokens.shape[1]).values())
         many = max(1, min(SLICE, (max_mb() << 19) // each))  # half of what one run may use, for what is recorded
         for first in range(0, len(q.tokens), many):
             end = min(first + many, len(q.tokens))
-            mine = ((q.row >= first) & (q.row < end)).nonzero()[:, 0]
-            made.append((first, end, mine, int(q.lengths[first:end].max())))
-        return made
+            asked = ((q.row >= first) & (q.row < end)).nonzero()[:, 0]
+            slices.append((first, end, asked, int(q.lengths[first:end].max())))
+        return slices
 
     @torch.inference_mode()
     def _whole(self) -> tuple[Answers, Sites]:
-        q, found, rows, written = self.questions, [], [], []
-        for first, end, mine, width in self._in_turn(self.slices):
+        q, answers, rows, written = self.questions, [], [], []
+        for first, end, asked, width in self._in_turn(self.slices):
             tokens = q.tokens[first:end, :width].to(self.place)
-            row, place = q.row[mine] - first, q.place[mine]
+            row, place = q.row[asked] - first, q.place[asked]
             written.append(Written(row, place))
             with trace(written[-1], sites=("resid_pre", "pattern")) as seen:
                 stream = self.model.stream(tokens, self._real(first, end, width))
             self.streams.append(seen["resid_pre"])
-            found.append(self.model.read(stream[row, place]).float().cpu())
+            answers.append(self.model.read(stream[row, place]).float().cpu())
             both, short = torch.stack([place, (place + 1).clamp(max=width - 1)]), (0, q.tokens.shape[1] - width)
             read = [x[row, :, both].float().cpu() for x in seen.get("pattern", [])]
             rows.append([torch.nn.functional.pad(x, short) for x in read])
         self.patterns = [torch.cat(each, 1) for each in zip(*rows)]
-        logits = torch.cat(found)
+        logits = torch.cat(answers)
         return Answers(logits, q.right, self._wrong(logits), q.among), _joined(written)
 
     def _in_turn(self, slices: Iterable[T]) -> Iterator[T]:
@@ -132,16 +132,16 @@ class Bench:
                 for tokens, mean in ((self.questions.tokens, True), (self.questions.elsewhere, False)):
                     with trace(sites=sites) as seen:
                         self.model.stream(tokens[first:end, :width].to(self.place), self._real(first, end, width))
-                    found = {(site, layer): x for site in seen for layer, x in enumerate(seen[site])}
+                    recorded = {(site, layer): x for site in seen for layer, x in enumerate(seen[site])}
                     if not mean:
-                        others.append(found)
+                        others.append(recorded)
                         continue
                     keep = real[first:end, :width].to(self.place)
-                    for key, x in found.items():
+                    for key, x in recorded.items():
                         x = x.movedim(-2, 1) if key[0] == "z" else x  # words second: (n, T, H, d_head)
                         sums[key] = sums.get(key, 0) + x[keep].cpu().double().sum(0)  # some GPUs have no float64
             means = {key: (total / int(real.sum())).float() for key, total in sums.items()}
-            return [{key: Recorded(means[key], x) for key, x in found.items()} for found in others]
+            return [{key: Recorded(means[key], x) for key, x in recorded.items()} for recorded in others]
 
     @property
     def means(self) -> Recordings:
@@ -149,28 +149,28 @@ class Bench:
         return {key: Recorded(each.mean) for key, each in self.recorded[0].items()}
 
     @torch.inference_mode()
-    def effect(self, made: tuple[Cut, ...], mode: str) -> Effect:
+    def effect(self, chosen: tuple[Cut, ...], mode: str) -> Effect:
         """What it costs to make these cuts at once."""
-        if not made:
+        if not chosen:
             return self.baseline
         q, logits, written = self.questions, [], []
-        begin = min(cut.layer for cut in made)  # all before it is as it was
-        for at, (first, end, mine, width) in self._in_turn(enumerate(self.slices)):
-            x, row, place = self.streams[at][begin], q.row[mine] - first, q.place[mine]
+        begin = min(cut.layer for cut in chosen)  # all before it is as it was
+        for at, (first, end, asked, width) in self._in_turn(enumerate(self.slices)):
+            x, row, place = self.streams[at][begin], q.row[asked] - first, q.place[asked]
             allowed = self.model.allowed(torch.empty(1, width, device=self.place), self._real(first, end, width))
             written.append(Written(row, place, begin))
-            lesion = Lesion(made, mode, self.recorded[at] if mode != "zero" else {}, begin)
+            lesion = Lesion(chosen, mode, self.recorded[at] if mode != "zero" else {}, begin)
             with trace(lesion, written[-1], sites=()):
                 for block in self.model.blocks[begin:]:
                     x = block(x, allowed)
             logits.append(self.model.read(x[row, place]).float().cpu())
         answers = Answers(torch.cat(logits), q.right, self.whole.wrong, q.among)
-        return self._effect(made, mode, answers, self.baseline.written | _joined(written))
+        return self._effect(chosen, mode, answers, self.baseline.written | _joined(written))
 
-    def _effect(self, made: tuple[Cut, ...], mode: str, answers: Answers, written: Sites) -> Effect:
+    def _effect(self, chosen: tuple[Cut, ...], mode: str, answers: Answers, written: Sites) -> Effect:
         each = {name: call(answers, self.whole) for name, call in effect.items()}
-        values = {name: self.questions.per_text(found) for name, found in each.items()}
-        return Effect(made, mode, values, each["accuracy"], written)
+        values = {name: self.questions.per_text(per_question) for name, per_question in each.items()}
+        return Effect(chosen, mode, values, each["accuracy"], written)
 
     def sweep(self, mode: str) -> Iterator[Effect]:
         """The effect of every place by itself, in the order of core.model.knockout.cuts."""
@@ -211,17 +211,17 @@ def bench(opened: Opened, many: int = 256) -> Bench:
     """The bench of a model with so many texts, kept with it. Raises ConfigError as questions() does."""
 
     def make() -> tuple[Bench, int]:
-        made = Bench(opened, questions(opened, many))
-        return made, sum(sizes(opened, made.questions))
+        opened_bench = Bench(opened, questions(opened, many))
+        return opened_bench, sum(sizes(opened, opened_bench.questions))
 
     return opened.results.get(("bench", many), make)
 
 
-def measured(bench: Bench, made: tuple[Cut, ...], mode: str) -> Effect:
+def measured(bench: Bench, chosen: tuple[Cut, ...], mode: str) -> Effect:
     """bench.effect, kept with the model."""
 
     def make() -> tuple[Effect, int]:
-        effect = bench.effect(made, mode)
+        effect = bench.effect(chosen, mode)
         return effect, 64 * len(bench.questions.tokens) + 4 * sum(x.numel() for x in effect.written.values())
 
-    return bench.opened.results.get((bench.key, made, mode), make)
+    return bench.opened.results.get((bench.key, chosen, mode), make)

@@ -38,19 +38,21 @@ def read(opened: Opened, text: str) -> Prompt:
     notes = []
     if len(text) > MAX_CHARACTERS:
         notes.append(f"text has {len(text):,} characters; the first {MAX_CHARACTERS:,} are read.")
-    found = opened.tokens.encode(text[:MAX_CHARACTERS])
-    if found.left_out:
-        words = ", ".join(f"“{shown(word)}”" for word in dict.fromkeys(found.left_out[:8]))
-        notes.append(f"This model has no word for {words}{' and others' if len(found.left_out) > 8 else ''}: left out.")
+    encoded = opened.tokens.encode(text[:MAX_CHARACTERS])
+    if encoded.left_out:
+        words = ", ".join(f"“{shown(word)}”" for word in dict.fromkeys(encoded.left_out[:8]))
+        notes.append(
+            f"This model has no word for {words}{' and others' if len(encoded.left_out) > 8 else ''}: left out."
+        )
     most = min(MAX_TOKENS, opened.longest or MAX_TOKENS)
-    if len(found.ids) > most:
-        notes.append(f"text has {len(found.ids)} tokens; at most {most} are read, so it was cut after “{shown(found.labels[most - 1])}”.")  # fmt: skip
-    if not found.ids:
+    if len(encoded.ids) > most:
+        notes.append(f"text has {len(encoded.ids)} tokens; at most {most} are read, so it was cut after “{shown(encoded.labels[most - 1])}”.")  # fmt: skip
+    if not encoded.ids:
         known = [word for word in opened.model.vocabulary if word.isalpha()] if isinstance(opened.tokens, Words) else []
         some = f" It knows {len(known)} words, among them {', '.join(known[:8])}." if known else ""
         raise ConfigError("prompt", f"The text holds no word that this model can read.{some}")
-    unknown = tuple(at for at in found.unknown if at < most)
-    return Prompt(tuple(found.ids[:most]), tuple(found.labels[:most]), unknown, tuple(notes))
+    unknown = tuple(at for at in encoded.unknown if at < most)
+    return Prompt(tuple(encoded.ids[:most]), tuple(encoded.labels[:most]), unknown, tuple(notes))
 
 
 def verb_of(prompt: Prompt) -> int | None:
@@ -84,8 +86,10 @@ def look(bench: Bench, prompt: Prompt, cuts: tuple[Cut, ...] = (), mode: str = "
         edits = (lesion(bench, prompt.ids, cuts, mode),) if cuts else ()
         needed = 2 * sum(activations(opened.config, len(prompt.ids)).values())  # as recorded, and as many under way
         with room_for(needed, "This model and text"):
-            made = watched(bench.model, ids, prompt.labels, len(prompt.ids), machine, words, edits=edits, layered=True)
-        return made, 4 * sum(x.numel() for each in made.sites.values() for x in each)
+            forward_pass = watched(
+                bench.model, ids, prompt.labels, len(prompt.ids), machine, words, edits=edits, layered=True
+            )
+        return forward_pass, 4 * sum(x.numel() for each in forward_pass.sites.values() for x in each)
 
     return opened.results.get((bench.key, "pass", prompt, cuts, mode), make)
 
@@ -131,7 +135,7 @@ def continuation(
         return
     room = (bench.opened.longest or MAX_TOKENS + sampling.words) - after - 1
     edits = (lesion(bench, prompt.ids, cuts, mode),) if cuts else ()
-    made = []
+    written = []
     limit = Sampling(**{**sampling.__dict__, "words": max(1, min(sampling.words, room))})
     config, length = bench.opened.config, after + 1 + limit.words
     of_a_step = config.n_layers * config.n_heads * length + len(bench.opened.model.vocabulary)
@@ -139,8 +143,8 @@ def continuation(
     check_memory(4 * kept + sum(activations(config, length).values()), "This model and so many words")
     steps = generate(bench.model, prompt.ids[: after + 1], limit, *edits, ends=bench.opened.ends)
     for step in pieces(steps, limit.words, f"{limit.words} words of this model", "Choose fewer words."):
-        made.append(step)
+        written.append(step)
         yield step
     bench.opened.results.put(
-        key, made, sum(4 * s.logits.numel() + 4 * sum(p.numel() for p in s.patterns) for s in made)
+        key, written, sum(4 * s.logits.numel() + 4 * sum(p.numel() for p in s.patterns) for s in written)
     )

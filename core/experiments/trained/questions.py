@@ -54,10 +54,10 @@ class Questions:
     @functools.cached_property
     def key(self) -> str:
         """A hash of all that is asked."""
-        made = hashlib.blake2b(digest_size=12)
+        digest = hashlib.blake2b(digest_size=12)
         for x in (self.tokens, self.elsewhere, self.lengths, self.row, self.place, self.right, self.wrong):
-            made.update(repr(x.shape).encode() + x.contiguous().numpy().data)
-        return made.hexdigest()
+            digest.update(repr(x.shape).encode() + x.contiguous().numpy().data)
+        return digest.hexdigest()
 
     @property
     def guessing(self) -> float:
@@ -92,12 +92,12 @@ def _sentences(opened: Opened, many: int, seed: int) -> Questions:
     encode: Encode = partial(_by_word, tokens) if isinstance(tokens, Words) else partial(_by_piece, tokens)
     texts, questions = [], []
     for words in sentences(many, seed):
-        found = anatomy(list(words))
-        ids, at = encode(words, found.subject, found.verb)
+        places = anatomy(list(words))
+        ids, at = encode(words, places.subject, places.verb)
         if opened.longest and len(ids) > opened.longest:
             continue
         texts.append(ids)
-        questions.append((*at, found.verb - found.subject - 1, found.clause and found.distractors > 0))
+        questions.append((*at, places.verb - places.subject - 1, places.clause and places.distractors > 0))
     if not texts:
         raise ConfigError("model", f"model reads at most {opened.longest} tokens; no legal sentence is so short.")
     both = (encode(f"the {noun} {verb} late .".split(), 1, 2) for noun, verb in zip(("judge", "judges"), BE))
@@ -145,8 +145,8 @@ def _written(words: Sequence[str]) -> str:
 def _of_task(opened: Opened, many: int, seed: int) -> Questions:
     """Held-out sequences of the task that the model learnt: every answer that counts."""
     learnt = task[opened.task]
-    told = opened.about.get("training")
-    length = told.get("length") if isinstance(told, dict) else None
+    training = opened.about.get("training")
+    length = training.get("length") if isinstance(training, dict) else None
     length = length if type(length) is int and length in learnt.lengths else learnt.length
     if opened.longest and length > opened.longest:
         raise ConfigError(
@@ -163,7 +163,7 @@ def _of_task(opened: Opened, many: int, seed: int) -> Questions:
     texts = number[tokens].tolist()
     spare = number[draw(many, seed + 1)[0]].tolist()
     return Questions(
-        what=f"{many} texts of the task {opened.task} ({_met(learnt, length, told)})", asks="the right answer", tokens=number[tokens],
+        what=f"{many} texts of the task {opened.task} ({_met(learnt, length, training)})", asks="the right answer", tokens=number[tokens],
         elsewhere=partners(texts, spare, 0), lengths=torch.full((many,), length), row=row, place=place,
         right=number[targets[row, place]], wrong=torch.full_like(row, -1), value=place + 1, by="place in the sequence",
     )  # fmt: skip
@@ -183,10 +183,10 @@ def _pad(opened: Opened) -> int:
 
 def padded(texts: Sequence[Sequence[int]], pad: int) -> tuple[torch.Tensor, torch.Tensor]:
     """-> (tokens (N, T), lengths (N))"""
-    made = torch.full((len(texts), max(map(len, texts))), pad)
+    rows = torch.full((len(texts), max(map(len, texts))), pad)
     for row, ids in enumerate(texts):
-        made[row, : len(ids)] = torch.tensor(ids)
-    return made, torch.tensor([len(ids) for ids in texts])
+        rows[row, : len(ids)] = torch.tensor(ids)
+    return rows, torch.tensor([len(ids) for ids in texts])
 
 
 def partners(texts: list[list[int]], spare: list[list[int]], pad: int) -> torch.Tensor:
@@ -196,13 +196,13 @@ def partners(texts: list[list[int]], spare: list[list[int]], pad: int) -> torch.
     for ids in dict.fromkeys(map(tuple, [*texts, *spare])):
         of[len(ids)].append(ids)
     longest = sorted((ids for group in of.values() for ids in group), key=len, reverse=True)
-    made = []
+    pairs = []
     for at, ids in enumerate(map(tuple, texts)):
         group = of[len(ids)]
         others = [each for each in group[at % len(group) :] + group if each != ids]
         others = others or [each[: len(ids)] for each in longest if each[: len(ids)] != ids and len(each) >= len(ids)]
         if not others:
             raise ConfigError("mode", f"resampling needs another text of {len(ids)} tokens, and there is none.", "zero")
-        made.append(list(others[0]))
-    tokens, _ = padded(made, pad)
+        pairs.append(list(others[0]))
+    tokens, _ = padded(pairs, pad)
     return tokens

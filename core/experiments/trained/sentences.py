@@ -91,8 +91,8 @@ class Forms:
         start, step, place, cases, which, several = (table[node] for table in self.slots)
         at = start + step * (flat[rows + place] % cases) + flat[rows + which] % several
         index = {word: token for token, word in enumerate(vocabulary)}
-        made: np.ndarray = np.array([index[word] for word in self.words])[at]
-        return made
+        written: np.ndarray = np.array([index[word] for word in self.words])[at]
+        return written
 
 
 @functools.cache

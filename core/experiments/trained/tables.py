@@ -13,21 +13,23 @@ from core.measure.intervals import LEVEL, Interval, Paired, interval, paired, to
 from core.model.knockout import Cut
 
 
-def told(made: Effect, baseline: Effect) -> pd.DataFrame:
+def told(measured: Effect, baseline: Effect) -> pd.DataFrame:
     """One row per effect: effect, whole, without (means over texts), change, low, high (95 % interval of the mean change,
     paired by text), p (of the test that compared() uses), texts."""
     rows = []
     for name in effect:
-        change = compared(made, baseline, name)
-        ends = (each.values[name].mean().item() for each in (baseline, made))
+        change = compared(measured, baseline, name)
+        ends = (each.values[name].mean().item() for each in (baseline, measured))
         rows.append((name, *ends, *change[:3], change.p, change.n))
     return pd.DataFrame(rows, columns=["effect", "whole", "without", "change", "low", "high", "p", "texts"])
 
 
-def compared(made: Effect, baseline: Effect, name: str, level: float = LEVEL) -> Paired:
+def compared(measured: Effect, baseline: Effect, name: str, level: float = LEVEL) -> Paired:
     """The change of one effect, text by text: of what can only flip by a test made for flips (core/measure/flips.py), else by the paired t-test."""
-    known = made.values[name].isfinite() & baseline.values[name].isfinite()  # weights may be too large for any number
-    one, other = (dict(enumerate(each.values[name].where(known, math.nan).tolist())) for each in (made, baseline))
+    known = (
+        measured.values[name].isfinite() & baseline.values[name].isfinite()
+    )  # weights may be too large for any number
+    one, other = (dict(enumerate(each.values[name].where(known, math.nan).tolist())) for each in (measured, baseline))
     if effect[name].flips:
         return changed([one[text] - other[text] for text in one], level)
     return paired(one, other, effect[name].bounds, level)
@@ -55,11 +57,11 @@ def _all(by: dict[Cut, Effect], baseline: Effect, name: str) -> dict[Cut, Paired
     return together(lambda cut, level: compared(by[cut], baseline, name, level), by)
 
 
-def by_distance(made: Effect, questions: Questions) -> pd.DataFrame:
+def by_distance(measured: Effect, questions: Questions) -> pd.DataFrame:
     """Accuracy split by what the questions are split by: value, accuracy, low, high (95 %, Wilson 1927), questions."""
     rows = []
     for value in sorted(set(questions.value.tolist())):
-        right = made.correct[questions.value == value]
+        right = measured.correct[questions.value == value]
         rows.append((value, *wilson(int(right.sum()), len(right)), len(right)))
     return pd.DataFrame(rows, columns=["value", "accuracy", "low", "high", "questions"])
 
@@ -76,16 +78,16 @@ class Reading:
     even: float  # what an even spread would give, of the verb's
 
 
-def readings(made: Bench) -> list[Reading]:
+def readings(bench: Bench) -> list[Reading]:
     """Every head's; empty where the questions know no subject. The one that reads it most, at both places, first."""
-    q = made.questions
+    q = bench.questions
     if q.subject is None or q.verb is None or q.across is None or not bool(q.across.any()):
         return []
     at = q.across.nonzero()[:, 0]
     even = (1 / (q.verb[at] + 1).double()).mean().item()
-    found = []
-    for layer, pattern in enumerate(made.patterns):
+    rows = []
+    for layer, pattern in enumerate(bench.patterns):
         for head in range(pattern.shape[2]):
             before, verb = (interval(each[at, head, q.subject[at]].double().tolist(), (0.0, 1.0)) for each in pattern)
-            found.append(Reading(layer, head, verb, before, even))
-    return sorted(found, key=lambda each: -each.verb.mean - each.before.mean)
+            rows.append(Reading(layer, head, verb, before, even))
+    return sorted(rows, key=lambda each: -each.verb.mean - each.before.mean)

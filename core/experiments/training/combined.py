@@ -34,21 +34,21 @@ def interactions(runs: Runs, plan: Plan) -> pd.DataFrame:
     the second cannot). At the newest step that all have reached, over the seeds on which none of the four diverged (each
     mean over its own, where there are none)."""
     by, step = _by_members(plan), common(runs, plan)
-    found = {}
+    results = {}
     for one, other in combinations([arm.name for arm in plan.arms if arm.place], 2):
         four = [by.get(frozenset(members)) for members in ((), (one,), (other,), (one, other))]
         there = [name for name in four if name is not None]
         if len(there) == len(four):
-            found[one, other] = [scores(runs, plan, name, step) for name in there]
+            results[one, other] = [scores(runs, plan, name, step) for name in there]
     sums = {
         pair: (
             {seed: both[seed] - first[seed] for seed in plan.seeds},
             {seed: second[seed] - neither[seed] for seed in plan.seeds},
         )
-        for pair, (neither, first, second, both) in found.items()
+        for pair, (neither, first, second, both) in results.items()
     }
     rows, off_by = [], gaps(sums, (-2.0, 2.0))
-    for pair, values in found.items():
+    for pair, values in results.items():
         all_four = [seed for seed in plan.seeds if not any(math.isnan(v[seed]) for v in values)] or plan.seeds
         means = [interval([v[seed] for seed in all_four]).mean for v in values]
         rows.append((*pair, *means, *off_by[pair][:3], off_by[pair].p, off_by[pair].n))

@@ -122,7 +122,7 @@ def _combined(baseline: Config, variants: list[Variant]) -> tuple[list[tuple[str
 
     Two that change the same setting cannot: what one of them takes out is not there to be taken out by the other.
     """
-    made, notes = [], []
+    combined, notes = [], []
     refused: list[set[str]] = []
     for size in range(2, len(variants) + 1):
         for several in combinations(variants, size):
@@ -133,11 +133,11 @@ def _combined(baseline: Config, variants: list[Variant]) -> tuple[list[tuple[str
             together = {field: value for change in changes for field, value in change.items()}
             try:
                 _check_apart(*changes[:2])
-                made.append((name_of(together), apply(together, baseline), members))
+                combined.append((name_of(together), apply(together, baseline), members))
             except ConfigError as error:
                 refused.append(members)
                 notes.append(f"{' and '.join(each.name for each in several)} cannot be combined: {error}")
-    return made, notes
+    return combined, notes
 
 
 def _check_apart(one: dict[str, Any], other: dict[str, Any]) -> None:
@@ -163,10 +163,10 @@ def _arm(
 ) -> Arm:
     if trial.match == "nothing":
         return Arm(name, config, place, frozenset(members))
-    made = widened(config, wanted, lambda tried: _cost(tried, training, trial.match))
+    matched = widened(config, wanted, lambda tried: _cost(tried, training, trial.match))
     there = {"d_model": True, "d_ff": config.ffn, "d_head": config.attention}
-    changes = [f"{n} {getattr(made, n)}" for n in there if there[n] and getattr(made, n) != getattr(config, n)]
-    off = _cost(made, training, trial.match) / wanted - 1
+    changes = [f"{n} {getattr(matched, n)}" for n in there if there[n] and getattr(matched, n) != getattr(config, n)]
+    off = _cost(matched, training, trial.match) / wanted - 1
     if abs(off) > CLOSE:
         changes.append(f"not to be held equal: {100 * off:+.0f} % {match.label(trial.match)}".replace("-", "−"))
-    return Arm(name, made, place, frozenset(members), ", ".join(changes))
+    return Arm(name, matched, place, frozenset(members), ", ".join(changes))

@@ -23,8 +23,8 @@ def finding(runs: Runs, plan: Plan) -> str:
     if not means:
         return lost.strip()
     base = values.pop(BASELINE)
-    found = differences(runs, plan, step)
-    known = {name: found[name] for name in values if found[name].n}
+    compared = differences(runs, plan, step)
+    known = {name: compared[name] for name in values if compared[name].n}
     if not known:
         name = BASELINE if BASELINE in means else max(means, key=lambda each: means[each])
         return f"{lost}{when}{name} gets {percent(means[name])} right."
@@ -32,19 +32,19 @@ def finding(runs: Runs, plan: Plan) -> str:
     both = [seed for seed in plan.seeds if not math.isnan(values[name][seed] - base[seed])]
     one, other = (percent(interval([each[seed] for seed in both]).mean) for each in (values[name], base))
     some = f" on {len(both)} of {len(plan.seeds)} seeds" if len(both) < len(plan.seeds) else ""
-    return f"{lost}{when}{name} gets {one} right against {other}{some}. {told(known[name], len(found))}"
+    return f"{lost}{when}{name} gets {one} right against {other}{some}. {told(known[name], len(compared))}"
 
 
 def _lost(runs: Runs, plan: Plan) -> str:
     """Which arms have diverged, with the first step and seed."""
-    told = []
+    parts = []
     for arm in plan.arms:
         gone = {seed: runs[arm.name, seed] for seed in plan.seeds if diverged(runs[arm.name, seed])}
         if gone:
             first = min(gone, key=lambda seed: gone[seed][-1].step)
             share = "" if len(plan.seeds) == 1 else f" ({len(gone)} of {len(plan.seeds)} seeds)"
-            told.append(f"{arm.name} {diverged(gone[first])}, seed {first}{share}. ")
-    return "".join(told)
+            parts.append(f"{arm.name} {diverged(gone[first])}, seed {first}{share}. ")
+    return "".join(parts)
 
 
 def told(gap: Paired, of: int = 1) -> str:

@@ -31,10 +31,10 @@ def read(state: State, tokens: torch.Tensor, targets: torch.Tensor) -> Reading:
     learnt, machine = task[state.training.task], state.machine
     place = machine.place
     with torch.inference_mode():
-        made = model(state)
+        trained_model = model(state)
         with trace(sites=("pattern",)) as seen, machine.autocast():
-            logits = made(tokens[None].to(place))[0].float().cpu()
-        allowed = made.allowed(tokens[None].to(place))
+            logits = trained_model(tokens[None].to(place))[0].float().cpu()
+        allowed = trained_model.allowed(tokens[None].to(place))
     scored = (targets != IGNORE).tolist()
     scores = logits.masked_fill(~learnt.choices(targets), -torch.inf)
     chances = scores.softmax(-1)

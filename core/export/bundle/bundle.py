@@ -25,14 +25,14 @@ class Bundle(Needed):
         menus = [each for each in symbols if each in self.entries]
         wanted = [each for each in symbols if each not in self.entries]
         statements = {node: None for each in wanted for node in source.definitions[each.name]}
-        made, last = "", None
+        text, last = "", None
         for node in sorted(statements, key=lambda node: node.lineno):
-            made += _gap(last, node) + self._statement(module, node)
+            text += _gap(last, node) + self._statement(module, node)
             last = node
         for menu in menus:
-            made += ("\n\n\n" if made else "") + self._menu_text(menu)
+            text += ("\n\n\n" if text else "") + self._menu_text(menu)
         about = self.about if module == self.roots[-1].module else source.about
-        return made and f"{_heading(module, about)}\n\n\n{made}"
+        return text and f"{_heading(module, about)}\n\n\n{text}"
 
     def _menu_text(self, menu: Symbol) -> str:
         entries = {name: self.entries[menu][name] for name in live(menu) if name in self.entries[menu]}
@@ -58,16 +58,16 @@ class Bundle(Needed):
             start = node.target.end_col_offset or 0
             edits.append((dropped.lineno, start, lines[dropped.lineno][start : dropped.end_col_offset], b""))
         for name, _ in global_names(node, {*left_out, dropped}):
-            found = resolve(module, name.id)
-            new = self.names[found] if isinstance(found, Symbol) else name.id
-            new = "torch" if isinstance(found, Import) and found.module == "numpy" else new
+            target = resolve(module, name.id)
+            new = self.names[target] if isinstance(target, Symbol) else name.id
+            new = "torch" if isinstance(target, Import) and target.module == "numpy" else new
             if new != name.id:
                 edits.append((name.lineno, name.col_offset, name.id.encode(), new.encode()))
-        for at, start, old, made in sorted(edits, key=lambda each: (each[0], -each[1])):
+        for at, start, old, replacement in sorted(edits, key=lambda each: (each[0], -each[1])):
             line = lines[at]
             if line[start : start + len(old)] != old:
                 raise ValueError(f"{module}, line {at}: {old.decode()} cannot be renamed inside a string")
-            lines[at] = line[:start] + made + line[start + len(old) :]
+            lines[at] = line[:start] + replacement + line[start + len(old) :]
         called = getattr(node, "name", "")
         new = self.names.get(Symbol(module, called), "")
         if new and new != called:
@@ -86,16 +86,16 @@ class Bundle(Needed):
         """A plain class in place of that of some settings, whose defaults they are."""
         kind = type(settings)
         symbol = home(kind)
-        made = ["@dataclass(frozen=True)", f"class {kind.__name__}:", f'    """{about}"""', ""]
+        lines = ["@dataclass(frozen=True)", f"class {kind.__name__}:", f'    """{about}"""', ""]
         for field in fields(settings):
             value = literal(getattr(settings, field.name))
-            made.append(f"    {field.name}: {settings.settings()[field.name].kind.__name__} = {value}")
+            lines.append(f"    {field.name}: {settings.settings()[field.name].kind.__name__} = {value}")
         checks = [name for name in self._methods[symbol] if name.startswith("_check")]
         if checks:
-            made += ["", "    def __post_init__(self):", *(f"        self.{name}()" for name in checks)]
+            lines += ["", "    def __post_init__(self):", *(f"        self.{name}()" for name in checks)]
         for each in self._methods[symbol].values():
-            made += ["", self._statement(symbol.module, each)]
-        return "\n".join(made)
+            lines += ["", self._statement(symbol.module, each)]
+        return "\n".join(lines)
 
     def import_text(self, *more: Import) -> str:
         """The import lines, as isort puts them: the standard library, then torch."""

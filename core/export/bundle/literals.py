@@ -19,8 +19,8 @@ def literal(value: object, before: int = 0, inside: int = 0) -> str:
 
 def quoted(text: str) -> str:
     """A string in double quotes, unless that would need more backslashes."""
-    made = repr(text)
-    return f'"{made[1:-1]}"' if made[0] == "'" and '"' not in made else made
+    written = repr(text)
+    return f'"{written[1:-1]}"' if written[0] == "'" and '"' not in written else written
 
 
 def braces(items: list[str], pair: Sequence[str] = "{}", before: int = 0) -> str:

@@ -102,12 +102,12 @@ class Needed:
         left_out = self._left_out(user.module, nodes)
         for node, local in (name for each in nodes for name in global_names(each, left_out)):
             if only is None or node.id in only:
-                found = resolve(user.module, node.id)
-                if isinstance(found, Import):
-                    self.imports.add(_without_numpy(found, user))
-                elif found:
-                    self._need(user, found)
-                    self._hidden |= {found} if found.name in local else set()
+                target = resolve(user.module, node.id)
+                if isinstance(target, Import):
+                    self.imports.add(_without_numpy(target, user))
+                elif target:
+                    self._need(user, target)
+                    self._hidden |= {target} if target.name in local else set()
         if only is None:
             parts = [part for each in nodes for part in walk(each, left_out)]
             self.attributes |= {part.attr for part in parts if isinstance(part, ast.Attribute)}
@@ -137,13 +137,13 @@ class Needed:
 
     def _left_out(self, module: str, nodes: Sequence[ast.stmt]) -> set[Node]:
         """What the script does without: menus' decorators, parts that are switched off, and detours through NumPy."""
-        found: set[Node] = set()
+        left: set[Node] = set()
         for node in (part for each in nodes for part in ast.walk(each)):
-            found |= {each for each in getattr(node, "decorator_list", []) if enters(module, each)}
+            left |= {each for each in getattr(node, "decorator_list", []) if enters(module, each)}
             body = getattr(node, "body", [])
             if isinstance(body, list) and len(body) > 1:
-                found |= {each for each in body if isinstance(each, ast.If) and self._is_idle(each)}
-        return found
+                left |= {each for each in body if isinstance(each, ast.If) and self._is_idle(each)}
+        return left
 
     def _is_idle(self, branch: ast.If) -> bool:
         test = branch.test
@@ -196,13 +196,13 @@ class Needed:
         }
 
 
-def _without_numpy(found: Import, user: Symbol) -> Import:
+def _without_numpy(wanted: Import, user: Symbol) -> Import:
     """What is imported in its place: torch has functions of the same names for what core asks of NumPy."""
-    package = found.module.split(".")[0]
-    if package == "numpy" and found.name is None:
+    package = wanted.module.split(".")[0]
+    if package == "numpy" and wanted.name is None:
         return Import("torch", None, "torch")
     if package != "torch" and package not in sys.stdlib_module_names:
         raise ValueError(
-            f"{user.module}.{user.name} needs {package or found.module}; a script may need torch and nothing else"
+            f"{user.module}.{user.name} needs {package or wanted.module}; a script may need torch and nothing else"
         )
-    return found
+    return wanted

@@ -101,8 +101,8 @@ def resolve(module: str, name: str) -> Symbol | Import | None:
 
 
 def is_menu(module: str, node: ast.expr) -> bool:
-    found = resolve(module, node.id) if isinstance(node, ast.Name) else None
-    return isinstance(found, Symbol) and isinstance(live(found), Menu)
+    target = resolve(module, node.id) if isinstance(node, ast.Name) else None
+    return isinstance(target, Symbol) and isinstance(live(target), Menu)
 
 
 def enters(module: str, decorator: ast.expr) -> bool:

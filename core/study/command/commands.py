@@ -75,11 +75,11 @@ def export_(given: Namespace) -> int:
 
 def _write(summary: pd.DataFrame, given: Namespace) -> None:
     """The summary as a table, as a picture, or both."""
-    made: dict[str | None, Callable[[], str | None]] = {
+    writers: dict[str | None, Callable[[], str | None]] = {
         given.summary: lambda: write_csv(summary),
         given.picture: lambda: matrix_svg(summary, style=STYLE) + "\n",
     }
-    for path, text in made.items():
+    for path, text in writers.items():
         if path:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             Path(path).write_text(text() or "", encoding="utf-8")

@@ -14,16 +14,16 @@ def state_of(store: Store, number: int) -> bool:
     if name is None:
         print("The study has been deleted meanwhile.")
         return False
-    found, failed = standing(store, number), store.runs(number, FAILED, spec=False)  # before anything is printed
-    print(f"{name}: {found.words()}.")
-    if found.lost:
+    standings, failed = standing(store, number), store.runs(number, FAILED, spec=False)  # before anything is printed
+    print(f"{name}: {standings.words()}.")
+    if standings.lost:
         print(
-            f"  {count(found.lost, 'running one')} without a process that trains it: it was ended, and resume runs them again."
+            f"  {count(standings.lost, 'running one')} without a process that trains it: it was ended, and resume runs them again."
         )
     for each in failed[:SHOWN]:
         print(f"  {each.task}, {each.variant}, seed {each.seed} failed: {each.message}")
     if len(failed) > SHOWN:
         print(f"  … and {len(failed) - SHOWN} more.")
-    if found.open and not found.running:
+    if standings.open and not standings.running:
         print(f"  To go on: python -m core.study resume {name!r}")
-    return found.complete
+    return standings.complete

@@ -129,12 +129,12 @@ def in_words(url: URL) -> Iterator[None]:
     except exc.DBAPIError as error:
         if url.get_backend_name() == "sqlite":
             kind, words = _sqlite(error.orig)
-            told = words
+            message = words
         else:
-            kind, told, why = _postgresql(error)
-            words = f"{told}: {why}"
+            kind, message, why = _postgresql(error)
+            words = f"{message}: {why}"
         end = "" if words.endswith("?") else "."
-        raise kind(f"The store {shown(url)} {words}{end}", f"The store {told}{end}") from error
+        raise kind(f"The store {shown(url)} {words}{end}", f"The store {message}{end}") from error
 
 
 def _sqlite(error: BaseException | None) -> tuple[type[StoreError], str]:

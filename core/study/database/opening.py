@@ -60,11 +60,11 @@ class Database:
 
     def _open(self, create: bool) -> None:
         with self.reading() as connection:
-            found = version(connection)
-        check(found)
-        if found is None and not create:
+            present = version(connection)
+        check(present)
+        if present is None and not create:
             raise NoStore(*_nothing("are no studies", self.name, "one that is run makes the tables"))
-        if found != VERSION:
+        if present != VERSION:
             with self.writing() as connection:
                 bring_up_to_date(connection)
 

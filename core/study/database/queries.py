@@ -48,8 +48,8 @@ class Queries(Database):
         )
         with self.reading() as connection:
             source = connection.scalar(select(studies.c.source).where(studies.c.id == study))  # the names stand there
-            found = sorted(map(tuple, connection.execute(query.group_by(runs.c.state))), key=repr)
-        return repr((hash(source), found))
+            states = sorted(map(tuple, connection.execute(query.group_by(runs.c.state))), key=repr)
+        return repr((hash(source), states))
 
     def studies(self) -> Sequence[Line]:
         """id, name, question, source, created of each, the oldest first."""
@@ -62,8 +62,8 @@ class Queries(Database):
         wanted = and_(runs.c.study.in_(of), runs.c.wanted)
         query = select(runs.c.state, func.count(), func.sum(runs.c.expected), rest).where(wanted)
         with self.reading() as connection:
-            found = connection.execute(query.group_by(runs.c.state))
-            return {state: (many, float(whole), float(left)) for state, many, whole, left in found}
+            states = connection.execute(query.group_by(runs.c.state))
+            return {state: (many, float(whole), float(left)) for state, many, whole, left in states}
 
     def runs(self, study: int, *states: str, spec: bool = True) -> Sequence[Line]:
         """The runs of a study that are asked for, in its order, of these states or all; every column but those that say
@@ -79,8 +79,8 @@ class Queries(Database):
         asked = and_(runs.c.study == study, runs.c.wanted)
         first = select(func.min(runs.c.id)).where(asked).group_by(runs.c.task, runs.c.variant)
         with self.reading() as connection:
-            found = connection.execute(select(runs.c.task, runs.c.variant, runs.c.spec).where(runs.c.id.in_(first)))
-            return {(name, variant): spec for name, variant, spec in found}
+            lines = connection.execute(select(runs.c.task, runs.c.variant, runs.c.spec).where(runs.c.id.in_(first)))
+            return {(name, variant): spec for name, variant, spec in lines}
 
     def results(self, study: int) -> dict[int, float]:
         """Run -> accuracy in its last row, of those that were trained to the end and did not diverge."""

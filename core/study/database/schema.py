@@ -155,13 +155,13 @@ def version(connection: Connection) -> int | None:
 def _stated(connection: Connection, look: Inspector, there: set[str]) -> int:
     """The version that a store says it has, one of today with everything that it must hold."""
     _has(schema_version, look, there)
-    found = connection.scalars(select(schema_version.c.version)).all()
-    if len(found) != 1 or type(found[0]) is not int:
+    versions = connection.scalars(select(schema_version.c.version)).all()
+    if len(versions) != 1 or type(versions[0]) is not int:
         raise _damaged(f"its table {schema_version.name} does not hold one version")
-    if found[0] == VERSION:
+    if versions[0] == VERSION:
         for table in metadata.sorted_tables:
             _has(table, look, there)
-    return found[0]
+    return versions[0]
 
 
 def _has(table: Table, look: Inspector, there: set[str]) -> None:
@@ -177,22 +177,22 @@ def _damaged(how: str) -> StoreError:
     return StoreError(f"This store is damaged, or another program's: {how}. Restore it, or choose another.")
 
 
-def check(found: int | None) -> None:
+def check(present: int | None) -> None:
     """Raises StoreError for a store that a newer version of this project has written."""
-    if found is not None and found > VERSION:
+    if present is not None and present > VERSION:
         raise StoreError(
-            f"This store has schema version {found}, and this version of the project knows {VERSION} at most: "
+            f"This store has schema version {present}, and this version of the project knows {VERSION} at most: "
             "update the project, or choose another store."
         )
-    if found is not None and any(number not in MIGRATIONS for number in range(found, VERSION)):
-        raise StoreError(f"This store has schema version {found}, from which there is no way to version {VERSION}.")
+    if present is not None and any(number not in MIGRATIONS for number in range(present, VERSION)):
+        raise StoreError(f"This store has schema version {present}, from which there is no way to version {VERSION}.")
 
 
 def bring_up_to_date(connection: Connection) -> None:
     """Create what is missing, or migrate version by version, in the transaction of the connection."""
-    found = version(connection)
-    check(found)
-    if found is None:
+    present = version(connection)
+    check(present)
+    if present is None:
         metadata.create_all(connection)
         connection.execute(schema_version.insert().values(only=1, version=VERSION))
         return

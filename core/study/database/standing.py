@@ -54,10 +54,10 @@ class Standing:
 
 def standing(store: Store, study: int) -> Standing:
     """Raises StoreError."""
-    found = store.counts([study])
-    counts = {state: many for state, (many, _, _) in found.items()}
-    whole = sum(expected for _, expected, _ in found.values())
-    left = sum(found[state][2] for state in (QUEUED, RUNNING, STOPPED, FAILED) if state in found)
+    by_state = store.counts([study])
+    counts = {state: many for state, (many, _, _) in by_state.items()}
+    whole = sum(expected for _, expected, _ in by_state.values())
+    left = sum(by_state[state][2] for state in (QUEUED, RUNNING, STOPPED, FAILED) if state in by_state)
     now = store.now()
     lost = sum(not alive(each.owner, each.heartbeat, now) for each in store.runs(study, RUNNING, spec=False))
     share = max(0.0, 1 - left / whole) if whole else 1.0  # sums of floats: what is left may come to more than all

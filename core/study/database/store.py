@@ -59,8 +59,8 @@ class Store(Queries):
                 created = insert(studies).values(name=study.name, created=clock(), **values)
                 number = connection.execute(created).inserted_primary_key[0]  # type: ignore[index]  # of one line there is one
             connection.execute(update(studies).where(studies.c.id == number).values(values))
-            found = connection.execute(select(runs.c.hash, runs.c.state).where(runs.c.study == number))
-            there = {key: state for key, state in found}
+            present = connection.execute(select(runs.c.hash, runs.c.state).where(runs.c.study == number))
+            there = {key: state for key, state in present}
             connection.execute(update(runs).where(runs.c.study == number).values(wanted=False))
             given = [_described(number, place, run) for place, run in enumerate(study.runs)]
             _each(connection, insert(runs), [each for each in given if each["hash"] not in there])
@@ -128,22 +128,22 @@ class Store(Queries):
         May be repeated with the same reports when it is not known whether it has succeeded.
         """
         given = {each.run: each for each in reports}
-        mine: set[int] = set()
+        numbers: set[int] = set()
         stored: dict[int, int] = {}
         with self.writing() as connection:
             for some in _portions(list(given)):
                 held = and_(runs.c.id.in_(some), runs.c.owner == owner, runs.c.state == RUNNING)
-                mine.update(connection.scalars(select(runs.c.id).where(held).with_for_update()))
+                numbers.update(connection.scalars(select(runs.c.id).where(held).with_for_update()))
                 newest = select(rows.c.run, func.max(rows.c.step)).where(rows.c.run.in_(some)).group_by(rows.c.run)
                 stored |= {run: step for run, step in connection.execute(newest)}
-            new = [(run, row) for run in mine for row in given[run].rows if row.step > stored.get(run, 0)]
+            new = [(run, row) for run in numbers for row in given[run].rows if row.step > stored.get(run, 0)]
             _each(connection, insert(rows), [{"run": run, **row._asdict()} for run, row in new])
             now = connection.execute(select(clock())).scalar_one()
-            changed = [_changes(given[run], now) for run in mine]
+            changed = [_changes(given[run], now) for run in numbers]
             names = [name for name in _changes(Report(0, ""), now) if name != "at"]
             values: dict[str, Any] = {name: bindparam(name) for name in names}
             _each(connection, update(runs).where(runs.c.id == bindparam("at")).values(values), changed)
-        return set(given) - mine
+        return set(given) - numbers
 
 
 def _described(study: int, place: int, run: Run) -> dict[str, Any]:
@@ -163,11 +163,11 @@ def _changes(report: Report, now: float) -> dict[str, Any]:
 
 def _queue(connection: Connection, which: ColumnElement[bool]) -> int:
     """Queue these runs again, and throw away the rows they had -> how many"""
-    found = list(connection.scalars(select(runs.c.id).where(which).with_for_update()))
-    for some in _portions(found):
+    numbers = list(connection.scalars(select(runs.c.id).where(which).with_for_update()))
+    for some in _portions(numbers):
         connection.execute(delete(rows).where(rows.c.run.in_(some)))
         connection.execute(update(runs).where(runs.c.id.in_(some)).values(state=QUEUED, **EMPTY))
-    return len(found)
+    return len(numbers)
 
 
 def _each(connection: Connection, statement: Executable, values: list[dict[str, Any]]) -> None:

@@ -39,15 +39,15 @@ def stored(store: Store, study: int, task: str, variants: list[str]) -> Stored |
     settings that this version does not have.
     """
     wanted = [BASELINE, *variants]
-    found = {
+    lines = {
         (run.variant, run.seed): run
         for run in store.runs(study, spec=False)
         if run.task == task and run.variant in wanted and run.step
     }
     rows: dict[int | None, list[Row]] = {}
-    for run, *row in store.rows(study, [run.id for run in found.values()]):
+    for run, *row in store.rows(study, [run.id for run in lines.values()]):
         rows.setdefault(run, []).append(Row(*row))
-    specs, has_rows = store.specs(study), {variant for variant, _ in found}
+    specs, has_rows = store.specs(study), {variant for variant, _ in lines}
     arms: list[Arm] = []
     trainings: list[Training] = []
     notes = []
@@ -65,14 +65,14 @@ def stored(store: Store, study: int, task: str, variants: list[str]) -> Stored |
             continue
         arms.append(Arm(name, config, place, frozenset([name] if place else [])))
         trainings.append(training)
-    there = [seed for name, seed in found if name == BASELINE]
-    seeds = tuple(sorted(seed for seed in there if all(rows.get(_id(found, arm.name, seed)) for arm in arms)))
+    there = [seed for name, seed in lines if name == BASELINE]
+    seeds = tuple(sorted(seed for seed in there if all(rows.get(_id(lines, arm.name, seed)) for arm in arms)))
     if not seeds:
         return None
-    runs = {(arm.name, seed): rows[found[arm.name, seed].id] for arm in arms for seed in seeds}
+    runs = {(arm.name, seed): rows[lines[arm.name, seed].id] for arm in arms for seed in seeds}
     plan = StoredPlan(tuple(arms), trainings[0], Trial(seeds=min(len(seeds), 30)), Machine(), seeds)
     return Stored(plan, runs, tuple(notes))
 
 
-def _id(found: Mapping[tuple[str, int], Line], name: str, seed: int) -> int | None:
-    return found[name, seed].id if (name, seed) in found else None
+def _id(lines: Mapping[tuple[str, int], Line], name: str, seed: int) -> int | None:
+    return lines[name, seed].id if (name, seed) in lines else None

@@ -37,28 +37,28 @@ def dotted(path: KeyPath) -> str:
 def counted(text: str) -> tuple[int, int, int]:
     """-> (how many keys are given a value, the most parts of one, the line of that)"""
     keys, deepest, at = 0, 0, 0
-    for found in TOKEN.finditer(text):
-        if found["key"]:
-            parts = len(PART.findall(found["key"])) if "." in found["key"] else 1
-            keys += bool(found["sign"])
+    for token in TOKEN.finditer(text):
+        if token["key"]:
+            parts = len(PART.findall(token["key"])) if "." in token["key"] else 1
+            keys += bool(token["sign"])
             if parts > deepest:
-                deepest, at = parts, found.start()
+                deepest, at = parts, token.start()
     return keys, deepest, text.count("\n", 0, at) + 1
 
 
 def places(text: str) -> dict[KeyPath, int]:
     """The number of the line on which each key or table first stands, as far as that line alone tells."""
-    found: dict[KeyPath, int] = {}
+    numbers: dict[KeyPath, int] = {}
     table: KeyPath = ()
     for number, line in enumerate(text.splitlines(), 1):
         line = line.strip()
         header, key = HEADER.fullmatch(line), KEY.match(line)
         if header and (path := _path(header[1])):
             table = path
-            found.setdefault(table, number)
+            numbers.setdefault(table, number)
         elif key and not header and (path := _path(key[1])):
-            found.setdefault((*table, *path), number)
-    return found
+            numbers.setdefault((*table, *path), number)
+    return numbers
 
 
 def _path(key: str) -> KeyPath:

@@ -133,13 +133,13 @@ class Reader:
         for name in tables:
             if names and name not in names:
                 self.mistakes.add(("task", name), f"{dotted(('task', name))} is not in the list of tasks.")
-        made = [self.setting(name, tables.get(name, {}), base) for name in dict.fromkeys(names)]
+        values = [self.setting(name, tables.get(name, {}), base) for name in dict.fromkeys(names)]
         for name in dict.fromkeys(names):
             if not can_be_called(name):
                 self.mistakes.add(("tasks",), f"a task cannot be called {shorten(name)}: {CALLED}.")
         for name in (name for name, many in Counter(names).items() if many > 1):
             self.mistakes.add(("tasks",), f"tasks names {shorten(name)} twice.", f'"{name}"')
-        return [each for each in made if each]
+        return [each for each in values if each]
 
     def setting(self, name: str, table: Any, base: dict[str, Any]) -> TaskSetup | None:
         own = self.changes(("task", name), SETTINGS, table, ("task",))
@@ -162,24 +162,24 @@ class Reader:
 
     def variants(self) -> dict[str, dict[str, Any]]:
         """Name -> changes: those with names, then every combination of the axes."""
-        made, tables = {}, self.document.get("variants", {})
+        read, tables = {}, self.document.get("variants", {})
         if not isinstance(tables, dict):
             self.mistakes.add(
                 ("variants",), f"variants is {shorten(tables)}; it must be a table: a name, and what it changes."
             )
             tables = {}
         for name, table in tables.items():
-            made[name] = self.variant(("variants", name), table)
+            read[name] = self.variant(("variants", name), table)
         for changes in self.combinations():
             name = plan.variant_name(changes)
-            if name in made:
+            if name in read:
                 self.mistakes.add(("axes",), f"axes: a combination is called {shorten(name)}, and so is a variant.")
-            made[name] = changes
-        for name in made:
+            read[name] = changes
+        for name in read:
             if name == BASELINE or not can_be_called(name):
                 words = f"a variant cannot be called {shorten(name)}: {CALLED}, and not {BASELINE}."
                 self.mistakes.add(("variants", name), words)
-        return made
+        return read
 
     def variant(self, path: KeyPath, table: Any) -> dict[str, Any]:
         if isinstance(table, str) and table:  # as in a link
@@ -218,6 +218,6 @@ class Reader:
                     self.mistakes.add(("task", name), f"{other} is the same training as {one}: take one of them out.")
 
 
-def value_of(made: Setting, name: str, value: object) -> Any:
+def value_of(known: Setting, name: str, value: object) -> Any:
     """A value of the file in the setting's own type, or ConfigError. Text stands for what it does in a link."""
-    return made.read(name, value) if isinstance(value, str) and made.kind is not str else made.check(name, value)
+    return known.read(name, value) if isinstance(value, str) and known.kind is not str else known.check(name, value)

@@ -56,10 +56,10 @@ def check_size(arms: dict[str, Arms], mistakes: Mistakes) -> None:
 
 def _product(numbers: Iterable[int]) -> int:
     """Of whole numbers; ENDLESS where it is larger than anybody can want."""
-    made = 1
+    product = 1
     for each in numbers:
-        made = min(made * each, ENDLESS)
-    return made
+        product = min(product * each, ENDLESS)
+    return product
 
 
 def _plural(many: int, word: str) -> str:

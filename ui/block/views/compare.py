@@ -40,11 +40,11 @@ def farthest(table, passes) -> str:
     base, *others = passes
     if not passes[base].finite:
         return "The baseline's numbers became infinite or NaN, so nothing can be compared with it."
-    told = []
+    phrases = []
     known = table[1:][table.distance[1:].notna()]
     if len(known):
         most = known.loc[known.distance.idxmax()]
-        told.append(
+        phrases.append(
             f"Farthest from the baseline is {most.variant}: its output is {most.distance:.0%} of the baseline's length away "
             f"from it, with a cosine similarity of {fixed(most.direction)}."
             if most.distance > SAME
@@ -52,9 +52,9 @@ def farthest(table, passes) -> str:
         )
     lost = [name for name in others if not passes[name].finite]
     wide = [name for name in others if passes[name].config.d_model != passes[base].config.d_model and name not in lost]
-    told += [f"The numbers of {', '.join(lost)} became infinite or NaN."] if lost else []
-    told += [f"The output of {', '.join(wide)} has another width, so there is no distance."] if wide else []
-    return " ".join(told)
+    phrases += [f"The numbers of {', '.join(lost)} became infinite or NaN."] if lost else []
+    phrases += [f"The output of {', '.join(wide)} has another width, so there is no distance."] if wide else []
+    return " ".join(phrases)
 
 
 HELP = {

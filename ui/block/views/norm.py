@@ -82,15 +82,17 @@ def _of_a_vector(look):
     if not values:
         st.caption("Type numbers with commas between them, and see what each norm makes of them.")
         return
-    told, table = moments(values), normed(values)
+    numbers, table = moments(values), normed(values)
     figure(
         f"What does each norm make of {count(len(values), 'number')}?",
-        f"Mean {number(told['mean'], 4)}, variance {number(told['variance'], 4)} (divided by {len(values)}), mean square {number(told['mean square'], 4)}. "
+        f"Mean {number(numbers['mean'], 4)}, variance {number(numbers['variance'], 4)} (divided by {len(values)}), mean square {number(numbers['mean square'], 4)}. "
         "Gain 1, bias 0.",
     )
     for name in MENUS["norm"]:
-        worked = f"First number: {_worked(name, values[0], told)}{number(table[name][0], 4)}."
-        st.markdown(f":small[**{literal(MENUS['norm'].label(name))}.** {literal(f'{_formula(name, told)} {worked}')}]")
+        worked = f"First number: {_worked(name, values[0], numbers)}{number(table[name][0], 4)}."
+        st.markdown(
+            f":small[**{literal(MENUS['norm'].label(name))}.** {literal(f'{_formula(name, numbers)} {worked}')}]"
+        )
     labels = {name: MENUS["norm"].label(name) for name in MENUS["norm"]}
     shown = table.astype({"place": str}).rename(columns=labels)
     for name in ("typed", *labels.values()):

@@ -26,8 +26,8 @@ def positions(context):
         )
         table["seen"] = table["mask"].map({"none": "every word sees every word", "causal": "causal mask"})
         chart(charts.order(), table, "Difference between the two orders under every position encoding.", height=270)
-    made = experiment.tables(forward_pass)
-    rows = [str(n + 1) for n in range(len(made["sinusoidal"]))]
+    tables = experiment.tables(forward_pass)
+    rows = [str(n + 1) for n in range(len(tables["sinusoidal"]))]
     left, right = st.columns(2)
     with left:
         figure(
@@ -35,7 +35,7 @@ def positions(context):
             "One row per position, from the first; one column per dimension.",
             "Not learned",
         )
-        heatmaps("sinusoid", made["sinusoidal"][None], [f"position {n}" for n in rows], [str(n + 1) for n in range(forward_pass.config.d_model)],
+        heatmaps("sinusoid", tables["sinusoidal"][None], [f"position {n}" for n in rows], [str(n + 1) for n in range(forward_pass.config.d_model)],
                  colTips=[f"dimension {n + 1}" for n in range(forward_pass.config.d_model)], what="value", alt="The sinusoidal table.", diverging=True, square=False, height=600)  # fmt: skip
     with right:
         figure(
@@ -43,7 +43,7 @@ def positions(context):
             "Sinusoidal: near ones alike. Learned: nothing before training.",
             weights(forward_pass),
         )
-        both = [cosines(made[name]) for name in ("sinusoidal", "learned")]
+        both = [cosines(tables[name]) for name in ("sinusoidal", "learned")]
         heatmaps("position_pairs", torch.stack(both), rows, rows, titles=["sinusoidal", "learned (untrained)"], what="cosine similarity",
                  alt="Similarity between positions.", diverging=True, rowTips=[f"position {n}" for n in rows], arrow="and", height=600)  # fmt: skip
 

@@ -18,22 +18,22 @@ VANISHED, EXPLODED = 1e-3, 1e3  # a thousandth, a thousandfold of what went in a
 @view
 def gradients(context):
     """Gradients: what of the error arrives at each layer, and at each weight."""
-    found = {v.name: run(v.config, context.tokens, context.machine, context.depth) for v in context.variants}
-    said = {name: lost(each) for name, each in found.items()}
+    of_variants = {v.name: run(v.config, context.tokens, context.machine, context.depth) for v in context.variants}
+    said = {name: lost(each) for name, each in of_variants.items()}
     pins.legend(context.variants, said, context.pins)
     panel = Panel(
         title="How much of the gradient arrives?",
         label="Norm of ∂loss/∂stream after each pass; 0: at the input",
         help="Loss: cross-entropy of each word naming the next one, and of the last naming the first.",
         log=True,
-        sentence=travelled(found),
-        lines=[Line(v.place, found[v.name].stream.tolist(), said[v.name]) for v in context.variants],
+        sentence=travelled(of_variants),
+        lines=[Line(v.place, of_variants[v.name].stream.tolist(), said[v.name]) for v in context.variants],
     )
     left, right = st.columns([2, 3], gap="medium")
     with left:
         curves("gradient_curves", [panel], {v.place: v.name for v in context.variants}, height=330)
     with right:
-        per_weight(context, found)
+        per_weight(context, of_variants)
 
 
 def lost(each) -> str | None:
@@ -43,21 +43,21 @@ def lost(each) -> str | None:
     return "the gradient leaves its range" if math.isfinite(each.loss) else "diverged on the way forward"
 
 
-def travelled(found) -> str:
+def travelled(of_variants) -> str:
     """What becomes of the gradient on its way from the last pass to the first, variant by variant."""
     factors = [
         f"{name} {_times(each.stream[0] / each.stream[-1])}"
-        for name, each in found.items()
+        for name, each in of_variants.items()
         if not each.diverged and each.stream[-1] > 0
     ]
-    without = [f"{name} ({lost(each)})" for name, each in found.items() if each.diverged]
-    without += [f"{name} (nothing leaves the last pass)" for name, each in found.items() if each.stream[-1] == 0]
-    told = (
+    without = [f"{name} ({lost(each)})" for name, each in of_variants.items() if each.diverged]
+    without += [f"{name} (nothing leaves the last pass)" for name, each in of_variants.items() if each.stream[-1] == 0]
+    phrases = (
         f"From the last pass back to the input the gradient changes by a factor of {', '.join(factors)}."
         if factors
         else ""
     )
-    return " ".join(filter(None, [told, f"None to be followed: {', '.join(without)}." if without else ""]))
+    return " ".join(filter(None, [phrases, f"None to be followed: {', '.join(without)}." if without else ""]))
 
 
 def _times(share: float) -> str:
@@ -65,9 +65,9 @@ def _times(share: float) -> str:
     return f"{number(share)}{kind}"
 
 
-def per_weight(context, found):
+def per_weight(context, of_variants):
     """The norm of every weight's gradient: one panel per variant, a row per weight, a column per layer."""
-    tables = {name: each.weights for name, each in found.items() if len(each.weights)}
+    tables = {name: each.weights for name, each in of_variants.items() if len(each.weights)}
     if not tables:
         st.caption("No weight gets a gradient: both sub-layers are off.")
         return
@@ -112,12 +112,14 @@ def _words(columns) -> dict:
 
 def largest(tables, shared: bool) -> str:
     """Where the largest gradient of each model stands."""
-    told = []
+    phrases = []
     for name, table in tables.items():
         known = table[table.value.apply(math.isfinite)]
         if len(known):
             top = known.loc[known.value.idxmax()]
-            told.append(f"{name} {top.weight}{'' if shared else f' of block {top.layer}'} ({number(top.value)})")
+            phrases.append(f"{name} {top.weight}{'' if shared else f' of block {top.layer}'} ({number(top.value)})")
     return (
-        f"Largest: {'; '.join(told)}." if told else "The numbers became infinite or NaN here, so nothing can be said."
+        f"Largest: {'; '.join(phrases)}."
+        if phrases
+        else "The numbers became infinite or NaN here, so nothing can be said."
     )

@@ -21,18 +21,18 @@ from ui.pictures.heatmaps import heatmaps
 def grid(context):
     """Grid: every combination of parts at once."""
     choices(context)
-    made = run(context.baseline, context.axes, context.tokens, context.machine, context.depth)
+    results = run(context.baseline, context.axes, context.tokens, context.machine, context.depth)
     meter = context.look.grid_statistic
-    label, size = statistic.label(meter), len(made.configs)
+    label, size = statistic.label(meter), len(results.configs)
     when = "after the last pass" if context.look.grid_order == "parts" else "pass after pass"
     figure(
         f"{label} of {count(size, 'variant')}, {when}. Click one to compare it; once more takes it away.",
-        told(made, meter),
+        told(results, meter),
         context.weights,
     )
-    for reason in made.left_out:
+    for reason in results.left_out:
         st.caption(literal(f"Left out: {reason}"))
-    (by_parts if context.look.grid_order == "parts" else ranked)(context, made, meter)
+    (by_parts if context.look.grid_order == "parts" else ranked)(context, results, meter)
 
 
 def choices(context):
@@ -77,19 +77,19 @@ def _chosen(axis, key):
         put(grid=write_axes(chosen))
 
 
-def told(made, meter) -> str:
+def told(results, meter) -> str:
     """What the grid says: its ends, how many diverged, and which part makes the most difference."""
-    ends = made.ends(meter)
+    ends = results.ends(meter)
     known = np.flatnonzero(np.isfinite(ends))
     if not len(known):
-        return f"None of them has a number for {statistic.label(meter).lower()} after the last pass.{_lost(made)}"
-    if made.alike(meter):
-        return f"All {'of them' if len(known) == len(ends) else f'{len(known)} that have one'} end at {number(ends[known[0]])}.{_lost(made)}"
+        return f"None of them has a number for {statistic.label(meter).lower()} after the last pass.{_lost(results)}"
+    if results.alike(meter):
+        return f"All {'of them' if len(known) == len(ends) else f'{len(known)} that have one'} end at {number(ends[known[0]])}.{_lost(results)}"
     low, high = (
-        f"{number(ends[at])} ({made.name(at)}{_others(ends, at)})"
+        f"{number(ends[at])} ({results.name(at)}{_others(ends, at)})"
         for at in (known[ends[known].argmin()], known[ends[known].argmax()])
     )
-    return f"From {low} to {high}.{_why(made, meter)}{_lost(made)}"
+    return f"From {low} to {high}.{_why(results, meter)}{_lost(results)}"
 
 
 def _others(ends, at) -> str:
@@ -98,25 +98,29 @@ def _others(ends, at) -> str:
     return f" and {same} more" if same else ""
 
 
-def _why(made, meter) -> str:
-    shares = made.explained(meter)
+def _why(results, meter) -> str:
+    shares = results.explained(meter)
     axis = max(shares, key=shares.get, default=None)
     if axis is None:
         return ""
     of = "the variance of its logarithm" if statistic[meter].log else "its variance"
-    left = " among those left" if any(each is not None for each in made.diverged) else ""
+    left = " among those left" if any(each is not None for each in results.diverged) else ""
     if shares[axis] < 0.5:
         return f" No part explains half of the difference{left} by itself; {_word(axis)} explains {shares[axis]:.0%} of {of}."
     return f" Most of the difference{left} is made by {_word(axis)}: {shares[axis]:.0%} of {of}."
 
 
-def _lost(made) -> str:
-    gone = sum(each is not None for each in made.diverged)
+def _lost(results) -> str:
+    gone = sum(each is not None for each in results.diverged)
     if not gone:
         return ""
-    shared = made.shared_by_diverged()
-    who = f": all with {AXES[shared[0]].words[shared[1]]}, and no other" if shared and gone < len(made.diverged) else ""
-    return f" {gone} of {len(made.diverged)} diverged{who}."
+    shared = results.shared_by_diverged()
+    who = (
+        f": all with {AXES[shared[0]].words[shared[1]]}, and no other"
+        if shared and gone < len(results.diverged)
+        else ""
+    )
+    return f" {gone} of {len(results.diverged)} diverged{who}."
 
 
 def _word(axis) -> str:
@@ -124,45 +128,45 @@ def _word(axis) -> str:
     return label if label[1:2].isupper() or "(" in label else label.lower()
 
 
-def halves(made) -> tuple[list[str], list[str]]:
+def halves(results) -> tuple[list[str], list[str]]:
     """The axes that make rows and those that make columns, so that there are somewhat more rows."""
-    axes = list(made.axes)
-    sizes = [len(made.axes[axis]) for axis in axes]
+    axes = list(results.axes)
+    sizes = [len(results.axes[axis]) for axis in axes]
     cuts = range(len(axes) + 1)
     cut = min(cuts, key=lambda n: abs(math.log(math.prod(sizes[:n]) / math.prod(sizes[n:]) / 1.5)))
     return axes[:cut], axes[cut:]
 
 
-def by_parts(context, made, meter):
+def by_parts(context, results, meter):
     """A cell per variant."""
-    down, across = halves(made)
-    rows, columns = (list(itertools.product(*[made.axes[axis] for axis in side])) for side in (down, across))
-    cells, found = np.full((len(rows), len(columns)), math.nan), {}
-    for at, entry in enumerate(made.entries):
+    down, across = halves(results)
+    rows, columns = (list(itertools.product(*[results.axes[axis] for axis in side])) for side in (down, across))
+    cells, chosen = np.full((len(rows), len(columns)), math.nan), {}
+    for at, entry in enumerate(results.entries):
         place = rows.index(tuple(entry[axis] for axis in down)), columns.index(tuple(entry[axis] for axis in across))
-        cells[place], found[place] = made.ends(meter)[at], at
-    compared = [stream_of(v.config.replace(n_layers=made.configs[0].n_layers)) for v in context.variants]
-    marks = [place for place, at in found.items() if stream_of(made.configs[at]) in compared]
+        cells[place], chosen[place] = results.ends(meter)[at], at
+    compared = [stream_of(v.config.replace(n_layers=results.configs[0].n_layers)) for v in context.variants]
+    marks = [place for place, at in chosen.items() if stream_of(results.configs[at]) in compared]
     heatmaps(
         "grid_cells", cells[None], [in_words(down, row) for row in rows], [in_words(across, column) for column in columns],
-        height=520, marks=marks, numbers="brief", arrow="·", on_pick=lambda _, row, column: pick(context, made, found.get((row, column))),
+        height=520, marks=marks, numbers="brief", arrow="·", on_pick=lambda _, row, column: pick(context, results, chosen.get((row, column))),
         **_picture(context, meter, "framed: compared now"),
     )  # fmt: skip
 
 
-def ranked(context, made, meter):
+def ranked(context, results, meter):
     """A row per variant, a column per pass, in the order of the last value."""
-    ends = made.ends(meter)
+    ends = results.ends(meter)
     first = context.look.grid_order == "largest"
-    lost = np.array([-1.0 if each is None else 1e9 / (1 + each) for each in made.diverged])
+    lost = np.array([-1.0 if each is None else 1e9 / (1 + each) for each in results.diverged])
     nothing = np.isnan(ends) & (lost < 0)  # no number, and yet not diverged: attention that is switched off
     keys = (np.where(np.isfinite(ends), ends, 0.0) * (-1 if first else 1), lost * (-1 if first else 1), nothing)
     order = np.lexsort(keys)
-    cells = made.values[order, :, list(statistic).index(meter)]
-    names = [made.name(at) for at in order]
+    cells = results.values[order, :, list(statistic).index(meter)]
+    names = [results.name(at) for at in order]
     heatmaps(
         "grid_cells", cells[None], names, [str(n) for n in range(cells.shape[1])], height=max(520, 6 * len(names)),
-        arrow="· pass", on_pick=lambda _, row, column: pick(context, made, int(order[row])), **_picture(context, meter, "columns: passes"),
+        arrow="· pass", on_pick=lambda _, row, column: pick(context, results, int(order[row])), **_picture(context, meter, "columns: passes"),
     )  # fmt: skip
 
 
@@ -177,7 +181,7 @@ def _picture(context, meter, note) -> dict:
     }
 
 
-def pick(context, made, at):
+def pick(context, results, at):
     """Compare a variant of the grid, or no longer (a callback)."""
     if at is not None:
-        pins.toggle(context.pins, made.changes[at], context.baseline)
+        pins.toggle(context.pins, results.changes[at], context.baseline)

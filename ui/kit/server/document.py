@@ -42,10 +42,10 @@ def pages() -> list[str]:
 
 
 def routes() -> list[Route]:
-    made = document()
+    page = document()
 
     async def answer(_):
-        return HTMLResponse(made, headers={"Cache-Control": "no-cache"})
+        return HTMLResponse(page, headers={"Cache-Control": "no-cache"})
 
     below = (config.get_option("server.baseUrlPath") or "").strip("/")
     return [Route(f"/{below}/{name}".replace("//", "/"), answer) for name in pages()]

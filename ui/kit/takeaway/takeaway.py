@@ -89,11 +89,11 @@ def matrix_table(matrices, rows, columns, titles) -> pd.DataFrame:
     """Matrices (panels, rows, columns) as a tidy table: panel, row, column, value; what is not there is left out."""
     panels = titles or [""] * len(matrices)
     columns = columns or [str(n + 1) for n in range(len(matrices[0][0]))]
-    found = [
+    parts = [
         (panel, r + 1, row_word, c + 1, column_word, float(value))
         for panel, matrix in zip(panels, matrices)
         for r, (row_word, row) in enumerate(zip(rows, matrix))
         for c, (column_word, value) in enumerate(zip(columns, row))
         if value == value
     ]
-    return pd.DataFrame(found, columns=["panel", "row_number", "row", "column_number", "column", "value"])
+    return pd.DataFrame(parts, columns=["panel", "row_number", "row", "column_number", "column", "value"])

@@ -22,11 +22,11 @@ def compare(context):
         format_func=lambda name: f"against: {name}",
         label_visibility="collapsed",
     )
-    found = comparison(context.store, context.number, context.store.find(name))
-    if found.empty:
+    compared = comparison(context.store, context.number, context.store.find(name))
+    if compared.empty:
         st.caption(f"No task and variant of {literal(context.name)} has the name of one in {literal(name)}.")
         return
-    kept = cells(found, "compare")
+    kept = cells(compared, "compare")
     clear = [line for line in kept.itertuples() if apart(line.low, line.high)]
     same = (kept.settings == "same").sum()
     figure(

@@ -24,16 +24,16 @@ def curves(context):
             "Variants", list(lines.variant), default=_telling(lines), max_selections=MOST,
             key=f"curves_{context.number}_{name}", placeholder="the baseline alone", label_visibility="collapsed",
         )  # fmt: skip
-    found = stored(context.store, context.number, name, chosen)
-    if found is None:
+    runs = stored(context.store, context.number, name, chosen)
+    if runs is None:
         st.caption("There is no seed yet on which all of these have numbers.")
         return
-    for note in found.notes:
+    for note in runs.notes:
         st.caption(literal(note))
-    learning(found)
+    learning(runs)
 
 
 def _telling(lines) -> list[str]:
     """The variants that lose most: all seeds, then accuracy."""
-    told = lines[lines.difference.notna() | (lines.diverged > 0)]
-    return list(told.sort_values("difference", na_position="first").variant[:MOST])
+    comparable = lines[lines.difference.notna() | (lines.diverged > 0)]
+    return list(comparable.sort_values("difference", na_position="first").variant[:MOST])

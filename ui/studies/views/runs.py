@@ -20,19 +20,19 @@ FROM_STORE = [name for name in COLUMNS if name != "accuracy"]
 def runs(context):
     """Runs: every training by itself: its state, its end, where and with what it ran; filter them, and open any."""
     rows = context.store.runs(context.number, spec=False)
-    found = pd.DataFrame.from_records(rows, columns=rows[0]._fields)[["id", *FROM_STORE]]
-    found["accuracy"] = found.pop("id").map(context.store.results(context.number))
-    found["ended"] = pd.to_datetime(found.ended, unit="s")
-    found["code"] = found.code.str[:12]
-    found["message"] = found.message.map(without_paths)
-    there = [state for state in STATES if state in set(found.state)]
+    frame = pd.DataFrame.from_records(rows, columns=rows[0]._fields)[["id", *FROM_STORE]]
+    frame["accuracy"] = frame.pop("id").map(context.store.results(context.number))
+    frame["ended"] = pd.to_datetime(frame.ended, unit="s")
+    frame["code"] = frame.code.str[:12]
+    frame["message"] = frame.message.map(without_paths)
+    there = [state for state in STATES if state in set(frame.state)]
     states = st.pills(
         "State", there, selection_mode="multi", key="run_states", label_visibility="collapsed",
-        format_func=lambda state: f"{(found.state == state).sum():,} {state}",
+        format_func=lambda state: f"{(frame.state == state).sum():,} {state}",
     )  # fmt: skip
-    kept = cells(found, "runs")
+    kept = cells(frame, "runs")
     kept = kept[kept.state.isin(states)] if states else kept
-    which = 0 if len(kept) == len(found) else hash(tuple(kept.index))  # Streamlit knows a picked row by its place alone
+    which = 0 if len(kept) == len(frame) else hash(tuple(kept.index))  # Streamlit knows a picked row by its place alone
     picked = table(
         kept[COLUMNS], "Every run.", taken=lambda: _taken(context), width="stretch", height=420,
         on_select="rerun", selection_mode="single-row", key=f"run_picked_{context.number}_{which}",
@@ -47,7 +47,7 @@ def runs(context):
     rows = [at for at in picked.selection.rows if at < len(kept)]
     if not rows:
         st.caption(
-            f"{len(kept):,} of {len(found):,} runs. Pick one (the box at its left) to open it on the page {TRAINING.name}."
+            f"{len(kept):,} of {len(frame):,} runs. Pick one (the box at its left) to open it on the page {TRAINING.name}."
         )
         return
     _open(context, kept.iloc[rows[0]])

@@ -23,17 +23,17 @@ def _found(context):
     each = next(each for each in context.readings if (each.layer, each.head) == (layer, head))
     best = context.readings[0]
     cut = Cut(layer, "head", head)
-    told = (
+    sentence = (
         f"**{capital(cut.name)}**, across a clause with a noun of the other number. The word before the verb, where the verb is "
         f"chosen, puts **{each.before.mean:.2f}** of its attention on the subject. The verb itself puts **{each.verb.mean:.2f}** there (95 % interval {each.verb.low:.2f} to "
         f"{each.verb.high:.2f}, {count(each.verb.n, 'held-out sentence')}; an even spread: {each.even:.2f})."
     )
     if each is not best:
-        told += f" The head that reads the subject most is {head_name(best.layer, best.head)}: the word before the verb puts {best.before.mean:.2f} there, the verb {best.verb.mean:.2f}."
-    told += " " + literal(_here(context, layer, head))
+        sentence += f" The head that reads the subject most is {head_name(best.layer, best.head)}: the word before the verb puts {best.before.mean:.2f} there, the verb {best.verb.mean:.2f}."
+    sentence += " " + literal(_here(context, layer, head))
     left, right = st.columns([7, 3], vertical_alignment="center")
     with left:
-        st.markdown(f":small[{told}]")
+        st.markdown(f":small[{sentence}]")
     with right:
         out = cut in context.cuts
         st.button(

@@ -16,16 +16,16 @@ SHOWN = 16
 def credit(context):
     """Who decides: what every head and sub-layer adds to the answer; it all adds up."""
     key = (context.bench.key, "credit", context.cuts, context.mode)
-    found = context.opened.results.get(
+    table = context.opened.results.get(
         key, lambda: (experiment.table(context.bench, context.cuts, context.mode), 1 << 16)
     )
     q = context.bench.questions
-    order = found.reindex(found.value.abs().sort_values(ascending=False).index)
+    order = table.reindex(table.value.abs().sort_values(ascending=False).index)
     first = order.iloc[0]
     figure(
         f"Who makes the right word win? {capital(context.told)}",
         f"Logit difference right − wrong ({q.asks}), {number(context.effect.values['difference'].mean().item())} on average, split by who wrote it to the "
-        f"stream: {first['name']} adds {number(first.value)}{f' ({first.share:.0%} of it)' if 0 < first.share <= 1 else ''}. All parts add up to {number(found.value.sum())}.",
+        f"stream: {first['name']} adds {number(first.value)}{f' ({first.share:.0%} of it)' if 0 < first.share <= 1 else ''}. All parts add up to {number(table.value.sum())}.",
         f"Over {q.what}",
     )
     left, right = st.columns([1, 1], gap="medium")
@@ -40,7 +40,7 @@ def credit(context):
             height=max(200, 26 * len(rows)),
         )
     with right:
-        _heads(context, found)
+        _heads(context, table)
         caption(
             "The last norm keeps the scale that it had for each word. So what each part wrote can be followed to the scores by "
             "itself (direct logit attribution, Elhage et al., 2021). What a part does by way of later parts counts for those. So "
@@ -48,9 +48,9 @@ def credit(context):
         )  # fmt: skip
 
 
-def _heads(context, found):
+def _heads(context, table):
     c = context.opened.config
-    heads = found[found.kind == "head"]
+    heads = table[table.kind == "head"]
     if heads.empty:
         return
     cells = torch.tensor(heads.value.to_numpy()).view(1, c.n_layers, c.n_heads)

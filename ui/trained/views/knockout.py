@@ -27,15 +27,15 @@ def knockout(context):
         return
     left, right = st.columns([3, 7], gap="medium")
     effect, baseline = context.effect, context.bench.baseline
-    made = tables.told(effect, baseline)
+    table = tables.told(effect, baseline)
     with right:
         figure(
             f"What does it cost to take out {name_of(context.cuts).replace('− ', '')}?",
-            _finding(context, made),
+            _finding(context, table),
             f"Over {context.bench.questions.what}: {context.bench.questions.asks}",
             words=[effects.effect.label(name) for name in effects.effect],
         )
-        _effects(made)
+        _effects(table)
         _took_over(context)
         _by_distance(context)
     with left:
@@ -68,26 +68,26 @@ def _where(context) -> str:
     return f"{where} In its place, {mode.label(context.mode).lower()}: {mode.help(context.mode)}"
 
 
-def _finding(context, made) -> str:
-    by = made.set_index("effect")
+def _finding(context, table) -> str:
+    by = table.set_index("effect")
     right, chance, gap = by.loc["accuracy"], by.loc["probability"], by.loc["difference"]
     texts = count(int(right.texts), "text")
     if right.change == 0:
-        told = f"Accuracy stays at {percent(right.whole)} on {texts}."
+        sentence = f"Accuracy stays at {percent(right.whole)} on {texts}."
     elif not apart(right.low, right.high):
-        told = f"Accuracy goes from {percent(right.whole)} to {percent(right.without)}, a change that cannot be told from noise: {points(right.change)} points (95 % interval {points(right.low)} to {points(right.high)}, {texts})."
+        sentence = f"Accuracy goes from {percent(right.whole)} to {percent(right.without)}, a change that cannot be told from noise: {points(right.change)} points (95 % interval {points(right.low)} to {points(right.high)}, {texts})."
     else:
         way = "falls" if right.change < 0 else "rises"
-        told = f"Accuracy {way} from {percent(right.whole)} to {percent(right.without)}: {points(right.change)} points (95 % interval {points(right.low)} to {points(right.high)}, {texts})."
-    told += f" Guessing gets {percent(context.bench.questions.guessing)}." if context.bench.questions.among else ""
-    told += f" Probability of the right word: {number(chance.whole)} → {number(chance.without)}. Logit difference: {number(gap.whole)} → {number(gap.without)}"
-    return told + f" ({number(gap.change)}, {number(gap.low)} to {number(gap.high)})."
+        sentence = f"Accuracy {way} from {percent(right.whole)} to {percent(right.without)}: {points(right.change)} points (95 % interval {points(right.low)} to {points(right.high)}, {texts})."
+    sentence += f" Guessing gets {percent(context.bench.questions.guessing)}." if context.bench.questions.among else ""
+    sentence += f" Probability of the right word: {number(chance.whole)} → {number(chance.without)}. Logit difference: {number(gap.whole)} → {number(gap.without)}"
+    return sentence + f" ({number(gap.change)}, {number(gap.low)} to {number(gap.high)})."
 
 
-def _effects(made):
+def _effects(table):
     """Every effect with its interval, in words. (Lists, and one table at the end: pandas is slow at single cells.)"""
     rows = []
-    for row in made.itertuples():
+    for row in table.itertuples():
         label, known = effects.effect.label(row.effect), effects.effect[row.effect]
         if known.distance:
             rows.append(
@@ -104,7 +104,7 @@ def _effects(made):
         change = f"{write(row.change)}{word}  [{write(row.low)}, {write(row.high)}]"
         rows.append((label, f"{write(row.whole)}{unit}", f"{write(row.without)}{unit}", change, _chance(row.p)))
     names = ["effect", "whole model", "without", "change  [95 % interval]", "p"]
-    small_table(pd.DataFrame(rows, columns=names), "What the knock-out costs.", taken=made)
+    small_table(pd.DataFrame(rows, columns=names), "What the knock-out costs.", taken=table)
 
 
 def _chance(p: float) -> str:
@@ -113,16 +113,16 @@ def _chance(p: float) -> str:
 
 def _took_over(context):
     """Which part after the cut moves the answer more than it did."""
-    found = contributions.takeover(context.bench, context.cuts, context.mode)
+    changes = contributions.takeover(context.bench, context.cuts, context.mode)
     title = "Did another part take over?"
-    if found.empty:
+    if changes.empty:
         figure(
             title, "None could: no part comes after the cut, and what stands before or beside it writes what it wrote."
         )
         return
-    did, told = _taken_over(context, found)
-    figure(title, told)
-    note("every part that comes after the cut", lambda: found)
+    did, sentence = _taken_over(context, changes)
+    figure(title, sentence)
+    note("every part that comes after the cut", lambda: changes)
     if not did:
         return  # rows of noise say no more
     rows = [
@@ -133,16 +133,16 @@ def _took_over(context):
             f"{number(row.change)}  [{number(row.low)}, {number(row.high)}]",
             _chance(row.p),
         )
-        for row in found.head(6).itertuples(index=False)
+        for row in changes.head(6).itertuples(index=False)
     ]
     names = ["part", "adds, whole model", "adds now", "change  [95 % interval]", "p, corrected (Holm)"]
-    small_table(pd.DataFrame(rows, columns=names), "Who took over.", taken=found)
+    small_table(pd.DataFrame(rows, columns=names), "Who took over.", taken=changes)
 
 
-def _taken_over(context, found) -> tuple[bool, str]:
+def _taken_over(context, changes) -> tuple[bool, str]:
     """-> (whether a part did, the same in words)"""
     lost = -tables.compared(context.effect, context.bench.baseline, "difference").mean
-    clear = found[found.low > 0]
+    clear = changes[changes.low > 0]
     if not lost > 0:
         return False, "Nothing was to be taken over: without it the right word leads by no less."
     if clear.empty:
@@ -154,10 +154,10 @@ def _taken_over(context, found) -> tuple[bool, str]:
     rise = f"{best['name']} adds {number(best.after)} to the logit difference instead of {number(best.before)}"
     if best.change < TELLS * lost:
         return False, f"None to speak of: {rise}, the largest rise; the model lost {number(lost)}."
-    told = f"{rise} (+{number(best.change)}, 95 % interval {number(best.low)} to {number(best.high)}); the model still lost {number(lost)}."
+    sentence = f"{rise} (+{number(best.change)}, 95 % interval {number(best.low)} to {number(best.high)}); the model still lost {number(lost)}."
     if "head" not in clear.kind.values:
-        told += " No head does." if "head" in found.kind.values else " No head comes after the cut."
-    return True, told
+        sentence += " No head does." if "head" in changes.kind.values else " No head comes after the cut."
+    return True, sentence
 
 
 def _by_distance(context):

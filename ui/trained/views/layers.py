@@ -14,11 +14,11 @@ def layers(context):
     """Layer by layer: what each layer would say next (logit lens), and what reaches a word through all (rollout)."""
     forward_pass = with_knockout(context)
     labels = forward_pass.labels
-    made = experiment.logit_lens(context.bench.model, forward_pass, context.word)
+    lens = experiment.logit_lens(context.bench.model, forward_pass, context.word)
     depth = forward_pass.config.n_layers + 1
-    cells = torch.tensor(made.of_last.to_numpy()).view(1, depth, -1)
+    cells = torch.tensor(lens.of_last.to_numpy()).view(1, depth, -1)
     rows = ["embedding", *[f"layer {n}" for n in range(1, depth)]]
-    here = made[made.token == context.after + 1].reset_index()
+    here = lens[lens.token == context.after + 1].reset_index()
     last = here.iloc[-1]
     since = int(here[here.word != last.word].depth.max() + 1) if (here.word != last.word).any() else 0
     figure(
@@ -29,9 +29,9 @@ def layers(context):
     )
     heatmaps(
         "lens", cells, rows, labels, what="probability of the final answer, read off early", square=False, height=90 + 40 * depth if depth <= 6 else 420,
-        alt="Logit lens: probability of the final answer at each layer and token.", texts=[made.word.tolist()],
+        alt="Logit lens: probability of the final answer at each layer and token.", texts=[lens.word.tolist()],
     )  # fmt: skip
-    note("logit lens", lambda: made)
+    note("logit lens", lambda: lens)
     if not forward_pass.sites.get("pattern"):
         return
     rolled = experiment.rollout(forward_pass, context.cuts if forward_pass is context.without else ())

@@ -81,13 +81,13 @@ def _told(ranked) -> str:
     idle = [line for line in heads.itertuples() if not apart(line.low, line.high)]
     if len(idle) == len(heads):
         return "Of no head can it be told from noise that the model loses anything without it. Click a cell to knock it out."
-    told = (
+    sentence = (
         f"Of the heads, the model loses most without {first['name']}: {number(first.change)} in logit difference "
         f"({number(first.low)} to {number(first.high)}), {points(right.change)} points of accuracy."
     )
     if idle:
-        told += f" Of {len(idle)} of the {count(len(heads), 'head')} it cannot be told from noise whether the logit difference changes without them."
-    return told + " Click a cell to knock it out."
+        sentence += f" Of {len(idle)} of the {count(len(heads), 'head')} it cannot be told from noise whether the logit difference changes without them."
+    return sentence + " Click a cell to knock it out."
 
 
 def _map(context, rows, unit):

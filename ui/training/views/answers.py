@@ -56,9 +56,9 @@ def _lines_of(words, tokens, targets, readings, places) -> str:
         _row("reads", [_cell(words[tokens[n]]) for n in places]),
         _row("should answer", [_cell(word, "opacity:.75") for word in wanted]),
     ]
-    for arm, found in readings.items():
+    for arm, reading in readings.items():
         dot = f"<span style='color:{COLOURS[arm.place]}'>●</span> {html.escape(label(arm))}"
-        rows.append(_row(dot, [_answer(words, found, n) if targets[n] != IGNORE else _cell("") for n in places]))
+        rows.append(_row(dot, [_answer(words, reading, n) if targets[n] != IGNORE else _cell("") for n in places]))
     style = "border-spacing:2px;border-collapse:separate;margin-bottom:12px"
     return f"<table class='answers' style='{style}'>{''.join(rows)}</table>"
 
@@ -71,17 +71,17 @@ def _cell(text, style="") -> str:
     return f"<td style='{CELL}{style}'>{html.escape(shown(text))}</td>"
 
 
-def _answer(words, found, place) -> str:
-    style = {True: RIGHT, False: WRONG, None: "opacity:.45"}[found.right[place]]
-    return _cell(words[found.answers[place]], style)
+def _answer(words, reading, place) -> str:
+    style = {True: RIGHT, False: WRONG, None: "opacity:.45"}[reading.right[place]]
+    return _cell(words[reading.answers[place]], style)
 
 
 def _said(readings) -> str:
-    told = []
-    for arm, found in readings.items():
-        marks = [right for right in found.right if right is not None]
-        told.append(f"{arm.name} {sum(marks)} of {len(marks)}")
-    return f"Right here: {'; '.join(told)}."
+    phrases = []
+    for arm, reading in readings.items():
+        marks = [right for right in reading.right if right is not None]
+        phrases.append(f"{arm.name} {sum(marks)} of {len(marks)}")
+    return f"Right here: {'; '.join(phrases)}."
 
 
 def _table(readings, words, tokens, targets) -> pd.DataFrame:
@@ -91,11 +91,11 @@ def _table(readings, words, tokens, targets) -> pd.DataFrame:
             n + 1,
             words[tokens[n]],
             words[target],
-            words[found.answers[n]],
-            found.right[n],
-            found.probability[n],
+            words[reading.answers[n]],
+            reading.right[n],
+            reading.probability[n],
         )
-        for arm, found in readings.items()
+        for arm, reading in readings.items()
         for n, target in enumerate(targets)
         if target != IGNORE
     ]

@@ -32,8 +32,8 @@ def attention(context):
     )
     for arm, now in pairs:
         state = context.trainings.job.states[arm.name, seed]
-        found = read(state if now else untrained(state), tokens, targets)
-        weights = _weights(found, layer, head, arm.config)
+        reading = read(state if now else untrained(state), tokens, targets)
+        weights = _weights(reading, layer, head, arm.config)
         cells.append(weights)
         when = f"step {state.step}" if now else "before"
         bits[arm, now] = None if weights is None else row_entropy(weights.nan_to_num(0.0)).mean().item()
@@ -67,19 +67,19 @@ def _pick(context, arms, layers):
         )  # fmt: skip
 
 
-def _weights(found, layer: int, head: int, config) -> torch.Tensor | None:
+def _weights(reading, layer: int, head: int, config) -> torch.Tensor | None:
     """(T, T), NaN where the mask forbids looking; None without attention. A model with fewer layers or heads shows its last."""
-    if not found.patterns:
+    if not reading.patterns:
         return None
-    pattern = found.patterns[min(layer, len(found.patterns)) - 1]
+    pattern = reading.patterns[min(layer, len(reading.patterns)) - 1]
     weights = pattern[min(head, config.n_heads) - 1] if head else pattern.mean(0)
-    return weights.masked_fill(~found.allowed, math.nan)
+    return weights.masked_fill(~reading.allowed, math.nan)
 
 
 def _said(arms, bits) -> str:
-    told = [
+    phrases = [
         f"{arm.name} from {fixed(bits[arm, False])} to {fixed(bits[arm, True])} bits"
         for arm in arms
         if bits[arm, False] is not None
     ]
-    return f"Mean entropy of a row, in this layer: {'; '.join(told)}." if told else "No model has attention here."
+    return f"Mean entropy of a row, in this layer: {'; '.join(phrases)}." if phrases else "No model has attention here."

@@ -39,7 +39,7 @@ def steps(context):
 
 def pulled(trainings) -> str:
     """The largest gradient of each model, and where it was."""
-    told = []
+    phrases = []
     for arm in arms_shown(trainings):
         rows = [
             (row.gradient_norm, row.step) for seed in trainings.plan.seeds for row in trainings.runs[arm.name, seed]
@@ -47,16 +47,16 @@ def pulled(trainings) -> str:
         rows = [(norm, step) for norm, step in rows if norm == norm]
         if rows:
             norm, step = max(rows)
-            told.append(f"{arm.name} {number(norm)} (step {step})")
-    return f"Largest: {'; '.join(told)}." if told else ""
+            phrases.append(f"{arm.name} {number(norm)} (step {step})")
+    return f"Largest: {'; '.join(phrases)}." if phrases else ""
 
 
 def moved(trainings) -> str:
     """How far the newest step of each model went, averaged over seeds."""
-    told = []
+    phrases = []
     for arm in arms_shown(trainings):
         sizes = [results.last(trainings.runs[arm.name, seed], "update_size") for seed in trainings.plan.seeds]
         sizes = [size for size in sizes if size == size]
         if sizes:
-            told.append(f"{arm.name} {100 * sum(sizes) / len(sizes):.2g} %")
-    return f"The newest step moves the weights by: {'; '.join(told)}." if told else ""
+            phrases.append(f"{arm.name} {100 * sum(sizes) / len(sizes):.2g} %")
+    return f"The newest step moves the weights by: {'; '.join(phrases)}." if phrases else ""

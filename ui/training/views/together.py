@@ -29,43 +29,43 @@ def together(context):
     pairs(combined.interactions(runs, plan), several)
 
 
-def worth(made, several):
-    figure("What is each part worth?", worth_said(made))
+def worth(interaction, several):
+    figure("What is each part worth?", worth_said(interaction))
     rows = pd.DataFrame({
-        "taken out": made.part,
-        "leave one out: points lost when it alone is taken out": [span(r.removed, r.removed_low, r.removed_high, several) for r in made.itertuples()],
-        "add one back: points won when it alone is put back, all others missing": [span(r.alone, r.alone_low, r.alone_high, several) for r in made.itertuples()],
+        "taken out": interaction.part,
+        "leave one out: points lost when it alone is taken out": [span(r.removed, r.removed_low, r.removed_high, several) for r in interaction.itertuples()],
+        "add one back: points won when it alone is put back, all others missing": [span(r.alone, r.alone_low, r.alone_high, several) for r in interaction.itertuples()],
     })  # fmt: skip
-    table(rows, "Leave one out, add one back.", taken=made, width="stretch")
+    table(rows, "Leave one out, add one back.", taken=interaction, width="stretch")
 
 
-def worth_said(made) -> str:
-    known = made[made.removed.notna()]
+def worth_said(interaction) -> str:
+    known = interaction[interaction.removed.notna()]
     if known.empty:
         return "Nothing can be said before all have been trained a little."
     most = known.loc[known.removed.idxmax()]
     if math.isnan(most.removed_low):
         return f"Alone, {most.part} costs the most: {sentences.points(most.removed)} points. One seed says nothing about noise."
-    told = known[known.removed_low > 0]
-    if told.empty:
+    certain = known[known.removed_low > 0]
+    if certain.empty:
         return f"Alone, no loss can be told from seed noise; the largest is {sentences.points(most.removed)} points, of {most.part}."
-    most = told.loc[told.removed.idxmax()]
+    most = certain.loc[certain.removed.idxmax()]
     return f"Alone, {most.part} costs the most of those that can be told from seed noise: {sentences.points(most.removed)} points."
 
 
-def pairs(made, several):
-    figure("Do the losses add up?", pairs_said(made))
+def pairs(interaction, several):
+    figure("Do the losses add up?", pairs_said(interaction))
     rows = pd.DataFrame({
-        "first": made.one,
-        "second": made.other,
-        "accuracy with both parts": made.neither.map(sentences.percent),
-        "first taken out": made["first"].map(sentences.percent),
-        "second taken out": made.second.map(sentences.percent),
-        "both taken out": made.both.map(sentences.percent),
-        "interaction, points": [span(r.interaction, r.low, r.high, several) for r in made.itertuples()],
-        "p, corrected (Holm)": [chance(r.p, r.low, r.high) for r in made.itertuples()],
+        "first": interaction.one,
+        "second": interaction.other,
+        "accuracy with both parts": interaction.neither.map(sentences.percent),
+        "first taken out": interaction["first"].map(sentences.percent),
+        "second taken out": interaction.second.map(sentences.percent),
+        "both taken out": interaction.both.map(sentences.percent),
+        "interaction, points": [span(r.interaction, r.low, r.high, several) for r in interaction.itertuples()],
+        "p, corrected (Holm)": [chance(r.p, r.low, r.high) for r in interaction.itertuples()],
     })  # fmt: skip
-    table(rows, "2 × 2: interaction of every pair of variants.", taken=made, width="stretch")
+    table(rows, "2 × 2: interaction of every pair of variants.", taken=interaction, width="stretch")
     caption(
         "Interaction: accuracy with both taken out − first taken out − second taken out + neither. 0: the losses add up. "
         "Above 0: they overlap. Below 0: together they cost more than one by one. Intervals and p are corrected for all pairs, "
@@ -73,8 +73,8 @@ def pairs(made, several):
     )
 
 
-def pairs_said(made) -> str:
-    known = made[made.interaction.notna()]
+def pairs_said(interaction) -> str:
+    known = interaction[interaction.interaction.notna()]
     if known.empty:
         return "Nothing can be said before all have been trained a little."
     if not known.interaction.any():
@@ -82,13 +82,13 @@ def pairs_said(made) -> str:
     most = known.loc[known.interaction.abs().idxmax()]
     if math.isnan(most.low):
         return f"{_they(most)} One seed says nothing about noise."
-    told = known[[apart(*ends) for ends in zip(known.low, known.high)]]
-    if told.empty:
+    certain = known[[apart(*ends) for ends in zip(known.low, known.high)]]
+    if certain.empty:
         size = sentences.points(abs(most.interaction))
         return (
             f"No interaction can be told from seed noise; the largest is {size} points, of {most.one} and {most.other}."
         )
-    return _they(told.loc[told.interaction.abs().idxmax()])
+    return _they(certain.loc[certain.interaction.abs().idxmax()])
 
 
 def _they(pair) -> str:
