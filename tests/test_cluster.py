@@ -398,7 +398,7 @@ def test_the_store_is_told_what_trained_not_what_asked_for_it(monkeypatch):
     made._like = there._replace(devices={"cuda": ("cuda", "NVIDIA H200"), "auto": ("cuda", "NVIDIA H200")})
     assert made.versions()["torch"] == "2.13.0+cu130"
     for machine in (Machine.anywhere("cuda"), Machine()):
-        assert (made.place_of(machine), made.device_name(machine)) == ("cuda", "NVIDIA H200")
+        assert (made.device_of(machine), made.device_name(machine)) == ("cuda", "NVIDIA H200")
     with pytest.raises(ConfigError, match="device is mps, which the workers do not have"):
         made.device_name(Machine.anywhere("mps"))
 

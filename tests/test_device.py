@@ -36,7 +36,7 @@ def test_what_is_not_there_is_refused_in_words(monkeypatch):
         Machine(device="cuda")
     with pytest.raises(ConfigError, match="float16, which needs a GPU.*float32, bfloat16"):
         Machine(dtype="float16")
-    assert Machine().place == "cpu"
+    assert Machine().torch_device == "cpu"
     assert Machine().choices("device") == ["auto", "cpu"]
     assert Machine().choices("dtype") == ["float32", "bfloat16"]
 

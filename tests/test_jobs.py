@@ -87,7 +87,7 @@ def test_all_trainings_of_a_job_grow_together(workers, quick):
 
 def test_two_users_share_the_workers_and_get_their_own_numbers(workers, quick):
     one, two = Job(workers, states((0, 1), steps=60)), Job(workers, states((7,), steps=60, batch=4))
-    assert workers.place(one) == workers.place(two) == 0
+    assert workers.position(one) == workers.position(two) == 0
     wait(lambda: one.done and two.done, one, two)
     for job in (one, two):
         for (_, seed), rows in job.rows.items():
@@ -97,7 +97,7 @@ def test_two_users_share_the_workers_and_get_their_own_numbers(workers, quick):
 
 def test_jobs_take_turns_chunk_by_chunk_and_none_waits_for_another_to_end(workers, quick):
     given = [Job(workers, endless((seed,))) for seed in (31, 32, 33, 34, 35)]
-    assert [workers.place(job) for job in given] == [0] * 5 and workers.beside() == 5
+    assert [workers.position(job) for job in given] == [0] * 5 and workers.beside() == 5
     wait(lambda: all(job.course.seconds > 0.2 for job in given), *given)
     times = [job.course.seconds for job in given]
     assert max(times) < 4 * min(times) and workers.part(given[0]) == 2 / 5
@@ -113,7 +113,7 @@ def test_with_one_worker_everybody_gets_a_turn(quick):
     given = [Job(own, endless((seed,))) for seed in (41, 42, 43)]
     wait(lambda: all(job.progress > 0 for job in given), *given)
     behind = Job(own, endless((44,)), background=True)
-    assert [own.place(job) for job in (*given, behind)] == [0, 0, 0, 3]
+    assert [own.position(job) for job in (*given, behind)] == [0, 0, 0, 3]
     seen = [job.trained for job in given]
     wait(lambda: all(job.trained > before for job, before in zip(given, seen)), *given, behind)
     assert behind.trained == 0  # they leave it nothing
@@ -372,7 +372,7 @@ def test_who_waits_need_not_get_a_worker_for_that(workers, quick):
     ahead = [Job(workers, endless((seed,))) for seed in (21, 22)]
     ((name, state),) = (given := states((0,), steps=25, batch=14)).items()
     waiting = Job(workers, given, background=True)
-    assert workers.place(waiting) == 1 and waiting.poll().progress == 0
+    assert workers.position(waiting) == 1 and waiting.poll().progress == 0
     rows = tuple(train(state.config, state.training, 0))
     workers.kept.get(jobs.key_of(state), lambda: ((rows, replace(state, step=25)), 1000))
     assert waiting.poll().done and waiting.rows[name] == list(rows) and waiting.trained == 0
@@ -443,7 +443,7 @@ def test_who_goes_on_has_lost_the_place_in_the_line_and_nothing_else(workers, qu
     wait(lambda: first.progress > 0 and second.progress > 0, first, second, third)
     first.stop()
     first.resume()
-    assert [workers.place(job) for job in (second, third, first)] == [0, 0, 1]
+    assert [workers.position(job) for job in (second, third, first)] == [0, 0, 1]
     for job in (first, second, third):
         job.stop()
 

@@ -57,7 +57,7 @@ def made() -> knockout.Bench:
 def slow(bench, edits=lambda n: ()):
     """Logits at every place asked, one text at a time, without padding, in float32: (Q, V)"""
     q, rows = bench.questions, []
-    for row, place in zip(q.row.tolist(), q.place.tolist()):
+    for row, place in zip(q.row.tolist(), q.position.tolist()):
         ids = q.tokens[row : row + 1, : int(q.lengths[row])]
         with torch.inference_mode(), trace(*edits(row), sites=()):
             rows.append(bench.model(ids)[0, place])
@@ -93,7 +93,7 @@ def test_the_grammar_says_what_the_anatomy_says():
 def test_questions_ask_for_the_verb_after_what_stands_before_it(made):
     q = made.questions
     words = [[vocabulary()[t] for t in row[:n]] for row, n in zip(q.tokens.tolist(), q.lengths.tolist())]
-    for n, (row, place) in enumerate(zip(q.row.tolist(), q.place.tolist())):
+    for n, (row, place) in enumerate(zip(q.row.tolist(), q.position.tolist())):
         assert words[row][place + 1] == vocabulary()[q.right[n]] and words[row][-1] == words[row][place + 1]
         assert {vocabulary()[q.right[n]], vocabulary()[q.wrong[n]]} == set(BE)
         assert q.value[n] == q.verb[n] - q.subject[n] - 1
@@ -309,7 +309,7 @@ def test_where_no_answers_are_named_the_right_word_must_be_the_likeliest_of_all(
     opened = learner(name)
     bench = knockout.bench(opened, 32)
     q, right = bench.questions, []
-    for row, place in zip(q.row.tolist(), q.place.tolist()):
+    for row, place in zip(q.row.tolist(), q.position.tolist()):
         with torch.inference_mode():
             scores = opened.model(q.tokens[row : row + 1])[0, place].tolist()
         right.append(max(range(len(scores)), key=scores.__getitem__) == q.right[len(right)].item())
@@ -359,7 +359,7 @@ def test_a_parts_contribution_is_what_it_wrote_read_through_the_last_norm(made, 
     q, n, model = made.questions, 7, made.model
     with torch.inference_mode(), trace(Lesion(out, how, made.means)) as seen:
         model(q.tokens[n : n + 1, : int(q.lengths[n])])
-    place, width, d = int(q.place[n]), model.config.d_head, model.config.d_model
+    place, width, d = int(q.position[n]), model.config.d_head, model.config.d_model
     stream = seen["resid_post"][-1][0, place].double()
     scale = math.sqrt(((stream - stream.mean()) ** 2).mean() + 1e-5)
     words = model.unembed.weight.double()

@@ -181,7 +181,7 @@ def test_what_is_taken_out_at_first_is_what_the_task_needs(name):
     assert made.changes == [task[name].without] and made.baseline == ""
     assert made.write() == ({} if name == "reverse" else {"task": name})
     variants, notes = lineup(usual(name), made)
-    assert notes == [] and [each.place for each in variants] == [0, 1]
+    assert notes == [] and [each.colour for each in variants] == [0, 1]
     assert variants[1].config == apply(task[name].without, usual(name))
 
 

@@ -65,7 +65,7 @@ def ended(made, accuracies):
 def test_arms_are_the_baseline_and_its_variants_with_the_same_seeds():
     made, notes = planned(NO_NORM, {"n_heads": 1}, baseline=BASE.replace(seed=5), seeds=4)
     assert notes == [] and made.seeds == [5, 6, 7, 8]
-    assert [(arm.name, arm.place, arm.members, arm.note) for arm in made.arms] == [
+    assert [(arm.name, arm.colour, arm.members, arm.note) for arm in made.arms] == [
         ("baseline", 0, frozenset(), ""),
         ("− norm", 1, {"− norm"}, ""),
         ("1 head", 2, {"1 head"}, ""),
@@ -89,7 +89,7 @@ def test_all_combinations_are_all_subsets(many):
         for several in combinations(range(many), size):
             arm = by[frozenset(names[n] for n in several)]
             assert arm.config == apply({f: v for n in several for f, v in changes[n].items()}, BASE)
-            assert arm.place == (0 if size == 0 else several[0] + 1 if size == 1 else None)
+            assert arm.colour == (0 if size == 0 else several[0] + 1 if size == 1 else None)
             assert arm.name == "baseline" or all(names[n] in arm.name for n in several)
 
 
@@ -102,7 +102,7 @@ def test_nothing_is_combined_unless_that_is_asked_for_and_there_are_two():
 def test_what_cannot_be_combined_is_named_once():
     made, notes = planned({"n_heads": 1}, {"n_heads": 4}, NO_NORM, together=True)
     assert notes == ["1 head and 4 heads cannot be combined: they set n_heads to different values."]
-    assert {arm.members for arm in made.arms if arm.place is None} == {
+    assert {arm.members for arm in made.arms if arm.colour is None} == {
         frozenset({"1 head", "− norm"}), frozenset({"4 heads", "− norm"}),
     }  # fmt: skip
     made, notes = planned({"n_heads": 16}, {"d_model": 24}, together=True)
@@ -145,8 +145,8 @@ def test_another_seed_is_no_variant_where_all_are_trained_with_the_same():
     assert [arm.name for arm in made.arms] == ["baseline", "seed 9, − norm"]
     assert notes == ["seed 9 is left out here: as it would be trained, it is the same as the baseline."]
     variants, _ = lineup(BASE.replace(seed=9), Pins(baseline=pinned(BASE), variants="norm-none"))
-    assert [each.place for each in variants] == [0, 1, NOW]
-    assert [arm.place for arm in plan(variants, SHORT, Trial(), CPU)[0].arms] == [0, 1]
+    assert [each.colour for each in variants] == [0, 1, NOW]
+    assert [arm.colour for arm in plan(variants, SHORT, Trial(), CPU)[0].arms] == [0, 1]
 
 
 @pytest.mark.parametrize("kind", ["parameters", "flops"])
@@ -193,7 +193,7 @@ def test_no_plan_holds_a_model_or_a_name_twice(changes, kind, together):
     )
     known = [frozenset(members) for arm in made.arms for members in (arm.members, *arm.also)]
     assert len(known) == len(set(known))
-    singles = {arm.name for arm in made.arms if arm.place}
+    singles = {arm.name for arm in made.arms if arm.colour}
     assert all(members <= singles for members in known)
     assert len(singles) == len(changes) - sum("is left out here" in note for note in left_out + notes)
     if together:
@@ -386,7 +386,7 @@ def test_a_finding_says_what_the_table_says(case):
         return
     name = match[1].strip()
     by = table.set_index("variant")
-    with_difference = by.difference[[arm.name for arm in made.arms if arm.place]].dropna()
+    with_difference = by.difference[[arm.name for arm in made.arms if arm.colour]].dropna()
     if with_difference.empty:
         assert match[3] is None and shown_number(match[2]) == pytest.approx(100 * by.accuracy[name], abs=0.0501)
         best = by.accuracy.max()
@@ -546,7 +546,7 @@ def test_points_never_read_as_none_where_there_are_some(share, text):
 @given(made_up(together=True))
 def test_effects_and_interactions_are_what_plain_numpy_and_scipy_say(case):
     made, runs = case
-    singles = [arm.name for arm in made.arms if arm.place]
+    singles = [arm.name for arm in made.arms if arm.colour]
     assume(len(singles) > 1)
     by, step = {arm.members: arm.name for arm in made.arms}, results.common(runs, made)
     value = lambda *members: values_of(runs, made, by[frozenset(members)], step)  # noqa: E731

@@ -162,7 +162,7 @@ def test_the_second_device_does_what_a_gpu_does():
 
 def test_a_machine_says_what_it_is():
     machine = Machine(NAME)
-    assert machine.place == NAME and machine.name == device_name(machine)
+    assert machine.torch_device == NAME and machine.name == device_name(machine)
     assert machine.name == (torch.cuda.get_device_name() if NAME == "cuda" else "Second device")
     assert machine.choices("device") == ["auto", *devices.present()] and NAME in devices.present()
     assert machine.choices("dtype") == ["float32", "bfloat16", "float16"]
@@ -486,7 +486,7 @@ def test_a_text_with_and_without_a_knock_out(how):
         said = prompt.next_words(scores, Sampling(temperature=0.7, top_k=6, top_p=0.9), bench.opened.tokens.label)
         looked = [lens.logit_lens(bench.model, each, bench.opened.tokens.label) for each in passes]
         made.append((passes, scores, said, looked, [lens.rollout(each) for each in passes]))
-        assert passes[0].machine.place == bench.place.type
+        assert passes[0].machine.torch_device == bench.device.type
     assert_same(*made)
 
 
@@ -589,7 +589,7 @@ def test_every_view_of_a_training():
     job = app.session_state[VISITOR].kept[RUNNING].job
     while not job.poll().done:
         time.sleep(0.05)
-    assert not job.error and job.states["baseline", 0].machine.place == NAME
+    assert not job.error and job.states["baseline", 0].machine.torch_device == NAME
     for view in views:
         _fine(put(app, trained=view).run(), view)
 

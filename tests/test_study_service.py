@@ -109,7 +109,7 @@ def test_a_visitor_goes_before_the_studies(service):
     wait(lambda: counts(service, number).get(RUNNING, 0) >= 2)
     state = OTHER.runs[0].start()
     job = Job(service.workers, {"mine": state})
-    assert job.workers.place(job) == 0 and job.workers.jobs[0] is job
+    assert job.workers.position(job) == 0 and job.workers.jobs[0] is job
     wait(lambda: job.poll().done)
     assert job.error is None and not standing(service.store, number).complete
 

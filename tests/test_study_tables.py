@@ -405,7 +405,7 @@ def test_stored_runs_are_those_of_the_seeds_that_all_have(store):
     )  # fmt: skip
     found = stored(store, number, "reverse", ["1 head"])
     assert found.plan.seeds == [0, 3, 1000] and found.notes == ()
-    assert [(arm.name, arm.place) for arm in found.plan.arms] == [(BASELINE, 0), ("1 head", 1)]
+    assert [(arm.name, arm.colour) for arm in found.plan.arms] == [(BASELINE, 0), ("1 head", 1)]
     for run in SCATTERED.runs:
         if run.task == "reverse" and run.variant != "− norm" and run.seed != 17:
             outcome = FAILED if run.seed == 3 else score(run)

@@ -344,7 +344,7 @@ def test_variants_move_with_the_baseline_and_d_ff_with_d_model():
 def test_a_variant_that_cannot_be_is_left_out_with_the_reason_and_the_others_keep_their_places():
     pins = Pins(variants="norm-none~n_heads-16~ffn-off")
     made, notes = lineup(Config(d_model=72), pins)
-    assert [(each.name, each.place) for each in made] == [("baseline", 0), ("− norm", 1), ("− FFN", 3)]
+    assert [(each.name, each.colour) for each in made] == [("baseline", 0), ("− norm", 1), ("− FFN", 3)]
     assert len(notes) == 1
     assert notes[0].startswith("16 heads is left out here: n_heads is 16; it must divide d_model, which is 72")
     assert len(lineup(Config(), pins)[0]) == 4  # where it can be, it is there again
@@ -352,16 +352,16 @@ def test_a_variant_that_cannot_be_is_left_out_with_the_reason_and_the_others_kee
 
 def test_a_variant_that_changes_nothing_is_left_out_with_the_reason():
     made, notes = lineup(Config(norm="none"), Pins(variants="norm-none~ffn-off"))
-    assert [each.place for each in made] == [0, 2]
+    assert [each.colour for each in made] == [0, 2]
     assert notes == ["− norm is left out here: the baseline is so already."]
 
 
 def test_now_stands_only_beside_a_pinned_baseline_and_only_where_it_differs():
     variants = "norm-none"
-    assert [each.place for each in lineup(Config(seed=9), Pins(variants=variants))[0]] == [0, 1]
+    assert [each.colour for each in lineup(Config(seed=9), Pins(variants=variants))[0]] == [0, 1]
     pins = Pins(baseline=pin(Config(seed=9)), variants=variants)
-    assert [each.place for each in lineup(Config(seed=9), pins)[0]] == [0, 1]
-    assert [each.place for each in lineup(Config(seed=9, norm="none"), pins)[0]] == [0, 1]  # that is the variant
+    assert [each.colour for each in lineup(Config(seed=9), pins)[0]] == [0, 1]
+    assert [each.colour for each in lineup(Config(seed=9, norm="none"), pins)[0]] == [0, 1]  # that is the variant
     made, notes = lineup(Config(seed=9, ffn=False), pins)
     assert made == [
         Variant("baseline", Config(seed=9), 0),
@@ -378,13 +378,13 @@ def test_everything_pinned_stands_in_the_line_once_or_is_left_out_in_words(pair,
     made, notes = lineup(config, Pins(pin(baseline), NEXT.join(map(encode, sets))))
     assert made[0] == Variant("baseline", baseline, 0)
     assert len({each.config for each in made}) == len(made)
-    assert [each.place for each in made] == sorted({each.place for each in made})
+    assert [each.colour for each in made] == sorted({each.colour for each in made})
     for each in made[1:]:
-        if each.place != NOW:
-            assert each.config == apply(sets[each.place - 1], baseline)
-            assert each.name == name_of(sets[each.place - 1])
+        if each.colour != NOW:
+            assert each.config == apply(sets[each.colour - 1], baseline)
+            assert each.name == name_of(sets[each.colour - 1])
     assert any(each.config == config for each in made)
-    missing = set(range(1, len(sets) + 1)) - {each.place for each in made}
+    missing = set(range(1, len(sets) + 1)) - {each.colour for each in made}
     assert all("is left out here" in note for note in notes)
     assert len(notes) <= len(missing)
 
@@ -393,13 +393,13 @@ def test_what_is_fixed_is_the_same_for_all_whatever_the_pins_say():
     pins = Pins(baseline="n_layers-3", variants="n_layers-5__norm-none~n_layers-2")
     made, notes = lineup(Config(n_layers=7, ffn=False), pins, n_layers=1)
     assert [each.config.n_layers for each in made] == [1, 1, 1]
-    assert [each.place for each in made] == [0, 1, NOW]
+    assert [each.colour for each in made] == [0, 1, NOW]
     assert notes == ["2 layers is left out here: the baseline is so already."]
 
 
 def test_a_variant_that_is_the_same_as_another_here_is_left_out_with_the_reason():
     made, notes = lineup(Config(), Pins(variants="norm-none~n_layers-5__norm-none"), n_layers=1)
-    assert [each.place for each in made] == [0, 1]
+    assert [each.colour for each in made] == [0, 1]
     assert len(notes) == 1
 
 
@@ -458,8 +458,8 @@ def test_who_stays_keeps_its_place_and_colour(texts, data):
     )
     after = Pins(variants=before.compare(after_texts))
     assert sorted(after.texts) == sorted(after_texts)
-    places = {each.name: each.place for each in lineup(Config(), before)[0]}
+    places = {each.name: each.colour for each in lineup(Config(), before)[0]}
     for each in lineup(Config(), after)[0]:
-        assert each.place <= 4
+        assert each.colour <= 4
         if each.name in places:
-            assert each.place == places[each.name]
+            assert each.colour == places[each.name]

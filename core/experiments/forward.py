@@ -96,13 +96,13 @@ def prepared(
     config: Config, tokens: Sequence[str], machine: Machine
 ) -> tuple[Transformer, torch.Tensor, torch.Tensor | None]:
     """-> (model, token numbers (1, T), which of them are real (1, T) or None for all)"""
-    known, ids, real = numbered(tokens, config.padding, machine.place)
-    model = Transformer(config, known).to(machine.place, machine.precision).requires_grad_(False)
+    known, ids, real = numbered(tokens, config.padding, machine.torch_device)
+    model = Transformer(config, known).to(machine.torch_device, machine.precision).requires_grad_(False)
     return model, ids, real
 
 
 def numbered(
-    tokens: Sequence[str], padding: int, place: str
+    tokens: Sequence[str], padding: int, device: str
 ) -> tuple[tuple[str, ...], torch.Tensor, torch.Tensor | None]:
     """-> (vocabulary, token numbers (1, T), which of them are real (1, T) or None for all)
 
@@ -113,8 +113,8 @@ def numbered(
     padded = (*tokens, *[PAD] * padding)
     known = vocabulary(list(tokens))
     number = {word: at for at, word in enumerate(known)}
-    ids = torch.tensor([[number[word] for word in padded]], device=place)
-    real = torch.arange(len(padded), device=place)[None] < len(tokens) if padding else None
+    ids = torch.tensor([[number[word] for word in padded]], device=device)
+    real = torch.arange(len(padded), device=device)[None] < len(tokens) if padding else None
     return known, ids, real
 
 
@@ -154,7 +154,7 @@ def watched(
     watcher = Watcher()
     call = _dropping(model, lambda: model.stream(ids, real)) if dropout else lambda: model.stream(ids, real)
     with trace(*edits, watcher) as seen:
-        output, first = timed(call, machine.place)
+        output, first = timed(call, machine.torch_device)
     return Pass(
         config=model.config,
         machine=machine,
@@ -164,18 +164,18 @@ def watched(
         measured=reduce(watcher),
         output=output[0].float().cpu(),
         allowed=square(model.allowed(ids, real), ids.shape[1]),
-        timing=None if edits else _timing(call, first, model.config, ids.shape[1], machine.place),
+        timing=None if edits else _timing(call, first, model.config, ids.shape[1], machine.torch_device),
         weights=weights,
         dropout=dropout,
         layered=layered or model.config.n_layers > 1,
     )
 
 
-def _timing(call: Callable[[], object], first: float, config: Config, length: int, place: str) -> Timing:
+def _timing(call: Callable[[], object], first: float, config: Config, length: int, timed_on: str) -> Timing:
     """Of passes after the first, which also loads, allocates and records; where that was slow, it is not repeated."""
     if first >= SLOW:
         return Timing(first, 1, datetime.now(UTC))
-    return median_timing(call, place, RUNS if sum(flops(config, length).values()) < SMALL else 1)
+    return median_timing(call, timed_on, RUNS if sum(flops(config, length).values()) < SMALL else 1)
 
 
 def _dropping(model: Transformer, call: Callable[[], T]) -> Callable[[], T]:

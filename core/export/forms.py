@@ -41,7 +41,7 @@ def checked(flavour: str) -> str:
 def core_script(about: str, machine: Machine, form: str, **settings: object) -> str:
     """A script that imports this repository: a form whose $NAMES are put in; $SHOW and $MACHINE are known."""
     run = "Save this file in the folder of the repository and run it there: `python script.py`."
-    machine_text = f'Machine("{machine.place}", "{machine.dtype}")'
+    machine_text = f'Machine("{machine.torch_device}", "{machine.dtype}")'
     script = Template(form).substitute(settings, SHOW=SHOW, MACHINE=machine_text)
     script = re.sub(
         r"(?:^from core.*\n)+", lambda lines: "".join(sorted(lines[0].splitlines(True))), script, flags=re.M
@@ -57,7 +57,7 @@ def torch_script(
     parts = [
         f"{_docstring(about, machine, run)}\n\n{bundle.import_text(Import('torch', None, 'torch'))}",
         *[bundle.settings_text(each, ABOUT[type(each)]) for each in given],
-        "\n".join([*lines, f'DEVICE = "{machine.place}"', f"DTYPE = {machine.precision}"]),
+        "\n".join([*lines, f'DEVICE = "{machine.torch_device}"', f"DTYPE = {machine.precision}"]),
         bundle.text(),
         f'if __name__ == "__main__":\n    {call}\n',
     ]
@@ -70,7 +70,7 @@ def _docstring(about: str, machine: Machine, run: str) -> str:
 
 {lines}
 
-The app's numbers were made with PyTorch {torch.__version__} on {machine.place} in {machine.dtype}. Elsewhere they agree up to
+The app's numbers were made with PyTorch {torch.__version__} on {machine.torch_device} in {machine.dtype}. Elsewhere they agree up to
 rounding. {run}
 """'''
 

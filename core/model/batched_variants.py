@@ -98,13 +98,13 @@ class Many:
             for linear in [each for each in part.children() if isinstance(each, Linear)]:
                 for name, drawn in zip(("weight", "bias"), linear.drawn(draw)):
                     if drawn is not None:
-                        linear._parameters[name] = drawn.to(self.machine.place, self.machine.precision)
+                        linear._parameters[name] = drawn.to(self.machine.torch_device, self.machine.precision)
 
     def _placed(self, module: Made) -> Made:
-        return module.to(self.machine.place, self.machine.precision).requires_grad_(False)
+        return module.to(self.machine.torch_device, self.machine.precision).requires_grad_(False)
 
     def _at(self, members: list[int]) -> torch.Tensor:
-        return torch.tensor(members, device=self.machine.place)
+        return torch.tensor(members, device=self.machine.torch_device)
 
     def _sublayer(self, name: str, fields: tuple[str, ...], make: Make) -> Map:
         """One sub-layer of all variants that have it: x -> x."""

@@ -206,16 +206,16 @@ def pin(config: Config) -> str:
     return encode(difference(config, Config())) or PLAIN
 
 
-NOW = MOST + 1  # the place of the sidebar's settings beside a pinned baseline
+NOW = MOST + 1  # the colour of the sidebar's settings beside a pinned baseline
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One of what is compared: its name, its settings, and its place: 0 the baseline, 1 to 4 the variants, 5 now."""
+    """One of what is compared: its name, its settings, and its colour: 0 the baseline, 1 to 4 the variants, 5 now."""
 
     name: str
     config: Config
-    place: int = 0
+    colour: int = 0
 
 
 def lineup(config: Config, pins: Pins, **fixed: Any) -> tuple[list[Variant], list[str]]:
@@ -226,7 +226,7 @@ def lineup(config: Config, pins: Pins, **fixed: Any) -> tuple[list[Variant], lis
     pinned = pins.pinned()
     baseline = replace(pinned or config, **fixed)
     variants, notes = [Variant("baseline", baseline)], []
-    for place, text in enumerate(pins.slots, 1):
+    for slot, text in enumerate(pins.slots, 1):
         if not text:
             continue
         changes = decode(text, "variants")
@@ -243,7 +243,7 @@ def lineup(config: Config, pins: Pins, **fixed: Any) -> tuple[list[Variant], lis
         if twin:
             notes.append(f"{name} is left out here: it is the same as {twin.name}.")
         else:
-            variants.append(Variant(name, one, place))
+            variants.append(Variant(name, one, slot))
     now = replace(config, **fixed)
     if pinned and all(now != other.config for other in variants):
         variants.append(Variant("now: " + name_of(difference(now, baseline)), now, NOW))

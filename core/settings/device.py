@@ -92,11 +92,11 @@ class Machine(Settings):
             raise ConfigError(
                 "device", f"device is {self.device}, which this machine does not have; it has {', '.join(present())}."
             )
-        if self.dtype == "float16" and self.place == "cpu":
+        if self.dtype == "float16" and self.torch_device == "cpu":
             raise ConfigError("dtype", "dtype is float16, which needs a GPU; on a CPU choose one of float32, bfloat16.")
 
     @property
-    def place(self) -> str:
+    def torch_device(self) -> str:
         """The device that runs: cuda, mps or cpu."""
         return device[self.device]()
 
@@ -107,19 +107,19 @@ class Machine(Settings):
     @property
     def name(self) -> str:
         """The device in words, e.g. "NVIDIA H200" or "CPU"."""
-        return {"cpu": "CPU", "mps": "Apple GPU"}.get(self.place) or torch.get_device_module(
-            self.place
+        return {"cpu": "CPU", "mps": "Apple GPU"}.get(self.torch_device) or torch.get_device_module(
+            self.torch_device
         ).get_device_name()
 
     def autocast(self) -> torch.autocast:
         """A context in which products are taken in this precision, while weights stay float32."""
-        return torch.autocast(self.place, self.precision, enabled=self.dtype != "float32")
+        return torch.autocast(self.torch_device, self.precision, enabled=self.dtype != "float32")
 
     def choices(self, name: str) -> list[str]:
         """What of a menu can be chosen on this machine."""
         if name == "device":
             return ["auto", *present()]
-        return [key for key in dtype if key != "float16" or self.place != "cpu"]
+        return [key for key in dtype if key != "float16" or self.torch_device != "cpu"]
 
 
 @dataclass(frozen=True)
@@ -137,19 +137,19 @@ class Timing:
         return f"{self.milliseconds:{digits}} ms ({how})"
 
 
-def median_timing(call: Callable[[], object], place: str, runs: int) -> Timing:
+def median_timing(call: Callable[[], object], torch_device: str, runs: int) -> Timing:
     """Time so many runs of call()."""
-    took = statistics.median(timed(call, place)[1] for _ in range(runs))
+    took = statistics.median(timed(call, torch_device)[1] for _ in range(runs))
     return Timing(took, runs, datetime.now(UTC))
 
 
-def timed(call: Callable[[], Result], place: str) -> tuple[Result, float]:
+def timed(call: Callable[[], Result], torch_device: str) -> tuple[Result, float]:
     """-> (what call() returned, milliseconds), by the device's own events on a GPU, by the clock on a CPU."""
-    if place == "cpu":
+    if torch_device == "cpu":
         start = time.perf_counter()
         result = call()
         return result, 1e3 * (time.perf_counter() - start)
-    event = torch.get_device_module(place).Event
+    event = torch.get_device_module(torch_device).Event
     before, after = event(enable_timing=True), event(enable_timing=True)
     before.record()
     result = call()
@@ -158,8 +158,8 @@ def timed(call: Callable[[], Result], place: str) -> tuple[Result, float]:
     return result, before.elapsed_time(after)
 
 
-def median_ms(call: Callable[[], object], place: str, repeats: int = 15) -> float:
+def median_ms(call: Callable[[], object], torch_device: str, repeats: int = 15) -> float:
     """Median time of repeated calls, after three that do not count."""
     for _ in range(3):
         call()
-    return median_timing(call, place, repeats).milliseconds
+    return median_timing(call, torch_device, repeats).milliseconds

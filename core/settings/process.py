@@ -85,6 +85,6 @@ def sources() -> str:
 
 def device_name(machine: Machine) -> str:
     """ "NVIDIA H200", or "CPU (x86_64, AVX512)": rows are the same to the last bit where these are the same."""
-    if machine.place != "cpu":
+    if machine.torch_device != "cpu":
         return machine.name
     return f"CPU ({platform.machine()}, {torch.backends.cpu.get_cpu_capability()})"

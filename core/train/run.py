@@ -108,7 +108,7 @@ def model(state: State) -> Transformer:
     transformer = Transformer(state.config, task[state.training.task].vocabulary)
     if state.model is not None:
         transformer.load_state_dict(state.model)
-    return transformer.to(state.machine.place)
+    return transformer.to(state.machine.torch_device)
 
 
 @functools.lru_cache(maxsize=64)
@@ -123,17 +123,17 @@ class Run:
 
     def __init__(self, state: State):
         self.start, self.at, self.diverged, self.begun = state, state.step, state.diverged, time.monotonic()
-        training, place = state.training, state.machine.place
+        training, device = state.training, state.machine.torch_device
         self.task = task[training.task]
         self.model = model(state)
         self.parameters = list(self.model.parameters())
         make = optimiser[training.optimiser]
-        self.optimiser = make(self.parameters, training.learning_rate, training.weight_decay, place != "mps")
+        self.optimiser = make(self.parameters, training.learning_rate, training.weight_decay, device != "mps")
         if state.optimiser:
             self.optimiser.load_state_dict(copy.deepcopy(state.optimiser))  # it would go on in the same tensors
         self.data = _stream(state.seed, f"{training.task}.training", state.data)
         self.dropout = _stream(state.seed, "dropout", state.dropout)
-        self.test = tuple(each.to(place) for each in held_out(training.task, state.seed, training.length))
+        self.test = tuple(each.to(device) for each in held_out(training.task, state.seed, training.length))
 
     @property
     def done(self) -> bool:
@@ -158,9 +158,9 @@ class Run:
 
     def gradients(self) -> tuple[float, float]:
         """Compute and clip the gradients of the next batch -> (loss, norm before clipping)"""
-        clip, place = self.start.training.clip, self.start.machine.place
+        clip, device = self.start.training.clip, self.start.machine.torch_device
         tokens, targets = (
-            each.to(place) for each in self.task(self.data, self.start.training.batch, self.start.training.length)
+            each.to(device) for each in self.task(self.data, self.start.training.batch, self.start.training.length)
         )
         with dropping(self.dropout):
             logits = self.logits(tokens)

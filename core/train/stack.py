@@ -54,7 +54,7 @@ class _Stack:
         self.training, self.machine = runs[0].start.training, runs[0].start.machine
         self.named = stack_module_state([run.model for run in runs])[0]
         self.weights = list(self.named.values())
-        make, fused = optimiser[self.training.optimiser], self.machine.place != "mps"
+        make, fused = optimiser[self.training.optimiser], self.machine.torch_device != "mps"
         self.optimiser = make(self.weights, self.training.learning_rate, self.training.weight_decay, fused)
         kept = [run.optimiser.state_dict() for run in runs]
         beside = {
@@ -108,7 +108,7 @@ class _Stack:
         """Compute and clip the gradients of each run's next batch -> (losses, norms before clipping)"""
         clip, training = self.training.clip, self.training
         drawn = [run.task(run.data, training.batch, training.length) for run in self.runs]
-        tokens, targets = (torch.stack(each).to(self.machine.place) for each in zip(*drawn))
+        tokens, targets = (torch.stack(each).to(self.machine.torch_device) for each in zip(*drawn))
         scores, answers = self.logits(tokens).flatten(0, 2).float(), targets.flatten()
         losses = F.cross_entropy(scores, answers, ignore_index=IGNORE, reduction="none").view(len(targets), -1).sum(1)
         losses = losses / (targets != IGNORE).flatten(1).sum(1)

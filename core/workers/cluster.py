@@ -76,7 +76,7 @@ class Cluster(Queue):
     def versions(self) -> dict[str, str]:
         return self._like.versions if self._like else versions()
 
-    def place_of(self, machine: Machine) -> str:
+    def device_of(self, machine: Machine) -> str:
         return self._device(machine)[0]
 
     def device_name(self, machine: Machine) -> str:

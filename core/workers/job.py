@@ -153,7 +153,7 @@ class Job:
     def _together(self, waiting: Sequence[Hashable]) -> tuple[Hashable, ...]:
         """Who goes next: the one that lies farthest behind; on a GPU with all that can be stacked with it."""
         first = min(waiting, key=lambda each: self.states[each].step / self.states[each].training.steps)
-        if self.workers.place_of(self.states[first].machine) == "cpu":  # where stacking gains nothing
+        if self.workers.device_of(self.states[first].machine) == "cpu":  # where stacking gains nothing
             return (first,)
         others = [
             n

@@ -18,7 +18,7 @@ class Origin(NamedTuple):
 def origin() -> Origin:
     """That of this process."""
     machines = {name: Machine(name) for name in device if name in ("auto", *present())}
-    devices = {name: (machine.place, device_name(machine)) for name, machine in machines.items()}
+    devices = {name: (machine.torch_device, device_name(machine)) for name, machine in machines.items()}
     return Origin(versions(), sources(), devices)
 
 

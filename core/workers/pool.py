@@ -118,8 +118,8 @@ class ProcessPool(Queue):
     def versions(self) -> dict[str, str]:
         return versions()
 
-    def place_of(self, machine: Machine) -> str:
-        return machine.place
+    def device_of(self, machine: Machine) -> str:
+        return machine.torch_device
 
     def device_name(self, machine: Machine) -> str:
         return device_name(machine)

@@ -47,7 +47,7 @@ class WorkerPool(Protocol):
     def versions(self) -> dict[str, str]:
         """What trains here: torch, numpy, python, code."""
 
-    def place_of(self, machine: Machine) -> str:
+    def device_of(self, machine: Machine) -> str:
         """The device on which it would be trained: cuda, mps or cpu."""
 
     def device_name(self, machine: Machine) -> str:
@@ -75,7 +75,7 @@ class WorkerPool(Protocol):
     def rotate(self, job: "Job") -> None:
         """It has had its chunk: the next one is another's turn."""
 
-    def place(self, job: "Job") -> int:
+    def position(self, job: "Job") -> int:
         """How many jobs go before this one gets a worker."""
 
     def beside(self) -> int:

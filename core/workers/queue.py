@@ -33,7 +33,7 @@ class Queue:
         self.jobs.append(job)
         self.jobs.sort(key=lambda each: each.background)
 
-    def place(self, job: Job) -> int:
+    def position(self, job: Job) -> int:
         """How many jobs go before this one gets a worker; 0 while it has its share: those that are looked at take turns."""
         with self.lock:
             if not job.background and self.count:

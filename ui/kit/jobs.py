@@ -120,7 +120,7 @@ def status(job: Job) -> str:
     if job.done:
         known = f", {job.known} of them known from before" if job.known else ""
         return f"Done: {count(job)}{known}."
-    before = job.workers.place(job)
+    before = job.workers.position(job)
     if before:
         return f"Waiting: {before} before you."
     left = job.seconds_left()

@@ -106,7 +106,7 @@ def _unpin(pinned: Config):
 def legend(variants: list[Variant], said: dict[str, str | None], pins: Pins):
     """Who has which colour, what is said of each, e.g. "diverged at pass 7", and what they have in common."""
     entries = [
-        (v.place, f"baseline: {baseline_words(pins)}" if v.place == 0 else v.name, said.get(v.name)) for v in variants
+        (v.colour, f"baseline: {baseline_words(pins)}" if v.colour == 0 else v.name, said.get(v.name)) for v in variants
     ]
     common = [f"{weights(variants)}.", f"{paired(variants)}." * (len(variants) > 1)]
     if any("diverged" in (text or "") for text in said.values()):
@@ -115,12 +115,12 @@ def legend(variants: list[Variant], said: dict[str, str | None], pins: Pins):
 
 
 def marks(entries: list[tuple[int, str, str | None]], common: list[str]):
-    """A legend. made: (place of the colour, name, what is said of it); common: what is true of all."""
+    """A legend. entries: (colour, name, what is said of it); common: what is true of all."""
     spans = []
-    for place, name, said in entries:
+    for colour, name, said in entries:
         more = f" <span style='opacity:.75'>· {html.escape(said)}</span>" if said else ""
         spans.append(
-            f"<span style='white-space:nowrap'><span style='color:{COLOURS[place]}'>●</span> {html.escape(name)}{more}</span>"
+            f"<span style='white-space:nowrap'><span style='color:{COLOURS[colour]}'>●</span> {html.escape(name)}{more}</span>"
         )
     spans.append(f"<span style='opacity:.7'>{' '.join(common)}</span>")
     style = "display:flex;flex-wrap:wrap;gap:2px 18px;font-size:.9rem"

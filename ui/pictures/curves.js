@@ -122,14 +122,14 @@ function draw(panel, m, width) {
   const bottom = EDGE.top + tall
   const inside = (v) => (panel.log && v <= 0 ? bottom : Math.max(EDGE.top, Math.min(bottom, down(v))))
   const edge = (values) => values.map((v, n) => (v === null ? null : [across(m.at[n]), inside(v)]))
-  for (const line of panel.lines) if (line.low) out.push(band(edge(line.low), edge(line.high), m.colours[line.place]))
+  for (const line of panel.lines) if (line.low) out.push(band(edge(line.low), edge(line.high), m.colours[line.colour]))
   for (const line of panel.lines) {
-    const colour = m.colours[line.place]
+    const colour = m.colours[line.colour]
     for (const seed of line.seeds || []) out.push(`<path d="${path(points(seed))}" class="seed" stroke="${colour}"/>`)
   }
   for (const line of panel.lines) {
-    const colour = m.colours[line.place]
-    const broad = line.place === 0 ? 3.4 : 1.8 // a variant on top of the baseline leaves it to be seen
+    const colour = m.colours[line.colour]
+    const broad = line.colour === 0 ? 3.4 : 1.8 // a variant on top of the baseline leaves it to be seen
     const found = points(line.values)
     out.push(`<path d="${path(found)}" fill="none" stroke="${colour}" stroke-width="${broad}" stroke-linejoin="round"/>`)
     if (line.values.length <= 41)
@@ -199,7 +199,7 @@ export default function ({ data, parentElement }) {
       svg.dataset.width = width
       svg.setAttribute("aria-label", `${panel.title} ${made.label}. ${panel.sentence}`)
       svg.querySelector(".marks").innerHTML = made.svg
-      const legend = panel.lines.map((line) => ({ name: m.names[line.place], colour: m.colours[line.place] }))
+      const legend = panel.lines.map((line) => ({ name: m.names[line.colour], colour: m.colours[line.colour] }))
       svg.about = { ...panel, label: made.label, legend } // the words of the picture when it is taken away (pictures.js)
       return made
     })
@@ -236,7 +236,7 @@ export default function ({ data, parentElement }) {
         const low = line.low?.[here] ?? null
         const span = low === null ? "" : ` [${brief(low)}, ${brief(line.high[here])}]`
         const text = value !== null ? (line.low ? brief(value) : number(value)) + span : gone ? line.ended : "–"
-        return `<div><span style="color:${m.colours[line.place]}">●</span> ${escape(m.names[line.place])} <b>${escape(text)}</b></div>`
+        return `<div><span style="color:${m.colours[line.colour]}">●</span> ${escape(m.names[line.colour])} <b>${escape(text)}</b></div>`
       })
       tip.innerHTML = `<div>${escape(m.x)} ${m.at[here]}</div>${rows.join("")}`
       const left = x > drawn[n].wide * 0.55 + EDGE.left

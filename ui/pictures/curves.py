@@ -41,7 +41,7 @@ _curves = st.components.v2.component(
 class Line:
     """One variant's values, from the first pass shown on; what is no number leaves a gap. ended: why it stops, or None."""
 
-    place: int
+    colour: int
     values: list[float]
     ended: str | None = None
     low: list[float] | None = None  # a band around the values
@@ -64,7 +64,7 @@ class Panel:
 def curves(
     key: str, panels: list[Panel], names: dict[int, str], *, x: str = "pass", at=None, ends=None, height=190, across=4
 ):
-    """Draw panels side by side, as many to a row as fit. names: place -> name.
+    """Draw panels side by side, as many to a row as fit. names: colour -> name.
 
     at: where on the x axis the values stand (0, 1, 2, … if None); ends: of that axis, where it shall reach further than
     the values do. height: of a plot, in pixels. across: how many panels
@@ -91,7 +91,7 @@ def table(panels, names, x, at) -> pd.DataFrame:
     """What is drawn, tidy: meter, variant, pass (or whatever x is), value, and the band's low and high where there is one."""
     bands = any(line.low for panel in panels for line in panel.lines)
     rows = [
-        (panel.label, names[line.place], at[n], value, *([line.low[n], line.high[n]] if line.low else [math.nan] * 2))
+        (panel.label, names[line.colour], at[n], value, *([line.low[n], line.high[n]] if line.low else [math.nan] * 2))
         for panel in panels
         for line in panel.lines
         for n, value in enumerate(line.values)

@@ -42,7 +42,7 @@ def learning(trainings):
             help="Mean over all answers of −ln(probability of the right one). Lower is better.",
         ),
     ]  # fmt: skip
-    names = {arm.place: label(arm) for arm in arms_shown(trainings)}
+    names = {arm.colour: label(arm) for arm in arms_shown(trainings)}
     curves("learning", panels, names, x="step", at=steps or [0], ends=(0, plan.training.steps), height=265, across=2)
     note("every row of every run", lambda: results.every_row(trainings.runs, plan))
     costs(trainings)
@@ -115,7 +115,7 @@ def lines(trainings, field: str, log: bool = False) -> tuple[list[int], list[Lin
         seeds = [{row.step: getattr(row, field) for row in runs[arm.name, seed] if not row.note} for seed in plan.seeds]
         panels.append(
             Line(
-                arm.place,
+                arm.colour,
                 [span.mean for span in spans],
                 gone(trainings, arm.name),
                 [span.low for span in spans] if banded else None,

@@ -30,7 +30,7 @@ def _from_folder(place: bytes, changed: float) -> Opened:
 def _placed(opened: Opened) -> Opened:
     """A large model goes to the GPU, where there is one; for a small one the way there takes longer than the work."""
     if opened.parameters > LARGE:
-        opened.model.to(Machine().place)
+        opened.model.to(Machine().torch_device)
     return opened
 
 

@@ -7,7 +7,7 @@ from ui.kit.jobs import StartedTrainings
 
 def arms_shown(trainings: StartedTrainings) -> list:
     """The models that have a colour: the baseline and its variants, without their combinations."""
-    return [arm for arm in trainings.plan.arms if arm.place is not None]
+    return [arm for arm in trainings.plan.arms if arm.colour is not None]
 
 
 def label(arm) -> str:
@@ -27,7 +27,7 @@ def legend(trainings: StartedTrainings, said=None):
     ]
     if any("diverged" in (text or "") for text in ended.values()):
         common.append(pins.DIVERGED)
-    marks = [(arm.place, label(arm), ended.get(arm.name)) for arm in arms_shown(trainings)]
+    marks = [(arm.colour, label(arm), ended.get(arm.name)) for arm in arms_shown(trainings)]
     pins.marks(marks, common)
 
 

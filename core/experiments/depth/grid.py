@@ -155,7 +155,7 @@ def _measure(
     family: list[Config], tokens: Sequence[str], machine: Machine, order: list[int], step: Callable[[], None]
 ) -> tuple[np.ndarray, np.ndarray]:
     """-> (values (V, passes + 1, statistics), finite (V, passes + 1))"""
-    known, ids, real = numbered(tokens, family[0].padding, machine.place)
+    known, ids, real = numbered(tokens, family[0].padding, machine.torch_device)
     values, finite, size = [], [], 0
     waiting: list[tuple[torch.Tensor, torch.Tensor]] = []
 

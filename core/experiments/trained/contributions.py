@@ -105,7 +105,7 @@ def of_bench(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> to
 
     def make() -> tuple[torch.Tensor, int]:
         q, blocks, written = bench.questions, [], measured(bench, cuts, mode).written
-        right, wrong = q.right.to(bench.place), bench.whole.wrong.to(bench.place)
+        right, wrong = q.right.to(bench.device), bench.whole.wrong.to(bench.device)
         numbers = (
             len(parts(bench.model)) * bench.model.config.d_model
         )  # of one question; four such tables are held at once

@@ -32,13 +32,15 @@ class Written(Sites):
 
     SITES = ("embed", "z", "attn_out", "mlp_out")
 
-    def __init__(self, row: torch.Tensor, place: torch.Tensor, first: int = 0) -> None:
+    def __init__(self, row: torch.Tensor, position: torch.Tensor, first: int = 0) -> None:
         super().__init__()
-        self.row, self.place, self.first = row, place, first
+        self.row, self.position, self.first = row, position, first
 
     def __call__(self, site: str, layer: int, x: torch.Tensor) -> None:
         if site in self.SITES:
-            self[site, layer + self.first] = x[self.row, :, self.place] if site == "z" else x[self.row, self.place]
+            self[site, layer + self.first] = (
+                x[self.row, :, self.position] if site == "z" else x[self.row, self.position]
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +67,7 @@ class Bench:
 
     def __init__(self, opened: Opened, questions: Questions) -> None:
         self.opened, self.model, self.questions = opened, opened.model, questions
-        self.key, self.place = questions.key, opened.model.embed.device
+        self.key, self.device = questions.key, opened.model.embed.device
         check_room(opened, questions)
         self.slices = self._slices()
         self._recording = threading.Lock()
@@ -91,14 +93,14 @@ class Bench:
     def _whole(self) -> tuple[Answers, Sites]:
         q, answers, rows, written = self.questions, [], [], []
         for first, end, asked, width in self._in_turn(self.slices):
-            tokens = q.tokens[first:end, :width].to(self.place)
-            row, place = q.row[asked] - first, q.place[asked]
-            written.append(Written(row, place))
+            tokens = q.tokens[first:end, :width].to(self.device)
+            row, position = q.row[asked] - first, q.position[asked]
+            written.append(Written(row, position))
             with trace(written[-1], sites=("resid_pre", "pattern")) as seen:
                 stream = self.model.stream(tokens, self._real(first, end, width))
             self.streams.append(seen["resid_pre"])
-            answers.append(self.model.read(stream[row, place]).float().cpu())
-            both, short = torch.stack([place, (place + 1).clamp(max=width - 1)]), (0, q.tokens.shape[1] - width)
+            answers.append(self.model.read(stream[row, position]).float().cpu())
+            both, short = torch.stack([position, (position + 1).clamp(max=width - 1)]), (0, q.tokens.shape[1] - width)
             read = [x[row, :, both].float().cpu() for x in seen.get("pattern", [])]
             rows.append([torch.nn.functional.pad(x, short) for x in read])
         self.patterns = [torch.cat(each, 1) for each in zip(*rows)]
@@ -115,7 +117,7 @@ class Bench:
 
     def _real(self, first: int, end: int, width: int) -> torch.Tensor | None:
         """Which tokens of a slice are no padding; None where no text sees what comes after it anyway."""
-        return self.questions.real[first:end, :width].to(self.place) if self.model.mask.looks_ahead else None
+        return self.questions.real[first:end, :width].to(self.device) if self.model.mask.looks_ahead else None
 
     @property
     def recorded(self) -> list[Recordings]:
@@ -131,12 +133,12 @@ class Bench:
             for first, end, _, width in self._in_turn(self.slices):
                 for tokens, mean in ((self.questions.tokens, True), (self.questions.elsewhere, False)):
                     with trace(sites=sites) as seen:
-                        self.model.stream(tokens[first:end, :width].to(self.place), self._real(first, end, width))
+                        self.model.stream(tokens[first:end, :width].to(self.device), self._real(first, end, width))
                     recorded = {(site, layer): x for site in seen for layer, x in enumerate(seen[site])}
                     if not mean:
                         others.append(recorded)
                         continue
-                    keep = real[first:end, :width].to(self.place)
+                    keep = real[first:end, :width].to(self.device)
                     for key, x in recorded.items():
                         x = x.movedim(-2, 1) if key[0] == "z" else x  # words second: (n, T, H, d_head)
                         sums[key] = sums.get(key, 0) + x[keep].cpu().double().sum(0)  # some GPUs have no float64
@@ -156,14 +158,14 @@ class Bench:
         q, logits, written = self.questions, [], []
         begin = min(cut.layer for cut in chosen)  # all before it is as it was
         for at, (first, end, asked, width) in self._in_turn(enumerate(self.slices)):
-            x, row, place = self.streams[at][begin], q.row[asked] - first, q.place[asked]
-            allowed = self.model.allowed(torch.empty(1, width, device=self.place), self._real(first, end, width))
-            written.append(Written(row, place, begin))
+            x, row, position = self.streams[at][begin], q.row[asked] - first, q.position[asked]
+            allowed = self.model.allowed(torch.empty(1, width, device=self.device), self._real(first, end, width))
+            written.append(Written(row, position, begin))
             lesion = Lesion(chosen, mode, self.recorded[at] if mode != "zero" else {}, begin)
             with trace(lesion, written[-1], sites=()):
                 for block in self.model.blocks[begin:]:
                     x = block(x, allowed)
-            logits.append(self.model.read(x[row, place]).float().cpu())
+            logits.append(self.model.read(x[row, position]).float().cpu())
         answers = Answers(torch.cat(logits), q.right, self.whole.wrong, q.among)
         return self._effect(chosen, mode, answers, self.baseline.written | _joined(written))
 

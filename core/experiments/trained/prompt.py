@@ -71,7 +71,7 @@ def lesion(bench: Bench, ids: Iterable[int], cuts: tuple[Cut, ...], mode: str) -
     texts = [row[:length].tolist() for row, length in zip(q.tokens, q.lengths.tolist())]
     other = partners([list(ids)], texts, 0)
     with torch.inference_mode(), trace(sites=("z", "attn_out", "mlp_out")) as seen:
-        bench.model.stream(other.to(bench.place))
+        bench.model.stream(other.to(bench.device))
     return Lesion(cuts, "resample", {(s, n): Recorded(elsewhere=x) for s in seen for n, x in enumerate(seen[s])})
 
 
@@ -80,8 +80,8 @@ def look(bench: Bench, prompt: Prompt, cuts: tuple[Cut, ...] = (), mode: str = "
     opened = bench.opened
 
     def make() -> tuple[Pass, int]:
-        ids = torch.tensor([prompt.ids], device=bench.place)
-        machine = Machine(device=bench.place.type)
+        ids = torch.tensor([prompt.ids], device=bench.device)
+        machine = Machine(device=bench.device.type)
         words = f"Trained: {opened.name}" + (f", {name_of(cuts)}" if cuts else "")
         edits = (lesion(bench, prompt.ids, cuts, mode),) if cuts else ()
         needed = 2 * sum(activations(opened.config, len(prompt.ids)).values())  # as recorded, and as many under way
@@ -97,7 +97,7 @@ def look(bench: Bench, prompt: Prompt, cuts: tuple[Cut, ...] = (), mode: str = "
 @torch.inference_mode()
 def logits(bench: Bench, seen: Pass, after: int) -> torch.Tensor:
     """Scores of every word as the next one after token number `after` (from 0): float32 (V,)"""
-    return bench.model.read(seen.output[None, None, after].to(bench.place))[0, 0].float().cpu()
+    return bench.model.read(seen.output[None, None, after].to(bench.device))[0, 0].float().cpu()
 
 
 def next_words(

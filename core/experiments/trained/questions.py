@@ -31,7 +31,7 @@ POOL = 8  # times as many texts are drawn at most, to find for each another one 
 class Questions:
     """Texts, the shortest first, and Q places in them. All tensors int64 on the CPU.
 
-    A question is about the word after tokens[row, place]: `right`, rather than `wrong` (−1: whatever else the whole model
+    A question is about the word after tokens[row, position]: `right`, rather than `wrong` (−1: whatever else the whole model
     finds likeliest). Sentences also know their subject and their verb.
     """
 
@@ -41,7 +41,7 @@ class Questions:
     elsewhere: torch.Tensor  # (N, T): for each text another one of the same length
     lengths: torch.Tensor  # (N)
     row: torch.Tensor  # (Q)
-    place: torch.Tensor  # (Q)
+    position: torch.Tensor  # (Q)
     right: torch.Tensor  # (Q)
     wrong: torch.Tensor  # (Q)
     value: torch.Tensor  # (Q), by which accuracy is split
@@ -55,7 +55,7 @@ class Questions:
     def key(self) -> str:
         """A hash of all that is asked."""
         digest = hashlib.blake2b(digest_size=12)
-        for x in (self.tokens, self.elsewhere, self.lengths, self.row, self.place, self.right, self.wrong):
+        for x in (self.tokens, self.elsewhere, self.lengths, self.row, self.position, self.right, self.wrong):
             digest.update(repr(x.shape).encode() + x.contiguous().numpy().data)
         return digest.hexdigest()
 
@@ -110,7 +110,7 @@ def _sentences(opened: Opened, many: int, seed: int) -> Questions:
     spare = [encode(words, *anatomy(list(words))[:2])[0] for words in sentences(POOL * many, seed + 1)]
     return Questions(
         what=f"{len(texts)} held-out legal sentences", asks=" or ".join(BE), tokens=padded_texts,
-        elsewhere=partners(texts, spare, _pad(opened)), lengths=lengths, row=torch.arange(len(texts)), place=verb - 1,
+        elsewhere=partners(texts, spare, _pad(opened)), lengths=lengths, row=torch.arange(len(texts)), position=verb - 1,
         right=right, wrong=was + were - right, value=between, by="words between subject and verb", among=(was, were),
         subject=subject, verb=verb, across=across,
     )  # fmt: skip
@@ -159,13 +159,13 @@ def _of_task(opened: Opened, many: int, seed: int) -> Questions:
         return learnt(generator(seed, f"knockout.{opened.task}"), n, length, held_out=True)
 
     tokens, targets = draw(many, seed)
-    row, place = learnt.asked(targets).nonzero(as_tuple=True)
+    row, position = learnt.asked(targets).nonzero(as_tuple=True)
     texts = number[tokens].tolist()
     spare = number[draw(many, seed + 1)[0]].tolist()
     return Questions(
         what=f"{many} texts of the task {opened.task} ({_met(learnt, length, training)})", asks="the right answer", tokens=number[tokens],
-        elsewhere=partners(texts, spare, 0), lengths=torch.full((many,), length), row=row, place=place,
-        right=number[targets[row, place]], wrong=torch.full_like(row, -1), value=place + 1, by="place in the sequence",
+        elsewhere=partners(texts, spare, 0), lengths=torch.full((many,), length), row=row, position=position,
+        right=number[targets[row, position]], wrong=torch.full_like(row, -1), value=position + 1, by="place in the sequence",
     )  # fmt: skip
 
 

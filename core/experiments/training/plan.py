@@ -54,7 +54,7 @@ class Arm:
 
     name: str
     config: Config
-    place: int | None  # of its colour; None for a combination of several variants
+    colour: int | None  # None for a combination of several variants
     members: frozenset[str]
     note: str = ""  # how it was widened
     also: tuple[frozenset[str], ...] = ()  # combinations that come out as this very model
@@ -93,7 +93,7 @@ def plan(variants: list[Variant], training: Training, trial: Trial, machine: Mac
     wanted = _cost(first.config, training, trial.match)
     for variant in rest:
         config = variant.config.replace(seed=first.config.seed)
-        arm = _arm(variant.name, config, variant.place, {variant.name}, training, trial, wanted)
+        arm = _arm(variant.name, config, variant.colour, {variant.name}, training, trial, wanted)
         twin = _twin(arms, arm)
         if twin is None:
             arms.append(arm)
@@ -155,18 +155,18 @@ def _cost(config: Config, training: Training, kind: str) -> int:
 def _arm(
     name: str,
     config: Config,
-    place: int | None,
+    colour: int | None,
     members: Collection[str],
     training: Training,
     trial: Trial,
     wanted: int,
 ) -> Arm:
     if trial.match == "nothing":
-        return Arm(name, config, place, frozenset(members))
+        return Arm(name, config, colour, frozenset(members))
     matched = widened(config, wanted, lambda tried: _cost(tried, training, trial.match))
     there = {"d_model": True, "d_ff": config.ffn, "d_head": config.attention}
     changes = [f"{n} {getattr(matched, n)}" for n in there if there[n] and getattr(matched, n) != getattr(config, n)]
     off = _cost(matched, training, trial.match) / wanted - 1
     if abs(off) > CLOSE:
         changes.append(f"not to be held equal: {100 * off:+.0f} % {match.label(trial.match)}".replace("-", "−"))
-    return Arm(name, matched, place, frozenset(members), ", ".join(changes))
+    return Arm(name, matched, colour, frozenset(members), ", ".join(changes))

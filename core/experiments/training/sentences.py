@@ -17,7 +17,7 @@ def finding(runs: Runs, plan: Plan) -> str:
     all have reached: both accuracies over the seeds on which neither diverged. Without a baseline, the best arm's."""
     step, lost = common(runs, plan), _lost(runs, plan)
     when = "" if step == plan.training.steps else f"At step {step}: "
-    values = {arm.name: scores(runs, plan, arm.name, step) for arm in plan.arms if arm.place is not None}
+    values = {arm.name: scores(runs, plan, arm.name, step) for arm in plan.arms if arm.colour is not None}
     means = {name: interval(each.values()).mean for name, each in values.items()}
     means = {name: mean for name, mean in means.items() if not math.isnan(mean)}
     if not means:

@@ -29,12 +29,12 @@ def untrained(state: State) -> State:
 def read(state: State, tokens: torch.Tensor, targets: torch.Tensor) -> Reading:
     """Tokens and targets (T,) of one sequence -> what the model answers, and its attention."""
     learnt, machine = task[state.training.task], state.machine
-    place = machine.place
+    device = machine.torch_device
     with torch.inference_mode():
         trained_model = model(state)
         with trace(sites=("pattern",)) as seen, machine.autocast():
-            logits = trained_model(tokens[None].to(place))[0].float().cpu()
-        allowed = trained_model.allowed(tokens[None].to(place))
+            logits = trained_model(tokens[None].to(device))[0].float().cpu()
+        allowed = trained_model.allowed(tokens[None].to(device))
     scored = (targets != IGNORE).tolist()
     scores = logits.masked_fill(~learnt.choices(targets), -torch.inf)
     chances = scores.softmax(-1)
@@ -56,7 +56,7 @@ def contrast(states: list[State], tokens: torch.Tensor, targets: torch.Tensor) -
     for state in states:
         learnt, asked = task[state.training.task], task[state.training.task].asked(targets)
         with torch.inference_mode(), state.machine.autocast():
-            logits = model(state)(tokens.to(state.machine.place)).float().cpu()
+            logits = model(state)(tokens.to(state.machine.torch_device)).float().cpu()
         right = torch.zeros(targets.shape)
         right[asked] = learnt.right(logits, targets).float()
         shares.append(right.sum(1) / asked.sum(1).clamp(min=1))

@@ -78,9 +78,9 @@ def _growth(forward_pass):
 def _time(forward_pass):
     machine = forward_pass.machine
     call = timed_stream(forward_pass.config, forward_pass.tokens[: forward_pass.n_real], machine)
-    how = "device events" if machine.place != "cpu" else "the clock"
+    how = "device events" if machine.torch_device != "cpu" else "the clock"
     st.success(
-        f"{median_ms(call, machine.place):.3f} ms: median of 15 passes on {machine.name}, {machine.dtype}, by {how}; nothing recorded, no dropout."
+        f"{median_ms(call, machine.torch_device):.3f} ms: median of 15 passes on {machine.name}, {machine.dtype}, by {how}; nothing recorded, no dropout."
     )
 
 

@@ -27,11 +27,11 @@ def gradients(context):
         help="Loss: cross-entropy of each word naming the next one, and of the last naming the first.",
         log=True,
         sentence=travelled(of_variants),
-        lines=[Line(v.place, of_variants[v.name].stream.tolist(), said[v.name]) for v in context.variants],
+        lines=[Line(v.colour, of_variants[v.name].stream.tolist(), said[v.name]) for v in context.variants],
     )
     left, right = st.columns([2, 3], gap="medium")
     with left:
-        curves("gradient_curves", [panel], {v.place: v.name for v in context.variants}, height=330)
+        curves("gradient_curves", [panel], {v.colour: v.name for v in context.variants}, height=330)
     with right:
         per_weight(context, of_variants)
 

@@ -20,8 +20,8 @@ def statistics(context):
             help=statistic.help(meter),
             log=statistic[meter].log,
             sentence=finding(meter, journeys),
-            lines=[Line(v.place, journeys[v.name].of(meter).tolist(), ended[v.name]) for v in context.variants],
+            lines=[Line(v.colour, journeys[v.name].of(meter).tolist(), ended[v.name]) for v in context.variants],
         )
         for meter in [*ORDER, *[name for name in statistic if name not in ORDER]]
     ]
-    curves("statistics", panels, {v.place: v.name for v in context.variants})
+    curves("statistics", panels, {v.colour: v.name for v in context.variants})

@@ -57,7 +57,7 @@ def _lines_of(words, tokens, targets, readings, places) -> str:
         _row("should answer", [_cell(word, "opacity:.75") for word in wanted]),
     ]
     for arm, reading in readings.items():
-        dot = f"<span style='color:{COLOURS[arm.place]}'>●</span> {html.escape(label(arm))}"
+        dot = f"<span style='color:{COLOURS[arm.colour]}'>●</span> {html.escape(label(arm))}"
         rows.append(_row(dot, [_answer(words, reading, n) if targets[n] != IGNORE else _cell("") for n in places]))
     style = "border-spacing:2px;border-collapse:separate;margin-bottom:12px"
     return f"<table class='answers' style='{style}'>{''.join(rows)}</table>"

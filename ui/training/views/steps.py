@@ -24,7 +24,7 @@ def steps(context):
         Panel("How far does a step go?", "Norm of the change of all weights / their norm", moved(trainings), updates, log=True),
         Panel("What is the learning rate?", "Warm-up, then decay", "The same for all models.", [rate]),
     ]  # fmt: skip
-    names = {arm.place: label(arm) for arm in arms_shown(trainings)}
+    names = {arm.colour: label(arm) for arm in arms_shown(trainings)}
     curves(
         "training_steps",
         panels,
