@@ -31,6 +31,7 @@ LATER = (  # loaded before somebody waits for them, in pieces: where the process
 )
 CSS = """<style>
 [data-testid="stMainBlockContainer"] { padding-left: 2rem; padding-right: 2rem; max-width: 1800px; }
+[data-testid="stLayoutWrapper"]:has(> * > .st-key-turned) { position: absolute; }
 [data-testid="stHeader"] { background: transparent; height: 2.2rem; min-height: 2.2rem; }
 [data-testid="stSidebarHeader"] { height: 2.2rem; margin-bottom: 0; padding-top: 0.3rem; }
 [data-testid="stSidebar"] [data-testid="stVerticalBlock"] { gap: 0.5rem; }
