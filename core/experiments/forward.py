@@ -118,8 +118,8 @@ def numbered(
     return known, ids, real
 
 
-def _bytes(seen: Pass) -> int:
-    return 4 * sum(x.numel() for recorded in seen.sites.values() for x in recorded)
+def _bytes(forward_pass: Pass) -> int:
+    return 4 * sum(x.numel() for recorded in forward_pass.sites.values() for x in recorded)
 
 
 @cached(megabytes=max_mb() / 8, size=_bytes)
@@ -153,14 +153,14 @@ def watched(
     """
     watcher = Watcher()
     call = _dropping(model, lambda: model.stream(ids, real)) if dropout else lambda: model.stream(ids, real)
-    with trace(*edits, watcher) as seen:
+    with trace(*edits, watcher) as recorded:
         output, first = timed(call, machine.torch_device)
     return Pass(
         config=model.config,
         machine=machine,
         tokens=tuple(tokens),
         n_real=n_real,
-        sites={site: [x[0].float().cpu() for x in seen[site]] for site in seen},
+        sites={site: [x[0].float().cpu() for x in recorded[site]] for site in recorded},
         measured=reduce(watcher),
         output=output[0].float().cpu(),
         allowed=square(model.allowed(ids, real), ids.shape[1]),

@@ -62,20 +62,20 @@ class Totals:
 def print_block(config: Config, tokens: list[str], device: str, dtype: torch.dtype, dropout: bool = False) -> None:
     """One pass through the stack, every tensor of it recorded."""
     model, ids, real = prepare(config, tokens, device, dtype)
-    with trace() as seen, dropping(generator(config.seed, "dropout") if dropout else None):
+    with trace() as recorded, dropping(generator(config.seed, "dropout") if dropout else None):
         output = model.stream(ids, real)
-    section("stages", ("layer", "site", "meter", "value"), stage_rows(seen, config.n_layers))
-    ends = [x[0, : len(tokens)].float().cpu() for x in (seen["embed"][0], output)]
+    section("stages", ("layer", "site", "meter", "value"), stage_rows(recorded, config.n_layers))
+    ends = [x[0, : len(tokens)].float().cpu() for x in (recorded["embed"][0], output)]
     section("tokens", ("token", "word", "distance", "cosine"), token_rows(tokens, *ends))
     allowed = square(model.allowed(ids, real), ids.shape[1])
-    rows = attention_rows(seen.get("pattern", []), allowed)
+    rows = attention_rows(recorded.get("pattern", []), allowed)
     section("attention", ("layer", "head", "query", "key", "weight"), rows)
 
 
-def stage_rows(seen: dict[str, list[torch.Tensor]], n_layers: int) -> Iterator[tuple[int, str, str, float]]:
+def stage_rows(recorded: dict[str, list[torch.Tensor]], n_layers: int) -> Iterator[tuple[int, str, str, float]]:
     """layer, site, meter, value: in the order in which the tensors were computed."""
     for layer in range(n_layers):
-        for site, tensors in seen.items():
+        for site, tensors in recorded.items():
             for x in tensors[layer : layer + 1]:
                 totals: Any = Totals(x)  # of one tensor, where core's are of many
                 for name, part in meter.items():
@@ -114,9 +114,9 @@ def travel(
     for number, at in enumerate(order, 1):
         if not x[:, :n_real].isfinite().all():
             break
-        with trace(sites=["pattern"]) as seen:
+        with trace(sites=["pattern"]) as recorded:
             x = model.blocks[at](x, allowed)
-        pattern = seen["pattern"][0] if seen else None
+        pattern = recorded["pattern"][0] if recorded else None
         values.append(summary(x[:, :n_real], None if pattern is None else attention_entropy(pattern, n_real)))
         if pattern is not None and number in shown:
             patterns[number] = pattern[0].float().cpu()
@@ -136,10 +136,10 @@ def gradient_norms(
     """-> (norm of the gradient of the loss in the stream before every pass and after the last, rows of the weights)"""
     model, ids, real = prepare(config, tokens, device, dtype)
     model.requires_grad_(True)
-    with trace(sites=["resid_pre"]) as seen:
+    with trace(sites=["resid_pre"]) as recorded:
         out = model.stream(ids, real, order)
     loss = successor_loss(model, out, ids, len(tokens))
-    streams, blocks = [*seen["resid_pre"], out], dict(model.blocks.named_parameters())
+    streams, blocks = [*recorded["resid_pre"], out], dict(model.blocks.named_parameters())
     gradients = torch.autograd.grad(loss, [*streams, *blocks.values()])
     rows = weight_rows(model, dict(zip(blocks, gradients[len(streams) :])))
     return [norm(each) for each in gradients[: len(streams)]], rows
@@ -153,9 +153,9 @@ def print_compared(
     rows, outputs = [], []
     for name, config in variants.items():
         model, ids, real = prepare(config, tokens, device, dtype)
-        with trace(sites=["pattern"]) as seen, dropping(generator(config.seed, "dropout") if dropout else None):
+        with trace(sites=["pattern"]) as recorded, dropping(generator(config.seed, "dropout") if dropout else None):
             outputs.append(model.stream(ids, real)[0, : len(tokens)].float().cpu())
-        maps = [attention_entropy(pattern.float().cpu(), len(tokens)) for pattern in seen.get("pattern", ())]
+        maps = [attention_entropy(pattern.float().cpu(), len(tokens)) for pattern in recorded.get("pattern", ())]
         values = summary(outputs[-1][None], torch.stack(maps).mean()[None] if maps else None)
         parameters = sum(weight.numel() for weight in model.blocks.parameters())
         rows.append((name, parameters, *values, *apart(outputs[-1], outputs[0])))
@@ -170,13 +170,13 @@ def print_heads(
     heads, attention = [], []
     for name, config in variants.items():
         model, ids, real = prepare(config, tokens, device, dtype)
-        with trace(sites=["pattern"]) as seen, dropping(generator(config.seed, "dropout") if dropout else None):
+        with trace(sites=["pattern"]) as recorded, dropping(generator(config.seed, "dropout") if dropout else None):
             model.stream(ids, real)
-        for layer, pattern in enumerate(seen["pattern"], 1):
+        for layer, pattern in enumerate(recorded["pattern"], 1):
             bits = row_entropy(pattern[0, :, : len(tokens)].float().cpu()).mean(-1).tolist()
             heads += [(name, layer, head, value) for head, value in enumerate(bits, 1)]
         allowed = square(model.allowed(ids, real), ids.shape[1])
-        attention += [(name, *row) for row in attention_rows(seen["pattern"], allowed)]
+        attention += [(name, *row) for row in attention_rows(recorded["pattern"], allowed)]
     section("heads", ("variant", "layer", "head", "entropy"), heads)
     section("attention", ("variant", "layer", "head", "query", "key", "weight"), attention)
 

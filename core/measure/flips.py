@@ -50,9 +50,9 @@ def sign_flips(values: list[Fraction]) -> float:
         more[size:] += 0.5 * chances
         chances = more
     total = sum(sizes)
-    seen = abs(sum(round(value * scale) for value in values))
+    observed = abs(sum(round(value * scale) for value in values))
     sums = np.abs(2 * np.arange(total + 1) - total)
-    return min(1.0, float(chances[sums >= seen].sum()))
+    return min(1.0, float(chances[sums >= observed].sum()))
 
 
 def tango(gained: int, lost: int, n: int, level: float = LEVEL) -> tuple[float, float]:
@@ -72,8 +72,8 @@ def tango(gained: int, lost: int, n: int, level: float = LEVEL) -> tuple[float, 
             distance / math.sqrt(variance) if variance > 0 else math.copysign(math.inf, distance) if distance else 0.0
         )
 
-    seen = (gained - lost) / n
-    return _where(score, z, -1.0, seen), _where(score, -z, seen, 1.0)
+    observed = (gained - lost) / n
+    return _where(score, z, -1.0, observed), _where(score, -z, observed, 1.0)
 
 
 def _where(score: Callable[[float], float], level: float, low: float, high: float) -> float:

@@ -118,14 +118,14 @@ def generate(
     past = Past(model) if cache and not model.mask.looks_ahead else None
     ids = torch.as_tensor(ids, device=model.embed.device)
     for _ in range(sampling.words):
-        with torch.inference_mode(), trace(*edits, sites=("pattern",)) as seen:
+        with torch.inference_mode(), trace(*edits, sites=("pattern",)) as recorded:
             if past is not None:
                 logits = model(ids[None, past.length :], past=past)[0, -1].float().cpu()
             else:
                 logits = model(ids[None])[0, -1].float().cpu()
         chances = probabilities(logits, sampling)
         token = int(torch.multinomial(chances, 1, generator=stream))
-        patterns = [each[0, :, -1].float().cpu() for each in seen.get("pattern", [])]
+        patterns = [each[0, :, -1].float().cpu() for each in recorded.get("pattern", [])]
         yield Step(token, logits.double().softmax(-1)[token].item(), chances[token].item(), logits, patterns)
         if token in ends:
             return

@@ -235,11 +235,11 @@ def visible(
     mask: Callable[..., torch.Tensor | None], tokens: torch.Tensor, real: torch.Tensor | None = None
 ) -> torch.Tensor | None:
     """What a mask and the padding leave to be seen: bool, broadcastable to (B, H, T, T), or None for everything."""
-    seen = mask(tokens.shape[-1], tokens.device)
+    allowed = mask(tokens.shape[-1], tokens.device)
     if real is None:
-        return seen
+        return allowed
     keys = real[:, None, None, :]
-    return keys if seen is None else keys & seen
+    return keys if allowed is None else keys & allowed
 
 
 def drawing(config: Config, path: str = "") -> Draw:

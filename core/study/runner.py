@@ -80,7 +80,7 @@ class Runner:
         finally:
             self.stop()
 
-    def _turn(self, seen: Progress) -> Progress:
+    def _turn(self, progress: Progress) -> Progress:
         """Store what is new, take what is next, and see how far all is. While the store is busy, trainings go on."""
         self._written, self.asked = time.monotonic(), False
         try:
@@ -90,7 +90,7 @@ class Runner:
             return self._seen()
         except Busy as error:
             self.asked = True
-            return Progress(seen.counts, seen.share, seen.left, seen.elsewhere, str(error))
+            return Progress(progress.counts, progress.share, progress.left, progress.elsewhere, str(error))
 
     def _keep(self, state: str = RUNNING) -> None:
         """Store all there is to say; runs that are not done get this state."""

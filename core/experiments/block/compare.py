@@ -18,19 +18,19 @@ def compare(passes: dict[str, Pass]) -> pd.DataFrame:
     layers); distance: ‖output − baseline's output‖ / ‖baseline's output‖; direction: their cosine similarity, averaged
     over tokens. Both are NaN where widths differ.
     """
-    outputs = {name: seen.output[: seen.n_real] for name, seen in passes.items()}
+    outputs = {name: forward_pass.output[: forward_pass.n_real] for name, forward_pass in passes.items()}
     base = next(iter(outputs.values()))
     rows = []
-    for name, seen in passes.items():
-        values = Streams(outputs[name][None], entropy(seen)[None]).table[0].tolist()
-        rows.append((name, sum(cost.parameters(seen.config).values()), *values, *apart(outputs[name], base)))
+    for name, forward_pass in passes.items():
+        values = Streams(outputs[name][None], entropy(forward_pass)[None]).table[0].tolist()
+        rows.append((name, sum(cost.parameters(forward_pass.config).values()), *values, *apart(outputs[name], base)))
     return pd.DataFrame(rows, columns=["variant", "parameters", *statistic, "distance", "direction"])
 
 
-def entropy(seen: Pass) -> torch.Tensor:
+def entropy(forward_pass: Pass) -> torch.Tensor:
     """Attention entropy in bits, averaged over layers, heads and real readers; NaN without attention.  -> ()"""
-    maps = seen.sites.get("pattern")
-    return attention_entropy(torch.stack(maps), seen.n_real).mean() if maps else torch.tensor(math.nan)
+    maps = forward_pass.sites.get("pattern")
+    return attention_entropy(torch.stack(maps), forward_pass.n_real).mean() if maps else torch.tensor(math.nan)
 
 
 def apart(one: torch.Tensor, two: torch.Tensor) -> tuple[float, float]:

@@ -116,8 +116,8 @@ def _beside(meter: str, journey: Journey, base: Journey) -> str:
 
 def _diverged(meter: str, journey: Journey) -> str:
     at, value = last(journey, meter)
-    seen = f", after {number(value)} at pass {at}" if math.isfinite(value) else ""
-    return f"diverged at pass {journey.diverged}{seen}"
+    before = f", after {number(value)} at pass {at}" if math.isfinite(value) else ""
+    return f"diverged at pass {journey.diverged}{before}"
 
 
 def _grown(meter: str, journey: Journey) -> str:

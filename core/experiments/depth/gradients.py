@@ -65,10 +65,10 @@ def _run(config: Config, tokens: tuple[str, ...], machine: Machine, depth: Depth
                 step()
                 x.register_hook(lambda _: step())  # type: ignore[no-untyped-call]  # PyTorch's; on the way back
 
-        with trace(watch, sites=["resid_pre"]) as seen:
+        with trace(watch, sites=["resid_pre"]) as recorded:
             out = model.stream(ids, real, order)
         loss = successor_loss(model, out, ids, len(tokens))
-        streams = [*seen["resid_pre"], out]
+        streams = [*recorded["resid_pre"], out]
         blocks = dict(model.blocks.named_parameters())
         gradients_of = torch.autograd.grad(loss, [*streams, *blocks.values()])
         rows = weight_rows(model, dict(zip(blocks, gradients_of[len(streams) :])))

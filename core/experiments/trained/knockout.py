@@ -96,12 +96,12 @@ class Bench:
             tokens = q.tokens[first:end, :width].to(self.device)
             row, position = q.row[asked] - first, q.position[asked]
             written.append(Written(row, position))
-            with trace(written[-1], sites=("resid_pre", "pattern")) as seen:
+            with trace(written[-1], sites=("resid_pre", "pattern")) as recorded:
                 stream = self.model.stream(tokens, self._real(first, end, width))
-            self.streams.append(seen["resid_pre"])
+            self.streams.append(recorded["resid_pre"])
             answers.append(self.model.read(stream[row, position]).float().cpu())
             both, short = torch.stack([position, (position + 1).clamp(max=width - 1)]), (0, q.tokens.shape[1] - width)
-            read = [x[row, :, both].float().cpu() for x in seen.get("pattern", [])]
+            read = [x[row, :, both].float().cpu() for x in recorded.get("pattern", [])]
             rows.append([torch.nn.functional.pad(x, short) for x in read])
         self.patterns = [torch.cat(each, 1) for each in zip(*rows)]
         logits = torch.cat(answers)

@@ -11,7 +11,7 @@ from core.model.transformer import Transformer
 
 
 @torch.inference_mode()
-def logit_lens(model: Transformer, seen: Pass, label: Callable[[int], str]) -> pd.DataFrame:
+def logit_lens(model: Transformer, forward_pass: Pass, label: Callable[[int], str]) -> pd.DataFrame:
     """The next word as each layer's stream would have it, read through the last norm and the unembedding (nostalgebraist,
     2020): depth (0: the embedding, then after each layer), token (from 1), word (the likeliest), probability (of it),
     of_last (probability of what the model finally says).
@@ -24,8 +24,8 @@ def logit_lens(model: Transformer, seen: Pass, label: Callable[[int], str]) -> p
     ) -> torch.Tensor:  # (T, D) -> (T, V); of one layer at a time: the words may be many
         return model.read(stream[None].to(model.embed)).float().softmax(-1)[0].cpu()
 
-    rows, last = [], chances(seen.output).argmax(-1)
-    for depth, stream in enumerate([*seen.sites["resid_pre"], seen.output]):
+    rows, last = [], chances(forward_pass.output).argmax(-1)
+    for depth, stream in enumerate([*forward_pass.sites["resid_pre"], forward_pass.output]):
         chance = chances(stream)
         best, word = chance.max(-1)
         final = chance.gather(1, last[:, None])[:, 0]
@@ -34,7 +34,7 @@ def logit_lens(model: Transformer, seen: Pass, label: Callable[[int], str]) -> p
     return pd.DataFrame(rows, columns=["depth", "token", "word", "probability", "of_last"])
 
 
-def rollout(seen: Pass, cuts: tuple[Cut, ...] = ()) -> list[torch.Tensor]:
+def rollout(forward_pass: Pass, cuts: tuple[Cut, ...] = ()) -> list[torch.Tensor]:
     """Attention rollout (Abnar and Zuidema, 2020): after each layer, how much of every word's stream comes from which word
     if heads are averaged and a residual counts as much as attention: (T, T) each, rows that add up to 1.
 
@@ -43,8 +43,8 @@ def rollout(seen: Pass, cuts: tuple[Cut, ...] = ()) -> list[torch.Tensor]:
     """
     patterns_so_far: list[torch.Tensor] = []
     so_far: torch.Tensor | None = None
-    residual = 0.5 if seen.config.residual_attention else 0.0
-    for layer, pattern in enumerate(seen.sites.get("pattern", [])):
+    residual = 0.5 if forward_pass.config.residual_attention else 0.0
+    for layer, pattern in enumerate(forward_pass.sites.get("pattern", [])):
         lost = [cut for cut in cuts if cut.layer == layer]
         heard = torch.ones(len(pattern), 1, 1, dtype=torch.float64)
         heard[[cut.head for cut in lost if cut.part == "head"]] = 0.0

@@ -70,9 +70,11 @@ def lesion(bench: Bench, ids: Iterable[int], cuts: tuple[Cut, ...], mode: str) -
     q = bench.questions
     texts = [row[:length].tolist() for row, length in zip(q.tokens, q.lengths.tolist())]
     other = partners([list(ids)], texts, 0)
-    with torch.inference_mode(), trace(sites=("z", "attn_out", "mlp_out")) as seen:
+    with torch.inference_mode(), trace(sites=("z", "attn_out", "mlp_out")) as recorded:
         bench.model.stream(other.to(bench.device))
-    return Lesion(cuts, "resample", {(s, n): Recorded(elsewhere=x) for s in seen for n, x in enumerate(seen[s])})
+    return Lesion(
+        cuts, "resample", {(s, n): Recorded(elsewhere=x) for s in recorded for n, x in enumerate(recorded[s])}
+    )
 
 
 def look(bench: Bench, prompt: Prompt, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> Pass:
@@ -95,9 +97,9 @@ def look(bench: Bench, prompt: Prompt, cuts: tuple[Cut, ...] = (), mode: str = "
 
 
 @torch.inference_mode()
-def logits(bench: Bench, seen: Pass, after: int) -> torch.Tensor:
+def logits(bench: Bench, forward_pass: Pass, after: int) -> torch.Tensor:
     """Scores of every word as the next one after token number `after` (from 0): float32 (V,)"""
-    return bench.model.read(seen.output[None, None, after].to(bench.device))[0, 0].float().cpu()
+    return bench.model.read(forward_pass.output[None, None, after].to(bench.device))[0, 0].float().cpu()
 
 
 def next_words(

@@ -32,7 +32,7 @@ def read(state: State, tokens: torch.Tensor, targets: torch.Tensor) -> Reading:
     device = machine.torch_device
     with torch.inference_mode():
         trained_model = model(state)
-        with trace(sites=("pattern",)) as seen, machine.autocast():
+        with trace(sites=("pattern",)) as recorded, machine.autocast():
             logits = trained_model(tokens[None].to(device))[0].float().cpu()
         allowed = trained_model.allowed(tokens[None].to(device))
     scored = (targets != IGNORE).tolist()
@@ -45,7 +45,7 @@ def read(state: State, tokens: torch.Tensor, targets: torch.Tensor) -> Reading:
         answers.tolist(),
         [bool(known[n] and answers[n] == targets[n]) if asked[n] else None for n in range(length)],
         [chances[n, targets[n]].item() if scored[n] else float("nan") for n in range(length)],
-        [pattern[0].float().cpu() for pattern in seen.get("pattern", [])],
+        [pattern[0].float().cpu() for pattern in recorded.get("pattern", [])],
         square(allowed, length),
     )
 

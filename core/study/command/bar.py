@@ -21,14 +21,14 @@ class Bar:
         self.stream, self.terminal = stream, stream.isatty()
         self._drawn, self._said = -EVERY, ""
 
-    def draw(self, seen: Progress) -> None:
+    def draw(self, progress: Progress) -> None:
         now = time.monotonic()
         if now - self._drawn >= (0.5 if self.terminal else EVERY):
             self._drawn = now
-            self._write(self._over(line(seen)) if self.terminal else line(seen) + "\n")
-        if seen.trouble and seen.trouble != self._said:
-            self.say(f"{seen.trouble} Trainings go on, and are stored as soon as it can be.")
-        self._said = seen.trouble
+            self._write(self._over(line(progress)) if self.terminal else line(progress) + "\n")
+        if progress.trouble and progress.trouble != self._said:
+            self.say(f"{progress.trouble} Trainings go on, and are stored as soon as it can be.")
+        self._said = progress.trouble
 
     def say(self, words: str) -> None:
         """A sentence above the bar."""
@@ -47,13 +47,13 @@ class Bar:
             self.stream.flush()
 
 
-def line(seen: Progress) -> str:
+def line(progress: Progress) -> str:
     """ "[######··············] 37 of 385 runs · 31 % · 12 min left · 1 failed" """
-    counts, full = seen.counts, int(WIDTH * seen.share)
+    counts, full = progress.counts, int(WIDTH * progress.share)
     ended = sum(counts.get(state, 0) for state in (DONE, DIVERGED, FAILED))
-    words = [f"{ended} of {sum(counts.values())} runs", f"{100 * seen.share:.0f} %"]
+    words = [f"{ended} of {sum(counts.values())} runs", f"{100 * progress.share:.0f} %"]
     if counts.get(QUEUED) or counts.get(RUNNING):
-        words.append(seen.absent or (STARTING if seen.left is None else f"{duration(seen.left)} left"))
+        words.append(progress.absent or (STARTING if progress.left is None else f"{duration(progress.left)} left"))
     words += [f"{counts[state]} {state}" for state in (DIVERGED, FAILED) if counts.get(state)]
-    words += [f"{seen.elsewhere} in other processes"] * (seen.elsewhere > 0)
+    words += [f"{progress.elsewhere} in other processes"] * (progress.elsewhere > 0)
     return f"[{'#' * full}{'·' * (WIDTH - full)}] {' · '.join(words)}"

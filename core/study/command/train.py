@@ -84,10 +84,10 @@ def work(runner: Runner, signals: list[int]) -> None:
     bar, steps = Bar(sys.stderr), runner.progress()
     spawn(runner.workers)
     try:
-        for seen in steps:
+        for progress in steps:
             while runner.workers.news:
                 bar.say(runner.workers.news.popleft())
-            bar.draw(seen)
+            bar.draw(progress)
             if signals:
                 break
     finally:
