@@ -1,6 +1,8 @@
 """What one visitor can make a server keep, or throw away: no more than its share, and nothing that is all visitors'."""
 
 import asyncio
+import threading
+import time
 import uuid
 from types import SimpleNamespace
 
@@ -8,18 +10,23 @@ import psutil
 import pytest
 import requests
 import websockets
+from streamlit import config
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
 from benchmarks.serving import server
+from core.checkpoints import CheckpointError
 from core.settings import memory
 from core.settings.cache import once
 from tests.test_page import fine, opened
+from ui.kit import jobs
+from ui.kit.jobs import RUNNING
 from ui.kit.server import uploads
 from ui.kit.server.uploads import EACH, UploadLimit
 from ui.kit.visitor import LINKS, VISITOR
+from ui.trained import model_list
 
 MB = 1 << 20
 
@@ -253,3 +260,49 @@ async def workers_of(process, least: int) -> set[int]:
         if len(found) >= least:
             return found
         await asyncio.sleep(0.2)
+
+
+def test_trainings_of_all_visitors_together_keep_no_more_than_their_share(monkeypatch):
+    """Each of them may be begun by itself; the weights of stopped ones stay with their visitors, and count."""
+    monkeypatch.setenv("ABLATION_MAX_MB", "140")
+    monkeypatch.setattr(jobs, "machine_mb", lambda: 100)
+    large = dict(d_model="256", d_ff="1024", n_heads="1", n_layers="2", task="copy", steps="500", batch="1", seeds="4")
+    apps = [fine(opened("pages/3_Training.py", begin="on", **large)) for _ in range(2)]
+    try:
+        assert RUNNING in apps[0].session_state[VISITOR].kept
+        apps[0].session_state[VISITOR].kept[RUNNING].job.stop()
+        last = apps[1]
+        assert RUNNING not in last.session_state[VISITOR].kept
+        assert any("all together may keep 140 MB here" in each.value for each in (*last.error, *last.warning))
+    finally:
+        for app in apps:
+            if RUNNING in app.session_state[VISITOR].kept:
+                app.session_state[VISITOR].kept[RUNNING].job.stop()
+                jobs._begun.discard(app.session_state[VISITOR].kept[RUNNING].job)
+
+
+def test_what_a_field_may_hold_is_small():
+    """Streamlit's own limit, of 25 MB, is one that a session would keep."""
+    assert config.get_option("server.maxWidgetStateSize") == 1
+
+
+def test_uploads_are_unpacked_one_at_a_time(monkeypatch):
+    """200 kB can unpack to all that one visitor may have: of twenty visitors, not at once."""
+    at_work, most = [], []
+
+    def unpack(sent, check):
+        at_work.append(sent)
+        most.append(len(at_work))
+        time.sleep(0.05)
+        at_work.pop()
+        raise CheckpointError("no model")
+
+    file = SimpleNamespace(name="model.zip", size=1, getvalue=lambda: b"")
+    monkeypatch.setattr(model_list, "st", SimpleNamespace(session_state={"model_files": [file]}))
+    monkeypatch.setattr(model_list.files, "from_upload", unpack)
+    visitors = [threading.Thread(target=model_list._brought) for _ in range(5)]
+    for visitor in visitors:
+        visitor.start()
+    for visitor in visitors:
+        visitor.join()
+    assert most == [1] * 5

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from core.measure.intervals import geometric, interval, paired, together, wilson
+from core.measure.intervals import apart, geometric, interval, paired, together, wilson
 from tests.holm import differences
 
 NAN = math.nan
@@ -254,3 +254,13 @@ def test_what_has_no_logarithm_has_no_geometric_mean():
     assert math.isnan(geometric([1.0, 0.0]).mean) and math.isnan(geometric([]).mean)
     wide = geometric([1e-300, 1e300])
     assert wide.mean == pytest.approx(1.0) and math.isnan(wide.high)  # beyond all numbers
+
+
+@pytest.mark.parametrize(
+    "values", [[math.inf, -math.inf, 1.0], [1e300, -1e300, 0.0]], ids=["infinite", "too large to be squared"]
+)
+def test_numbers_without_a_mean_or_a_spread_have_no_interval(values):
+    """As of a model whose weights are huge: nothing is said, rather than the page lost."""
+    found = interval(values)
+    assert math.isnan(found.low) and math.isnan(found.high)
+    assert not apart(found.low, found.high)

@@ -139,6 +139,9 @@ def _mean_and_error(values: Sequence[float]) -> tuple[float, float]:
         return math.nan, math.nan
     if len(set(values)) == 1:  # to the last bit, which fsum and division would lose
         return values[0], 0.0 if len(values) > 1 else math.nan
-    mean = math.fsum(values) / len(values)
-    spread = math.fsum((value - mean) ** 2 for value in values)
+    try:
+        mean = math.fsum(values) / len(values)
+        spread = math.fsum((value - mean) ** 2 for value in values)
+    except (OverflowError, ValueError):  # too large to be squared, or ∞ − ∞
+        return math.nan, math.nan
     return mean, math.sqrt(spread / (len(values) - 1) / len(values))

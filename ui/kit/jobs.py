@@ -1,6 +1,7 @@
 """A visitor's training: started, shown, stopped. One at a time for each visitor, all in the same few worker processes."""
 
 import time
+import weakref
 from dataclasses import dataclass
 
 import streamlit as st
@@ -10,9 +11,11 @@ from core.settings.cache import once
 from core.settings.ending import later
 from core.settings.environment import whole_number
 from core.settings.errors import without_paths
-from core.settings.memory import MemoryLimit
+from core.settings.memory import MemoryLimit, machine_mb, max_mb
 from core.settings.setting import ConfigError
 from core.train.budget import TimeLimit, check, duration
+from core.train.budget import kept as weights_kept
+from core.train.run import State
 from core.workers.job import Job
 from core.workers.pool import ProcessPool
 from core.workers.protocol import WorkerPool
@@ -23,6 +26,7 @@ RUNNING, REFUSED, SHOWN = "running", "refused", "shown"  # what is kept for a vi
 MOST = 32  # trainings of visitors at a time
 TICK = 0.4  # seconds between two looks at a job
 PATIENCE = 0.3  # seconds for which a page just begun waits for its first point, rather than for the next look
+_begun: weakref.WeakSet[Job] = weakref.WeakSet()  # by all visitors; a job is gone with its visitor's session
 
 
 @dataclass(frozen=True)
@@ -74,13 +78,16 @@ def begin(plan: Plan):
         states = plan.states()
         check(list(states.values()), pool.count, pool.pace.best)
         _check_queue(pool, kept.get(RUNNING))
+        _check_room(list(states.values()), kept.get(RUNNING))
     except (ConfigError, MemoryLimit, TimeLimit) as error:
         kept[REFUSED] = plan, str(error)
         return
     kept.pop(REFUSED, None)
     if RUNNING in kept:
         kept[RUNNING].job.stop()
-    kept[RUNNING] = StartedTrainings(plan, Job(pool, states), time.monotonic())
+    job = Job(pool, states)
+    _begun.add(job)
+    kept[RUNNING] = StartedTrainings(plan, job, time.monotonic())
 
 
 def _check_queue(pool: WorkerPool, visitors: StartedTrainings | None):
@@ -92,6 +99,19 @@ def _check_queue(pool: WorkerPool, visitors: StartedTrainings | None):
         raise TimeLimit(
             f"{most} training{'s' * (most > 1)} of other visitors are going on, and more are not taken on at a time "
             "(set by ABLATION_MAX_JOBS). Try again in a few minutes."
+        )
+
+
+def _check_room(states: list[State], visitors: StartedTrainings | None):
+    """All visitors' trainings together, stopped and ended ones too, as long as somebody can still see them, may keep a
+    quarter of the machine's memory, and what one visitor may in any case. Raises MemoryLimit."""
+    most, own = max(max_mb(), machine_mb() // 4) << 20, visitors.job if visitors else None
+    others = [state for job in list(_begun) if job is not own for state in list(job.states.values())]
+    needed = sum(weights_kept(state.config, state.training) for state in [*others, *states])
+    if needed > most:
+        raise MemoryLimit(
+            f"With those of other visitors, {needed >> 20:,} MB of trained weights would be kept; all together may keep "
+            f"{most >> 20:,} MB here. Try again in a few minutes, or train a smaller model."
         )
 
 

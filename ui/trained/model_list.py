@@ -1,11 +1,13 @@
 """The list of models in the sidebar, and what brings another one: an upload, or a name on the Hub."""
 
 import logging
+from threading import Lock
 
 import streamlit as st
 
 from core.checkpoints import CheckpointError, files
 from core.settings.memory import MemoryLimit, max_mb
+from core.settings.progress import turn
 from core.settings.setting import ConfigError
 from ui.kit.controls import put
 from ui.kit.page import literal
@@ -16,6 +18,7 @@ from ui.shared import models
 
 REFUSED = "_model_refused"  # key in the session: why the last one could not be opened
 DOWNLOADS = 10  # of one visitor
+_one_at_a_time = Lock()  # small archives can unpack to all that one visitor may have in memory
 FETCHED = "_models_fetched"  # key in the session: how many there were
 
 
@@ -26,7 +29,8 @@ def _brought():
     try:
         if sent:
             _check_size(sum(each.size for each in sent))
-            opened = files.from_upload({each.name: each.getvalue() for each in sent}, models.check_room)
+            with turn(_one_at_a_time, "waiting for a model that another visitor is opening"):
+                opened = files.from_upload({each.name: each.getvalue() for each in sent}, models.check_room)
         elif wanted:
             _check_download()
             opened = files.from_hub(wanted, models.check_room)
