@@ -22,8 +22,8 @@ def folders() -> dict[str, Path]:
     """Name -> folder of every model that lies in models/ or in the folder that ABLATION_MODELS names; that which ships first.
     What cannot be read there is left out: it costs that model, and no other."""
     places = [ROOT, *([Path(given)] if (given := os.environ.get("ABLATION_MODELS", "").strip()) else [])]
-    found_folders = {printable(each.name): each for place in places for each in _inside(place) if _is_model(each)}
-    return {name: found_folders[name] for name in sorted(found_folders, key=lambda name: (name != SHIPPED, name))}
+    model_folders = {printable(each.name): each for place in places for each in _inside(place) if _is_model(each)}
+    return {name: model_folders[name] for name in sorted(model_folders, key=lambda name: (name != SHIPPED, name))}
 
 
 def _inside(folder: Path) -> list[Path]:

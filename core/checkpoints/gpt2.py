@@ -97,12 +97,12 @@ def _config(given: dict[str, Any]) -> tuple[Config, int, int]:
 
 
 def _pieces(file: File, words: int) -> Pieces:
-    read_tokenizer = tokenizer(file, words)
-    number = read_tokenizer.get_vocab(with_added_tokens=True)
+    library_tokenizer = tokenizer(file, words)
+    number = library_tokenizer.get_vocab(with_added_tokens=True)
     if max(number.values(), default=-1) >= words:
         raise CheckpointError(f"{file.name} has tokens up to number {max(number.values()):,}; the model has {words:,} of them.")  # fmt: skip
     at = {token: word for word, token in number.items()}
-    return Pieces(read_tokenizer, tuple(at.get(token, f"<unused {token}>") for token in range(words)))
+    return Pieces(library_tokenizer, tuple(at.get(token, f"<unused {token}>") for token in range(words)))
 
 
 def _published(c: Config, positions: int, words: int) -> Iterator[tuple[str, torch.Size]]:

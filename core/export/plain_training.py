@@ -116,10 +116,10 @@ def accuracy(
     model: Transformer, test: tuple[torch.Tensor, torch.Tensor], problem: Problem, device: str, dtype: torch.dtype
 ) -> float:
     """The share of right answers in the held-out sequences."""
-    answers_right = []
+    are_right = []
     for tokens, targets in zip(*(torch.split(each.to(device), SLICE) for each in test)):
-        answers_right.append(right(problem, read(model, tokens, dtype), targets))
-    return torch.cat(answers_right).float().mean().item()
+        are_right.append(right(problem, read(model, tokens, dtype), targets))
+    return torch.cat(are_right).float().mean().item()
 
 
 def right(problem: Problem, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -135,13 +135,13 @@ def right(problem: Problem, logits: torch.Tensor, targets: torch.Tensor) -> torc
 
 def right_among_rivals(problem: Problem, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     """Of rivals alone: whether the score of the one that is the target is the highest of its group's."""
-    of_groups = []
+    are_right = []
     for group in problem.rivals:
         among = [number for number, word in enumerate(problem.vocabulary) if word in group]
         words = torch.tensor(among, device=targets.device)
         asked = torch.isin(targets, words)
-        of_groups.append(words[logits[asked][:, words].argmax(-1)] == targets[asked])
-    return torch.cat(of_groups)
+        are_right.append(words[logits[asked][:, words].argmax(-1)] == targets[asked])
+    return torch.cat(are_right)
 
 
 def moved(before: list[torch.Tensor], weights: list[torch.nn.Parameter]) -> float:

@@ -94,12 +94,12 @@ class Writer:
     def phrase(self, kind: str, number: int | None = None, every: bool = False) -> list[str]:
         """A noun with its clauses; every: all the clauses that are left to be written have to go here or below."""
         number = self.pick((0, 1)) if number is None else number
-        words_of_it, first = ["the", self.noun(kind, number)], True
+        noun_phrase, first = ["the", self.noun(kind, number)], True
         while self.left and (every or (first and self.pick((True, False)))):
             self.left -= 1
-            words_of_it += self.pick(CLAUSE[kind][first])(self, number)
+            noun_phrase += self.pick(CLAUSE[kind][first])(self, number)
             first = False
-        return words_of_it
+        return noun_phrase
 
     def predicate(self, number: int) -> list[str]:
         """, who was liable ,"""

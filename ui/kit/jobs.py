@@ -90,11 +90,11 @@ def begin(plan: Plan):
     kept[RUNNING] = StartedTrainings(plan, job, time.monotonic())
 
 
-def _check_queue(pool: WorkerPool, visitors: StartedTrainings | None):
+def _check_queue(pool: WorkerPool, own: StartedTrainings | None):
     """One training for each visitor, whose last one ends; and so many for all. Raises TimeLimit."""
-    most, own = whole_number("ABLATION_MAX_JOBS", MOST), visitors.job if visitors else None
+    most, own_job = whole_number("ABLATION_MAX_JOBS", MOST), own.job if own else None
     with pool.lock:
-        others = sum(job.alive and not job.background and job is not own for job in pool.jobs)
+        others = sum(job.alive and not job.background and job is not own_job for job in pool.jobs)
     if others >= most:
         raise TimeLimit(
             f"{most} training{'s' * (most > 1)} of other visitors are going on, and more are not taken on at a time "
@@ -102,11 +102,11 @@ def _check_queue(pool: WorkerPool, visitors: StartedTrainings | None):
         )
 
 
-def _check_room(states: list[State], visitors: StartedTrainings | None):
+def _check_room(states: list[State], own: StartedTrainings | None):
     """All visitors' trainings together, stopped and ended ones too, as long as somebody can still see them, may keep a
     quarter of the machine's memory, and what one visitor may in any case. Raises MemoryLimit."""
-    most, own = max(max_mb(), machine_mb() // 4) << 20, visitors.job if visitors else None
-    others = [state for job in list(_begun) if job is not own for state in list(job.states.values())]
+    most, own_job = max(max_mb(), machine_mb() // 4) << 20, own.job if own else None
+    others = [state for job in list(_begun) if job is not own_job for state in list(job.states.values())]
     needed = sum(weights_kept(state.config, state.training) for state in [*others, *states])
     if needed > most:
         raise MemoryLimit(

@@ -195,9 +195,9 @@ class _Watch:
             at = list(self._attention)
             entropy[at] = attention_entropy(_side_by_side(list(self._attention.values())), self.n_real).float().cpu()
         streams = _side_by_side(self._streams)
-        measured_streams = Streams(streams, entropy.to(streams.device))
-        self._values.append(measured_streams.table.numpy())
-        self._finite.append(measured_streams.finite.cpu().numpy())
+        measured = Streams(streams, entropy.to(streams.device))
+        self._values.append(measured.table.numpy())
+        self._finite.append(measured.finite.cpu().numpy())
         self._streams, self._attention, self._waiting = [], {}, 0
 
     def measured(self) -> tuple[np.ndarray, np.ndarray]:

@@ -70,9 +70,9 @@ def _run(config: Config, tokens: tuple[str, ...], machine: Machine, depth: Depth
         loss = successor_loss(model, out, ids, len(tokens))
         streams = [*recorded["resid_pre"], out]
         blocks = dict(model.blocks.named_parameters())
-        gradients_of = torch.autograd.grad(loss, [*streams, *blocks.values()])
-        rows = weight_rows(model, dict(zip(blocks, gradients_of[len(streams) :])))
-        stream = np.array([norm(each) for each in gradients_of[: len(streams)]])
+        grads = torch.autograd.grad(loss, [*streams, *blocks.values()])
+        rows = weight_rows(model, dict(zip(blocks, grads[len(streams) :])))
+        stream = np.array([norm(each) for each in grads[: len(streams)]])
         table = pd.DataFrame(rows, columns=["layer", "weight", "value"]).astype({"layer": int, "value": float})
         finite = math.isfinite(loss.item()) and np.isfinite(stream).all() and np.isfinite(table.value).all()
         return Gradients(config, loss.item(), stream, table, not finite)
@@ -92,10 +92,10 @@ def norm(tensor: torch.Tensor) -> float:
     return float(torch.linalg.vector_norm(tensor.detach().cpu().double()).item())
 
 
-def weight_rows(model: Transformer, of_weights: dict[str, torch.Tensor]) -> list[tuple[int, str, float]]:
+def weight_rows(model: Transformer, grads: dict[str, torch.Tensor]) -> list[tuple[int, str, float]]:
     """The norm of every weight's gradient: (layer, weight, norm). Fused matrices are taken apart: W_Q, W_K, W_V."""
     rows = []
-    for name, gradient in of_weights.items():
+    for name, gradient in grads.items():
         layer, path, kind = int(name.split(".")[0]), name.split(".")[1:-1], name.rsplit(".", 1)[1]
         module = model.blocks[layer].get_submodule(".".join(path))
         if isinstance(module, Linear):

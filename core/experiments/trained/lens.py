@@ -41,7 +41,7 @@ def rollout(forward_pass: Pass, cuts: tuple[Cut, ...] = ()) -> list[torch.Tensor
     cuts: with which the pass was made. What stands in the place of a head that is knocked out comes from no word of this text.
     A row of zeros: nothing of any word is left.
     """
-    patterns_so_far: list[torch.Tensor] = []
+    rollouts: list[torch.Tensor] = []
     so_far: torch.Tensor | None = None
     residual = 0.5 if forward_pass.config.residual_attention else 0.0
     for layer, pattern in enumerate(forward_pass.sites.get("pattern", [])):
@@ -54,5 +54,5 @@ def rollout(forward_pass: Pass, cuts: tuple[Cut, ...] = ()) -> list[torch.Tensor
         mixed += residual * torch.eye(len(mixed), dtype=torch.float64)
         mixed /= mixed.sum(-1, keepdim=True).clamp_min(1e-12)
         so_far = mixed if so_far is None else mixed @ so_far
-        patterns_so_far.append(so_far)
-    return patterns_so_far
+        rollouts.append(so_far)
+    return rollouts
