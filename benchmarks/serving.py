@@ -51,7 +51,10 @@ def server(below: str = "", **environment):
                     break
                 time.sleep(0.05)
             else:
-                raise RuntimeError("the server did not start within 30 s")
+                log.seek(0)
+                raise RuntimeError(
+                    f"the server did not start within 30 s; it said:\n{log.read().decode(errors='replace')}"
+                )
             yield address, process
         finally:
             process.terminate()

@@ -12,9 +12,10 @@ from core.settings.device import Machine
 from ui.block.context import BlockContext, BlockLook
 from ui.block.summary import summary
 from ui.block.taken_away import scripts
-from ui.kit import controls, pins, takeaway
+from ui.kit import pins, takeaway
 from ui.kit.page import heading, notice, page, sidebar
 from ui.kit.pages import ONE_BLOCK
+from ui.kit.session import values
 from ui.pictures import drawing
 from ui.shared.sentence import NO_WORD, sentence
 
@@ -22,7 +23,7 @@ GROUPS = ("Size", "Parts", "More parts", "Machine")
 
 with page(ONE_BLOCK):
     (text, config, machine, look, pinned), notes = ONE_BLOCK.settings(Input, Config, Machine, BlockLook, Pins)
-    back = partial(controls.reset, Config, Machine)
+    back = partial(values.reset, Config, Machine)
     sidebar(GROUPS, config, machine, look, folded=("More parts", "Machine"), back=back)
     corner = heading(ONE_BLOCK)
     sentence()

@@ -12,9 +12,10 @@ from core.model.variants import Pins, lineup
 from core.settings.device import Machine
 from ui.depth.context import DepthContext, DepthLook
 from ui.depth.taken_away import scripts
-from ui.kit import controls, pins, takeaway
+from ui.kit import pins, takeaway
 from ui.kit.page import heading, literal, notice, page, sidebar
 from ui.kit.pages import DEPTH
+from ui.kit.session import values
 from ui.shared.sentence import NO_WORD, sentence
 
 GROUPS = ("Depth", "Size", "Parts", "More parts", "Machine")
@@ -24,7 +25,7 @@ with page(DEPTH):
     (text, config, machine, depth, pinned, look, axes), notes = DEPTH.settings(
         Input, Config, Machine, Depth, Pins, DepthLook, Axes
     )
-    back = partial(controls.reset, Depth, Config, Machine, Pins, Axes)
+    back = partial(values.reset, Depth, Config, Machine, Pins, Axes)
     sidebar(GROUPS, depth, config, machine, folded=("More parts", "Machine"), without=HIDDEN, back=back)
     corner = heading(DEPTH)
     sentence()

@@ -12,6 +12,7 @@ from core.train.learner import Learner, Removed
 from ui.kit import controls, jobs, pins, takeaway
 from ui.kit.page import heading, literal, notice, page, sidebar
 from ui.kit.pages import TRAINED_MODEL, TRAINING
+from ui.kit.session import values
 from ui.shared.models import OPEN
 from ui.training import experiments
 from ui.training.bar import bar
@@ -36,7 +37,7 @@ with page(TRAINING):
         st.switch_page(TRAINED_MODEL.path)
     (training, learner, machine, pinned, trial, look), notes = TRAINING.settings(*KINDS, TrainingLook)
     config = learner.plain()
-    back = partial(controls.take, {"task": training.task}, *KINDS)
+    back = partial(values.take, {"task": training.task}, *KINDS)
     sidebar(
         groups(training), training, learner, machine, trial, folded=FOLDED, without=HIDDEN, back=back,
         label="Back to the task's settings",
@@ -50,7 +51,7 @@ with page(TRAINING):
     for reason in [*left_out, *not_combined]:
         st.caption(literal(reason))
     if look.begin:
-        controls.amend(look, begin=False)
+        values.amend(look, begin=False)
         if not notes:  # else it would be something else than what the link asked for
             jobs.begin(planned)
             st.rerun()

@@ -9,9 +9,10 @@ from core.experiments.trained import prompt
 from core.experiments.trained.knockout import bench
 from core.model.generate import Sampling
 from core.model.knockout import read_cuts
-from ui.kit import controls, takeaway
+from ui.kit import takeaway
 from ui.kit.page import heading, literal, notice, page, sidebar
 from ui.kit.pages import TRAINED_MODEL
+from ui.kit.session import values
 from ui.pictures import drawing
 from ui.shared.models import OPEN, known
 from ui.trained.context import TrainedContext, TrainedLook
@@ -32,7 +33,7 @@ DRAWN = ("attention", "steps")  # views beside which the block is drawn
 with page(TRAINED_MODEL):
     opened = st.session_state.pop(OPEN, None)
     if opened:
-        controls.take({"model": opened}, *KINDS)
+        values.take({"model": opened}, *KINDS)
     try:
         (look, sampling), notes = TRAINED_MODEL.settings(*KINDS)
     except CheckpointError:  # no model can be opened: there is what brings one
@@ -44,7 +45,7 @@ with page(TRAINED_MODEL):
     gone = any(note.startswith("model is ") for note in notes)  # another one is shown, and its parts are other parts
     cuts, wrong = read_cuts("" if gone else look.out, model.config)
     groups = [group for group, views in GROUPS.items() if not views or look.taken in views]
-    back = partial(controls.take, {"model": look.model}, *KINDS)
+    back = partial(values.take, {"model": look.model}, *KINDS)
     sidebar(groups, look, sampling, back=back, drawn={"Model": partial(model_list, look)})
     corner = heading(TRAINED_MODEL)
     prompt_row(look)

@@ -2,7 +2,7 @@
 
 import re
 
-from ui.kit.visitor import VISITOR
+from ui.kit.session.visitor import VISITOR
 
 
 def setting(app, name: str):

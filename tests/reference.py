@@ -31,6 +31,10 @@ def forward(weights, config, tokens, real=None) -> dict[str, list[np.ndarray]]:
     }
 
 
+# Placement -> whether the last stream is still to be normalised before it is read. (A pre-norm stream has never been.)
+READ_THROUGH_A_NORM = {"pre": True, "post": False}
+
+
 class Sentence:
     """One sentence on its way through the model. A stream is a list with one vector per token."""
 
@@ -47,7 +51,9 @@ class Sentence:
         self.record("embed", x)
         for layer in range(self.config.n_layers):
             x = self.block(layer, x)
-        if self.config.placement == "pre":  # a pre-norm stream has not been normalised yet
+        if self.config.placement not in READ_THROUGH_A_NORM:
+            raise unknown("placement", self.config.placement)
+        if READ_THROUGH_A_NORM[self.config.placement]:
             x = self.norm("ln_final", "ln_final", x)
         self.record("logits", [self.scores_of_words(vector) for vector in x])
         return self.seen

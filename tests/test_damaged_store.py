@@ -139,3 +139,36 @@ def test_an_error_that_no_page_tells_shows_no_traceback():
     import streamlit as st
 
     assert st.get_option("client.showErrorDetails") == "type"
+
+
+def test_a_file_that_is_deleted_under_a_running_app_is_said_and_one_put_back_is_used(tmp_path):
+    path, other = tmp_path / "studies.sqlite", tmp_path / "other.sqlite"
+    stores = {name: Store(str(name)) for name in (path, other)}
+    for name, store in stores.items():
+        fill(store, study(name=name.stem), lambda run: 0.5)
+        assert [each.name for each in store.studies()] == [name.stem]
+    for beside in tmp_path.glob("studies.sqlite*"):
+        beside.unlink()
+    for call in (
+        stores[path].studies,
+        stores[path].now,
+        lambda: fill(stores[path], study(name="lost"), lambda run: 0.5),
+    ):
+        with pytest.raises(StoreError, match="studies.sqlite is gone: its file was deleted, moved or renamed") as error:
+            call()
+        assert str(tmp_path) not in error.value.told
+    assert not path.exists()
+    stores[other].close()
+    path.touch()
+    with pytest.raises(
+        StoreError, match="is not what it was .no such table: studies.: was its file emptied or replaced"
+    ):
+        stores[path].studies()
+    for beside in tmp_path.glob("studies.sqlite*"):
+        beside.unlink()
+    for beside in tmp_path.glob("other.sqlite*"):
+        beside.rename(str(beside).replace("other", "studies"))
+    assert [each.name for each in stores[path].studies()] == ["other"]
+    fill(stores[path], study(name="kept"), lambda run: 0.5)
+    stores[path].close()
+    assert {each.name for each in Store(str(path)).studies()} == {"other", "kept"}

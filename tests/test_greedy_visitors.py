@@ -25,7 +25,7 @@ from ui.kit import jobs
 from ui.kit.jobs import RUNNING
 from ui.kit.server import uploads
 from ui.kit.server.uploads import EACH, UploadLimit
-from ui.kit.visitor import LINKS, VISITOR
+from ui.kit.session.visitor import LINKS, VISITOR
 from ui.trained import model_list
 
 MB = 1 << 20
@@ -149,6 +149,24 @@ def test_an_upload_that_is_never_sent_is_over_after_a_while(stored, monkeypatch)
     limit = UploadLimit(reads)
     assert ask(limit, length=6 * MB, receive=receive) == 204
     assert [each["type"] for each in heard] == ["http.request", "http.disconnect"] and not limit._under_way
+
+
+def test_an_upload_that_comes_a_byte_at_a_time_is_over_after_a_while(stored, monkeypatch):
+    monkeypatch.setattr(uploads, "SILENCE", 0.2)
+    monkeypatch.setattr(uploads, "SLOWEST", 30 * MB)
+    heard = []
+
+    async def reads(scope, receive, send):
+        while not heard or heard[-1]["type"] != "http.disconnect":
+            heard.append(await receive())
+
+    async def receive():
+        await asyncio.sleep(0.05)  # never silent for long
+        return {"type": "http.request", "body": b"x", "more_body": True}
+
+    limit = UploadLimit(reads)
+    assert ask(limit, length=6 * MB, receive=receive) == 204
+    assert 2 <= len(heard) <= 10 and not limit._under_way  # 0.2 s, and 0.2 s for 6 MB
 
 
 def test_an_upload_that_does_not_say_how_large_it_is_is_refused(stored):

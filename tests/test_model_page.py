@@ -22,7 +22,7 @@ from core.tasks import task
 from tests.pages import put, setting
 from tests.test_page import fine, told
 from tests.test_training_page import finish
-from ui.kit.visitor import VISITOR
+from ui.kit.session.visitor import VISITOR
 from ui.shared.base import maps
 from ui.trained import view as views
 from ui.trained.context import TrainedLook
@@ -277,10 +277,11 @@ def test_what_was_trained_is_taken_apart_with_one_click():
     running = app.session_state[VISITOR].kept["running"]
     name, seed = running.plan.arms[0].name, running.plan.seeds[0]
     app.session_state["_models"] = {"copy": own.of_training(running.job.states[name, seed], "copy")}
-    app.switch_page(PAGE)
-    app.query_params["model"] = "copy"
-    fine(app.run())
+    app.session_state["_open_model"] = "copy"  # as the click does
+    app.query_params.clear()
+    fine(app.switch_page(PAGE).run())
     assert setting(app, "model") == "copy" and "copy" in texts(app)
+    assert app.query_params == {"model": "copy"}
 
 
 @pytest.mark.thorough

@@ -239,10 +239,10 @@ def test_only_heads_that_divide_are_offered_and_a_conflict_is_said():
     assert "must be even" in told(app)
 
 
-def test_a_link_holds_only_what_differs():
+def test_a_link_holds_only_what_differs_and_what_was_set_that_would_follow():
     assert opened().query_params == {}
     app = opened(d_model="64", norm="none", d_ff="256", view="attention", seed="7")
-    assert app.query_params == {"norm": "none", "seed": "7"}
+    assert app.query_params == {"norm": "none", "d_ff": "256", "seed": "7"}
 
 
 def test_settings_survive_a_switch_of_pages():

@@ -12,7 +12,7 @@ from streamlit.runtime.scriptrunner import RerunData, RerunException
 from streamlit.runtime.state.query_params import QueryParams
 from streamlit.testing.v1 import AppTest
 
-import ui.kit.visitor
+import ui.kit.session.visitor
 from core.model.config import Config
 from core.train.learner import Learner
 from core.train.settings import Training
@@ -27,8 +27,9 @@ def page(name):
 
     from tests.test_quick_hands import KINDS
     from ui.kit import controls
+    from ui.kit.session import values
 
-    made, notes = controls.settings(name, *KINDS[name])
+    made, notes = values.settings(name, *KINDS[name])
     done = set()
     for each in made:
         for field in each.settings():
@@ -44,7 +45,7 @@ class Hands:
     def __init__(self, name, monkeypatch):
         self.app = AppTest.from_function(page, args=(name,), default_timeout=60).run()
         self.waiting, self.drawn = deque(), 0
-        draw = ui.kit.visitor.shows
+        draw = ui.kit.session.visitor.shows
 
         def shows(*given, **more):
             self.drawn += 1
@@ -54,7 +55,7 @@ class Hands:
                 raise RerunException(RerunData(widget_states=states))
             return draw(*given, **more)
 
-        monkeypatch.setattr(ui.kit.visitor, "shows", shows)
+        monkeypatch.setattr(ui.kit.session.visitor, "shows", shows)
 
     def move(self, moves):
         """moves: [(name, to which share of its way, after how many controls the next move cuts the run short)], all on what
@@ -99,16 +100,11 @@ def put(element, share: float, name):
     return list(made.menu)[at] if made.menu else made.kind(element.options[at])
 
 
-def follow(kinds, settled, name, value):
-    """What the settings are after one move, by the words of the README: what follows goes on following."""
-    after = []
-    for old in settled:
-        given = {field: getattr(old, field) for field in old.settings()}
-        for field, made in old.settings().items():
-            if made.follows and given[field] == made.follows(old):
-                given[field] = None
-        after.append(type(old).mended(given | ({name: value} if name in given else {}))[0])
-    return after
+def asked_for(kinds, moves):
+    """What the settings are after some moves, by the words of the README: what was moved is what was asked for, as nearly as
+    it can be; all else has its default, or follows."""
+    last = dict(moves)
+    return [kind.mended({name: last[name] for name in last if name in kind.settings()})[0] for kind in kinds]
 
 
 def fields(name):
@@ -131,11 +127,10 @@ def test_no_move_is_lost_and_nothing_is_set_that_nobody_touched(name, monkeypatc
     def hold(bursts):
         with monkeypatch.context() as patch:
             visitor = Hands(name, patch)
-            settled = [kind() for kind in KINDS[name]]
+            moves = []
             for burst in bursts:
-                for moved, value in visitor.move(burst):
-                    settled = follow(KINDS[name], settled, moved, value)
-                for each in settled:
+                moves += visitor.move(burst)
+                for each in asked_for(KINDS[name], moves):
                     assert {field: setting(visitor.app, field) for field in each.settings()} == dataclasses.asdict(each)
 
     hold()
@@ -147,6 +142,28 @@ def test_seven_presses_on_width_change_the_width_alone(cut, monkeypatch):
     steps = (visitor.app.slider[0].max - visitor.app.slider[0].min) // 8
     visitor.move([("d_model", (7 + n) / steps, cut) for n in range(1, 8)])
     assert visitor.app.query_params == {"d_model": "120"}
+
+
+@pytest.mark.parametrize("name, value, meets", [("d_ff", 512, 128), ("d_head", 8, 32)])
+def test_what_was_set_stays_when_the_width_passes_where_it_would_be_the_same(name, value, meets, monkeypatch):
+    visitor = Hands("one_block", monkeypatch)
+    widget(visitor.app.slider, name).set_value(value).run()
+    for width in (meets, 2 * meets):
+        widget(visitor.app.slider, "d_model").set_value(width).run()
+        assert setting(visitor.app, name) == value and visitor.app.query_params[name] == str(value)
+
+
+def test_a_width_that_the_heads_do_not_divide_is_passed_without_losing_them(monkeypatch):
+    visitor = Hands("one_block", monkeypatch)
+    widget(visitor.app.select_slider, "n_heads").set_value(16).run()
+    for width, heads, notes in ((72, 12, 1), (80, 16, 0), (88, 11, 1), (88, 11, 1), (96, 16, 0)):
+        widget(visitor.app.slider, "d_model").set_value(width).run()
+        assert setting(visitor.app, "n_heads") == heads
+        assert visitor.app.caption[0].value == f"{notes} notes"
+    widget(visitor.app.slider, "d_model").set_value(88).run()
+    widget(visitor.app.select_slider, "n_heads").set_value(8).run()  # now these are wanted
+    widget(visitor.app.slider, "d_model").set_value(96).run()
+    assert setting(visitor.app, "n_heads") == 8
 
 
 def test_a_browser_that_was_told_of_another_link_meanwhile_is_told_again(monkeypatch):

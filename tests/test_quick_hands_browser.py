@@ -141,3 +141,87 @@ def test_quick_clicks_on_a_picture_that_gives_way_to_another_are_no_error(open_p
     settle(page)
     expect(page.get_by_text("This app has encountered an error")).to_have_count(0)
     expect(page.get_by_text("What does it cost to take out")).to_be_visible()
+
+
+def turn_to(page, name):
+    page.get_by_test_id("stSidebar").get_by_role("link", name=name, exact=True).click()
+    page.wait_for_function("path => location.pathname == path", arg="/" + name.replace(" ", "_"))
+
+
+@pytest.mark.parametrize("gap", GAPS)
+def test_each_page_is_one_entry_of_the_history_also_when_backs_are_quick(open_page, gap):
+    page = open_page("/One_block")
+    for name in ("Depth", "Training", "One block"):
+        turn_to(page, name)
+        settle(page)
+    press(page, "Width (d_model)", "ArrowRight", 2, 300)
+    visited = []
+    for name in ("Depth", "Training", "One block", "Depth"):
+        page.wait_for_timeout(2500)  # what is told of links has come
+        turn_to(page, name)
+        visited.append((name, params(page)))
+    assert [settings for _, settings in visited] == [{"d_model": "80"}, {}, {"d_model": "80"}, {"d_model": "80"}]
+    page.wait_for_timeout(2500)
+    for _ in range(3):
+        page.evaluate("history.back()")
+        page.wait_for_timeout(gap)
+    for name, settings in visited:
+        assert params(page) == settings
+        assert page.locator("h1").inner_text() == name
+        page.evaluate("history.forward()")
+
+
+@pytest.mark.parametrize("pause", [0, 20, 60])
+def test_what_is_moved_just_before_another_page_is_asked_for_is_not_lost(open_page, pause):
+    page = open_page("/One_block")
+    page.get_by_test_id("stSidebar").get_by_role("link", name="Depth", exact=True).hover()
+    press(page, "Width (d_model)", "ArrowRight", 3, 20)
+    page.wait_for_timeout(pause)
+    turn_to(page, "Depth")
+    assert params(page) == {"d_model": "88"}
+
+
+LATE = """
+const listen = WebSocket.prototype.addEventListener
+WebSocket.prototype.addEventListener = function (type, call, ...more) {
+  return listen.call(this, type, type === "message" ? (event) => setTimeout(() => call(event), 400) : call, ...more)
+}
+"""
+
+
+@pytest.mark.parametrize("pause", [0, 150, 300, 450])
+def test_a_link_that_comes_when_another_page_has_been_asked_for_is_not_that_page_s(chromium, address, pause):
+    """Every message of the server is 400 ms late: what it says of One block comes when Training has been clicked."""
+    context = chromium.new_context(viewport={"width": 1400, "height": 900})
+    page = context.new_page()
+    page.add_init_script(LATE)
+    page.goto(f"{address}/One_block")
+    settle(page)
+    page.wait_for_timeout(1500)
+    press(page, "Width (d_model)", "ArrowRight", 2, 20)
+    page.wait_for_timeout(pause)
+    turn_to(page, "Training")
+    page.wait_for_timeout(2000)
+    assert params(page) == {}
+    entries = page.evaluate("navigation.entries().map((each) => new URL(each.url).pathname + new URL(each.url).search)")
+    assert [each for each in entries if each.startswith("/Training")] == ["/Training"], entries
+    context.close()
+
+
+@pytest.mark.parametrize("slowed", [1, 4])
+def test_a_typed_sentence_is_kept_by_a_tap_on_the_menu(chromium, address, slowed):
+    """It takes the focus from the field and asks for the page at one moment; Streamlit sends the words after the page."""
+    context = chromium.new_context(viewport={"width": 1400, "height": 900}, has_touch=True)
+    page = context.new_page()
+    page.goto(f"{address}/One_block")
+    settle(page)
+    context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": slowed})
+    for words, name in (("my own words", "Depth"), ("and some others", "One block")):
+        page.get_by_role("textbox", name="Sentence").fill(words)
+        page.get_by_test_id("stSidebar").get_by_role("link", name=name, exact=True).tap()
+        expect(page.locator("h1")).to_have_text(name)
+        page.wait_for_function("words => new URLSearchParams(location.search).get('text') == words", arg=words)
+        assert params(page) == {"text": words}
+        expect(page.get_by_role("textbox", name="Sentence")).to_have_value(words)
+        assert urllib.parse.urlsplit(page.url).path == "/" + name.replace(" ", "_")
+    context.close()

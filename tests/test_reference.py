@@ -57,6 +57,14 @@ def assert_same(seen, expected, tolerance):
             assert worst <= tolerance, f"{site}[{layer}] is off by {worst:.1e}"  # also refuses NaN
 
 
+def test_every_menu_entry_has_a_formula_there():
+    """All of them also where only some cases of the test below are run."""
+    for field, menu in MENUS.items():
+        for name in menu:
+            config = Config(d_model=8, n_heads=1, d_ff=4).replace(**{field: name})
+            reference.forward(reference.weights_of(build(config)), config, [[1, 2]], REAL[:1, :2])
+
+
 @pytest.mark.parametrize(("field", "name"), [(field, name) for field, menu in MENUS.items() for name in menu])
 def test_every_menu_entry_computes_what_the_paper_says(field, name):
     assert_agrees(Config(d_model=16, n_heads=2, d_ff=24, n_layers=2, mask="causal").replace(**{field: name}))

@@ -584,7 +584,7 @@ def test_every_view_of_a_training():
     next(each for each in app.button if each.key == "start").click().run()
     from tests.pages import put  # not above: the rest of this file runs where there is no Streamlit
     from ui.kit.jobs import RUNNING
-    from ui.kit.visitor import VISITOR
+    from ui.kit.session.visitor import VISITOR
 
     job = app.session_state[VISITOR].kept[RUNNING].job
     while not job.poll().done:

@@ -22,7 +22,7 @@ from tests.pages import setting, widget
 from tests.studies import TEXT, fill, study
 from tests.test_page import fine, told
 from ui.kit import takeaway
-from ui.kit.visitor import VISITOR
+from ui.kit.session.visitor import VISITOR
 from ui.studies import server
 from ui.studies import view as views
 from ui.studies.context import StudyContext, StudyLook

@@ -199,7 +199,7 @@ def test_with_its_own_length_the_test_is_new_where_nothing_else_is_said(name):
     said = learnt.tested_on(learnt.length, training.steps * training.batch)
     assert said == (
         "questions that training asks, too" if learnt.memorised else "held-out sequences" if learnt.held_out else "new sequences"
-    )  # fmt: skip
+    ), "choose a longer length, or say held_out=… or memorised=True in the decorator"  # fmt: skip
 
 
 def test_the_split_goes_by_words_and_their_order_and_not_by_numbers():

@@ -24,7 +24,7 @@ from tests.pages import setting, widget
 from tests.test_page import fine, told
 from ui.kit import jobs
 from ui.kit.jobs import RUNNING
-from ui.kit.visitor import VISITOR
+from ui.kit.session.visitor import VISITOR
 from ui.training import view as views
 from ui.training.context import TrainingLook
 

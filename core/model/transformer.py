@@ -173,7 +173,7 @@ def replaced(site: str, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 
 class Transformer(nn.Module):
-    """Embedding and positions, n_layers blocks, last norm (not after post-norm) and unembedding.
+    """Embedding and positions, n_layers blocks, last norm (where the placement normalises before the sum) and unembedding.
 
     Tied, the embedding is read the other way round (Press and Wolf, 2017), and there is no unembedding of its own.
     """

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -169,22 +169,32 @@ class Settings:
     @classmethod
     def read(cls, params: dict[str, str]) -> tuple[Self, list[ConfigError]]:
         """Settings from a link's parameters -> (settings, list of ConfigError). Names it does not know are left alone."""
-        values, problems = {}, []
+        values, problems = cls.values(params)
+        settings, more = cls.mended(values)
+        return settings, problems + more
+
+    @classmethod
+    def values(cls, params: dict[str, str]) -> tuple[dict[str, Any], list[ConfigError]]:
+        """What a link asks for, each value by itself -> (name -> value, list of ConfigError for those that cannot be read)."""
+        values: dict[str, Any] = {}
+        problems: list[ConfigError] = []
         for name, known in cls.settings().items():
             if name in params:
                 try:
                     values[name] = known.read(name, params[name])
                 except ConfigError as error:
                     problems.append(error)
-        settings, more = cls.mended(values)
-        return settings, problems + more
+        return values, problems
 
-    def write(self) -> dict[str, str]:
-        """The link's parameters: only what differs from the defaults (a followed setting: from what it would follow)."""
+    def write(self, also: Collection[str] = ()) -> dict[str, str]:
+        """The link's parameters: only what differs from the defaults (a followed setting: from what it would follow).
+
+        also: names that are written even so.
+        """
         params = {}
         for field in dataclasses.fields(self):
             known, value = self.settings()[field.name], getattr(self, field.name)
-            if not self.follows(field.name) if known.follows else value != field.default:
+            if field.name in also or (not self.follows(field.name) if known.follows else value != field.default):
                 params[field.name] = known.write(value)
         return params
 

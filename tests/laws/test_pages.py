@@ -56,7 +56,7 @@ def test_every_view_is_called_with_the_context_alone_and_has_a_file_of_its_own(p
         assert list(inspect.signature(view).parameters) == ["context"], name
         assert view.__module__ == f"ui.{page.key}.views.{name}"
     files = {path.stem for path in (ROOT / "ui" / page.key / "views").glob("*.py")} - {"__init__"}
-    assert files == set(page.views)
+    assert files == set(page.views), f"name each file in ui/{page.key}/views/__init__.py, in the order of the tabs"
 
 
 @pytest.mark.thorough

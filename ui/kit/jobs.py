@@ -20,7 +20,7 @@ from core.workers.job import Job
 from core.workers.pool import ProcessPool
 from core.workers.protocol import WorkerPool
 from ui.kit.guard import fragment
-from ui.kit.visitor import calm_visitor
+from ui.kit.session.visitor import calm_visitor
 
 RUNNING, REFUSED, SHOWN = "running", "refused", "shown"  # what is kept for a visitor
 MOST = 32  # trainings of visitors at a time

@@ -13,11 +13,12 @@ import torch
 from core.settings.cache import once
 from core.settings.ending import later, wait_for
 from core.settings.memory import reuse_freed_memory
-from ui.kit import address, controls, jobs, takeaway
+from ui.kit import controls, jobs, takeaway
 from ui.kit.glossary import explained
 from ui.kit.guard import in_words, literal, progress_drawn
-from ui.kit.pages import PAGES, TRAINING, Page
+from ui.kit.pages import Page
 from ui.kit.server.document import ICON
+from ui.kit.session import address, values
 
 LATER = (  # loaded before somebody waits for them, in pieces: where the process ends, no more than one is waited for
     "sqlalchemy",
@@ -70,14 +71,10 @@ def page(here: Page):
     )
     boot()
     address.turn()
+    values.leave_for(here.key)
     jobs.warm()
     takeaway.begin()
     st.html(CSS)
-    with st.sidebar:
-        for there in PAGES:
-            st.page_link(there.path, label=there.name, icon=there.icon)
-        if here is not TRAINING:
-            jobs.elsewhere()
     with in_words(), progress_drawn():
         yield
     address.write_when_here()
@@ -103,8 +100,8 @@ def sidebar(groups, *settings, back: Callable, folded=(), without=(), drawn=None
                 if drawn and group in drawn:
                     drawn[group]()
                     continue
-                for values in settings:
-                    controls.group(values, group, without=without)
+                for one in settings:
+                    controls.group(one, group, without=without)
         st.button(label, on_click=back, icon=":material/restart_alt:", width="stretch")
 
 

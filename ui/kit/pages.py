@@ -6,8 +6,11 @@ A page says which one it is by its name in this table: `with page(DEPTH): …`.
 import importlib
 from dataclasses import dataclass
 
+import streamlit as st
+
 from core.settings.menu import Menu
-from ui.kit import controls
+from ui.kit import controls, jobs
+from ui.kit.session import values
 
 
 @dataclass(frozen=True)
@@ -25,8 +28,18 @@ class Page:
         return importlib.import_module(f"ui.{self.key}").view
 
     def settings(self, *kinds):
-        """As ui.kit.controls.settings has it."""
-        return controls.settings(self.key, *kinds)
+        """As ui.kit.session.values.settings has it. Then the menu is drawn: its links hold the settings."""
+        chosen = values.settings(self.key, *kinds)
+        self._menu()
+        return chosen
+
+    def _menu(self):
+        """The links to all pages, and what goes on elsewhere."""
+        with st.sidebar:
+            for there in PAGES:
+                st.page_link(there.path, label=there.name, icon=there.icon, query_params=values.link_to(there.key))
+            if self is not TRAINING:
+                jobs.elsewhere()
 
     def view_buttons(self):
         """The row of buttons that says which view is open."""

@@ -8,8 +8,8 @@ from core.figures.palette import BASELINE, NOW, VARIANTS
 from core.model.config import Config
 from core.model.variants import MOST, Pins, Variant, ablation, apply, decode, difference, encode, name_of, pin
 from core.settings.setting import ConfigError
-from ui.kit.controls import put
-from ui.kit.visitor import choice, some_of
+from ui.kit.session.values import put, put_all
+from ui.kit.session.visitor import choice, some_of
 
 COLOURS = (BASELINE, *VARIANTS, NOW)
 PAIRED = "Paired: same sentence, and the same random numbers behind all weights of one name and shape"
@@ -100,7 +100,8 @@ def _buttons(config, pins, more):
 
 
 def _unpin(pinned: Config):
-    put(baseline="", **{name: getattr(pinned, name) for name in Config.settings()})
+    put_all(pinned)
+    put(baseline="")
 
 
 def legend(variants: list[Variant], said: dict[str, str | None], pins: Pins):

@@ -11,7 +11,7 @@ import os
 import streamlit as st
 
 from core.settings.environment import read_only
-from ui.kit.visitor import calm_visitor, visitor
+from ui.kit.session.visitor import calm_visitor, visitor
 
 VARIABLE, PARAMETER = "ABLATION_KEY", "key"
 HOLDS = "holds_the_key"  # what is kept for a visitor

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from ui.kit.visitor import picked_in
+from ui.kit.session.visitor import picked_in
 
 CSS = """
 .root { display: flex; flex-wrap: wrap; gap: 5px 4px; font-family: var(--st-font); font-size: 15px; line-height: 1.35;

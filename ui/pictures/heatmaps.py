@@ -9,8 +9,8 @@ import streamlit as st
 import torch
 
 from core.figures.palette import DIVERGING, SEQUENTIAL
+from ui.kit.session.visitor import picked_in
 from ui.kit.takeaway import matrix_table, note
-from ui.kit.visitor import picked_in
 
 HERE = Path(__file__).parent
 CSS = """

@@ -6,8 +6,9 @@ import streamlit as st
 from core.experiments.block import attention as experiment
 from core.figures import charts
 from core.settings.wording import count
-from ui.kit.controls import buttons, put
+from ui.kit.controls import buttons
 from ui.kit.page import capital, chart, figure
+from ui.kit.session.values import put
 from ui.pictures.heatmaps import heatmaps, lines
 from ui.shared.base import maps as menu
 from ui.shared.base import needs, pick, sure, weights

@@ -9,8 +9,8 @@ from core.experiments.block.dependencies import read_pairs
 from core.model.text import EXAMPLES, words
 from core.settings.menu import Menu
 from core.settings.setting import Settings, setting
-from ui.kit.controls import value
-from ui.kit.visitor import one_of
+from ui.kit.session.values import value
+from ui.kit.session.visitor import one_of
 
 maps = Menu("Picture")
 

@@ -7,9 +7,9 @@ from core.experiments.block import attention as experiment
 from core.experiments.block.dependencies import share, write_pairs
 from core.figures import charts
 from core.settings.wording import count
-from ui.kit.controls import put
 from ui.kit.page import capital, chart, figure, literal
-from ui.kit.visitor import choice, some_of
+from ui.kit.session.values import put
+from ui.kit.session.visitor import choice, some_of
 from ui.pictures.heatmaps import heatmaps
 from ui.shared.base import needs, pick, sure, weights
 

@@ -3,8 +3,8 @@
 import streamlit as st
 
 from core.model.text import EXAMPLES
-from ui.kit import controls
-from ui.kit.visitor import at, choice, one_of
+from ui.kit.session import values
+from ui.kit.session.visitor import at, choice, one_of
 
 OWN = "Your own text"
 NO_WORD = "There is no word to work on. Type a sentence above, or choose an example."
@@ -12,14 +12,14 @@ NO_WORD = "There is no word to work on. Type a sentence above, or choose an exam
 
 def sentence():
     left, right = st.columns([3, 1], vertical_alignment="bottom")
-    names, text = [example.name for example in EXAMPLES], controls.value("text")
+    names, text = [example.name for example in EXAMPLES], values.value("text")
     example = next((example.name for example in EXAMPLES if example.text == text), OWN)
     shown = one_of("example", example, [*names, OWN])
     with left:
         st.text_input(
             "Sentence",
             **at("text", text),
-            on_change=controls.put,
+            on_change=values.put,
             kwargs={"pairs": ""},
             label_visibility="collapsed",
             placeholder="Type a sentence …",
@@ -38,4 +38,4 @@ def sentence():
 def _choose(key):
     chosen = next((example for example in EXAMPLES if example.name == choice("example", key)), None)
     if chosen:
-        controls.put(text=chosen.text, pairs="")
+        values.put(text=chosen.text, pairs="")

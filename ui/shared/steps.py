@@ -2,7 +2,7 @@ import streamlit as st
 
 from core.experiments.block.attention import scaling, walk
 from ui.kit.page import figure
-from ui.kit.visitor import shows
+from ui.kit.session.visitor import shows
 from ui.pictures.heatmaps import heatmaps
 from ui.shared.base import needs, pick, sure, weights
 

@@ -5,9 +5,9 @@ import streamlit as st
 from core.settings.wording import count
 from core.study.database.connection import StoreError
 from core.study.database.standing import Standing
-from ui.kit.controls import put
 from ui.kit.page import literal
 from ui.kit.rights import REASON, may_write
+from ui.kit.session.values import put
 from ui.studies import server
 
 

@@ -3,10 +3,10 @@
 import streamlit as st
 
 from core.study.database.standing import standing
-from ui.kit.controls import amend
 from ui.kit.page import literal
 from ui.kit.rights import REASON, may_write
-from ui.kit.visitor import one_of
+from ui.kit.session.values import amend
+from ui.kit.session.visitor import one_of
 from ui.studies import server
 from ui.studies.buttons import buttons, can_write
 from ui.studies.context import StudyContext, StudyLook

@@ -6,11 +6,11 @@ import streamlit as st
 
 from core.study.database.connection import StoreError
 from core.study.plan import NOTHING, Study, StudyError, before, told
-from ui.kit.controls import put
 from ui.kit.guard import guarded
 from ui.kit.page import literal
 from ui.kit.rights import REASON, may_write
-from ui.kit.visitor import at, calm_visitor, now, one_of, visitor
+from ui.kit.session.values import put
+from ui.kit.session.visitor import at, calm_visitor, now, one_of, visitor
 from ui.studies import server
 
 SHIPPED = Path(__file__).parent.parent.parent / "studies"

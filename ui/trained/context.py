@@ -13,7 +13,8 @@ from core.model.knockout import Cut
 from core.model.text import shown
 from core.settings.menu import Menu
 from core.settings.setting import ConfigError, setting
-from ui.kit.controls import control, put, value
+from ui.kit.controls import control
+from ui.kit.session.values import put, value
 from ui.shared.base import Picked, maps
 from ui.shared.model_defaults import prompts, reader, texts
 from ui.shared.models import SHIPPED, known

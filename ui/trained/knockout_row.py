@@ -4,9 +4,9 @@ import streamlit as st
 
 from core.model import knockout as lesion
 from core.settings.wording import KEY
-from ui.kit import controls
 from ui.kit.page import capital
-from ui.kit.visitor import choice, one_of, some_of
+from ui.kit.session import values
+from ui.kit.session.visitor import choice, one_of, some_of
 
 
 def knockout_row(look, config, cuts: tuple[lesion.Cut, ...]):
@@ -28,7 +28,7 @@ def knockout_row(look, config, cuts: tuple[lesion.Cut, ...]):
     with right:
         st.button(
             "Put everything back",
-            on_click=controls.put,
+            on_click=values.put,
             kwargs={"out": ""},
             disabled=not cuts,
             icon=":material/undo:",
@@ -40,4 +40,4 @@ def knockout_row(look, config, cuts: tuple[lesion.Cut, ...]):
 def _cut(key):
     chosen = choice("cut_list", key)
     if chosen is not None:
-        controls.put(out="~".join(chosen))
+        values.put(out="~".join(chosen))

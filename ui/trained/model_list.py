@@ -9,11 +9,11 @@ from core.checkpoints import CheckpointError, files
 from core.settings.memory import MemoryLimit, max_mb
 from core.settings.progress import turn
 from core.settings.setting import ConfigError
-from ui.kit.controls import put
 from ui.kit.page import literal
 from ui.kit.pages import TRAINING
 from ui.kit.rights import REASON, may_write
-from ui.kit.visitor import one_of
+from ui.kit.session.values import put
+from ui.kit.session.visitor import one_of
 from ui.shared import models
 
 REFUSED = "_model_refused"  # key in the session: why the last one could not be opened

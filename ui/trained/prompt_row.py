@@ -6,8 +6,8 @@ import streamlit as st
 
 from core.experiments.trained.prompt import Prompt
 from core.settings.wording import count
-from ui.kit import controls
-from ui.kit.visitor import at, choice, one_of
+from ui.kit.session import values
+from ui.kit.session.visitor import at, choice, one_of
 from ui.shared.model_defaults import prompts
 
 OWN = "Your own text"
@@ -41,13 +41,13 @@ def prompt_row(look):
 def _chosen(key, offered):
     chosen = choice("prompts", key)
     if chosen in offered:
-        controls.put(prompt=offered[chosen])
+        values.put(prompt=offered[chosen])
         _moved()
 
 
 def _moved():
     """Another text: what was marked in the old one means nothing in it."""
-    controls.put(pairs="")
+    values.put(pairs="")
 
 
 def unknown(prompt: Prompt):

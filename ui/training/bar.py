@@ -5,9 +5,10 @@ import streamlit as st
 from core.experiments.training.plan import Plan
 from core.settings.wording import count
 from core.train.budget import duration, expected, max_seconds, span
-from ui.kit import controls, jobs
+from ui.kit import jobs
 from ui.kit.guard import fragment
 from ui.kit.page import literal
+from ui.kit.session import values
 from ui.training import experiments, take_apart
 
 
@@ -25,7 +26,7 @@ def _bar(planned, kinds, was_going):
     trainings = jobs.started()
     if trainings:
         trainings.job.poll()
-    if controls.value("begin") or was_going != (bool(trainings) and trainings.going):
+    if values.value("begin") or was_going != (bool(trainings) and trainings.going):
         st.rerun()  # all of the page: with or without its timers, and with the settings of an experiment
     same = bool(trainings) and trainings.plan == planned
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):

@@ -3,8 +3,8 @@
 import streamlit as st
 
 from core.experiments.training.showcase import showcase
-from ui.kit import controls
 from ui.kit.page import capital
+from ui.kit.session import values
 
 
 def menu(kinds):
@@ -20,8 +20,8 @@ def _picked(kinds):
 
 
 def _show(name: str, kinds):
-    controls.take(showcase[name](), *kinds)
-    controls.put(begin=True, trained="learning")
+    values.take(showcase[name](), *kinds)
+    values.put(begin=True, trained="learning")
 
 
 def cards(kinds):

@@ -2,10 +2,11 @@
 
 import streamlit as st
 
-from ui.kit import controls, jobs, takeaway
+from ui.kit import jobs, takeaway
 from ui.kit.guard import fragment
 from ui.kit.jobs import StartedTrainings
 from ui.kit.pages import TRAINING
+from ui.kit.session import values
 from ui.training.context import TrainingContext, TrainingLook
 
 
@@ -17,7 +18,7 @@ def live(trainings: StartedTrainings, look: TrainingLook):
 
 
 def _view(look):
-    if controls.moved(look):
+    if values.moved(look):
         st.rerun()  # all of the page, which reads them and writes the link
     takeaway.begin()  # a fragment is drawn again without the rest of the page: its tables take the place of the old ones
     TRAINING.open_view(TrainingContext(jobs.started(), look))

@@ -6,7 +6,7 @@ from core.experiments.training.trained import contrast
 from core.model.text import PAD
 from core.tasks import task
 from core.train import held_out
-from ui.kit.visitor import one_of
+from ui.kit.session.visitor import one_of
 from ui.shared.trainings import arms_shown
 from ui.training.context import TrainingContext
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, exc, make_url
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from core.settings.errors import ServerError
 
@@ -86,7 +87,45 @@ def connect(url: URL, to_read: str = "") -> Engine:
         raise StoreError("PostgreSQL needs its driver: pip install 'psycopg[binary]'.") from None
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)
+    if url.database and url.database != ":memory:":
+        opened = _OpenedFile(url)
+        for name in ("do_connect", "connect", "checkout"):
+            event.listen(engine, name, getattr(opened, name))
     return engine
+
+
+class _OpenedFile:
+    """What a pool of connections to a file of SQLite does where the file is deleted, or another takes its place.
+
+    An open connection goes on with a file that is no longer there: all that is written would be gone when the process ends.
+    """
+
+    def __init__(self, url: URL) -> None:
+        self.url, self.there = url, False
+
+    def _identity(self) -> tuple[int, int] | None:
+        try:
+            found = os.stat(self.url.database or "")
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def do_connect(self, *_: object) -> None:
+        """Once it was there, it is not made anew: what is missing is said."""
+        if self.there and not self._identity():
+            raise StoreError(
+                f"The store {shown(self.url)} is gone: its file was deleted, moved or renamed while it was in use. "
+                "Put it back, or start again to begin a new one.",
+                "The store is gone: its file was deleted, moved or renamed while it was in use. Whoever runs this server can put "
+                "it back, or start again to begin a new one.",
+            )
+
+    def connect(self, _: object, record: ConnectionPoolEntry) -> None:
+        self.there, record.info["file"] = True, self._identity()
+
+    def checkout(self, _: object, record: ConnectionPoolEntry, __: object) -> None:
+        if record.info["file"] != self._identity():
+            raise exc.DisconnectionError  # the pool connects anew
 
 
 def _prepare(connection: sqlite3.Connection, _: object) -> None:
@@ -143,6 +182,11 @@ def _sqlite(error: BaseException | None) -> tuple[type[StoreError], str]:
         return Busy, "is locked by another program that writes"
     if code == FULL:
         return Full, "cannot grow: the disk is full"
+    if str(error).startswith("no such table"):
+        return (
+            StoreError,
+            f"is not what it was ({error}): was its file emptied or replaced? Put it back, or start again.",
+        )
     words = {
         READONLY: "may not be written",
         IOERR: f"cannot be read or written ({error}): is the disk full, or gone?",

@@ -11,7 +11,7 @@ from core.settings.setting import ConfigError
 from core.settings.wording import count, number
 from ui.block.context import view
 from ui.kit.page import capital, chart, figure, literal, small_table
-from ui.kit.visitor import at
+from ui.kit.session.visitor import at
 from ui.shared.base import pick, sure, weights
 
 

@@ -11,7 +11,7 @@ from ui.depth.context import matrices, view
 from ui.kit import pins
 from ui.kit.controls import buttons
 from ui.kit.page import figure
-from ui.kit.visitor import one_of
+from ui.kit.session.visitor import one_of
 from ui.pictures.heatmaps import heatmaps, in_one_frame
 
 

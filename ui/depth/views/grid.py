@@ -11,9 +11,10 @@ from core.model.batched_variants import stream_of
 from core.settings.wording import count, number
 from ui.depth.context import orders, view
 from ui.kit import pins
-from ui.kit.controls import buttons, put, value
+from ui.kit.controls import buttons
 from ui.kit.page import figure, literal
-from ui.kit.visitor import choice, one_of, some_of
+from ui.kit.session.values import put, value
+from ui.kit.session.visitor import choice, one_of, some_of
 from ui.pictures.heatmaps import heatmaps
 
 

@@ -1,9 +1,9 @@
-"""What the server answers to the address of a page: Streamlit's own document, with two things put right.
+"""What the server answers to the address of a page: Streamlit's own document, with what it needs put right.
 
 Opened at the address of a page, such as /One_block, Streamlit's front end does not know where the app begins. It first asks
 /One_block/_stcore/health and /One_block/_stcore/host-config, which are not there, and then / (UriUtil in its bundle: it goes by
 window.__streamlit.BACKEND_BASE_URL, or else tries the address and the one above it). Here it is told. And the picture in the
-browser's tab is the app's own from the first moment.
+browser's tab is the app's own from the first moment. And see browser.js.
 
 Imported by the server before there is a runtime: nothing that registers a component may be imported here.
 """
@@ -27,8 +27,9 @@ def document() -> str:
     """Streamlit's document, which is told where the app begins, with the app's name and icon."""
     text = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
     icon = f"data:image/svg+xml;base64,{base64.b64encode(ICON.read_bytes()).decode()}"
+    script = f"<script>{(Path(__file__).parent / 'browser.js').read_text(encoding='utf-8')}</script>"
     for theirs, ours in (
-        ("<head>", f"<head>{BEGINS}"),
+        ("<head>", f"<head>{BEGINS}{script}"),
         ("./favicon.png", icon),
         ("<title>Streamlit</title>", "<title>Ablation Lab</title>"),
     ):

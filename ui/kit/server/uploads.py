@@ -5,6 +5,7 @@ Imported by the server before there is a runtime: nothing that registers a compo
 
 import asyncio
 import re
+import time
 
 from starlette.responses import PlainTextResponse
 from streamlit.runtime import exists, get_instance
@@ -14,6 +15,7 @@ from core.settings.memory import machine_mb, max_mb
 ADDRESS = re.compile(r"/_stcore/upload_file/([^/]+)/[^/]+$")
 VISITORS = 4  # as many can upload all that one may, but all together no more than a quarter of the machine's memory
 SILENCE = 30.0  # seconds in which nothing comes after which an upload is over
+SLOWEST = 1 << 16  # bytes a second that come at least, over the whole of it: half of what a slow telephone sends
 EACH = 1 << 16  # bytes that a file counts beside its own: its name, and what the server keeps of it
 
 
@@ -37,7 +39,7 @@ class UploadLimit:
             return await PlainTextResponse(refusal, 413)(scope, receive, send)
         self._under_way[session] = self._under_way.get(session, 0) + size
         try:
-            await self.app(scope, _patiently(receive), send)
+            await self.app(scope, _patiently(receive, size), send)
         finally:
             self._under_way[session] -= size
             if not self._under_way[session]:
@@ -67,12 +69,13 @@ def _length(scope) -> int | None:
     return int(lengths[0]) + EACH if len(lengths) == 1 and lengths[0].isdigit() and len(lengths[0]) < 16 else None
 
 
-def _patiently(receive):
-    """What is sent, as long as something is; then the same as where the browser has gone away."""
+def _patiently(receive, size: int):
+    """What is sent, as long as something is, and not too slowly; then the same as where the browser has gone away."""
+    end = time.monotonic() + SILENCE + size / SLOWEST
 
     async def waited():
         try:
-            return await asyncio.wait_for(receive(), SILENCE)
+            return await asyncio.wait_for(receive(), min(SILENCE, end - time.monotonic()))
         except TimeoutError:
             return {"type": "http.disconnect"}
 

@@ -3,7 +3,7 @@ import streamlit as st
 from core.measure.intervals import apart
 from core.study.tables import comparison
 from ui.kit.page import figure, literal, table
-from ui.kit.visitor import one_of
+from ui.kit.session.visitor import one_of
 from ui.studies.cells import cells
 from ui.studies.context import view
 

@@ -4,7 +4,7 @@ from core.experiments.training.plan import BASELINE
 from core.model.variants import MOST
 from core.study.database.stored import stored
 from ui.kit.page import literal
-from ui.kit.visitor import one_of
+from ui.kit.session.visitor import one_of
 from ui.shared.learning import learning
 from ui.studies.context import view
 

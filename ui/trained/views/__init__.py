@@ -3,5 +3,5 @@
 Pictures of attention are those of the page "One block" (ui/shared/), which take any pass.
 """
 
-# In the order of the tabs. (noqa: importing a view enters it in the menu)
-from ui.trained.views import attention, words, knockout, sweep, credit, layers, steps, heads, pairs  # noqa: F401, I001
+# In the order of the tabs. (noqa: importing a view enters it in the menu; fmt: skip keeps them in one line)
+from ui.trained.views import attention, words, knockout, sweep, credit, layers, steps, heads, pairs  # noqa: F401, I001  # fmt: skip

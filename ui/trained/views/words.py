@@ -6,9 +6,9 @@ from core.model.generate import Sampling
 from core.model.knockout import Cut
 from core.settings.setting import ConfigError
 from core.settings.wording import number
-from ui.kit.controls import put
 from ui.kit.page import chart, figure, literal
-from ui.kit.visitor import calm_visitor, choice, one_of, visitor
+from ui.kit.session.values import put
+from ui.kit.session.visitor import calm_visitor, choice, one_of, visitor
 from ui.pictures.chips import Chip, chips
 from ui.trained.context import WHOLE, view
 

@@ -8,7 +8,7 @@ from core.measure.stream_statistics import row_entropy
 from core.model.text import shown
 from core.settings.wording import fixed
 from ui.kit.page import figure
-from ui.kit.visitor import one_of
+from ui.kit.session.visitor import one_of
 from ui.pictures.heatmaps import heatmaps
 from ui.shared.trainings import arms_shown
 from ui.training.context import view

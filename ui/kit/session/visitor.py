@@ -6,6 +6,7 @@ Streamlit; and a widget that the page sets to another value is a new widget, wit
 of the old one is about the old one. A value under the present key that the page has not set is a choice of the visitor's.
 """
 
+import math
 import operator
 from collections import deque
 from collections.abc import Callable, Hashable
@@ -32,10 +33,14 @@ class Shown:
 
 @dataclass
 class Visitor:
-    page: str = ""  # the page that was drawn last
+    page: str = ""  # the page that was settled last
     kinds: tuple[type, ...] = ()  # of settings that it has
     settled: dict[type, Any] = field(default_factory=dict)  # kind of settings -> as they were last used
+    # kind -> name -> value that was asked for, where it could not be or is what the setting would take from others anyway:
+    # it is tried again whenever something else changes
+    wanted: dict[type, dict[str, Any]] = field(default_factory=dict)
     put: dict[str, Any] = field(default_factory=dict)  # by callbacks, since then: name -> value
+    freed: set[str] = field(default_factory=set)  # of those: which follow others again
     # name of a widget of this page -> the widget, after those that stood in its place before: a browser may not have
     # heard yet that they are gone
     shown: dict[str, deque[Shown]] = field(default_factory=dict)
@@ -46,16 +51,18 @@ class Visitor:
     sent: dict[str, str] | None = None  # the link that the browser was last told
     link: dict[str, str] | None = None  # the one that it is to be told of, once its address is this page's
     links: deque[int] = field(default_factory=lambda: deque(maxlen=LINKS))  # hashes of all that were written or opened
+    told: float = -math.inf  # when the browser was last told of a link: time.monotonic()
+    menu: deque[int] = field(default_factory=lambda: deque(maxlen=LINKS))  # hashes of the links of this page's menu
     bare: dict[str, dict[str, str]] = field(
         default_factory=dict
     )  # page -> the settings with which its bare link was entered
 
     def remember(self, *links: dict[str, str]):
         """Take note of links that were written or opened; of one that is long, no more than of one that is short."""
-        self.links += [mark for mark in map(_mark, links) if mark not in self.links]
+        self.links += [mark for mark in map(hash_of, links) if mark not in self.links]
 
     def remembers(self, link: dict[str, str]) -> bool:
-        return _mark(link) in self.links
+        return hash_of(link) in self.links
 
     def moved(self, name: str, state: dict) -> Shown | None:
         """The widget of this name that the visitor has moved since the page settled it, or set it."""
@@ -72,7 +79,8 @@ class Visitor:
         return next(getattr(self.settled[kind], name) for kind in self.kinds if hasattr(self.settled[kind], name))
 
 
-def _mark(link: dict[str, str]) -> int:
+def hash_of(link: dict[str, str]) -> int:
+    """By which a link is remembered."""
     return hash(frozenset(link.items()))
 
 

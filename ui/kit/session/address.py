@@ -6,13 +6,14 @@ page: Back would lead there. So a page that was just turned to ends with a part 
 address is the page's.
 """
 
+import time
 from urllib.parse import urlsplit
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from ui.kit.guard import fragment
-from ui.kit.visitor import calm_visitor, visitor
+from ui.kit.session.visitor import calm_visitor, visitor
 
 _turned = st.components.v2.component(
     "ablation_turned",
@@ -42,7 +43,7 @@ def write():
     """Tell the browser of the link, if it has not been told."""
     held = calm_visitor()
     if held.link is not None:
-        held.sent, held.link = held.link, None
+        held.sent, held.link, held.told = held.link, None, time.monotonic()
         st.query_params.from_dict(held.sent)
 
 

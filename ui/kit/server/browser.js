@@ -1,0 +1,39 @@
+// What Streamlit's browser side leaves open between two of its messages. Stands in the document, before anything of Streamlit's.
+
+// A tap on a link, just after typing, takes the focus from the field and asks for another page in one moment. Streamlit would
+// send the page first and the words after it, for the page that is no longer there. So the link waits for the words.
+{
+  const WAIT = 100 // ms
+  let left = -Infinity // when a field lost the focus
+  addEventListener("focusout", ({ target }) => {
+    if (target.matches("input, textarea")) left = performance.now()
+  }, true)
+  addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[href]")
+    const elsewhere = event.button || event.ctrlKey || event.metaKey || event.shiftKey // in another tab or window
+    if (!link || elsewhere || performance.now() - left > WAIT) return
+    left = -Infinity
+    event.preventDefault()
+    event.stopImmediatePropagation()
+    setTimeout(() => link.click(), WAIT)
+  }, true)
+}
+
+// What is written into the history.
+{
+  let passing = false // by the browser's Back or Forward, and no hand has done anything on the page since
+  let arrived = false // at another page, and no hand has done anything on it since
+  addEventListener("popstate", () => { passing = true; arrived = false }, true)
+  for (const hand of ["pointerdown", "keydown"]) addEventListener(hand, () => { passing = arrived = false }, true)
+  const add = history.pushState.bind(history)
+  history.pushState = (state, title, address) => {
+    const here = new URL(address, location).pathname === location.pathname
+    // Whoever goes back several pages passes some of them before they are drawn. Streamlit would write their addresses down
+    // again when they begin, as new entries: there would be no way forward.
+    // And a page that was just turned to may have the address of the one before, whose last link came too late, or none yet:
+    // what is told next puts that right.
+    if (passing || (arrived && here)) return here && history.replaceState(state, title, address)
+    arrived = !here
+    add(state, title, address)
+  }
+}

@@ -1,0 +1,1 @@
+"""What one visitor has chosen: between link, session and widgets."""
