@@ -12,6 +12,8 @@ STORE ?= studies.sqlite
 TWO := -n 2 --dist loadfile
 # Or two processes would give other names to tests that are parametrized over sets.
 export PYTHONHASHSEED := 0
+# What Python has compiled is kept for the next process, of which the tests start hundreds.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: run test test-all lint matrix legal-model reference docs
 
@@ -33,10 +35,10 @@ test: .venv/dev
 	$(BIN)/python -m pytest $(TWO) --quick $(ARGS)
 
 # Everything: what make test leaves out, then the browser by itself: what it waits for must not stand behind a long training.
-# BUT="and not slow": without what trains to the end, as .ci/run does.
+# BUT="and not slow": without what trains to the end. SOME="--cases 2": of each test at most two cases more, drawn by $DRAW.
 test-all: test
-	$(BIN)/python -m pytest $(TWO) --rest -m "not browser $(BUT)" $(ARGS)
-	$(BIN)/python -m pytest $(TWO) -m "browser $(BUT)" $(ARGS)
+	$(BIN)/python -m pytest $(TWO) --rest $(SOME) -m "not browser $(BUT)" $(ARGS)
+	$(BIN)/python -m pytest $(TWO) $(SOME) -m "browser $(BUT)" $(ARGS)
 
 lint: .venv/dev
 	$(BIN)/ruff check .

@@ -27,24 +27,33 @@ LONG = ("browser", "slow", "thorough")  # marks of what is not
 def pytest_addoption(parser):
     parser.addoption("--quick", action="store_true", help=f"the essentials: of every test at most {MOST} cases")
     parser.addoption("--rest", action="store_true", help="all that --quick leaves out")
+    parser.addoption("--cases", type=int, help="of each test that is left at most so many cases, drawn by $DRAW")
 
 
+@pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(config, items):
     """Every test runs quickly in a few of its cases, always the same ones; which, is drawn by its name."""
-    if not (config.getoption("--quick") or config.getoption("--rest")):
-        return
+    if config.getoption("--quick") or config.getoption("--rest"):
+        quick = drawn([item for item in items if not any(map(item.get_closest_marker, LONG))], MOST)
+        keep(items, quick if config.getoption("--quick") else set(items) - quick, config)
+    yield  # marks are looked at
+    if config.getoption("--cases") is not None:
+        keep(items, drawn(items, config.getoption("--cases"), os.environ.get("DRAW", "")), config)
+
+
+def drawn(items, most, draw=""):
+    """At most so many cases of each test."""
     tests = {}
     for item in items:
         tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    quick = set()
-    for name, cases in tests.items():
-        cases = [case for case in cases if not any(map(case.get_closest_marker, LONG))]
-        quick.update(random.Random(name).sample(cases, min(MOST, len(cases))))
-    kept, left_out = [], []
-    for item in items:
-        (kept if (item in quick) == config.getoption("--quick") else left_out).append(item)
-    items[:] = kept
-    config.hook.pytest_deselected(items=left_out)
+    return {
+        case for name, cases in tests.items() for case in random.Random(name + draw).sample(cases, min(most, len(cases)))
+    }
+
+
+def keep(items, kept, config):
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = [item for item in items if item in kept]
 
 
 def pytest_pyfunc_call(pyfuncitem):

@@ -54,6 +54,13 @@ def made() -> knockout.Bench:
     return knockout.bench(legal(), 96)
 
 
+@pytest.fixture(scope="module")
+def plain(made):
+    """-> (means, answers and effects of the whole model), the slow way and once for all cases"""
+    whole = slow(made)
+    return mean_by_hand(made), whole, by_hand(whole, whole, made.questions)
+
+
 def slow(bench, edits=lambda n: ()):
     """Logits at every place asked, one text at a time, without padding, in float32: (Q, V)"""
     q, rows = bench.questions, []
@@ -159,9 +166,9 @@ def test_the_whole_models_answers_equal_those_without_padding(changes):
 
 @pytest.mark.parametrize("how", mode)
 @pytest.mark.parametrize("cut", cuts(Config(n_layers=2)), ids=lambda cut: cut.name)
-def test_effects_equal_plain_steps(made, cut, how):
+def test_effects_equal_plain_steps(made, plain, cut, how):
     q = made.questions
-    means = mean_by_hand(made)
+    means, whole, base = plain
 
     def edits(row):
         other = q.elsewhere[row : row + 1, : int(q.lengths[row])]
@@ -170,14 +177,12 @@ def test_effects_equal_plain_steps(made, cut, how):
         known = {(s, n): Recorded(means[s, n], there[s][n]) for s in there for n in range(2)}
         return (Lesion((cut,), how, known),)
 
-    whole, logits = slow(made), slow(made, edits)
-    wanted = by_hand(logits, whole, q)
+    wanted = by_hand(slow(made, edits), whole, q)
     effect = made.effect((cut,), how)
     for name in effects.effect:
         found = pd.Series(effect.values[name].numpy())
         np.testing.assert_allclose(found, wanted[name], rtol=2e-3, atol=2e-5, err_msg=name)
     told = tables.told(effect, made.baseline).set_index("effect")
-    base = by_hand(whole, whole, q)
     for name in ("probability", "difference"):
         change = wanted[name] - base[name]
         low, high = scipy.stats.t.interval(0.95, len(change) - 1, change.mean(), scipy.stats.sem(change))

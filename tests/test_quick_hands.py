@@ -5,7 +5,7 @@ import re
 from collections import deque
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as some
 from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.runtime.scriptrunner import RerunData, RerunException
@@ -115,15 +115,17 @@ def fields(name):
     )
 
 
+@pytest.mark.parametrize("part", range(4))
 @pytest.mark.parametrize("name", KINDS)
-def test_no_move_is_lost_and_nothing_is_set_that_nobody_touched(name, monkeypatch):
+def test_no_move_is_lost_and_nothing_is_set_that_nobody_touched(name, part, monkeypatch):
     hands = some.lists(
         some.lists(some.tuples(fields(name), some.floats(0, 1), some.integers(0, 30)), min_size=1, max_size=5),
         min_size=1, max_size=3,
     )  # fmt: skip
 
+    @seed(part)
     @given(hands)
-    @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
     def hold(bursts):
         with monkeypatch.context() as patch:
             visitor = Hands(name, patch)

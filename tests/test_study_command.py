@@ -134,6 +134,7 @@ def test_ctrl_c_stores_what_there_is_and_resume_goes_on(folder):
     check_complete(store)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("after", [0.1, 1.0])  # seconds: before the workers have loaded anything, and while they do
 def test_ctrl_c_while_the_workers_start_is_quiet_and_prompt(folder, after):
     first = start(folder, "run", "small.toml", "--workers", "2")

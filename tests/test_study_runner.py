@@ -96,7 +96,7 @@ def check_complete(store, study):
     assert not found
 
 
-def finish(store, study, workers, until=None, seconds=60) -> list[Progress]:
+def finish(store, study, workers, until=None, seconds=240) -> list[Progress]:
     """Work on a study to its end, or until until(progress)."""
     made, end, seen = Runner(store, [store.enrol(study).study], workers), time.monotonic() + seconds, []
     steps = made.progress()

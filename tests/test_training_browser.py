@@ -173,8 +173,8 @@ def test_a_closed_tab_frees_its_workers(open_page, chromium):
 
 def test_two_visitors_at_once_and_a_killed_worker(open_page):
     with server() as (address, process):
-        one = open_page(f"/Training?{SMALL}&steps=800&seeds=2", at=address)
-        two = open_page(f"/Training?{SMALL}&steps=800&seeds=2&task=copy&variants=attention-off", at=address)
+        one = open_page(f"/Training?{SMALL}&steps=400&seeds=2", at=address)
+        two = open_page(f"/Training?{SMALL}&steps=400&seeds=2&task=copy&variants=attention-off", at=address)
         for page in (one, two):
             start(page)
         wait(lambda: grown(one) > 1 and grown(two) > 1)
@@ -185,7 +185,7 @@ def test_two_visitors_at_once_and_a_killed_worker(open_page):
             done(page)
             config = task[name].config(d_model=16, n_heads=2, n_layers=1)
             last = [
-                list(train(config, Training(task=name, steps=800, batch=8, warmup=0), n))[-1].accuracy for n in (0, 1)
+                list(train(config, Training(task=name, steps=400, batch=8, warmup=0), n))[-1].accuracy for n in (0, 1)
             ]
             sentence = curves(page).first.locator(".sentence").inner_text()
             assert f"{100 * sum(last) / 2:.1f} %" in sentence
