@@ -47,7 +47,9 @@ def drawn(items, most, draw=""):
     for item in items:
         tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
     return {
-        case for name, cases in tests.items() for case in random.Random(name + draw).sample(cases, min(most, len(cases)))
+        case
+        for name, cases in tests.items()
+        for case in random.Random(name + draw).sample(cases, min(most, len(cases)))
     }
 
 
