@@ -35,7 +35,7 @@ test: .venv/dev
 	$(BIN)/python -m pytest $(TWO) --quick $(ARGS)
 
 # Everything: what make test leaves out, then the browser by itself: what it waits for must not stand behind a long training.
-# BUT="and not slow": without what trains to the end. SOME="--cases 2": of each test at most two cases more, drawn by $DRAW.
+# BUT="and not slow": without what trains to the end. SOME="--cases 1": of each test one case more, drawn by $$DRAW.
 test-all: test
 	$(BIN)/python -m pytest $(TWO) --rest $(SOME) -m "not browser $(BUT)" $(ARGS)
 	$(BIN)/python -m pytest $(TWO) $(SOME) -m "browser $(BUT)" $(ARGS)
