@@ -153,6 +153,20 @@ def test_a_slider_changes_the_numbers_and_the_link_and_the_link_opens_the_same(o
     assert summary(again).split("·")[:3] == summary(page).split("·")[:3]
 
 
+@pytest.mark.parametrize("view", ["maps=one", "view=steps"])
+def test_a_chosen_head_stays_when_layers_come_and_go_and_its_name_changes(open_page, view):
+    """A browser says which words a list shows, and those of heads are others where there are several layers."""
+    page = open_page(f"/One_block?{view}&head=3")
+    chosen = page.get_by_test_id("stMain").get_by_role("combobox", name="Head")
+    for name, words in (("ArrowRight", "head 1.3"), ("ArrowLeft", "head 3"), ("ArrowRight", "head 1.3")):
+        page.get_by_role("slider", name="Layers (n_layers)").focus()
+        page.keyboard.press(name)
+        settle(page)
+        expect(chosen).to_have_value(words)
+        assert "head=3" in page.url
+        expect(page.locator("[data-testid=stAlert]")).to_have_count(0)
+
+
 def test_many_quick_moves_end_where_the_slider_ends(open_page):
     page = open_page()
     page.locator("[class*=st-key-d_ff-] input[type=range]").first.focus()

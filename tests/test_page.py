@@ -239,6 +239,23 @@ def test_only_heads_that_divide_are_offered_and_a_conflict_is_said():
     assert "must be even" in told(app)
 
 
+@pytest.mark.parametrize("field", ["pairs", "vector", "variants", "baseline"])
+def test_a_text_of_a_link_that_is_too_long_is_refused_in_words(field):
+    app = fine(opened(**{field: "1" * 20_001, "d_model": "96"}))
+    assert f"{field} is “1111" in told(app) and "at most 20,000 characters" in told(app)
+    assert app.query_params == {"d_model": "96"}
+
+
+def test_nothing_is_said_of_heads_whose_numbers_left_the_range():
+    app = fine(
+        opened(
+            norm="none", init="normal_1", d_model="512", n_layers="12", activation="identity", view="heads", layer="12"
+        )
+    )
+    said = " ".join(each.value for each in [*app.markdown, *app.warning])
+    assert "infinite or NaN" in said and "nan on average" not in said
+
+
 def test_a_link_holds_only_what_differs_and_what_was_set_that_would_follow():
     assert opened().query_params == {}
     app = opened(d_model="64", norm="none", d_ff="256", view="attention", seed="7")

@@ -17,6 +17,7 @@ from core.model.variants import (
     PLAIN,
     Pins,
     Variant,
+    _places,
     ablation,
     apply,
     decode,
@@ -26,6 +27,7 @@ from core.model.variants import (
     name_of,
     pin,
 )
+from core.settings.setting import LONGEST
 
 LINK = set(string.ascii_letters + string.digits + "_.-~+")
 WORDS = ("<pad>", "the", "court", "held", "that", "tenants")
@@ -448,6 +450,24 @@ def test_another_seed_is_not_a_paired_comparison():
 )
 def test_a_free_place_is_kept_between_variants_and_nowhere_else(text, kept):
     assert Pins(variants=text).variants == kept
+
+
+@given(st.lists(st.sampled_from(["", "", "a", "b", "c"]), max_size=12))
+def test_of_too_many_places_the_first_free_ones_give_way_one_after_the_other(slots):
+    wanted = list(slots)
+    while wanted and (not wanted[-1] or (len(wanted) > MOST and "" in wanted)):
+        wanted.pop() if not wanted[-1] else wanted.remove("")
+    assert _places(slots) == (NEXT.join(wanted) or NOTHING)
+
+
+@pytest.mark.parametrize(
+    "text", ["~" * 20_000, "x~" * 10_000, "~".join(f"seed-{n}" for n in range(1500)), "~" * 500_000]
+)
+def test_a_long_link_is_answered_briefly(text):
+    settings, problems = Pins.read({"variants": text})
+    assert len(settings.texts) <= MOST and sum(len(str(problem)) for problem in problems) < 1500
+    if len(text) > LONGEST:
+        assert "at most 20,000 characters" in str(problems[0])
 
 
 @given(st.lists(st.sampled_from([encode(part()) for part in ablation.values()]), max_size=4, unique=True), st.data())

@@ -3,7 +3,7 @@
 import unicodedata
 from dataclasses import dataclass
 
-from core.settings.setting import ConfigError, Settings, setting
+from core.settings.setting import ANY, ConfigError, Settings, setting
 
 MAX_TOKENS = 256
 MAX_CHARACTERS = 10_000
@@ -148,7 +148,10 @@ DEFAULT_TEXT = EXAMPLES[0].text
 class Input(Settings):
     """The text of a pass. Raises ConfigError, with a text that can be used instead, for one that is too long or odd."""
 
-    text: str = setting(DEFAULT_TEXT, "Sentence (text)", "Any text; each word and mark is one token.", group="Text")
+    text: str = setting(
+        DEFAULT_TEXT, "Sentence (text)", "Any text; each word and mark is one token.", group="Text",
+        high=ANY,
+    )  # fmt: skip
 
     def _check_together(self) -> None:
         text = self.text

@@ -12,7 +12,7 @@ from typing import Any
 from core.model.config import Config
 from core.settings.menu import Menu
 from core.settings.setting import ConfigError, Settings, setting
-from core.settings.wording import shorten
+from core.settings.wording import shorten, some_of
 
 AND, NEXT, NOTHING, PLAIN = "__", "~", "none", "defaults"
 MOST = 4
@@ -161,7 +161,7 @@ class Pins(Settings):
         if len(full) > MOST:
             problems.append(f"variants holds {len(full)}; at most {MOST} can be compared, so the first {MOST} are.")
         if problems:
-            raise ConfigError("variants", " ".join(problems), _places(full[:MOST]))
+            raise ConfigError("variants", some_of(problems), _places(full[:MOST]))
         object.__setattr__(self, "variants", _places(kept))
 
     @property
@@ -195,10 +195,16 @@ class Pins(Settings):
 
 
 def _places(slots: list[str]) -> str:
-    """The text of slots, as many as there may be, without empty ones at the end."""
-    while "" in slots and (len(slots) > MOST or not slots[-1]):
-        slots = slots[:-1] if not slots[-1] else [*slots[: slots.index("")], *slots[slots.index("") + 1 :]]
-    return NEXT.join(slots) or NOTHING
+    """The text of slots, as many as there may be, without empty ones at the end: of too many, the first empty ones give way."""
+    end = max((at for at, text in enumerate(slots, 1) if text), default=0)
+    surplus = end - max(MOST, sum(1 for text in slots if text))
+    kept = []
+    for text in slots[:end]:
+        if not text and surplus > 0:
+            surplus -= 1
+        else:
+            kept.append(text)
+    return NEXT.join(kept) or NOTHING
 
 
 def pin(config: Config) -> str:

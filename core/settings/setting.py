@@ -10,6 +10,8 @@ from typing import Any, ClassVar, Self
 from core.settings.menu import Menu
 from core.settings.wording import shorten
 
+LONGEST = 20_000  # characters of a text, where its setting says nothing else
+ANY = 1_000_000  # of one that is cut, and not refused, where it is too long
 YES, NO = ("on", "true", "yes", "1"), ("off", "false", "no", "0")
 
 
@@ -28,6 +30,7 @@ class Setting:
     `follows` computes the value from the other settings for as long as none is given (the default is then None).
     `among` gives the values that a slider stops at, where they are not evenly spaced.
     `once`: it acts when a link is opened, and is over then.
+    A text has at most `high` characters.
     `short` is the word for it in the name of a variant; a plural ("heads") is counted, anything else is named.
     """
 
@@ -51,15 +54,18 @@ class Setting:
         if self.kind is bool:
             return "on or off"
         if self.kind is str:
-            return "text"
+            return f"text of at most {self._longest():,} characters"
         return f"a {'whole ' if self.kind is int else ''}number from {self.low} to {self.high}"
+
+    def _longest(self) -> float:
+        return LONGEST if self.high is None else self.high
 
     def check(self, name: str, value: Any) -> Any:
         """The value in its own type, or ConfigError."""
         if self.kind is bool:
             good = isinstance(value, bool)
         elif self.kind is str:
-            good = isinstance(value, str) and (self.menu is None or value in self.menu)
+            good = isinstance(value, str) and (value in self.menu if self.menu else len(value) <= self._longest())
         else:
             assert self.low is not None and self.high is not None, f"{name} has no bounds"
             number: type[Any] = numbers.Integral if self.kind is int else numbers.Real

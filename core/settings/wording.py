@@ -45,3 +45,9 @@ def shorten(value: object, width: int = 40) -> str:
 def printable(text: object) -> str:
     """Text that can be shown and written anywhere: what is no printable character, or half of one, stands as �."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(text))
+
+
+def some_of(sentences: list[str], most: int = 3) -> str:
+    """The first of many sentences, and how many there are besides."""
+    rest = len(sentences) - most
+    return " ".join(sentences[:most]) + (f" And {rest:,} more like that." if rest > 0 else "")

@@ -100,7 +100,6 @@ def pick(*names, forward_pass, across: int = 3):
             "token": lambda n: f"word {n}: {forward_pass.labels[n - 1]}",
         }[name]
         offered = range(1, counts[name] + 1)
-        reads = {"token": tuple(forward_pass.labels), "head": layer}.get(name)  # what the words depend on
-        shown = one_of(name, min(value(name), counts[name]), offered, reads)
+        shown = one_of(name, min(value(name), counts[name]), offered, tuple(map(words, offered)))
         with column:
             st.selectbox(name.capitalize(), offered, **shown, format_func=words, label_visibility="collapsed")

@@ -59,7 +59,9 @@ def _similarity(forward_pass, layer):
     many = len(alike)
     mean = (alike.sum() - alike.trace()) / max(1, many * (many - 1))
     sentence = (
-        f"Cosine similarity of their maps, {mean:.3f} on average over pairs." if many > 1 else "There is only one head."
+        sure(f"Cosine similarity of their maps, {mean:.3f} on average over pairs.", mean)
+        if many > 1
+        else "There is only one head."
     )
     figure("Do the heads do the same?", sentence, weights(forward_pass))
     names = [forward_pass.head_name(layer, n) for n in range(many)]

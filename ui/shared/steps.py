@@ -14,7 +14,7 @@ def steps(forward_pass, look):
     pick("layer", "head", forward_pass=forward_pass)
     layer, head = look.layer_of(forward_pass), look.head_of(forward_pass)
     stages = walk(forward_pass, layer, head)
-    shown = shows("step", look.step)
+    shown = shows("step", look.step, tuple(stage.name for stage in stages))
     st.segmented_control(
         "Step",
         range(1, len(stages) + 1),

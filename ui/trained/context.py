@@ -12,7 +12,7 @@ from core.model.generate import Sampling
 from core.model.knockout import Cut
 from core.model.text import shown
 from core.settings.menu import Menu
-from core.settings.setting import ConfigError, setting
+from core.settings.setting import ANY, ConfigError, setting
 from ui.kit.controls import control
 from ui.kit.session.values import put, value
 from ui.shared.base import Picked, maps
@@ -44,6 +44,7 @@ class TrainedLook(Picked):
         "What the model reads.",
         group="Text",
         kind=str,
+        high=ANY,
         follows=lambda look: prompts(look.model)[0][1],
     )
     out: str = setting("", "Taken out", "What is knocked out: 2.3 is head 3 of layer 2; or 1.ffn.", group="Knock-out")

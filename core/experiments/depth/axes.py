@@ -8,7 +8,7 @@ from typing import Any
 from core.model.config import Config
 from core.model.parts import MENUS
 from core.settings.setting import ConfigError, Settings, setting
-from core.settings.wording import shorten
+from core.settings.wording import shorten, some_of
 
 MOST = 1024  # variants in one grid
 RESIDUALS = {"both": (True, True), "attention": (True, False), "ffn": (False, True), "none": (False, False)}
@@ -90,7 +90,7 @@ class Axes(Settings):
         if size > MOST:
             raise ConfigError("grid", f"grid has {size:,} variants; it may have {MOST:,}. Choose fewer parts.", "")
         if problems:
-            raise ConfigError("grid", " ".join(problems), write_axes(chosen))
+            raise ConfigError("grid", some_of(problems), write_axes(chosen))
         object.__setattr__(self, "grid", write_axes(chosen))
 
     @property

@@ -7,6 +7,7 @@ address is the page's.
 """
 
 import time
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 import streamlit as st
@@ -36,7 +37,14 @@ def turn():
 def is_here() -> bool:
     """Whether the browser's address was that of this page when it asked for this run."""
     asked, here = get_script_run_ctx().context_info, st.context.url
-    return not here or urlsplit(asked.url).path.rstrip("/") == urlsplit(here).path.rstrip("/")
+    return not here or _path(asked.url) == _path(here)
+
+
+def _path(url: str) -> str:
+    """Of an address, which comes from the browser and may be none."""
+    with suppress(ValueError):
+        return urlsplit(url).path.rstrip("/")
+    return ""
 
 
 def write():
@@ -50,7 +58,7 @@ def write():
 def write_when_here():
     """At the end of a page: the same, once the address is this page's."""
     if visitor().link is not None:
-        fragment(_answer)(urlsplit(st.context.url).path)
+        fragment(_answer)(_path(st.context.url))
 
 
 def _answer(path: str):
