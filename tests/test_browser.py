@@ -158,11 +158,11 @@ def test_a_chosen_head_stays_when_layers_come_and_go_and_its_name_changes(open_p
     """A browser says which words a list shows, and those of heads are others where there are several layers."""
     page = open_page(f"/One_block?{view}&head=3")
     chosen = page.get_by_test_id("stMain").get_by_role("combobox", name="Head")
-    for name, words in (("ArrowRight", "head 1.3"), ("ArrowLeft", "head 3"), ("ArrowRight", "head 1.3")):
+    for key, shown in (("ArrowRight", "head 1.3"), ("ArrowLeft", "head 3"), ("ArrowRight", "head 1.3")):
         page.get_by_role("slider", name="Layers (n_layers)").focus()
-        page.keyboard.press(name)
+        page.keyboard.press(key)
         settle(page)
-        expect(chosen).to_have_value(words)
+        expect(chosen).to_have_value(shown)
         assert "head=3" in page.url
         expect(page.locator("[data-testid=stAlert]")).to_have_count(0)
 
