@@ -9,6 +9,7 @@ users were dropped (a dropped user is a failure: the exit status is then 1).
 
 import argparse
 import asyncio
+import json
 import random
 import sys
 import time
@@ -20,18 +21,18 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from benchmarks.serving import server
 
-VALUES = [float(value) for value in range(64, 512, 8)]
+VALUES = range(64, 512, 8)
 
 
-async def run(socket, slider=None, value=None):
-    """One run of the script -> (id of the d_ff slider, bytes received)."""
+async def run(socket, panel=None, value=None, number=0):
+    """One run of the script -> (id of the panel of controls and the key of d_ff in it, bytes received)."""
     message = BackMsg()
     message.rerun_script.query_string = ""
     message.rerun_script.page_name = "One_block"
-    if slider:
+    if panel:
         state = message.rerun_script.widget_states.widgets.add()
-        state.id = slider
-        state.double_array_value.data.append(value)
+        state.id = panel[0]
+        state.json_value = json.dumps({"moved": {"number": number, "held": False, "values": {panel[1]: value}}})
     await socket.send(message.SerializeToString())
     size = 0
     while True:
@@ -40,11 +41,12 @@ async def run(socket, slider=None, value=None):
         answer = ForwardMsg()
         answer.ParseFromString(data)
         kind = answer.WhichOneof("type")
-        if kind == "delta" and answer.delta.new_element.WhichOneof("type") == "slider":
-            found = answer.delta.new_element.slider.id
-            slider = found if found.endswith("d_ff") else slider
+        found = answer.delta.new_element.bidi_component if kind == "delta" else None
+        if found is not None and found.component_name == "ablation_panel":
+            controls = [each for group in json.loads(found.json)["groups"] for each in group["controls"]]
+            panel = found.id, next(each["key"] for each in controls if each["name"] == "d_ff")
         if kind == "script_finished":
-            return slider, size
+            return panel, size
 
 
 async def user(address, until, took, lost, ready, go):
@@ -55,13 +57,14 @@ async def user(address, until, took, lost, ready, go):
             max_size=None,
             compression=None,
         ) as socket:
-            slider, _ = await run(socket)
+            (panel, _), number = await run(socket), 0
             ready.append(1)
             await go.wait()
             await asyncio.sleep(random.uniform(0, 4))
             while time.monotonic() < until[0]:
                 start = time.perf_counter()
-                slider, size = await run(socket, slider, random.choice(VALUES))
+                number += 1
+                panel, size = await run(socket, panel, random.choice(VALUES), number)
                 took.append((1e3 * (time.perf_counter() - start), size))
                 await asyncio.sleep(random.uniform(2, 6))
     except Exception as error:  # a dropped user is a result, and is counted

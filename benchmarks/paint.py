@@ -53,7 +53,7 @@ WATCH = """
 
 def waits(page, moves: int) -> list[float]:
     """Milliseconds from key press to last paint, for each move."""
-    page.locator("[class*=st-key-seed-] input[type=range]").first.focus()
+    page.locator("[data-name=seed] input").first.focus()
     took = []
     for _ in range(moves + 1):
         page.keyboard.press("ArrowRight")

@@ -134,7 +134,7 @@ def test_lines_answer_to_the_pointer(open_page):
 
 
 def press(page, key, name, times=1):
-    page.locator(f"[class*=st-key-{key}-] input[type=range]").first.focus()
+    page.locator(f"[data-name={key}] input").first.focus()
     for _ in range(times):
         page.keyboard.press(name)
         page.wait_for_timeout(60)
@@ -169,7 +169,7 @@ def test_a_chosen_head_stays_when_layers_come_and_go_and_its_name_changes(open_p
 
 def test_many_quick_moves_end_where_the_slider_ends(open_page):
     page = open_page()
-    page.locator("[class*=st-key-d_ff-] input[type=range]").first.focus()
+    page.locator("[data-name=d_ff] input").first.focus()
     for _ in range(12):
         page.keyboard.press("ArrowRight")
         page.wait_for_timeout(25)

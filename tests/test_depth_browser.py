@@ -108,12 +108,12 @@ def test_a_link_with_three_variants_opens_the_same_on_a_cold_server(open_page):
     for name in ("− residual", "1 head"):
         page.get_by_role("button", name=name, exact=True).click()
         settle(page)
-    page.locator("[class*=st-key-passes-] input[type=range]").focus()
+    page.locator("[data-name=passes] input").focus()
     page.keyboard.press("ArrowRight")
     settle(page)
     page.get_by_role("button", name="Pin baseline").click()
     settle(page)
-    page.locator("[class*=st-key-seed-] input[type=range]").focus()
+    page.locator("[data-name=seed] input").focus()
     page.keyboard.press("ArrowRight")
     settle(page)
     link, seen, said = page.url, marks(page), legend(page)
@@ -125,7 +125,7 @@ def test_a_link_with_three_variants_opens_the_same_on_a_cold_server(open_page):
         assert again.url.split("?")[1] == link.split("?")[1]
         assert legend(again) == said
         assert marks(again) == seen
-        expect(again.locator("[class*=st-key-passes-] input[type=range]")).to_have_value("11")
+        expect(again.locator("[data-name=passes] input")).to_have_value("11")
 
 
 def test_pins_travel_between_pages_and_a_click_shows_its_effect(open_page):
@@ -143,7 +143,7 @@ def test_pins_travel_between_pages_and_a_click_shows_its_effect(open_page):
     curves(page).first.wait_for()
     settle(page)
     assert page.url.endswith("/Depth?d_ff=96&variants=ffn-off~scale-off")
-    expect(page.locator("[class*=st-key-d_ff-] input[type=range]")).to_have_value("96")
+    expect(page.locator("[data-name=d_ff] input")).to_have_value("96")
 
 
 def test_two_visitors_pins_do_not_mix(open_page):

@@ -15,7 +15,7 @@ from core.model.config import Config
 from core.model.text import Input
 from core.model.variants import Pins, ablation, encode
 from core.settings.device import Machine
-from tests.pages import setting, widget
+from tests.pages import back, setting, widget
 from tests.test_page import fine, moved, told
 from ui.depth import view as views
 from ui.depth.context import DepthLook, matrices, orders
@@ -240,7 +240,7 @@ def test_a_link_opens_the_same_again():
 
 def test_back_to_the_defaults():
     app = opened(passes="3", variants="ffn-off", baseline="norm-none", grid="n_heads-1", seed="4", text="two words")
-    assert press(app, "Back to the defaults").query_params == {"text": "two words"}
+    assert fine(back(app)).query_params == {"text": "two words"}
 
 
 def test_a_run_that_is_too_large_is_refused_in_words(monkeypatch):

@@ -14,7 +14,7 @@ from core.model.parts import MENUS
 from core.model.text import EXAMPLES, Input, words
 from core.model.variants import ablation, encode
 from core.settings.device import Machine
-from tests.pages import move, put, setting, widget
+from tests.pages import back, control, move, put, setting, widget
 from ui.block import view as views
 from ui.block.context import BlockLook
 from ui.kit.pins import PILLS
@@ -229,7 +229,7 @@ def test_d_ff_follows_d_model_until_it_is_touched():
 
 def test_only_heads_that_divide_are_offered_and_a_conflict_is_said():
     app = moved(opened(d_model="72"), n_heads=24)
-    assert widget(app.select_slider, "n_heads").options == ["1", "2", "3", "4", "6", "8", "9", "12", "18", "24"]
+    assert control(app, "n_heads")["options"] == ["1", "2", "3", "4", "6", "8", "9", "12", "18", "24"]
     app = moved(app, d_model=64)
     assert setting(app, "n_heads") == 16
     assert "n_heads is 24" in told(app)
@@ -273,7 +273,7 @@ def test_settings_survive_a_switch_of_pages():
 
 def test_back_to_the_defaults():
     app = opened(d_ff="128", mask="causal", norm="none", text="hello there")
-    app.button[[b.label for b in app.button].index("Back to the defaults")].click().run()
+    app = back(app)
     assert fine(app).query_params == {"text": "hello there"}
 
 

@@ -1,22 +1,21 @@
 """Settings under quick hands: runs that are cut short, and a browser that answers before it has heard of the last one."""
 
 import dataclasses
-import re
 from collections import deque
 
 import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as some
-from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.runtime.scriptrunner import RerunData, RerunException
 from streamlit.runtime.state.query_params import QueryParams
 from streamlit.testing.v1 import AppTest
 
-import ui.kit.session.visitor
+import ui.kit.panel.panel
 from core.model.config import Config
 from core.train.learner import Learner
 from core.train.settings import Training
-from tests.pages import setting, widget
+from tests.pages import control, controls, move, setting, states
+from ui.kit.session.visitor import VISITOR
 
 KINDS = {"one_block": (Config,), "training": (Training, Learner)}
 
@@ -26,17 +25,13 @@ def page(name):
     import streamlit as st
 
     from tests.test_quick_hands import KINDS
-    from ui.kit import controls
+    from ui.kit.panel.panel import panel
     from ui.kit.session import values
 
     made, notes = values.settings(name, *KINDS[name])
-    done = set()
-    for each in made:
-        for field in each.settings():
-            if field not in done:
-                controls.control(each, field)
-                done.add(field)
     st.caption(f"{len(notes)} notes")
+    groups = dict.fromkeys(known.group for each in made for known in each.settings().values())
+    panel(groups, *made, back=print, label="")
 
 
 class Hands:
@@ -45,7 +40,8 @@ class Hands:
     def __init__(self, name, monkeypatch):
         self.app = AppTest.from_function(page, args=(name,), default_timeout=60).run()
         self.waiting, self.drawn = deque(), 0
-        draw = ui.kit.session.visitor.shows
+        self.said, self.number = {}, 0  # as panel.js keeps them
+        draw = ui.kit.panel.panel.shows
 
         def shows(*given, **more):
             self.drawn += 1
@@ -55,25 +51,25 @@ class Hands:
                 raise RerunException(RerunData(widget_states=states))
             return draw(*given, **more)
 
-        monkeypatch.setattr(ui.kit.session.visitor, "shows", shows)
+        monkeypatch.setattr(ui.kit.panel.panel, "shows", shows)
 
     def move(self, moves):
         """moves: [(name, to which share of its way, after how many controls the next move cuts the run short)], all on what
         the browser shows now -> [(name, value)] of those that it shows"""
         app = self.app
-        shown = [*app.slider, *app.select_slider, *app.selectbox, *app.toggle]
-        states = {state.id: state for state in app._tree.get_widget_states().widgets}
+        shown = controls(app)
+        self.said = {key: told for key, told in self.said.items() if key in {each["key"] for each in shown.values()}}
         made, messages = [], []
         for name, share, cut in moves:
-            if not any(re.fullmatch(rf"{name}-\d+", each.key) for each in shown):
+            if name not in shown:
                 continue  # one choice alone is not drawn
-            element = widget(shown, name)
-            before, value = states[element.id], put(element, share, name)
-            states[element.id] = element._widget_state
-            if states[element.id] == before:
+            told, value = put(shown[name], share, app.session_state[VISITOR].shown[name][-1])
+            if told == self.said.get(shown[name]["key"], shown[name]["value"]):
                 continue  # it was there already
+            self.said[shown[name]["key"]] = told
+            self.number += 1
             made.append((name, value))
-            messages.append((cut, WidgetStates(widgets=list(states.values()))))
+            messages.append((cut, states(app, {"number": self.number, "held": False, "values": self.said})))
         if made:
             self.waiting.extend((cut, states) for (cut, _), (_, states) in zip(messages, messages[1:]))
             self.drawn = 0
@@ -85,19 +81,17 @@ class Hands:
         return made
 
 
-def put(element, share: float, name):
-    """Move a widget to a share of its way -> the value there."""
-    made = next(kind.settings()[name] for kinds in KINDS.values() for kind in kinds if name in kind.settings())
-    if element.type == "toggle":
-        element.set_value(share > 0.5)
-        return share > 0.5
-    if element.type == "slider":
-        value = made.kind(element.min + round(share * (element.max - element.min) / element.step) * element.step)
-        element.set_value(min(value, made.kind(element.max)))
-        return element.value
-    at = round(share * (len(element.options) - 1))
-    element.set_value(element.options[at])
-    return list(made.menu)[at] if made.menu else made.kind(element.options[at])
+def put(one: dict, share: float, shown):
+    """Move a control to a share of its way -> (what the browser says then, the value there)"""
+    kind, *offered = shown.offers
+    if kind == "switch":
+        return share > 0.5, share > 0.5
+    if kind == "range":
+        told = one["low"] + round(share * (one["high"] - one["low"]) / one["step"]) * one["step"]
+        told = min(told, one["high"])
+        return told, shown.reader(told)
+    at = round(share * (len(offered) - 1))
+    return at, offered[at]
 
 
 def asked_for(kinds, moves):
@@ -141,7 +135,8 @@ def test_no_move_is_lost_and_nothing_is_set_that_nobody_touched(name, part, monk
 @pytest.mark.parametrize("cut", range(0, 24, 3))
 def test_seven_presses_on_width_change_the_width_alone(cut, monkeypatch):
     visitor = Hands("one_block", monkeypatch)
-    steps = (visitor.app.slider[0].max - visitor.app.slider[0].min) // 8
+    width = control(visitor.app, "d_model")
+    steps = (width["high"] - width["low"]) // 8
     visitor.move([("d_model", (7 + n) / steps, cut) for n in range(1, 8)])
     assert visitor.app.query_params == {"d_model": "120"}
 
@@ -149,22 +144,22 @@ def test_seven_presses_on_width_change_the_width_alone(cut, monkeypatch):
 @pytest.mark.parametrize("name, value, meets", [("d_ff", 512, 128), ("d_head", 8, 32)])
 def test_what_was_set_stays_when_the_width_passes_where_it_would_be_the_same(name, value, meets, monkeypatch):
     visitor = Hands("one_block", monkeypatch)
-    widget(visitor.app.slider, name).set_value(value).run()
+    move(visitor.app, **{name: value}).run()
     for width in (meets, 2 * meets):
-        widget(visitor.app.slider, "d_model").set_value(width).run()
+        move(visitor.app, d_model=width).run()
         assert setting(visitor.app, name) == value and visitor.app.query_params[name] == str(value)
 
 
 def test_a_width_that_the_heads_do_not_divide_is_passed_without_losing_them(monkeypatch):
     visitor = Hands("one_block", monkeypatch)
-    widget(visitor.app.select_slider, "n_heads").set_value(16).run()
+    move(visitor.app, n_heads=16).run()
     for width, heads, notes in ((72, 12, 1), (80, 16, 0), (88, 11, 1), (88, 11, 1), (96, 16, 0)):
-        widget(visitor.app.slider, "d_model").set_value(width).run()
+        move(visitor.app, d_model=width).run()
         assert setting(visitor.app, "n_heads") == heads
         assert visitor.app.caption[0].value == f"{notes} notes"
-    widget(visitor.app.slider, "d_model").set_value(88).run()
-    widget(visitor.app.select_slider, "n_heads").set_value(8).run()  # now these are wanted
-    widget(visitor.app.slider, "d_model").set_value(96).run()
+    move(visitor.app, d_model=88).run()
+    move(visitor.app, n_heads=8).run()  # now these are wanted
+    move(visitor.app, d_model=96).run()
     assert setting(visitor.app, "n_heads") == 8
 
 
@@ -179,5 +174,5 @@ def test_a_browser_that_was_told_of_another_link_meanwhile_is_told_again(monkeyp
         for name, value in address.items():
             app.query_params[name] = value
         told.clear()
-        widget(app.slider, "d_model").set_value(width).run()
+        move(app, d_model=width).run()
         assert not app.exception and told[-1:] == [{"d_model": str(width)}]

@@ -48,9 +48,9 @@ def test_keys_in_quick_succession_change_one_setting(open_page, path, label, tim
 @pytest.mark.parametrize("gap", GAPS)
 def test_clicks_in_quick_succession_change_one_setting(open_page, gap):
     page = open_page("/One_block")
-    box = page.get_by_role("slider", name="Width (d_model)").first.locator("xpath=ancestor::*[@data-testid='stSlider']").bounding_box()  # fmt: skip
+    box = page.get_by_role("slider", name="Width (d_model)").bounding_box()
     for share in (0.3, 0.4, 0.5, 0.55, 0.6, 0.65):
-        page.mouse.click(box["x"] + share * box["width"], box["y"] + box["height"] - 24)
+        page.mouse.click(box["x"] + share * box["width"], box["y"] + box["height"] / 2)
         page.wait_for_timeout(gap)
     assert list(params(page)) == ["d_model"]
 

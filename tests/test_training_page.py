@@ -20,7 +20,7 @@ from core.train.budget import expected
 from core.train.learner import Learner, Removed
 from core.train.match import match
 from core.workers.pace import Pace
-from tests.pages import setting, widget
+from tests.pages import back, move, setting, widget
 from tests.test_page import fine, told
 from ui.kit import jobs
 from ui.kit.jobs import RUNNING
@@ -115,7 +115,7 @@ def test_every_task_brings_its_own_model_budget_and_example(name):
 
 def test_another_task_takes_what_was_not_moved_with_it():
     app = fine(opened())
-    widget(app.slider, "n_layers").set_value(3).run()
+    move(app, n_layers=3).run()
     widget(app.selectbox, "task").set_value("facts").run()
     assert fine(app).query_params == {"task": "facts", "n_layers": "3"}
     assert setting(app, "d_model") == 48 and setting(app, "variants") == "ffn-off"
@@ -161,7 +161,7 @@ def test_a_failed_start_says_why_and_keeps_everything(monkeypatch):
     app = fine(button(app, "start").click().run())
     assert "would take about" in told(app) and "at most 1 s" in told(app) and "ABLATION_MAX_SECONDS" in told(app)
     assert RUNNING not in app.session_state[VISITOR].kept
-    widget(app.slider, "steps").set_value(50).run()
+    move(app, steps=50).run()
     assert not fine(app).error  # it spoke of other settings
     monkeypatch.setenv("ABLATION_MAX_SECONDS", "600")
     app = fine(opened(batch="4096", d_model="1024", n_layers="100"))
@@ -172,10 +172,10 @@ def test_a_failed_start_says_why_and_keeps_everything(monkeypatch):
 def test_changed_settings_leave_the_curves_and_say_so():
     app = trained(**(TINY | {"steps": "50"}))
     before = running(app)
-    widget(app.slider, "steps").set_value(100).run()
+    move(app, steps=100).run()
     assert "The settings have changed" in start_line(fine(app))
     assert running(app) is before and "class='legend'" in texts(app)
-    widget(app.slider, "steps").set_value(50).run()
+    move(app, steps=50).run()
     assert "Done: 4 trainings" in start_line(app)
 
 
@@ -194,7 +194,7 @@ def test_a_link_may_begin():
     assert (
         "begin" in fine(app.run()).query_params and running(app) is began
     )  # the address is left alone, and begins once
-    assert "begin" not in fine(widget(app.slider, "seeds").set_value(3).run()).query_params
+    assert "begin" not in fine(move(app, seeds=3).run()).query_params
     finish(app)
 
 
@@ -220,7 +220,7 @@ def test_new_settings_can_be_trained_while_others_are():
     app = fine(opened(**(TINY | {"steps": "3000"})))
     app = fine(button(app, "start").click().run())
     first = running(app).job
-    widget(app.slider, "seeds").set_value(1).run()
+    move(app, seeds=1).run()
     app = fine(button(app, "anew").click().run())
     assert first.stopped and running(app).plan.trial.seeds == 1 and running(app).job is not first
     running(app).job.stop()
@@ -272,7 +272,7 @@ def test_one_block_keeps_its_settings_while_training_has_others():
     app.switch_page(TRAINING)
     app = fine(app.run())
     assert setting(app, "d_model") == 32 and setting(app, "variants") == "position-none"
-    widget(app.slider, "d_model").set_value(40).run()
+    move(app, d_model=40).run()
     app.switch_page(BLOCK)
     app = fine(app.run())
     assert setting(app, "d_model") == 128 and setting(app, "variants") == "ffn-off"
@@ -371,17 +371,16 @@ def test_any_link_opens(params):
 
 def test_back_to_the_task_resets_everything():
     app = fine(opened(task="facts", d_model="96", steps="50", variants="norm-none", seeds="5", match="flops"))
-    index = [each.label for each in app.button].index("Back to the task's settings")
-    app = fine(app.button[index].click().run())
+    app = fine(back(app))
     assert app.query_params == {"task": "facts"}
 
 
 def test_a_link_of_the_page_opens_the_same_again():
     app = fine(opened())
-    widget(app.slider, "steps").set_value(150).run()
+    move(app, steps=150).run()
     widget(app.selectbox, "task").set_value("recall").run()
-    widget(app.select_slider, "learning_rate").set_value(0.01).run()
-    widget(app.toggle, "together").set_value(True).run()
+    move(app, learning_rate=0.01).run()
+    move(app, together=True).run()
     params = {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
     again = fine(opened(**params))
     for kind in KINDS:

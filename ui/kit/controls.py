@@ -45,16 +45,3 @@ def buttons(label: str, menu, name: str, **more):
         label, list(menu), default=shown.first, key=shown.key, format_func=menu.label, label_visibility="collapsed",
         required=True, **more
     )  # fmt: skip
-
-
-def group(settings, name: str, without=()):
-    """All controls of one group but those without, one below the other; choices from menus in pairs."""
-    members = [(f, known) for f, known in settings.settings().items() if known.group == name and f not in without]
-    menus = [field for field, known in members if known.menu]
-    for field, _ in members:
-        if field not in menus:
-            control(settings, field)
-    if menus:
-        with st.grid(min(2, len(menus)), min_column_width=90, gap="small"):
-            for field in menus:
-                control(settings, field)

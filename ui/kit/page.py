@@ -13,12 +13,14 @@ import torch
 from core.settings.cache import once
 from core.settings.ending import later, wait_for
 from core.settings.memory import reuse_freed_memory
-from ui.kit import controls, jobs, takeaway
+from ui.kit import jobs, takeaway
 from ui.kit.glossary import explained
 from ui.kit.guard import in_words, literal, progress_drawn
 from ui.kit.pages import Page
+from ui.kit.panel.panel import panel
 from ui.kit.server.document import ICON
 from ui.kit.session import address, values
+from ui.kit.session.visitor import message, state, visitor
 
 LATER = (  # loaded before somebody waits for them, in pieces: where the process ends, no more than one is waited for
     "sqlalchemy",
@@ -30,6 +32,7 @@ LATER = (  # loaded before somebody waits for them, in pieces: where the process
     "core.study.service",
     "ui.studies",
 )
+LAST = "last"  # what is drawn at the end of a page, and where
 CSS = """<style>
 [data-testid="stMainBlockContainer"] { padding-left: 2rem; padding-right: 2rem; max-width: 1800px; }
 [data-testid="stLayoutWrapper"]:has(> * > .st-key-turned) { position: absolute; }
@@ -75,8 +78,13 @@ def page(here: Page):
     jobs.warm()
     takeaway.begin()
     st.html(CSS)
+    visitor().kept.pop(LAST, None)
     with in_words(), progress_drawn():
         yield
+    if LAST in visitor().kept:
+        place, draw = visitor().kept.pop(LAST)
+        with place, in_words():
+            draw()
     address.write_when_here()
 
 
@@ -89,20 +97,26 @@ def heading(here: Page):
 
 
 def sidebar(groups, *settings, back: Callable, folded=(), without=(), drawn=None, label: str = "Back to the defaults"):
-    """Groups of controls, each in an expander, and the button that takes all of them back.
+    """Groups of controls, and the button that takes all of them back. Once one has been moved, they are drawn when all else is:
+    the browser then knows that the pictures have come.
 
     folded: groups that are closed at first; without: settings that have no control here; drawn: group -> what draws it, where
     that is not the list of its settings; back: the button's callback, and label what it says.
     """
+    drawn = drawn or {}
     with st.sidebar:
         for group in groups:
-            with st.expander(group, expanded=group not in folded):
-                if drawn and group in drawn:
+            if group in drawn:
+                with st.expander(group, expanded=group not in folded):
                     drawn[group]()
-                    continue
-                for one in settings:
-                    controls.group(one, group, without=without)
-        st.button(label, on_click=back, icon=":material/restart_alt:", width="stretch")
+        groups = [group for group in groups if group not in drawn]
+        draw = partial(panel, groups, *settings, back=back, folded=folded, without=without, label=label)
+        place = st.container()
+        if message(state()):
+            visitor().kept[LAST] = place, draw
+        else:
+            with place:
+                draw()
 
 
 def notice(*notes: str):

@@ -15,7 +15,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from core.settings.setting import ConfigError
 from ui.kit.rights import without_key
 from ui.kit.session import address
-from ui.kit.session.visitor import Visitor, calm_visitor, hash_of, state, visitor
+from ui.kit.session.visitor import Visitor, calm_visitor, hash_of, message, state, visitor
 
 ON_ITS_WAY = 2.0  # seconds for which a link that the browser was told may not have come to it yet
 _kinds: dict[str, tuple] = {}  # page -> kinds of its settings, once anybody has opened it
@@ -45,7 +45,8 @@ def settings(page: str, *kinds):
     notes = [*refused, *notes]
     _settle(held, page, kinds, chosen, notes, link, params, seen)
     held.wanted |= wanted
-    if params != opened or not _knows(held, params):
+    # On its way under the finger, no value is worth an entry in the browser's history.
+    if not message(seen).get("held") and (params != opened or not _knows(held, params)):
         held.link = params
         if address.is_here():
             address.write()
@@ -203,6 +204,19 @@ def put(**values):
     held = calm_visitor()
     held.put.update(values)
     held.freed -= set(values)
+
+
+def default(settings, name: str):
+    """What a setting has where nobody chooses: its default, or what it takes from the others as they are."""
+    follows = settings.settings()[name].follows
+    return follows(settings) if follows else type(settings).__dataclass_fields__[name].default
+
+
+def free(settings, name: str):
+    """One setting back to that, from a button's callback."""
+    put(**{name: default(settings, name)})
+    if settings.settings()[name].follows:
+        calm_visitor().freed.add(name)
 
 
 def put_all(settings):

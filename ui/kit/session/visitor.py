@@ -10,6 +10,7 @@ import math
 import operator
 from collections import deque
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,7 @@ import streamlit as st
 from streamlit.runtime.state import get_session_state
 
 VISITOR = "_visitor"  # the key in the session
+PANEL = "panel"  # the key of the controls that are one component (ui/kit/panel)
 LINKS = 1000  # links that a session remembers to have written
 FORMER, KEYS = 8, 64  # widgets of one name that are remembered; different keys that they have
 
@@ -29,6 +31,9 @@ class Shown:
     value: Any
     first: Any  # with which the widget was made: its default, as long as it has this key
     offers: Any  # what can be chosen in it: other choices make another widget
+    reader: Callable[[Any], Any] | None = (
+        None  # of a control of the panel: what the browser says -> value, or ValueError
+    )
 
 
 @dataclass
@@ -69,6 +74,16 @@ class Visitor:
         moved = (each for each in reversed(self.shown.get(name, ())) if state.get(each.key, each.value) != each.value)
         return next(moved, None)
 
+    def read(self, told: dict[str, Any]) -> dict[str, Any]:
+        """What the browser says of the panel's controls: key -> value. What cannot be, is not read."""
+        moved, values = told.get("values"), {}
+        if not isinstance(moved, dict):
+            return {}
+        for each in (each for widgets in self.shown.values() for each in widgets if each.reader and each.key in moved):
+            with suppress(ValueError):
+                values[each.key] = each.reader(moved[each.key])
+        return values
+
     def value(self, name: str, state: dict):
         """What a setting of the present page is to be: as a callback has put it, as the visitor has moved it, or as it was settled."""
         if name in self.put:
@@ -93,13 +108,22 @@ def visitor() -> Visitor:
 
 def state() -> dict[str, Any]:
     """The session's values by their keys, read in one go: unlike st.session_state, it lets no other run in between."""
-    return get_session_state().filtered_state
+    values = get_session_state().filtered_state
+    return values | values[VISITOR].read(message(values)) if PANEL in values and VISITOR in values else values
 
 
-def picked_in(key: str):
+def message(values: dict[str, Any]) -> dict[str, Any]:
+    """What the panel of controls last said: `values` of its controls by their keys, `held`: whether one is still under the
+    visitor's finger, and `number`, which it counts up."""
+    panel = values.get(PANEL)
+    told = panel.get("moved") if isinstance(panel, dict) else None
+    return told if isinstance(told, dict) else {}
+
+
+def picked_in(key: str, event: str = "picked"):
     """What was picked in a picture, for its callback; None where a click comes for one that is no longer shown."""
     picture = state().get(key)
-    return picture.picked if picture is not None else None
+    return picture.get(event) if picture is not None else None
 
 
 def calm_visitor() -> Visitor:
@@ -107,23 +131,29 @@ def calm_visitor() -> Visitor:
     return state().get(VISITOR) or visitor()
 
 
-def shows(name: str, value, offers: Hashable = None, same: Callable = operator.eq) -> Shown:
+def shows(
+    name: str, value, offers: Hashable = None, same: Callable = operator.eq, reader: Callable | None = None, seen=None
+) -> Shown:
     """The widget that shows this value: to be called just before it is drawn with that key, and `first` as its default.
 
     (A default, and not a value put into the session: a browser shows the default for a moment, and may speak of it.)
-    offers: what can be chosen in it, where that changes. same: whether two values look alike in it.
+    offers: what can be chosen in it, where that changes. same: whether two values look alike in it. reader: as of Shown, for a
+    control of the panel; seen: the session's values, for those.
     """
     held = visitor()
     widgets = held.shown.setdefault(name, deque(maxlen=FORMER))
     if widgets and widgets[-1].offers == offers:
         shown = widgets[-1]
-        seen = st.session_state[shown.key] if shown.key in st.session_state else shown.first
-        if same(seen, value):
-            shown.value = seen
+        if seen is not None:
+            now = seen.get(shown.key, shown.first)
+        else:
+            now = st.session_state[shown.key] if shown.key in st.session_state else shown.first
+        if same(now, value):
+            shown.value = now
             return shown
     # Streamlit keeps something of every key for as long as the session lives: so they come round again.
     number = held.numbers[name] = held.numbers.get(name, 0) % KEYS + 1
-    widgets.append(Shown(f"{name}-{number}", value, value, offers))
+    widgets.append(Shown(f"{name}-{number}", value, value, offers, reader))
     return widgets[-1]
 
 

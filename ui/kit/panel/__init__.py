@@ -1,0 +1,1 @@
+"""The controls of the sidebar, all of them one part of the page."""

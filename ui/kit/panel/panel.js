@@ -1,0 +1,185 @@
+// The controls of the sidebar. A value is sent as soon as it changes, and the next one when the page has answered: the newest then.
+// What the visitor has moved stays as it is until the page has answered to it.
+
+const PATIENCE = { held: 1500, free: 250 } // ms after which an answer is no longer waited for: a later value ends what is still computed
+const panels = new WeakMap()
+
+export default function ({ data, parentElement, setStateValue, setTriggerValue }) {
+  const root = parentElement.querySelector(".ablation-panel")
+  let panel = panels.get(root)
+  if (!panel) {
+    panels.set(root, (panel = { root, rows: new Map(), number: data.answers, answered: data.answers, folded: new Map() }))
+  }
+  Object.assign(panel, { data, answered: Math.max(panel.answered, data.answers), tell: (message) => setStateValue("moved", message), back: (name) => setTriggerValue("back", name) })
+  draw(panel)
+  if (panel.answered >= panel.number) go(panel)
+  // Whoever turns to something else may turn to another page: what waits is said before.
+  root.onfocusout = () => { panel.held = null; go(panel) }
+  return () => clearTimeout(panel.timer)
+}
+
+// What is said, and when
+
+function moved(panel, row, held) {
+  panel.held = held ? row : null
+  row.moved = Infinity // the number of the message that says so: none yet
+  panel.waits = true
+  if (panel.answered >= panel.number) go(panel)
+  else if (!held) patient(panel, PATIENCE.free)
+}
+
+function patient(panel, ms) {
+  clearTimeout(panel.timer)
+  panel.timer = setTimeout(() => { panel.answered = panel.number; go(panel) }, ms)
+}
+
+function go(panel) {
+  clearTimeout(panel.timer)
+  if (!panel.waits) return
+  panel.waits = false
+  panel.number++
+  const values = {}
+  for (const row of panel.rows.values()) {
+    if (row.moved === Infinity) row.moved = panel.number
+    if (row.moved) values[row.key] = row.read()
+  }
+  patient(panel, PATIENCE.held)
+  panel.tell({ number: panel.number, held: Boolean(panel.held), values })
+}
+
+// What is drawn
+
+function draw(panel) {
+  const groups = panel.data.groups.map((group) => drawnGroup(panel, group))
+  if (!panel.all) {
+    panel.all = element("button", { className: "all", type: "button", onclick: () => panel.back("") })
+  }
+  panel.all.textContent = `↺ ${panel.data.back}`
+  place(panel.root, [...groups, panel.all])
+  const there = new Set(panel.data.groups.flatMap((group) => group.controls.map((one) => one.name)))
+  for (const name of panel.rows.keys()) if (!there.has(name)) panel.rows.delete(name)
+}
+
+function drawnGroup(panel, group) {
+  let box = panel.folded.get(group.name)
+  if (!box) {
+    box = element("details", { open: !group.folded }, element("summary", { textContent: group.name }), element("div", { className: "controls" }))
+    panel.folded.set(group.name, box)
+  }
+  place(box.lastChild, group.controls.map((one) => drawnRow(panel, one)))
+  return box
+}
+
+function drawnRow(panel, one) {
+  let row = panel.rows.get(one.name)
+  if (!row || row.kind !== one.kind) panel.rows.set(one.name, (row = made(panel, one)))
+  if (row.moved <= panel.data.answers && panel.held !== row) {
+    // The key stays with what was said of it for as long as the page may speak of it.
+    if (row.key !== one.key) row.moved = 0
+    row.key = one.key
+    row.show(one)
+  }
+  row.back.hidden = one.back === undefined
+  row.back.title = `Back to ${one.back}`
+  row.back.setAttribute("aria-label", `${one.label}: back to ${one.back}`)
+  row.box.classList.toggle("changed", one.back !== undefined)
+  row.about(one)
+  return row.box
+}
+
+let ids = 0
+
+function made(panel, one) {
+  const id = `control-${++ids}`
+  const row = { kind: one.kind, key: one.key, moved: 0 }
+  const label = element("label", { htmlFor: id, textContent: one.label })
+  row.back = element("button", { className: "back", type: "button", textContent: "↺", onclick: () => panel.back(one.name) })
+  const help = element("div", { className: "help", id: `${id}-help`, hidden: true })
+  const ask = element("button", { className: "ask", type: "button", textContent: "?" })
+  ask.setAttribute("aria-label", `About ${one.label}`)
+  ask.setAttribute("aria-expanded", "false")
+  ask.setAttribute("aria-controls", help.id)
+  const open = (is) => { help.hidden = !is; ask.setAttribute("aria-expanded", is) }
+  ask.onclick = () => open(help.hidden)
+  ask.onkeydown = (event) => { if (event.key === "Escape") open(false) }
+  row.about = (now) => {
+    const lines = [now.help, ...(now.options && now.about ? now.options.map((each, at) => `${each}: ${now.about[at]}`) : [])]
+    if (help.textContent !== lines.join("")) help.replaceChildren(...lines.map((textContent) => element("p", { textContent })))
+  }
+  const field = FIELDS[one.kind](id, row, (held) => moved(panel, row, held))
+  row.field = field
+  const head = element("div", { className: "head" }, label, row.back, ask)
+  const value = row.value ? [row.value] : []
+  row.box = element("div", { className: `control ${one.kind}` })
+  row.box.dataset.name = one.name
+  if (one.kind === "switch") {
+    head.prepend(field)
+    row.box.append(head, help)
+  } else {
+    head.append(...value)
+    row.box.append(head, field, help)
+  }
+  return row
+}
+
+const FIELDS = {
+  range: (id, row, tell) => slider(id, row, tell, (one) => {
+    row.field.min = one.low; row.field.max = one.high; row.field.step = one.step
+    row.text = (value) => String(Number(value.toPrecision(6)))
+  }),
+  stops: (id, row, tell) => slider(id, row, tell, (one) => {
+    row.field.min = 0; row.field.max = one.options.length - 1; row.field.step = 1
+    row.text = (value) => one.options[value] ?? ""
+  }),
+  switch: (id, row, tell) => {
+    const field = element("input", { type: "checkbox", id, onchange: () => tell(false) })
+    field.setAttribute("role", "switch")
+    row.read = () => field.checked
+    row.show = (one) => { field.checked = one.value }
+    return field
+  },
+  choice: (id, row, tell) => {
+    const field = element("select", { id, onchange: () => tell(false) })
+    row.read = () => Number(field.value)
+    row.show = (one) => {
+      const options = JSON.stringify(one.options)
+      if (row.options !== options) field.replaceChildren(...one.options.map((textContent, value) => element("option", { textContent, value })))
+      row.options = options
+      field.value = one.value
+    }
+    return field
+  },
+}
+
+function slider(id, row, tell, bounds) {
+  const field = element("input", { type: "range", id })
+  const write = () => {
+    row.value.textContent = row.text(row.read())
+    field.setAttribute("aria-valuetext", row.value.textContent)
+    field.style.setProperty("--share", `${(100 * (field.value - field.min)) / (field.max - field.min || 1)}%`)
+  }
+  row.value = element("output", {})
+  row.read = () => Number(field.value)
+  row.show = (one) => { bounds(one); field.value = one.value; write() }
+  // A key changes it at once, and there is nothing to hold.
+  let down = false
+  field.onpointerdown = () => { down = true }
+  field.onpointerup = field.onpointercancel = () => { down = false }
+  field.oninput = () => { write(); if (down) tell(true) }
+  field.onchange = () => { write(); tell(false) }
+  return field
+}
+
+// The document
+
+function element(name, fields, ...children) {
+  const made = Object.assign(document.createElement(name), fields)
+  made.append(...children)
+  return made
+}
+
+function place(parent, children) {
+  // What stands where it belongs is not touched: it would lose the focus.
+  children.forEach((child, at) => { if (parent.children[at] !== child) parent.insertBefore(child, parent.children[at] ?? null) })
+  while (parent.children.length > children.length) parent.lastChild.remove()
+}
