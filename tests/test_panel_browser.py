@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from benchmarks.serving import settle
+from tests.test_quick_hands_browser import LATE
 
 pytestmark = pytest.mark.browser
 # Notes every change of the drawing of the block, which follows each value of the width.
@@ -125,17 +126,24 @@ def test_each_says_what_it_is_for_and_goes_back_by_one_click(open_page):
     assert params(page) == {}
 
 
-def test_a_task_that_brings_another_default_takes_no_keys_away(open_page):
-    """The slider under the hand stays the one that it was."""
-    page = open_page("/Training")
+def test_a_task_that_brings_another_default_takes_no_keys_away(chromium, address):
+    """The slider under the hand stays the one that it was, also where a group above it goes: here 400 ms after the task was chosen."""
+    page = chromium.new_page(viewport={"width": 1400, "height": 900})
+    page.add_init_script(LATE)
+    page.goto(f"{address}/Training")
+    settle(page)
+    page.wait_for_timeout(1500)
     page.locator("[class*=st-key-task-]").get_by_role("combobox").click()
     page.get_by_role("option", name="Legal sentences").click()
     batch = page.get_by_role("slider", name="Batch")
     batch.focus()
-    for _ in range(4):
+    for _ in range(12):
         page.keyboard.press("ArrowRight")
-        page.wait_for_timeout(60)
-    page.wait_for_timeout(500)
+        page.wait_for_timeout(100)
+    page.wait_for_timeout(2000)
     settle(page)
+    expect(page.locator("[data-name=length]")).to_have_count(0)
     expect(batch).to_be_focused()
+    assert int(batch.input_value()) >= 32 + 12 * 8
     assert params(page)["batch"] == batch.input_value()
+    page.close()

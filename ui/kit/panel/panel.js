@@ -179,7 +179,7 @@ function element(name, fields, ...children) {
 }
 
 function place(parent, children) {
-  // What stands where it belongs is not touched: it would lose the focus.
+  // What stands where it belongs is not touched, and what is gone does not push it aside: it would lose the focus.
+  for (const child of [...parent.children]) if (!children.includes(child)) child.remove()
   children.forEach((child, at) => { if (parent.children[at] !== child) parent.insertBefore(child, parent.children[at] ?? null) })
-  while (parent.children.length > children.length) parent.lastChild.remove()
 }
