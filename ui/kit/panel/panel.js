@@ -9,12 +9,12 @@ export default function ({ data, parentElement, setStateValue, setTriggerValue }
   let panel = panels.get(root)
   if (!panel) {
     panels.set(root, (panel = { root, rows: new Map(), number: data.answers, answered: data.answers, folded: new Map() }))
+    // Whoever turns to something else may turn to another page: what waits is said before.
+    root.addEventListener("focusout", () => { panel.held = null; go(panel) })
   }
   Object.assign(panel, { data, answered: Math.max(panel.answered, data.answers), tell: (message) => setStateValue("moved", message), back: (name) => setTriggerValue("back", name) })
   draw(panel)
   if (panel.answered >= panel.number) go(panel)
-  // Whoever turns to something else may turn to another page: what waits is said before.
-  root.onfocusout = () => { panel.held = null; go(panel) }
   return () => clearTimeout(panel.timer)
 }
 
