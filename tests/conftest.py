@@ -35,6 +35,7 @@ def pytest_collection_modifyitems(config, items):
     """Every test runs quickly in a few of its cases, always the same ones; which, is drawn by its name."""
     if config.getoption("--quick") or config.getoption("--rest"):
         quick = drawn([item for item in items if not any(map(item.get_closest_marker, LONG))], MOST)
+        quick |= {item for item in items if item.get_closest_marker("whole")}
         keep(items, quick if config.getoption("--quick") else set(items) - quick, config)
     yield  # marks are looked at
     if config.getoption("--cases") is not None:

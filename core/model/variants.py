@@ -197,14 +197,8 @@ class Pins(Settings):
 def _places(slots: list[str]) -> str:
     """The text of slots, as many as there may be, without empty ones at the end: of too many, the first empty ones give way."""
     end = max((at for at, text in enumerate(slots, 1) if text), default=0)
-    surplus = end - max(MOST, sum(1 for text in slots if text))
-    kept = []
-    for text in slots[:end]:
-        if not text and surplus > 0:
-            surplus -= 1
-        else:
-            kept.append(text)
-    return NEXT.join(kept) or NOTHING
+    gone = set([at for at, text in enumerate(slots[:end]) if not text][: max(0, end - MOST)])
+    return NEXT.join(text for at, text in enumerate(slots[:end]) if at not in gone) or NOTHING
 
 
 def pin(config: Config) -> str:
