@@ -166,7 +166,7 @@ function slider(id, row, tell, bounds) {
   field.onpointerdown = () => { down = true }
   field.onpointerup = field.onpointercancel = () => { down = false }
   field.oninput = () => { write(); if (down) tell(true) }
-  field.onchange = () => { write(); tell(false) }
+  field.onchange = () => { down = false; write(); tell(false) } // a pointer may be let go elsewhere
   return field
 }
 
