@@ -24,6 +24,15 @@ from benchmarks.serving import server
 VALUES = range(64, 512, 8)
 
 
+def panel_of(answer: ForwardMsg) -> tuple[str, str] | None:
+    """(id of the controls of the sidebar, and the key of d_ff among them), where that is what was sent."""
+    found = answer.delta.new_element.bidi_component
+    if found.component_name != "ablation_panel":
+        return None
+    controls = [each for group in json.loads(found.json)["groups"] for each in group["controls"]]
+    return next(((found.id, each["key"]) for each in controls if each["name"] == "d_ff"), None)
+
+
 async def run(socket, panel=None, value=None, number=0):
     """One run of the script -> (id of the panel of controls and the key of d_ff in it, bytes received)."""
     message = BackMsg()
@@ -41,10 +50,7 @@ async def run(socket, panel=None, value=None, number=0):
         answer = ForwardMsg()
         answer.ParseFromString(data)
         kind = answer.WhichOneof("type")
-        found = answer.delta.new_element.bidi_component if kind == "delta" else None
-        if found is not None and found.component_name == "ablation_panel":
-            controls = [each for group in json.loads(found.json)["groups"] for each in group["controls"]]
-            panel = found.id, next(each["key"] for each in controls if each["name"] == "d_ff")
+        panel = panel_of(answer) or panel
         if kind == "script_finished":
             return panel, size
 

@@ -3,7 +3,8 @@
     python -m benchmarks.paint [--moves 15]
 
 Moves the slider "Random seed", which changes every number on the page. One block: the default sentence; 12 heads ×
-64 tokens; 12 × 128. Depth: ten passes of a baseline and four variants; their gradients; the grid. Median, 90th percentile and range over the moves, after one that does not count; then the server's
+64 tokens; 12 × 128. Depth: ten passes of a baseline and four variants; their gradients; the grid. Median, 90th percentile and range over the moves, after one that does not count, and
+how many times the floor that is: the same of an app that has one slider and shows its value (benchmarks/floor.py); then the server's
 memory with this one user, and the time from starting the server to the first painted attention map.
 """
 
@@ -51,9 +52,9 @@ WATCH = """
 """
 
 
-def waits(page, moves: int) -> list[float]:
+def waits(page, moves: int, moved: str = "[data-name=seed] input") -> list[float]:
     """Milliseconds from key press to last paint, for each move."""
-    page.locator("[data-name=seed] input").first.focus()
+    page.locator(moved).first.focus()
     took = []
     for _ in range(moves + 1):
         page.keyboard.press("ArrowRight")
@@ -63,6 +64,15 @@ def waits(page, moves: int) -> list[float]:
         assert seen["painted"], "the move painted nothing"
         took.append(seen["painted"] - seen["key"])
     return took[1:]
+
+
+def watched(chromium, address: str):
+    """A page on which painting is noted."""
+    page = chromium.new_page(viewport={"width": 1400, "height": 900})
+    page.add_init_script(WATCH)
+    page.goto(address)
+    settle(page, 800)
+    return page
 
 
 def main():
@@ -78,14 +88,14 @@ def main():
             page.wait_for_selector(IDLE)
             cold = time.perf_counter() - start
             page.close()
+            with server(app="benchmarks/floor.py") as (simple, _):
+                floor = statistics.median(waits(watched(chromium, simple), 2 * moves, "[role=slider]"))
+            print(f"one slider, text       median {floor:6.0f} ms: the floor")
             for name, path in CASES:
-                page = chromium.new_page(viewport={"width": 1400, "height": 900})
-                page.add_init_script(WATCH)
-                page.goto(address + path)
-                settle(page, 800)
+                page = watched(chromium, address + path)
                 took = sorted(waits(page, moves))
                 print(
-                    f"{name:22} median {statistics.median(took):6.0f} ms   90th {took[int(0.9 * (len(took) - 1))]:6.0f}   "
+                    f"{name:22} median {statistics.median(took):6.0f} ms, {statistics.median(took) / floor:4.1f} floors   90th {took[int(0.9 * (len(took) - 1))]:6.0f}   "
                     f"{took[0]:.0f} to {took[-1]:.0f} over {len(took)} moves",
                     flush=True,
                 )

@@ -31,12 +31,13 @@ def chromium_path() -> str | None:
 
 
 @contextlib.contextmanager
-def server(below: str = "", **environment):
-    """`streamlit run app.py` on a free port -> (address, process); ended when the block ends. below: where the app begins."""
+def server(below: str = "", app: str = "app.py", **environment):
+    """`streamlit run app.py` on a free port -> (address, process); ended when the block ends. below: where the app begins;
+    app: another one."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+    command = [sys.executable, "-m", "streamlit", "run", app, "--server.port", str(port)]
     command += ["--server.address", "127.0.0.1", "--server.baseUrlPath", below]
     command += ["--server.headless", "true", "--server.fileWatcherType", "none"]
     with tempfile.TemporaryFile() as log:

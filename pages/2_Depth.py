@@ -13,7 +13,7 @@ from core.settings.device import Machine
 from ui.depth.context import DepthContext, DepthLook
 from ui.depth.taken_away import scripts
 from ui.kit import pins, takeaway
-from ui.kit.page import heading, literal, notice, page, sidebar
+from ui.kit.page import head, literal, notice, page, sidebar
 from ui.kit.pages import DEPTH
 from ui.kit.session import values
 from ui.shared.sentence import NO_WORD, sentence
@@ -27,10 +27,7 @@ with page(DEPTH):
     )
     back = partial(values.reset, Depth, Config, Machine, Pins, Axes)
     sidebar(GROUPS, depth, config, machine, folded=("More parts", "Machine"), without=HIDDEN, back=back)
-    corner = heading(DEPTH)
-    sentence()
-    pins.row(config, pinned)
-    DEPTH.view_buttons()
+    head(DEPTH, sentence(), pins.row(config, pinned), [DEPTH.tabs()])
     tokens, cuts = cut(text.text)
     variants, left_out = lineup(config, pinned, n_layers=1, dropout=0.0)
     notice(*notes, *cuts)
@@ -39,7 +36,6 @@ with page(DEPTH):
     if tokens:
         context = DepthContext(variants, tuple(tokens), machine, depth, pinned, axes, look)
         DEPTH.open_view(context)
-        with corner:
-            takeaway.offer(DEPTH.name, scripts(context))
+        takeaway.offer(DEPTH.name, scripts(context))
     else:
         st.info(NO_WORD, icon=":material/edit:")

@@ -9,9 +9,11 @@ from core.model.variants import lineup
 from core.settings.device import Machine
 from core.train import Training
 from core.train.learner import Learner, Removed
-from ui.kit import controls, jobs, pins, takeaway
-from ui.kit.page import heading, literal, notice, page, sidebar
+from ui.kit import jobs, pins, takeaway
+from ui.kit.page import head, literal, notice, page, sidebar
 from ui.kit.pages import TRAINED_MODEL, TRAINING
+from ui.kit.panel import panel
+from ui.kit.panel.control import choices
 from ui.kit.session import values
 from ui.shared.models import OPEN
 from ui.training import experiments
@@ -29,7 +31,7 @@ HIDDEN = ("task", "padding")  # the task stands above; its sequences need no pad
 
 def groups(training):
     """Those of the sidebar: a task whose sequences have one length has nothing to set."""
-    return [group for group in GROUPS if group != "Task" or len(controls.choices(training, "length")) > 1]
+    return [group for group in GROUPS if group != "Task" or len(choices(training, "length")) > 1]
 
 
 with page(TRAINING):
@@ -42,9 +44,7 @@ with page(TRAINING):
         groups(training), training, learner, machine, trial, folded=FOLDED, without=HIDDEN, back=back,
         label="Back to the task's settings",
     )  # fmt: skip
-    corner = heading(TRAINING)
-    task_row(training)
-    pins.row(config, pinned)
+    head(TRAINING, task_row(training), pins.row(config, pinned))
     variants, left_out = lineup(config, pinned, padding=0)
     planned, not_combined = plan(variants, training, trial, machine)
     notice(*notes)
@@ -58,9 +58,8 @@ with page(TRAINING):
     bar(planned, KINDS)
     trainings = jobs.started()
     if trainings:
-        TRAINING.view_buttons()
+        panel.bar("views", [TRAINING.tabs()])
         live(trainings, look)
     else:
         experiments.cards(KINDS)
-    with corner:
-        takeaway.offer(TRAINING.name, scripts(planned), models(trainings))
+    takeaway.offer(TRAINING.name, scripts(planned), models(trainings))

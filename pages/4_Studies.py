@@ -6,15 +6,16 @@ from core.export.slug import slug
 from core.study.database.connection import StoreError
 from core.workers.cluster import ClusterError
 from ui.kit import takeaway
-from ui.kit.page import heading, literal, notice, page
+from ui.kit.page import head, literal, notice, page
 from ui.kit.pages import STUDIES
+from ui.kit.panel.panel import bar
 from ui.studies.chooser import choose, nothing
 from ui.studies.context import StudyLook
 from ui.studies.taken_away import files
 
 with page(STUDIES):
     (look,), notes = STUDIES.settings(StudyLook)
-    corner = heading(STUDIES)
+    head(STUDIES)
     notice(*notes)
     context = None
     try:
@@ -22,13 +23,12 @@ with page(STUDIES):
         if not context:
             nothing()
         else:
-            STUDIES.view_buttons()
+            bar("views", [STUDIES.tabs()])
             if context.summary.empty:
                 st.caption("Nothing of this study is asked for any more.")
             else:
                 STUDIES.open_view(context)
     except (StoreError, ClusterError) as error:
         st.error(literal(error.told), icon=":material/database:")
-    with corner:
-        of = slug(context.name, context.number) if context else ""
-        takeaway.offer(STUDIES.name, {}, files(context), of)
+    of = slug(context.name, context.number) if context else ""
+    takeaway.offer(STUDIES.name, {}, files(context), of)

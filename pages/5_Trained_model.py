@@ -10,12 +10,13 @@ from core.experiments.trained.knockout import bench
 from core.model.generate import Sampling
 from core.model.knockout import read_cuts
 from ui.kit import takeaway
-from ui.kit.page import heading, literal, notice, page, sidebar
+from ui.kit.page import head, literal, notice, page, sidebar
 from ui.kit.pages import TRAINED_MODEL
+from ui.kit.panel.panel import bar
 from ui.kit.session import values
 from ui.pictures import drawing
 from ui.shared.models import OPEN, known
-from ui.trained.context import TrainedContext, TrainedLook
+from ui.trained.context import TrainedContext, TrainedLook, take_out
 from ui.trained.knockout_row import knockout_row
 from ui.trained.model_list import bring, model_list
 from ui.trained.prompt_row import prompt_row, unknown
@@ -37,7 +38,7 @@ with page(TRAINED_MODEL):
     try:
         (look, sampling), notes = TRAINED_MODEL.settings(*KINDS)
     except CheckpointError:  # no model can be opened: there is what brings one
-        heading(TRAINED_MODEL)
+        head(TRAINED_MODEL)
         with st.sidebar, st.expander("Model", expanded=True):
             bring()
         raise
@@ -47,10 +48,9 @@ with page(TRAINED_MODEL):
     groups = [group for group, views in GROUPS.items() if not views or look.taken in views]
     back = partial(values.take, {"model": look.model}, *KINDS)
     sidebar(groups, look, sampling, back=back, drawn={"Model": partial(model_list, look)})
-    corner = heading(TRAINED_MODEL)
-    prompt_row(look)
+    head(TRAINED_MODEL, prompt_row(look))
     knockout_row(look, model.config, cuts)
-    TRAINED_MODEL.view_buttons()
+    bar("views", [TRAINED_MODEL.tabs()])
     notice(*notes, *wrong)
     read = prompt.read(model, look.prompt)
     for note in read.notes:
@@ -60,11 +60,11 @@ with page(TRAINED_MODEL):
     if look.taken in DRAWN:
         picture, view = st.columns([3, 7], gap="medium")
         with picture:
-            drawing.block(context.whole, look.layer_of(context.whole), knocked=cuts)
-            summary(context)
+            drawing.block(
+                context.whole, look.layer_of(context.whole), knocked=cuts, below=summary(context), on_pick=take_out
+            )
         with view:
             TRAINED_MODEL.open_view(context)
     else:
         TRAINED_MODEL.open_view(context)
-    with corner:
-        takeaway.offer(TRAINED_MODEL.name, scripts(context), model_file(model))
+    takeaway.offer(TRAINED_MODEL.name, scripts(context), model_file(model))

@@ -1,11 +1,13 @@
 """Pages without a browser: what a setting is, and its widget, whose key changes with each value that the page gives it."""
 
+import html
 import json
 import re
 
 from streamlit.components.v2.bidi_component.main import _make_trigger_id
 from streamlit.proto.WidgetStates_pb2 import WidgetStates
 
+from ui.kit.panel.control import PLACES
 from ui.kit.session.visitor import PANEL, VISITOR, message
 
 
@@ -20,32 +22,79 @@ def widget(elements, name: str):
 
 
 def controls(app) -> dict[str, dict]:
-    """What the browser is told of each control of the sidebar; see ui/kit/panel/panel.py."""
-    return {one["name"]: one for group in _told(app)["groups"] for one in group["controls"]}
+    """What the browser is told of each control that is drawn; see ui/kit/panel/control.py."""
+    groups = [group for each in _panels(app) for group in json.loads(each.json)["groups"]]
+    return {one["name"]: one for group in groups for one in group["controls"]}
 
 
 def control(app, name: str) -> dict:
     return controls(app)[name]
 
 
+def words(app, name: str) -> list[str]:
+    """What a control offers, in words."""
+    return control(app, name)["options"]
+
+
+def links(app) -> dict[str, str]:
+    """The menu: name of a page -> its link."""
+    (menu,) = components(app, "ablation_menu")
+    return {each["name"]: each["to"] for each in json.loads(menu.json)}
+
+
+def written(app) -> list[str]:
+    """What components of our own write in words: controls, and the block's drawing with the figures below."""
+    pieces = [str(each.json) for each in components(app, "ablation_drawing")]
+    for one in controls(app).values():
+        pieces += [one["label"], one.get("html", ""), *one.get("options", ()), *one.get("about", ())]
+    return [html.unescape(re.sub("<[^>]*>", " ", each)) for each in pieces]
+
+
+def press(app, name: str):
+    """A button that stands among controls."""
+    return trigger(app, _panel_with(app, name), "pressed", name)
+
+
+def trigger(app, component, event: str, value):
+    """What a component tells when something in it is clicked."""
+    return app._run(_told(app, component, event, value))
+
+
+def _panel_with(app, name: str):
+    """The component that draws this control."""
+    return next(
+        each for each in _panels(app)
+        if any(one["name"] == name for group in json.loads(each.json)["groups"] for one in group["controls"])
+    )  # fmt: skip
+
+
+def components(app, name: str) -> list:
+    """What the browser is told of components of this name."""
+    return [each.proto for each in app.get("bidi_component") if each.proto.component_name == name]
+
+
+def _panels(app) -> list:
+    return components(app, "ablation_panel")
+
+
 def _panel(app):
-    return next(each.proto for each in app.get("bidi_component") if each.proto.component_name == "ablation_panel")
+    """The sidebar's."""
+    return next(each for each in _panels(app) if "back" in json.loads(each.json))
 
 
-def _told(app) -> dict:
-    return json.loads(_panel(app).json)
+def _told(app, panel, event: str, value: str) -> WidgetStates:
+    sent = app._tree.get_widget_states()
+    told = json.dumps([{"event": event, "value": value}])
+    sent.widgets.add(id=_make_trigger_id(panel.id, "events"), json_trigger_value=told)
+    return sent
 
 
 def states(app, moved: dict | None = None, back: str | None = None) -> WidgetStates:
     """What the browser asks for a run with when a control of the sidebar is moved, or brought back."""
-    sent = app._tree.get_widget_states()
-    if moved is not None:
-        sent.widgets.add(id=_panel(app).id, json_value=json.dumps({"moved": moved}))
     if back is not None:
-        sent.widgets.add(
-            id=_make_trigger_id(_panel(app).id, "events"),
-            json_trigger_value=json.dumps([{"event": "back", "value": back}]),
-        )
+        return _told(app, _panel(app), "back", back)
+    sent = app._tree.get_widget_states()
+    sent.widgets.add(id=_panel(app).id, json_value=json.dumps({"moved": moved}))
     return sent
 
 
@@ -55,19 +104,35 @@ def back(app, name: str = ""):
 
 
 def move(app, **values):
-    """Move widgets, and controls of the sidebar, as a visitor does; the page has to be run then."""
+    """Move widgets, and controls, as a visitor does; the page has to be run then."""
     told = message(app.session_state._state.filtered_state)
     moved = dict(told.get("values", {}))
     for name, value in values.items():
         shown = app.session_state[VISITOR].shown[name][-1]
         if shown.reader:
-            kind, *offered = shown.offers
-            moved[shown.key] = offered.index(value) if kind in ("choice", "stops") else value
+            moved[shown.key] = _said(shown, value)
         else:
             app.session_state[shown.key] = value
     if moved:
         app.session_state[PANEL] = {"moved": {"number": told.get("number", 0) + 1, "held": False, "values": moved}}
     return app
+
+
+def tell(app, name: str, value):
+    """Move one control, as its browser says so: with what the page does along with it."""
+    panel, shown = _panel_with(app, name), app.session_state[VISITOR].shown[name][-1]
+    moved = {"number": 1, "held": False, "values": {shown.key: _said(shown, value)}}
+    sent = app._tree.get_widget_states()
+    sent.widgets.add(id=panel.id, json_value=json.dumps({"moved": moved}))
+    return app._run(sent)
+
+
+def _said(shown, value):
+    """A value as the browser says it of a control."""
+    kind, *offered = shown.offers
+    if kind == "pills":
+        return [offered.index(each) for each in value]
+    return offered.index(value) if kind in PLACES else value
 
 
 def put(app, **values):

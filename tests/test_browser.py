@@ -3,7 +3,6 @@
 import io
 import json
 import math
-import re
 
 import pytest
 import torch
@@ -22,7 +21,7 @@ pytestmark = pytest.mark.browser
 
 
 def summary(page) -> str:
-    return page.get_by_text(re.compile("parameters in")).first.inner_text()
+    return page.locator(".st-key-drawing .below").inner_text()
 
 
 def drawing(page) -> str:
@@ -162,7 +161,7 @@ def test_a_chosen_head_stays_when_layers_come_and_go_and_its_name_changes(open_p
         page.get_by_role("slider", name="Layers (n_layers)").focus()
         page.keyboard.press(key)
         settle(page)
-        expect(chosen).to_have_value(shown)
+        expect(chosen.locator("option:checked")).to_have_text(shown)
         assert "head=3" in page.url
         expect(page.locator("[data-testid=stAlert]")).to_have_count(0)
 
@@ -192,10 +191,11 @@ def test_settings_survive_the_way_home_and_back(open_page):
 def test_an_experiment_on_the_start_page_opens(open_page):
     page = open_page("/")
     page.get_by_role("link", name="Take the residual out").click()
-    page.get_by_text("How far did each word move?").wait_for()
+    page.get_by_text("How far did each word move?").first.wait_for()
     settle(page)
-    assert "residual off" in drawing(page)
-    assert "residual_attention=off" in page.url
+    assert "residual off" not in drawing(page)
+    assert "residual off" in page.locator(".st-key-drawing_beside svg").text_content()
+    assert "variants=residual_attention-off" in page.url
 
 
 def test_typed_markup_is_shown_and_not_run(open_page):
@@ -203,7 +203,7 @@ def test_typed_markup_is_shown_and_not_run(open_page):
         "/One_block?text=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E+%3Cscript%3Ealert(2)%3C%2Fscript%3E+%24x%24+**b**&view=pairs"
     )
     expect(page.locator("[data-testid=stMain] img[src=x]")).to_have_count(0)
-    field = page.locator("[class*=st-key-text-] input")
+    field = page.locator("[data-name=text] input")
     page.wait_for_function("e => e.value.startsWith('<img src=x')", arg=field.element_handle())
 
 

@@ -43,7 +43,7 @@ def marks(page) -> list[str]:
 
 
 def legend(page) -> str:
-    return page.locator(".legend").inner_text()
+    return page.locator("[data-testid=stMain] .legend").last.inner_text()
 
 
 def points(panel, colour) -> list[tuple[float, float]]:
@@ -62,7 +62,7 @@ def scale(panel) -> list[tuple[float, float]]:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_curves_show_the_numbers(open_page, theme):
-    page = open_page("/Depth?passes=12", theme=theme)
+    page = open_page("/Depth?variants=norm-none&passes=12", theme=theme)
     shown = {"Does the stream grow?": ("rms", True), "Do the words become alike?": ("cosine", False)}
     for title, (meter, log) in shown.items():
         panel = curves(page).filter(has_text=title)
@@ -78,7 +78,7 @@ def test_the_curves_show_the_numbers(open_page, theme):
 
 
 def test_pointing_at_a_curve_reads_every_variant(open_page):
-    page = open_page("/Depth")
+    page = open_page("/Depth?variants=norm-none")
     panel = curves(page).first
     box = panel.locator("svg").bounding_box()
     x = points(panel, "#0072B2")[7][0]
@@ -106,7 +106,7 @@ def test_divergence_is_drawn_and_said(open_page):
 def test_a_link_with_three_variants_opens_the_same_on_a_cold_server(open_page):
     page = open_page("/Depth")
     for name in ("− residual", "1 head"):
-        page.get_by_role("button", name=name, exact=True).click()
+        page.get_by_role("checkbox", name=name, exact=True).click()
         settle(page)
     page.locator("[data-name=passes] input").focus()
     page.keyboard.press("ArrowRight")
@@ -117,7 +117,7 @@ def test_a_link_with_three_variants_opens_the_same_on_a_cold_server(open_page):
     page.keyboard.press("ArrowRight")
     settle(page)
     link, seen, said = page.url, marks(page), legend(page)
-    assert "variants=norm-none~residual_attention-off__residual_ffn-off~n_heads-1" in link
+    assert "variants=residual_attention-off__residual_ffn-off~n_heads-1" in link
     assert "baseline=defaults" in link and "passes=11" in link and "seed=1" in link
     assert "now: seed 1" in said
     with server() as (address, _):
@@ -134,7 +134,11 @@ def test_pins_travel_between_pages_and_a_click_shows_its_effect(open_page):
     page.locator(".st-key-all_heads canvas").wait_for()
     settle(page)
     assert page.url.endswith("/One_block?d_ff=96&variants=ffn-off")
-    page.get_by_role("button", name="− scaling", exact=True).click()
+    page.get_by_role("checkbox", name="− scaling", exact=True).click()
+    page.locator(".st-key-all_heads_beside canvas").wait_for()
+    settle(page)
+    assert "− scaling" in page.locator("[data-testid=stMain]").inner_text()
+    page.get_by_role("radio", name="Compare", exact=True).click()
     page.locator(".st-key-compared_maps canvas").wait_for()
     settle(page)
     assert "− scaling" in legend(page) and "− FFN" in legend(page)
@@ -148,13 +152,13 @@ def test_pins_travel_between_pages_and_a_click_shows_its_effect(open_page):
 
 def test_two_visitors_pins_do_not_mix(open_page):
     one, two = open_page("/Depth?variants=none"), open_page("/Depth?variants=none&seed=2")
-    one.get_by_role("button", name="− FFN", exact=True).click()
-    two.get_by_role("button", name="1 head", exact=True).click()
+    one.get_by_role("checkbox", name="− FFN", exact=True).click()
+    two.get_by_role("checkbox", name="1 head", exact=True).click()
     settle(one)
     settle(two)
     one.get_by_role("button", name="Pin baseline").click()
     settle(one)
-    two.get_by_role("button", name="post-norm", exact=True).click()
+    two.get_by_role("checkbox", name="post-norm", exact=True).click()
     settle(two)
     assert "− FFN" in legend(one) and "1 head" not in legend(one)
     assert "1 head" in legend(two) and "post-norm" in legend(two) and "FFN" not in legend(two)
@@ -164,7 +168,7 @@ def test_two_visitors_pins_do_not_mix(open_page):
 def test_quick_clicks_on_pins_are_all_counted(open_page):
     page = open_page("/Depth?variants=none")
     for name in ("− FFN", "− norm", "1 head"):
-        page.get_by_role("button", name=name, exact=True).click()
+        page.get_by_role("checkbox", name=name, exact=True).click()
     settle(page)
     for name in ("− FFN", "− norm", "1 head"):
         assert name in legend(page)
@@ -186,7 +190,7 @@ def test_a_click_on_the_grid_makes_a_variant(open_page):
     canvas.click(position={"x": x, "y": y})
     page.wait_for_url("**variants=n_heads-1__placement-post__activation-relu**")
     settle(page)
-    page.get_by_role("button", name="1 head, post-norm, ReLU activation").wait_for()
+    expect(page.get_by_role("checkbox", name="1 head, post-norm, ReLU activation").first).to_be_checked()
 
 
 def test_the_grid_can_be_filtered_and_sorted(open_page):
@@ -255,7 +259,7 @@ def test_every_picture_can_be_taken_away(open_page, path, theme):
 
 
 def test_a_table_taken_away_holds_the_numbers(open_page):
-    page = open_page("/Depth?passes=4")
+    page = open_page("/Depth?variants=norm-none&passes=4")
     body = open_take_away(page)
     text = downloaded(page, body.get_by_role("button", name="statistics").click).decode()
     rows = {
@@ -326,10 +330,10 @@ def test_hovering_over_a_stream_of_zeros_says_zero(open_page):
 
 
 def test_curves_stay_those_of_now_when_the_page_changes_its_width(open_page):
-    page = open_page("/Depth")
-    page.get_by_role("button", name="− residual", exact=True).click()
+    page = open_page("/Depth?variants=norm-none")
+    page.get_by_role("checkbox", name="− residual", exact=True).click()
     settle(page)
-    page.get_by_role("button", name="post-norm", exact=True).click()
+    page.get_by_role("checkbox", name="post-norm", exact=True).click()
     settle(page)
     before = [panel.locator("path[stroke-linejoin]").count() for panel in curves(page).all()]
     assert before == [4] * 7

@@ -15,7 +15,7 @@ from core.model.config import Config
 from core.model.text import Input
 from core.model.variants import Pins, ablation, encode
 from core.settings.device import Machine
-from tests.pages import back, setting, widget
+from tests.pages import back, control, press, setting, tell
 from tests.test_page import fine, moved, told
 from ui.depth import view as views
 from ui.depth.context import DepthLook, matrices, orders
@@ -34,12 +34,12 @@ def opened(page=DEPTH, **params) -> AppTest:
     return app.run()
 
 
-def press(app, label) -> AppTest:
-    return fine(app.button[[b.label for b in app.button].index(label)].click().run())
-
-
 def legend(app) -> str:
-    return next(html.proto.body for html in app.get("html") if "class='legend'" in html.proto.body)
+    return next(
+        html.proto.body
+        for html in app.get("html")
+        if "class='legend'" in html.proto.body and "baseline" in html.proto.body
+    )
 
 
 def said(app) -> str:
@@ -51,10 +51,12 @@ def names(app) -> list[str]:
     return [n.strip() for n in re.findall(r"●</span> ([^<]*)", legend(app))]
 
 
-def test_it_opens_on_ten_passes_with_and_without_a_norm():
+def test_it_opens_on_ten_passes_and_nothing_is_compared_before_somebody_chose():
     app = fine(opened())
     assert app.query_params == {}
     assert setting(app, "passes") == 10
+    assert names(app) == ["baseline: the settings of the sidebar"]
+    app = fine(opened(variants="norm-none"))
     assert names(app) == ["baseline: the settings of the sidebar", "− norm"]
     assert "Random weights, seed 0. Paired: same sentence, and the same random numbers behind all weights" in legend(
         app
@@ -141,7 +143,7 @@ def test_a_variant_that_cannot_be_is_left_out_with_its_reason():
     app = fine(opened(d_model="72", variants="n_heads-5~norm-none"))
     assert "5 heads is left out" in said(app) and "must divide" in said(app)
     assert names(app)[1:] == ["− norm"]
-    app = fine(opened(norm="none"))
+    app = fine(opened(norm="none", variants="norm-none"))
     assert "the baseline is so already" in said(app)
 
 
@@ -149,17 +151,18 @@ def test_a_variant_that_cannot_be_is_left_out_with_its_reason():
 def test_one_click_adds_an_ablation_and_one_takes_it_away(name):
     text, label = encode(ablation[name]()), ablation.label(name)
     app = opened(variants="none", position="learned")
-    widget(app.button_group, PILLS).set_value([text]).run()
-    assert fine(app).query_params["variants"] == text if text != "norm-none" else "variants" not in app.query_params
+    tell(app, PILLS, [text])
+    assert fine(app).query_params["variants"] == text
     assert names(app)[1:] == [label]
-    widget(app.button_group, PILLS).set_value([]).run()
-    assert fine(app).query_params == {"variants": "none", "position": "learned"}
+    tell(app, PILLS, [])
+    assert fine(app).query_params == {"position": "learned"}
     assert len(names(app)) == 1
 
 
 def offered(app) -> list[str]:
     """What the row of pills offers."""
-    return widget(app.button_group, PILLS).options
+    pills = control(app, PILLS)
+    return pills["options"][: pills["first"]]
 
 
 def test_an_ablation_that_would_change_nothing_is_not_offered():
@@ -171,24 +174,24 @@ def test_an_ablation_that_would_change_nothing_is_not_offered():
 def test_a_fifth_variant_is_refused_and_the_four_are_kept():
     four = [encode(part()) for part in ablation.values()][:4]
     app = opened(variants="~".join(four))
-    widget(app.button_group, PILLS).set_value([*four, "n_heads-1"]).run()
+    tell(app, PILLS, [*four, "n_heads-1"])
     assert "4 variants are compared already" in fine(app).toast[0].value
     assert app.query_params["variants"] == "~".join(four)
-    assert widget(app.button_group, PILLS).value == four
+    assert [control(app, PILLS)["options"][at] for at in control(app, PILLS)["value"]] == names(app)[1:]
     assert len(names(app)) == 5
 
 
 def test_pinning_keeps_the_baseline_while_the_sidebar_moves():
-    app = press(moved(opened(), d_ff=128), "Pin baseline")
+    app = press(moved(opened(), d_ff=128), "pin")
     assert app.query_params == {"d_ff": "128", "baseline": "d_ff-128"}
-    assert names(app) == ["baseline: d_ff 128", "− norm"]
+    assert names(app) == ["baseline: d_ff 128"]
     app = moved(app, n_heads=8, residual_ffn=False)
     assert names(app)[-1] == "now: 8 heads, − residual (FFN)"
-    app = press(app, "Keep")
-    assert app.query_params["variants"] == "norm-none~n_heads-8__residual_ffn-off"
-    assert names(app) == ["baseline: d_ff 128", "− norm", "8 heads, − residual (FFN)"]
-    app = press(app, "Unpin")
-    assert app.query_params == {"d_ff": "128", "variants": "norm-none~n_heads-8__residual_ffn-off"}
+    app = press(app, "keep")
+    assert app.query_params["variants"] == "n_heads-8__residual_ffn-off"
+    assert names(app) == ["baseline: d_ff 128", "8 heads, − residual (FFN)"]
+    app = press(app, "unpin")
+    assert app.query_params == {"d_ff": "128", "variants": "n_heads-8__residual_ffn-off"}
     assert setting(app, "n_heads") == 4
 
 
@@ -203,7 +206,7 @@ def test_pins_and_settings_travel_between_pages():
     app.query_params.clear()
     app.switch_page(BLOCK).run()
     assert fine(app).query_params == {"mask": "causal", "variants": "ffn-off~scale-off"}
-    app = press(app, "Pin baseline")  # the widgets of the other page must not come back with values of their own
+    app = press(app, "pin")  # the widgets of the other page must not come back with values of their own
     app.query_params.clear()
     app.switch_page(DEPTH).run()
     pinned = {"mask": "causal", "variants": "ffn-off~scale-off", "baseline": "mask-causal"}
@@ -213,15 +216,16 @@ def test_pins_and_settings_travel_between_pages():
 
 def test_on_one_block_a_click_on_an_ablation_shows_its_effect():
     app = opened(BLOCK, view="stages")
-    widget(app.button_group, PILLS).set_value(["ffn-off", "norm-none"]).run()
-    assert fine(app).query_params["view"] == "compare"
+    tell(app, PILLS, ["ffn-off", "norm-none"])
+    assert fine(app).query_params == {"view": "stages", "variants": "ffn-off~norm-none", "beside": "norm-none"}
+    app = fine(opened(BLOCK, view="compare", variants="ffn-off~norm-none"))
     assert sorted(names(app)[1:]) == ["− FFN", "− norm"]
     assert "Farthest from the baseline is − FFN" in " ".join(m.value for m in app.markdown)
 
 
 def test_two_users_do_not_see_each_others_pins():
     one, two = opened(variants="ffn-off"), opened(variants="n_heads-1~scale-off", seed="3")
-    one, two = press(moved(one, d_ff=96), "Pin baseline"), moved(two, norm="RMSNorm")
+    one, two = press(moved(one, d_ff=96), "pin"), moved(two, norm="RMSNorm")
     one = moved(one, seed=9)
     assert names(one) == ["baseline: d_ff 96", "− FFN", "now: seed 9"]
     assert names(moved(two, passes=4)) == ["baseline: the settings of the sidebar", "1 head", "− scaling"]
@@ -229,7 +233,7 @@ def test_two_users_do_not_see_each_others_pins():
 
 
 def test_a_link_opens_the_same_again():
-    app = press(moved(opened(show="grid", grid_order="largest"), d_model=32, activation="relu"), "Pin baseline")
+    app = press(moved(opened(show="grid", grid_order="largest"), d_model=32, activation="relu"), "pin")
     app = moved(app, n_heads=2, passes=7, blocks="separate")
     again = fine(opened(**app.query_params))
     assert again.query_params == app.query_params

@@ -132,6 +132,6 @@ def test_a_trained_model_is_taken_apart_from_the_training_page(open_page):
     page.get_by_role("heading", name="Trained model").wait_for(timeout=20_000)
     settle(page)
     assert "copy: baseline, seed 0, step 30" in page.evaluate("document.body.innerText") or "copy" in told(page)
-    page.locator("[class*=st-key-taken-] button").filter(has_text="Every part").click()
+    page.get_by_role("radio", name="Every part").click()
     settle(page)
     assert "Of the heads" in told(page)

@@ -19,7 +19,7 @@ from core.model.knockout import cuts, mode
 from core.model.transformer import Transformer
 from core.settings.wording import number
 from core.tasks import task
-from tests.pages import put, setting
+from tests.pages import put, setting, written
 from tests.test_page import fine, told
 from tests.test_training_page import finish
 from ui.kit.session.visitor import VISITOR
@@ -42,7 +42,9 @@ def opened(page=PAGE, **params) -> AppTest:
 
 def texts(app) -> str:
     html = [each.proto.body for each in app.get("html")]
-    return " ".join([*html, *(each.value for each in [*app.markdown, *app.caption, *app.info])]).replace("\\", "")
+    return " ".join([*html, *written(app), *(each.value for each in [*app.markdown, *app.caption, *app.info])]).replace(
+        "\\", ""
+    )
 
 
 def button(app, key):

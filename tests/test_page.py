@@ -12,12 +12,10 @@ from core.experiments.forward import forward
 from core.model.config import Config
 from core.model.parts import MENUS
 from core.model.text import EXAMPLES, Input, words
-from core.model.variants import ablation, encode
 from core.settings.device import Machine
-from tests.pages import back, control, move, put, setting, widget
+from tests.pages import back, control, move, setting, tell, widget, written
 from ui.block import view as views
 from ui.block.context import BlockLook
-from ui.kit.pins import PILLS
 from ui.shared.base import maps
 
 PAGE = "pages/1_One_block.py"
@@ -45,7 +43,7 @@ def fine(app) -> AppTest:
 
 
 def summary(app) -> str:
-    return next(m.value for m in app.markdown if "parameters" in m.value)
+    return next(each for each in written(app) if "parameters" in each)
 
 
 def test_home_opens_and_links_to_experiments_that_are_valid():
@@ -188,7 +186,7 @@ def test_odd_text_shows_literally(text, view):
 def test_examples_bring_their_own_pairs_and_text():
     for example in EXAMPLES:
         app = opened(view="pairs")
-        widget(app.selectbox, "example").set_value(example.name).run()
+        tell(app, "example_of_text", example.name)
         fine(app)
         assert setting(app, "text") == example.text
         labels = [tuple(words(example.text)[n] for n in pair) for pair in example.pairs]
@@ -208,7 +206,7 @@ def test_marking_and_clearing_pairs():
 
 def test_another_sentence_starts_without_the_pairs_of_the_last():
     app = opened(view="pairs", text="the dog that barked ran", pairs="5-2")
-    widget(app.text_input, "text").set_value("one two").run()
+    tell(app, "text", "one two")
     assert fine(app).query_params == {"view": "pairs", "text": "one two"}
     assert app.selectbox(key="pair_from").options == ["1 one", "2 two"]
 
@@ -368,14 +366,3 @@ def test_the_script_of_1_4_and_8_heads_holds_all_three(monkeypatch):
     for text in [write() for write in taken]:
         assert all(f'"{name}":' in text for name in ("1 head", "4 heads", "8 heads"))
     assert len(taken) == 2
-
-
-def test_what_is_added_to_the_comparison_is_shown_and_what_is_taken_away_changes_no_view():
-    app = fine(opened(view="heads"))
-    pill = encode(next(iter(ablation.values()))())
-    widget(app.button_group, PILLS).set_value([pill]).run()
-    assert setting(fine(app), "view") == "compare" and setting(app, "variants") == pill
-    put(app, view="heads")
-    app.run()
-    widget(app.button_group, PILLS).set_value([]).run()
-    assert setting(fine(app), "view") == "heads" and setting(app, "variants") == "none"

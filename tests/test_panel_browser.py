@@ -133,8 +133,7 @@ def test_a_task_that_brings_another_default_takes_no_keys_away(chromium, address
     page.goto(f"{address}/Training")
     settle(page)
     page.wait_for_timeout(1500)
-    page.locator("[class*=st-key-task-]").get_by_role("combobox").click()
-    page.get_by_role("option", name="Legal sentences").click()
+    page.locator("[data-name=task] select").select_option(label="Legal sentences")
     batch = page.get_by_role("slider", name="Batch")
     batch.focus()
     for _ in range(12):

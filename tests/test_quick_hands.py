@@ -10,7 +10,7 @@ from streamlit.runtime.scriptrunner import RerunData, RerunException
 from streamlit.runtime.state.query_params import QueryParams
 from streamlit.testing.v1 import AppTest
 
-import ui.kit.panel.panel
+import ui.kit.panel.control
 from core.model.config import Config
 from core.train.learner import Learner
 from core.train.settings import Training
@@ -41,7 +41,7 @@ class Hands:
         self.app = AppTest.from_function(page, args=(name,), default_timeout=60).run()
         self.waiting, self.drawn = deque(), 0
         self.said, self.number = {}, 0  # as panel.js keeps them
-        draw = ui.kit.panel.panel.shows
+        draw = ui.kit.panel.control.shows
 
         def shows(*given, **more):
             self.drawn += 1
@@ -51,7 +51,7 @@ class Hands:
                 raise RerunException(RerunData(widget_states=states))
             return draw(*given, **more)
 
-        monkeypatch.setattr(ui.kit.panel.panel, "shows", shows)
+        monkeypatch.setattr(ui.kit.panel.control, "shows", shows)
 
     def move(self, moves):
         """moves: [(name, to which share of its way, after how many controls the next move cuts the run short)], all on what

@@ -15,6 +15,7 @@ from core.study.database.standing import standing
 from core.study.database.store import Store
 from tests import disks
 from tests.databases import postgresql  # noqa: F401  (a fixture)
+from tests.pages import control
 from tests.studies import fill, study
 from tests.test_page import fine, told
 from tests.test_studies_page import button, dialog, forget, good, labels, opened, press, score, store, texts, url  # noqa: F401
@@ -47,7 +48,7 @@ def test_a_visitor_can_look_and_change_nothing(store, public):  # noqa: F811
     fill(store, study(), lambda run: "queued" if run.seed else score(run))
     app = good(opened())
     assert not CHANGES & set(labels(app)) and button(app, "New study").disabled
-    assert button(app, "New study").help == rights.REASON and "Matrix" in str(app.button_group)
+    assert button(app, "New study").help == rights.REASON and "Matrix" in control(app, "shown")["options"]
 
 
 @pytest.mark.parametrize("link", [{"key": "wrong"}, {"key": ""}, {"key": SECRET[:-1]}])

@@ -7,6 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.model.knockout import Cut
 from core.settings.wording import KEY, head_name
+from tests.pages import written
 from tests.test_page import fine
 from ui.block import view as block
 from ui.depth import view as depth
@@ -51,6 +52,7 @@ def said(monkeypatch):
         lists = [each for box in [*app.selectbox, *app.multiselect] for each in box.options] + [
             each.proto.body for each in app.get("html")
         ]
+        lists += written(app)
         told = [each.value for each in [*app.markdown, *app.caption, *app.info, *app.warning]]
         return [each.replace("\\", "") for each in [*told, *lists, *(each.label for each in app.button), *drawn]]
 

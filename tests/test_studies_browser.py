@@ -85,7 +85,7 @@ def test_a_click_opens_the_experiment_with_its_settings(opened, filled):
     wanted = read_query(cell_link(table, page))
     shown = dict(part.split("=", 1) for part in page.url.partition("?")[2].split("&"))
     assert shown == wanted and wanted["variants"] == "scale-off" and wanted["d_model"] == "16"
-    assert page.locator("[class*=st-key-task-] input").or_(page.locator("[class*=st-key-task-]")).first.is_visible()
+    assert page.locator("[data-name=task] select").is_visible()
     expect(page.locator("[data-testid=stMain]")).to_contain_text("6 trainings of 40 steps")
     expect(page.locator("[data-testid=stAlert]")).to_have_count(0)
     page.go_back()
@@ -265,9 +265,7 @@ def test_nothing_sticks_out_or_lies_over_another_and_names_are_no_markup(opened,
     """A pop-up from a name would fail in open_page."""
     page = opened("?study=first", width=width)
     for name in views:
-        page.locator("[class*=st-key-shown-] button").filter(
-            has_text=re.compile(f"^{views.label(name)}$")
-        ).first.click()
+        page.get_by_role("radio", name=views.label(name), exact=True).click()
         settle(page)
         expect(page.locator("[data-testid=stException], [data-testid=stAlert]")).to_have_count(0)
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

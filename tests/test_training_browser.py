@@ -197,9 +197,7 @@ def test_nothing_sticks_out(open_page, theme, width):
     page = open_page(f"/Training?{SMALL}&steps=20&seeds=2&begin=on", theme=theme, width=width)
     done(page)
     for name in views:
-        page.locator("[class*=st-key-trained-] label, [class*=st-key-trained-] button").filter(
-            has_text=re.compile(f"^{views.label(name)}$")
-        ).first.click()
+        page.get_by_role("radio", name=views.label(name), exact=True).click()
         settle(page)
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
         expect(page.get_by_text("Something went wrong")).to_have_count(0)

@@ -20,7 +20,7 @@ from core.train.budget import expected
 from core.train.learner import Learner, Removed
 from core.train.match import match
 from core.workers.pace import Pace
-from tests.pages import back, move, setting, widget
+from tests.pages import back, move, setting, written
 from tests.test_page import fine, told
 from ui.kit import jobs
 from ui.kit.jobs import RUNNING
@@ -68,7 +68,7 @@ def trained(**params) -> AppTest:
 
 def texts(app) -> str:
     html = [each.proto.body for each in app.get("html")]
-    return " ".join([*html, *(each.value for each in [*app.markdown, *app.caption, *app.info])])
+    return " ".join([*html, *written(app), *(each.value for each in [*app.markdown, *app.caption, *app.info])])
 
 
 def start_line(app) -> str:
@@ -116,10 +116,10 @@ def test_every_task_brings_its_own_model_budget_and_example(name):
 def test_another_task_takes_what_was_not_moved_with_it():
     app = fine(opened())
     move(app, n_layers=3).run()
-    widget(app.selectbox, "task").set_value("facts").run()
+    move(app, task="facts").run()
     assert fine(app).query_params == {"task": "facts", "n_layers": "3"}
     assert setting(app, "d_model") == 48 and setting(app, "variants") == "ffn-off"
-    widget(app.selectbox, "task").set_value("reverse").run()
+    move(app, task="reverse").run()
     assert app.query_params == {"n_layers": "3"}
 
 
@@ -378,7 +378,7 @@ def test_back_to_the_task_resets_everything():
 def test_a_link_of_the_page_opens_the_same_again():
     app = fine(opened())
     move(app, steps=150).run()
-    widget(app.selectbox, "task").set_value("recall").run()
+    move(app, task="recall").run()
     move(app, learning_rate=0.01).run()
     move(app, together=True).run()
     params = {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}

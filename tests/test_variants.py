@@ -17,7 +17,6 @@ from core.model.variants import (
     PLAIN,
     Pins,
     Variant,
-    _places,
     ablation,
     apply,
     decode,
@@ -26,6 +25,7 @@ from core.model.variants import (
     lineup,
     name_of,
     pin,
+    places,
 )
 from core.settings.setting import LONGEST
 
@@ -318,8 +318,8 @@ def test_the_same_variant_twice_is_once_and_takes_one_place():
     assert len(Pins(variants="~".join(["ffn-off"] * 9)).texts) == 1
 
 
-def test_at_first_there_is_one_variant_and_there_may_be_none():
-    assert Pins().changes == [{"norm": "none"}]
+def test_at_first_there_is_no_variant():
+    assert Pins().changes == []
     assert Pins(variants=NOTHING).changes == Pins(variants="").changes == []
     assert Pins(variants="") == Pins(variants=NOTHING)
 
@@ -453,11 +453,11 @@ def test_a_free_place_is_kept_between_variants_and_nowhere_else(text, kept):
 
 
 @given(st.lists(st.sampled_from(["", "", "a", "b", "c"]), max_size=12))
-def test_of_too_many_places_the_first_free_ones_give_way_one_after_the_other(slots):
+def test_of_too_manyplaces_the_first_free_ones_give_way_one_after_the_other(slots):
     wanted = list(slots)
     while wanted and (not wanted[-1] or (len(wanted) > MOST and "" in wanted)):
         wanted.pop() if not wanted[-1] else wanted.remove("")
-    assert _places(slots) == (NEXT.join(wanted) or NOTHING)
+    assert places(slots) == (NEXT.join(wanted) or NOTHING)
 
 
 @pytest.mark.parametrize(

@@ -25,13 +25,13 @@ EXPERIMENTS = (  # title, what to look for, the page, the link's parameters
         "Take the residual out",
         "Cut the stream around attention. How much of each word is left in the output?",
         ONE_BLOCK,
-        {"view": "change", "residual_attention": "off"},
+        {"view": "change", "variants": "residual_attention-off"},
     ),
     (
         "Stop scaling the scores",
         "Without 1/√d_k the softmax sharpens. Watch the entropy fall.",
         ONE_BLOCK,
-        {"view": "steps", "step": "7", "scale": "off"},
+        {"view": "steps", "step": "7", "variants": "scale-off"},
     ),
     (
         "One head, four, eight",
@@ -49,19 +49,19 @@ EXPERIMENTS = (  # title, what to look for, the page, the link's parameters
         "Half the neurons are silent",
         "ReLU sets about every second hidden unit to exactly zero. Which ones, for which word?",
         ONE_BLOCK,
-        {"view": "neurons", "activation": "relu"},
+        {"view": "neurons", "variants": "activation-relu"},
     ),
     (
         "Hide the future",
         "The causal mask: each word may only look back. Where does its attention go?",
         ONE_BLOCK,
-        {"view": "attention", "mask": "causal"},
+        {"view": "attention", "variants": "mask-causal"},
     ),
     (
         "Ten passes without a norm",
         "Feed a block its own output, with and without LayerNorm. Who grows, and how fast?",
         DEPTH,
-        {},
+        {"variants": "norm-none"},
     ),
     (
         "All words become one",

@@ -4,42 +4,48 @@ Classes carry the meaning, the page's style sheet the colours: `box` a part, `of
 that differs from the defaults, `stream` the residual stream, `cut` where it is cut.
 """
 
+from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 import torch
 
 from core.experiments.forward import Pass
-from core.figures.sublayer import STREAM, Sublayer
+from core.figures.sublayer import STREAM, Clicks, Sublayer
 from core.figures.svg import arrow, line, text
 from core.model.config import Config
 from core.model.knockout import Cut
 from core.model.parts import MENUS
 from core.model.parts.placement import norm_place
 from core.model.parts.position import acts_in_attention, adds_to_tokens
+from core.model.variants import difference, encode
 
 WIDTH = 300  # of the picture
 
 
-def block_svg(p: Pass, layer: int = 0, knocked: tuple[Cut, ...] | None = None) -> str:
-    """One block of the stack, from its input at the top to its output at the bottom. knocked: what is cut out of a trained
-    model is marked where the knife goes, and what differs from the defaults of settings is not."""
+def block_svg(p: Pass, layer: int = 0, knocked: tuple[Cut, ...] | None = None, usual: Config | None = None) -> str:
+    """One block of the stack, from its input at the top to its output at the bottom. Each part says what a click on it does.
+
+    knocked: what is cut out of a trained model is marked where the knife goes, and what differs from usual settings is not.
+    usual: settings that are not marked as changed; the defaults where there are no others.
+    """
+    picture = Picture(p, layer, knocked, set() if knocked is not None else set(difference(p.config, usual or Config())))
     shapes, y = [], 18
-    knocked = knocked if knocked is None else tuple(cut for cut in knocked if cut.layer == layer)
     shape = _shape(p.sites["resid_pre"][layer])
     many = f"layer {layer + 1} of {p.config.n_layers}" if p.config.n_layers > 1 else "in"
     shapes.append(text(STREAM, 12, f"{many}: {shape}", "small middle"))
     if adds_to_tokens(p.config.part("position")) and layer == 0:
         name = MENUS["position"].label(p.config.position).lower()
         shapes.append(text(STREAM + 58, 12, f"+ {name} positions", "small" + " changed" * (knocked is None)))
-    for draw in (_attention, _ffn):
-        part, height = draw(p, layer, y, knocked)
+    for sublayer in (picture.attention(), picture.ffn()):
+        part, height = sublayer.draw(y)
         shapes.append(part)
         y += height
     shapes.append(line("stream", (STREAM, y), (STREAM, y + 18)) + arrow(STREAM, y + 18))
     shapes.append(text(STREAM, y + 34, f"out: {shape}", "small middle"))
     label = escape(describe(p.config), quote=True)
     return (
-        f'<svg viewBox="0 0 {WIDTH} {y + 42}" role="img" aria-label="{label}" xmlns="http://www.w3.org/2000/svg">'
+        f'<svg viewBox="0 0 {WIDTH} {y + 42}" role="group" aria-label="{label}" xmlns="http://www.w3.org/2000/svg">'
         f"{''.join(shapes)}</svg>"
     )
 
@@ -57,51 +63,96 @@ def describe(config: Config) -> str:
     return f"A transformer block: {parts[0]}, then {parts[1]}; {norm}."
 
 
-def _attention(p: Pass, layer: int, y: int, knocked: tuple[Cut, ...] | None) -> tuple[str, int]:
-    c = p.config
-    inside = [f"{c.n_heads} head{'s' * (c.n_heads != 1)} × {c.d_head}"]
-    inside.append(f"softmax(Q·Kᵀ{f'/√{c.d_head}' if c.scale else ''})·V")
-    inside_attention = acts_in_attention(c.part("position"))
-    extra = [c.mask] * (c.part("mask")(1) is not None) + [MENUS["position"].label(c.position)] * inside_attention
-    extra += [f"{c.padding} padding"] * (c.padding > 0)
-    if extra:
-        inside.append(" · ".join(extra))
-    changed = _differs(c, "n_heads", "d_head", "scale", "mask", "padding", "bias") or inside_attention
-    there = "attn_out" in p.sites
-    shape = p.sites["pattern"][layer].shape if there else ()
-    inside.append("weights: " + " × ".join(map(str, shape)))
-    heads = [cut.name.removeprefix("head ") for cut in knocked or () if cut.part == "head"]
-    if heads:
-        inside.append(f"✕ z of head {', '.join(heads)}{', before W_O' * (len(heads) < 3)}")
-    changed = changed if knocked is None else bool(heads)
-    gone = any("attn_out" in cut.sites() for cut in knocked or ())
-    return _sublayer(p, layer, "Attention", "attn_out", inside, changed, c.residual_attention, gone).draw(y)
+@dataclass(frozen=True)
+class Picture:
+    """What is to be drawn."""
+
+    seen: Pass
+    layer: int
+    knocked: tuple[Cut, ...] | None
+    changed: set[str]  # settings that are marked
+
+    def attention(self) -> Sublayer:
+        c = self.seen.config
+        inside = [f"{c.n_heads} head{'s' * (c.n_heads != 1)} × {c.d_head}"]
+        inside.append(f"softmax(Q·Kᵀ{f'/√{c.d_head}' if c.scale else ''})·V")
+        inside_attention = acts_in_attention(c.part("position"))
+        extra = [c.mask] * (c.part("mask")(1) is not None) + [MENUS["position"].label(c.position)] * inside_attention
+        extra += [f"{c.padding} padding"] * (c.padding > 0)
+        if extra:
+            inside.append(" · ".join(extra))
+        there = "attn_out" in self.seen.sites
+        shape = self.seen.sites["pattern"][self.layer].shape if there else ()
+        inside.append("weights: " + " × ".join(map(str, shape)))
+        changed = self._differs("n_heads", "d_head", "scale", "mask", "padding", "bias") or (
+            "position" in self.changed and inside_attention
+        )
+        heads: tuple[bool, ...] = ()
+        if self.knocked is not None and there:
+            gone = [cut for cut in self.knocked if cut.layer == self.layer and cut.part == "head"]
+            heads = tuple(Cut(self.layer, "head", number) not in gone for number in range(c.n_heads))
+            changed = bool(gone)
+            if gone:
+                named = ", ".join(cut.name.removeprefix("head ") for cut in gone)
+                inside.append(f"✕ z of head {named}{', before W_O' * (len(gone) < 3)}")
+        return self._sublayer("attention", "Attention", inside, changed, heads)
+
+    def ffn(self) -> Sublayer:
+        c, there = self.seen.config, "mlp_out" in self.seen.sites
+        hidden = self.seen.sites["mlp_post"][self.layer].shape[-1] if there else c.d_ff
+        inside = [f"{c.d_model} → {hidden} → {c.d_model}", MENUS["activation"].label(c.activation)]
+        return self._sublayer("ffn", "Feed-forward", inside, self._differs("activation", "d_ff", "bias"))
+
+    def _sublayer(
+        self, part: str, name: str, inside: list[str], changed: bool, heads: tuple[bool, ...] = ()
+    ) -> Sublayer:
+        if self.seen.dropout and self.seen.config.dropout:
+            inside, changed = [*inside, f"dropout {self.seen.config.dropout:g} acts"], True
+        site, norm_site = ("attn_out", "ln1") if part == "attention" else ("mlp_out", "ln2")
+        gone = any(site in cut.sites() for cut in self.knocked or () if cut.layer == self.layer)
+        residual = getattr(self.seen.config, f"residual_{part}")
+        clicks = self._knife(part, heads) if self.knocked is not None else self._switches(part)
+        return Sublayer(
+            self.seen, self.layer, name, site, norm_site, inside, changed, self._differs("norm", "placement"), residual, gone, clicks, heads
+        )  # fmt: skip
+
+    def _differs(self, *fields: str) -> bool:
+        return not self.changed.isdisjoint(fields)
+
+    def _switches(self, part: str) -> Clicks:
+        """What a click changes in the settings."""
+        c = self.seen.config
+        fewer = 1 if c.n_heads > 1 else Config().n_heads
+        norm = "none" if c.part("norm").normalises else Config().norm
+        changes = {
+            "work": (part, not getattr(c, part)),
+            "residual": (f"residual_{part}", not getattr(c, f"residual_{part}")),
+            "norm": ("norm", norm),
+        }
+        if part == "attention":
+            changes["heads"] = ("n_heads", fewer)
+        return {place: (encode({name: value}), _said(name, value)) for place, (name, value) in changes.items()}
+
+    def _knife(self, part: str, heads: tuple[bool, ...]) -> Clicks:
+        """What a click cuts out of a trained model, or puts back."""
+        cuts = {"work": Cut(self.layer, part)}
+        cuts |= {f"head {number}": Cut(self.layer, "head", number - 1) for number in range(1, len(heads) + 1)}
+        return {
+            place: (
+                cut.write(),
+                f"{cut.name[0].upper()}{cut.name[1:]}: click to {'put it back' if cut in (self.knocked or ()) else 'knock it out'}.",
+            )
+            for place, cut in cuts.items()
+        }
 
 
-def _ffn(p: Pass, layer: int, y: int, knocked: tuple[Cut, ...] | None) -> tuple[str, int]:
-    c, there = p.config, "mlp_out" in p.sites
-    hidden = p.sites["mlp_post"][layer].shape[-1] if there else c.d_ff
-    inside = [f"{c.d_model} → {hidden} → {c.d_model}", MENUS["activation"].label(c.activation)]
-    changed = _differs(c, "activation", "d_ff", "bias")
-    changed = changed and knocked is None
-    gone = any("mlp_out" in cut.sites() for cut in knocked or ())
-    return _sublayer(p, layer, "Feed-forward", "mlp_out", inside, changed, c.residual_ffn, gone).draw(y)
-
-
-def _sublayer(
-    p: Pass, layer: int, name: str, site: str, inside: list[str], changed: bool, residual: bool, gone: bool
-) -> Sublayer:
-    if p.dropout and p.config.dropout:
-        inside, changed = [*inside, f"dropout {p.config.dropout:g} acts"], True
-    norm_changed = _differs(p.config, "norm", "placement")
-    norm_site = "ln1" if site == "attn_out" else "ln2"
-    return Sublayer(p, layer, name, site, norm_site, inside, changed, norm_changed, residual, gone)
+def _said(name: str, value: Any) -> str:
+    """What a click that changes a setting does, and what for."""
+    known = Config.settings()[name]
+    out = value in (False, "none")
+    does = "take it out" if out else "put it in" if value is True or name == "norm" else f"have {known.change(value)}"
+    return f"{known.label}. {known.help} Click to {does}, and see it beside."
 
 
 def _shape(x: torch.Tensor) -> str:
     return " × ".join(map(str, x.shape))
-
-
-def _differs(config: Config, *fields: str) -> bool:
-    """Whether any of these settings is not its default, or not what it follows."""
-    return not config.write().keys().isdisjoint(fields)

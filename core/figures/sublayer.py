@@ -3,11 +3,16 @@
 from dataclasses import dataclass
 
 from core.experiments.forward import Pass
-from core.figures.svg import arrow, box, line, text
+from core.figures.svg import arrow, box, line, part, text
 from core.model.parts.placement import norm_place
 
 STREAM, CENTRE = 58, 196  # x of the stream, of the sub-layers
 BOX, NORM = 172, 104  # widths
+
+
+Clicks = dict[
+    str, tuple[str, str]
+]  # "work", "norm", "residual" or "head 1" -> what a click does, as text of a link and in words
 
 
 @dataclass(frozen=True)
@@ -24,16 +29,18 @@ class Sublayer:
     norm_changed: bool
     residual: bool
     gone: bool  # whether what it adds is knocked out
+    clicks: Clicks  # what a click on each of its parts does
+    heads: tuple[bool, ...] = ()  # whether each head is there, where heads are parts of their own
 
     @property
     def work(self) -> int:
         """The height of its box."""
-        return 26 + 15 * len(self.inside)
+        return 26 + 15 * len(self.inside) + 26 * bool(self.heads)
 
     def draw(self, y: int) -> tuple[str, int]:
         """From here on down -> (SVG, height)"""
         if self.site not in self.seen.sites:
-            off = box(CENTRE, y + 10, BOX, self.work, [f"{self.name}: off"], "off changed")
+            off = self._part("work", box(CENTRE, y + 10, BOX, self.work, [f"{self.name}: off"], "off changed"))
             return line("stream", (STREAM, y), (STREAM, y + self.work + 24)) + off, self.work + 24
         top = y + 12  # where the branch leaves the stream
         branch, joint = self._branch(top)
@@ -48,7 +55,7 @@ class Sublayer:
             parts += self._norm(CENTRE, at, NORM)
             parts += line("wire", (CENTRE, at + 24), (CENTRE, at + 36)) + arrow(CENTRE, at + 36)
             at += 36
-        parts += box(CENTRE, at, BOX, self.work, [self.name, *self.inside], "box work" + " changed" * self.changed)
+        parts += self._work(at)
         at += self.work
         if self._norm_place == "on the output of":
             parts += line("wire", (CENTRE, at), (CENTRE, at + 12)) + arrow(CENTRE, at + 12)
@@ -63,20 +70,44 @@ class Sublayer:
             parts += text((CENTRE + STREAM) / 2 + 10, joint + 14, f"{self.site} knocked out", "small changed")
         return parts, joint
 
+    def _work(self, y: int) -> str:
+        """Its box, with its heads where they are parts of their own."""
+        kind, room = "box work" + " changed" * self.changed, 26 * bool(self.heads)
+        shapes = box(CENTRE, y, BOX, self.work, [self.name, *self.inside], kind, below=room)
+        shapes = self._part("work", shapes)
+        if "heads" in self.clicks:  # the line that says how many
+            shapes += self._part(
+                "heads", f'<rect class="touch" x="{CENTRE - 50}" y="{y + 22}" width="100" height="16"/>'
+            )
+        width = min(24.0, (BOX - 16) / max(1, len(self.heads)))
+        for number, there in enumerate(self.heads, 1):
+            x = CENTRE + (number - (len(self.heads) + 1) / 2) * width
+            mark = [str(number)] if width >= 12 else []
+            one = box(
+                x, y + self.work - 26, width - 4, 18, mark if there else ["✕"], "head-box" if there else "off changed"
+            )
+            shapes += self._part(f"head {number}", one)
+        return shapes
+
+    def _part(self, name: str, shapes: str) -> str:
+        return part(f"{self.site} {name}", *self.clicks[name], shapes) if name in self.clicks else shapes
+
     def _stream(self, y: int, top: int, joint: int) -> tuple[str, int]:
         """Past the sub-layer, whole or cut -> (SVG, y of its end)"""
         parts = line("stream", (STREAM, y), (STREAM, top))
+        past = f'<rect class="touch" x="{STREAM - 24}" y="{top}" width="48" height="{joint - 9 - top}"/>'
         if self.residual:
-            parts += line("stream", (STREAM, top), (STREAM, joint - 9))
-            parts += f'<circle class="sum" cx="{STREAM}" cy="{joint}" r="9"/>'
-            parts += text(STREAM, joint + 5, "+", "middle plus")
+            past += line("stream", (STREAM, top), (STREAM, joint - 9))
+            past += f'<circle class="sum" cx="{STREAM}" cy="{joint}" r="9"/>'
+            past += text(STREAM, joint + 5, "+", "middle plus")
         else:
             middle = (top + joint) / 2
-            parts += line("cut", (STREAM, top), (STREAM, middle - 14))
-            parts += line("cut", (STREAM, middle + 14), (STREAM, joint - 9))
-            parts += text(STREAM, middle + 5, "✕", "middle cross")
-            parts += text(STREAM - 14, middle, "residual off", "small middle changed", turn=(STREAM - 14, middle))
-            parts += f'<circle class="off" cx="{STREAM}" cy="{joint}" r="9"/>'
+            past += line("cut", (STREAM, top), (STREAM, middle - 14))
+            past += line("cut", (STREAM, middle + 14), (STREAM, joint - 9))
+            past += text(STREAM, middle + 5, "✕", "middle cross")
+            past += text(STREAM - 14, middle, "residual off", "small middle changed", turn=(STREAM - 14, middle))
+            past += f'<circle class="off" cx="{STREAM}" cy="{joint}" r="9"/>'
+        parts += self._part("residual", past)
         end = joint + 9
         if self._norm_place == "after":
             parts += line("stream", (STREAM, end), (STREAM, end + 9)) + self._norm(STREAM, end + 9, NORM - 4)
@@ -86,7 +117,8 @@ class Sublayer:
     def _norm(self, x: int, y: int, width: int) -> str:
         normed = self.norm_site in self.seen.sites
         name = self.seen.config.norm if normed else "no norm"
-        return box(x, y, width, 24, [name], ("box norm" if normed else "off") + " changed" * self.norm_changed)
+        kind = ("box norm" if normed else "off") + " changed" * self.norm_changed
+        return self._part("norm", box(x, y, width, 24, [name], kind))
 
     @property
     def _norm_place(self) -> str:

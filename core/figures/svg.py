@@ -5,9 +5,10 @@ from html import escape
 Point = tuple[float, float]
 
 
-def box(x: float, y: float, width: int, height: int, lines: list[str], kind: str) -> str:
+def box(x: float, y: float, width: float, height: int, lines: list[str], kind: str, below: int = 0) -> str:
+    """Lines of words in a box. x: of its middle; below: how much of its height stays free of words, at its foot."""
     drawn = f'<rect class="{kind}" x="{x - width / 2}" y="{y}" width="{width}" height="{height}" rx="5"/>'
-    step, first = 15, y + height / 2 - 7.5 * (len(lines) - 1) + 4
+    step, first = 15, y + (height - below) / 2 - 7.5 * (len(lines) - 1) + 4
     for at, line in enumerate(lines):
         kind = " name" if at == 0 else " small changed" if line.startswith("✕") else " small"
         drawn += text(x, first + at * step, line, f"middle{kind}")
@@ -26,3 +27,13 @@ def line(kind: str, *points: Point) -> str:
 def arrow(x: float, y: float, way: str = "down") -> str:
     corners = {"down": ((-4, -7), (4, -7), (0, 0)), "left": ((7, -4), (7, 4), (0, 0))}[way]
     return f'<polygon class="head" points="{" ".join(f"{x + dx},{y + dy}" for dx, dy in corners)}"/>'
+
+
+def part(place: str, name: str, words: str, shapes: str) -> str:
+    """Shapes that are one part of a block, to be pointed at, and clicked where a page takes clicks. place: which part, whether
+    it is there or not; name: what a click does, as it stands in a link; words: the same in words."""
+    told = "".join(
+        f' data-{key}="{escape(value, quote=True)}"'
+        for key, value in (("place", place), ("part", name), ("words", words))
+    )
+    return f'<g class="part"{told}>{shapes}</g>'

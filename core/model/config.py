@@ -221,3 +221,17 @@ class Config(Settings):
     def replace(self, **changes: Any) -> "Config":
         """A copy with some settings changed."""
         return dataclasses.replace(self, **changes)
+
+    def others(self) -> list[tuple[str, Any]]:
+        """What one click can change: a setting, and a value that it does not have. Every entry of every menu, every switch,
+        fewer and more heads; whether the rest of the settings can be so with it is said where it is chosen."""
+        found = []
+        for name, known in self.settings().items():
+            now = getattr(self, name)
+            offered: list[Any] = self.choices(name)
+            if known.kind is bool:
+                offered = [not now]
+            elif known.among:
+                offered = known.among(self)
+            found += [(name, value) for value in offered if value != now]
+        return found

@@ -137,7 +137,7 @@ class Pins(Settings):
         group="Pins",
     )
     variants: str = setting(
-        "norm-none",
+        NOTHING,
         "Variants",
         "Up to four: what each changes in the baseline, joined by ~; nothing between two ~ is a free place.",
         group="Pins",
@@ -161,8 +161,8 @@ class Pins(Settings):
         if len(full) > MOST:
             problems.append(f"variants holds {len(full)}; at most {MOST} can be compared, so the first {MOST} are.")
         if problems:
-            raise ConfigError("variants", some_of(problems), _places(full[:MOST]))
-        object.__setattr__(self, "variants", _places(kept))
+            raise ConfigError("variants", some_of(problems), places(full[:MOST]))
+        object.__setattr__(self, "variants", places(kept))
 
     @property
     def slots(self) -> list[str]:
@@ -185,7 +185,7 @@ class Pins(Settings):
             if text not in slots:
                 at = slots.index("") if "" in slots else len(slots)
                 slots[at : at + 1] = [text]
-        return _places(slots)
+        return places(slots)
 
     def pinned(self) -> Config | None:
         """The pinned baseline, or None where the sidebar is the baseline."""
@@ -194,7 +194,7 @@ class Pins(Settings):
         return Config(**({} if self.baseline == PLAIN else decode(self.baseline, "baseline")))
 
 
-def _places(slots: list[str]) -> str:
+def places(slots: list[str]) -> str:
     """The text of slots, as many as there may be, without empty ones at the end: of too many, the first empty ones give way."""
     end = max((at for at, text in enumerate(slots, 1) if text), default=0)
     gone = set([at for at, text in enumerate(slots[:end]) if not text][: max(0, end - MOST)])

@@ -16,6 +16,13 @@ class BlockLook(Picked):
     """What is looked at on the page "One block"."""
 
     view: str = setting("attention", "View", "What to look at.", group="Look", menu=view)
+    beside: str = setting("", "Beside", "Which variant stands beside the baseline, as variants names it.", group="Look")
+    difference: bool = setting(
+        False,
+        "Difference",
+        "Beside the baseline: by how much the variant differs from it, instead of the variant.",
+        group="Look",
+    )
     compare: bool = setting(
         False, "Compare 1, 4 and 8 heads", "The same sentence and width with 1, 4 and 8 heads.", group="Look"
     )

@@ -75,10 +75,18 @@ class DepthContext:
     @cached_property
     def journeys(self) -> dict[str, Journey]:
         """Name -> journey, in the order of the variants."""
+        return self._travelled(False)
+
+    @cached_property
+    def played(self) -> dict[str, Journey]:
+        """The same with the attention of all passes."""
+        return self._travelled(True)
+
+    def _travelled(self, played: bool) -> dict[str, Journey]:
         travelled = {}
         for done, each in enumerate(self.variants):
             with told_as(done / len(self.variants), f"{each.name}: {done} of {count(len(self.variants), 'model')}"):
-                travelled[each.name] = travel(each.config, self.tokens, self.machine, self.depth)
+                travelled[each.name] = travel(each.config, self.tokens, self.machine, self.depth, played)
         return travelled
 
     @property

@@ -10,14 +10,16 @@ from functools import partial
 import streamlit as st
 import torch
 
+from core.figures.scale import can_subtract, on_one_scale, subtract
 from core.settings.cache import once
 from core.settings.ending import later, wait_for
 from core.settings.memory import reuse_freed_memory
-from ui.kit import jobs, takeaway
+from ui.kit import beside, jobs, takeaway
 from ui.kit.glossary import explained
 from ui.kit.guard import in_words, literal, progress_drawn
 from ui.kit.pages import Page
-from ui.kit.panel.panel import panel
+from ui.kit.panel.control import Control, title
+from ui.kit.panel.panel import bar, panel
 from ui.kit.server.document import ICON
 from ui.kit.session import address, values
 from ui.kit.session.visitor import message, state, visitor
@@ -33,16 +35,6 @@ LATER = (  # loaded before somebody waits for them, in pieces: where the process
     "ui.studies",
 )
 LAST = "last"  # what is drawn at the end of a page, and where
-CSS = """<style>
-[data-testid="stMainBlockContainer"] { padding-left: 2rem; padding-right: 2rem; max-width: 1800px; }
-[data-testid="stLayoutWrapper"]:has(> * > .st-key-turned) { position: absolute; }
-[data-testid="stHeader"] { background: transparent; height: 2.2rem; min-height: 2.2rem; }
-[data-testid="stSidebarHeader"] { height: 2.2rem; margin-bottom: 0; padding-top: 0.3rem; }
-[data-testid="stSidebar"] [data-testid="stVerticalBlock"] { gap: 0.5rem; }
-[data-testid="stSidebar"] [data-testid="stExpanderDetails"] { padding-top: 0.4rem; padding-bottom: 0.6rem; }
-[data-testid="stMain"] [data-testid="stVerticalBlock"] { gap: 0.6rem; }
-@media (max-width: 640px) { [data-testid="stMainBlockContainer"] { padding-left: 0.9rem; padding-right: 0.9rem; } }
-</style>"""
 
 
 @once
@@ -77,7 +69,6 @@ def page(here: Page):
     values.leave_for(here.key)
     jobs.warm()
     takeaway.begin()
-    st.html(CSS)
     visitor().kept.pop(LAST, None)
     with in_words(), progress_drawn():
         yield
@@ -88,12 +79,9 @@ def page(here: Page):
     address.write_when_here()
 
 
-def heading(here: Page):
-    """The page's title, and beside it a place for what can be taken away (ui/kit/takeaway), filled at the end."""
-    left, right = st.columns([7, 2], vertical_alignment="center")
-    with left:
-        st.title(here.name, anchor=False)
-    return right
+def head(here: Page, *rows: list[Control]):
+    """What stands above a page's pictures: its title, and rows of controls."""
+    bar("head", [title(here.name)], *rows)
 
 
 def sidebar(groups, *settings, back: Callable, folded=(), without=(), drawn=None, label: str = "Back to the defaults"):
@@ -142,8 +130,18 @@ def figure(title: str, sentence: str, weights: str = "", words=()):
 
 def chart(spec: dict, table, alt: str, height: int | None = None):
     """An Altair specification with this table as its data."""
+    alt = beside.named(alt)
     takeaway.note(alt.rstrip("."), lambda: table)
-    st.vega_lite_chart(table, spec, alt=alt, width="stretch", height=height or "content")
+
+    def draw(twin):
+        values, shown = table, spec
+        if beside.difference() and can_subtract(table, twin):
+            values = subtract(table, twin)
+        elif twin is not None:
+            shown = on_one_scale(spec, table, twin)
+        st.vega_lite_chart(values, shown, alt=alt, width="stretch", height=height or "content")
+
+    beside.picture("chart", table, draw)
 
 
 def table(data, alt: str, taken=None, **words):
@@ -153,7 +151,7 @@ def table(data, alt: str, taken=None, **words):
 
     -> what st.dataframe gives
     """
-    taken = data if taken is None else taken
+    taken, alt = data if taken is None else taken, beside.named(alt)
     takeaway.note(alt.rstrip("."), taken if callable(taken) else lambda: taken)
     columns = _columns(data, words.pop("column_config", {}))
     return st.dataframe(data, hide_index=True, placeholder="–", alt=alt, column_config=columns, **words)
@@ -175,6 +173,6 @@ def caption(text: str):
 
 def small_table(data, alt: str, taken=None):
     """A table of few rows, as plain HTML: on the screen at once, where st.dataframe takes a tenth of a second to draw itself."""
-    taken = data if taken is None else taken
+    taken, alt = data if taken is None else taken, beside.named(alt)
     takeaway.note(alt.rstrip("."), lambda: taken)
     st.table(data.rename(columns=literal).map(literal), border="horizontal", hide_index=True, alt=alt)

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 import streamlit as st
 
 from core.settings.menu import Menu
-from ui.kit import controls, jobs
+from ui.kit import jobs
+from ui.kit.panel.control import Control, tabs
+from ui.kit.panel.menu import menu
 from ui.kit.session import values
 
 
@@ -36,14 +38,13 @@ class Page:
     def _menu(self):
         """The links to all pages, and what goes on elsewhere."""
         with st.sidebar:
-            for there in PAGES:
-                st.page_link(there.path, label=there.name, icon=there.icon, query_params=values.link_to(there.key))
+            menu(PAGES, self)
             if self is not TRAINING:
                 jobs.elsewhere()
 
-    def view_buttons(self):
+    def tabs(self) -> Control:
         """The row of buttons that says which view is open."""
-        controls.buttons("View", self.views, self.parameter, wrap=True)
+        return tabs("View", self.views, self.parameter)
 
     def open_view(self, context):
         """Draw the view that is open. context: what the views of this page are handed, with what is looked at as its `look`."""

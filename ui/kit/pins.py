@@ -1,15 +1,17 @@
 """The row of pins: what the baseline is, and what it is compared with. The same on every page that compares."""
 
 import html
+from collections.abc import Callable
+from functools import lru_cache, partial
 
 import streamlit as st
 
 from core.figures.palette import BASELINE, NOW, VARIANTS
 from core.model.config import Config
-from core.model.variants import MOST, Pins, Variant, ablation, apply, decode, difference, encode, name_of, pin
+from core.model.variants import MOST, Pins, Variant, ablation, apply, decode, difference, encode, name_of, pin, places
 from core.settings.setting import ConfigError
+from ui.kit.panel.control import Control, pills, press
 from ui.kit.session.values import put, put_all
-from ui.kit.session.visitor import choice, some_of
 
 COLOURS = (BASELINE, *VARIANTS, NOW)
 PAIRED = "Paired: same sentence, and the same random numbers behind all weights of one name and shape"
@@ -17,29 +19,23 @@ DIVERGED = "Diverged: a number has become infinite, or no number at all."
 PILLS = "compared_with"
 
 
-def row(config: Config, pins: Pins, on_choice: dict | None = None):
-    """One click adds or takes away an ablation; the buttons pin the present settings, or keep them as a variant.
-
-    on_choice: settings to change along with what is added, so that it is seen.
-    """
+def row(config: Config, pins: Pins, on_new: Callable[[str], None] = lambda text: None) -> list[Control]:
+    """The controls of what is compared: one click adds or takes away a part, or another change, found by its name; the
+    buttons pin the present settings, or keep them as a variant. on_new: called with what is added, as a link has it."""
     baseline = pins.pinned() or config
     ready = [encode(part()) for part in ablation.values() if _makes_a_difference(part(), baseline)]
-    offered = [*ready, *[text for text in pins.texts if text not in ready]]
-    shown = some_of(PILLS, pins.texts, offered)
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(":small[Compare with]", width="content")
-        st.pills(
-            "Compare with",
-            offered,
-            selection_mode="multi",
-            **shown,
-            format_func=_label,
-            on_change=_chosen,
-            args=(shown["key"], pins, on_choice or {}),
-            label_visibility="collapsed",
-            width="content",
-        )
-        _buttons(config, pins, on_choice or {})
+    others = [encode({name: value}) for name, value in baseline.others()]
+    offered = list(dict.fromkeys([*ready, *others, *pins.texts]))
+    chosen = pills(
+        "Compare with",
+        PILLS,
+        pins.texts,
+        offered,
+        list(map(_label, offered)),
+        first=len(ready),
+        on=partial(_chosen, pins, on_new),
+    )
+    return [chosen, *_buttons(config, pins)]
 
 
 def _makes_a_difference(changes: dict, baseline: Config) -> bool:
@@ -49,54 +45,47 @@ def _makes_a_difference(changes: dict, baseline: Config) -> bool:
         return True  # it is offered, and says why it cannot be
 
 
+@lru_cache(maxsize=1000)
 def _label(text: str) -> str:
     return name_of(decode(text, "variants"))
 
 
-def _chosen(key, pins, more):
-    texts = choice(PILLS, key)
-    if texts is None:
-        return
+def _chosen(pins: Pins, on_new: Callable[[str], None], texts: list[str]):
     if len(texts) > MOST:
         full()  # and the pill goes out again, since what is compared has not changed
     else:
-        put(variants=pins.compare(texts), **(more if set(texts) - set(pins.texts) else {}))
+        put(variants=pins.compare(texts))
+        for text in set(texts) - set(pins.texts):
+            on_new(text)
 
 
 def full():
     st.toast(f"{MOST} variants are compared already: take one away first.", icon=":material/info:")
 
 
-def _buttons(config, pins, more):
+def _buttons(config: Config, pins: Pins) -> list[Control]:
     pinned = pins.pinned()
     if pinned is None:
-        st.button(
-            "Pin baseline",
-            icon=":material/keep:",
-            type="tertiary",
-            on_click=put,
-            kwargs={"baseline": pin(config)},
-            help="Keep the settings of the sidebar as the baseline. What you change then is shown beside it.",
-        )
-        return
+        about = "Keep the settings of the sidebar as the baseline. What you change then is shown beside it."
+        return [press("Pin baseline", "pin", about, partial(put, baseline=pin(config)), icon="keep")]
     changes = encode(difference(config, pinned))
-    st.button(
-        "Keep",
-        icon=":material/add:",
-        type="tertiary",
-        disabled=not changes or changes in pins.texts or len(pins.texts) >= MOST,
-        on_click=put,
-        kwargs={"variants": pins.compare([*pins.texts, changes]) if changes else pins.variants, **more},
-        help=f"Keep the present settings as one of up to {MOST} variants, named by what differs from the baseline.",
-    )
-    st.button(
-        "Unpin",
-        icon=":material/keep_off:",
-        type="tertiary",
-        on_click=_unpin,
-        args=(pinned,),
-        help="The sidebar becomes the baseline again, with the settings that were pinned.",
-    )
+    return [
+        press(
+            "Keep",
+            "keep",
+            f"Keep the present settings as one of up to {MOST} variants, named by what differs from the baseline.",
+            lambda: put(variants=pins.compare([*pins.texts, changes])),
+            icon="add",
+            off=not changes or changes in pins.texts or len(pins.texts) >= MOST,
+        ),
+        press(
+            "Unpin",
+            "unpin",
+            "The sidebar becomes the baseline again, with the settings that were pinned.",
+            partial(_unpin, pinned),
+            icon="keep_off",
+        ),
+    ]
 
 
 def _unpin(pinned: Config):
@@ -159,3 +148,10 @@ def toggle(pins: Pins, changes: dict, baseline: Config):
         full()
     else:
         put(variants=pins.compare([*pins.texts, text]))
+
+
+def vary(pins: Pins, old: str, changes: dict, baseline: Config):
+    """One variant as it would be with more changed in it; from a callback. old: its text."""
+    text = encode(difference(apply(changes, apply(decode(old, "variants"), baseline)), baseline))
+    slots = [text if each == old and text not in pins.texts else "" if each == old else each for each in pins.slots]
+    put(variants=places(slots), beside=text)

@@ -265,5 +265,11 @@ export default function ({ data, parentElement }) {
   const watch = new ResizeObserver(() => plot && plot.firstElementChild.dataset.width !== String(plot.clientWidth) && paint())
   watch.observe(root)
   observers.set(root, watch)
-  return () => watch.disconnect()
+  const moment = ({ detail }) => show(-1, nearest(m.at, detail)) // of a picture that is played (play.js)
+  window.addEventListener("ablation-frame", moment)
+  window.dispatchEvent(new Event("ablation-frame-asked"))
+  return () => {
+    watch.disconnect()
+    window.removeEventListener("ablation-frame", moment)
+  }
 }

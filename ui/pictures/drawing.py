@@ -1,16 +1,30 @@
 """The block's picture on the page."""
 
+from collections.abc import Callable
+from html import escape
+from pathlib import Path
+
 import streamlit as st
 
 from core.figures.drawing import block_svg
 from core.figures.palette import VARIANTS
+from ui.kit.session.visitor import picked_in
 
 CSS = f"""
-.root {{ font-family: var(--st-font); }}
+.root {{ font-family: var(--st-font); position: relative; }}
+.block {{ max-width: 330px; margin: 0 auto; }}
+.clicked .part {{ cursor: pointer; outline: none; }}
+.clicked .part:is(:hover, :focus-visible) :is(rect:not(.touch), circle) {{ stroke: var(--st-primary-color); stroke-width: 2.5; }}
+.clicked .part:is(:hover, :focus-visible) polyline {{ stroke: var(--st-primary-color); }}
+.touch {{ fill: transparent; }} .clicked .part:is(:hover, :focus-visible) .touch {{ fill: color-mix(in srgb, var(--st-primary-color) 18%, transparent); }}
+.head-box {{ fill: var(--st-background-color); stroke: var(--st-text-color); stroke-width: 1; }}
+.tip {{ position: absolute; display: none; pointer-events: none; z-index: 5; left: 0; right: 0; max-width: 300px; padding: 4px 9px; font-size: 13px; line-height: 1.4;
+  border-radius: 4px; background: var(--st-text-color); color: var(--st-background-color); }}
 svg {{ width: 100%; height: auto; display: block; }}
 text {{ fill: var(--st-text-color); font-size: 13px; }}
 .small {{ font-size: 11px; opacity: 0.85; }} .middle {{ text-anchor: middle; }} .end {{ text-anchor: end; }}
 .name {{ font-weight: 600; }} .plus {{ font-size: 15px; }} .cross {{ font-size: 17px; fill: {VARIANTS[0]}; }}
+.below {{ color: var(--st-text-color); font-size: 15px; line-height: 1.6; margin: 10px 0 0; }} .below i {{ font-style: normal; opacity: 0.7; }}
 polyline {{ fill: none; stroke: var(--st-text-color); stroke-width: 1.3; }}
 .stream {{ stroke: var(--st-blue-color, #0072B2); stroke-width: 4; }}
 .cut {{ stroke: {VARIANTS[0]}; stroke-width: 2; stroke-dasharray: 3 4; }}
@@ -20,14 +34,30 @@ polyline {{ fill: none; stroke: var(--st-text-color); stroke-width: 1.3; }}
 .off {{ fill: none; stroke: var(--st-text-color); stroke-width: 1; stroke-dasharray: 4 4; opacity: 0.6; }}
 rect.changed {{ stroke: {VARIANTS[0]}; stroke-width: 2; opacity: 1; }} text.changed {{ fill: {VARIANTS[0]}; opacity: 1; }}
 """
-JS = """export default function ({ data, parentElement }) {
-  const root = parentElement.querySelector(".root")
-  if (root.innerHTML !== data) root.innerHTML = data
-}
-"""
-_drawing = st.components.v2.component("ablation_drawing", html='<div class="root"></div>', css=CSS, js=JS)
+_drawing = st.components.v2.component(
+    "ablation_drawing",
+    html='<div class="root"><div class="picture"></div><div class="tip" role="status"></div></div>',
+    css=CSS,
+    js=(Path(__file__).parent / "drawing.js").read_text(),
+)
 
 
-def block(p, layer: int, key: str = "drawing", width: int = 330, knocked=None):
-    """Draw one block of a pass: what ran is what is drawn. What differs from the defaults, or is cut out, is in orange."""
-    _drawing(key=key, data=f'<div style="max-width: {width}px; margin: 0 auto">{block_svg(p, layer, knocked)}</div>')
+def block(
+    p, layer: int, key: str = "drawing", knocked=None, usual=None, below: str = "", on_pick: Callable | None = None
+):
+    """Draw one block of a pass: what ran is what is drawn. What differs from the usual settings, or is cut out, is in orange.
+
+    usual: the defaults, where there are no others; below: words under it, as HTML; on_pick(text) is called on a click on a
+    part, with what that changes (core.figures.svg.part).
+    """
+
+    svg = block_svg(p, layer, knocked, usual)
+
+    def picked():
+        text = str(picked_in(key))
+        if on_pick and f'data-part="{escape(text, quote=True)}"' in svg:
+            on_pick(text)
+
+    words = f'<p class="below">{below}</p>' if below else ""
+    picture = f'<div class="block">{svg}</div>{words}'
+    _drawing(key=key, data={"picture": picture, "clicked": on_pick is not None}, on_picked_change=picked)

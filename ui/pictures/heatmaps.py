@@ -1,7 +1,8 @@
-"""Matrices on a canvas: heat maps (grid.js) and attention as lines (lines.js). Forty times faster than rectangles in
+"""Matrices on a canvas: heat maps (canvas/grid.js), attention as lines (lines.js), and moments that are played (play.js). Forty times faster than rectangles in
 Vega at 12 heads × 128 tokens; hover and arrow keys work in the browser, a click comes back as (panel, row, column)."""
 
 import json
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +10,11 @@ import streamlit as st
 import torch
 
 from core.figures.palette import DIVERGING, SEQUENTIAL
+from ui.kit import beside
 from ui.kit.session.visitor import picked_in
 from ui.kit.takeaway import matrix_table, note
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parent / "canvas"
 CSS = """
 .root { position: relative; font-family: var(--st-font); color: var(--st-text-color); }
 canvas { width: 100%; display: block; outline-offset: 2px; }
@@ -20,14 +22,22 @@ canvas:focus-visible { outline: 2px solid var(--st-primary-color); }
 .tip { position: absolute; display: none; pointer-events: none; white-space: pre; z-index: 5; padding: 3px 8px;
   font-size: 13px; border-radius: 4px; background: var(--st-text-color); color: var(--st-background-color); }
 .scale { display: flex; gap: 8px; align-items: center; font-size: 12px; margin: 0 0 6px; }
+.player { display: flex; flex-wrap: wrap; gap: 8px 12px; align-items: center; margin: 4px 0 10px; font-size: 14px; }
+.player:empty { display: none; }
+.player :is(button, select) { font: inherit; cursor: pointer; padding: 4px 12px; border-radius: var(--st-base-radius); border: 1px solid var(--st-border-color);
+  background: var(--st-secondary-background-color); color: var(--st-text-color); }
+.player :is(button, select, input):focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }
+.player input { flex: 1 1 160px; accent-color: var(--st-primary-color); }
+.player output { min-width: 7em; font-weight: 600; font-variant-numeric: tabular-nums; }
+.player p { flex: 1 0 100%; margin: 0; }
 .bar { width: 110px; height: 10px; border-radius: 2px; }
 """
 HTML = """<div class="root">
 <div class="scale"><span class="what"></span><span class="low"></span><span class="bar"></span><span class="high"></span>
 <span class="blank"></span></div>
-<canvas tabindex="0" role="img"></canvas><div class="tip" role="status" aria-live="polite"></div></div>
+<div class="player"></div><canvas tabindex="0" role="img"></canvas><div class="tip" role="status" aria-live="polite"></div></div>
 """
-_grid_js = (HERE / "ink.js").read_text() + (HERE / "grid.js").read_text()
+_grid_js = "".join((HERE / name).read_text() for name in ("ink.js", "play.js", "grid.js"))
 _lines_js = (
     _grid_js[: _grid_js.index("// How many panels")] + "const shown = new WeakMap()\n" + (HERE / "lines.js").read_text()
 )
@@ -41,45 +51,50 @@ EXACT_UP_TO = 20_000  # cells that travel as float32; more travel as uint16, in 
 
 
 def pack(
-    matrices, rows, columns=None, *, titles=None, what="", alt="", diverging=False, log=False, height=430, **more
+    matrices,
+    rows,
+    columns=None,
+    *,
+    titles=None,
+    what="",
+    alt="",
+    diverging=False,
+    log=False,
+    height=430,
+    twin=None,
+    **more,
 ) -> bytes:
     """The bytes that grid.js and lines.js read.
 
     matrices: (panels, rows, columns), NaN where there is nothing to show (a mask forbids looking). The scale runs from
     0 (or the lowest value) to the highest; diverging: the same to both sides of zero; log: by powers of ten, four to
     each side of the median at most: one value that explodes, or one that is rounding, must not turn all others into one.
+    twin: matrices that are drawn elsewhere on the same scale.
     """
-    if isinstance(matrices, np.ndarray):
-        matrices = np.array(matrices)  # a copy: what is kept for others may not be written to
-    cells = torch.as_tensor(matrices).double()
+    cells = _tensor(matrices).double()
     blank = cells.isnan()
     cells = (cells.log10() if log else cells).float()  # −∞ stands for 0
-    low, high, clipped = _scale(cells, diverging, log)
+    low, high, clipped = _scale(cells if twin is None else _all(cells, twin, log), diverging, log)
     steps = not log and cells.numel() > EXACT_UP_TO and not bool(cells.isinf().any())
-    head = {
-        "panels": cells.shape[0],
-        "rows": cells.shape[1],
-        "cols": cells.shape[2],
-        "rowWords": list(rows),
-        "colWords": None if columns is None else list(columns),
-        "titles": titles,
-        "what": f"{what}, log scale" if log else what,
-        "alt": alt,
-        "stops": DIVERGING if diverging else SEQUENTIAL,
-        "low": low,
-        "high": high,
-        "clipped": clipped,
-        "steps": steps,
-        "log": log,
-        "blank": "not a number",
-        "blanks": bool(blank.any()),
-        "height": height,
-        "square": True,
-        "arrow": "→",
-        **more,
-    }
+    head = dict(zip(("panels", "rows", "cols"), cells.shape)) | {
+        "rowWords": list(rows), "colWords": None if columns is None else list(columns), "titles": titles,
+        "what": f"{what}, log scale" if log else what, "alt": alt, "stops": DIVERGING if diverging else SEQUENTIAL,
+        "low": low, "high": high, "clipped": clipped, "steps": steps, "log": log,
+        "blank": "not a number", "blanks": bool(blank.any()), "height": height, "square": True, "arrow": "→", **more,
+    }  # fmt: skip
     text = json.dumps(head, ensure_ascii=False).encode("utf-8", "replace")
     return len(text).to_bytes(4, "little") + text + bytes(-len(text) % 4) + _body(cells, blank, low, high, steps)
+
+
+def _tensor(matrices) -> torch.Tensor:
+    """Of arrays a copy: what is kept for others may not be written to."""
+    return torch.as_tensor(np.array(matrices) if isinstance(matrices, np.ndarray) else matrices)
+
+
+def _all(cells, twin, log: bool):
+    """The numbers of both."""
+    its = _tensor(twin).double()
+    return torch.cat([cells.flatten(), (its.log10() if log else its).float().flatten()])
 
 
 def _scale(cells, diverging: bool, log: bool) -> tuple[float, float, list[bool]]:
@@ -121,19 +136,52 @@ def as_lists(matrices) -> list:
 def heatmaps(key: str, matrices, rows, columns=None, *, on_pick=None, **words):
     """Draw matrices of one shape side by side; see pack(). on_pick(panel, row, column) is called on a click."""
 
-    note(
-        words.get("alt", key).rstrip("."), lambda: matrix_table(as_lists(matrices), rows, columns, words.get("titles"))
-    )
+    words["alt"] = beside.named(words.get("alt", key))
+    note(words["alt"].rstrip("."), lambda: matrix_table(as_lists(matrices), rows, columns, words.get("titles")))
 
     def picked():
-        at = picked_in(key)
+        at = picked_in(name)
         if at and on_pick:
             on_pick(int(at["panel"]), int(at["row"]), int(at["col"]))
 
-    _grid(key=key, data=pack(matrices, rows, columns, clickable=on_pick is not None, **words), on_picked_change=picked)
+    def draw(twin):
+        shown, more = matrices, {"twin": twin}
+        if beside.difference() and twin is not None and _tensor(twin).shape == _tensor(matrices).shape:
+            shown = _tensor(matrices) - _tensor(twin)
+            more = {"diverging": True, "log": False, "what": f"difference: {words.get('what', '')}"}
+        data = pack(shown, rows, columns, clickable=on_pick is not None, **words | more)
+        _grid(key=name, data=data, on_picked_change=picked)
+
+    name = f"{key}_beside" if beside.second() else key
+    beside.picture(key, matrices, draw)
+
+
+@dataclass(frozen=True)
+class Frames:
+    """Moments that are played one after another, each with its panels (canvas/play.js)."""
+
+    unit: str  # what is gone through, as "Pass"
+    numbers: list[int]  # of the moments, as curves beside the picture have them
+    moments: list[str]  # how each is called
+    words: list[str]  # what is said at each
+    titles: list[list[str]]  # of the panels, at each
+    file: str  # name of the animated picture
+
+
+def played(key: str, matrices, rows, columns, frames: Frames, **words):
+    """Draw matrices (moments, panels, rows, columns), one moment at a time, all on one scale."""
+    cells = _tensor(matrices)
+    titles = [f"{moment}: {title}" for moment, several in zip(frames.moments, frames.titles) for title in several]
+    note(words["alt"].rstrip("."), lambda: matrix_table(as_lists(cells.flatten(0, 1)), rows, columns, titles))
+    data = pack(cells.flatten(0, 1), rows, columns, frames=asdict(frames), **words | {"panels": cells.shape[1]})
+    _grid(key=key, data=data, on_picked_change=lambda: None)
 
 
 def lines(key: str, weights, tokens, **words):
     """Draw one attention map (T, T) as lines from reader to read."""
+    words["alt"] = beside.named(words["alt"])
     note(words["alt"].rstrip("."), lambda: matrix_table(as_lists(torch.as_tensor(weights)[None]), tokens, tokens, None))
-    _lines(key=key, data=pack(torch.as_tensor(weights)[None], tokens, tokens, **words))
+    _lines(
+        key=f"{key}_beside" if beside.second() else key,
+        data=pack(torch.as_tensor(weights)[None], tokens, tokens, **words),
+    )

@@ -1,13 +1,12 @@
 import math
 
 import pandas as pd
-import streamlit as st
 
 from core.experiments.block import attention as experiment
 from core.figures import charts
 from core.settings.wording import count
-from ui.kit.controls import buttons
 from ui.kit.page import capital, chart, figure
+from ui.kit.panel.control import tabs
 from ui.kit.session.values import put
 from ui.pictures.heatmaps import heatmaps, lines
 from ui.shared.base import maps as menu
@@ -22,11 +21,8 @@ def attention(forward_pass, look):
         return
     layer, head = look.layer_of(forward_pass), look.head_of(forward_pass)
     patterns = experiment.patterns(forward_pass, layer)
-    left, right = st.columns([3, 2], vertical_alignment="bottom")
-    with left:
-        buttons("Picture", menu, "maps")
-    with right:
-        pick("layer", *(["head"] if look.maps in ("one", "lines") else []), forward_pass=forward_pass, across=2)
+    one = ["head"] if look.maps in ("one", "lines") else []
+    pick("layer", *one, forward_pass=forward_pass, before=[tabs("Picture", menu, "maps")])
     SHOWN[look.maps](forward_pass, patterns, layer, head)
 
 

@@ -9,8 +9,9 @@ from core.experiments.block.dependencies import read_pairs
 from core.model.text import EXAMPLES, words
 from core.settings.menu import Menu
 from core.settings.setting import Settings, setting
+from ui.kit.panel.control import Control, choice
+from ui.kit.panel.panel import bar
 from ui.kit.session.values import value
-from ui.kit.session.visitor import one_of
 
 maps = Menu("Picture")
 
@@ -88,18 +89,21 @@ def needs(forward_pass, part: str, words: str) -> bool:
     return False
 
 
-def pick(*names, forward_pass, across: int = 3):
-    """A row of choices: layer and head (where there are several), token."""
+def picks(*names, forward_pass) -> list[Control]:
+    """The choices of layer and head (where there are several), and of a token."""
     counts = {"layer": forward_pass.config.n_layers, "head": forward_pass.config.n_heads, "token": forward_pass.n_real}
-    names = [name for name in names if counts[name] > 1 or name == "token"]
-    layer = min(value("layer"), forward_pass.config.n_layers) - 1
-    for column, name in zip(st.columns(across), names):
+    layer, made = min(value("layer"), forward_pass.config.n_layers) - 1, []
+    for name in (name for name in names if counts[name] > 1 or name == "token"):
         words = {
             "layer": lambda n: f"layer {n}",
             "head": lambda n: forward_pass.head_name(layer, n - 1),
             "token": lambda n: f"word {n}: {forward_pass.labels[n - 1]}",
         }[name]
         offered = range(1, counts[name] + 1)
-        shown = one_of(name, min(value(name), counts[name]), offered, tuple(map(words, offered)))
-        with column:
-            st.selectbox(name.capitalize(), offered, **shown, format_func=words, label_visibility="collapsed")
+        made.append(choice(name.capitalize(), name, min(value(name), counts[name]), offered, list(map(words, offered))))
+    return made
+
+
+def pick(*names, forward_pass, before: list[Control] | None = None):
+    """A row of these choices, after other controls of a view."""
+    bar("lens", [*(before or []), *picks(*names, forward_pass=forward_pass)])

@@ -5,8 +5,9 @@ from core.experiments.block import attention as experiment
 from core.experiments.forward import forward
 from core.figures import charts
 from core.settings.wording import count
-from ui.kit.controls import control
+from ui.kit import beside
 from ui.kit.page import chart, figure
+from ui.kit.panel.control import of
 from ui.pictures.heatmaps import heatmaps
 from ui.shared.base import needs, pick, sure, weights
 
@@ -15,12 +16,7 @@ def heads(forward_pass, look, recut: bool = False):
     """What each head does differently. recut: whether the same width can be cut up into other heads, as that of a trained model cannot."""
     if not needs(forward_pass, "attention", "Attention"):
         return
-    left, right = st.columns(2, vertical_alignment="center")
-    if recut:
-        with left:
-            control(look, "compare")
-    with right:
-        pick("layer", forward_pass=forward_pass)
+    pick("layer", forward_pass=forward_pass, before=[of(look, "compare")] if recut else [])
     layer = look.layer_of(forward_pass)
     if recut and look.compare:
         for number, config in experiment.recut(forward_pass.config).items():
@@ -34,7 +30,7 @@ def _spread_and_distance(forward_pass, layer):
     """How spread out each head's attention is, and how far away it looks."""
     table = experiment.heads(forward_pass, layer).pivot(index="head", columns="meter", values="value").reset_index()
     even = table.uniform.iloc[0]
-    first, second = st.columns(2)
+    first, second = beside.columns(2)
     with first:
         figure(
             "How spread out is each head's attention?",

@@ -7,6 +7,7 @@ from core.experiments.block import attention as experiment
 from core.experiments.block.dependencies import share, write_pairs
 from core.figures import charts
 from core.settings.wording import count
+from ui.kit import beside
 from ui.kit.page import capital, chart, figure, literal
 from ui.kit.session.values import put
 from ui.kit.session.visitor import choice, some_of
@@ -21,7 +22,8 @@ def pairs(forward_pass, look, text: str):
     marked, notes = look.pairs_of(forward_pass, text)
     for note in notes:
         st.warning(literal(note))
-    _editor(forward_pass, marked)
+    if not beside.second():
+        _editor(forward_pass, marked)
     if not marked:
         st.info(
             "No pair is marked yet. Choose a word and the word it depends on, then mark the pair.",
@@ -31,7 +33,7 @@ def pairs(forward_pass, look, text: str):
     pick("layer", forward_pass=forward_pass)
     layer = look.layer_of(forward_pass)
     _marked_arcs(forward_pass, marked)
-    left, right = st.columns([3, 2])
+    left, right = beside.columns([3, 2])
     with left:
         _marked_map(forward_pass, layer, marked)
     with right:
@@ -89,7 +91,7 @@ def _verdict(table, marked, hidden, name) -> str:
 def _editor(forward_pass, marked):
     """Mark and unmark pairs."""
     words = [f"{n} {label}" for n, label in enumerate(forward_pass.labels[: forward_pass.n_real], 1)]
-    left, right, button = st.columns([2, 2, 1], vertical_alignment="bottom")
+    left, right, button = beside.columns([2, 2, 1], vertical_alignment="bottom")
     with left:
         reader = words.index(st.selectbox("This word", words, index=len(words) - 1, key="pair_from"))
     with right:

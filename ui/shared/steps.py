@@ -1,31 +1,20 @@
-import streamlit as st
-
 from core.experiments.block.attention import scaling, walk
 from ui.kit.page import figure
-from ui.kit.session.visitor import shows
+from ui.kit.panel.control import numbered
+from ui.kit.panel.panel import bar
 from ui.pictures.heatmaps import heatmaps
-from ui.shared.base import needs, pick, sure, weights
+from ui.shared.base import needs, picks, sure, weights
 
 
 def steps(forward_pass, look):
     """One head by hand, from queries to output."""
     if not needs(forward_pass, "attention", "Attention"):
         return
-    pick("layer", "head", forward_pass=forward_pass)
     layer, head = look.layer_of(forward_pass), look.head_of(forward_pass)
     stages = walk(forward_pass, layer, head)
-    shown = shows("step", look.step, tuple(stage.name for stage in stages))
-    st.segmented_control(
-        "Step",
-        range(1, len(stages) + 1),
-        format_func=lambda n: f"{n} {stages[n - 1].name}",
-        key=shown.key,
-        default=shown.first,
-        label_visibility="collapsed",
-        required=True,
-        wrap=True,
-    )
-    step = stages[look.step - 1]
+    names = [f"{n} {stage.name}" for n, stage in enumerate(stages, 1)]
+    bar("lens", picks("layer", "head", forward_pass=forward_pass), [numbered("Step", "step", names)])
+    step = stages[min(look.step, len(stages)) - 1]
     figure(
         f"{look.step}. {step.name}: {step.formula}",
         step.explanation + _entropies(forward_pass, layer, head, step),

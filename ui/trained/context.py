@@ -13,7 +13,8 @@ from core.model.knockout import Cut
 from core.model.text import shown
 from core.settings.menu import Menu
 from core.settings.setting import ANY, ConfigError, setting
-from ui.kit.controls import control
+from ui.kit.panel.control import of
+from ui.kit.panel.panel import bar
 from ui.kit.session.values import put, value
 from ui.shared.base import Picked, maps
 from ui.shared.model_defaults import prompts, reader, texts
@@ -142,12 +143,13 @@ class TrainedContext:
 def with_knockout(context: TrainedContext) -> Pass:
     """The switch between the two passes, where there are two -> the one to be shown."""
     if context.cuts:
-        control(context.look, "knocked")
+        bar("knocked_out", [of(context.look, "knocked")])
     return context.shown
 
 
-def take_out(cut: Cut, **more):
-    """Knock this out as well, or put it back where it is out already (a callback). more: settings to change along with it."""
-    there, text = list(filter(None, value("out").split("~"))), cut.write()
+def take_out(text: str, **more):
+    """Knock this out as well, as a link names it, or put it back where it is out already (a callback). more: settings to change
+    along with it."""
+    there = list(filter(None, value("out").split("~")))
     there = [each for each in there if each != text] if text in there else [*there, text]
     put(out="~".join(there), **more)

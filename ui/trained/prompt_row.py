@@ -6,48 +6,14 @@ import streamlit as st
 
 from core.experiments.trained.prompt import Prompt
 from core.settings.wording import count
-from ui.kit.session import values
-from ui.kit.session.visitor import at, choice, one_of
+from ui.kit.panel.control import Control
 from ui.shared.model_defaults import prompts
-
-OWN = "Your own text"
-
-
-def prompt_row(look):
-    """The text, and the list of examples beside it."""
-    offered = dict(prompts(look.model))
-    chosen = next((name for name, text in offered.items() if text == look.prompt), OWN)
-    shown = one_of("prompts", chosen, [*offered, OWN])
-    left, right = st.columns([3, 1], vertical_alignment="bottom")
-    with left:
-        st.text_input(
-            "Prompt",
-            **at("prompt", look.prompt),
-            label_visibility="collapsed",
-            placeholder="Type a text …",
-            on_change=_moved,
-        )
-    with right:
-        st.selectbox(
-            "Example",
-            [*offered, OWN],
-            **shown,
-            on_change=_chosen,
-            args=(shown["key"], offered),
-            label_visibility="collapsed",
-        )
+from ui.shared.sentence import typed
 
 
-def _chosen(key, offered):
-    chosen = choice("prompts", key)
-    if chosen in offered:
-        values.put(prompt=offered[chosen])
-        _moved()
-
-
-def _moved():
-    """Another text: what was marked in the old one means nothing in it."""
-    values.put(pairs="")
+def prompt_row(look) -> list[Control]:
+    """The controls of the text, and of the list of examples beside it."""
+    return typed("Prompt", "prompt", "Type a text …", dict(prompts(look.model)))
 
 
 def unknown(prompt: Prompt):

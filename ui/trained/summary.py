@@ -1,15 +1,16 @@
 """What a model is in figures, below the drawing of its block."""
 
-import streamlit as st
+from html import escape
 
 from core.settings.wording import count
 from ui.trained.context import TrainedContext
 
 
-def summary(context: TrainedContext):
+def summary(context: TrainedContext) -> str:
+    """As HTML."""
     opened, config = context.opened, context.opened.config
-    st.markdown(
-        f"**{opened.parameters:,} parameters**, {count(config.n_layers, 'layer')} × {count(config.n_heads, 'head')}  \n"
-        f"{len(opened.model.vocabulary):,} words · {count(len(context.prompt.ids), 'token')} · {context.whole.timing} on {context.whole.machine.name}  \n"
-        f":gray[Trained weights: {opened.task or 'from a file'}]"
+    return (
+        f"<b>{opened.parameters:,} parameters</b>, {count(config.n_layers, 'layer')} × {count(config.n_heads, 'head')}<br>"
+        f"{len(opened.model.vocabulary):,} words · {count(len(context.prompt.ids), 'token')} · {context.whole.timing} on {escape(context.whole.machine.name)}<br>"
+        f"<i>Trained weights: {escape(opened.task or 'from a file')}</i>"
     )

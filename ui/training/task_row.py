@@ -2,27 +2,21 @@
 
 import html
 
-import streamlit as st
-
 from core.tasks import task
-from ui.kit import controls
 from ui.kit.page import capital
+from ui.kit.panel.control import Control, of, words
 
 
-def task_row(training):
+def task_row(training) -> list[Control]:
     """Which task, and what it is: an example drawn from it, what guessing gets right, what it is said to need."""
-    left, right = st.columns([2, 7], vertical_alignment="center")
-    with left:
-        controls.control(training, "task", label_visibility="collapsed")
     learnt = task[training.task]
     reads, answer = learnt.example().split(": ", 1)[1].split(" → ")
     # A long answer stands below what is read, word under word.
     gap = " → " if len(reads + answer) < 80 else "<br><span style='opacity:.75;visibility:hidden'>For example</span> "
-    with right:
-        st.html(
-            "<div style='font-size:.9rem;line-height:1.45'>"
-            f"{html.escape(capital(task.help(training.task).split(' Example (')[0]))} "
-            f"<span style='opacity:.75'>Chance {100 * learnt.chance:.3g} %, best possible {100 * learnt.best:g} %.</span>"
-            f"<div style='overflow-x:auto;white-space:nowrap'><span style='opacity:.75'>For example</span> "
-            f"<code>{html.escape(reads)}</code>{gap}<code>{html.escape(answer)}</code></div></div>"
-        )
+    about = (
+        f"{html.escape(capital(task.help(training.task).split(' Example (')[0]))} "
+        f"<span style='opacity:.75'>Chance {100 * learnt.chance:.3g} %, best possible {100 * learnt.best:g} %.</span>"
+        f"<div style='overflow-x:auto;white-space:nowrap'><span style='opacity:.75'>For example</span> "
+        f"<code>{html.escape(reads)}</code>{gap}<code>{html.escape(answer)}</code></div>"
+    )
+    return [of(training, "task"), words(about)]

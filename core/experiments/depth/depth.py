@@ -21,6 +21,9 @@ from core.settings.memory import max_mb, room_for
 from core.settings.menu import Menu
 from core.settings.setting import Settings, setting
 
+PLAYED = (
+    1 << 21
+)  # attention weights that are kept of all passes, to be played: 8 MB, and half of that goes to the browser
 CHUNK = 1 << 21  # numbers that wait to be measured: together it costs two thirds of one by one (docs/log.md)
 
 Way = tuple[Config, list[int]]  # config of the model to build, the order in which its blocks are gone through
@@ -59,6 +62,14 @@ class Depth(Settings):
         """The passes whose attention is kept: first, middle, last."""
         return {"first": 1, "middle": (self.passes + 1) // 2, "last": self.passes}
 
+    def played(self, cells: int) -> list[int]:
+        """The passes whose attention is kept to be played: all, or where they are too many every second, third, … and the last.
+
+        cells: attention weights of one pass, over all heads.
+        """
+        every = max(1, -(-self.passes * cells // PLAYED))
+        return sorted({*range(1, self.passes + 1, every), self.passes})
+
 
 @dataclass(frozen=True)
 class Journey:
@@ -79,14 +90,20 @@ class Journey:
 
 
 def travel(
-    config: Config, tokens: Iterable[str], machine: Machine | None = None, depth: Depth | None = None
+    config: Config,
+    tokens: Iterable[str],
+    machine: Machine | None = None,
+    depth: Depth | None = None,
+    played: bool = False,
 ) -> Journey:
     """Send the tokens (strings, without padding) through the passes and measure the stream after each.
+
+    played: keep attention and likeness of as many passes as there is room for (Depth.played), not of three.
 
     Raises MemoryLimit before anything is allocated, if that would need more than ABLATION_MAX_MB, and TimeLimit once it
     shows that it would take longer than ABLATION_MAX_SECONDS.
     """
-    return _run(config.replace(n_layers=1), tuple(tokens), machine or Machine(), depth or Depth())
+    return _run(config.replace(n_layers=1), tuple(tokens), machine or Machine(), depth or Depth(), played)
 
 
 def table(journeys: dict[str, Journey]) -> pd.DataFrame:
@@ -106,13 +123,14 @@ def _bytes(journey: Journey) -> int:
 
 
 @cached(megabytes=max_mb() / 32, size=_bytes)
-def _run(config: Config, tokens: tuple[str, ...], machine: Machine, depth: Depth) -> Journey:
+def _run(config: Config, tokens: tuple[str, ...], machine: Machine, depth: Depth, played: bool) -> Journey:
     built, order = depth.plan(config)
     length = len(tokens) + config.padding
     needed = run_bytes(built, length, len(vocabulary(list(tokens))), machine.dtype)
     with room_for(needed, "This model and text"), torch.inference_mode():
         model, ids, real = prepared(built, tokens, machine)
-        return journey(model, ids, real, config, tokens, order, set(depth.shown.values()))
+        shown = depth.played(config.n_heads * length**2) if played else depth.shown.values()
+        return journey(model, ids, real, config, tokens, order, set(shown))
 
 
 def journey(

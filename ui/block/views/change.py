@@ -1,8 +1,7 @@
-import streamlit as st
-
 from core.experiments.block import change as experiment
 from core.figures import charts
 from ui.block.context import view
+from ui.kit import beside
 from ui.kit.page import chart, figure
 from ui.pictures.heatmaps import heatmaps
 from ui.shared.base import sure, weights
@@ -16,7 +15,7 @@ def change(context):
     table["label"] = [charts.word(at, word) for at, word in enumerate(table.word)]
     most = table.loc[table.distance.fillna(0).idxmax()]
     farthest = f"Farthest: “{most.word}”, {most.distance:.3g}." if most.distance > 0 else "None of them moved."
-    left, right = st.columns(2)
+    left, right = beside.columns(2)
     with left:
         figure("How far did each word move?", sure(farthest, *table.distance), weights(forward_pass))
         chart(charts.per_token(forward_pass.n_real <= 24, "Euclidean distance, output − input"), table.rename(columns={"distance": "value"}), "Distance from input to output, by token.", height=250)  # fmt: skip

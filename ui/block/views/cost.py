@@ -8,6 +8,7 @@ from core.model.text import vocabulary
 from core.settings.device import median_ms
 from core.settings.wording import count
 from ui.block.context import view
+from ui.kit import beside
 from ui.kit.page import chart, figure
 from ui.shared.base import weights
 
@@ -18,14 +19,14 @@ MB = 10**6
 def cost(context):
     """Cost: parameters, operations, memory, time."""
     forward_pass = context.forward_pass
-    left, right = st.columns(2)
+    left, right = beside.columns(2)
     with left:
         _parameters(forward_pass)
         _operations(forward_pass)
     with right:
         _memory(forward_pass)
         _growth(forward_pass)
-    if st.button("Time this pass 15 times", icon=":material/timer:", key="time_it"):
+    if not beside.second() and st.button("Time this pass 15 times", icon=":material/timer:", key="time_it"):
         _time(forward_pass)
 
 

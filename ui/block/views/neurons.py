@@ -5,6 +5,7 @@ from core.figures import charts
 from core.model.parts import MENUS
 from core.model.parts.activation import inputs
 from ui.block.context import view
+from ui.kit import beside
 from ui.kit.page import chart, figure
 from ui.kit.page import table as show_table
 from ui.pictures.heatmaps import heatmaps
@@ -21,7 +22,7 @@ def neurons(context):
     layer, token = context.look.layer_of(forward_pass), context.look.token_of(forward_pass)
     silent = experiment.sparsity(forward_pass, layer)
     _unit_map(forward_pass, layer, silent)
-    left, right = st.columns(2)
+    left, right = beside.columns(2)
     with left:
         _silent(forward_pass, silent)
     with right:

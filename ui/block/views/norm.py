@@ -10,6 +10,7 @@ from core.model.parts.placement import norm_place
 from core.settings.setting import ConfigError
 from core.settings.wording import count, number
 from ui.block.context import view
+from ui.kit import beside
 from ui.kit.page import capital, chart, figure, literal, small_table
 from ui.kit.session.visitor import at
 from ui.shared.base import pick, sure, weights
@@ -19,7 +20,8 @@ from ui.shared.base import pick, sure, weights
 def norm(context):
     """Norm: what LayerNorm does to one token."""
     _of_a_token(context.forward_pass, context.look)
-    _of_a_vector(context.look)
+    if not beside.second():
+        _of_a_vector(context.look)
 
 
 def _of_a_token(forward_pass, look):

@@ -1,4 +1,3 @@
-import streamlit as st
 import torch
 
 from core.experiments.block import positions as experiment
@@ -6,6 +5,7 @@ from core.experiments.block.change import cosines
 from core.figures import charts
 from core.model.parts import MENUS
 from ui.block.context import view
+from ui.kit import beside
 from ui.kit.page import chart, figure
 from ui.pictures.heatmaps import heatmaps
 from ui.shared.base import needs, sure, weights
@@ -28,7 +28,7 @@ def positions(context):
         chart(charts.order(), table, "Difference between the two orders under every position encoding.", height=270)
     tables = experiment.tables(forward_pass)
     rows = [str(n + 1) for n in range(len(tables["sinusoidal"]))]
-    left, right = st.columns(2)
+    left, right = beside.columns(2)
     with left:
         figure(
             "What do sinusoidal positions add?",

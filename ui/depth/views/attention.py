@@ -1,6 +1,5 @@
 import math
 
-import streamlit as st
 import torch
 
 from core.experiments.depth.findings import finding
@@ -9,22 +8,17 @@ from core.model.text import shown
 from core.settings.wording import fixed
 from ui.depth.context import matrices, view
 from ui.kit import pins
-from ui.kit.controls import buttons
 from ui.kit.page import figure
-from ui.kit.session.visitor import one_of
+from ui.kit.panel.control import Control, choice, tabs
+from ui.kit.panel.panel import bar
 from ui.pictures.heatmaps import heatmaps, in_one_frame
 
 
 @view
 def attention(context):
     """First, middle, last: attention and likeness of the words at three passes."""
-    left, right = st.columns([3, 2], vertical_alignment="bottom")
-    with left:
-        buttons("Matrix", matrices, "matrix")
     of_words = context.look.matrix == "alike"
-    if not of_words:
-        with right:
-            _pick_head(context)
+    bar("lens", [tabs("Matrix", matrices, "matrix"), *([] if of_words else [head_choice(context)])])
     passes = dict.fromkeys(context.depth.shown.values())  # one or two passes have no middle of their own
     variants_across = len(context.variants) > 2
     cells, titles = [], []
@@ -34,11 +28,12 @@ def attention(context):
         else [(v, at) for v in context.variants for at in passes]
     )
     for variant, at in pairs:
-        cells.append(_alike(context, variant, at) if of_words else _pattern(context, variant, at))
-        said = _said(context, variant, at, of_words)
+        journey = context.journeys[variant.name]
+        cells.append(journey.alike.get(at) if of_words else pattern(context.look, journey, at))
+        said = said_of(context.look, journey, at, of_words)
         titles.append(f"{variant.name} · {at}: {said}" if variants_across else f"{variant.name}, pass {at}: {said}")
     head = context.look.map_head
-    labels = [shown(word) for word in (context.tokens if of_words else _padded(context))]
+    labels = [shown(word) for word in (context.tokens if of_words else padded(context.journeys))]
     figure(
         "How alike are the words?" if of_words else "Who reads from whom, pass after pass?",
         finding("cosine" if of_words else "entropy", context.journeys),
@@ -53,49 +48,38 @@ def attention(context):
     )  # fmt: skip
 
 
-def _pick_head(context):
+def head_choice(context) -> Control:
     most = max(v.config.n_heads for v in context.variants)
-    st.selectbox(
-        "Head",
-        range(most + 1),
-        format_func=lambda n: f"head {n}" if n else "average over heads",
-        **one_of("map_head", min(context.look.map_head, most), range(most + 1)),
-        label_visibility="collapsed",
-    )
+    words = ["average over heads", *(f"head {n}" for n in range(1, most + 1))]
+    return choice("Head", "map_head", min(context.look.map_head, most), range(most + 1), words)
 
 
-def _padded(context):
-    return max((journey.tokens for journey in context.journeys.values()), key=len)
+def padded(journeys):
+    return max((journey.tokens for journey in journeys.values()), key=len)
 
 
-def _head(context, journey) -> int:
+def _head(look, journey) -> int:
     """The chosen head; a model with fewer heads shows its last. 0: the average."""
-    return min(context.look.map_head, journey.config.n_heads)
+    return min(look.map_head, journey.config.n_heads)
 
 
-def _pattern(context, variant, at) -> torch.Tensor | None:
+def pattern(look, journey, at) -> torch.Tensor | None:
     """(T, T), NaN where the mask or padding forbids looking; None where there is nothing to look at."""
-    journey = context.journeys[variant.name]
     if at not in journey.patterns:
         return None
-    weights, head = journey.patterns[at], _head(context, journey)
+    weights, head = journey.patterns[at], _head(look, journey)
     return (weights[head - 1] if head else weights.mean(0)).masked_fill(~journey.allowed, math.nan)
 
 
-def _alike(context, variant, at) -> torch.Tensor | None:
-    return context.journeys[variant.name].alike.get(at)
-
-
-def _said(context, variant, at, of_words) -> str:
+def said_of(look, journey, at, of_words) -> str:
     """What of a matrix is put into one number."""
-    journey = context.journeys[variant.name]
     if journey.diverged is not None and journey.diverged <= at:
         return f"diverged at {journey.diverged}"
     if of_words:
         return fixed(journey.of("cosine")[at]) if journey.n_real > 1 else "one word"
     if at not in journey.patterns:
         return "none"
-    head = _head(context, journey)
+    head = _head(look, journey)
     bits = row_entropy(journey.patterns[at][:, : journey.n_real]).mean(-1)
     said = fixed(bits[head - 1].item() if head else bits.mean().item())
-    return f"{said} (head {head})" if head != context.look.map_head else said
+    return f"{said} (head {head})" if head != look.map_head else said

@@ -11,10 +11,12 @@ from core.model.batched_variants import stream_of
 from core.settings.wording import count, number
 from ui.depth.context import orders, view
 from ui.kit import pins
-from ui.kit.controls import buttons
 from ui.kit.page import figure, literal
+from ui.kit.panel.control import choice, tabs
+from ui.kit.panel.panel import bar
 from ui.kit.session.values import put, value
-from ui.kit.session.visitor import choice, one_of, some_of
+from ui.kit.session.visitor import choice as chosen_in
+from ui.kit.session.visitor import some_of
 from ui.pictures.heatmaps import heatmaps
 
 
@@ -38,14 +40,16 @@ def grid(context):
 
 def choices(context):
     """What colours the grid, how it is laid out, and which parts are in it."""
-    left, middle, right = st.columns([2, 3, 2], vertical_alignment="bottom")
+    left, right = st.columns([5, 2], vertical_alignment="bottom")
     with left:
-        st.selectbox(
-            "Colour", list(statistic), format_func=statistic.label,
-            **one_of("grid_statistic", context.look.grid_statistic, statistic), label_visibility="collapsed",
-        )  # fmt: skip
-    with middle:
-        buttons("Arrangement", orders, "grid_order")
+        coloured = choice(
+            "Colour",
+            "grid_statistic",
+            context.look.grid_statistic,
+            list(statistic),
+            list(map(statistic.label, statistic)),
+        )
+        bar("lens", [coloured, tabs("Arrangement", orders, "grid_order")])
     with right:
         shown = st.popover(
             "Parts in the grid", icon=":material/filter_alt:", key="grid_parts", on_change="rerun", width="stretch"
@@ -67,7 +71,7 @@ def parts_in_grid(context):
 
 
 def _chosen(axis, key):
-    entries = choice(f"axis_{axis}", key)
+    entries = chosen_in(f"axis_{axis}", key)
     if entries is None:
         return
     chosen = Axes(value("grid")).chosen | {axis: tuple(entries)}

@@ -1,4 +1,4 @@
-// The controls of the sidebar. A value is sent as soon as it changes, and the next one when the page has answered: the newest then.
+// Controls that are drawn together. A value is sent as soon as it changes, and the next one when the page has answered: the newest then.
 // What the visitor has moved stays as it is until the page has answered to it.
 
 const PATIENCE = { held: 1500, free: 250 } // ms after which an answer is no longer waited for: a later value ends what is still computed
@@ -12,7 +12,7 @@ export default function ({ data, parentElement, setStateValue, setTriggerValue }
     // Whoever turns to something else may turn to another page: what waits is said before.
     root.addEventListener("focusout", () => { panel.held = null; go(panel) })
   }
-  Object.assign(panel, { data, answered: Math.max(panel.answered, data.answers), tell: (message) => setStateValue("moved", message), back: (name) => setTriggerValue("back", name) })
+  Object.assign(panel, { data, answered: Math.max(panel.answered, data.answers), tell: (message) => setStateValue("moved", message), back: (name) => setTriggerValue("back", name), press: (name) => setTriggerValue("pressed", name) })
   draw(panel)
   if (panel.answered >= panel.number) go(panel)
   return () => clearTimeout(panel.timer)
@@ -50,35 +50,41 @@ function go(panel) {
 // What is drawn
 
 function draw(panel) {
-  const groups = panel.data.groups.map((group) => drawnGroup(panel, group))
-  if (!panel.all) {
-    panel.all = element("button", { className: "all", type: "button", onclick: () => panel.back("") })
-  }
+  const groups = panel.data.groups.map((group, at) => drawnGroup(panel, group, at))
+  panel.all ??= element("button", { className: "all", type: "button", onclick: () => panel.back("") })
   panel.all.textContent = `↺ ${panel.data.back}`
-  place(panel.root, [...groups, panel.all])
+  place(panel.root, panel.data.back && groups.length ? [...groups, panel.all] : groups)
   const there = new Set(panel.data.groups.flatMap((group) => group.controls.map((one) => one.name)))
   for (const name of panel.rows.keys()) if (!there.has(name)) panel.rows.delete(name)
 }
 
-function drawnGroup(panel, group) {
-  let box = panel.folded.get(group.name)
+// A group has a name, and is opened and closed by it; or it is a row.
+function drawnGroup(panel, group, at) {
+  let box = panel.folded.get(group.name ?? at)
   if (!box) {
-    box = element("details", { open: !group.folded }, element("summary", { textContent: group.name }), element("div", { className: "controls" }))
-    panel.folded.set(group.name, box)
+    const controls = element("div", { className: group.name ? "controls" : "row" })
+    box = group.name ? element("details", { open: !group.folded }, element("summary", { textContent: group.name }), controls) : element("div", {}, controls)
+    panel.folded.set(group.name ?? at, box)
   }
-  place(box.lastChild, group.controls.map((one) => drawnRow(panel, one)))
+  place(box.lastChild, group.controls.map((one) => drawnRow(panel, one, !group.name)))
   return box
 }
 
-function drawnRow(panel, one) {
+function drawnRow(panel, one, bare) {
   let row = panel.rows.get(one.name)
-  if (!row || row.kind !== one.kind) panel.rows.set(one.name, (row = made(panel, one)))
+  if (!row || row.kind !== one.kind) panel.rows.set(one.name, (row = one.kind in FIELDS ? made(panel, one, bare) : said(panel, one)))
+  if (!row.read) {
+    row.show(one)
+    return row.box
+  }
   if (row.moved <= panel.data.answers && panel.held !== row) {
     // The key stays with what was said of it for as long as the page may speak of it.
-    if (row.key !== one.key) row.moved = 0
+    const fresh = row.key !== one.key
+    if (fresh) row.moved = 0
     row.key = one.key
-    row.show(one)
+    row.show(one, fresh)
   }
+  if (bare) return row.box
   row.back.hidden = one.back === undefined
   row.back.title = `Back to ${one.back}`
   row.back.setAttribute("aria-label", `${one.label}: back to ${one.back}`)
@@ -87,11 +93,41 @@ function drawnRow(panel, one) {
   return row.box
 }
 
+// What stands beside controls, and moves nothing.
+function said(panel, one) {
+  const row = { kind: one.kind, moved: 0 }
+  row.box = element(one.kind === "press" ? "button" : one.kind === "title" ? "h1" : "div", { className: one.kind })
+  row.box.dataset.name = one.name
+  if (one.kind === "press") {
+    row.box.type = "button"
+    row.box.append(element("span", { className: "icon" }), element("span", {}))
+    row.box.firstChild.setAttribute("aria-hidden", "true")
+    row.box.onclick = () => panel.press(one.name)
+  }
+  row.show = (now) => {
+    if (one.kind === "words" && row.html !== now.html) row.box.innerHTML = row.html = now.html
+    if (one.kind === "title") row.box.textContent = now.label
+    if (one.kind !== "press") return
+    row.box.firstChild.textContent = now.icon
+    row.box.lastChild.textContent = now.label
+    Object.assign(row.box, { title: now.help, disabled: now.off })
+  }
+  return row
+}
+
 let ids = 0
 
-function made(panel, one) {
+function made(panel, one, bare) {
   const id = `control-${++ids}`
   const row = { kind: one.kind, key: one.key, moved: 0 }
+  if (bare) {
+    row.field = FIELDS[one.kind](id, row, (held) => moved(panel, row, held))
+    row.box = element("div", { className: `control ${one.kind} bare` }, row.field)
+    row.box.dataset.name = one.name
+    if (one.kind === "switch") row.box.append(element("label", { htmlFor: id, textContent: one.label, title: one.help }))
+    else if (row.field.matches("input, select")) row.field.setAttribute("aria-label", one.label)
+    return row
+  }
   const label = element("label", { htmlFor: id, textContent: one.label })
   row.back = element("button", { className: "back", type: "button", textContent: "↺", onclick: () => panel.back(one.name) })
   const help = element("div", { className: "help", id: `${id}-help`, hidden: true })
@@ -120,54 +156,6 @@ function made(panel, one) {
     row.box.append(head, field, help)
   }
   return row
-}
-
-const FIELDS = {
-  range: (id, row, tell) => slider(id, row, tell, (one) => {
-    row.field.min = one.low; row.field.max = one.high; row.field.step = one.step
-    row.text = (value) => String(Number(value.toPrecision(6)))
-  }),
-  stops: (id, row, tell) => slider(id, row, tell, (one) => {
-    row.field.min = 0; row.field.max = one.options.length - 1; row.field.step = 1
-    row.text = (value) => one.options[value] ?? ""
-  }),
-  switch: (id, row, tell) => {
-    const field = element("input", { type: "checkbox", id, onchange: () => tell(false) })
-    field.setAttribute("role", "switch")
-    row.read = () => field.checked
-    row.show = (one) => { field.checked = one.value }
-    return field
-  },
-  choice: (id, row, tell) => {
-    const field = element("select", { id, onchange: () => tell(false) })
-    row.read = () => Number(field.value)
-    row.show = (one) => {
-      const options = JSON.stringify(one.options)
-      if (row.options !== options) field.replaceChildren(...one.options.map((textContent, value) => element("option", { textContent, value })))
-      row.options = options
-      field.value = one.value
-    }
-    return field
-  },
-}
-
-function slider(id, row, tell, bounds) {
-  const field = element("input", { type: "range", id })
-  const write = () => {
-    row.value.textContent = row.text(row.read())
-    field.setAttribute("aria-valuetext", row.value.textContent)
-    field.style.setProperty("--share", `${(100 * (field.value - field.min)) / (field.max - field.min || 1)}%`)
-  }
-  row.value = element("output", {})
-  row.read = () => Number(field.value)
-  row.show = (one) => { bounds(one); field.value = one.value; write() }
-  // A key changes it at once, and there is nothing to hold.
-  let down = false
-  field.onpointerdown = () => { down = true }
-  field.onpointerup = field.onpointercancel = () => { down = false }
-  field.oninput = () => { write(); if (down) tell(true) }
-  field.onchange = () => { down = false; write(); tell(false) } // a pointer may be let go elsewhere
-  return field
 }
 
 // The document

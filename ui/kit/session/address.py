@@ -34,6 +34,12 @@ def turn():
     visitor().link = None
 
 
+def is_back() -> bool:
+    """Whether the browser goes through its history, back or forth. The menu turns to a page in the same way, with a mark."""
+    asked = get_script_run_ctx()
+    return asked.is_history_navigation and not asked.context_info.url.endswith("#menu")
+
+
 def is_here() -> bool:
     """Whether the browser's address was that of this page when it asked for this run."""
     asked, here = get_script_run_ctx().context_info, st.context.url

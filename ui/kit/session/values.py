@@ -10,12 +10,11 @@ import dataclasses
 import time
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from core.settings.setting import ConfigError
 from ui.kit.rights import without_key
 from ui.kit.session import address
-from ui.kit.session.visitor import Visitor, calm_visitor, hash_of, message, state, visitor
+from ui.kit.session.visitor import PANEL, Visitor, calm_visitor, hash_of, message, state, visitor
 
 ON_ITS_WAY = 2.0  # seconds for which a link that the browser was told may not have come to it yet
 _kinds: dict[str, tuple] = {}  # page -> kinds of its settings, once anybody has opened it
@@ -29,7 +28,7 @@ def settings(page: str, *kinds):
     _kinds[page] = kinds
     opened, held, seen = st.query_params.to_dict(), visitor(), state()
     link, refused = without_key(opened)
-    if get_script_run_ctx().is_history_navigation:
+    if address.is_back():
         link = _without_once(link, kinds)
     if _is_new(link, held, page):
         # The browser's Back may lead to the bare link of a page that was entered with settings from another one.
@@ -57,7 +56,7 @@ def settings(page: str, *kinds):
 def leave_for(page: str):
     """At the beginning of a page: take down what was moved on the one before at the last moment, where no run came in between."""
     held = visitor()
-    if held.page in ("", page) or get_script_run_ctx().is_history_navigation:
+    if held.page in ("", page) or address.is_back():
         return
     chosen, wanted, _ = _together(_from_widgets(held.kinds, held, state()))
     held.settled |= {type(each): each for each in chosen}
@@ -73,7 +72,7 @@ def _knows(held: Visitor, link: dict[str, str]) -> bool:
     history, nothing is on its way to it, and to tell it a link would overwrite the entry that it is at by now.
     """
     at_rest = time.monotonic() - held.told > ON_ITS_WAY
-    return held.sent == link or (get_script_run_ctx().is_history_navigation and at_rest)
+    return held.sent == link or (address.is_back() and at_rest)
 
 
 def _without_once(link: dict[str, str], kinds) -> dict[str, str]:
@@ -87,6 +86,7 @@ def _settle(held: Visitor, page, kinds, chosen, notes, link, params, seen):
     if held.page != page:
         held.shown.clear()  # to Streamlit a widget on another page is another one
         held.menu.clear()
+        held.panels = {PANEL}
         if held.page and not link:
             held.bare[page] = params
     for name, widgets in held.shown.items():
@@ -129,7 +129,7 @@ def _is_new(link: dict, held: Visitor, page: str) -> bool:
     A quick hand moves a slider again before the browser has taken over the link that the last move led to: then it still
     sends one that was written earlier.
     """
-    if not held.page or get_script_run_ctx().is_history_navigation:
+    if not held.page or address.is_back():
         return True
     if page != held.page:
         # The menu's links are those of the settings as they were when it was drawn.

@@ -18,7 +18,7 @@ import streamlit as st
 from streamlit.runtime.state import get_session_state
 
 VISITOR = "_visitor"  # the key in the session
-PANEL = "panel"  # the key of the controls that are one component (ui/kit/panel)
+PANEL = "panel"  # the key of the sidebar's controls, which are one component (ui/kit/panel)
 LINKS = 1000  # links that a session remembers to have written
 FORMER, KEYS = 8, 64  # widgets of one name that are remembered; different keys that they have
 
@@ -57,6 +57,7 @@ class Visitor:
     link: dict[str, str] | None = None  # the one that it is to be told of, once its address is this page's
     links: deque[int] = field(default_factory=lambda: deque(maxlen=LINKS))  # hashes of all that were written or opened
     told: float = -math.inf  # when the browser was last told of a link: time.monotonic()
+    panels: set[str] = field(default_factory=lambda: {PANEL})  # the components of controls that this page has drawn
     menu: deque[int] = field(default_factory=lambda: deque(maxlen=LINKS))  # hashes of the links of this page's menu
     bare: dict[str, dict[str, str]] = field(
         default_factory=dict
@@ -75,13 +76,11 @@ class Visitor:
         return next(moved, None)
 
     def read(self, told: dict[str, Any]) -> dict[str, Any]:
-        """What the browser says of the panel's controls: key -> value. What cannot be, is not read."""
-        moved, values = told.get("values"), {}
-        if not isinstance(moved, dict):
-            return {}
-        for each in (each for widgets in self.shown.values() for each in widgets if each.reader and each.key in moved):
+        """What the browser says of controls: key -> value. What cannot be, is not read."""
+        values = {}
+        for each in (each for widgets in self.shown.values() for each in widgets if each.reader and each.key in told):
             with suppress(ValueError):
-                values[each.key] = each.reader(moved[each.key])
+                values[each.key] = each.reader(told[each.key])
         return values
 
     def value(self, name: str, state: dict):
@@ -109,13 +108,17 @@ def visitor() -> Visitor:
 def state() -> dict[str, Any]:
     """The session's values by their keys, read in one go: unlike st.session_state, it lets no other run in between."""
     values = get_session_state().filtered_state
-    return values | values[VISITOR].read(message(values)) if PANEL in values and VISITOR in values else values
+    if VISITOR not in values:
+        return values
+    told = [message(values, name).get("values") for name in values[VISITOR].panels]
+    said = {key: value for each in told if isinstance(each, dict) for key, value in each.items()}
+    return values | values[VISITOR].read(said) if said else values
 
 
-def message(values: dict[str, Any]) -> dict[str, Any]:
-    """What the panel of controls last said: `values` of its controls by their keys, `held`: whether one is still under the
+def message(values: dict[str, Any], name: str = PANEL) -> dict[str, Any]:
+    """What a component of controls last said: `values` of its controls by their keys, `held`: whether one is still under the
     visitor's finger, and `number`, which it counts up."""
-    panel = values.get(PANEL)
+    panel = values.get(name)
     told = panel.get("moved") if isinstance(panel, dict) else None
     return told if isinstance(told, dict) else {}
 

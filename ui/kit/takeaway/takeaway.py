@@ -56,8 +56,7 @@ def offer(
     scripts: label -> what writes the script; files: label -> name of the file, and what makes it; of: what the page shows,
     as a name for files, with which those of tables and pictures begin.
     """
-    with st.container(horizontal=True, horizontal_alignment="right"):
-        shown = st.popover("Take away", icon=":material/download:", key="take_away", on_change="rerun")
+    shown = st.popover("Take away", icon=":material/download:", key="take_away", on_change="rerun", width="content")
     if not shown.open:
         return
     with shown, st.container(gap="xxsmall"):

@@ -38,7 +38,7 @@ def _found(context):
         out = cut in context.cuts
         st.button(
             f"Put {cut.name} back" if out else f"Remove {cut.name}", key="remove_head", icon=":material/content_cut:",
-            on_click=take_out, args=(cut,), kwargs={} if out else {"taken": "knockout"}, type="secondary" if out else "primary", width="stretch",
+            on_click=take_out, args=(cut.write(),), kwargs={} if out else {"taken": "knockout"}, type="secondary" if out else "primary", width="stretch",
         )  # fmt: skip
 
 

@@ -40,7 +40,7 @@ def knockout(context):
         _by_distance(context)
     with left:
         layer = max(cut.layer for cut in context.cuts)
-        drawing.block(context.whole, layer, key="knife", knocked=context.cuts)
+        drawing.block(context.whole, layer, key="knife", knocked=context.cuts, on_pick=take_out)
         st.caption(literal(_where(context)))
 
 
@@ -55,7 +55,7 @@ def _nothing(context):
         st.button(
             f"Remove {cut.name}, which puts {each.verb.mean:.2f} of its verb's attention on the subject",
             on_click=take_out,
-            args=(cut,),
+            args=(cut.write(),),
             type="primary",
             key="remove_reader",
         )

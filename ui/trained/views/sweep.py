@@ -11,8 +11,9 @@ from core.measure.intervals import apart
 from core.model.knockout import Cut, cuts, mode
 from core.settings.wording import count, number
 from core.train.budget import TimeLimit, duration
-from ui.kit.controls import buttons
 from ui.kit.page import chart, figure, literal
+from ui.kit.panel.control import tabs
+from ui.kit.panel.panel import bar
 from ui.kit.takeaway import note
 from ui.pictures.heatmaps import heatmaps
 from ui.trained.context import take_out, view
@@ -25,8 +26,7 @@ ASKED = 10.0  # seconds from which on a sweep waits for a click
 @view
 def sweep(context):
     """Every part: each head and each sub-layer taken out by itself, ranked."""
-    about = "\n".join(f"- **{effects.effect.label(n)}**: {effects.effect.help(n)}" for n in effects.effect)
-    buttons("Ranked by", effects.effect, "rank_by", help=about)
+    bar("lens", [tabs("Ranked by", effects.effect, "rank_by")])
     ranked = _measured(context)
     if ranked is None:
         return
@@ -109,7 +109,7 @@ def _map(context, rows, unit):
         "sweep_map", cells, layers, names, what=f"change of {effects.effect.label(context.look.rank_by).lower()}{unit}", diverging=True, numbers="brief",
         tips=[[at(layer, cut).name for cut in columns] for layer in range(c.n_layers)],
         alt="Effect of taking out each head and sub-layer.", square=False, height=120 + 44 * c.n_layers if c.n_layers <= 4 else 460, marks=out,
-        on_pick=lambda panel, row, column: take_out(at(row, columns[column]), taken="knockout"),
+        on_pick=lambda panel, row, column: take_out(at(row, columns[column]).write(), taken="knockout"),
     )  # fmt: skip
 
 

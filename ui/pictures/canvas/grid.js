@@ -204,10 +204,17 @@ function drawPanels(ink, m, a, theme) {
   }
 }
 
+// Of matrices that come one after another: those of one moment.
+function frame(whole, at) {
+  const from = at * whole.panels * whole.rows * whole.cols
+  return { ...whole, raw: whole.raw.subarray(from), value: (i) => whole.value(i + from), titles: whole.frames.titles[at] }
+}
+
 const shown = new WeakMap()
 
 export default function ({ data, parentElement, setTriggerValue }) {
-  const m = unpack(data)
+  const whole = unpack(data)
+  let m = whole.frames ? frame(whole, 0) : whole
   const root = parentElement.querySelector(".root")
   const canvas = root.querySelector("canvas")
   const tip = root.querySelector(".tip")
@@ -228,6 +235,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
   root.querySelector(".what").textContent = m.what
   root.querySelector(".blank").textContent = m.blanks ? `no colour: ${m.blank}` : ""
   let a = paint(canvas, m, theme)
+  const stop = whole.frames && player(root.querySelector(".player"), whole.frames, canvas, (at) => {
+    m = frame(whole, at)
+    a = paint(canvas, m, theme)
+    tip.style.display = "none"
+  })
   canvas.toSvg = () => asSvg(m, a, theme, canvas.clientWidth)
 
   const cell = (panel, row, col) => {
@@ -295,5 +307,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   })
   watch.observe(root)
   shown.set(root, watch)
-  return () => watch.disconnect()
+  return () => {
+    watch.disconnect()
+    stop?.()
+  }
 }

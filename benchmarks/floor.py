@@ -1,0 +1,7 @@
+"""What a Streamlit app costs that does nothing: one slider, and its value as text. The floor of benchmarks/paint.py and move.py."""
+
+import streamlit as st
+
+if __name__ == "__main__":
+    st.title("Floor")
+    st.text(f"{st.slider('Value', 0, 100)} is chosen")

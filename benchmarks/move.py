@@ -1,0 +1,97 @@
+"""What one move of a control costs the server: messages, bytes and processor time; beside the floor of a one-slider app.
+
+    python -m benchmarks.move [--moves 200]
+
+A websocket that speaks Streamlit's own protocol moves a slider again and again, the next time as soon as the script has ended:
+d_ff on the default page of One block, and the slider of benchmarks/floor.py, in turn. Medians over rounds of twenty moves.
+"""
+
+import argparse
+import asyncio
+import json
+import statistics
+from collections.abc import Callable
+
+import psutil
+import websockets
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+
+from benchmarks.crowd import panel_of
+from benchmarks.serving import server
+
+ROUND = 20  # moves
+
+
+async def run(socket, page: str, state: WidgetState | None) -> list[ForwardMsg]:
+    """One run of the script -> what it sent."""
+    message = BackMsg()
+    message.rerun_script.query_string = ""
+    message.rerun_script.page_name = page
+    if state is not None:
+        message.rerun_script.widget_states.widgets.append(state)
+    await socket.send(message.SerializeToString())
+    sent = []
+    while not sent or sent[-1].WhichOneof("type") != "script_finished":
+        sent.append(ForwardMsg())
+        sent[-1].ParseFromString(await asyncio.wait_for(socket.recv(), 60))
+    return sent
+
+
+def on_one_block(sent: list[ForwardMsg]) -> Callable[[int], WidgetState]:
+    """-> what makes a move's state of its number"""
+    panel, key = next(filter(None, map(panel_of, sent)))
+    values = lambda number: {"moved": {"number": number, "held": False, "values": {key: 64 + 8 * (number % 50)}}}  # noqa: E731
+    return lambda number: WidgetState(id=panel, json_value=json.dumps(values(number)))
+
+
+def on_floor(sent: list[ForwardMsg]) -> Callable[[int], WidgetState]:
+    """The same of the one-slider app."""
+    slider = next(each.delta.new_element.slider.id for each in sent if each.delta.new_element.HasField("slider"))
+
+    def state(number: int) -> WidgetState:
+        moved = WidgetState(id=slider)
+        moved.double_array_value.data.append(number % 100)
+        return moved
+
+    return state
+
+
+async def measured(address, process, page, states, moves) -> tuple[int, float, float]:
+    """-> (messages, kB and ms of processor time of a move)"""
+    messages, size, took = [], [], []
+    async with websockets.connect(
+        address.replace("http", "ws") + "/_stcore/stream", subprotocols=["streamlit"], max_size=None, compression=None
+    ) as socket:
+        state = states(await run(socket, page, None))
+        for number in range(1, ROUND + 1):  # not counted
+            await run(socket, page, state(number))
+        for start in range(ROUND + 1, moves + 1, ROUND):
+            before = sum(process.cpu_times()[:2])
+            for number in range(start, start + ROUND):
+                sent = await run(socket, page, state(number))
+            took.append(1e3 * (sum(process.cpu_times()[:2]) - before) / ROUND)
+            messages.append(len(sent))
+            size.append(sum(each.ByteSize() for each in sent) / 1000)
+    return statistics.median(messages), statistics.median(size), statistics.median(took)
+
+
+def main():
+    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args.add_argument("--moves", type=int, default=200)
+    moves = args.parse_args().moves
+    cases = (
+        ("one slider, nothing else", "benchmarks/floor.py", "", on_floor),
+        ("One block, default", "app.py", "One_block", on_one_block),
+    )
+    for name, app, page, states in cases:
+        with server(app=app) as (address, process):
+            messages, size, took = asyncio.run(measured(address, psutil.Process(process.pid), page, states, moves))
+        print(
+            f"{name:26} {messages:3.0f} messages, {size:5.0f} kB, {took:5.1f} ms of processor time a move", flush=True
+        )
+
+
+if __name__ == "__main__":
+    main()

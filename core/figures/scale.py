@@ -1,0 +1,83 @@
+"""One scale for two charts of one kind, so that what is larger in one of them looks larger."""
+
+import copy
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from core.figures.spec import Spec
+
+CHANNELS = {"x": "x", "x2": "x", "y": "y", "y2": "y", "color": "color"}  # which of them have a scale in common
+
+
+def on_one_scale(spec: Spec, *tables: pd.DataFrame) -> Spec:
+    """The specification with axes and colours that hold the numbers of all tables. What is stacked or counted by the browser
+    has no such numbers in its table, and keeps a scale of its own."""
+    made: Spec = copy.deepcopy(spec)
+    units = list(_units(made))
+    ends: dict[str, tuple[float, float]] = {}
+    for unit in units:
+        for channel, encoding in unit["encoding"].items():
+            values = _values(encoding, tables) if channel in CHANNELS else []
+            if values:
+                low, high = ends.get(CHANNELS[channel], (math.inf, -math.inf))
+                ends[CHANNELS[channel]] = min(low, *values), max(high, *values)
+    encodings = [pair for unit in units for pair in unit["encoding"].items() if pair[0] in CHANNELS]
+    fixed = {CHANNELS[channel] for channel, each in encodings if "domain" in (each.get("scale") or {})}
+    for unit in units:
+        for channel, encoding in unit["encoding"].items():
+            if CHANNELS.get(channel) in ends.keys() - fixed and encoding.get("type") == "quantitative":
+                _widen(encoding, *ends[CHANNELS[channel]], zero="mark" in unit and _mark(unit) in ("bar", "area"))
+    return made
+
+
+MEASURED = ("value", "reference")  # columns of what is measured, which can be subtracted
+
+
+def can_subtract(table: pd.DataFrame, other: pd.DataFrame | None) -> bool:
+    """Whether both tables measure one thing of the same things, row by row."""
+    if other is None or "value" not in table or table.shape != other.shape or list(table) != list(other):
+        return False
+    named = [name for name in table if not pd.api.types.is_numeric_dtype(table[name])]
+    return all(list(table[name]) == list(other[name]) for name in named)
+
+
+def subtract(table: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
+    """The table with what is measured in it less what is measured in the other."""
+    return table.assign(**{name: table[name].to_numpy() - other[name].to_numpy() for name in MEASURED if name in table})
+
+
+def _units(spec: Spec) -> Iterator[Spec]:
+    """All parts of a specification that encode something."""
+    if "encoding" in spec:
+        yield spec
+    for key in ("layer", "hconcat", "vconcat"):
+        for each in spec.get(key, []):
+            yield from _units(each)
+    if "spec" in spec:
+        yield from _units(spec["spec"])
+
+
+def _mark(unit: Spec) -> Any:
+    return unit["mark"]["type"] if isinstance(unit["mark"], dict) else unit["mark"]
+
+
+def _values(encoding: Any, tables: tuple[pd.DataFrame, ...]) -> list[float]:
+    """The numbers that an encoding draws; none where they are not those of the tables."""
+    if not isinstance(encoding, dict) or {"aggregate", "bin"} & encoding.keys() or encoding.get("stack"):
+        return []
+    name = encoding.get("field")
+    known = [table[name] for table in tables if name in table and pd.api.types.is_numeric_dtype(table[name])]
+    return [float(value) for column in known for value in column if math.isfinite(value)]
+
+
+def _widen(encoding: Spec, low: float, high: float, zero: bool) -> None:
+    scale = encoding.get("scale") or {}
+    if scale.get("type") == "log":
+        low, high = (low, high) if low > 0 else (math.nan, math.nan)
+    elif zero or scale.get("zero") is not False:
+        low, high = min(low, 0.0), max(high, 0.0)
+    if low < high:
+        encoding["scale"] = {"nice": True, **scale, "domain": [low, high]}

@@ -1,0 +1,205 @@
+"""With and without, beside each other: the variant's side is the page of its settings, on the baseline's scale; a click in the
+drawing takes a part out, or puts it back."""
+
+import json
+import math
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from core.figures import charts  # noqa: F401 - enters the charts' examples
+from core.figures.scale import CHANNELS, _units, can_subtract, on_one_scale, subtract
+from core.figures.spec import examples
+from core.model.config import Config
+from core.model.variants import Pins, apply, decode, encode, lineup, name_of
+from tests.pages import components, control, setting, tell, trigger
+from tests.test_page import fine, opened
+from ui.block import view as views
+from ui.kit.pins import PILLS
+
+TWICE = [view for view in views if view != "compare"]
+PARTS = {
+    "norm-none": {"norm": "none"},
+    "ffn-off": {"ffn": "off"},
+    "n_heads-1": {"n_heads": "1"},
+    "mask-causal": {"mask": "causal"},
+}
+
+
+def sentences(app) -> list[str]:
+    return [m.value for m in app.markdown if m.value.startswith("**") and ":small[" in m.value]
+
+
+def grids(app) -> dict[str, tuple[dict, np.ndarray]]:
+    """Key of a heat map -> (what it says of itself, its numbers)."""
+    found = {}
+    for each in components(app, "ablation_grid"):
+        size = int.from_bytes(each.bytes[:4], "little")
+        head = json.loads(each.bytes[4 : 4 + size])
+        body = each.bytes[4 + size + (-size % 4) :]
+        if head["steps"]:
+            steps = np.frombuffer(body, "<u2").astype(float)
+            cells = head["low"] + steps / 65534 * (head["high"] - head["low"])
+            cells[steps == 65535] = math.nan
+        else:
+            cells = np.frombuffer(body, "<f4").astype(float)
+        found[re.search(r"(\w+?)(-None)?$", each.id).group(1)] = head, cells
+    return found
+
+
+def domains(proto) -> list:
+    return all_domains(json.loads(proto.spec))
+
+
+def all_domains(spec) -> list:
+    return [
+        (CHANNELS[channel], encoding["scale"]["domain"])
+        for unit in _units(spec)
+        for channel, encoding in unit["encoding"].items()
+        if channel in CHANNELS and "domain" in encoding.get("scale", {})
+    ]
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("view", TWICE)
+def test_the_variants_side_says_what_the_page_of_its_settings_says(view, part):
+    both, alone, baseline = (fine(opened(view=view, **more)) for more in ({"variants": part}, PARTS[part], {}))
+    assert sorted(sentences(both)) == sorted([*sentences(baseline), *sentences(alone)])
+    pairs, single = grids(both), grids(alone)
+    twins = {name for name in pairs if name.endswith("_beside")}
+    assert {name.removesuffix("_beside") for name in twins} == set(single)
+    for name in twins:
+        (head, cells), (first, _) = pairs[name], pairs.get(name.removesuffix("_beside"), pairs[name])
+        steps = (
+            single[name.removesuffix("_beside")][0]["high"] - single[name.removesuffix("_beside")][0]["low"]
+        ) / 65534
+        np.testing.assert_allclose(
+            cells,
+            single[name.removesuffix("_beside")][1],
+            atol=max(1e-6, 2 * (head["high"] - head["low"]) / 65534, 2 * steps),
+        )
+        if len(twins) == len(pairs) - len(twins):
+            assert (head["low"], head["high"]) == (first["low"], first["high"])
+    drawn = both.get("arrow_vega_lite_chart")
+    if len(drawn) == 2 * len(baseline.get("arrow_vega_lite_chart")) == 2 * len(alone.get("arrow_vega_lite_chart")):
+        half = len(drawn) // 2
+        kinds = [each.proto.alt.removeprefix(f"{name_of(decode(part, ''))}: ") for each in drawn]
+        for one, other in ((a, b) for a in range(len(drawn)) for b in range(a + 1, len(drawn)) if kinds[a] == kinds[b]):
+            assert domains(drawn[one].proto) == domains(drawn[other].proto)
+        assert half == 0 or len(set(kinds)) <= half
+
+
+@pytest.mark.parametrize("part", ["norm-none", "mask-causal"])
+def test_the_difference_is_the_variants_numbers_less_the_baselines(part):
+    plain, less = (grids(fine(opened(variants=part, **more))) for more in ({}, {"difference": "on"}))
+    head, cells = less["all_heads_beside"]
+    expected = plain["all_heads_beside"][1] - plain["all_heads"][1]
+    np.testing.assert_allclose(cells, expected, atol=1e-6)
+    assert head["low"] == -head["high"] and "difference" in head["what"]
+    np.testing.assert_array_equal(less["all_heads"][1], plain["all_heads"][1])
+
+
+@pytest.mark.parametrize("chart", examples, ids=lambda chart: chart.__name__)
+def test_one_scale_holds_the_numbers_of_both_tables(chart):
+    args, make = examples[chart]
+    table = make()
+    numbers = table.select_dtypes("number").columns
+    other = table.assign(**{name: 3 * table[name] - 1 for name in numbers})
+    spec = chart(*args)
+    before = json.dumps(spec)
+    fixed = {channel for channel, _ in all_domains(spec)}
+    for made in (on_one_scale(spec, table, other), on_one_scale(spec, other, table)):
+        for unit in _units(made):
+            for channel, encoding in unit["encoding"].items():
+                domain = encoding.get("scale", {}).get("domain") if channel in CHANNELS else None
+                if (
+                    domain
+                    and CHANNELS[channel] not in fixed
+                    and encoding.get("field") in numbers
+                    and encoding.get("type") == "quantitative"
+                ):
+                    values = pd.concat([table[encoding["field"]], other[encoding["field"]]]).dropna()
+                    assert domain[0] <= values.min() and values.max() <= domain[1]
+    assert json.dumps(spec) == before  # it is shared by all
+    if "value" in table:
+        assert can_subtract(table, other) and can_subtract(table, table)
+        assert (subtract(table, table)["value"].dropna() == 0).all()
+        assert not can_subtract(table, other[1:]) and not can_subtract(table, None)
+
+
+@pytest.mark.parametrize("view", ["attention", "stages", "heads"])
+def test_nothing_is_chosen_before_somebody_chose_and_a_pill_sends_nobody_away(view):
+    app = fine(opened(view=view))
+    assert control(app, PILLS)["value"] == [] and "_beside" not in str(grids(app))
+    tell(app, PILLS, ["ffn-off"])
+    assert setting(fine(app), "view") == view and setting(app, "variants") == "ffn-off" == setting(app, "beside")
+    tell(app, PILLS, ["ffn-off", "n_heads-1"])  # the newest stands beside
+    assert setting(fine(app), "beside") == "n_heads-1" and control(app, "beside")["value"] == 1
+    tell(app, "beside", "ffn-off")
+    assert control(fine(app), "beside")["value"] == 0
+    tell(app, PILLS, [])
+    assert setting(fine(app), "variants") == "none" and len(components(app, "ablation_drawing")) == 1
+
+
+def parts(app, drawing: int = 0) -> list[str]:
+    """What a click on each part of a drawing does."""
+    return re.findall(r'data-part=\\"(.*?)\\"', components(app, "ablation_drawing")[drawing].json)
+
+
+def click(app, part: str, drawing: int = 0):
+    return trigger(app, components(app, "ablation_drawing")[drawing], "picked", part)
+
+
+def test_every_part_of_the_drawing_can_be_taken_out_and_put_back():
+    start = [
+        "norm-none",
+        "attention-off",
+        "n_heads-1",
+        "residual_attention-off",
+        "norm-none",
+        "ffn-off",
+        "residual_ffn-off",
+    ]
+    app = fine(opened())
+    assert sorted(parts(app)) == sorted(start)
+    for part in dict.fromkeys(start):
+        app = fine(click(opened(), part))
+        assert app.query_params["variants"] == part and len(components(app, "ablation_drawing")) == 2
+        name, value = part.split("-")
+        back = {"off": "on", "none": "LayerNorm", "1": "4"}[value]
+        assert f"{name}-{back}" in parts(app, 1)
+        click(app, f"{name}-{back}", 1)  # in the drawing of the variant, where it is out
+        assert fine(app).query_params.get("variants", "none") == "none"
+    app = fine(click(opened(), "ffn-off"))
+    click(app, "residual_attention-off", 1)
+    assert fine(app).query_params["variants"] == "residual_attention-off__ffn-off"
+    click(app, "ffn-off")  # of the baseline: one more variant, and once more takes it away
+    assert fine(app).query_params["variants"] == "residual_attention-off__ffn-off~ffn-off"
+    click(app, "ffn-off")
+    assert fine(app).query_params["variants"] == "residual_attention-off__ffn-off"
+
+
+def test_a_click_on_what_is_not_there_is_refused():
+    for part in ("no_such-off", "ffn-maybe", "", "x" * 10_000):
+        assert fine(click(opened(), part)).query_params == {}
+
+
+def test_beside_a_pinned_baseline_the_sidebar_stands_and_can_be_worked_on():
+    app = fine(opened(baseline="defaults", variants="none", ffn="off"))
+    assert len(components(app, "ablation_drawing")) == 2
+    click(app, "residual_attention-off", 1)
+    assert setting(fine(app), "residual_attention") is False and setting(app, "ffn") is False
+
+
+@pytest.mark.parametrize(
+    "config", [Config(), Config(norm="none", ffn=False), Config(n_heads=1, position="alibi", mask="causal")], ids=str
+)
+def test_every_change_that_is_offered_can_be_compared(config):
+    texts = [encode({name: value}) for name, value in config.others()]
+    assert len(texts) == len(set(texts))
+    for text in texts:
+        variants, left_out = lineup(config, Pins(variants=text))
+        assert len(variants) == 2 or left_out
+        assert apply(decode(text, ""), config) != config if not left_out else True

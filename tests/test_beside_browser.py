@@ -1,0 +1,85 @@
+"""The drawing as a control, with and without beside each other, and the search for a change, in a real browser."""
+
+import urllib.parse
+
+import pytest
+from playwright.sync_api import expect
+
+from benchmarks.serving import settle
+
+pytestmark = pytest.mark.browser
+
+
+def params(page) -> dict[str, str]:
+    page.wait_for_timeout(300)
+    settle(page)
+    return dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(page.url).query))
+
+
+def part(page, place: str, drawing: str = "drawing"):
+    return page.locator(f'.st-key-{drawing} .part[data-place="{place}"]').first
+
+
+def test_a_click_on_the_residual_shows_both_blocks_and_a_click_on_the_cut_one_again(open_page):
+    page = open_page("/One_block")
+    part(page, "attn_out residual").hover()
+    expect(page.locator(".st-key-drawing .tip")).to_contain_text("Click to take it out")
+    part(page, "attn_out residual").click()
+    assert params(page) == {"variants": "residual_attention-off", "beside": "residual_attention-off"}
+    expect(page.locator(".st-key-drawing_beside svg")).to_contain_text("residual off")
+    expect(page.locator(".st-key-all_heads canvas")).to_be_visible()
+    expect(page.locator(".st-key-all_heads_beside canvas")).to_be_visible()
+    part(page, "attn_out residual", "drawing_beside").click()
+    assert "variants" not in params(page)
+    expect(page.locator(".st-key-drawing_beside")).to_have_count(0)
+
+
+def test_all_of_the_drawing_can_be_worked_by_keys(open_page):
+    page = open_page("/One_block")
+    for place in ("mlp_out work", "attn_out work", "attn_out heads", "attn_out norm"):
+        part(page, place).focus()
+        expect(page.locator(".st-key-drawing .tip")).to_be_visible()
+        before = params(page)
+        page.keyboard.press("Enter")
+        assert params(page) != before
+        expect(part(page, place)).to_be_focused()
+        page.keyboard.press("Space")  # and it is taken away again
+        assert params(page).get("variants") == before.get("variants")
+
+
+def test_on_a_trained_model_a_head_is_knocked_out_in_the_drawing(open_page):
+    page = open_page("/Trained_model")
+    for place, out in (("attn_out head 2", "2.2"), ("mlp_out work", "2.2~2.ffn")):
+        part(page, place).click()
+        assert params(page)["out"] == out
+    part(page, "attn_out head 2").click()
+    assert params(page)["out"] == "2.ffn"
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_a_change_is_found_by_its_words(open_page, width):
+    page = open_page("/One_block?view=stages", width=width)
+    page.get_by_text("More …").click()
+    page.get_by_role("searchbox", name="Find a change").fill("rms")
+    shown = page.locator(".sheet .tick:visible")
+    expect(shown).to_have_count(1)
+    shown.click()
+    assert params(page) == {"view": "stages", "variants": "norm-RMSNorm", "beside": "norm-RMSNorm"}
+    page.keyboard.press("Escape")
+    expect(page.locator(".sheet")).to_be_hidden()
+    chosen = page.locator(".pills > .tick:visible", has_text="RMSNorm")
+    expect(chosen).to_have_count(1)
+    chosen.click()
+    assert "variants" not in params(page)
+
+
+def test_what_is_typed_and_not_confirmed_stays_while_something_else_moves(open_page):
+    page = open_page("/One_block")
+    field = page.get_by_role("textbox", name="Sentence")
+    field.fill("one two three")
+    page.evaluate("document.querySelector('[data-name=seed] input').value = 3")
+    page.locator("[data-name=seed] input").dispatch_event("change")
+    page.wait_for_timeout(600)
+    expect(field).to_have_value("one two three")
+    field.press("Enter")
+    assert params(page) == {"text": "one two three", "seed": "3"}

@@ -1,0 +1,81 @@
+"""Passes that are played one after another, in a real browser: what is shown is what was computed, by button, keys and hand."""
+
+import io
+import json
+
+import pytest
+from PIL import Image
+from playwright.sync_api import expect
+
+from core.experiments.depth.depth import Depth, travel
+from core.model.config import Config
+from core.model.text import DEFAULT_TEXT, words
+
+pytestmark = pytest.mark.browser
+LINK = "/Depth?show=play&variants=norm-none&passes=6"
+
+
+def cell(page, panel: int, row: int, column: int) -> str:
+    """What is said where one points at a cell."""
+    canvas = page.locator(".st-key-played canvas")
+    a, box = json.loads(canvas.get_attribute("data-layout")), canvas.bounding_box()
+    x = box["x"] + (panel % a["across"]) * a["stepX"] + a["left"] + (column + 0.5) * a["cellW"]
+    y = box["y"] + panel // a["across"] * a["stepY"] + a["top"] + (row + 0.5) * a["cellH"]
+    page.mouse.move(x, y)
+    page.mouse.move(x + 1, y + 1)
+    return page.locator(".st-key-played .tip").inner_text()
+
+
+def scrubber(page):
+    return page.get_by_role("slider", name="Pass", exact=True)
+
+
+@pytest.mark.parametrize("matrix", ["pattern", "alike"])
+def test_each_pass_shows_its_numbers_and_marks_them_on_the_curves(open_page, matrix):
+    page = open_page(f"{LINK}&matrix={matrix}")
+    seen = [
+        travel(Config(**changes), words(DEFAULT_TEXT), None, Depth(6), played=True)
+        for changes in ({}, {"norm": "none"})
+    ]
+    scrubber(page).focus()
+    for at in range(1, 7):
+        expect(page.locator(".st-key-played output")).to_have_text(f"pass {at} of 6")
+        for panel, journey in enumerate(seen):
+            value = journey.alike[at][3, 5] if matrix == "alike" else journey.patterns[at].mean(0)[3, 5]
+            assert f"{value:.3f}".replace("-", "−") in cell(page, panel, 3, 5)
+            assert f"RMS {journey.of('rms')[at]:.3g}"[:7] in page.locator(".st-key-played p").inner_text()
+        marked = page.locator(".st-key-played_curves .here").first
+        assert marked.evaluate("e => e.style.display") == "block"
+        page.keyboard.press("ArrowRight")
+
+
+def test_it_plays_to_the_end_by_itself_and_begins_anew(open_page):
+    page = open_page(LINK)
+    page.get_by_role("combobox", name="Speed").select_option("8")
+    button = page.locator(".st-key-played .player button").first
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(button).to_have_text("❚❚ Pause")
+    expect(page.locator(".st-key-played output")).to_have_text("pass 6 of 6")
+    expect(button).to_have_text("▶ Play")
+    button.click()
+    expect(page.locator(".st-key-played output")).not_to_have_text("pass 6 of 6")
+    button.click()  # where it is stopped it stays, and a setting that is changed leaves it there
+    at = page.locator(".st-key-played output").inner_text()
+    page.locator("[data-name=seed] input").press("ArrowRight")
+    page.wait_for_timeout(1200)
+    expect(page.locator(".st-key-played output")).to_have_text(at)
+
+
+def test_the_animated_picture_has_every_pass(open_page):
+    page = open_page(LINK)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Animated picture").click()
+    assert download.value.suggested_filename == "pass_after_pass.png"
+    picture = Image.open(io.BytesIO(download.value.path().read_bytes()))
+    assert picture.n_frames == 6 and picture.is_animated
+    shown = []
+    for at in range(6):
+        picture.seek(at)
+        shown.append(picture.convert("RGB").tobytes())
+    assert len(set(shown)) == 6

@@ -1,0 +1,136 @@
+// What a control is moved with, by its kind. Each sets row.read(), what is said of it, and row.show(one), how it is drawn;
+// tell(held) says that it was moved, and whether it is still under the finger. -> the element that is drawn
+
+const FIELDS = {
+  range: (id, row, tell) => slider(id, row, tell, (one) => {
+    row.field.min = one.low; row.field.max = one.high; row.field.step = one.step
+    row.text = (value) => String(Number(value.toPrecision(6)))
+  }),
+  stops: (id, row, tell) => slider(id, row, tell, (one) => {
+    row.field.min = 0; row.field.max = one.options.length - 1; row.field.step = 1
+    row.text = (value) => one.options[value] ?? ""
+  }),
+  switch: (id, row, tell) => {
+    const field = element("input", { type: "checkbox", id, onchange: () => tell(false) })
+    field.setAttribute("role", "switch")
+    row.read = () => field.checked
+    row.show = (one) => { field.checked = one.value }
+    return field
+  },
+  choice: (id, row, tell) => {
+    const field = element("select", { id, onchange: () => tell(false) })
+    row.read = () => Number(field.value)
+    row.show = (one) => {
+      if (isNew(row, one)) field.replaceChildren(...one.options.map((textContent, value) => element("option", { textContent, value })))
+      field.value = one.value
+    }
+    return field
+  },
+  tabs: (id, row, tell) => {
+    const field = element("div", { className: "tabs" })
+    field.setAttribute("role", "radiogroup")
+    row.read = () => Number(field.querySelector("input:checked").value)
+    row.show = (one) => {
+      field.setAttribute("aria-label", one.label)
+      if (isNew(row, one)) {
+        field.replaceChildren(...one.options.map((text, value) => ticked("radio", text, one.about?.[value], { name: id, value, onchange: () => tell(false) })))
+      }
+      field.children[one.value].firstChild.checked = true
+    }
+    return field
+  },
+  pills: (id, row, tell) => pills(row, tell),
+  text: (id, row, tell) => {
+    const field = element("input", { type: "text", id, autocomplete: "off" })
+    let typing = false // what is typed and not yet said stays, whatever else is moved meanwhile
+    const said = () => { if (typing) { typing = false; tell(false) } }
+    field.oninput = () => { typing = true }
+    field.onchange = said
+    field.onkeydown = (event) => { if (event.key === "Enter") said() }
+    row.read = () => field.value
+    row.show = (one, fresh) => {
+      field.placeholder = one.hint
+      if (fresh) typing = false
+      if (!typing) field.value = one.value
+    }
+    return field
+  },
+}
+
+function slider(id, row, tell, bounds) {
+  const field = element("input", { type: "range", id })
+  const write = () => {
+    row.value.textContent = row.text(row.read())
+    field.setAttribute("aria-valuetext", row.value.textContent)
+    field.style.setProperty("--share", `${(100 * (field.value - field.min)) / (field.max - field.min || 1)}%`)
+  }
+  row.value = element("output", {})
+  row.read = () => Number(field.value)
+  row.show = (one) => { bounds(one); field.value = one.value; write() }
+  // A key changes it at once, and there is nothing to hold.
+  let down = false
+  field.onpointerdown = () => { down = true }
+  field.onpointerup = field.onpointercancel = () => { down = false }
+  field.oninput = () => { write(); if (down) tell(true) }
+  field.onchange = () => { down = false; write(); tell(false) } // a pointer may be let go elsewhere
+  return field
+}
+
+// Any of a list: the first ones in sight, the others in a sheet, where they are found by their words.
+function pills(row, tell) {
+  const field = element("div", { className: "pills" })
+  const name = element("span", { className: "name" })
+  const search = element("input", { type: "search", placeholder: "Find a change …" })
+  const list = element("div", { className: "list" })
+  const sheet = element("details", { className: "more" }, element("summary", { textContent: "More …" }), element("div", { className: "sheet" }, search, list))
+  let chosen = new Set()
+  search.setAttribute("aria-label", "Find a change")
+  const find = search.oninput = () => {
+    const wanted = search.value.toLowerCase().split(/\s+/)
+    for (const each of list.children) each.hidden = !wanted.every((word) => each.textContent.toLowerCase().includes(word))
+  }
+  sheet.onkeydown = (event) => {
+    if (event.key !== "Escape") return
+    sheet.open = false
+    sheet.firstChild.focus()
+  }
+  const turned = (value, is) => { is ? chosen.add(value) : chosen.delete(value); mark(); tell(false) }
+  const one = (text, value) => ticked("checkbox", text, undefined, { value, onchange: (event) => turned(value, event.target.checked) })
+  const mark = () => {
+    for (const input of field.querySelectorAll("input[type=checkbox]")) {
+      input.checked = chosen.has(Number(input.value))
+      if (input.dataset.found) input.parentElement.hidden = !input.checked
+    }
+  }
+  document.addEventListener("pointerdown", (event) => { if (!event.composedPath().includes(sheet)) sheet.open = false })
+  row.read = () => [...chosen]
+  row.show = (now) => {
+    field.setAttribute("role", "group")
+    field.setAttribute("aria-label", now.label)
+    name.textContent = now.label
+    if (isNew(row, now)) {
+      const all = now.options.map(one)
+      const found = all.slice(now.first)
+      const copies = now.options.slice(now.first).map((text, at) => one(text, now.first + at))
+      for (const each of copies) each.firstChild.dataset.found = true
+      list.replaceChildren(...found)
+      find()
+      field.replaceChildren(name, ...all.slice(0, now.first), ...copies, ...(found.length ? [sheet] : []))
+    }
+    chosen = new Set(now.value)
+    mark()
+  }
+  return field
+}
+
+function ticked(type, text, title, fields) {
+  return element("label", { className: "tick", title: title ?? "" }, element("input", { type, ...fields }), element("span", { textContent: text }))
+}
+
+// Whether other things are offered than were drawn.
+function isNew(row, one) {
+  const words = JSON.stringify([one.options, one.first])
+  const is = row.words !== words
+  row.words = words
+  return is
+}

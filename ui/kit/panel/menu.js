@@ -1,0 +1,36 @@
+// The menu of pages. A plain click turns to a page as the browser's Back would, which Streamlit follows without loading all of it
+// again; the mark, which the address has while it is asked for, says that it was no Back (ui/kit/session/address.py).
+
+export default function ({ data, parentElement }) {
+  const nav = parentElement.querySelector("nav")
+  while (nav.children.length > data.length) nav.lastChild.remove()
+  data.forEach((one, at) => {
+    const link = nav.children[at] ?? nav.appendChild(made())
+    link.href = one.to
+    link.firstChild.textContent = one.icon
+    link.lastChild.textContent = one.name
+    if (one.here) link.setAttribute("aria-current", "page")
+    else link.removeAttribute("aria-current")
+    link.onclick = (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return
+      event.preventDefault()
+      if (!one.here) turn(new URL(link.href))
+    }
+  })
+}
+
+function turn(to) {
+  for (const [name, value] of new URLSearchParams(location.search)) if (name.startsWith("embed")) to.searchParams.append(name, value)
+  history.pushState({}, "", `${to}#menu`)
+  window.dispatchEvent(new PopStateEvent("popstate"))
+  history.replaceState({}, "", to)
+}
+
+function made() {
+  const link = document.createElement("a")
+  const icon = document.createElement("span")
+  icon.className = "icon"
+  icon.setAttribute("aria-hidden", "true")
+  link.append(icon, document.createElement("span"))
+  return link
+}

@@ -1,0 +1,40 @@
+"""The menu of pages: links that hold the settings as they are. One component, where six links of Streamlit's resolve six paths on
+disk, and are sent and laid out one by one, with every move."""
+
+import re
+from pathlib import Path
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from ui.kit.session import values
+
+HERE = Path(__file__).parent
+_menu = st.components.v2.component(
+    "ablation_menu",
+    html='<nav class="ablation-menu" aria-label="Pages"></nav>',
+    css=(HERE / "menu.css").read_text(),
+    js=(HERE / "menu.js").read_text(),
+    isolate_styles=False,
+)
+
+
+def menu(pages, here):
+    """Draw it, on this page."""
+    links = [
+        {
+            "key": there.key,
+            "name": there.name,
+            "icon": there.icon.split("/")[1].strip(":"),
+            "to": _address(there.path, values.link_to(there.key)),
+            "here": there is here,
+        }
+        for there in pages
+    ]
+    _menu(key="menu", data=links)
+
+
+def _address(path: str, params: dict[str, str]) -> str:
+    """Of a page, as seen from any other."""
+    name = re.sub(r"^\d+_", "", Path(path).stem) if path.startswith("pages/") else "."
+    return f"{name}?{urlencode(params)}" if params else name

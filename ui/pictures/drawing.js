@@ -1,0 +1,35 @@
+// The drawing of a block. Where a page takes clicks, each part is a button that says what a click on it does.
+
+const drawn = new WeakMap()
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const root = parentElement.querySelector(".root")
+  if (drawn.get(root) === data.picture) return
+  drawn.set(root, data.picture)
+  const [picture, tip] = root.children
+  const place = [...picture.querySelectorAll(".part")].find((each) => each.matches(":focus"))?.dataset.place
+  picture.innerHTML = data.picture
+  picture.classList.toggle("clicked", data.clicked)
+  tip.style.display = "none"
+  if (!data.clicked) return
+  for (const part of picture.querySelectorAll(".part")) {
+    part.setAttribute("role", "button")
+    part.setAttribute("tabindex", "0")
+    part.setAttribute("aria-label", part.dataset.words)
+    const click = () => setTriggerValue("picked", part.dataset.part)
+    const show = () => {
+      tip.textContent = part.dataset.words
+      tip.style.display = "block"
+      tip.style.top = `${part.getBoundingClientRect().bottom - root.getBoundingClientRect().top + 6}px`
+    }
+    const hide = () => { tip.style.display = "none" }
+    Object.assign(part, { onclick: click, onpointerenter: show, onfocus: show, onpointerleave: hide, onblur: hide })
+    part.onkeydown = (event) => {
+      if (event.key === "Escape") hide()
+      if (event.key !== "Enter" && event.key !== " ") return
+      event.preventDefault()
+      click()
+    }
+    if (part.dataset.place === place) part.focus() // what was clicked is drawn anew
+  }
+}
