@@ -9,7 +9,7 @@ from ui.kit import takeaway
 from ui.kit.page import head, literal, notice, page
 from ui.kit.pages import STUDIES
 from ui.kit.panel.panel import bar
-from ui.studies.chooser import choose, nothing
+from ui.studies.chooser import choose
 from ui.studies.context import StudyLook
 from ui.studies.taken_away import files
 
@@ -20,9 +20,7 @@ with page(STUDIES):
     context = None
     try:
         context = choose(look)
-        if not context:
-            nothing()
-        else:
+        if context:
             bar("views", [STUDIES.tabs()])
             if context.summary.empty:
                 st.caption("Nothing of this study is asked for any more.")

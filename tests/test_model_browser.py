@@ -118,7 +118,7 @@ def test_nothing_sticks_out(open_page, width, theme):
         settle(page)
         expect(page.locator("[data-testid=stAlertContentError]")).to_have_count(0)
         wide = page.evaluate(
-            "[...document.querySelectorAll('[data-testid=stMain] *')].filter(e => e.getBoundingClientRect().right > innerWidth + 2 && !e.closest('[data-testid=stTable], [data-testid=stDataFrame], .root, [data-testid=stTextInput]')).map(e => e.className + ' ' + (e.innerText || '').slice(0, 40))"
+            "[...document.querySelectorAll('[data-testid=stMain] *')].filter(e => e.getBoundingClientRect().right > innerWidth + 2 && !e.closest('[data-testid=stTable], [data-testid=stDataFrame], .root, .tabs, .pills, [data-testid=stTextInput]')).map(e => e.className + ' ' + (e.innerText || '').slice(0, 40))"
         )
         assert wide == [], (view, json.dumps(wide[:3]))
 

@@ -140,7 +140,7 @@ def card(there: Page, experiments: Callable[[], list]):
 
 def measured():
     """The ablation matrix that ships: what each part costs on each task."""
-    st.subheader("What each part is for, measured", anchor=False)
+    st.header("What each part is for, measured", anchor=False)
     try:
         cells = matrix_table()
     except (OSError, StudyError):
@@ -148,7 +148,7 @@ def measured():
     st.caption(
         f"Each part taken out by itself, on {count(cells.task.nunique(), 'task')}, {count(cells.seeds.max(), 'seed')} each. Change of accuracy in percentage points: "
         "mean and 95 % interval (paired t, corrected for the parts of a task by Holm's method). Pale: not distinguishable from seed noise. Click a cell to train it here, now. "
-        "All of it: `results/ablation_matrix.csv`, made by `make matrix`.",
+        "All of it: results/ablation_matrix.csv, made by “make matrix”.",
         help=explained("Holm", "paired t"),
     )
     matrix(cells, "home_matrix", begin=True)

@@ -12,9 +12,9 @@ CSS = """
 .root { display: flex; flex-wrap: wrap; gap: 5px 4px; font-family: var(--st-font); font-size: 15px; line-height: 1.35;
   color: var(--st-text-color); align-items: flex-start; }
 .chip { font: inherit; color: inherit; border: 1px solid transparent; border-radius: 5px; padding: 1px 5px; min-height: 1.4em; white-space: pre;
-  background: color-mix(in srgb, var(--st-primary-color) calc(0.75 * var(--share, 0%)), transparent); display: flex; flex-direction: column; align-items: center; }
+  background: color-mix(in srgb, var(--st-primary-color) calc(0.45 * var(--share, 0%)), transparent); display: flex; flex-direction: column; align-items: center; }
 .chip small { font-size: 10px; line-height: 1; opacity: 0.85; min-height: 10px; }
-.made { border-color: var(--st-border-color); background: color-mix(in srgb, var(--st-primary-color) calc(0.75 * var(--share, 0%)), var(--st-secondary-background-color)); cursor: pointer; }
+.made { border-color: var(--st-border-color); background: color-mix(in srgb, var(--st-primary-color) calc(0.45 * var(--share, 0%)), var(--st-secondary-background-color)); cursor: pointer; }
 .made:hover, .made:focus-visible { border-color: var(--st-primary-color); outline: none; }
 .selected { border: 2px solid var(--st-primary-color); font-weight: 600; }
 .unknown { border-bottom: 2px dotted #D55E00; }

@@ -12,6 +12,7 @@ from ui.studies.buttons import buttons, can_write
 from ui.studies.context import StudyContext, StudyLook
 from ui.studies.new_study import ask, new_study
 from ui.studies.progress import progress
+from ui.studies.shipped import shipped
 
 UNWRITABLE = "This store cannot be written: its studies can be looked at, and nothing can be changed here."
 
@@ -20,10 +21,11 @@ def choose(look: StudyLook) -> StudyContext | None:
     """The row in which a study is chosen -> that study as it is now, or None where there is none."""
     store = server.store()
     known = {study.name: study for study in store.studies()} if store else {}
-    name = _name(look, known)
+    ships = shipped(look)
+    name = _name(look, known, ships)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if known:
-            offered = tuple(reversed(known))
+        if known or ships:
+            offered = (*reversed(known), *([ships.name] if ships else []))
             shown = one_of("study", name, offered)
             st.selectbox("Study", offered, **shown, label_visibility="collapsed", width="stretch")
         st.button(
@@ -39,8 +41,10 @@ def choose(look: StudyLook) -> StudyContext | None:
         st.caption(UNWRITABLE)
     if can_write(store):
         new_study(store)
-    if not known:
-        return None
+    if name not in known:
+        if not known:
+            nothing()
+        return ships
     study = known[name]
     now = standing(store, study.id)
     with place:
@@ -51,10 +55,12 @@ def choose(look: StudyLook) -> StudyContext | None:
     return StudyContext(store, study.id, study.name, study.question, study.source, summary, others, look)
 
 
-def _name(look: StudyLook, known: dict) -> str:
-    """The study that is looked at: the one of the link, or else the newest."""
-    if look.study in known or not known:
+def _name(look: StudyLook, known: dict, ships: StudyContext | None) -> str:
+    """The study that is looked at: the one of the link, or else the newest, or else the one that ships."""
+    if look.study in known or ships and look.study == ships.name:
         return look.study
+    if not known:
+        return ships.name if ships else look.study
     if look.study:
         st.warning(literal(f"There is no study “{look.study}” here."), icon=":material/info:")
     newest = next(reversed(known))
@@ -64,9 +70,7 @@ def _name(look: StudyLook, known: dict) -> str:
 
 def nothing():
     """What there is to start."""
-    st.markdown("**No studies yet**")
-    st.markdown(
-        "A study trains variants × tasks × seeds unattended, and keeps every number: start one here, or with "
-        "`python -m core.study run studies/ablation_matrix.toml`. The one that ships, the ablation matrix, has been run already: "
-        "its result stands on the start page."
+    st.caption(
+        "No studies yet. A study trains variants × tasks × seeds unattended, and keeps every number: start one here, or with "
+        "“python -m core.study run studies/ablation_matrix.toml”. The one that ships, the ablation matrix, has been run already."
     )

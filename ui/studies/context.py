@@ -9,6 +9,7 @@ from core.settings.setting import Settings, setting
 from core.study.database.store import Store
 
 view = Menu("Views of a study")
+NOT_STORED = "This study came with its results, not with its trainings. A click on a cell of the matrix trains it here; *New study* trains all of it."
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class StudyLook(Settings):
 class StudyContext:
     """What the views are handed: a study as it is now, and what is looked at."""
 
-    store: Store
+    store: Store | None  # none: it ships, with its summary alone
     number: int
     name: str
     question: str

@@ -1,10 +1,12 @@
 """The dialog in which a new study is written and started."""
 
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
 
 from core.study.database.connection import StoreError
+from core.study.file.ticks import ticks
 from core.study.plan import NOTHING, Study, StudyError, before, told
 from ui.kit.guard import guarded
 from ui.kit.page import literal
@@ -12,10 +14,12 @@ from ui.kit.rights import REASON, may_write
 from ui.kit.session.values import put
 from ui.kit.session.visitor import at, calm_visitor, now, one_of, visitor
 from ui.studies import server
+from ui.studies import ticks as boxes
 
 SHIPPED = Path(__file__).parent.parent.parent / "studies"
 # Kept for a visitor: whether one is being made; what was typed into it, until it is started.
 NEW, DRAFT = "new_study", "study_draft"
+TICKED = "ticked"  # of a draft: the file as the ticks have just made it
 TEMPLATE = """name = "my study"
 question = "What does it cost to take the norm out?"
 tasks = ["reverse"]
@@ -63,10 +67,21 @@ def _written() -> str:
     chosen = now("new_from", draft.get("begin", offered[0]), (tuple(offered), None))
     begin = st.selectbox("Begin with", offered, **one_of("new_from", chosen, offered))
     text = shipped[begin].read_text(encoding="utf-8") if begin in shipped else TEMPLATE
-    typed = now("new_text", draft.get(("text", begin), text), begin)
-    given = st.text_area("The study, as a TOML file", height=300, **at("new_text", typed, begin))
+    typed = draft.get(TICKED) or now("new_text", draft.get(("text", begin), text), begin)
+    ticked = ticks(typed)
+    if ticked:
+        boxes.draw(ticked, partial(_ticked, draft))
+    else:
+        st.caption("This file says more than can be ticked, or cannot be read: change it below.")
+    with st.expander("Advanced: the file", expanded=not ticked):
+        given = st.text_area("The study, as a TOML file", height=300, **at("new_text", typed, begin))
+    draft.pop(TICKED, None)
     draft |= {"begin": begin, ("text", begin): given}
     return given
+
+
+def _ticked(draft: dict, text: str):
+    draft[TICKED] = text
 
 
 def _in_words(study: Study, store):

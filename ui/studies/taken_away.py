@@ -12,10 +12,15 @@ def files(context: StudyContext | None) -> dict:
     if context is None:
         return {}
     name = slug(context.name, context.number)
-    return {
-        "The study's file (TOML)": (f"{name}.toml", lambda: context.source.encode()),
-        "Every number (Parquet)": (f"{name}_rows.parquet", lambda: parquet(context)),
-    }
+    file = {"The study's file (TOML)": (f"{name}.toml", lambda: context.source.encode())}
+    return (
+        file
+        if context.store is None
+        else file
+        | {
+            "Every number (Parquet)": (f"{name}_rows.parquet", lambda: parquet(context)),
+        }
+    )
 
 
 def parquet(context: StudyContext) -> bytes:

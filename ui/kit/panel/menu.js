@@ -21,7 +21,9 @@ export default function ({ data, parentElement }) {
 
 function turn(to) {
   for (const [name, value] of new URLSearchParams(location.search)) if (name.startsWith("embed")) to.searchParams.append(name, value)
-  history.pushState({}, "", `${to}#menu`)
+  const asked = new URL(to)
+  asked.searchParams.append("menu", "")
+  history.pushState({}, "", asked)
   window.dispatchEvent(new PopStateEvent("popstate"))
   history.replaceState({}, "", to)
 }

@@ -29,15 +29,25 @@ export default ({ data, setTriggerValue }) => {
 )
 
 
+MENU = "menu"  # by which the address says, while a page is asked for, that the menu asks for it (ui/kit/panel/menu.js)
+
+
 def turn():
     """At the beginning of a page: what another page had to tell is no longer true."""
-    visitor().link = None
+    held = visitor()
+    held.link, held.by_menu = None, MENU in st.query_params
 
 
 def is_back() -> bool:
     """Whether the browser goes through its history, back or forth. The menu turns to a page in the same way, with a mark."""
-    asked = get_script_run_ctx()
-    return asked.is_history_navigation and not asked.context_info.url.endswith("#menu")
+    return get_script_run_ctx().is_history_navigation and not visitor().by_menu
+
+
+def opened() -> dict[str, str]:
+    """The link with which the page was asked for."""
+    link = st.query_params.to_dict()
+    link.pop(MENU, None)
+    return link
 
 
 def is_here() -> bool:

@@ -9,8 +9,6 @@ single control is drawn, and no control is forgotten by a page that does not sho
 import dataclasses
 import time
 
-import streamlit as st
-
 from core.settings.setting import ConfigError
 from ui.kit.rights import without_key
 from ui.kit.session import address
@@ -26,7 +24,7 @@ def settings(page: str, *kinds):
     -> (instances, sentences about what had to be changed)
     """
     _kinds[page] = kinds
-    opened, held, seen = st.query_params.to_dict(), visitor(), state()
+    opened, held, seen = address.opened(), visitor(), state()
     link, refused = without_key(opened)
     if address.is_back():
         link = _without_once(link, kinds)
@@ -45,7 +43,7 @@ def settings(page: str, *kinds):
     _settle(held, page, kinds, chosen, notes, link, params, seen)
     held.wanted |= wanted
     # On its way under the finger, no value is worth an entry in the browser's history.
-    if not message(seen).get("held") and (params != opened or not _knows(held, params)):
+    if not message(seen).get("held") and (held.by_menu or params != opened or not _knows(held, params)):
         held.link = params
         if address.is_here():
             address.write()

@@ -56,6 +56,7 @@ class Visitor:
     sent: dict[str, str] | None = None  # the link that the browser was last told
     link: dict[str, str] | None = None  # the one that it is to be told of, once its address is this page's
     links: deque[int] = field(default_factory=lambda: deque(maxlen=LINKS))  # hashes of all that were written or opened
+    by_menu: bool = False  # whether it was the menu that asked for this run
     told: float = -math.inf  # when the browser was last told of a link: time.monotonic()
     panels: set[str] = field(default_factory=lambda: {PANEL})  # the components of controls that this page has drawn
     menu: deque[int] = field(default_factory=lambda: deque(maxlen=LINKS))  # hashes of the links of this page's menu

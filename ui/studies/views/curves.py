@@ -6,12 +6,15 @@ from core.study.database.stored import stored
 from ui.kit.page import literal
 from ui.kit.session.visitor import one_of
 from ui.shared.learning import learning
-from ui.studies.context import view
+from ui.studies.context import NOT_STORED, view
 
 
 @view
 def curves(context):
     """Curves: accuracy and loss as they grew, each seed, mean and interval, of a task's baseline and up to four variants."""
+    if context.store is None:
+        st.caption(NOT_STORED)
+        return
     summary = context.summary
     tasks = list(dict.fromkeys(summary.task))
     chosen = context.look.of_task if context.look.of_task in tasks else tasks[0]

@@ -9,7 +9,7 @@ from core.study.tables import link, run_table
 from ui.kit.page import literal, table
 from ui.kit.pages import TRAINING
 from ui.studies.cells import cells
-from ui.studies.context import view
+from ui.studies.context import NOT_STORED, view
 
 COLUMNS = ["task", "variant", "seed", "state", "accuracy", "step", "steps", "seconds", "ended", "device", "torch", "code", "tries", "message"]  # fmt: skip
 
@@ -19,6 +19,9 @@ FROM_STORE = [name for name in COLUMNS if name != "accuracy"]
 @view
 def runs(context):
     """Runs: every training by itself: its state, its end, where and with what it ran; filter them, and open any."""
+    if context.store is None:
+        st.caption(NOT_STORED)
+        return
     rows = context.store.runs(context.number, spec=False)
     frame = pd.DataFrame.from_records(rows, columns=rows[0]._fields)[["id", *FROM_STORE]]
     frame["accuracy"] = frame.pop("id").map(context.store.results(context.number))

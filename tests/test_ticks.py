@@ -1,0 +1,119 @@
+"""A study by tick boxes: what is ticked is what is trained, and ticks and file are kept in step."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from core.model.config import Config
+from core.model.variants import apply, decode, name_of
+from core.settings.setting import ConfigError
+from core.study.file.text import parse
+from core.study.file.ticks import AXES, CHANGES, Ticks, ticks
+from core.study.plan import StudyError
+from core.tasks import task
+from tests.pages import control, widget
+from tests.test_page import fine
+from tests.test_studies_page import area, dialog, good, opened, texts, url  # noqa: F401
+from ui.studies.new_study import TEMPLATE
+from ui.studies.shipped import NAME
+
+TICKS = some.builds(
+    Ticks,
+    name=some.text(some.characters(exclude_categories=["Cs"]), max_size=20),
+    question=some.text(some.characters(exclude_categories=["Cs"]), max_size=20),
+    tasks=some.lists(some.sampled_from(list(task)), unique=True, max_size=3).map(tuple),
+    seeds=some.integers(1, 20),
+    changes=some.lists(some.sampled_from(CHANGES), unique=True, max_size=4).map(tuple),
+    axes=some.fixed_dictionaries({}, optional={n: some.lists(some.sampled_from(v), unique=True, min_size=1, max_size=2).map(tuple) for n, v in AXES.items()}),
+)  # fmt: skip
+
+
+@given(TICKS)
+def test_ticks_and_their_file_say_the_same(ticked):
+    assert ticks(ticked.write()) == ticked
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+@pytest.mark.parametrize("changes", [(), ("norm-none",), tuple(CHANGES[:4])])
+def test_what_is_ticked_is_what_is_trained(changes, seeds):
+    axes = {"placement": ("pre", "post"), "n_layers": ("1", "2")} if seeds == 3 else {}
+    study = parse(Ticks("x", "", ("copy", "reverse"), seeds, changes, axes).write())
+    expected = set()
+    for name in ("copy", "reverse"):
+        base = task[name].config()
+        arms = [{}, *[decode(text, "") for text in changes]]
+        arms += [{"placement": p, "n_layers": int(n)} for p in ("pre", "post") for n in "12" if axes]
+        for each in arms:
+            try:
+                expected |= {(name, apply(each, base).replace(seed=seed)) for seed in range(seeds)}
+            except ConfigError:
+                pass
+    assert {(run.task, run.config) for run in study.runs} == expected
+
+
+@pytest.mark.parametrize("text", CHANGES)
+def test_every_change_that_can_be_ticked_is_one_and_has_its_own_name(text):
+    assert sum(name_of(decode(each, "")) == name_of(decode(text, "")) for each in CHANGES) == 1
+    assert ticks(f'name = "x"\ntasks = ["copy"]\n[variants]\n"{name_of(decode(text, ""))}" = "{text}"').changes == (
+        text,
+    )
+    assert decode(text, "") and Config()
+
+
+@pytest.mark.parametrize(
+    "more",
+    ["[base]\nn_layers = 2", "[training]\nsteps = 5", "seeds = [1, 2]", "seeds = 21", "seeds = true", "device = 'cpu'", "[variants]\n'mine' = 'norm-none'",
+     "[variants]\n'− norm' = 'no_such-1'", "[variants]\n'− norm' = 3", "[axes]\nseed = [1]", "[axes]\nnorm = []", "[axes]\nnorm = 'none'", "tasks = 'copy'",
+     "[axes]\nlearning_rate = [0.5]", "name = 3", "= 3", "a." * 3000 + "b = 1", "[" * 3000],
+)  # fmt: skip
+def test_a_file_that_says_more_is_left_to_whoever_wrote_it(more):
+    assert ticks(more) is None
+
+
+def test_files_that_ship_are_ticked_where_they_can_be():
+    assert ticks(TEMPLATE).changes == ("norm-none",)
+    for path in Path("studies").glob("*.toml"):
+        found = ticks(path.read_text(encoding="utf-8"))
+        if found:
+            assert {(r.task, r.config, r.training) for r in parse(found.write()).runs} == {
+                (r.task, r.config, r.training) for r in parse(path.read_text(encoding="utf-8")).runs
+            }
+
+
+def test_ticks_write_the_file_and_the_file_sets_the_ticks(url):  # noqa: F811
+    app = dialog()
+    assert widget(app.button_group, "tick_parts").value == ["norm-none"]
+    widget(app.button_group, "tick_tasks").set_value(["copy", "reverse"]).run()
+    widget(app.button_group, "tick_parts").set_value(["norm-none", "ffn-off"]).run()
+    widget(app.slider, "tick_seeds").set_value(2).run()
+    widget(app.multiselect, "tick_others").set_value(["norm-RMSNorm"]).run()
+    widget(app.button_group, "tick_placement").set_value(["pre", "post"]).run()
+    made = ticks(area(good(app)).value)
+    assert (set(made.tasks), made.seeds, made.axes) == ({"copy", "reverse"}, 2, {"placement": ("pre", "post")})
+    assert made.changes == ("norm-none", "ffn-off", "norm-RMSNorm")
+    assert f"{len(parse(made.write()).runs)} runs, 2 seeds each" in texts(app)
+    area(app).set_value(made.write().replace("seeds = 2", "seeds = 4")).run()
+    assert widget(app.slider, "tick_seeds").value == 4
+    widget(app.button_group, "tick_tasks").set_value([]).run()  # said, and the ticks stay
+    assert app.error and widget(app.slider, "tick_seeds").value == 4
+    area(app).set_value("[base]\nn_layers = 2").run()
+    assert "more than can be ticked" in texts(app)
+
+
+def test_the_study_that_ships_is_there_with_its_results(url):  # noqa: F811
+    app = good(opened())
+    assert widget(app.selectbox, "study").options == [NAME] and "What does each part cost" in texts(app)
+    for view in ("curves", "runs", "compare", "source"):
+        app = fine(opened(study=NAME, shown=view))
+        assert not app.error and (view == "source" or app.caption), view
+    assert "seeds = 5" in fine(opened(study=NAME, shown="source")).code[0].value
+    assert control(app, "shown")["options"]
+
+
+def test_a_study_that_cannot_be_parsed_is_not_ticked():
+    for text in ("", "name = ''"):
+        with pytest.raises(StudyError):
+            parse(text)
+        assert ticks(text).tasks == ()

@@ -1,0 +1,87 @@
+"""The ticks of a new study: what its file says, where that can be ticked, and the file that they make."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import streamlit as st
+
+from core.model.variants import decode, name_of
+from core.study.file.ticks import AXES, CHANGES, MOST_SEEDS, PARTS, Ticks
+from core.study.plan import SETTINGS
+from core.tasks import task
+from ui.kit.session.visitor import at, choice, some_of, state
+
+
+def draw(ticks: Ticks, write: Callable[[str], None]):
+    """The boxes; write is called with the text of the file that they make (a callback)."""
+    left, right = st.columns([2, 1], gap="medium")
+    with left:
+        named = at("tick_name", ticks.name)
+        st.text_input("Name", **named, on_change=_typed, args=(named["key"], ticks, write))
+    with right:
+        many = at("tick_seeds", ticks.seeds)
+        st.slider("Seeds", 1, MOST_SEEDS, **many, on_change=_slid, args=(many["key"], ticks, write))
+    boxes = partial(_boxes, ticks=ticks, write=write)
+    boxes("Tasks", "tick_tasks", ticks.tasks, list(task), task.label, _tasks)
+    parts, others = _apart(ticks.changes)
+    boxes("Parts to take out", "tick_parts", parts, PARTS, _named, _part)
+    boxes("Other changes", "tick_others", others, _apart(CHANGES)[1], _named, _other)
+    with st.expander("Axes: every combination of values", expanded=bool(ticks.axes)):
+        for name, offered in AXES.items():
+            label, chosen = SETTINGS[name].label, ticks.axes.get(name, ())
+            boxes(label, f"tick_{name}", chosen, list(offered), _value(name), _axis(name))
+
+
+def _boxes(label, name, chosen, offered, words, change: Callable, ticks, write):
+    """Any of a list; of a long one those that are found by their names."""
+    shown = some_of(name, list(chosen), offered)
+    args = {"on_change": _chosen, "args": (name, shown["key"], ticks, change, write), "format_func": words, **shown}
+    if len(offered) > 12:
+        st.multiselect(label, offered, **args, placeholder="Find a change …")
+    else:
+        st.pills(label, offered, selection_mode="multi", **args)
+
+
+def _chosen(name, key, ticks, change, write):
+    new = choice(name, key)
+    if new is not None:
+        write(change(tuple(new), ticks).write())
+
+
+def _typed(key, ticks, write):
+    write(replace(ticks, name=state()[key]).write())
+
+
+def _slid(key, ticks, write):
+    write(replace(ticks, seeds=state()[key]).write())
+
+
+def _apart(changes) -> tuple[list[str], list[str]]:
+    """-> (the parts among them, the others)"""
+    return [text for text in changes if text in PARTS], [text for text in changes if text not in PARTS]
+
+
+def _tasks(new, old: Ticks) -> Ticks:
+    return replace(old, tasks=new)
+
+
+def _part(new, old: Ticks) -> Ticks:
+    return replace(old, changes=(*new, *_apart(old.changes)[1]))
+
+
+def _other(new, old: Ticks) -> Ticks:
+    return replace(old, changes=(*_apart(old.changes)[0], *new))
+
+
+def _axis(name: str) -> Callable:
+    return lambda new, old: replace(old, axes={**old.axes, name: new})
+
+
+def _named(text: str) -> str:
+    return name_of(decode(text, "variants"))
+
+
+def _value(name: str) -> Callable[[str], str]:
+    menu = SETTINGS[name].menu
+    return menu.label if menu else str
