@@ -72,6 +72,7 @@ def watched(chromium, address: str):
     page.add_init_script(WATCH)
     page.goto(address)
     settle(page, 800)
+    page.wait_for_timeout(4000)  # the server's workers have started
     return page
 
 
@@ -89,7 +90,7 @@ def main():
             cold = time.perf_counter() - start
             page.close()
             with server(app="benchmarks/floor.py") as (simple, _):
-                floor = statistics.median(waits(watched(chromium, simple), 2 * moves, "[role=slider]"))
+                floor = statistics.median(waits(watched(chromium, simple), 2 * moves, "[data-testid=stSlider] [role=slider], [data-testid=stSlider] input"))
             print(f"one slider, text       median {floor:6.0f} ms: the floor")
             for name, path in CASES:
                 page = watched(chromium, address + path)
