@@ -90,7 +90,13 @@ def main():
             cold = time.perf_counter() - start
             page.close()
             with server(app="benchmarks/floor.py") as (simple, _):
-                floor = statistics.median(waits(watched(chromium, simple), 2 * moves, "[data-testid=stSlider] [role=slider], [data-testid=stSlider] input"))
+                floor = statistics.median(
+                    waits(
+                        watched(chromium, simple),
+                        2 * moves,
+                        "[data-testid=stSlider] [role=slider], [data-testid=stSlider] input",
+                    )
+                )
             print(f"one slider, text       median {floor:6.0f} ms: the floor")
             for name, path in CASES:
                 page = watched(chromium, address + path)

@@ -134,11 +134,13 @@ def test_nothing_is_chosen_before_somebody_chose_and_a_pill_sends_nobody_away(vi
     app = fine(opened(view=view))
     assert control(app, PILLS)["value"] == [] and "_beside" not in str(grids(app))
     tell(app, PILLS, ["ffn-off"])
-    assert setting(fine(app), "view") == view and setting(app, "variants") == "ffn-off" == setting(app, "beside")
+    assert setting(fine(app), "view") == view and setting(app, "variants") == "ffn-off"
     tell(app, PILLS, ["ffn-off", "n_heads-1"])  # the newest stands beside
     assert setting(fine(app), "beside") == "n_heads-1" and control(app, "beside")["value"] == 1
     tell(app, "beside", "ffn-off")
     assert control(fine(app), "beside")["value"] == 0
+    tell(app, PILLS, ["n_heads-1"])
+    assert fine(app).query_params.get("beside", "") == "" and len(components(app, "ablation_drawing")) == 2
     tell(app, PILLS, [])
     assert setting(fine(app), "variants") == "none" and len(components(app, "ablation_drawing")) == 1
 

@@ -25,7 +25,7 @@ def test_a_click_on_the_residual_shows_both_blocks_and_a_click_on_the_cut_one_ag
     part(page, "attn_out residual").hover()
     expect(page.locator(".st-key-drawing .tip")).to_contain_text("Click to take it out")
     part(page, "attn_out residual").click()
-    assert params(page) == {"variants": "residual_attention-off", "beside": "residual_attention-off"}
+    assert params(page) == {"variants": "residual_attention-off"}
     expect(page.locator(".st-key-drawing_beside svg")).to_contain_text("residual off")
     expect(page.locator(".st-key-all_heads canvas")).to_be_visible()
     expect(page.locator(".st-key-all_heads_beside canvas")).to_be_visible()
@@ -64,7 +64,7 @@ def test_a_change_is_found_by_its_words(open_page, width):
     shown = page.locator(".sheet .tick:visible")
     expect(shown).to_have_count(1)
     shown.click()
-    assert params(page) == {"view": "stages", "variants": "norm-RMSNorm", "beside": "norm-RMSNorm"}
+    assert params(page) == {"view": "stages", "variants": "norm-RMSNorm"}
     page.keyboard.press("Escape")
     expect(page.locator(".sheet")).to_be_hidden()
     chosen = page.locator(".pills > .tick:visible", has_text="RMSNorm")

@@ -29,7 +29,7 @@ def with_and_without(context: BlockContext):
     )
     picture, view = st.columns([3, 7], gap="medium")
     with picture:
-        figures = summary(context.forward_pass)
+        figures = summary(_of(context, baseline).forward_pass)
         _drawn(context, baseline, None, figures * (variant is None))
         if variant:
             its = summary(_of(context, variant).forward_pass)
@@ -80,8 +80,7 @@ def _drawn(context: BlockContext, variant: Variant, baseline: Variant | None, be
     def clicked(text: str):
         changes = decode(text, "variants")
         if baseline is None:
-            pins.toggle(context.pins, changes, variant.config)
-            put(beside=text)
+            pins.toggle(context.pins, changes, variant.config, lambda text: put(beside=text))
         elif variant.colour == NOW:
             put(**changes)
         else:

@@ -21,7 +21,8 @@ PILLS = "compared_with"
 
 def row(config: Config, pins: Pins, on_new: Callable[[str], None] = lambda text: None) -> list[Control]:
     """The controls of what is compared: one click adds or takes away a part, or another change, found by its name; the
-    buttons pin the present settings, or keep them as a variant. on_new: called with what is added, as a link has it."""
+    buttons pin the present settings, or keep them as a variant. on_new: called with what is added
+    to others, as a link has it, and "" where none is."""
     baseline = pins.pinned() or config
     ready = [encode(part()) for part in ablation.values() if _makes_a_difference(part(), baseline)]
     others = [encode({name: value}) for name, value in baseline.others()]
@@ -54,9 +55,9 @@ def _chosen(pins: Pins, on_new: Callable[[str], None], texts: list[str]):
     if len(texts) > MOST:
         full()  # and the pill goes out again, since what is compared has not changed
     else:
+        added = [text for text in texts if text not in pins.texts]
         put(variants=pins.compare(texts))
-        for text in set(texts) - set(pins.texts):
-            on_new(text)
+        on_new(added[-1] if added and len(texts) > 1 else "")
 
 
 def full():
@@ -137,21 +138,18 @@ def baseline_words(pins: Pins) -> str:
     return name_of(difference(pinned, Config())) or "the default settings"
 
 
-def toggle(pins: Pins, changes: dict, baseline: Config):
-    """One more variant, or one less if it is there already; from a callback."""
+def toggle(pins: Pins, changes: dict, baseline: Config, on_new: Callable[[str], None] = lambda text: None):
+    """One more variant, or one less if it is there already; from a callback. on_new: as of row()."""
     text = encode(difference(apply(changes, baseline), baseline))
     if not text:
         st.toast("That is the baseline.", icon=":material/info:")
-    elif text in pins.texts:
-        put(variants=pins.compare([each for each in pins.texts if each != text]))
-    elif len(pins.texts) == MOST:
-        full()
     else:
-        put(variants=pins.compare([*pins.texts, text]))
+        there = text in pins.texts
+        _chosen(pins, on_new, [each for each in pins.texts if each != text] if there else [*pins.texts, text])
 
 
 def vary(pins: Pins, old: str, changes: dict, baseline: Config):
     """One variant as it would be with more changed in it; from a callback. old: its text."""
     text = encode(difference(apply(changes, apply(decode(old, "variants"), baseline)), baseline))
     slots = [text if each == old and text not in pins.texts else "" if each == old else each for each in pins.slots]
-    put(variants=places(slots), beside=text)
+    put(variants=places(slots), beside=text if len(list(filter(None, slots))) > 1 else "")

@@ -102,7 +102,8 @@ function pills(row, tell) {
       if (input.dataset.found) input.parentElement.hidden = !input.checked
     }
   }
-  document.addEventListener("pointerdown", (event) => { if (!event.composedPath().includes(sheet)) sheet.open = false })
+  const elsewhere = (event) => { if (!event.composedPath().includes(sheet)) sheet.open = false }
+  sheet.ontoggle = () => (sheet.open ? document.addEventListener : document.removeEventListener).call(document, "pointerdown", elsewhere)
   row.read = () => [...chosen]
   row.show = (now) => {
     field.setAttribute("role", "group")
