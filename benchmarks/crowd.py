@@ -1,14 +1,16 @@
 """Many users on one server: from a slider's move sent to its script finished, at the same time as everybody else's.
 
-    python -m benchmarks.crowd [--users 100] [--seconds 30]
+    python -m benchmarks.crowd [--users 100] [--seconds 30] [--processes 2]
 
 Every user is a websocket that speaks Streamlit's own protocol: it opens "One block" and then moves d_ff every 2 to 6
 seconds. Prints median, 95th percentile and worst, moves a second, the server's processor time and memory, and how many
-users were dropped (a dropped user is a failure: the exit status is then 1).
+users were dropped (a dropped user is a failure: the exit status is then 1). Several server processes stand behind nginx, with the
+settings of docs/nginx.conf.
 """
 
 import argparse
 import asyncio
+import contextlib
 import json
 import random
 import sys
@@ -19,7 +21,7 @@ import websockets
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from benchmarks.serving import server
+from benchmarks.serving import balanced, server
 
 VALUES = range(64, 512, 8)
 
@@ -55,13 +57,14 @@ async def run(socket, panel=None, value=None, number=0):
             return panel, size
 
 
-async def user(address, until, took, lost, ready, go):
+async def user(address, number, until, took, lost, ready, go):
     try:
         async with websockets.connect(
             address.replace("http", "ws") + "/_stcore/stream",
             subprotocols=["streamlit"],
             max_size=None,
             compression=None,
+            additional_headers={"Cookie": f"ablation=visitor{number}"},  # by which a balancer knows a visitor
         ) as socket:
             (panel, _), number = await run(socket), 0
             ready.append(1)
@@ -78,12 +81,13 @@ async def user(address, until, took, lost, ready, go):
         ready.append(1)
 
 
-async def crowd(address, process, users, seconds):
+async def crowd(address, processes, users, seconds):
+    spent = lambda: sum(sum(each.cpu_times()[:2]) for each in processes)  # noqa: E731
     took, lost, ready, go, until = [], [], [], asyncio.Event(), [0.0]
-    tasks = [asyncio.create_task(user(address, until, took, lost, ready, go)) for _ in range(users)]
+    tasks = [asyncio.create_task(user(address, number, until, took, lost, ready, go)) for number in range(users)]
     while len(ready) < users:
         await asyncio.sleep(0.1)
-    busy, start = sum(process.cpu_times()[:2]), time.monotonic()
+    busy, start = spent(), time.monotonic()
     until[0] = start + seconds
     go.set()
     await asyncio.gather(*tasks)
@@ -93,7 +97,7 @@ async def crowd(address, process, users, seconds):
     print(
         f"{users} users: p50 {at(0.5):.0f} ms, p95 {at(0.95):.0f} ms, worst {ms[-1]:.0f} ms over {len(ms)} moves "
         f"({len(ms) / lasted:.1f} a second, {sum(size for _, size in took) / len(took) / 1000:.0f} kB each); "
-        f"server: {(sum(process.cpu_times()[:2]) - busy) / lasted:.2f} cores, {process.memory_info().rss / 2**20:.0f} MB; "
+        f"server: {(spent() - busy) / lasted:.2f} cores, {sum(each.memory_info().rss for each in processes) / 2**20:.0f} MB; "
         f"dropped: {len(lost)} {lost[:1] or ''}",
         flush=True,
     )
@@ -104,9 +108,13 @@ def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("--users", type=lambda text: [int(n) for n in text.split(",")], default=[1, 30, 100])
     args.add_argument("--seconds", type=float, default=30)
+    args.add_argument("--processes", type=int, default=1)
     args = args.parse_args()
-    with server() as (address, process):
-        watched = psutil.Process(process.pid)
+    with contextlib.ExitStack() as stack:
+        servers = [stack.enter_context(server()) for _ in range(args.processes)]
+        addresses = [address for address, _ in servers]
+        address = stack.enter_context(balanced(addresses)) if len(servers) > 1 else addresses[0]
+        watched = [psutil.Process(process.pid) for _, process in servers]
         lost = sum(asyncio.run(crowd(address, watched, users, args.seconds)) for users in args.users)
     sys.exit(bool(lost))
 

@@ -34,9 +34,7 @@ def chromium_path() -> str | None:
 def server(below: str = "", app: str = "app.py", **environment):
     """`streamlit run app.py` on a free port -> (address, process); ended when the block ends. below: where the app begins;
     app: another one."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "streamlit", "run", app, "--server.port", str(port)]
     command += ["--server.address", "127.0.0.1", "--server.baseUrlPath", below]
     command += ["--server.headless", "true", "--server.fileWatcherType", "none"]
@@ -60,6 +58,35 @@ def server(below: str = "", app: str = "app.py", **environment):
         finally:
             process.terminate()
             process.wait()
+
+
+@contextlib.contextmanager
+def balanced(addresses: list[str]):
+    """nginx in front of several servers, with the settings that docs/deploy.md recommends -> its address"""
+    port = free_port()
+    settings = (ROOT / "docs" / "nginx.conf").read_text()
+    for listening, address in zip((8501, 8502), addresses, strict=True):
+        settings = settings.replace(f"127.0.0.1:{listening}", address.removeprefix("http://"))
+    settings = settings.replace("listen 8500", f"listen 127.0.0.1:{port}")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "nginx.conf"
+        places = "".join(f"{name}_temp_path {folder}/{name};\n" for name in ("client_body", "proxy"))
+        file.write_text(
+            f"pid {folder}/pid;\nevents {{ worker_connections 4096; }}\nhttp {{\naccess_log off;\n{places}{settings}}}\n"
+        )
+        process = subprocess.Popen(["nginx", "-p", folder, "-c", file, "-e", f"{folder}/log", "-g", "daemon off;"])
+        try:
+            time.sleep(1)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
 
 
 @contextlib.contextmanager

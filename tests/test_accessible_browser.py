@@ -1,7 +1,10 @@
 """What axe-core finds on every page and view, in both themes, wide and narrow: nothing serious or moderate."""
 
+import json
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
 
 from benchmarks.serving import settle
 from ui.block import view as block
@@ -25,3 +28,53 @@ def test_nothing_serious_or_moderate_is_found(open_page, place, theme, width):
     found = Axe().run(page).response["violations"]
     told = [(each["impact"], each["id"], each["nodes"][0]["html"][:200]) for each in found if each["impact"] != "minor"]
     assert not told
+
+
+def test_in_presenter_size_all_is_larger_and_a_cell_is_read_where_it_is(open_page):
+    page = open_page("/One_block")
+    title = page.locator("h1").bounding_box()["height"]
+    page.get_by_role("button", name="Presenter size").click()
+    settle(page)
+    assert page.locator("h1").bounding_box()["height"] > 1.25 * title
+    canvas = page.locator(".st-key-all_heads canvas")
+    a, box = json.loads(canvas.get_attribute("data-layout")), canvas.bounding_box()
+    larger = box["width"] / canvas.evaluate("e => e.clientWidth")
+    x, y = a["left"] + 5.5 * a["cellW"], a["top"] + 3.5 * a["cellH"]
+    page.mouse.move(box["x"] + larger * x, box["y"] + larger * y)
+    expect(page.locator(".st-key-all_heads .tip")).to_contain_text("head 1: who → filed")
+    page.get_by_role("link", name="Depth", exact=True).first.click()  # and it stays so on other pages
+    expect(page.locator("h1")).to_have_text("Depth")
+    expect(page.get_by_role("button", name="Presenter size")).to_have_attribute("aria-pressed", "true")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.get_by_role("button", name="Presenter size").click()
+    settle(page)
+    assert page.locator("h1").bounding_box()["height"] < 1.1 * title
+
+
+def test_lines_are_told_apart_without_colour(open_page):
+    page = open_page("/Depth?variants=norm-none~n_heads-1~ffn-off~placement-post")
+    lines = page.locator(".st-key-statistics .panel").first.locator("path[stroke-linejoin]")
+    dashes = lines.evaluate_all("all => all.map((each) => each.getAttribute('stroke-dasharray'))")
+    assert len(set(dashes)) == 5
+
+
+@pytest.mark.parametrize(
+    "place, picture",
+    [
+        ("/One_block", ".st-key-all_heads canvas"),
+        ("/One_block?view=change", "[aria-label^='Distance from input']"),
+        ("/Depth?show=play&variants=norm-none", ".st-key-played canvas"),
+    ],
+)  # fmt: skip
+def test_the_text_that_stands_for_a_picture_says_the_finding(open_page, place, picture):
+    page = open_page(place)
+    sentence = (
+        page.locator("[data-testid=stMain] [data-testid=stMarkdown] p")
+        .first.inner_text()
+        .split("\n")[1]
+        .split("Random weights")[0]
+        .strip()
+    )
+    assert len(sentence) > 20
+    labels = page.locator(picture).evaluate_all("all => all.map((each) => each.getAttribute('aria-label') ?? '')")
+    assert any(sentence[:40] in label for label in labels), (sentence, labels)

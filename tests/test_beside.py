@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 from core.figures import charts  # noqa: F401 - enters the charts' examples
-from core.figures.scale import CHANNELS, _units, can_subtract, on_one_scale, subtract
+from core.figures.scale import CHANNELS, _units, can_subtract, for_differences, on_one_scale, subtract
 from core.figures.spec import examples
 from core.model.config import Config
 from core.model.variants import Pins, apply, decode, encode, lineup, name_of
-from tests.pages import components, control, setting, tell, trigger
+from tests.pages import components, control, controls, setting, tell, trigger
 from tests.test_page import fine, opened
 from ui.block import view as views
 from ui.kit.pins import PILLS
@@ -124,9 +124,11 @@ def test_one_scale_holds_the_numbers_of_both_tables(chart):
                     assert domain[0] <= values.min() and values.max() <= domain[1]
     assert json.dumps(spec) == before  # it is shared by all
     if "value" in table:
-        assert can_subtract(table, other) and can_subtract(table, table)
+        log = '"log"' in json.dumps(spec)
+        assert can_subtract(spec, table, other) != log
         assert (subtract(table, table)["value"].dropna() == 0).all()
-        assert not can_subtract(table, other[1:]) and not can_subtract(table, None)
+        assert not can_subtract(spec, table, other[1:]) and not can_subtract(spec, table, None)
+        assert "domain" not in [key for _, key in all_domains(for_differences(spec))]
 
 
 @pytest.mark.parametrize("view", ["attention", "stages", "heads"])
@@ -205,3 +207,52 @@ def test_every_change_that_is_offered_can_be_compared(config):
         variants, left_out = lineup(config, Pins(variants=text))
         assert len(variants) == 2 or left_out
         assert apply(decode(text, ""), config) != config if not left_out else True
+
+
+def test_two_quick_clicks_in_a_drawing_are_both_counted():
+    """The second one comes from the drawing as it was before the first."""
+    app = fine(opened(variants="norm-none"))
+    before = components(app, "ablation_drawing")
+    trigger(app, before[1], "picked", "residual_attention-off")
+    trigger(app, before[1], "picked", "ffn-off")
+    assert fine(app).query_params["variants"] == "residual_attention-off__ffn-off__norm-none"
+    trigger(app, before[0], "picked", "attention-off")
+    trigger(app, before[0], "picked", "n_heads-1")
+    assert fine(app).query_params["variants"].endswith("~attention-off~n_heads-1")
+
+
+def test_controls_of_the_side_that_has_the_part_are_there():
+    for params in (
+        {"attention": "off", "variants": "attention-on"},
+        {"n_heads": "1", "variants": "n_heads-8", "maps": "one"},
+    ):
+        app = fine(opened(**params))
+        assert "maps" in controls(app)
+    assert len(control(app, "head")["options"]) == 8
+
+
+def test_of_different_units_or_measures_nothing_is_subtracted():
+    plain, less = (
+        grids(fine(opened(view="neurons", d_ff="512", variants="norm-none", **more)))
+        for more in ({}, {"difference": "on"})
+    )
+    if plain["units"][0]["colWords"] != plain["units_beside"][0]["colWords"]:
+        assert "difference" not in less["units_beside"][0]["what"]
+    both = grids(fine(opened(view="neurons", variants="activation-relu")))
+    assert [both[key][0]["low"] for key in ("units", "units_beside")] == [
+        -both[key][0]["high"] for key in ("units", "units_beside")
+    ]
+    assert both["units"][0]["high"] == both["units_beside"][0]["high"]
+
+
+def test_why_a_variant_cannot_stand_beside_is_said_and_a_click_that_cannot_be_too():
+    app = fine(opened(norm="none", variants="norm-none"))
+    assert any("the baseline is so already" in each.value for each in app.caption)
+    app = fine(click(opened(d_model="10", n_heads="1"), "n_heads-4"))
+    assert app.toast and "divide" in app.toast[0].value
+
+
+def test_who_stands_beside_stays_when_another_is_taken_away():
+    app = fine(opened(variants="norm-none~ffn-off~n_heads-1", beside="n_heads-1"))
+    tell(app, PILLS, ["ffn-off", "n_heads-1"])
+    assert setting(fine(app), "beside") == "n_heads-1" and control(app, "beside")["value"] == 1

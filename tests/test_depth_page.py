@@ -190,7 +190,7 @@ def test_pinning_keeps_the_baseline_while_the_sidebar_moves():
     app = press(app, "keep")
     assert app.query_params["variants"] == "n_heads-8__residual_ffn-off"
     assert names(app) == ["baseline: d_ff 128", "8 heads, − residual (FFN)"]
-    app = press(app, "unpin")
+    app = press(app, "pin")
     assert app.query_params == {"d_ff": "128", "variants": "n_heads-8__residual_ffn-off"}
     assert setting(app, "n_heads") == 4
 

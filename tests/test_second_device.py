@@ -548,7 +548,7 @@ def _fine(app, what):
 
 
 def test_every_view_of_one_block():
-    views = pytest.importorskip("ui.block").view
+    views, written = pytest.importorskip("ui.block").view, pytest.importorskip("tests.pages").written
     for view in views:
         app = opens(
             "pages/1_One_block.py",
@@ -559,7 +559,7 @@ def test_every_view_of_one_block():
             n_layers="2",
             padding="1",
         )
-        assert any(Machine(NAME).name in each.value for each in app.markdown), view
+        assert any(Machine(NAME).name in each for each in written(app)), view
 
 
 def test_every_view_of_depth():

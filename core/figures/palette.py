@@ -17,6 +17,8 @@ BASELINE = "#0072B2"
 VARIANTS = ("#D55E00", "#009E73", "#CC79A7", "#E69F00")
 NOW = "#56B4E9"  # the settings of the sidebar, beside a pinned baseline
 NEUTRAL = "#8a8f98"
+# Of lines in these colours, in their order, for whoever cannot tell them apart: as SVG has them.
+DASHES = ("", "9 4", "2 4", "11 3 2 3", "6 2", "2 2")
 
 
 def colour(stops: Sequence[str], share: float) -> tuple[int, int, int]:

@@ -36,12 +36,30 @@ def on_one_scale(spec: Spec, *tables: pd.DataFrame) -> Spec:
 MEASURED = ("value", "reference")  # columns of what is measured, which can be subtracted
 
 
-def can_subtract(table: pd.DataFrame, other: pd.DataFrame | None) -> bool:
-    """Whether both tables measure one thing of the same things, row by row."""
-    if other is None or "value" not in table or table.shape != other.shape or list(table) != list(other):
+def can_subtract(spec: Spec, table: pd.DataFrame, other: pd.DataFrame | None) -> bool:
+    """Whether both tables measure one thing of the same things, row by row, and the chart can show less than nothing."""
+    log = any((each.get("scale") or {}).get("type") == "log" for _, each in _measured(spec))
+    if log or other is None or "value" not in table or table.shape != other.shape or list(table) != list(other):
         return False
     named = [name for name in table if not pd.api.types.is_numeric_dtype(table[name])]
     return all(list(table[name]) == list(other[name]) for name in named)
+
+
+def for_differences(spec: Spec) -> Spec:
+    """The specification without the ends that its numbers have, as shares do."""
+    made: Spec = copy.deepcopy(spec)
+    for _, encoding in _measured(made):
+        if "scale" in encoding:
+            encoding["scale"] = {k: v for k, v in (encoding["scale"] or {}).items() if not k.startswith("domain")}
+    return made
+
+
+def _measured(spec: Spec) -> Iterator[tuple[str, Spec]]:
+    """Channels with a scale, and what they encode, where that is what is measured."""
+    for unit in _units(spec):
+        for channel, encoding in unit["encoding"].items():
+            if channel in CHANNELS and isinstance(encoding, dict) and encoding.get("field") in MEASURED:
+                yield channel, encoding
 
 
 def subtract(table: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:

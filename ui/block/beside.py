@@ -35,11 +35,14 @@ def with_and_without(context: BlockContext):
             its = summary(_of(context, variant).forward_pass)
             _drawn(context, variant, baseline, f"{its}<br><br>Baseline: {figures}")
     with view:
-        if variant is None or context.look.view in ALONE:
+        if context.look.view in ALONE:
             ONE_BLOCK.open_view(context)
             return
         for reason in left_out:
             st.caption(literal(reason))
+        if variant is None:
+            ONE_BLOCK.open_view(context)
+            return
         texts = [_text(context, each) for each in others]
         which = among("Beside", "beside", _text(context, variant), texts, [each.name for each in others])
         bar("beside", [*[which] * (len(others) > 1), of(context.look, "difference")])
@@ -52,6 +55,10 @@ def with_and_without(context: BlockContext):
             sides,
             lambda name: pins.marks([(colours[name], name + less * (colours[name] > 0), None)], []),
             context.look.difference,
+            {
+                name: max(getattr(each.config, f"n_{name}s") for each in (baseline, variant))
+                for name in ("layer", "head")
+            },
         )
 
 
@@ -80,11 +87,11 @@ def _drawn(context: BlockContext, variant: Variant, baseline: Variant | None, be
     def clicked(text: str):
         changes = decode(text, "variants")
         if baseline is None:
-            pins.toggle(context.pins, changes, variant.config, lambda text: put(beside=text))
+            pins.toggle(changes, variant.config, lambda text: put(beside=text))
         elif variant.colour == NOW:
             put(**changes)
         else:
-            pins.vary(context.pins, _text(context, variant), changes, baseline.config)
+            pins.vary(variant.colour - 1, changes, baseline.config)
 
     drawing.block(
         seen,

@@ -75,14 +75,23 @@ class DepthContext:
     @cached_property
     def journeys(self) -> dict[str, Journey]:
         """Name -> journey, in the order of the variants."""
-        return self._travelled(False)
+        return self._travelled(0)
 
     @cached_property
     def played(self) -> dict[str, Journey]:
-        """The same with the attention of all passes."""
-        return self._travelled(True)
+        """The same with the attention of all passes, or of those that are played."""
+        return self._travelled(self.cells)
 
-    def _travelled(self, played: bool) -> dict[str, Journey]:
+    @property
+    def passes_played(self) -> list[int]:
+        return self.depth.played(self.cells)
+
+    @property
+    def cells(self) -> int:
+        """Attention weights of a pass, of the variant that has most of them: the same passes are played of all."""
+        return max(v.config.n_heads * (len(self.tokens) + v.config.padding) ** 2 for v in self.variants)
+
+    def _travelled(self, played: int) -> dict[str, Journey]:
         travelled = {}
         for done, each in enumerate(self.variants):
             with told_as(done / len(self.variants), f"{each.name}: {done} of {count(len(self.variants), 'model')}"):

@@ -31,6 +31,8 @@ class Side:
     second: bool
     above: Any  # a place for what both have in common
     difference: bool  # whether the second side shows by how much it differs, where that can be drawn
+    counts: dict[str, int]  # of what can be picked, as many as either has
+    bars: set[str]  # rows of controls that stand above both already
     pictures: list[Waiting] = field(default_factory=list)
 
 
@@ -47,6 +49,22 @@ def second() -> bool:
     """Whether this is the variant's side, where the baseline's is drawn already."""
     side = _now.get()
     return side is not None and side.second
+
+
+def stands(bar: str) -> bool:
+    """Whether this row of controls stands above both sides already; else it does from now on."""
+    side = _now.get()
+    if side is None:
+        return False
+    there = bar in side.bars
+    side.bars.add(bar)
+    return there
+
+
+def count_of(name: str, count: int) -> int:
+    """How many of something can be picked, of which this side has so many."""
+    side = _now.get()
+    return side.counts.get(name, count) if side else count
 
 
 def above():
@@ -73,13 +91,18 @@ def columns(widths, **words) -> list:
     return [st.container() for _ in range(widths if isinstance(widths, int) else len(widths))]
 
 
-def beside(sides: list[tuple[str, Callable[[], None]]], heading: Callable[[str], None], difference: bool):
+def beside(
+    sides: list[tuple[str, Callable[[], None]]],
+    heading: Callable[[str], None],
+    difference: bool,
+    counts: dict[str, int],
+):
     """Draw each of two sides: its name, which heading draws, and what draws it. difference: whether the second one shows by how
-    much it differs from the first."""
-    common = st.container()
+    much it differs from the first; counts: of "layer" and "head", as many as either side has."""
+    common, bars = st.container(), set()
     drawn = []
     for at, (place, (name, draw)) in enumerate(zip(st.columns(2, gap="medium"), sides)):
-        side = Side(name, at > 0, common, difference)
+        side = Side(name, at > 0, common, difference, counts, bars)
         with place, _on(side):
             heading(name)
             draw()

@@ -10,7 +10,7 @@ from functools import partial
 import streamlit as st
 import torch
 
-from core.figures.scale import can_subtract, on_one_scale, subtract
+from core.figures.scale import can_subtract, for_differences, on_one_scale, subtract
 from core.settings.cache import once
 from core.settings.ending import later, wait_for
 from core.settings.memory import reuse_freed_memory
@@ -124,6 +124,7 @@ def figure(title: str, sentence: str, weights: str = "", words=()):
     weights: empty where a legend has said so already. words: of the picture; the field's words in them, and in what stands
     above it, are explained beside.
     """
+    takeaway.says(sentence)
     whose = f" :gray[{literal(weights)}.]" if weights else ""
     st.markdown(f"**{literal(title)}**  \n:small[{literal(sentence)}{whose}]", help=explained(title, sentence, *words))
 
@@ -133,13 +134,17 @@ def chart(spec: dict, table, alt: str, height: int | None = None):
     alt = beside.named(alt)
     takeaway.note(alt.rstrip("."), lambda: table)
 
+    said = takeaway.said()
+
     def draw(twin):
         values, shown = table, spec
-        if beside.difference() and can_subtract(table, twin):
-            values = subtract(table, twin)
+        if beside.difference() and can_subtract(spec, table, twin):
+            values, shown = subtract(table, twin), for_differences(spec)
         elif twin is not None:
             shown = on_one_scale(spec, table, twin)
-        st.vega_lite_chart(values, shown, alt=alt, width="stretch", height=height or "content")
+        st.vega_lite_chart(
+            values, shown, alt=f"{alt.rstrip('.')}. {said}".strip(), width="stretch", height=height or "content"
+        )
 
     beside.picture("chart", table, draw)
 

@@ -6,12 +6,12 @@ from functools import lru_cache, partial
 
 import streamlit as st
 
-from core.figures.palette import BASELINE, NOW, VARIANTS
+from core.figures.palette import BASELINE, DASHES, NOW, VARIANTS
 from core.model.config import Config
 from core.model.variants import MOST, Pins, Variant, ablation, apply, decode, difference, encode, name_of, pin, places
 from core.settings.setting import ConfigError
 from ui.kit.panel.control import Control, pills, press
-from ui.kit.session.values import put, put_all
+from ui.kit.session.values import put, put_all, value
 
 COLOURS = (BASELINE, *VARIANTS, NOW)
 PAIRED = "Paired: same sentence, and the same random numbers behind all weights of one name and shape"
@@ -34,9 +34,9 @@ def row(config: Config, pins: Pins, on_new: Callable[[str], None] = lambda text:
         offered,
         list(map(_label, offered)),
         first=len(ready),
-        on=partial(_chosen, pins, on_new),
+        on=partial(_chosen, on_new),
     )
-    return [chosen, *_buttons(config, pins)]
+    return [chosen, *_buttons(config, pins, on_new)]
 
 
 def _makes_a_difference(changes: dict, baseline: Config) -> bool:
@@ -51,20 +51,27 @@ def _label(text: str) -> str:
     return name_of(decode(text, "variants"))
 
 
-def _chosen(pins: Pins, on_new: Callable[[str], None], texts: list[str]):
+def now() -> Pins:
+    """What is compared, for a callback: the page may have been drawn with what was compared before."""
+    return Pins(baseline=value("baseline"), variants=value("variants"))
+
+
+def _chosen(on_new: Callable[[str], None], texts: list[str]):
+    pins = now()
     if len(texts) > MOST:
         full()  # and the pill goes out again, since what is compared has not changed
     else:
         added = [text for text in texts if text not in pins.texts]
         put(variants=pins.compare(texts))
-        on_new(added[-1] if added and len(texts) > 1 else "")
+        if added or len(texts) < 2:
+            on_new(added[-1] if added and len(texts) > 1 else "")
 
 
 def full():
     st.toast(f"{MOST} variants are compared already: take one away first.", icon=":material/info:")
 
 
-def _buttons(config: Config, pins: Pins) -> list[Control]:
+def _buttons(config: Config, pins: Pins, on_new: Callable[[str], None]) -> list[Control]:
     pinned = pins.pinned()
     if pinned is None:
         about = "Keep the settings of the sidebar as the baseline. What you change then is shown beside it."
@@ -75,13 +82,13 @@ def _buttons(config: Config, pins: Pins) -> list[Control]:
             "Keep",
             "keep",
             f"Keep the present settings as one of up to {MOST} variants, named by what differs from the baseline.",
-            lambda: put(variants=pins.compare([*pins.texts, changes])),
+            lambda: _chosen(on_new, [*now().texts, changes]),
             icon="add",
             off=not changes or changes in pins.texts or len(pins.texts) >= MOST,
         ),
         press(
             "Unpin",
-            "unpin",
+            "pin",
             "The sidebar becomes the baseline again, with the settings that were pinned.",
             partial(_unpin, pinned),
             icon="keep_off",
@@ -111,11 +118,21 @@ def marks(entries: list[tuple[int, str, str | None]], common: list[str]):
     for colour, name, said in entries:
         more = f" <span style='opacity:.75'>· {html.escape(said)}</span>" if said else ""
         spans.append(
-            f"<span style='white-space:nowrap'><span style='color:{COLOURS[colour]}'>●</span> {html.escape(name)}{more}</span>"
+            f"<span style='white-space:nowrap'>{_line(colour)}<span style='color:{COLOURS[colour]}'>●</span> {html.escape(name)}{more}</span>"
         )
     spans.append(f"<span style='opacity:.7'>{' '.join(common)}</span>")
     style = "display:flex;flex-wrap:wrap;gap:2px 18px;font-size:.9rem"
     st.html(f"<div class='legend' style='{style}'>{''.join(spans)}</div>")
+
+
+def _line(colour: int) -> str:
+    """A piece of the line that has this colour on curves, with its dashes."""
+    shade, at, stops = COLOURS[colour], 0, []
+    for n, length in enumerate(map(int, DASHES[colour].split() or "1")):
+        stops.append(f"{'transparent' if n % 2 else shade} {at}px {at + length}px")
+        at += length
+    line = f"display:inline-block;width:28px;height:2.5px;vertical-align:middle;margin-right:4px;background:repeating-linear-gradient(90deg,{','.join(stops)})"
+    return f"<span style='{line}'></span>"
 
 
 def weights(variants: list[Variant]) -> str:
@@ -138,18 +155,30 @@ def baseline_words(pins: Pins) -> str:
     return name_of(difference(pinned, Config())) or "the default settings"
 
 
-def toggle(pins: Pins, changes: dict, baseline: Config, on_new: Callable[[str], None] = lambda text: None):
+def toggle(changes: dict, baseline: Config, on_new: Callable[[str], None] = lambda text: None):
     """One more variant, or one less if it is there already; from a callback. on_new: as of row()."""
-    text = encode(difference(apply(changes, baseline), baseline))
-    if not text:
+    texts, text = now().texts, _text(changes, baseline, baseline)
+    if text == "":
         st.toast("That is the baseline.", icon=":material/info:")
-    else:
-        there = text in pins.texts
-        _chosen(pins, on_new, [each for each in pins.texts if each != text] if there else [*pins.texts, text])
+    elif text:
+        _chosen(on_new, [each for each in texts if each != text] if text in texts else [*texts, text])
 
 
-def vary(pins: Pins, old: str, changes: dict, baseline: Config):
-    """One variant as it would be with more changed in it; from a callback. old: its text."""
-    text = encode(difference(apply(changes, apply(decode(old, "variants"), baseline)), baseline))
-    slots = [text if each == old and text not in pins.texts else "" if each == old else each for each in pins.slots]
-    put(variants=places(slots), beside=text if len(list(filter(None, slots))) > 1 else "")
+def vary(place: int, changes: dict, baseline: Config):
+    """The variant at a place, as it would be with more changed in it; from a callback."""
+    slots = now().slots
+    if not (place < len(slots) and slots[place]):
+        return  # it was taken away meanwhile
+    text = _text(changes, apply(decode(slots[place], "variants"), baseline), baseline)
+    if text is not None:
+        slots[place] = "" if text in slots else text
+        put(variants=places(slots), beside=text if len(list(filter(None, slots))) > 1 else "")
+
+
+def _text(changes: dict, config: Config, baseline: Config) -> str | None:
+    """What a config with these changes changes in the baseline; None where it cannot be so, which is said."""
+    try:
+        return encode(difference(apply(changes, config), baseline))
+    except ConfigError as error:
+        st.toast(str(error), icon=":material/block:")
+        return None

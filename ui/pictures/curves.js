@@ -131,7 +131,7 @@ function draw(panel, m, width) {
     const colour = m.colours[line.colour]
     const broad = line.colour === 0 ? 3.4 : 1.8 // a variant on top of the baseline leaves it to be seen
     const found = points(line.values)
-    out.push(`<path d="${path(found)}" fill="none" stroke="${colour}" stroke-width="${broad}" stroke-linejoin="round"/>`)
+    out.push(`<path d="${path(found)}" fill="none" stroke="${colour}" stroke-width="${broad}" stroke-dasharray="${m.dashes[line.colour]}" stroke-linejoin="round"/>`)
     if (line.values.length <= 41)
       for (const point of found)
         if (point)
@@ -170,6 +170,7 @@ function shell(root, m) {
 }
 
 const observers = new WeakMap()
+const moments = new WeakMap() // what listens to a picture that is played
 
 export default function ({ data, parentElement }) {
   const m = JSON.parse(data)
@@ -247,7 +248,8 @@ export default function ({ data, parentElement }) {
   panels.forEach((element, n) => {
     const svg = element.querySelector("svg")
     svg.onpointermove = (event) => {
-      const x = event.clientX - svg.getBoundingClientRect().left - EDGE.left
+      const box = svg.getBoundingClientRect()
+      const x = (event.clientX - box.left) * (svg.clientWidth / box.width) - EDGE.left // of presenter size, too
       show(n, nearest(m.at, m.from + (x / drawn[n].wide) * (m.to - m.from)))
     }
     svg.onpointerleave = leave
@@ -265,7 +267,9 @@ export default function ({ data, parentElement }) {
   const watch = new ResizeObserver(() => plot && plot.firstElementChild.dataset.width !== String(plot.clientWidth) && paint())
   watch.observe(root)
   observers.set(root, watch)
+  window.removeEventListener("ablation-frame", moments.get(root)) // Streamlit ends only what was drawn last
   const moment = ({ detail }) => show(-1, nearest(m.at, detail)) // of a picture that is played (play.js)
+  moments.set(root, moment)
   window.addEventListener("ablation-frame", moment)
   window.dispatchEvent(new Event("ablation-frame-asked"))
   return () => {

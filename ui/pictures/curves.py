@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
+from core.figures.palette import DASHES
 from ui.kit.pins import COLOURS
 from ui.kit.takeaway import note
 
@@ -77,6 +78,7 @@ def curves(
         "panels": [_panel(panel) for panel in panels],
         "names": names,
         "colours": COLOURS,
+        "dashes": DASHES,
         "x": x,
         "at": at,
         "from": low,

@@ -20,7 +20,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const show = () => {
       tip.textContent = part.dataset.words
       tip.style.display = "block"
-      tip.style.top = `${part.getBoundingClientRect().bottom - root.getBoundingClientRect().top + 6}px`
+      tip.style.top = `${(part.getBoundingClientRect().bottom - root.getBoundingClientRect().top) * (root.clientWidth / root.getBoundingClientRect().width) + 6}px`
     }
     const hide = () => { tip.style.display = "none" }
     Object.assign(part, { onclick: click, onpointerenter: show, onfocus: show, onpointerleave: hide, onblur: hide })

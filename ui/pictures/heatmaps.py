@@ -12,7 +12,7 @@ import torch
 from core.figures.palette import DIVERGING, SEQUENTIAL
 from ui.kit import beside
 from ui.kit.session.visitor import picked_in
-from ui.kit.takeaway import matrix_table, note
+from ui.kit.takeaway import matrix_table, note, said
 
 HERE = Path(__file__).parent / "canvas"
 CSS = """
@@ -144,16 +144,21 @@ def heatmaps(key: str, matrices, rows, columns=None, *, on_pick=None, **words):
         if at and on_pick:
             on_pick(int(at["panel"]), int(at["row"]), int(at["col"]))
 
-    def draw(twin):
-        shown, more = matrices, {"twin": twin}
-        if beside.difference() and twin is not None and _tensor(twin).shape == _tensor(matrices).shape:
+    said_above = said()
+
+    def draw(other):
+        twin, *its_words = other or (None,)
+        shown, more = matrices, {"twin": twin, "said": said_above}
+        if twin is not None and "diverging" in words:  # one scale for both, whichever goes below zero
+            more["diverging"] = words["diverging"] or bool((_tensor(twin) < 0).any())
+        if beside.difference() and its_words == [list(rows), columns and list(columns)]:
             shown = _tensor(matrices) - _tensor(twin)
-            more = {"diverging": True, "log": False, "what": f"difference: {words.get('what', '')}"}
+            more = {"said": said_above, "diverging": True, "log": False, "what": f"difference: {words.get('what', '')}"}
         data = pack(shown, rows, columns, clickable=on_pick is not None, **words | more)
         _grid(key=name, data=data, on_picked_change=picked)
 
     name = f"{key}_beside" if beside.second() else key
-    beside.picture(key, matrices, draw)
+    beside.picture(key, (matrices, list(rows), columns and list(columns)), draw)
 
 
 @dataclass(frozen=True)
@@ -173,6 +178,7 @@ def played(key: str, matrices, rows, columns, frames: Frames, **words):
     cells = _tensor(matrices)
     titles = [f"{moment}: {title}" for moment, several in zip(frames.moments, frames.titles) for title in several]
     note(words["alt"].rstrip("."), lambda: matrix_table(as_lists(cells.flatten(0, 1)), rows, columns, titles))
+    words["said"] = said()
     data = pack(cells.flatten(0, 1), rows, columns, frames=asdict(frames), **words | {"panels": cells.shape[1]})
     _grid(key=key, data=data, on_picked_change=lambda: None)
 
@@ -181,7 +187,6 @@ def lines(key: str, weights, tokens, **words):
     """Draw one attention map (T, T) as lines from reader to read."""
     words["alt"] = beside.named(words["alt"])
     note(words["alt"].rstrip("."), lambda: matrix_table(as_lists(torch.as_tensor(weights)[None]), tokens, tokens, None))
-    _lines(
-        key=f"{key}_beside" if beside.second() else key,
-        data=pack(torch.as_tensor(weights)[None], tokens, tokens, **words),
-    )
+    words["said"], matrix = said(), torch.as_tensor(weights)[None]
+    name = f"{key}_beside" if beside.second() else key
+    beside.picture(key, matrix, lambda twin: _lines(key=name, data=pack(matrix, tokens, tokens, twin=twin, **words)))

@@ -9,6 +9,7 @@ from core.experiments.block.dependencies import read_pairs
 from core.model.text import EXAMPLES, words
 from core.settings.menu import Menu
 from core.settings.setting import Settings, setting
+from ui.kit import beside
 from ui.kit.panel.control import Control, choice
 from ui.kit.panel.panel import bar
 from ui.kit.session.values import value
@@ -92,7 +93,8 @@ def needs(forward_pass, part: str, words: str) -> bool:
 def picks(*names, forward_pass) -> list[Control]:
     """The choices of layer and head (where there are several), and of a token."""
     counts = {"layer": forward_pass.config.n_layers, "head": forward_pass.config.n_heads, "token": forward_pass.n_real}
-    layer, made = min(value("layer"), forward_pass.config.n_layers) - 1, []
+    counts = {name: beside.count_of(name, count) for name, count in counts.items()}
+    layer, made = min(value("layer"), counts["layer"]) - 1, []
     for name in (name for name in names if counts[name] > 1 or name == "token"):
         words = {
             "layer": lambda n: f"layer {n}",

@@ -1,12 +1,13 @@
 """The dialog in which a new study is written and started."""
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import streamlit as st
 
 from core.study.database.connection import StoreError
-from core.study.file.ticks import ticks
+from core.study.file.ticks import Ticks, ticks
 from core.study.plan import NOTHING, Study, StudyError, before, told
 from ui.kit.guard import guarded
 from ui.kit.page import literal
@@ -70,7 +71,7 @@ def _written() -> str:
     typed = draft.get(TICKED) or now("new_text", draft.get(("text", begin), text), begin)
     ticked = ticks(typed)
     if ticked:
-        boxes.draw(ticked, partial(_ticked, draft))
+        boxes.draw(ticked, partial(_ticked, draft, ticked))
     else:
         st.caption("This file says more than can be ticked, or cannot be read: change it below.")
     with st.expander("Advanced: the file", expanded=not ticked):
@@ -80,8 +81,9 @@ def _written() -> str:
     return given
 
 
-def _ticked(draft: dict, text: str):
-    draft[TICKED] = text
+def _ticked(draft: dict, drawn: Ticks, change: Callable[[Ticks], Ticks]):
+    """A change of the ticks, which may have been changed since they were drawn (a callback)."""
+    draft[TICKED] = change(ticks(draft.get(TICKED) or drawn.write()) or drawn).write()
 
 
 def _in_words(study: Study, store):

@@ -13,16 +13,16 @@ from core.tasks import task
 from ui.kit.session.visitor import at, choice, some_of, state
 
 
-def draw(ticks: Ticks, write: Callable[[str], None]):
-    """The boxes; write is called with the text of the file that they make (a callback)."""
+def draw(ticks: Ticks, write: Callable[[Callable[[Ticks], Ticks]], None]):
+    """The boxes; write is called with what changes the ticks as they are by then (a callback)."""
     left, right = st.columns([2, 1], gap="medium")
     with left:
         named = at("tick_name", ticks.name)
-        st.text_input("Name", **named, on_change=_typed, args=(named["key"], ticks, write))
+        st.text_input("Name", **named, on_change=_typed, args=(named["key"], write))
     with right:
         many = at("tick_seeds", ticks.seeds)
-        st.slider("Seeds", 1, MOST_SEEDS, **many, on_change=_slid, args=(many["key"], ticks, write))
-    boxes = partial(_boxes, ticks=ticks, write=write)
+        st.slider("Seeds", 1, MOST_SEEDS, **many, on_change=_slid, args=(many["key"], write))
+    boxes = partial(_boxes, write=write)
     boxes("Tasks", "tick_tasks", ticks.tasks, list(task), task.label, _tasks)
     parts, others = _apart(ticks.changes)
     boxes("Parts to take out", "tick_parts", parts, PARTS, _named, _part)
@@ -33,28 +33,28 @@ def draw(ticks: Ticks, write: Callable[[str], None]):
             boxes(label, f"tick_{name}", chosen, list(offered), _value(name), _axis(name))
 
 
-def _boxes(label, name, chosen, offered, words, change: Callable, ticks, write):
+def _boxes(label, name, chosen, offered, words, change: Callable, write):
     """Any of a list; of a long one those that are found by their names."""
     shown = some_of(name, list(chosen), offered)
-    args = {"on_change": _chosen, "args": (name, shown["key"], ticks, change, write), "format_func": words, **shown}
+    args = {"on_change": _chosen, "args": (name, shown["key"], change, write), "format_func": words, **shown}
     if len(offered) > 12:
         st.multiselect(label, offered, **args, placeholder="Find a change …")
     else:
         st.pills(label, offered, selection_mode="multi", **args)
 
 
-def _chosen(name, key, ticks, change, write):
+def _chosen(name, key, change, write):
     new = choice(name, key)
     if new is not None:
-        write(change(tuple(new), ticks).write())
+        write(partial(change, tuple(new)))
 
 
-def _typed(key, ticks, write):
-    write(replace(ticks, name=state()[key]).write())
+def _typed(key, write):
+    write(partial(replace, name=state()[key]))
 
 
-def _slid(key, ticks, write):
-    write(replace(ticks, seeds=state()[key]).write())
+def _slid(key, write):
+    write(partial(replace, seeds=state()[key]))
 
 
 def _apart(changes) -> tuple[list[str], list[str]]:

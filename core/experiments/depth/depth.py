@@ -94,11 +94,12 @@ def travel(
     tokens: Iterable[str],
     machine: Machine | None = None,
     depth: Depth | None = None,
-    played: bool = False,
+    played: int = 0,
 ) -> Journey:
     """Send the tokens (strings, without padding) through the passes and measure the stream after each.
 
-    played: keep attention and likeness of as many passes as there is room for (Depth.played), not of three.
+    played: keep attention and likeness not of three passes, but of as many as there is room for (Depth.played) where one has
+    so many attention weights.
 
     Raises MemoryLimit before anything is allocated, if that would need more than ABLATION_MAX_MB, and TimeLimit once it
     shows that it would take longer than ABLATION_MAX_SECONDS.
@@ -123,13 +124,13 @@ def _bytes(journey: Journey) -> int:
 
 
 @cached(megabytes=max_mb() / 32, size=_bytes)
-def _run(config: Config, tokens: tuple[str, ...], machine: Machine, depth: Depth, played: bool) -> Journey:
+def _run(config: Config, tokens: tuple[str, ...], machine: Machine, depth: Depth, played: int) -> Journey:
     built, order = depth.plan(config)
     length = len(tokens) + config.padding
     needed = run_bytes(built, length, len(vocabulary(list(tokens))), machine.dtype)
     with room_for(needed, "This model and text"), torch.inference_mode():
         model, ids, real = prepared(built, tokens, machine)
-        shown = depth.played(config.n_heads * length**2) if played else depth.shown.values()
+        shown = depth.played(played) if played else depth.shown.values()
         return journey(model, ids, real, config, tokens, order, set(shown))
 
 

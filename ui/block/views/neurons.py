@@ -65,6 +65,7 @@ def _silent(forward_pass, silent):
     shares = silent.assign(
         label=[charts.word(at, word) for at, word in enumerate(silent.word)],
         value=silent.value if exact else silent.small,
+        counted="exact zeros" if exact else "nearly silent",  # the one is not to be subtracted from the other
     )
     chart(
         charts.per_token(forward_pass.n_real <= 24, "share of units", 1.0, True),

@@ -189,4 +189,4 @@ def _picture(context, meter, note) -> dict:
 def pick(context, results, at):
     """Compare a variant of the grid, or no longer (a callback)."""
     if at is not None:
-        pins.toggle(context.pins, results.changes[at], context.baseline)
+        pins.toggle(results.changes[at], context.baseline)

@@ -41,7 +41,7 @@ def play(context):
 def _picture(context, journeys, of_words):
     """A matrix per variant, one pass at a time."""
     tokens = [shown(word) for word in (context.tokens if of_words else padded(journeys))]
-    passes = _passes(context, journeys)
+    passes = context.passes_played
     cells, titles, words = [], [], []
     for at in passes:
         seen = [journeys[each.name] for each in context.variants]
@@ -58,14 +58,6 @@ def _picture(context, journeys, of_words):
         alt=f"{'Likeness of words' if of_words else f'Attention of head {head}' if head else 'Attention'}, pass after pass.",
         diverging=of_words, blank="diverged" if of_words else "masked, diverged or switched off", height=400, arrow="and" if of_words else "→",
     )  # fmt: skip
-
-
-def _passes(context, journeys) -> list[int]:
-    """Those of which every variant has kept its attention."""
-    kept = []
-    for each in journeys.values():
-        kept.append(set(context.depth.played(each.config.n_heads * len(each.tokens) ** 2)))
-    return sorted(set.intersection(*kept))
 
 
 def _words(context, journeys, at: int) -> str:

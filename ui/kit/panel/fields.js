@@ -84,6 +84,7 @@ function pills(row, tell) {
   const list = element("div", { className: "list" })
   const sheet = element("details", { className: "more" }, element("summary", { textContent: "More …" }), element("div", { className: "sheet" }, search, list))
   let chosen = new Set()
+  let later = () => {} // once what is offered is drawn anew
   search.setAttribute("aria-label", "Find a change")
   const find = search.oninput = () => {
     const wanted = search.value.toLowerCase().split(/\s+/)
@@ -99,7 +100,9 @@ function pills(row, tell) {
   const mark = () => {
     for (const input of field.querySelectorAll("input[type=checkbox]")) {
       input.checked = chosen.has(Number(input.value))
-      if (input.dataset.found) input.parentElement.hidden = !input.checked
+      if (!input.dataset.found) continue
+      if (!input.checked && input.matches(":focus")) sheet.firstChild.focus() // it goes, and the keys stay beside it
+      input.parentElement.hidden = !input.checked
     }
   }
   const elsewhere = (event) => { if (!event.composedPath().includes(sheet)) sheet.open = false }
@@ -110,16 +113,23 @@ function pills(row, tell) {
     field.setAttribute("aria-label", now.label)
     name.textContent = now.label
     if (isNew(row, now)) {
+      const held = field.contains(document.activeElement) ? document.activeElement.parentElement.textContent : undefined
       const all = now.options.map(one)
       const found = all.slice(now.first)
       const copies = now.options.slice(now.first).map((text, at) => one(text, now.first + at))
       for (const each of copies) each.firstChild.dataset.found = true
       list.replaceChildren(...found)
       find()
+      later = () => {
+        const again = [...field.querySelectorAll(".tick:not([hidden])")].find((each) => each.textContent === held)
+        if (held !== undefined) (again?.firstChild ?? sheet.firstChild).focus()
+      }
       field.replaceChildren(name, ...all.slice(0, now.first), ...copies, ...(found.length ? [sheet] : []))
     }
     chosen = new Set(now.value)
     mark()
+    later()
+    later = () => {}
   }
   return field
 }

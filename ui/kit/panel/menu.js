@@ -1,8 +1,21 @@
 // The menu of pages. A plain click turns to a page as the browser's Back would, which Streamlit follows without loading all of it
 // again; the mark, which the address has while it is asked for, says that it was no Back (ui/kit/session/address.py).
 
+const LARGE = "ablation-presenter" // kept by the browser, for all pages
+
 export default function ({ data, parentElement }) {
-  const nav = parentElement.querySelector("nav")
+  const [nav, presenter] = parentElement.querySelector(".ablation-menu").children
+  const size = () => {
+    const is = localStorage.getItem(LARGE) === "on"
+    document.documentElement.style.setProperty("--ablation-zoom", is ? 1.35 : 1)
+    presenter.setAttribute("aria-pressed", is)
+  }
+  presenter.onclick = () => {
+    localStorage.setItem(LARGE, localStorage.getItem(LARGE) === "on" ? "off" : "on")
+    size()
+    window.dispatchEvent(new Event("resize"))
+  }
+  size()
   while (nav.children.length > data.length) nav.lastChild.remove()
   data.forEach((one, at) => {
     const link = nav.children[at] ?? nav.appendChild(made())

@@ -12,7 +12,8 @@ from ui.kit.session import values
 HERE = Path(__file__).parent
 _menu = st.components.v2.component(
     "ablation_menu",
-    html='<nav class="ablation-menu" aria-label="Pages"></nav>',
+    html='<div class="ablation-menu"><nav aria-label="Pages"></nav><button type="button" title="All larger, for a projector">'
+    '<span class="icon" aria-hidden="true">co_present</span><span>Presenter size</span></button></div>',
     css=(HERE / "menu.css").read_text(),
     js=(HERE / "menu.js").read_text(),
     isolate_styles=False,

@@ -43,8 +43,8 @@ def panel(groups, *settings, back: Callable, folded=(), without=(), label: str):
 
 def bar(name: str, *rows: list[Control]):
     """Draw rows of controls in one component. name: of the component on this page."""
-    if beside.second():
-        return  # it stands above both sides
+    if beside.stands(name):
+        return
     seen = state()
     made = [[make(seen) for make in row] for row in rows if row]
     on = {control["name"]: control.pop("on", None) for row in made for control in row}

@@ -13,6 +13,7 @@ from core.export.sheets import write_csv
 from core.export.slug import slug
 
 TABLES = "_tables"  # the key in the session: name -> what makes the table
+SAID = "_said"  # likewise: what stands above the picture that comes next
 FLAVOURS = {"Python script with core (save it in the repository)": "core", "Python script with torch alone": "torch"}
 CSS = """
 .head { font-family: var(--st-font); font-weight: 600; color: var(--st-text-color); }
@@ -31,8 +32,19 @@ _pictures = st.components.v2.component(
 
 
 def begin():
-    """Forget the tables of the last run."""
+    """Forget the tables of the last run, and what was said in it."""
     st.session_state[TABLES] = {}
+    st.session_state.pop(SAID, None)
+
+
+def says(sentence: str):
+    """What the words above the next picture say: it is part of the text that stands for the picture."""
+    st.session_state[SAID] = sentence
+
+
+def said() -> str:
+    """What they say; once, for the first picture below them."""
+    return st.session_state.pop(SAID, "")
 
 
 def note(name: str, make: Callable[[], pd.DataFrame]):

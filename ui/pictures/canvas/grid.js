@@ -226,7 +226,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     font: pick("--st-font", "sans-serif"),
     background: pick("--st-background-color", "#fff"),
   }
-  canvas.setAttribute("aria-label", m.alt + (m.clickable ? " Arrow keys move, Enter picks." : " Arrow keys move."))
+  canvas.setAttribute("aria-label", [m.alt, m.said].filter(Boolean).join(" ") + (m.clickable ? " Arrow keys move, Enter picks." : " Arrow keys move."))
   canvas.style.cursor = m.clickable ? "pointer" : "default"
   const bar = root.querySelector(".bar")
   bar.style.background = `linear-gradient(90deg, ${m.stops.join(",")})`
@@ -252,8 +252,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
   }
   const locate = (event) => {
     const box = canvas.getBoundingClientRect()
-    const x = event.clientX - box.left
-    const y = event.clientY - box.top
+    const larger = box.width / canvas.clientWidth // in presenter size
+    const x = (event.clientX - box.left) / larger
+    const y = (event.clientY - box.top) / larger
     const across = Math.max(0, Math.floor((x - a.left) / a.stepX))
     const down = Math.floor(y / a.stepY)
     const panel = down * a.across + across

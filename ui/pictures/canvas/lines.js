@@ -9,7 +9,7 @@ export default function ({ data, parentElement }) {
   const style = getComputedStyle(root)
   const text = style.getPropertyValue("--st-text-color").trim() || "#333"
   const font = style.getPropertyValue("--st-font").trim() || "sans-serif"
-  canvas.setAttribute("aria-label", m.alt)
+  canvas.setAttribute("aria-label", [m.alt, m.said].filter(Boolean).join(" "))
   const step = Math.max(13, Math.min(26, (m.height - 30) / m.rows))
   const height = Math.ceil(step * m.rows + 30)
   const top = 24
@@ -72,7 +72,8 @@ export default function ({ data, parentElement }) {
     ink.globalAlpha = 1
   }
   const at = (event) => {
-    const row = Math.floor((event.clientY - canvas.getBoundingClientRect().top - top) / step)
+    const box = canvas.getBoundingClientRect()
+    const row = Math.floor(((event.clientY - box.top) * (canvas.clientWidth / box.width) - top) / step) // of presenter size, too
     return row >= 0 && row < m.rows ? row : -1
   }
   const show = (row) => {

@@ -60,12 +60,14 @@ function player(box, m, canvas, show) {
     link.click()
     setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
   }
+  window.removeEventListener("ablation-frame-asked", state.tell) // Streamlit ends only what was drawn last
+  state.tell = tell
   window.addEventListener("ablation-frame-asked", tell) // by what is drawn later
   go(state.at)
   run(Boolean(state.runs))
   return () => {
     clearInterval(state.timer)
-    window.removeEventListener("ablation-frame-asked", tell)
+    window.removeEventListener("ablation-frame-asked", state.tell)
   }
 }
 
