@@ -610,3 +610,11 @@ def test_what_is_put_aside_does_not_take_the_place_of_what_came_further(workers,
     workers.kept.put(jobs.key_of(state), ((), replace(state, step=1)), 1)
     behind.put_aside()
     assert workers.kept.peek(jobs.key_of(state))[1] is behind.states[name]
+
+
+def test_a_pool_whose_processes_are_killed_may_tell_so_to_what_was_cancelled(workers):
+    """As its thread does where both come at one moment; it would end with a traceback (seen once in ten Ctrl-Cs)."""
+    first, *others = [workers.submit(time.sleep, 0.5) for _ in range(6)]
+    assert others[-1].cancel()
+    others[-1].set_exception(BrokenProcessPool("gone"))
+    assert others[-1].cancelled() and first.result(20) is None

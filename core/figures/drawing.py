@@ -29,7 +29,8 @@ def block_svg(p: Pass, layer: int = 0, knocked: tuple[Cut, ...] | None = None, u
     knocked: what is cut out of a trained model is marked where the knife goes, and what differs from usual settings is not.
     usual: settings that are not marked as changed; the defaults where there are no others.
     """
-    picture = Picture(p, layer, knocked, set() if knocked is not None else set(difference(p.config, usual or Config())))
+    changed = set(p.config.write() if usual is None else difference(p.config, usual)) if knocked is None else set()
+    picture = Picture(p, layer, knocked, changed)
     shapes, y = [], 18
     shape = _shape(p.sites["resid_pre"][layer])
     many = f"layer {layer + 1} of {p.config.n_layers}" if p.config.n_layers > 1 else "in"

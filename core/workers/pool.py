@@ -12,7 +12,7 @@ import threading
 import types
 import weakref
 from collections.abc import Callable
-from concurrent.futures import CancelledError, Future, ProcessPoolExecutor
+from concurrent.futures import CancelledError, Future, InvalidStateError, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from ctypes import Array, c_double
@@ -147,7 +147,7 @@ class ProcessPool(Queue):
                 shared = self._started, self._ticks, os.getpid()
                 self._pool = ProcessPoolExecutor(self.count, context, worker.begin, shared)
             try:
-                return self._pool.submit(call, *given)
+                return _quiet(self._pool.submit(call, *given))
             except BrokenProcessPool:
                 self._pool = None
                 return self.submit(call, *given)
@@ -172,6 +172,18 @@ class ProcessPool(Queue):
         if self._pool:
             for each in list((self._pool._processes or {}).values()):
                 each.kill()
+
+
+def _quiet(future: Future[T]) -> Future[T]:
+    """A pool whose processes are gone tells every future so; to one that was cancelled just before, it would end with a traceback."""
+    tell = future.set_exception
+
+    def set_exception(error: BaseException | None) -> None:
+        with suppress(InvalidStateError):
+            tell(error)
+
+    future.set_exception = set_exception  # type: ignore[method-assign, assignment]
+    return future
 
 
 def _give_up_results(queue: Any) -> None:
