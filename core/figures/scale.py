@@ -10,35 +10,35 @@ import pandas as pd
 from core.figures.spec import Spec
 
 CHANNELS = {"x": "x", "x2": "x", "y": "y", "y2": "y", "color": "color"}  # which of them have a scale in common
+MEASURED = ("value", "reference")  # columns of what is measured, which can be subtracted
 
 
 def on_one_scale(spec: Spec, *tables: pd.DataFrame) -> Spec:
     """The specification with axes and colours that hold the numbers of all tables. What is stacked or counted by the browser
     has no such numbers in its table, and keeps a scale of its own."""
     made: Spec = copy.deepcopy(spec)
-    units = list(_units(made))
+    encodings = [
+        (unit, channel, each)
+        for unit in _units(made)
+        for channel, each in unit["encoding"].items()
+        if channel in CHANNELS
+    ]
     ends: dict[str, tuple[float, float]] = {}
-    for unit in units:
-        for channel, encoding in unit["encoding"].items():
-            values = _values(encoding, tables) if channel in CHANNELS else []
-            if values:
-                low, high = ends.get(CHANNELS[channel], (math.inf, -math.inf))
-                ends[CHANNELS[channel]] = min(low, *values), max(high, *values)
-    encodings = [pair for unit in units for pair in unit["encoding"].items() if pair[0] in CHANNELS]
-    fixed = {CHANNELS[channel] for channel, each in encodings if "domain" in (each.get("scale") or {})}
-    for unit in units:
-        for channel, encoding in unit["encoding"].items():
-            if CHANNELS.get(channel) in ends.keys() - fixed and encoding.get("type") == "quantitative":
-                _widen(encoding, *ends[CHANNELS[channel]], zero="mark" in unit and _mark(unit) in ("bar", "area"))
+    for _, channel, encoding in encodings:
+        values = _values(encoding, tables)
+        if values:
+            low, high = ends.get(CHANNELS[channel], (math.inf, -math.inf))
+            ends[CHANNELS[channel]] = min(low, *values), max(high, *values)
+    fixed = {CHANNELS[channel] for _, channel, each in encodings if "domain" in (each.get("scale") or {})}
+    for unit, channel, encoding in encodings:
+        if CHANNELS[channel] in ends.keys() - fixed and encoding.get("type") == "quantitative":
+            _widen(encoding, *ends[CHANNELS[channel]], zero="mark" in unit and _mark(unit) in ("bar", "area"))
     return made
-
-
-MEASURED = ("value", "reference")  # columns of what is measured, which can be subtracted
 
 
 def can_subtract(spec: Spec, table: pd.DataFrame, other: pd.DataFrame | None) -> bool:
     """Whether both tables measure one thing of the same things, row by row, and the chart can show less than nothing."""
-    log = any((each.get("scale") or {}).get("type") == "log" for _, each in _measured(spec))
+    log = any((each.get("scale") or {}).get("type") == "log" for each in _measured(spec))
     if log or other is None or "value" not in table or table.shape != other.shape or list(table) != list(other):
         return False
     named = [name for name in table if not pd.api.types.is_numeric_dtype(table[name])]
@@ -48,18 +48,18 @@ def can_subtract(spec: Spec, table: pd.DataFrame, other: pd.DataFrame | None) ->
 def for_differences(spec: Spec) -> Spec:
     """The specification without the ends that its numbers have, as shares do."""
     made: Spec = copy.deepcopy(spec)
-    for _, encoding in _measured(made):
+    for encoding in _measured(made):
         if "scale" in encoding:
             encoding["scale"] = {k: v for k, v in (encoding["scale"] or {}).items() if not k.startswith("domain")}
     return made
 
 
-def _measured(spec: Spec) -> Iterator[tuple[str, Spec]]:
-    """Channels with a scale, and what they encode, where that is what is measured."""
+def _measured(spec: Spec) -> Iterator[Spec]:
+    """Encodings of what is measured, where they have a scale."""
     for unit in _units(spec):
         for channel, encoding in unit["encoding"].items():
             if channel in CHANNELS and isinstance(encoding, dict) and encoding.get("field") in MEASURED:
-                yield channel, encoding
+                yield encoding
 
 
 def subtract(table: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:

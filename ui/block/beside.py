@@ -65,6 +65,8 @@ def with_and_without(context: BlockContext):
 def _of(context: BlockContext, variant: Variant) -> BlockContext:
     """What a view is handed of a variant."""
     seen = context.forward_pass
+    if variant.config == seen.config:
+        return context
     other = forward(variant.config, seen.tokens[: seen.n_real], seen.machine, seen.dropout)
     return dataclasses.replace(context, forward_pass=other)
 

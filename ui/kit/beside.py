@@ -84,6 +84,11 @@ def named(text: str) -> str:
     return f"{_now.get().name}: {text}" if second() else text
 
 
+def keyed(key: str) -> str:
+    """The key of a component of this side."""
+    return f"{key}_beside" if second() else key
+
+
 def columns(widths, **words) -> list:
     """As st.columns has it; one below the other where there is half the room."""
     if _now.get() is None:

@@ -21,8 +21,8 @@ PILLS = "compared_with"
 
 def row(config: Config, pins: Pins, on_new: Callable[[str], None] = lambda text: None) -> list[Control]:
     """The controls of what is compared: one click adds or takes away a part, or another change, found by its name; the
-    buttons pin the present settings, or keep them as a variant. on_new: called with what is added
-    to others, as a link has it, and "" where none is."""
+    buttons pin the present settings, or keep them as a variant. on_new: called with what is added to
+    others, as a link has it, and with "" where one or none is left."""
     baseline = pins.pinned() or config
     ready = [encode(part()) for part in ablation.values() if _makes_a_difference(part(), baseline)]
     others = [encode({name: value}) for name, value in baseline.others()]

@@ -157,7 +157,7 @@ def heatmaps(key: str, matrices, rows, columns=None, *, on_pick=None, **words):
         data = pack(shown, rows, columns, clickable=on_pick is not None, **words | more)
         _grid(key=name, data=data, on_picked_change=picked)
 
-    name = f"{key}_beside" if beside.second() else key
+    name = beside.keyed(key)
     beside.picture(key, (matrices, list(rows), columns and list(columns)), draw)
 
 
@@ -188,5 +188,5 @@ def lines(key: str, weights, tokens, **words):
     words["alt"] = beside.named(words["alt"])
     note(words["alt"].rstrip("."), lambda: matrix_table(as_lists(torch.as_tensor(weights)[None]), tokens, tokens, None))
     words["said"], matrix = said(), torch.as_tensor(weights)[None]
-    name = f"{key}_beside" if beside.second() else key
+    name = beside.keyed(key)
     beside.picture(key, matrix, lambda twin: _lines(key=name, data=pack(matrix, tokens, tokens, twin=twin, **words)))

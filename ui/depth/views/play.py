@@ -3,16 +3,16 @@ import math
 import torch
 
 from core.experiments.depth.findings import finding
-from core.measure.stream_statistics import statistic
 from core.model.text import shown
 from core.settings.wording import number
 from ui.depth.context import matrices, view
 from ui.depth.views.attention import head_choice, padded, pattern, said_of
+from ui.depth.views.statistics import panel
 from ui.kit import pins
 from ui.kit.page import figure
 from ui.kit.panel.control import tabs
 from ui.kit.panel.panel import bar
-from ui.pictures.curves import Line, Panel, curves
+from ui.pictures.curves import curves
 from ui.pictures.heatmaps import Frames, in_one_frame, played
 
 BESIDE = ("entropy", "cosine", "rms")  # the curves on which the pass that is shown is marked
@@ -32,7 +32,7 @@ def play(context):
     _picture(context, journeys, of_words)
     curves(
         "played_curves",
-        [_panel(context, journeys, meter) for meter in BESIDE],
+        [panel(meter, context.variants, journeys, {}) for meter in BESIDE],
         {each.colour: each.name for each in context.variants},
         height=150,
     )
@@ -70,16 +70,3 @@ def _words(context, journeys, at: int) -> str:
         told = ", ".join(f"{label} {number(value)}" for label, value in numbers if math.isfinite(value))
         said.append(f"{each.name}: {f'diverged at pass {journey.diverged}' if gone else told}.")
     return " ".join(said)
-
-
-def _panel(context, journeys, meter: str) -> Panel:
-    lines = [Line(each.colour, journeys[each.name].of(meter).tolist(), None) for each in context.variants]
-    known = statistic[meter]
-    return Panel(
-        title=known.question,
-        label=statistic.label(meter),
-        help=statistic.help(meter),
-        log=known.log,
-        sentence=finding(meter, journeys),
-        lines=lines,
-    )

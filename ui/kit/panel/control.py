@@ -1,7 +1,7 @@
 """What the browser is told of one control (fields.js draws it), and how what it says of it is read.
 
-A control is made when it is drawn: its widget is set just before (ui.kit.session.visitor.shows). What comes from the browser is a number, a place in a list, a switch or a text, by the key of the control's widget
-(ui/kit/session/visitor.py); it is checked against what was offered when it is read. `on` of a control, which stays here, is
+A control is made when it is drawn: its widget is set just before (ui.kit.session.visitor.shows). What comes from the browser
+is a number, a place in a list, a switch or a text, by the key of the control's widget; it is checked against what was offered when it is read. `on` of a control, which stays here, is
 called with what the visitor has chosen, before the page runs again.
 """
 
