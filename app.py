@@ -14,6 +14,9 @@ else:
 
     from ui.kit.server.document import routes
     from ui.kit.server.hidden import Hidden
+    from ui.kit.server.lifespan import lifespan
+    from ui.kit.server.silent import Silent
     from ui.kit.server.uploads import UploadLimit
 
-    app = App(__file__, routes=routes(), middleware=[Middleware(Hidden), Middleware(UploadLimit)])
+    between = [Middleware(Hidden), Middleware(Silent), Middleware(UploadLimit)]
+    app = App(__file__, routes=routes(), middleware=between, lifespan=lifespan)

@@ -27,23 +27,24 @@ VALUES = range(64, 512, 8)
 
 
 def panel_of(answer: ForwardMsg) -> tuple[str, str] | None:
-    """(id of the controls of the sidebar, and the key of d_ff among them), where that is what was sent."""
+    """(id of the controls of the sidebar, and the keys of all of them), where that is what was sent."""
     found = answer.delta.new_element.bidi_component
     if found.component_name != "ablation_panel":
         return None
     controls = [each for group in json.loads(found.json)["groups"] for each in group["controls"]]
-    return next(((found.id, each["key"]) for each in controls if each["name"] == "d_ff"), None)
+    keys = {each["name"]: each["key"] for each in controls}
+    return (found.id, keys) if "padding" in keys else None
 
 
 async def run(socket, panel=None, value=None, number=0):
-    """One run of the script -> (id of the panel of controls and the key of d_ff in it, bytes received)."""
+    """One run of the script -> (id of the panel of controls and their keys, bytes received)."""
     message = BackMsg()
-    message.rerun_script.query_string = ""
+    message.rerun_script.query_string = "weights=random"
     message.rerun_script.page_name = "One_block"
     if panel:
         state = message.rerun_script.widget_states.widgets.add()
         state.id = panel[0]
-        state.json_value = json.dumps({"moved": {"number": number, "held": False, "values": {panel[1]: value}}})
+        state.json_value = json.dumps({"moved": {"number": number, "held": False, "values": {panel[1]["d_ff"]: value}}})
     await socket.send(message.SerializeToString())
     size = 0
     while True:

@@ -3,7 +3,8 @@
     python -m benchmarks.move [--moves 200]
 
 A websocket that speaks Streamlit's own protocol moves a slider again and again, the next time as soon as the script has ended:
-d_ff on the default page of One block, and the slider of benchmarks/floor.py, in turn. Medians over rounds of twenty moves.
+d_ff on One block with random weights, and the slider of benchmarks/floor.py, in turn. Medians over rounds of twenty moves. Then a
+part is switched off and on, each time with other padding, so that no pass is known yet: with random and with trained weights.
 """
 
 import argparse
@@ -22,12 +23,13 @@ from benchmarks.crowd import panel_of
 from benchmarks.serving import server
 
 ROUND = 20  # moves
+LIKE_TRAINED = "n_layers=2&position=rope&mask=causal&baseline=n_layers-2__position-rope__mask-causal&variants=none"  # two blocks beside each other
 
 
-async def run(socket, page: str, state: WidgetState | None) -> list[ForwardMsg]:
+async def run(socket, page: str, state: WidgetState | None, query: str) -> list[ForwardMsg]:
     """One run of the script -> what it sent."""
     message = BackMsg()
-    message.rerun_script.query_string = ""
+    message.rerun_script.query_string = query
     message.rerun_script.page_name = page
     if state is not None:
         message.rerun_script.widget_states.widgets.append(state)
@@ -41,9 +43,20 @@ async def run(socket, page: str, state: WidgetState | None) -> list[ForwardMsg]:
 
 def on_one_block(sent: list[ForwardMsg]) -> Callable[[int], WidgetState]:
     """-> what makes a move's state of its number"""
-    panel, key = next(filter(None, map(panel_of, sent)))
-    values = lambda number: {"moved": {"number": number, "held": False, "values": {key: 64 + 8 * (number % 50)}}}  # noqa: E731
-    return lambda number: WidgetState(id=panel, json_value=json.dumps(values(number)))
+    panel, keys = next(filter(None, map(panel_of, sent)))
+    return moved(panel, lambda number: {keys["d_ff"]: 64 + 8 * (number % 50)})
+
+
+def moved(panel: str, values: Callable[[int], dict]) -> Callable[[int], WidgetState]:
+    """-> what makes a move's state of its number"""
+    said = lambda number: {"moved": {"number": number, "held": False, "values": values(number)}}  # noqa: E731
+    return lambda number: WidgetState(id=panel, json_value=json.dumps(said(number)))
+
+
+def a_part(sent: list[ForwardMsg]) -> Callable[[int], WidgetState]:
+    """The same of a residual that is switched off and on."""
+    panel, keys = next(filter(None, map(panel_of, sent)))
+    return moved(panel, lambda number: {keys["residual_ffn"]: number % 2 == 0, keys["padding"]: number // 2 % 17})
 
 
 def on_floor(sent: list[ForwardMsg]) -> Callable[[int], WidgetState]:
@@ -58,20 +71,20 @@ def on_floor(sent: list[ForwardMsg]) -> Callable[[int], WidgetState]:
     return state
 
 
-async def measured(address, process, page, states, moves) -> tuple[int, float, float]:
+async def measured(address, process, page, states, moves, query) -> tuple[int, float, float]:
     """-> (messages, kB and ms of processor time of a move)"""
     messages, size, took = [], [], []
     async with websockets.connect(
         address.replace("http", "ws") + "/_stcore/stream", subprotocols=["streamlit"], max_size=None, compression=None
     ) as socket:
-        state = states(await run(socket, page, None))
-        for number in range(1, ROUND + 1):  # not counted
-            await run(socket, page, state(number))
-        for start in range(ROUND + 1, moves + 1, ROUND):
+        state = states(await run(socket, page, None, query))
+        for number in range(1, 5):  # not counted
+            await run(socket, page, state(number), query)
+        for start in range(5, moves + 1, ROUND):
             before = sum(process.cpu_times()[:2])
-            for number in range(start, start + ROUND):
-                sent = await run(socket, page, state(number))
-            took.append(1e3 * (sum(process.cpu_times()[:2]) - before) / ROUND)
+            for number in range(start, min(start + ROUND, moves + 1)):
+                sent = await run(socket, page, state(number), query)
+            took.append(1e3 * (sum(process.cpu_times()[:2]) - before) / (number + 1 - start))
             messages.append(len(sent))
             size.append(sum(each.ByteSize() for each in sent) / 1000)
     return statistics.median(messages), statistics.median(size), statistics.median(took)
@@ -82,12 +95,16 @@ def main():
     args.add_argument("--moves", type=int, default=200)
     moves = args.parse_args().moves
     cases = (
-        ("one slider, nothing else", "benchmarks/floor.py", "", on_floor),
-        ("One block, default", "app.py", "One_block", on_one_block),
+        ("one slider, nothing else", "benchmarks/floor.py", "", on_floor, moves, ""),
+        ("One block, a slider", "app.py", "One_block", on_one_block, moves, "weights=random"),
+        ("a part, random weights", "app.py", "One_block", a_part, 34, "weights=random&" + LIKE_TRAINED),
+        ("a part, trained weights", "app.py", "One_block", a_part, 34, ""),
     )
-    for name, app, page, states in cases:
+    for name, app, page, states, moves, query in cases:
         with server(app=app) as (address, process):
-            messages, size, took = asyncio.run(measured(address, psutil.Process(process.pid), page, states, moves))
+            messages, size, took = asyncio.run(
+                measured(address, psutil.Process(process.pid), page, states, moves, query)
+            )
         print(
             f"{name:26} {messages:3.0f} messages, {size:5.0f} kB, {took:5.1f} ms of processor time a move", flush=True
         )

@@ -18,9 +18,15 @@ from benchmarks.serving import IDLE, browser, server, settle
 
 FOUR = "norm-none~residual_attention-off__residual_ffn-off~placement-post~n_heads-1"
 CASES = (
-    ("default sentence", "/One_block"),
-    ("12 heads × 64 tokens", "/One_block?d_model=96&n_heads=12&text=" + "+".join(f"w{n}" for n in range(64))),
-    ("12 heads × 128 tokens", "/One_block?d_model=96&n_heads=12&text=" + "+".join(f"w{n}" for n in range(128))),
+    ("default sentence", "/One_block?weights=random"),
+    (
+        "12 heads × 64 tokens",
+        "/One_block?weights=random&d_model=96&n_heads=12&text=" + "+".join(f"w{n}" for n in range(64)),
+    ),
+    (
+        "12 heads × 128 tokens",
+        "/One_block?weights=random&d_model=96&n_heads=12&text=" + "+".join(f"w{n}" for n in range(128)),
+    ),
     ("depth, 4 variants", f"/Depth?variants={FOUR}"),
     ("depth, gradients", f"/Depth?show=gradients&variants={FOUR}"),
     ("depth, grid of 96", "/Depth?show=grid"),

@@ -5,13 +5,13 @@ from functools import partial
 import streamlit as st
 
 from core.experiments.forward import forward
-from core.model.config import Config
 from core.model.text import Input, cut
 from core.model.variants import Pins
 from core.settings.device import Machine
 from ui.block.beside import with_and_without
-from ui.block.context import BlockContext, BlockLook
+from ui.block.context import BlockConfig, BlockContext, BlockLook
 from ui.block.taken_away import scripts
+from ui.block.whose import NOTES, baseline, can_be_had, unknown, whose
 from ui.kit import pins, takeaway
 from ui.kit.page import head, notice, page, sidebar
 from ui.kit.pages import ONE_BLOCK
@@ -22,14 +22,21 @@ from ui.shared.sentence import NO_WORD, sentence
 GROUPS = ("Size", "Parts", "More parts", "Machine")
 
 with page(ONE_BLOCK):
-    (text, config, machine, look, pinned), notes = ONE_BLOCK.settings(Input, Config, Machine, BlockLook, Pins)
-    back = partial(values.reset, Config, Machine)
-    sidebar(GROUPS, config, machine, look, folded=("More parts", "Machine"), back=back)
-    head(ONE_BLOCK, sentence(), pins.row(config, pinned, on_new=lambda text: put(beside=text)), [ONE_BLOCK.tabs()])
+    (text, chosen, machine, look, pinned), notes = ONE_BLOCK.settings(Input, BlockConfig, Machine, BlockLook, Pins)
+    config, kind = chosen.plain, chosen.weights
+    back = partial(values.take, {"weights": kind}, BlockConfig, Machine)
+    sidebar(
+        GROUPS, chosen, machine, look, folded=("More parts", "Machine"), back=back, without=chosen.unavailable,
+        notes=NOTES[kind],
+    )  # fmt: skip
+    compared = pins.row(baseline(kind, config), pinned, lambda text: put(beside=text), can_be_had(kind))
+    head(ONE_BLOCK, sentence(), compared, [ONE_BLOCK.tabs()], beside_title=whose())
     tokens, cuts = cut(text.text)
     notice(*notes, *cuts)
     if tokens:
-        context = BlockContext(text.text, forward(config, tokens, machine, look.apply_dropout), pinned, look)
+        unknown(kind, tokens)
+        seen = forward(config, tokens, machine, look.apply_dropout, kind)
+        context = BlockContext(text.text, seen, pinned, look)
         if not context.forward_pass.finite:
             st.warning(f"Some numbers became infinite or NaN: they left the range of {machine.dtype}.")
         with_and_without(context)

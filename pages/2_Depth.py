@@ -20,13 +20,23 @@ from ui.shared.sentence import NO_WORD, sentence
 
 GROUPS = ("Depth", "Size", "Parts", "More parts", "Machine")
 HIDDEN = ("n_layers", "dropout")  # depth is set by the passes; nothing is dropped here
+WHOSE = "The weights are random here: no model is trained to read its own output a hundred times. What shows is what the parts do by themselves."
 
 with page(DEPTH):
     (text, config, machine, depth, pinned, look, axes), notes = DEPTH.settings(
         Input, Config, Machine, Depth, Pins, DepthLook, Axes
     )
     back = partial(values.reset, Depth, Config, Machine, Pins, Axes)
-    sidebar(GROUPS, depth, config, machine, folded=("More parts", "Machine"), without=HIDDEN, back=back)
+    sidebar(
+        GROUPS,
+        depth,
+        config,
+        machine,
+        folded=("More parts", "Machine"),
+        without=HIDDEN,
+        notes={"Depth": WHOSE},
+        back=back,
+    )
     head(DEPTH, sentence(), pins.row(config, pinned), [DEPTH.tabs()])
     tokens, cuts = cut(text.text)
     variants, left_out = lineup(config, pinned, n_layers=1, dropout=0.0)

@@ -19,6 +19,7 @@ from ui.shared.models import OPEN
 from ui.training import experiments
 from ui.training.bar import bar
 from ui.training.context import TrainingLook
+from ui.training.finished import DAMAGED, finished, shipped, to_show
 from ui.training.live import live
 from ui.training.taken_away import models, scripts
 from ui.training.task_row import task_row
@@ -45,6 +46,7 @@ with page(TRAINING):
         label="Back to the task's settings",
     )  # fmt: skip
     head(TRAINING, task_row(training), pins.row(config, pinned))
+    take_away = takeaway.button()
     variants, left_out = lineup(config, pinned, padding=0)
     planned, not_combined = plan(variants, training, trial, machine)
     notice(*notes)
@@ -53,13 +55,19 @@ with page(TRAINING):
     if look.begin:
         values.amend(look, begin=False)
         if not notes:  # else it would be something else than what the link asked for
-            jobs.begin(planned)
+            known = finished(planned)
+            if (
+                not known or known.states
+            ):  # what is known need not be trained; with its models at hand it is done at once
+                jobs.begin(planned)
             st.rerun()
     bar(planned, KINDS)
-    trainings = jobs.started()
+    trainings = to_show(planned)
     if trainings:
         panel.bar("views", [TRAINING.tabs()])
-        live(trainings, look)
+        live(trainings, planned, look)
     else:
+        if shipped() is None:
+            st.caption(DAMAGED)
         experiments.cards(KINDS)
-    takeaway.offer(TRAINING.name, scripts(planned), models(trainings))
+    takeaway.offer(TRAINING.name, scripts(planned), models(trainings), shown=take_away)

@@ -5,12 +5,10 @@ from functools import partial
 import streamlit as st
 
 from core.checkpoints import CheckpointError
-from core.experiments.trained import prompt
-from core.experiments.trained.knockout import bench
 from core.model.generate import Sampling
 from core.model.knockout import read_cuts
 from ui.kit import takeaway
-from ui.kit.page import head, literal, notice, page, sidebar
+from ui.kit.page import head, notice, page, sidebar
 from ui.kit.pages import TRAINED_MODEL
 from ui.kit.panel.panel import bar
 from ui.kit.session import values
@@ -19,7 +17,7 @@ from ui.shared.models import OPEN, known
 from ui.trained.context import TrainedContext, TrainedLook, take_out
 from ui.trained.knockout_row import knockout_row
 from ui.trained.model_list import bring, model_list
-from ui.trained.prompt_row import prompt_row, unknown
+from ui.trained.prompt_row import as_read, prompt_row, words_row
 from ui.trained.summary import summary
 from ui.trained.taken_away import model_file, scripts
 
@@ -30,6 +28,7 @@ GROUPS = {  # group of the sidebar -> the views that depend on it; none: every v
     "Measured on": ("attention", "knockout", "sweep", "credit"),
 }
 DRAWN = ("attention", "steps")  # views beside which the block is drawn
+OF_TABLES = ("without",)  # views that read no text: what they show was measured before
 
 with page(TRAINED_MODEL):
     opened = st.session_state.pop(OPEN, None)
@@ -48,15 +47,16 @@ with page(TRAINED_MODEL):
     groups = [group for group, views in GROUPS.items() if not views or look.taken in views]
     back = partial(values.take, {"model": look.model}, *KINDS)
     sidebar(groups, look, sampling, back=back, drawn={"Model": partial(model_list, look)})
-    head(TRAINED_MODEL, prompt_row(look))
+    context = TrainedContext(model, cuts, sampling, look)
+    reads = look.taken not in OF_TABLES
+    head(TRAINED_MODEL, *([prompt_row(look), words_row(look, model)] if reads else []))
+    below = st.container(gap="xxsmall")
     knockout_row(look, model.config, cuts)
     bar("views", [TRAINED_MODEL.tabs()])
     notice(*notes, *wrong)
-    read = prompt.read(model, look.prompt)
-    for note in read.notes:
-        st.caption(literal(note))
-    unknown(read)
-    context = TrainedContext(bench(model, look.texts), read, cuts, sampling, look)
+    if reads:
+        with below:
+            as_read(context.prompt)
     if look.taken in DRAWN:
         picture, view = st.columns([3, 7], gap="medium")
         with picture:

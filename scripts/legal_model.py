@@ -15,14 +15,15 @@ import torch
 import torch.nn.functional as F
 
 from core.checkpoints import own
+from core.checkpoints.family import BASELINE, vocabulary
 from core.checkpoints.opened import Opened
-from core.checkpoints.tokens import UNKNOWN, Words
+from core.checkpoints.tokens import Words
 from core.experiments.trained.knockout import Bench
 from core.experiments.trained.questions import questions
 from core.experiments.trained.tables import by_distance, readings
 from core.model.config import Config
 from core.model.parts.init import generator
-from core.model.text import PAD
+from core.model.text import PAD, UNKNOWN
 from core.model.transformer import Transformer
 from core.settings.device import Machine
 from core.settings.process import device_name, versions
@@ -31,7 +32,7 @@ from core.tasks.sentences import ADJECTIVES, BE, CLAUSES, LONGEST, NOUNS, anatom
 from core.train.settings import decay
 
 FOLDER = Path(__file__).parent.parent / "models" / "legal"
-CONFIG = Config(d_model=64, n_heads=4, n_layers=2, position="rope", mask="causal", seed=0)
+CONFIG = BASELINE
 SINGULAR = {form: pair[0] for pairs in NOUNS.values() for pair in pairs for form in pair}
 STEPS, BATCH, RATE, WARMUP = 4000, 64, 3e-3, 50
 GAPS, GAP = 0.3, 6  # share of sentences with a gap; words of one at most
@@ -41,10 +42,6 @@ GOES_WITH = dict(
     bank="insolvent", landlord="bound", clerk="late",
 )  # fmt: skip
 NAME = "Legal sentences"
-
-
-def vocabulary() -> tuple[str, ...]:
-    return (*task["sentences"].vocabulary, UNKNOWN)
 
 
 def batch(stream: torch.Generator, many: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -93,9 +90,10 @@ def with_gap(words: list[str], first: float, last: float, size: float) -> list[s
     return gapped if len(gapped) <= LONGEST else words
 
 
-def train() -> tuple[Transformer, float]:
-    """-> (the model, seconds that it took)"""
-    model, data = Transformer(CONFIG, vocabulary()), generator(CONFIG.seed, "legal.training")
+def train(config: Config = CONFIG) -> tuple[Transformer, int, float]:
+    """-> (the model, steps that it was trained, seconds that they took). The sentences are those of its seed, whatever else its
+    settings are. It ends before the step at which its numbers leave their range."""
+    model, data = Transformer(config, vocabulary()), generator(config.seed, "legal.training")
     optimiser = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.1, fused=True)
     begun = time.monotonic()
     for step in range(1, STEPS + 1):
@@ -103,14 +101,16 @@ def train() -> tuple[Transformer, float]:
         loss = F.cross_entropy(model(tokens).flatten(0, 1), targets.flatten(), ignore_index=IGNORE)
         optimiser.zero_grad()
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        if not (loss.isfinite() and norm.isfinite()):
+            return model, step - 1, time.monotonic() - begun
         for group in optimiser.param_groups:
             warm = min(1.0, step / WARMUP)
             group["lr"] = RATE * warm * decay["cosine"](max(0, step - WARMUP) / (STEPS - WARMUP))
         optimiser.step()
         if step % 500 == 0:
             print(f"step {step} of {STEPS}: loss {loss.item():.4f}, {time.monotonic() - begun:.0f} s", flush=True)
-    return model, time.monotonic() - begun
+    return model, STEPS, time.monotonic() - begun
 
 
 def examined(model: Transformer, many: int) -> tuple[Bench, pd.DataFrame]:
@@ -167,7 +167,7 @@ def main():
     given.add_argument("--sentences", type=int, default=4096, help="held-out sentences on which it is examined")
     args = given.parse_args()
     torch.set_num_threads(1)
-    model, seconds = train()
+    model, _, seconds = train()
     bench, distances = examined(model, args.sentences)
     best = readings(bench)[0]
     about = {"steps": STEPS, "batch": BATCH, "seed": CONFIG.seed, "reader": [best.layer + 1, best.head + 1]}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from core.experiments.depth.depth import Depth, blocks
 from core.experiments.trained.effects import effect
+from core.experiments.weights import weights
 from core.measure.stream_statistics import statistic
 from core.measure.tensor_meters import meter
 from core.model import knockout
@@ -22,7 +23,7 @@ from core.train.match import match
 from core.train.settings import Training, decay, optimiser
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference.md"
-PARTS = (*MENUS.values(), ablation, knockout.part, knockout.mode, blocks, optimiser, decay, match)
+PARTS = (*MENUS.values(), weights, ablation, knockout.part, knockout.mode, blocks, optimiser, decay, match)
 NUMBERS = (meter, statistic, effect)
 SETTINGS = {"A block and a stack": Config, "Training": Training, "Depth": Depth, "The next word": Sampling, "The machine": Machine}  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 import os
 import random
+import time
 
 import pytest
 import torch
@@ -28,6 +29,9 @@ def pytest_addoption(parser):
     parser.addoption("--quick", action="store_true", help=f"the essentials: of every test at most {MOST} cases")
     parser.addoption("--rest", action="store_true", help="all that --quick leaves out")
     parser.addoption("--cases", type=int, help="of each test that is left at most so many cases, drawn by $DRAW")
+    parser.addoption(
+        "--until", type=float, help="seconds since 1970 after which no test begins; their order is drawn by $DRAW"
+    )
 
 
 @pytest.hookimpl(wrapper=True)
@@ -40,6 +44,17 @@ def pytest_collection_modifyitems(config, items):
     yield  # marks are looked at
     if config.getoption("--cases") is not None:
         keep(items, drawn(items, config.getoption("--cases"), os.environ.get("DRAW", "")), config)
+    if config.getoption("--until") is not None:  # or the last files would never have their turn on a slow machine
+        files = sorted({item.path for item in items})
+        random.Random(os.environ.get("DRAW", "")).shuffle(files)
+        items.sort(key=lambda item: files.index(item.path))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    until = item.config.getoption("--until")
+    if until is not None and time.time() > until:
+        pytest.skip("no time was left to begin it")
 
 
 def drawn(items, most, draw=""):

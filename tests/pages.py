@@ -135,6 +135,12 @@ def _said(shown, value):
     return offered.index(value) if kind in PLACES else value
 
 
+def tables(app) -> dict:
+    """Name -> what makes it, of each table that can be taken away; with the button open."""
+    app.session_state["take_away"] = True
+    return app.run().session_state["_tables"]
+
+
 def put(app, **values):
     """Change settings, as a callback of the page does; the page has to be run then."""
     app.session_state[VISITOR].put.update(values)

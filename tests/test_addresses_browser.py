@@ -1,6 +1,7 @@
 """Every page, opened by its address as it is handed on: nothing fails in the browser, and nothing is asked of any other server."""
 
 import base64
+from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
@@ -64,3 +65,17 @@ def test_it_opens_where_the_app_begins_further_down(chromium):
 def test_a_page_is_not_kept_by_the_browser(address):
     """An older document names scripts that an update has replaced."""
     assert urlopen(f"{address}/One_block").headers["Cache-Control"] == "no-cache"
+
+
+def test_scripts_of_components_are_kept_by_the_browser_and_no_others_are_there(chromium, address):
+    page, asked = chromium.new_page(), []
+    page.on("request", lambda each: asked.append(each.url) if "/scripts/" in each.url else None)
+    page.goto(f"{address}/One_block")
+    settle(page)
+    page.close()
+    assert len(asked) == len(set(asked)) >= 4, "each is asked for once"
+    with urlopen(asked[0]) as answer:
+        assert "immutable" in answer.headers["Cache-Control"]
+        assert answer.headers["Content-Type"].startswith("text/javascript")
+    with pytest.raises(HTTPError, match="404"):
+        urlopen(f"{address}/scripts/{'0' * 20}.js")

@@ -76,10 +76,10 @@ def test_a_change_is_found_by_its_words(open_page, width):
 def test_what_is_typed_and_not_confirmed_stays_while_something_else_moves(open_page):
     page = open_page("/One_block")
     field = page.get_by_role("textbox", name="Sentence")
-    field.fill("one two three")
-    page.evaluate("document.querySelector('[data-name=seed] input').value = 3")
+    field.fill("the judge was late .")
+    page.evaluate("document.querySelector('[data-name=seed] input').value = 2")
     page.locator("[data-name=seed] input").dispatch_event("change")
     page.wait_for_timeout(600)
-    expect(field).to_have_value("one two three")
+    expect(field).to_have_value("the judge was late .")
     field.press("Enter")
-    assert params(page) == {"text": "one two three", "seed": "3"}
+    assert params(page) == {"text": "the judge was late .", "seed": "2"}

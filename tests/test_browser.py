@@ -10,6 +10,7 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from benchmarks.serving import server, settle
+from core.checkpoints.family import BASELINE
 from core.experiments.block.attention import patterns
 from core.experiments.forward import forward
 from core.figures.palette import SEQUENTIAL, colour
@@ -32,7 +33,8 @@ def drawing(page) -> str:
 def test_a_deep_link_opens_on_a_cold_server(chromium, open_page):
     with server() as (address, _):
         page = open_page(
-            "/One_block?d_model=96&n_heads=12&d_ff=100&mask=causal&text=one+two+three&view=stages", at=address
+            "/One_block?weights=random&d_model=96&n_heads=12&d_ff=100&mask=causal&text=one+two+three&view=stages",
+            at=address,
         )
         assert "3 tokens" in summary(page)
         expected = forward(Config(d_model=96, n_heads=12, d_ff=100, mask="causal"), ["one", "two", "three"])
@@ -59,10 +61,10 @@ def centre(layout, panel, row, col):
     "query, config, text",
     [
         ("", Config(), DEFAULT_TEXT),
-        ("?mask=causal&n_heads=8&seed=3", Config(mask="causal", n_heads=8, seed=3), DEFAULT_TEXT),
+        ("&mask=causal&n_heads=8&seed=3", Config(mask="causal", n_heads=8, seed=3), DEFAULT_TEXT),
         # more than 20,000 cells travel as 16-bit steps
         (
-            "?n_heads=8&text=" + "+".join(f"w{n}" for n in range(60)),
+            "&n_heads=8&text=" + "+".join(f"w{n}" for n in range(60)),
             Config(n_heads=8),
             " ".join(f"w{n}" for n in range(60)),
         ),
@@ -70,7 +72,7 @@ def centre(layout, panel, row, col):
     ids=["default", "causal", "long"],
 )
 def test_the_picture_shows_the_numbers(open_page, query, config, text, theme):
-    page = open_page("/One_block" + query, theme=theme)
+    page = open_page("/One_block?weights=random" + query, theme=theme)
     canvas, layout = canvas_of(page, "all_heads")
     canvas.scroll_into_view_if_needed()
     picture = Image.open(io.BytesIO(canvas.screenshot())).convert("RGB")
@@ -95,10 +97,10 @@ def test_the_picture_shows_the_numbers(open_page, query, config, text, theme):
 def test_hover_names_the_words_and_the_weight(open_page):
     page = open_page()
     canvas, layout = canvas_of(page, "all_heads")
-    x, y = centre(layout, 2, 11, 1)
+    x, y = centre(layout, 2, 9, 1)
     canvas.hover(position={"x": x, "y": y})
-    weight = patterns(forward(Config(), words(DEFAULT_TEXT)), 0)[2, 11, 1].item()
-    expect(page.locator(".st-key-all_heads .tip")).to_have_text(f"head 3: was → defendant  {weight:.3f}")
+    weight = patterns(forward(BASELINE, words(DEFAULT_TEXT), kind="trained"), 1)[2, 9, 1].item()
+    expect(page.locator(".st-key-all_heads .tip")).to_have_text(f"head 2.3: was → defendant  {weight:.3f}")
 
 
 def test_arrow_keys_move_over_the_cells(open_page):
@@ -108,8 +110,8 @@ def test_arrow_keys_move_over_the_cells(open_page):
     for _ in range(3):
         page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowRight")
-    weight = patterns(forward(Config(), words(DEFAULT_TEXT)), 0)[0, 3, 1].item()
-    expect(page.locator(".st-key-all_heads .tip")).to_have_text(f"head 1: who → defendant  {weight:.3f}")
+    weight = patterns(forward(BASELINE, words(DEFAULT_TEXT), kind="trained"), 1)[0, 3, 1].item()
+    expect(page.locator(".st-key-all_heads .tip")).to_have_text(f"head 2.1: who → defendant  {weight:.3f}")
 
 
 def test_a_click_opens_that_head(open_page):
@@ -124,7 +126,7 @@ def test_a_click_opens_that_head(open_page):
 
 
 def test_lines_answer_to_the_pointer(open_page):
-    page = open_page("/One_block?maps=lines")
+    page = open_page("/One_block?weights=random&maps=lines")
     canvas = page.locator(".st-key-lines canvas")
     before = canvas.screenshot()
     canvas.hover(position={"x": 60, "y": 120})
@@ -141,23 +143,23 @@ def press(page, key, name, times=1):
 
 
 def test_a_slider_changes_the_numbers_and_the_link_and_the_link_opens_the_same(open_page):
-    page = open_page()
+    page = open_page("/One_block?weights=random")
     assert "49,984 parameters" in summary(page)
     press(page, "d_ff", "ArrowRight", 3)
     assert f"{49_984 + 24 * 129:,} parameters" in summary(page)
-    assert page.url.endswith("?d_ff=280")
+    assert page.url.endswith("?d_ff=280&weights=random")
     press(page, "d_model", "ArrowRight")  # d_ff was touched: it stays
-    assert page.url.endswith("?d_model=72&d_ff=280")
-    again = open_page(page.url[page.url.index("/One_block") :])
+    assert page.url.endswith("?d_model=72&d_ff=280&weights=random")
+    again = open_page(page.url[page.url.index("/One_block?") :])
     assert summary(again).split("·")[:3] == summary(page).split("·")[:3]
 
 
 @pytest.mark.parametrize("view", ["maps=one", "view=steps"])
 def test_a_chosen_head_stays_when_layers_come_and_go_and_its_name_changes(open_page, view):
     """A browser says which words a list shows, and those of heads are others where there are several layers."""
-    page = open_page(f"/One_block?{view}&head=3")
+    page = open_page(f"/One_block?weights=random&{view}&head=3")
     chosen = page.get_by_test_id("stMain").get_by_role("combobox", name="Head")
-    for key, shown in (("ArrowRight", "head 1.3"), ("ArrowLeft", "head 3"), ("ArrowRight", "head 1.3")):
+    for key, shown in (("ArrowRight", "head 2.3"), ("ArrowLeft", "head 3"), ("ArrowRight", "head 2.3")):
         page.get_by_role("slider", name="Layers (n_layers)").focus()
         page.keyboard.press(key)
         settle(page)
@@ -167,23 +169,23 @@ def test_a_chosen_head_stays_when_layers_come_and_go_and_its_name_changes(open_p
 
 
 def test_many_quick_moves_end_where_the_slider_ends(open_page):
-    page = open_page()
+    page = open_page("/One_block?weights=random")
     page.locator("[data-name=d_ff] input").first.focus()
     for _ in range(12):
         page.keyboard.press("ArrowRight")
         page.wait_for_timeout(25)
-    page.wait_for_function("location.search === '?d_ff=352'", timeout=10_000)
+    page.wait_for_function("location.search === '?d_ff=352&weights=random'", timeout=10_000)
     settle(page)
     assert f"{49_984 + 96 * 129:,} parameters" in summary(page)
 
 
 def test_settings_survive_the_way_home_and_back(open_page):
-    page = open_page("/One_block?d_ff=128&mask=causal")
+    page = open_page("/One_block?weights=random&d_ff=128&mask=causal")
     page.get_by_role("link", name="Start").first.click()
-    page.get_by_text("A transformer block is a handful of parts").wait_for()
+    page.get_by_role("heading", name="What is each part of a transformer for?").wait_for()
     settle(page)
     page.get_by_role("link", name="One block").first.click()
-    page.wait_for_function("location.search === '?d_ff=128&mask=causal'")
+    page.wait_for_function("location.search === '?d_ff=128&mask=causal&weights=random'")
     settle(page)
     assert "causal" in drawing(page)
 
@@ -200,7 +202,7 @@ def test_an_experiment_on_the_start_page_opens(open_page):
 
 def test_typed_markup_is_shown_and_not_run(open_page):
     page = open_page(
-        "/One_block?text=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E+%3Cscript%3Ealert(2)%3C%2Fscript%3E+%24x%24+**b**&view=pairs"
+        "/One_block?weights=random&text=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E+%3Cscript%3Ealert(2)%3C%2Fscript%3E+%24x%24+**b**&view=pairs"
     )
     expect(page.locator("[data-testid=stMain] img[src=x]")).to_have_count(0)
     field = page.locator("[data-name=text] input")
@@ -208,11 +210,11 @@ def test_typed_markup_is_shown_and_not_run(open_page):
 
 
 def test_a_bad_link_is_named_on_the_page(open_page):
-    page = open_page("/One_block?d_model=1000000000&n_heads=5&d_ff=96")
+    page = open_page("/One_block?weights=random&d_model=1000000000&n_heads=5&d_ff=96")
     told = " ".join(page.locator("[data-testid=stAlert]").all_inner_texts())
     assert "d_model is 1000000000; it must be a whole number from 8 to 1600." in told
     assert "n_heads is 5" in told
-    assert page.url.endswith("?d_ff=96")
+    assert page.url.endswith("?d_ff=96&weights=random")
     expect(page.locator("[data-testid=stException]")).to_have_count(0)
 
 
@@ -220,7 +222,7 @@ def test_a_bad_link_is_named_on_the_page(open_page):
 @pytest.mark.parametrize("view", views)
 def test_every_view_shows_something_on_wide_and_narrow_screens(open_page, view, theme):
     for width in (1400, 420):
-        page = open_page(f"/One_block?view={view}", theme=theme, width=width)
+        page = open_page(f"/One_block?weights=random&view={view}", theme=theme, width=width)
         expect(page.locator("[data-testid=stException], [data-testid=stAlert]")).to_have_count(0)
         pictures = page.locator("[data-testid=stMain] :is(canvas, [data-testid=stVegaLiteChart] svg)")
         pictures.first.wait_for()
@@ -243,10 +245,10 @@ def test_the_first_screen_shows_the_picture_without_scrolling(open_page):
 
 
 def test_two_visitors_do_not_disturb_each_other(open_page):
-    one, two = open_page("/One_block?seed=1"), open_page("/One_block?seed=2&norm=none")
+    one, two = open_page("/One_block?weights=random&seed=1"), open_page("/One_block?weights=random&seed=2&norm=none")
     press(one, "d_ff", "ArrowRight")
     press(two, "d_ff", "ArrowLeft", 2)
-    assert one.url.endswith("?d_ff=264&seed=1")
-    assert two.url.endswith("?d_ff=240&seed=2&norm=none")
+    assert one.url.endswith("?d_ff=264&seed=1&weights=random")
+    assert two.url.endswith("?d_ff=240&seed=2&norm=none&weights=random")
     assert "no norm" in drawing(two)
     assert "no norm" not in drawing(one)

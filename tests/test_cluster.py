@@ -44,6 +44,9 @@ pytestmark = pytest.mark.thorough
 
 STUDY = parse(TEXT)
 LONG = parse(TEXT.replace("steps = 30", "steps = 400").replace('"copy", ', ""))
+LONGER = parse(
+    TEXT.replace("steps = 30", "steps = 1000").replace('"copy", ', "")
+)  # than any silence here, on a quick machine too
 GPU = parse(TEXT.replace('"cpu"', '"cuda"'))
 
 
@@ -169,12 +172,12 @@ def test_a_worker_that_hangs_while_it_sends_a_result_does_not_hold_up_the_others
     monkeypatch.setattr(pulse, "HUNG", 8.0)
     never = workers.submit(Stopping)
     try:
-        finish(store, LONG, workers)
+        finish(store, LONGER, workers)
         assert workers.count == 1 and never.cancelled() and len(workers.news) == 2, list(workers.news)
     finally:
         for each in machines.workers:
             each.send_signal(signal.SIGCONT)
-    check_complete(store, LONG)
+    check_complete(store, LONGER)
     ready(workers, 2)
 
 

@@ -11,6 +11,7 @@ from core.study.database import connection as databases
 from core.study.database.connection import StoreError
 from core.study.database.schema import FAILED
 from core.study.database.store import Store
+from tests.pages import tables
 from tests.studies import fill, study
 from tests.test_page import fine, told
 from tests.test_studies_page import forget
@@ -88,7 +89,7 @@ def test_no_visitor_reads_where_the_store_lies(tmp_path, monkeypatch, fresh):
     assert (
         "OSError: no room in '…/file.bin'" in set(shown.message) and not shown.message.str.contains(str(tmp_path)).any()
     )
-    (taken,) = [make() for name, make in app.session_state["_tables"].items() if name == "Every run"]
+    (taken,) = [make() for name, make in tables(app).items() if name == "Every run"]
     assert not taken.to_csv().count(str(tmp_path))
     spoil(path, "DROP TABLE runs")
     app = studies()

@@ -133,7 +133,7 @@ def test_pins_travel_between_pages_and_a_click_shows_its_effect(open_page):
     page.get_by_role("link", name="One block").first.click()
     page.locator(".st-key-all_heads canvas").wait_for()
     settle(page)
-    assert page.url.endswith("/One_block?d_ff=96&variants=ffn-off")
+    assert page.url.endswith("/One_block?variants=ffn-off")
     page.get_by_role("checkbox", name="− scaling", exact=True).click()
     page.locator(".st-key-all_heads_beside canvas").wait_for()
     settle(page)
@@ -231,9 +231,9 @@ def open_take_away(page):
         "/Depth?show=attention",
         "/Depth?show=gradients",
         "/Depth?show=grid",
-        "/One_block",
-        "/One_block?maps=lines",
-        "/One_block?view=cost",
+        "/One_block?weights=random",
+        "/One_block?weights=random&maps=lines",
+        "/One_block?weights=random&view=cost",
     ],
 )
 def test_every_picture_can_be_taken_away(open_page, path, theme):
@@ -356,14 +356,14 @@ def test_back_never_loses_the_settings(open_page):
     page.get_by_role("link", name="One block").first.click()
     page.locator(".st-key-all_heads canvas").wait_for()
     settle(page, 1500)
-    assert page.url.endswith("/One_block?norm=none&variants=ffn-off")
+    assert page.url.endswith("/One_block?variants=ffn-off")
     for _ in range(2):  # the bare link that the click led to may or may not be one step of its own
         page.go_back()
         settle(page, 1500)
-        assert "norm=none" in page.url and "variants=ffn-off" in page.url
+        assert "variants=ffn-off" in page.url
         if "/Depth" in page.url:
             break
-    assert "passes=20" in page.url
+    assert "passes=20&norm=none" in page.url
     assert "− FFN" in legend(page)
 
 
@@ -381,7 +381,7 @@ def test_no_address_is_that_of_one_page_with_the_settings_of_another(open_page, 
     )
     page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": slower})
     page.get_by_role("link", name="One block").first.click()
-    page.wait_for_url("**/One_block?norm=none&variants=ffn-off")
+    page.wait_for_url("**/One_block?variants=ffn-off")
     assert not [address for address in page.evaluate("window.pushed") if "/Depth" in address]
 
 
@@ -390,6 +390,6 @@ def test_a_page_that_is_left_at_once_writes_no_link_at_the_next(open_page):
     for name in ("One block", "Depth", "Start"):
         page.get_by_role("link", name=name).first.click()
         page.wait_for_timeout(60)
-    page.get_by_role("heading", name="Ablation Lab").wait_for()
+    page.get_by_role("heading", name="What is each part of a transformer for?").wait_for()
     settle(page, 1500)
     assert page.url.rstrip("/").count("/") == 2 and "?" not in page.url

@@ -16,6 +16,7 @@ from core.model.text import Input
 from core.model.variants import Pins, ablation, encode
 from core.settings.device import Machine
 from tests.pages import back, control, press, setting, tell
+from tests.pages import tables as tables_of
 from tests.test_page import fine, moved, told
 from ui.depth import view as views
 from ui.depth.context import DepthLook, matrices, orders
@@ -201,12 +202,12 @@ def test_without_a_pin_variants_move_with_the_sidebar():
     assert app.query_params == {"d_model": "32", "variants": "n_heads-1"}
 
 
-def test_pins_and_settings_travel_between_pages():
+def test_pins_travel_between_pages_and_settings_are_as_they_were():
     app = moved(opened(variants="ffn-off~scale-off", passes="5"), mask="causal")
     app.query_params.clear()
     app.switch_page(BLOCK).run()
-    assert fine(app).query_params == {"mask": "causal", "variants": "ffn-off~scale-off"}
-    app = press(app, "pin")  # the widgets of the other page must not come back with values of their own
+    assert fine(app).query_params == {"variants": "ffn-off~scale-off"}  # a trained model has settings of its own
+    app = press(moved(tell(app, "weights", "random"), mask="causal"), "pin")
     app.query_params.clear()
     app.switch_page(DEPTH).run()
     pinned = {"mask": "causal", "variants": "ffn-off~scale-off", "baseline": "mask-causal"}
@@ -215,11 +216,17 @@ def test_pins_and_settings_travel_between_pages():
 
 
 def test_on_one_block_a_click_on_an_ablation_shows_its_effect():
-    app = opened(BLOCK, view="stages")
+    app = opened(BLOCK, view="stages", weights="random")
     tell(app, PILLS, ["ffn-off", "norm-none"])
-    assert fine(app).query_params == {"view": "stages", "variants": "ffn-off~norm-none", "beside": "norm-none"}
-    app = fine(opened(BLOCK, view="compare", variants="ffn-off~norm-none"))
-    assert sorted(names(app)[1:]) == ["− FFN", "− norm"]
+    assert fine(app).query_params == {
+        "weights": "random",
+        "view": "stages",
+        "variants": "ffn-off~norm-none",
+        "beside": "norm-none",
+    }
+    app = fine(opened(BLOCK, weights="random", view="compare", variants="ffn-off~norm-none"))
+    compared = re.findall(r"●</span> ([^<]*)", " ".join(each.proto.body for each in app.get("html")))
+    assert {"baseline: the settings of the sidebar", "− FFN", "− norm"} <= {name.strip() for name in compared}
     assert "Farthest from the baseline is − FFN" in " ".join(m.value for m in app.markdown)
 
 
@@ -285,7 +292,7 @@ def test_no_link_breaks_the_page(params):
         (BLOCK, {"view": "stages"}, {"Statistics of every stage", "Spread of the numbers at every stage of the block"}),
         (BLOCK, {"view": "neurons"}, {"The strongest hidden units of this token"}),
         (BLOCK, {"view": "compare"}, {"Baseline and variants", "Attention of each variant, averaged over its heads"}),
-        (BLOCK, {"maps": "one"}, {"Attention map of head 1"}),
+        (BLOCK, {"maps": "one"}, {"Attention map of head 2.1"}),
         (DEPTH, {}, {"statistics"}),
         (DEPTH, {"show": "gradients"}, {"gradient curves", "Norm of each weight's gradient; columns are variants"}),
         (DEPTH, {"show": "grid"}, {"RMS of every variant in the grid"}),
@@ -294,8 +301,15 @@ def test_no_link_breaks_the_page(params):
 )
 def test_every_table_on_a_page_is_offered_as_csv(page, params, tables):
     app = opened(page, **params)
-    offered = app.session_state["_tables"]
+    offered = tables_of(app)
     assert tables <= set(offered)
     for name, make in offered.items():
         table = make()
         assert len(table) and len(table.to_csv(index=False).splitlines()) > 1, name
+
+
+def test_it_says_why_its_weights_are_random():
+    assert (
+        "The weights are random here: no model is trained to read its own output"
+        in control(fine(opened()), "words")["html"]
+    )

@@ -13,11 +13,11 @@ from core.measure.stream_statistics import row_entropy
 from core.measure.tensor_meters import meter
 from core.model.config import Config
 from core.model.parts import MENUS
-from core.model.text import DEFAULT_TEXT, EXAMPLES, words
+from core.model.text import EXAMPLES, words
 from core.model.transformer import Transformer
 from core.settings.device import Machine
 
-TOKENS = words(DEFAULT_TEXT)
+TOKENS = words(EXAMPLES[1].text)
 CASES = {
     "default": Config(),
     "causal": Config(mask="causal"),
@@ -413,7 +413,9 @@ def test_dropout_acts_only_when_asked_and_is_the_same_every_time():
     assert not torch.equal(plain.output, acting.output)
     from core.experiments.forward import _run
 
-    assert torch.equal(_run.__wrapped__(config, tuple(TOKENS), acting.machine, True).output, acting.output)
+    assert torch.equal(
+        _run.__wrapped__(config, tuple(TOKENS), acting.machine, True, "random", config).output, acting.output
+    )
 
 
 def test_the_table_of_stages_by_hand(seen):

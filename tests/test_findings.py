@@ -19,14 +19,14 @@ from core.experiments.depth.grid import grid
 from core.experiments.forward import forward
 from core.measure.stream_statistics import statistic
 from core.model.config import Config
-from core.model.text import DEFAULT_TEXT, words
+from core.model.text import EXAMPLES, words
 from core.settings.wording import fixed, number
 from ui.block.views.compare import farthest
 from ui.depth.views import gradients as gradient_view
 from ui.depth.views import grid as grid_view
 from ui.pictures.heatmaps import pack
 
-TOKENS = words(DEFAULT_TEXT)
+TOKENS = words(EXAMPLES[1].text)
 EXPLODES = Config(norm="none", init="normal_1")
 FADES = Config(
     norm="none", bias=False, init="normal_002", residual_attention=False, residual_ffn=False, activation="relu"
@@ -56,7 +56,7 @@ def test_the_opening_example():
         f"v1: grows from {went[0]:.3g} to {went[10]:.3g} in 10 passes (× {went[10] / went[0]:.3g})"
     )
     base = travel(Config(), TOKENS).of("cosine")[10]
-    assert said["cosine"].endswith(f"baseline {base:.2f}.")
+    assert said["cosine"].endswith(f"the baseline ends at {base:.2f}.")
 
 
 def test_words_that_collapse_are_told_with_the_pass_and_the_baseline_at_that_pass():
@@ -67,7 +67,7 @@ def test_words_that_collapse_are_told_with_the_pass_and_the_baseline_at_that_pas
     text = sentences(Config(), without)["cosine"]
     assert (
         text
-        == f"v1: the {len(TOKENS)} words point the same way after {k} passes: cosine similarity {values[k]:.2f}; baseline {base[k]:.2f}."
+        == f"v1: the {len(TOKENS)} words point the same way after {k} passes: cosine similarity {values[k]:.2f}; the baseline is then at {base[k]:.2f}."
     )
 
 

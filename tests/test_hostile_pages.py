@@ -15,7 +15,7 @@ from core.study import summary
 from core.study.database import connection as databases
 from core.study.plan import StudyError
 from core.tasks import task
-from tests.pages import setting
+from tests.pages import setting, trigger
 from tests.test_damaged_store import everything
 from tests.test_model_page import READER, bring, opened, small, texts
 from tests.test_page import fine, told
@@ -267,3 +267,32 @@ def test_a_model_of_another_task_has_a_head_to_begin_with():
     made = Transformer(task["copy"].config(n_layers=1), task["copy"].vocabulary)
     app = bring(fine(opened(out=READER)), **own.write(made, "one", "copy", reader=[1, 2]))
     assert (setting(app, "layer"), setting(app, "head")) == (1, 2)
+
+
+FORGED = [
+    "x",
+    "",
+    5,
+    -1,
+    1e999,
+    True,
+    None,
+    ["x"],
+    {},
+    {"panel": 1},
+    {"panel": "a", "row": 0, "col": 0},
+    {"panel": 99, "row": 99, "col": 99},
+]
+
+
+@pytest.mark.parametrize("value", FORGED, ids=repr)
+@pytest.mark.parametrize(
+    "key, event", [("panel", "back"), ("head", "pressed"), ("all_heads", "picked"), ("drawing", "picked")]
+)
+def test_what_a_picture_never_tells_does_nothing(key, event, value):
+    app = fine(opened("pages/1_One_block.py", variants="norm-none"))
+    component = next(each.proto for each in app.get("bidi_component") if f"-{key}" in each.proto.id)
+    before = dict(app.query_params)
+    app = fine(trigger(app, component, event, value))
+    if (event, value) != ("back", ""):  # which brings everything back, as its button does
+        assert dict(app.query_params) == before

@@ -264,6 +264,24 @@ def test_accuracy_by_distance_is_the_mean_of_the_right_ones(made):
         assert (row.low, row.high) == pytest.approx((ends.low, ends.high), abs=1e-9)
 
 
+@pytest.mark.parametrize("least", [1, 5, 20, 10_000])
+def test_no_point_by_distance_stands_on_fewer_questions_and_none_is_left_out(made, least):
+    table, q = tables.by_distance(made.baseline, made.questions, least), made.questions
+    assert table.questions.sum() == len(q.row)
+    assert len(table) == 1 or table.questions.min() >= least
+    values, counts = np.unique(q.value.numpy(), return_counts=True)
+    if least == 1:
+        assert table.value.tolist() == values.tolist() and table.questions.tolist() == counts.tolist()
+    at = 0
+    for row in table.itertuples():  # neighbours, in order
+        took = 0
+        while took < row.questions:
+            took, at = took + counts[at], at + 1
+        assert took == row.questions
+    right = made.baseline.correct.double().mean().item()
+    assert (table.accuracy * table.questions).sum() / len(q.row) == pytest.approx(right)
+
+
 def test_readings_are_the_attention_on_the_subject(made):
     q = made.questions
     for each in tables.readings(made):

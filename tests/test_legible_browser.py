@@ -96,7 +96,7 @@ def cut_off(page) -> list[str]:
             const box = svg.getBoundingClientRect()
             for (const text of svg.querySelectorAll("text")) {
               const own = text.getBoundingClientRect()
-              if (own.width && (own.left < box.left - 1.5 || own.right > box.right + 1.5)) cut.push(text.textContent)
+              if (own.width && getComputedStyle(text).opacity > 0 && (own.left < box.left - 1.5 || own.right > box.right + 1.5)) cut.push(text.textContent)
             }
           }
           return cut

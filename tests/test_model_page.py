@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 
-from core.checkpoints import files, own
-from core.experiments.trained import contributions, knockout, tables
+from core.checkpoints import family, files, own
+from core.checkpoints.family import there
+from core.experiments.trained import comparison, contributions, knockout, tables
 from core.export.knockout import knockout_script
 from core.model.config import Config
 from core.model.generate import Sampling
@@ -19,13 +20,15 @@ from core.model.knockout import cuts, mode
 from core.model.transformer import Transformer
 from core.settings.wording import number
 from core.tasks import task
-from tests.pages import put, setting, written
+from tests.pages import put, setting, tell, words, written
 from tests.test_page import fine, told
 from tests.test_training_page import finish
 from ui.kit.session.visitor import VISITOR
 from ui.shared.base import maps
+from ui.shared.models import of_the_family
 from ui.trained import view as views
 from ui.trained.context import TrainedLook
+from ui.trained.views import without
 
 PAGE = "pages/5_Trained_model.py"
 SHIPPED = files.from_folder(files.ROOT / files.SHIPPED)
@@ -58,6 +61,73 @@ def button(app, key):
 def test_every_view_opens(view, out, how):
     app = fine(opened(taken=view, out=out, mode=how))
     assert not app.error and not app.warning
+
+
+FAMILY = sorted(of_the_family())
+
+
+@pytest.mark.parametrize("name", FAMILY)
+@pytest.mark.parametrize("view", views)
+def test_every_view_opens_on_each_of_the_family(view, name):
+    app = fine(opened(taken=view, model=name))
+    assert not app.error and not app.warning and setting(app, "model") == name
+
+
+@pytest.mark.parametrize("name", [name for name in comparison.compared if not comparison.compared[name].split])
+def test_trained_without_says_what_its_table_counts_and_shows_every_row(name):
+    app = fine(opened(taken="without", compared=name))
+    rows = comparison.summary(comparison.read(), name)
+    assert comparison.told(rows, name) in texts(app)
+    assert len(rows) >= 2 * len(rows.member.unique()) - 3  # all but those that would need other weights
+
+
+@pytest.mark.parametrize("part", comparison.removed)
+def test_trained_without_compares_a_part_at_every_distance(part):
+    app = fine(opened(taken="without", compared="distance", part=part))
+    rows = comparison.by_distance(comparison.read(), part)
+    said = texts(app)
+    assert comparison.told_by_distance(rows) in said and "each on 124 to 234 sentences." in said
+    assert f"{family.label(part)}: does it matter how far" in said
+    assert words(app, "part") == [family.label(each) for each in comparison.removed]
+    (spec,) = app.get("vega_lite_chart")
+    drawn = json.loads(spec.proto.spec)
+    ends = {"baseline", comparison.TRAINED} | ({comparison.CUT} if comparison.CUT in set(rows.line) else set())
+    dashed = next(
+        layer["encoding"]["strokeDash"]["scale"] for layer in drawn["layer"] if "strokeDash" in layer["encoding"]
+    )
+    assert set(dashed["domain"]) == ends and len(set(map(tuple, dashed["range"]))) == len(ends)
+
+
+def test_the_names_at_the_ends_of_lines_do_not_lie_on_each_other():
+    for part in comparison.removed:
+        rows = without._named(comparison.by_distance(comparison.read(), part))
+        named = rows[rows.end != ""]
+        assert set(named.end) == set(rows.line) and (named.distance == rows.distance.iloc[-1]).all()
+        heights = sorted(named["at"])
+        assert all(high - low >= without.NEAR - 1e-9 for low, high in zip(heights, heights[1:]))
+
+
+def test_distances_that_stand_together_are_said():
+    assert without._merged([("0", ["0"]), ("1–28", ["1–5", "6–28"])]) == " (fewer than 20 of some: 1–28 stand together)"
+    assert without._merged([("0", ["0"])]) == ""
+
+
+def test_one_of_the_family_is_opened_by_one_choice_and_its_script_opens_it():
+    app = fine(opened(taken="without"))
+    app = fine(tell(app, "open_member", "family/norm-none.0"))
+    assert setting(app, "model") == "family/norm-none.0" and app.query_params["model"] == "family/norm-none.0"
+    assert app.query_params.get("taken", "attention") == "attention"
+    script = knockout_script("", (), "zero", 64, ("norm-none", 0))
+    assert "family.opened('norm-none', 0)" in script and "# Put" not in script
+
+
+def test_a_damaged_one_costs_itself_and_says_so(monkeypatch):
+    known = there()
+    monkeypatch.setattr(family, "there", lambda folder=None: known | {("norm-none", 0): "0" * 64})
+    family._listed.cache_clear()  # what is read from the disk holds for a second
+    app = fine(opened(model="family/norm-none.0"))
+    family._listed.cache_clear()
+    assert setting(app, "model") == "legal" and "its hash differs" in " ".join(each.value for each in app.warning)
 
 
 @pytest.mark.parametrize("picture", maps)
@@ -145,6 +215,7 @@ def test_every_control_at_its_ends(name, value):
         ("layer", "0", "from 1 to 100"),
         ("model", "gpt5", "legal"),
         ("model", "../../etc", "legal"),
+        ("part", "baseline", "attention-off"),
     ],
 )
 def test_a_bad_value_in_the_link_is_named_and_the_rest_kept(name, value, allowed):
@@ -175,7 +246,11 @@ def test_every_text_shows_literally_or_is_told(view, text):
 
 def test_words_that_the_grammar_does_not_know_are_marked():
     said = texts(fine(opened(prompt="The defendant , who had filed a motion to dismiss , was liable .")))
-    assert "5 words" in said and re.search(r"dotted[^>]*>filed<", said) and re.search(r"dotted[^>]*>motion<", said)
+    assert (
+        "does not know “filed”, “a”, “motion”, “to”, “dismiss”: each is read as" in said
+        and re.search(r"dotted[^>]*>filed<", said)
+        and re.search(r"dotted[^>]*>motion<", said)
+    )
 
 
 @settings(max_examples=20)

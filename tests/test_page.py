@@ -23,11 +23,11 @@ KINDS = (Input, Config, Machine, BlockLook)
 
 
 def opened(page: str = PAGE, **params) -> AppTest:
-    """The page as it opens from a link."""
+    """The page as it opens from a link; One block on random weights, where the link does not say whose."""
     app = AppTest.from_file("../app.py", default_timeout=60)
     if page != "app.py":
         app.switch_page(page)
-    for name, value in params.items():
+    for name, value in (({"weights": "random"} if page == PAGE else {}) | params).items():
         app.query_params[name] = value
     return app.run()
 
@@ -207,7 +207,7 @@ def test_marking_and_clearing_pairs():
 def test_another_sentence_starts_without_the_pairs_of_the_last():
     app = opened(view="pairs", text="the dog that barked ran", pairs="5-2")
     tell(app, "text", "one two")
-    assert fine(app).query_params == {"view": "pairs", "text": "one two"}
+    assert fine(app).query_params == {"weights": "random", "view": "pairs", "text": "one two"}
     assert app.selectbox(key="pair_from").options == ["1 one", "2 two"]
 
 
@@ -222,7 +222,7 @@ def test_d_ff_follows_d_model_until_it_is_touched():
     app = moved(app, d_ff=200)
     app = moved(app, d_model=64)
     assert setting(app, "d_ff") == 200
-    assert app.query_params == {"d_ff": "200"}
+    assert app.query_params == {"weights": "random", "d_ff": "200"}
 
 
 def test_only_heads_that_divide_are_offered_and_a_conflict_is_said():
@@ -241,7 +241,7 @@ def test_only_heads_that_divide_are_offered_and_a_conflict_is_said():
 def test_a_text_of_a_link_that_is_too_long_is_refused_in_words(field):
     app = fine(opened(**{field: "1" * 20_001, "d_model": "96"}))
     assert f"{field} is “1111" in told(app) and "at most 20,000 characters" in told(app)
-    assert app.query_params == {"d_model": "96"}
+    assert app.query_params == {"weights": "random", "d_model": "96"}
 
 
 def test_nothing_is_said_of_heads_whose_numbers_left_the_range():
@@ -255,9 +255,9 @@ def test_nothing_is_said_of_heads_whose_numbers_left_the_range():
 
 
 def test_a_link_holds_only_what_differs_and_what_was_set_that_would_follow():
-    assert opened().query_params == {}
+    assert opened(weights="trained").query_params == {}
     app = opened(d_model="64", norm="none", d_ff="256", view="attention", seed="7")
-    assert app.query_params == {"norm": "none", "d_ff": "256", "seed": "7"}
+    assert app.query_params == {"weights": "random", "norm": "none", "d_ff": "256", "seed": "7"}
 
 
 def test_settings_survive_a_switch_of_pages():
@@ -266,21 +266,27 @@ def test_settings_survive_a_switch_of_pages():
     app.switch_page("app.py").run()
     app.switch_page(PAGE).run()
     assert setting(fine(app), "d_ff") == 128
-    assert app.query_params == {"d_ff": "128", "mask": "causal"}
+    assert app.query_params == {"weights": "random", "d_ff": "128", "mask": "causal"}
 
 
 def test_back_to_the_defaults():
     app = opened(d_ff="128", mask="causal", norm="none", text="hello there")
     app = back(app)
-    assert fine(app).query_params == {"text": "hello there"}
+    assert fine(app).query_params == {"weights": "random", "text": "hello there"}
 
 
 def test_two_users_do_not_see_each_other():
     one, two = opened(d_ff="96", seed="1"), opened(d_ff="320", seed="2", text="quite another sentence")
     moved(one, norm="none")
     moved(two, mask="causal")
-    assert one.query_params == {"d_ff": "96", "seed": "1", "norm": "none"}
-    assert two.query_params == {"d_ff": "320", "seed": "2", "text": "quite another sentence", "mask": "causal"}
+    assert one.query_params == {"weights": "random", "d_ff": "96", "seed": "1", "norm": "none"}
+    assert two.query_params == {
+        "weights": "random",
+        "d_ff": "320",
+        "seed": "2",
+        "text": "quite another sentence",
+        "mask": "causal",
+    }
     assert summary(one) != summary(two)
 
 

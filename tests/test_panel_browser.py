@@ -1,5 +1,6 @@
 """The controls of the sidebar in a real browser: by mouse while it is held, by touch, by keys; and what they say of themselves."""
 
+import re
 import urllib.parse
 
 import pytest
@@ -7,6 +8,7 @@ from playwright.sync_api import expect
 
 from benchmarks.serving import settle
 from tests.test_quick_hands_browser import LATE
+from ui.kit.pages import PAGES
 
 pytestmark = pytest.mark.browser
 # Notes every change of the drawing of the block, which follows each value of the width.
@@ -25,7 +27,10 @@ WATCH = """() => {
 def params(page) -> dict[str, str]:
     page.wait_for_timeout(400)
     settle(page)
-    return dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(page.url).query))
+    said = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(page.url).query))
+    return {
+        name: value for name, value in said.items() if (name, value) != ("weights", "random")
+    }  # of One block, all along
 
 
 def thumb(page, name):
@@ -36,12 +41,12 @@ def thumb(page, name):
     return field, box["x"] + 7 + share * (box["width"] - 14), box["y"] + box["height"] / 2, box["width"] - 14
 
 
-@pytest.mark.parametrize("path", ["/One_block", "/Depth?show=curves"])
+@pytest.mark.parametrize("path", ["/One_block?weights=random", "/Depth?show=curves"])
 def test_pictures_and_link_follow_what_is_dragged(open_page, path):
     page = open_page(path)
     field, x, y, way = thumb(page, "d_model")
     entries = page.evaluate("history.length")
-    if path == "/One_block":
+    if path == "/One_block?weights=random":
         page.evaluate(WATCH)
     page.mouse.move(x, y)
     page.mouse.down()
@@ -50,7 +55,7 @@ def test_pictures_and_link_follow_what_is_dragged(open_page, path):
         page.wait_for_timeout(60)
     page.wait_for_timeout(500)
     under = field.input_value()
-    if path == "/One_block":
+    if path == "/One_block?weights=random":
         shown = page.evaluate("window.shown")
         assert len(shown) >= 4 and shown[-1] == under, (shown, under)  # while the button is down
     assert "d_model" not in page.url  # no entry of the history for what is passed over
@@ -60,7 +65,7 @@ def test_pictures_and_link_follow_what_is_dragged(open_page, path):
 
 
 def test_what_is_held_stays_under_the_finger_when_its_bounds_open_up(open_page):
-    page = open_page("/One_block")
+    page = open_page("/One_block?weights=random")
     field, x, y, way = thumb(page, "d_model")
     top = field.get_attribute("max")
     page.mouse.move(x, y)
@@ -79,7 +84,7 @@ def test_what_is_held_stays_under_the_finger_when_its_bounds_open_up(open_page):
 def test_a_finger_moves_it_on_a_phone(chromium, address):
     context = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     page = context.new_page()
-    page.goto(f"{address}/One_block")
+    page.goto(f"{address}/One_block?weights=random")
     settle(page)
     page.get_by_test_id("stExpandSidebarButton").tap()
     settle(page)
@@ -91,8 +96,105 @@ def test_a_finger_moves_it_on_a_phone(chromium, address):
     context.close()
 
 
+def test_on_a_phone_the_controls_are_a_sheet_below_the_picture(chromium, address):
+    page = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True).new_page()
+    page.goto(f"{address}/One_block?weights=random&variants=norm-none")
+    settle(page)
+    picture = page.locator("[data-testid=stMain] canvas:visible").first
+    assert picture.bounding_box()["y"] < page.locator(".st-key-drawing").bounding_box()["y"], "the picture comes first"
+    page.get_by_test_id("stExpandSidebarButton").tap()
+    sheet, width = page.get_by_test_id("stSidebar"), page.locator("[data-name=d_model] input")
+    expect(sheet).to_be_in_viewport()
+    page.wait_for_timeout(500)
+    page.evaluate("document.querySelector('[data-testid=stMain]').scrollBy(0, 260)")
+    box = sheet.bounding_box()
+    assert box["width"] == 390 and box["y"] > 0.5 * 844 and picture.bounding_box()["y"] + 100 < box["y"]
+    before = width.input_value()
+    width.tap()
+    assert params(page)["d_model"] == width.input_value() != before
+    page.get_by_test_id("stSidebarCollapseButton").get_by_role("button").tap()
+    expect(sheet).not_to_be_visible()
+
+
+def test_the_link_is_copied_as_it_is_after_a_move(chromium, address):
+    context = chromium.new_context(permissions=["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.goto(f"{address}/One_block?weights=random&norm=none")
+    settle(page)
+    page.locator("[data-name=d_model] input").press("ArrowRight")
+    assert params(page) == {"norm": "none", "d_model": "72"}
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == page.url
+    expect(page.get_by_role("button", name="Copy link")).to_be_visible()
+    context.close()
+
+
+@pytest.mark.parametrize("path", [page.path for page in PAGES], ids=[page.key for page in PAGES])
+def test_on_every_page_the_link_is_copied_by_a_key_without_a_run_of_the_page(chromium, address, path):
+    context = chromium.new_context(permissions=["clipboard-read", "clipboard-write"])
+    page, sent = context.new_page(), []
+    page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(frame)))
+    page.goto(f"{address}/{re.sub(r'^pages/[0-9]_|app|[.]py$', '', path)}")
+    settle(page)
+    page.get_by_role("button", name="Copy link").focus()
+    assert sent  # that is, what is sent is seen
+    sent.clear()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Copied")).to_be_focused()
+    assert page.evaluate("navigator.clipboard.readText()") == page.url
+    assert not sent
+    context.close()
+
+
+def test_the_link_is_copied_without_https_too(chromium, address):
+    context = chromium.new_context(permissions=["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.add_init_script("window.clipboard = navigator.clipboard; Object.defineProperty(navigator, 'clipboard', {})")
+    page.goto(f"{address}/Depth?norm=none")
+    settle(page)
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_focused()
+    assert page.evaluate("clipboard.readText()") == page.url
+    page.evaluate("document.execCommand = () => false")
+    expect(page.get_by_role("button", name="Copy link")).to_be_visible()
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.get_by_role("button", name="It stands in the address bar")).to_be_visible()
+    context.close()
+
+
+def test_on_a_phone_the_link_can_be_copied_too(chromium, address):
+    context = chromium.new_context(
+        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, permissions=["clipboard-read", "clipboard-write"]
+    )  # fmt: skip
+    page = context.new_page()
+    page.goto(f"{address}/Training?seeds=2")
+    settle(page)
+    page.get_by_test_id("stExpandSidebarButton").tap()
+    page.get_by_role("button", name="Copy link").tap()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == page.url
+    expect(page.get_by_role("button", name="Presenter size")).to_be_hidden()
+    context.close()
+
+
+def test_what_a_move_sends_holds_no_scripts(open_page):
+    page = open_page("/One_block?weights=random")
+    sent = []
+    with page.expect_event("websocket") as opened:
+        page.reload()
+    opened.value.on("framereceived", lambda frame: sent.append(frame))
+    settle(page)
+    sent.clear()
+    page.locator("[data-name=d_model] input").press("ArrowRight")
+    expect(page.locator("[data-name=d_model] output")).to_have_text("72")
+    settle(page)
+    assert sent and not any(b"setTriggerValue" in each for each in sent)
+    assert 5_000 < sum(map(len, sent)) < 60_000  # 120,000 with them
+
+
 def test_all_of_it_can_be_done_by_keys_and_the_focus_stays(open_page):
-    page = open_page("/One_block")
+    page = open_page("/One_block?weights=random")
     page.get_by_role("slider", name="Width (d_model)").focus()
     for key, name in (("ArrowRight", "Width (d_model)"), ("Home", "Width (d_model)")):
         page.keyboard.press(key)
@@ -111,7 +213,7 @@ def test_all_of_it_can_be_done_by_keys_and_the_focus_stays(open_page):
 
 
 def test_each_says_what_it_is_for_and_goes_back_by_one_click(open_page):
-    page = open_page("/One_block?d_model=96&d_ff=100&norm=none")
+    page = open_page("/One_block?weights=random&d_model=96&d_ff=100&norm=none")
     page.get_by_role("button", name="About Norm").click()
     expect(page.locator("[data-name=norm] .help")).to_contain_text("RMSNorm")
     page.keyboard.press("Escape")

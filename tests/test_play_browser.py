@@ -70,7 +70,7 @@ def test_the_animated_picture_has_every_pass(open_page):
     page = open_page(LINK)
     with page.expect_download() as download:
         page.get_by_role("button", name="Animated picture").click()
-    assert download.value.suggested_filename == "pass_after_pass.png"
+    assert download.value.suggested_filename == "pass_after_pass_animated.png"
     picture = Image.open(io.BytesIO(download.value.path().read_bytes()))
     assert picture.n_frames == 6 and picture.is_animated
     shown = []

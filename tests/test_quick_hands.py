@@ -168,7 +168,7 @@ def test_a_browser_that_was_told_of_another_link_meanwhile_is_told_again(monkeyp
     told = []
     send = QueryParams._send_query_param_msg
     monkeypatch.setattr(QueryParams, "_send_query_param_msg", lambda self: (told.append(self.to_dict()), send(self)))
-    app = AppTest.from_file("../app.py", default_timeout=60).switch_page("pages/1_One_block.py").run()
+    app = AppTest.from_file("../app.py", default_timeout=60).switch_page("pages/2_Depth.py").run()
     for width, address in ((72, {}), (80, {"d_model": "72"}), (72, {"d_model": "72"})):
         app.query_params.clear()
         for name, value in address.items():

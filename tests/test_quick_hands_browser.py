@@ -15,7 +15,10 @@ def params(page) -> dict[str, str]:
     """What the address holds once the page has come to rest."""
     page.wait_for_timeout(300)
     settle(page)
-    return dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(page.url).query))
+    said = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(page.url).query))
+    return {
+        name: value for name, value in said.items() if (name, value) != ("weights", "random")
+    }  # of One block, all along
 
 
 def press(page, label, key, times, gap):
@@ -29,9 +32,9 @@ def press(page, label, key, times, gap):
 @pytest.mark.parametrize(
     "path, label, times, expected",
     [
-        ("/One_block", "Width (d_model)", 7, {"d_model": "120"}),
-        ("/One_block", "Heads (n_heads)", 3, {"n_heads": "32"}),
-        ("/One_block?d_ff=96", "Width (d_model)", 7, {"d_model": "120", "d_ff": "96"}),
+        ("/One_block?weights=random", "Width (d_model)", 7, {"d_model": "120"}),
+        ("/One_block?weights=random", "Heads (n_heads)", 3, {"n_heads": "32"}),
+        ("/One_block?weights=random&d_ff=96", "Width (d_model)", 7, {"d_model": "120", "d_ff": "96"}),
         ("/Depth", "Width (d_model)", 7, {"d_model": "120"}),
         ("/Training", "Width (d_model)", 7, {"d_model": "88"}),
         ("/Training", "Heads (n_heads)", 2, {"n_heads": "16"}),
@@ -47,7 +50,7 @@ def test_keys_in_quick_succession_change_one_setting(open_page, path, label, tim
 
 @pytest.mark.parametrize("gap", GAPS)
 def test_clicks_in_quick_succession_change_one_setting(open_page, gap):
-    page = open_page("/One_block")
+    page = open_page("/One_block?weights=random")
     box = page.get_by_role("slider", name="Width (d_model)").bounding_box()
     for share in (0.3, 0.4, 0.5, 0.55, 0.6, 0.65):
         page.mouse.click(box["x"] + share * box["width"], box["y"] + box["height"] / 2)
@@ -65,7 +68,7 @@ def test_a_task_brings_its_own_settings_also_when_keys_follow_at_once(open_page,
 
 @pytest.mark.parametrize("gap", GAPS)
 def test_a_typed_sentence_stays_when_keys_follow_at_once(open_page, gap):
-    page = open_page("/One_block")
+    page = open_page("/One_block?weights=random")
     field = page.get_by_role("textbox", name="Sentence")
     field.fill("my own words")
     field.press("Enter")
@@ -85,9 +88,9 @@ def test_an_example_and_a_pill_stay_when_keys_follow_at_once(open_page, gap):
 
 
 def test_back_undoes_the_last_move_however_quickly_it_comes(open_page):
-    page = open_page("/One_block")
+    page = open_page("/One_block?weights=random")
     press(page, "Width (d_model)", "ArrowRight", 1, 0)
-    page.wait_for_function("location.search == '?d_model=72'")
+    page.wait_for_function("location.search == '?d_model=72&weights=random'")
     page.go_back()
     assert params(page) == {}
     expect(page.locator("[data-testid=stMain]")).to_contain_text("49,984 parameters")
@@ -97,7 +100,7 @@ def test_back_undoes_the_last_move_however_quickly_it_comes(open_page):
 
 @pytest.mark.parametrize("gap", GAPS)
 def test_forth_and_back_leaves_the_address_at_what_is_shown(open_page, gap):
-    page = open_page("/One_block")
+    page = open_page("/One_block?weights=random")
     for times, back in ((4, 2), (3, 1), (3, 2)):
         press(page, "Width (d_model)", "ArrowRight", times, gap)
         press(page, "Width (d_model)", "ArrowLeft", back, gap)
@@ -109,7 +112,7 @@ def test_forth_and_back_leaves_the_address_at_what_is_shown(open_page, gap):
 @pytest.mark.slow
 def test_a_page_goes_on_however_long_hands_are_quick(open_page):
     """Its messages refer to earlier ones, which a browser forgets after so many runs."""
-    page = open_page("/One_block")
+    page = open_page("/One_block?weights=random")
     for burst in range(40):
         label = ("Random seed", "Width (d_model)", "Layers (n_layers)")[burst % 3]
         press(page, label, "ArrowRight", 4, 60)
@@ -148,7 +151,7 @@ def turn_to(page, name):
 
 @pytest.mark.parametrize("gap", GAPS)
 def test_each_page_is_one_entry_of_the_history_also_when_backs_are_quick(open_page, gap):
-    page = open_page("/One_block")
+    page = open_page("/One_block?weights=random")
     for name in ("Depth", "Training", "One block"):
         turn_to(page, name)
         settle(page)
@@ -171,7 +174,7 @@ def test_each_page_is_one_entry_of_the_history_also_when_backs_are_quick(open_pa
 
 @pytest.mark.parametrize("pause", [0, 20, 60])
 def test_what_is_moved_just_before_another_page_is_asked_for_is_not_lost(open_page, pause):
-    page = open_page("/One_block")
+    page = open_page("/One_block?weights=random")
     page.get_by_test_id("stSidebar").get_by_role("link", name="Depth", exact=True).hover()
     press(page, "Width (d_model)", "ArrowRight", 3, 20)
     page.wait_for_timeout(pause)
@@ -193,7 +196,7 @@ def test_a_link_that_comes_when_another_page_has_been_asked_for_is_not_that_page
     context = chromium.new_context(viewport={"width": 1400, "height": 900})
     page = context.new_page()
     page.add_init_script(LATE)
-    page.goto(f"{address}/One_block")
+    page.goto(f"{address}/One_block?weights=random")
     settle(page)
     page.wait_for_timeout(1500)
     press(page, "Width (d_model)", "ArrowRight", 2, 20)
@@ -211,7 +214,7 @@ def test_a_typed_sentence_is_kept_by_a_tap_on_the_menu(chromium, address, slowed
     """It takes the focus from the field and asks for the page at one moment; Streamlit sends the words after the page."""
     context = chromium.new_context(viewport={"width": 1400, "height": 900}, has_touch=True)
     page = context.new_page()
-    page.goto(f"{address}/One_block")
+    page.goto(f"{address}/One_block?weights=random")
     settle(page)
     context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": slowed})
     for words, name in (("my own words", "Depth"), ("and some others", "One block")):

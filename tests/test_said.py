@@ -45,7 +45,8 @@ def said(monkeypatch):
     def opened(page, **params) -> list[str]:
         drawn.clear()
         app = AppTest.from_file("../app.py", default_timeout=90)
-        app.switch_page(page)
+        if page != "app.py":
+            app.switch_page(page)
         for name, value in params.items():
             app.query_params[name] = value
         fine(app.run())
@@ -54,7 +55,10 @@ def said(monkeypatch):
         ]
         lists += written(app)
         told = [each.value for each in [*app.markdown, *app.caption, *app.info, *app.warning]]
-        return [each.replace("\\", "") for each in [*told, *lists, *(each.label for each in app.button), *drawn]]
+        return [
+            each.replace("\\", "")
+            for each in [*told, *lists, *(each.label for each in [*app.button, *app.toggle]), *drawn]
+        ]
 
     return opened
 
@@ -74,6 +78,8 @@ NAMED = [
     *[("pages/1_One_block.py", {"view": view, "n_layers": "3", "layer": "2", "head": "4"}) for view in ("attention", "steps", "heads", "pairs")],
     *[("pages/1_One_block.py", {"maps": maps, "n_layers": "3", "layer": "2", "head": "4"}) for maps in ("one", "lines")],
     *[("pages/5_Trained_model.py", {"taken": view, "layer": "2", "head": "4"}) for view in model],
+    *[("pages/5_Trained_model.py", {"taken": view, "out": "2.4~1.1"}) for view in model],
+    ("app.py", {}),
 ]  # fmt: skip
 
 
@@ -91,7 +97,7 @@ def test_a_head_has_its_layer_in_its_name_where_there_are_several(said, page, pa
 
 
 def test_a_block_alone_names_its_heads_by_their_number(said):
-    found = said("pages/1_One_block.py", maps="one", head="4")
+    found = said("pages/1_One_block.py", maps="one", head="4", weights="random")
     assert any("Head 4: who reads from whom?" in each for each in found)
     assert not any(re.search(r"head \d\.\d", each, re.IGNORECASE) for each in found)
 

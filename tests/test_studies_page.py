@@ -18,10 +18,9 @@ from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, 
 from core.study.database.standing import standing
 from core.study.database.store import Store
 from core.study.plan import Study
-from tests.pages import setting, widget
+from tests.pages import setting, tables, widget
 from tests.studies import TEXT, fill, study
 from tests.test_page import fine, told
-from ui.kit import takeaway
 from ui.kit.session.visitor import VISITOR
 from ui.studies import server
 from ui.studies import view as views
@@ -128,13 +127,15 @@ def until(app, come, seconds=90) -> AppTest:
 
 def test_before_the_first_study_it_says_how_to_start_one_and_makes_no_store(tmp_path):
     app = good(opened())
-    assert "No studies yet" in texts(app) and "python -m core.study run studies/ablation_matrix.toml" in texts(app)
+    assert "No study of your own yet" in texts(
+        app
+    ) and "python -m core.study run studies/ablation_matrix.toml" in texts(app)
     assert "New study" in labels(app) and not {"Delete it", "Stop", "Resume"} & set(labels(app))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_store_without_studies_is_as_none(store):
-    assert "No studies yet" in texts(good(opened())) and not opened(study="gone").warning
+    assert "No study of your own yet" in texts(good(opened())) and not opened(study="gone").warning
 
 
 @pytest.mark.parametrize("view", views)
@@ -146,7 +147,7 @@ def test_every_view_of_every_study_opens(store, kind, view):
     assert {"study", "shown"} >= set(app.query_params)
     for shown in [*app.markdown, *app.caption]:
         assert not re.search(r"\b(nan|inf|NaT)\b|\bNone\b(?! of)", shown.value), shown.value
-    for make in app.session_state[takeaway.TABLES].values():
+    for make in tables(app).values():
         assert len(make().columns)
 
 
@@ -190,7 +191,7 @@ def table(app):
 def test_the_table_of_the_matrix_and_what_is_taken_away_are_the_numbers(store):
     filled(store, "diverged")
     app = good(opened())
-    table_ = app.session_state[takeaway.TABLES]["Accuracy, difference and cost of each cell"]()
+    table_ = tables(app)["Accuracy, difference and cost of each cell"]()
     for line in table_.itertuples():
         assert line.diverged == (0 if line.variant == "1 head" else 3)
         assert line.variant != "1 head" or line.accuracy == pytest.approx(sum(map(score, cell(line))) / 3)
@@ -454,7 +455,7 @@ def test_a_study_is_started_stopped_resumed_and_deleted(url):
     assert "Stop" in labels(app) and standing(store, 1).counts.keys() <= {QUEUED, RUNNING}
     app = until(app, lambda _: store.rows(1))
     app = good(press(app, "Delete it"))
-    assert store.studies() == [] and "No studies yet" in texts(app)
+    assert store.studies() == [] and "No study of your own yet" in texts(app)
     until(app, lambda _: not server.service().has(1))
     assert server.service().trouble == ""
     app = good(press(dialog(TINY), "Start"))
@@ -549,7 +550,7 @@ def test_a_study_that_another_visitor_deletes_is_missed_in_words(store, view):
     assert "There is no study “half”" in told(one) and setting(one, "study") == "complete"
     two = good(press(two, "Delete it"))
     one = good(one.run())
-    assert "No studies yet" in texts(one) and "No studies yet" in texts(two)
+    assert "No study of your own yet" in texts(one) and "No study of your own yet" in texts(two)
 
 
 def test_a_study_that_another_visitor_deletes_while_it_is_trained_is_missed_in_words(store):

@@ -884,14 +884,14 @@ def number(text: str) -> float:
 @example([0.5 + 1e-5 * (run.variant == BASELINE) for run in SCATTERED.runs])
 def test_the_picture_says_what_the_table_says(store, outcomes):
     table = summary_table(store, fill(store, SCATTERED, by_run(SCATTERED, outcomes)))
-    cells = drawn(matrix_svg(table, links=True, more={"begin": "on"}))
+    cells = drawn(matrix_svg(table, links=True))
     lines = [
         line for variant in (BASELINE, "− norm", "1 head") for line in table[table.variant == variant].itertuples()
     ]
     assert len(cells) == len(lines) == 6
     for line, (title, words, href) in zip(lines, cells):
         assert title == told(line) and title.startswith(f"{line.task}, {line.variant}: ")
-        assert read_query(href) == read_query(line.link) | {"begin": "on"}
+        assert read_query(href) == read_query(line.link)
         base = line.variant == BASELINE
         value, low, high = (line.accuracy, line.low, line.high) if base else (
             line.difference, line.difference_low, line.difference_high,

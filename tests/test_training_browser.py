@@ -45,10 +45,10 @@ def grown(page) -> int:
     return len(means(curves(page).first, BASELINE)) if curves(page).count() else 0
 
 
-def wait(until, seconds=90):
+def wait(until, seconds=90, page=None):
     end = time.monotonic() + seconds
     while not until():
-        assert time.monotonic() < end, "it did not come"
+        assert time.monotonic() < end, page and page.get_by_test_id("stMain").inner_text()
         time.sleep(0.05)
 
 
@@ -129,7 +129,7 @@ def test_what_is_picked_in_a_view_is_shown_and_linked(open_page, view, label, na
 def test_stop_stops_and_continue_goes_on(open_page):
     page = open_page(f"/Training?{LONG}")
     start(page)
-    wait(lambda: grown(page) > 0)
+    wait(lambda: grown(page) > 0, page=page)
     page.get_by_role("button", name="Stop", exact=True).click()
     page.get_by_text("Stopped at").wait_for()
     settle(page)
@@ -145,7 +145,7 @@ def test_stop_stops_and_continue_goes_on(open_page):
 def test_leaving_and_coming_back(open_page):
     page = open_page(f"/Training?{SMALL}&steps=1500&seeds=2&variants=none")
     start(page)
-    wait(lambda: grown(page) > 0)
+    wait(lambda: grown(page) > 0, page=page)
     page.locator("[data-testid=stSidebar]").get_by_text("One block", exact=True).click()
     page.get_by_text(re.compile("Training: |Trained: ")).wait_for()
     page.locator(".st-key-all_heads canvas").wait_for()  # One block as ever

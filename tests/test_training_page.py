@@ -21,6 +21,8 @@ from core.train.learner import Learner, Removed
 from core.train.match import match
 from core.workers.pace import Pace
 from tests.pages import back, move, setting, written
+from tests.pages import tables as tables_of
+from tests.test_beside import grids
 from tests.test_page import fine, told
 from ui.kit import jobs
 from ui.kit.jobs import RUNNING
@@ -150,6 +152,23 @@ def test_the_legend_names_every_model_and_says_how_they_are_paired():
     assert "seeds 0 to 1" in legend and "Paired: same seed, same data" in legend
 
 
+def test_what_is_played_are_the_rows_of_the_plain_loop():
+    app = trained(trained="play", **TINY)
+    head, cells = grids(app)["played_training"]
+    frames, plan = head["frames"], running(app).plan
+    rows = {(arm.name, seed): list(train(arm.config, plan.training, seed)) for arm in plan.arms for seed in plan.seeds}
+    assert frames["numbers"] == [row.step for row in next(iter(rows.values()))]
+    cells = cells.reshape(len(frames["numbers"]), len(plan.arms), len(plan.seeds))
+    for at, step in enumerate(frames["numbers"]):
+        assert frames["moments"][at] == f"step {step} of 6"
+        means = []
+        for row, arm in enumerate(plan.arms):
+            right = [rows[arm.name, seed][at].accuracy for seed in plan.seeds]
+            assert cells[at, row] == pytest.approx(right, abs=1e-6)
+            means.append(f"{arm.name}: {100 * sum(right) / len(right):.1f} %")
+        assert frames["words"][at] == f"Right on average: {'; '.join(means)}."
+
+
 def test_divergence_is_a_result():
     app = trained(norm="none", learning_rate="1000", optimiser="sgd", variants="none", **(TINY | {"steps": "40"}))
     assert re.search(r"diverged at step \d+, seed 0; diverged at step \d+, seed 1", texts(app))
@@ -205,9 +224,8 @@ def test_a_link_with_a_mistake_does_not_begin_but_says_it(bad):
     assert RUNNING not in app.session_state[VISITOR].kept and not button(app, "start").disabled
 
 
-def test_what_is_known_already_is_said_before_the_start():
+def test_what_is_known_in_part_is_said_before_the_start():
     trained(**TINY, seed="81")
-    assert "all known already" in start_line(fine(opened(**TINY, seed="81")))
     assert "2 of them known already" in start_line(fine(opened(**TINY, seed="81", variants="n_heads-1")))
 
 
@@ -407,7 +425,7 @@ def test_a_worker_that_is_killed_costs_nothing(tmp_path):
 def test_what_can_be_taken_away_is_what_is_shown():
     app = trained(**TINY)
     app = fine(app.run())
-    tables = app.session_state["_tables"]
+    tables = tables_of(app)
     assert {"learning", "every row of every run", "Accuracy and cost of each model"} <= set(tables)
     assert not any("(2)" in name for name in tables)
     rows = tables["every row of every run"]()

@@ -4,13 +4,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from core.checkpoints.tensors import CheckpointError
-from core.model.text import PAD, words
+from core.model.text import PAD, UNKNOWN, words
 from core.settings.panics import panics_as
 
 if TYPE_CHECKING:  # it need not be installed
     from tokenizers import Tokenizer
 
-UNKNOWN = "<unk>"
 PANIC = "The tokenizer of this model has failed at this text."
 
 
@@ -48,9 +47,7 @@ class Words:
     def encode(self, text: str) -> Encoded:
         encoded = Encoded([], [], [], [])
         for word in words(text):
-            at = next(
-                (self._number[each] for each in (word, word.lower()) if each in self._number and each != PAD), None
-            )
+            at = self.number(word)
             if at is None and UNKNOWN not in self._number:
                 encoded.left_out.append(word)
                 continue
@@ -60,6 +57,10 @@ class Words:
             encoded.ids.append(at)
             encoded.labels.append(word)
         return encoded
+
+    def number(self, word: str) -> int | None:
+        """Of a word in the vocabulary; None where it is not there."""
+        return next((self._number[each] for each in (word, word.lower()) if each in self._number and each != PAD), None)
 
     def label(self, token: int) -> str:
         return self.vocabulary[token]

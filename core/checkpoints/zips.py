@@ -13,6 +13,7 @@ from core.settings.wording import printable
 
 PIECE = 1 << 20  # bytes that are read at once
 ENTRY = b"PK\x01\x02"  # how each entry of a directory begins
+PACKED = 100  # times that a file, or a piece, may become larger: a megabyte of zeros must not keep a core busy for half a minute
 MOST_ENTRIES = 200  # in all archives of one upload
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others unpack without a limit on what comes of one piece
 ENCRYPTED = 1  # a bit among an entry's flags
@@ -118,6 +119,11 @@ def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str, budget: B
         raise CheckpointError(f"{name} is encrypted; send it without a password.")
     if entry.compress_type not in METHODS:
         raise CheckpointError(f"{name} is packed in an unusual way; only stored and deflated files are unpacked.")
+    if entry.file_size > PACKED * max(entry.compress_size, PIECE):
+        times = entry.file_size / max(1, entry.compress_size)
+        raise CheckpointError(
+            f"{name} unpacks to {times:,.0f} times its size; weights that were trained hardly shrink at all."
+        )
     content = io.BytesIO()
     with archive.open(entry) as opened:
         while piece := opened.read(PIECE):

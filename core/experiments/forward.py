@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 import torch
 
+from core.experiments.weights import weights
 from core.measure.tensor_meters import reduce, tidy
 from core.measure.tensor_sums import Watcher
 from core.model.config import Config
 from core.model.cost import flops, run_bytes
 from core.model.dropout import dropping
 from core.model.parts.init import generator
-from core.model.text import PAD, shown, vocabulary
+from core.model.text import PAD, UNKNOWN, shown, vocabulary
 from core.model.trace import trace
 from core.model.transformer import Transformer
 from core.settings.cache import cached
@@ -48,6 +49,15 @@ class Pass:
     weights: str  # in words: whose they are
     dropout: bool = False  # whether dropout acted
     layered: bool = False  # whether its heads are named with their layer
+    kind: str = ""  # of its weights, among core.experiments.weights; "" of a model that is not among them
+
+    def other(self, config: Config, same_weights: bool = False) -> "Pass":
+        """The same text through another model of this kind. same_weights: through this one's weights, under other settings.
+
+        Raises ConfigError where there are no such weights.
+        """
+        of = self.config if same_weights else None
+        return forward(config, self.tokens[: self.n_real], self.machine, self.dropout, self.kind, of)
 
     def head_name(self, layer: int, head: int) -> str:
         """Of a head, both counted from 0."""
@@ -73,17 +83,28 @@ class Pass:
         return range(self.config.n_layers)
 
 
-def forward(config: Config, tokens: Iterable[str], machine: Machine | None = None, dropout: bool = False) -> Pass:
+def forward(
+    config: Config,
+    tokens: Iterable[str],
+    machine: Machine | None = None,
+    dropout: bool = False,
+    kind: str = "random",
+    of: Config | None = None,
+) -> Pass:
     """Run the stack on the tokens (strings, without padding) and record every site.
 
-    Raises MemoryLimit before anything is allocated, if the run would need more than ABLATION_MAX_MB.
+    kind: of weights, among core.experiments.weights; of: whose weights they are, where not the config's own.
+    Raises MemoryLimit before anything is allocated, if the run would need more than ABLATION_MAX_MB; ConfigError where there
+    are no such weights, CheckpointError where their file cannot be opened.
     """
-    return _run(config, tuple(tokens), machine or Machine(), dropout)
+    return _run(config, tuple(tokens), machine or Machine(), dropout, kind, of or config)
 
 
-def timed_stream(config: Config, tokens: Iterable[str], machine: Machine) -> Callable[[], torch.Tensor]:
+def timed_stream(
+    config: Config, tokens: Iterable[str], machine: Machine, kind: str = "random"
+) -> Callable[[], torch.Tensor]:
     """The same stack and text, built once, as a call that runs it without recording: what a time is taken of."""
-    model, ids, real = prepared(config, tuple(tokens), machine)
+    model, ids, real = prepared(config, tuple(tokens), machine, kind)
 
     def call() -> torch.Tensor:
         with torch.inference_mode():
@@ -93,12 +114,21 @@ def timed_stream(config: Config, tokens: Iterable[str], machine: Machine) -> Cal
 
 
 def prepared(
-    config: Config, tokens: Sequence[str], machine: Machine
+    config: Config, tokens: Sequence[str], machine: Machine, kind: str = "random", of: Config | None = None
 ) -> tuple[Transformer, torch.Tensor, torch.Tensor | None]:
     """-> (model, token numbers (1, T), which of them are real (1, T) or None for all)"""
     known, ids, real = numbered(tokens, config.padding, machine.torch_device)
-    model = Transformer(config, known).to(machine.torch_device, machine.precision).requires_grad_(False)
-    return model, ids, real
+    own, numbers = known_to(kind, known)
+    model = (
+        weights[kind].model(config, own, of or config).to(machine.torch_device, machine.precision).requires_grad_(False)
+    )
+    return model, torch.tensor(numbers, device=ids.device)[ids], real
+
+
+def known_to(kind: str, words: Sequence[str]) -> tuple[tuple[str, ...], list[int]]:
+    """-> (vocabulary, number in it of each of these words: of the unknown word, where it is not there)"""
+    own, numbers = weights[kind].numbers(words)
+    return own, [own.index(UNKNOWN) if number is None else number for number in numbers]
 
 
 def numbered(
@@ -123,15 +153,13 @@ def _bytes(forward_pass: Pass) -> int:
 
 
 @cached(megabytes=max_mb() / 8, size=_bytes)
-def _run(config: Config, tokens: tuple[str, ...], machine: Machine, dropout: bool) -> Pass:
-    length = len(tokens) + config.padding
-    needed = run_bytes(config, length, len(vocabulary(list(tokens))), machine.dtype)
+def _run(config: Config, tokens: tuple[str, ...], machine: Machine, dropout: bool, kind: str, of: Config) -> Pass:
+    padded = (*tokens, *[PAD] * config.padding)
+    needed = run_bytes(config, len(padded), len(known_to(kind, vocabulary(list(tokens)))[0]), machine.dtype)
     with room_for(needed, "This model and text"), torch.inference_mode():
-        model, ids, real = prepared(config, tokens, machine)
-        padded = (*tokens, *[PAD] * config.padding)
-        return watched(
-            model, ids, padded, len(tokens), machine, f"Random weights, seed {config.seed}", real, dropout=dropout
-        )
+        model, ids, real = prepared(config, tokens, machine, kind, of)
+        whose = weights[kind].whose(of)
+        return watched(model, ids, padded, len(tokens), machine, whose, real, dropout=dropout, kind=kind)
 
 
 @torch.inference_mode()
@@ -146,6 +174,7 @@ def watched(
     edits: Sequence[Edit] = (),
     dropout: bool = False,
     layered: bool = False,
+    kind: str = "",
 ) -> Pass:
     """One text through a model that is there already: ids (1, T), and the same tokens in words.
 
@@ -168,6 +197,7 @@ def watched(
         weights=weights,
         dropout=dropout,
         layered=layered or model.config.n_layers > 1,
+        kind=kind,
     )
 
 

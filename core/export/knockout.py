@@ -11,6 +11,7 @@ import sys
 
 import torch
 
+from core.checkpoints import family
 from core.checkpoints.files import from_folder
 from core.experiments.trained import contributions
 from core.experiments.trained.knockout import Bench
@@ -19,7 +20,7 @@ from core.experiments.trained.tables import by_distance, readings, told
 from core.model.knockout import read_cuts
 
 torch.set_num_threads(1)
-{comment}opened = from_folder(sys.argv[1] if len(sys.argv) > 1 else {folder!r})
+{comment}opened = from_folder(sys.argv[1]) if len(sys.argv) > 1 else {model}
 bench = Bench(opened, questions(opened, {texts}))
 cuts, problems = read_cuts({cuts!r}, opened.config)
 assert not problems, problems
@@ -28,7 +29,7 @@ for each in readings(bench):  # share of attention on the subject, across a clau
     print(f"head {{each.layer + 1}}.{{each.head + 1}}: verb {{each.verb.mean:.6f}}, word before {{each.before.mean:.6f}}")
 effect = bench.effect(cuts, {mode!r})
 print(told(effect, bench.baseline).to_string())
-print(by_distance(effect, bench.questions).sort_values("value").to_string())
+print(by_distance(effect, bench.questions, 20).sort_values("value").to_string())
 print((contributions.takeover(bench, cuts, {mode!r}) if cuts else contributions.table(bench)).to_string())
 '''
 
@@ -37,10 +38,12 @@ ELSEWHERE = "models/name_of_the_model"
 COMMENT = "# Put the model's folder (model.safetensors and config.json) there, or name it behind the script's name.\n"
 
 
-def knockout_script(folder: str, cuts: tuple[Cut, ...], mode: str, texts: int) -> str:
-    """folder: where the model lies, as seen from the repository; "": the script says where to put it."""
+def knockout_script(
+    folder: str, cuts: tuple[Cut, ...], mode: str, texts: int, member: tuple[str, int] | None = None
+) -> str:
+    """folder: where the model lies, as seen from the repository; "": the script says where to put it. member: which of the family
+    it is, with its seed, instead of a folder."""
     title = "What a knock-out costs." if cuts else "What the heads of a trained model do."
-    comment = "" if folder else COMMENT
-    return TEMPLATE.format(
-        title=title, comment=comment, folder=folder or ELSEWHERE, cuts=write_cuts(cuts), mode=mode, texts=texts
-    )
+    comment = "" if folder or member else COMMENT
+    model = f"family.opened({member[0]!r}, {member[1]})" if member else f"from_folder({folder or ELSEWHERE!r})"
+    return TEMPLATE.format(title=title, comment=comment, model=model, cuts=write_cuts(cuts), mode=mode, texts=texts)

@@ -36,13 +36,16 @@ from core.settings.device import Machine
 SETTINGS = ("TOKENS", "DEVICE", "DTYPE", "VARIANTS", "AXES", "ORDER", "SHOWN")  # names that a script gives itself
 
 
-def block_script(flavour: str, config: Config, tokens: Iterable[str], machine: Machine, dropout: bool = False) -> str:
+def block_script(
+    flavour: str, config: Config, tokens: Iterable[str], machine: Machine, dropout: bool = False, kind: str = "random"
+) -> str:
     """A script that prints the numbers of the page "One block": CSV sections stages, tokens, attention.
 
-    tokens: strings, without padding. dropout: whether it acts. flavour: "core" or "torch", as everywhere here.
+    tokens: strings, without padding. dropout: whether it acts. flavour: "core" or "torch", as everywhere here. kind: of weights,
+    among core.experiments.weights; a script with torch alone has none but random ones.
     """
     if checked(flavour) == "core":
-        return core_script(BLOCK, machine, CORE_BLOCK, CONFIG=_config(config), TOKENS=_tokens(tokens), DROPOUT=dropout)  # fmt: skip
+        return core_script(BLOCK, machine, CORE_BLOCK, CONFIG=_config(config), TOKENS=_tokens(tokens), HOW=_how(dropout, kind))  # fmt: skip
     bundle = Bundle([Transformer, print_block], values(config), SETTINGS)
     settings = [f"TOKENS = {_tokens(tokens)}"]
     call = f"print_block(Config(), TOKENS, DEVICE, DTYPE, dropout={dropout})"
@@ -50,14 +53,19 @@ def block_script(flavour: str, config: Config, tokens: Iterable[str], machine: M
 
 
 def compare_script(
-    flavour: str, variants: Sequence[Variant], tokens: Iterable[str], machine: Machine, dropout: bool = False
+    flavour: str,
+    variants: Sequence[Variant],
+    tokens: Iterable[str],
+    machine: Machine,
+    dropout: bool = False,
+    kind: str = "random",
 ) -> str:
     """A script that prints the table of the view "Compare": a CSV section compared, with a row for every variant.
 
     variants: core.model.variants.Variant, the baseline first.
     """
     named = {each.name: each.config for each in variants}
-    given = variants[0].config, named, tokens, machine, dropout
+    given = variants[0].config, named, tokens, machine, dropout, kind
     return _of_variants(checked(flavour), COMPARED, CORE_COMPARED, print_compared, *given)
 
 
@@ -68,12 +76,13 @@ def heads_script(
     tokens: Iterable[str],
     machine: Machine,
     dropout: bool = False,
+    kind: str = "random",
 ) -> str:
     """A script that prints the attention of the same model cut into other numbers of heads: CSV sections heads, attention.
 
     variants: name -> config, each told by what it changes in the baseline.
     """
-    given = baseline, variants, tokens, machine, dropout
+    given = baseline, variants, tokens, machine, dropout, kind
     return _of_variants(checked(flavour), HEADS, CORE_HEADS, print_heads, *given)
 
 
@@ -87,6 +96,7 @@ def _of_variants(
     tokens: Iterable[str],
     machine: Machine,
     dropout: bool,
+    kind: str,
 ) -> str:
     """A script that sends the same tokens through several models. form: of the script with core; printing: the function of
     plain.py that the other one calls; variants: name -> config, each told by what it changes in the baseline."""
@@ -98,7 +108,7 @@ def _of_variants(
             CONFIG=_config(baseline),
             VARIANTS=variants_text(variants, baseline, "BASELINE.replace({})", "BASELINE"),
             TOKENS=_tokens(tokens),
-            DROPOUT=dropout,
+            HOW=_how(dropout, kind),
         )
     bundle = Bundle([Transformer, printing], values(baseline, *variants.values()), SETTINGS)
     settings = [
@@ -181,6 +191,10 @@ def _followed(change: dict[str, Any], baseline: Config) -> dict[str, Any]:
         name: follows(changed) for name, follows in following.items() if follows(baseline) == getattr(baseline, name)
     }
     return change | {name: value for name, value in followed.items() if value != getattr(baseline, name)}
+
+
+def _how(dropout: bool, kind: str) -> str:
+    return f"dropout={dropout}" + f', kind="{kind}"' * (kind != "random")
 
 
 def _tokens(tokens: Iterable[str]) -> str:

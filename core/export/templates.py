@@ -32,7 +32,7 @@ TOKENS = $TOKENS
 
 
 $SHOW
-seen = forward(CONFIG, TOKENS, MACHINE, dropout=$DROPOUT)
+seen = forward(CONFIG, TOKENS, MACHINE, $HOW)
 
 stages = seen.statistics
 stages["layer"] += 1
@@ -105,7 +105,7 @@ TOKENS = $TOKENS
 
 
 $SHOW
-passes = {name: forward(config, TOKENS, MACHINE, dropout=$DROPOUT) for name, config in VARIANTS.items()}
+passes = {name: forward(config, TOKENS, MACHINE, $HOW) for name, config in VARIANTS.items()}
 show("compared", compare(passes))
 """
 
@@ -126,7 +126,7 @@ TOKENS = $TOKENS
 
 
 $SHOW
-passes = {name: forward(config, TOKENS, MACHINE, dropout=$DROPOUT) for name, config in VARIANTS.items()}
+passes = {name: forward(config, TOKENS, MACHINE, $HOW) for name, config in VARIANTS.items()}
 
 rows = [
     (name, layer + 1, row.head, row.value)

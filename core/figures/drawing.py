@@ -4,6 +4,7 @@ Classes carry the meaning, the page's style sheet the colours: `box` a part, `of
 that differs from the defaults, `stream` the residual stream, `cut` where it is cut.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -23,14 +24,21 @@ from core.model.variants import difference, encode
 WIDTH = 300  # of the picture
 
 
-def block_svg(p: Pass, layer: int = 0, knocked: tuple[Cut, ...] | None = None, usual: Config | None = None) -> str:
+def block_svg(
+    p: Pass,
+    layer: int = 0,
+    knocked: tuple[Cut, ...] | None = None,
+    usual: Config | None = None,
+    beside: Collection[str] | None = (),
+) -> str:
     """One block of the stack, from its input at the top to its output at the bottom. Each part says what a click on it does.
 
     knocked: what is cut out of a trained model is marked where the knife goes, and what differs from usual settings is not.
-    usual: settings that are not marked as changed; the defaults where there are no others.
+    usual: settings that are not marked as changed; the defaults where there are no others. beside: what a click takes out, or puts
+    in, that is shown beside it already, as a link has it; None: a click changes this block, and shows none beside it.
     """
     changed = set(p.config.write() if usual is None else difference(p.config, usual)) if knocked is None else set()
-    picture = Picture(p, layer, knocked, changed)
+    picture = Picture(p, layer, knocked, changed, beside)
     shapes, y = [], 18
     shape = _shape(p.sites["resid_pre"][layer])
     many = f"layer {layer + 1} of {p.config.n_layers}" if p.config.n_layers > 1 else "in"
@@ -72,6 +80,7 @@ class Picture:
     layer: int
     knocked: tuple[Cut, ...] | None
     changed: set[str]  # settings that are marked
+    beside: Collection[str] | None  # changes that are shown beside it; None: it is the one that stands beside
 
     def attention(self) -> Sublayer:
         c = self.seen.config
@@ -132,7 +141,19 @@ class Picture:
         }
         if part == "attention":
             changes["heads"] = ("n_heads", fewer)
-        return {place: (encode({name: value}), _said(name, value)) for place, (name, value) in changes.items()}
+        labels = {place: Config.settings()[name].label for place, (name, _) in changes.items()}
+        labels["norm"] = f"Norm of {'attention' if part == 'attention' else 'the feed-forward network'}"
+        clicks = {}
+        for place, (name, value) in changes.items():
+            text = encode({name: value})
+            clicks[place] = text, _said(labels[place], name, value, self._beside(text))
+        return clicks
+
+    def _beside(self, text: str) -> str:
+        """What a click brings, besides the change itself."""
+        if self.beside is None:
+            return ", here too"
+        return "" if text in self.beside else ", and see it beside"
 
     def _knife(self, part: str, heads: tuple[bool, ...]) -> Clicks:
         """What a click cuts out of a trained model, or puts back."""
@@ -147,12 +168,13 @@ class Picture:
         }
 
 
-def _said(name: str, value: Any) -> str:
-    """What a click that changes a setting does, and what for."""
+def _said(called: str, name: str, value: Any, more: str) -> str:
+    """What a click that changes a setting does, and what for. more: what else it brings; where nothing, the change is undone."""
     known = Config.settings()[name]
     out = value in (False, "none")
     does = "take it out" if out else "put it in" if value is True or name == "norm" else f"have {known.change(value)}"
-    return f"{known.label}. {known.help} Click to {does}, and see it beside."
+    click = f"Click to {does}{more}." if more else "It is changed beside: click to undo that."
+    return f"{called}. {known.help} {click}"
 
 
 def _shape(x: torch.Tensor) -> str:

@@ -45,17 +45,22 @@ def can_subtract(spec: Spec, table: pd.DataFrame, other: pd.DataFrame | None) ->
     return all(list(table[name]) == list(other[name]) for name in named)
 
 
-def for_differences(spec: Spec) -> Spec:
-    """The specification without the ends that its numbers have, as shares do."""
+def for_differences(spec: Spec, table: pd.DataFrame | None = None) -> Spec:
+    """The specification without the ends that its numbers have, as shares do. table: of the differences; where all of them are
+    zero, the browser could find no ends."""
     made: Spec = copy.deepcopy(spec)
+    known = [] if table is None else [table[name] for name in MEASURED if name in table]
+    nothing = bool(known) and all((column == 0).all() for column in known)
     for encoding in _measured(made):
         if "scale" in encoding:
             encoding["scale"] = {k: v for k, v in (encoding["scale"] or {}).items() if not k.startswith("domain")}
+        if nothing:
+            encoding["scale"] = {**(encoding.get("scale") or {}), "domain": [-1, 1]}
     return made
 
 
 def _measured(spec: Spec) -> Iterator[Spec]:
-    """Encodings of what is measured, where they have a scale."""
+    """Encodings of what is measured."""
     for unit in _units(spec):
         for channel, encoding in unit["encoding"].items():
             if channel in CHANNELS and isinstance(encoding, dict) and encoding.get("field") in MEASURED:

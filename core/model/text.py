@@ -7,7 +7,7 @@ from core.settings.setting import ANY, ConfigError, Settings, setting
 
 MAX_TOKENS = 256
 MAX_CHARACTERS = 10_000
-PAD = "<pad>"
+PAD, UNKNOWN = "<pad>", "<unk>"
 
 JOINERS = {"\u200d", "\ufe0e", "\ufe0f", "\u20e3"}  # zero-width joiner, variation selectors, keycap
 INSIDE_WORD = {"'", "’", "-", "\u200c"}  # don't, O’Neil, re-read, and the Persian zero-width non-joiner
@@ -114,8 +114,13 @@ class Example:
 
 
 EXAMPLES = (
-    Example(
+    Example(  # of words that the trained models know
         "Legal: a clause in between",
+        "The defendant , who had signed the contracts , was liable .",
+        (("was", "defendant"), ("liable", "defendant"), ("who", "defendant"), ("had", "who")),
+    ),
+    Example(
+        "Legal: a motion to dismiss",
         "The defendant , who had filed a motion to dismiss , was liable .",
         (("was", "defendant"), ("liable", "defendant"), ("who", "defendant"), ("had", "who")),
     ),

@@ -42,10 +42,16 @@ def later(seconds: float, *calls: Callable[[], object]) -> None:
     _threads[-1].start()
 
 
+def begin() -> None:
+    """Make the calls now, once: for who knows that this process ends, and perhaps before Python has time to take itself apart."""
+    if not _over.is_set():
+        _over.set()
+        for call in _calls:
+            call()
+
+
 def _end() -> None:
-    _over.set()
-    for call in _calls:
-        call()
+    begin()
     end = time.monotonic() + LONGEST
     for each in [*_threads, *(thread for found in _others for thread in found())]:
         each.join(max(0.0, end - time.monotonic()))

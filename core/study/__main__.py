@@ -61,6 +61,7 @@ def parser() -> argparse.ArgumentParser:
     added.add_argument("--parquet", metavar="DIR", help="as Parquet into this folder")
     added.add_argument("--summary", metavar="FILE", help="the summary alone, as CSV (of one study)")
     added.add_argument("--picture", metavar="FILE", help="what each variant costs on each task, as SVG (of one study)")
+    added.add_argument("--curves", metavar="FILE", help="every row of every run, as NumPy's .npz (of one study)")
     added = command(check, "say whether a study agrees with a summary that was exported before", 1)
     added.add_argument("--with", dest="before", metavar="FILE", required=True, help="the summary, as CSV")
     return arguments

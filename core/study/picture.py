@@ -35,10 +35,10 @@ text {{ fill: var(--ink); }} .paper {{ fill: var(--paper); }} .edge {{ stroke: v
 {COLOURS}"""
 
 
-def matrix_svg(summary: pd.DataFrame, links: bool = False, more: dict[str, str] | None = None, style: str = "") -> str:
+def matrix_svg(summary: pd.DataFrame, links: bool = False, style: str = "") -> str:
     """The table of core.study.tables.summary_table as a picture.
 
-    links: make a link of every cell, from the column link and more parameters. style: a style sheet to stand in it.
+    links: make a link of every cell, from the column link. style: a style sheet to stand in it.
     """
     tasks, variants = (list(dict.fromkeys(summary[name])) for name in ("task", "variant"))
     cells: dict[tuple[str, str], Line] = {(line.task, line.variant): line for line in lines_of(summary)}
@@ -58,7 +58,7 @@ def matrix_svg(summary: pd.DataFrame, links: bool = False, more: dict[str, str] 
             if line is None:
                 shapes.append(_nothing(left + COLUMN * column, y))
                 continue
-            cell, href = _cell(line, left + COLUMN * column, y), query(read_query(line.link) | (more or {}))
+            cell, href = _cell(line, left + COLUMN * column, y), query(read_query(line.link))
             shapes.append(f'<a href="{escape(href)}">{cell}</a>' if links else cell)
     role, label = "group" if links else "img", escape(describe(summary))
     ground = f'<style>{style}</style><rect class="paper" width="{width:g}" height="{height}"/>' if style else ""

@@ -16,6 +16,7 @@ from core.workers.protocol import Key, WorkerPool
 CHUNK = 0.4  # seconds of training before a worker is free for somebody else
 FIRST = 0.05  # of the first chunk of a training: its first point is to be seen at once
 BROKEN = 5  # times in a row that the workers of a job may be killed before it is given up
+ROW = 300  # bytes that a row takes in memory
 PATIENCE = 5.0  # seconds after which a job that nobody asked about is taken for abandoned
 
 
@@ -197,11 +198,13 @@ class Job:
         """Put what is trained to the end where others find it; only its model is needed from now on."""
         self.states[name] = replace(self.states[name], optimiser=None, data=None, dropout=None)
         self._put(name)
+        rows = tuple(self.rows[name])
+        self.workers.rows.put(self._keys[name], rows, ROW * len(rows))
 
     def _put(self, name: Hashable) -> None:
         state, rows = self.states[name], tuple(self.rows[name])
         models = 1 if state.optimiser is None else 3  # Adam keeps two numbers for each weight
-        size = models * sum(tensor.nbytes for tensor in (state.model or {}).values()) + 200 * len(rows)
+        size = models * sum(tensor.nbytes for tensor in (state.model or {}).values()) + ROW * len(rows)
         self.workers.kept.put(self._keys[name], (rows, state), size)
 
 

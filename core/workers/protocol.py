@@ -2,14 +2,14 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from core.model.config import Config
 from core.settings.cache import LRUCache
 from core.settings.device import Machine
-from core.train.run import State
+from core.train.run import Row, State
 from core.train.settings import Training
 from core.workers.pace import Pace
 
@@ -28,6 +28,7 @@ class WorkerPool(Protocol):
     lock: threading.RLock
     pace: Pace
     kept: LRUCache  # Key -> rows, State: finished, or as far as it came
+    rows: LRUCache  # Key -> rows of what came to its end
     news: deque[str]  # sentences for whoever waits, to be taken out when they are shown
     silence: str  # what is to be said of a worker that hangs, or nothing
 
@@ -65,6 +66,9 @@ class WorkerPool(Protocol):
 
     def known(self, states: Iterable[State]) -> int:
         """How many of these trainings somebody has done already."""
+
+    def finished(self, key: Key) -> tuple[Sequence[Row], State | None] | None:
+        """Every row of a training that somebody has brought to its end, and its model if that is still kept."""
 
     def queue(self, job: "Job") -> None:
         """To the end of the queue. Called under the lock."""

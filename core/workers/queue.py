@@ -2,10 +2,10 @@
 
 import threading
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from core.settings.cache import LRUCache
-from core.train.run import State
+from core.train.run import Row, State
 from core.workers.job import Job, key_of
 from core.workers.pace import Pace
 from core.workers.protocol import Key
@@ -20,6 +20,9 @@ class Queue:
         self.lock = threading.RLock()
         self.pace = Pace()
         self.kept = LRUCache(megabytes=32)  # Key -> rows, State: finished, or as far as it came
+        self.rows = LRUCache(
+            megabytes=16
+        )  # Key -> rows of what came to its end: small, they stay when the models have gone
         self.news: deque[str] = deque()  # sentences for whoever waits, to be taken out when they are shown
         self.silence = ""  # what is to be said of a worker that hangs, or nothing
 
@@ -27,6 +30,14 @@ class Queue:
         """How many of these trainings somebody has done already."""
         rows = (self.kept.peek(key_of(state)) for state in states)
         return sum(bool(each) and each[1].done for each in rows)
+
+    def finished(self, key: Key) -> tuple[Sequence[Row], State | None] | None:
+        """Every row of a training that somebody has brought to its end, and its model if that is still kept."""
+        kept: tuple[Sequence[Row], State] | None = self.kept.peek(key)
+        if kept and kept[1].done:
+            return kept
+        rows: Sequence[Row] | None = self.rows.peek(key)
+        return (rows, None) if rows else None
 
     def queue(self, job: Job) -> None:
         """To the end of the queue; before those in the background if it is none of them. Called under the lock."""

@@ -5,9 +5,9 @@ from functools import partial
 
 import streamlit as st
 
-from core.experiments.forward import forward
-from core.model.variants import NOW, Variant, decode, lineup
-from ui.block.context import BlockContext
+from core.experiments.weights import weights
+from core.model.variants import NOW, Variant, decode
+from ui.block.context import BlockContext, usual
 from ui.block.summary import summary
 from ui.kit import beside, pins
 from ui.kit.page import literal
@@ -22,44 +22,46 @@ ALONE = ("compare",)  # views that show all variants by themselves
 
 def with_and_without(context: BlockContext):
     """The block and the view that is open; and the same of the variant that stands beside it, where there is one."""
-    variants, left_out = lineup(context.forward_pass.config, context.pins)
-    baseline, *others = variants
+    baseline, *others = context.variants
     variant = next(
         (each for each in others if _text(context, each) == context.look.beside), others[0] if others else None
     )
     picture, view = st.columns([3, 7], gap="medium")
     with picture:
-        figures = summary(_of(context, baseline).forward_pass)
-        _drawn(context, baseline, None, figures * (variant is None))
-        if variant:
-            its = summary(_of(context, variant).forward_pass)
-            _drawn(context, variant, baseline, f"{its}<br><br>Baseline: {figures}")
+        _drawings(context, baseline, variant)
     with view:
-        if context.look.view in ALONE:
-            ONE_BLOCK.open_view(context)
-            return
-        for reason in left_out:
+        alone = context.look.view in ALONE
+        for reason in context.left_out * (not alone):
             st.caption(literal(reason))
-        if variant is None:
+        if variant is None or alone:
             ONE_BLOCK.open_view(context)
-            return
-        texts = [_text(context, each) for each in others]
-        which = among("Beside", "beside", _text(context, variant), texts, [each.name for each in others])
-        bar("beside", [*[which] * (len(others) > 1), of(context.look, "difference")])
-        sides = [
-            (_name(context, each), partial(ONE_BLOCK.open_view, _of(context, each))) for each in (baseline, variant)
-        ]
-        colours = {_name(context, each): each.colour for each in (baseline, variant)}
-        less = " − baseline, where that can be drawn" * context.look.difference
-        beside.beside(
-            sides,
-            lambda name: pins.marks([(colours[name], name + less * (colours[name] > 0), None)], []),
-            context.look.difference,
-            {
-                name: max(getattr(each.config, f"n_{name}s") for each in (baseline, variant))
-                for name in ("layer", "head")
-            },
-        )
+        else:
+            _both(context, baseline, variant, others)
+
+
+def _both(context: BlockContext, baseline: Variant, variant: Variant, others: list[Variant]):
+    """The view that is open, of the baseline and of one of the others."""
+    texts = [_text(context, each) for each in others]
+    which = among("Beside", "beside", _text(context, variant), texts, [each.name for each in others])
+    bar("beside", [*[which] * (len(others) > 1), of(context.look, "difference")])
+    sides = {_name(context, each): each for each in (baseline, variant)}
+    less = ", minus the baseline" * context.look.difference
+    beside.beside(
+        [(name, partial(ONE_BLOCK.open_view, _of(context, each))) for name, each in sides.items()],
+        lambda name: pins.marks([(sides[name].colour, name + less * (sides[name] is variant), None)], []),
+        context.look.difference,
+        {name: max(getattr(each.config, f"n_{name}s") for each in (baseline, variant)) for name in ("layer", "head")},
+        pins.COLOURS[variant.colour],
+    )
+
+
+def _drawings(context: BlockContext, baseline: Variant, variant: Variant | None):
+    figures = summary(_of(context, baseline).forward_pass)
+    if variant is None:
+        return _drawn(context, baseline, None, figures)
+    its = summary(_of(context, variant).forward_pass)
+    _drawn(context, baseline, baseline, "")
+    _drawn(context, variant, baseline, f"{its}<br><br><b>Baseline:</b><br>{figures}")
 
 
 def _of(context: BlockContext, variant: Variant) -> BlockContext:
@@ -67,12 +69,13 @@ def _of(context: BlockContext, variant: Variant) -> BlockContext:
     seen = context.forward_pass
     if variant.config == seen.config:
         return context
-    other = forward(variant.config, seen.tokens[: seen.n_real], seen.machine, seen.dropout)
-    return dataclasses.replace(context, forward_pass=other)
+    return dataclasses.replace(context, forward_pass=seen.other(variant.config))
 
 
 def _name(context: BlockContext, variant: Variant) -> str:
-    return f"baseline: {pins.baseline_words(context.pins)}" if variant.colour == 0 else variant.name
+    if variant.colour == 0:
+        return f"baseline: {pins.baseline_words(context.pins, context.kind)}"
+    return weights[context.kind].name(variant.config) or variant.name
 
 
 def _text(context: BlockContext, variant: Variant) -> str:
@@ -81,14 +84,15 @@ def _text(context: BlockContext, variant: Variant) -> str:
 
 
 def _drawn(context: BlockContext, variant: Variant, baseline: Variant | None, below: str):
-    """A drawing in which a click takes a part out, or puts it back; of a variant, with its name above. below: as HTML."""
-    seen = _of(context, variant).forward_pass
+    """A drawing in which a click takes a part out, or puts it back; with its name above where both are drawn: then baseline says
+    of what variants differ. below: as HTML."""
+    seen, first = _of(context, variant).forward_pass, variant.colour == 0
     if baseline:
-        pins.marks([(variant.colour, variant.name, None)], [])
+        pins.marks([(variant.colour, _name(context, variant) if variant.colour else variant.name, None)], [])
 
     def clicked(text: str):
         changes = decode(text, "variants")
-        if baseline is None:
+        if first:
             pins.toggle(changes, variant.config, lambda text: put(beside=text))
         elif variant.colour == NOW:
             put(**changes)
@@ -98,8 +102,9 @@ def _drawn(context: BlockContext, variant: Variant, baseline: Variant | None, be
     drawing.block(
         seen,
         context.look.layer_of(seen),
-        key="drawing" if baseline is None else "drawing_beside",
-        usual=baseline and baseline.config,
+        key="drawing" if first else "drawing_beside",
+        usual=baseline.config if baseline else usual(context.kind),
+        beside=context.pins.texts if first else None,
         below=below,
         on_pick=clicked,
     )

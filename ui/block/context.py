@@ -1,14 +1,114 @@
 """What the views of the page "One block" share: their menu, what is looked at, and what they are handed."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any
 
+from core.checkpoints import CheckpointError, family
 from core.experiments.forward import Pass
-from core.model.variants import Pins
+from core.experiments.weights import weights
+from core.model.config import Config
+from core.model.variants import Pins, Variant, apply, lineup, pin
 from core.settings.menu import Menu
-from core.settings.setting import setting
+from core.settings.setting import ConfigError, setting, setting_like
+from ui.kit.session.kin import go_along
 from ui.shared.base import Picked
 
 view = Menu("Views of one block")
+
+
+def usual(kind: str) -> Config:
+    """What a model is that has nothing changed, with such weights."""
+    return Config() if kind == "random" else family.BASELINE
+
+
+def _as_usual(name: str) -> Callable[["BlockConfig"], Any]:
+    return lambda config: getattr(usual(config.weights), name)
+
+
+@dataclass(frozen=True)
+class BlockConfig(Config):
+    """A Config whose weights are chosen too: what the trained models have is usual with trained weights.
+
+    Raises ConfigError as Config does, and where there are no such weights.
+    """
+
+    n_heads: int = setting_like(
+        Config,
+        "n_heads",
+        4,
+        among=lambda config: config.one_of("n_heads") or Config.settings()["n_heads"].among(config),
+    )
+    n_layers: int = setting_like(Config, "n_layers", None, follows=_as_usual("n_layers"))
+    seed: int = setting_like(Config, "seed", 0, among=lambda config: config.one_of("seed"))
+    position: str = setting_like(Config, "position", None, follows=_as_usual("position"))
+    mask: str = setting_like(Config, "mask", None, follows=_as_usual("mask"))
+    weights: str = setting("trained", "Weights", "Whose weights the block has.", group="Weights", menu=weights)
+
+    FIRST = ("weights",)
+
+    def _check_together(self) -> None:
+        super()._check_together()
+        why = weights[self.weights].refused(self.plain)
+        if why:
+            with_cut = self.weights == "trained" and not weights["cut"].refused(self.plain)
+            raise ConfigError(
+                "weights",
+                f"{why} So “{weights.label(self.weights)}” has no weights for it.",
+                "cut" if with_cut else "random",
+            )
+
+    @property
+    def plain(self) -> Config:
+        """The model's settings alone."""
+        return Config(**{name: getattr(self, name) for name in Config.settings()})
+
+    def one_of(self, name: str) -> list[Any] | None:
+        """What a setting can be in a model that was trained; None where there is no such limit."""
+        if self.weights == "random":
+            return None
+        if name == "seed":
+            return sorted({seed for _, seed in family.listed()} | {self.seed})
+        return sorted({*family.values(name), getattr(self, name)})
+
+    def choices(self, name: str) -> list[str]:
+        """Of a menu: with trained weights, what the trained model can be changed to."""
+        offered = super().choices(name)
+        if self.weights == "random" or name == "weights":
+            return offered
+        could = _could(self.weights, self.seed, name, tuple(family.listed()))
+        return [each for each in offered if each in could or each == getattr(self, name)]
+
+    @property
+    def unavailable(self) -> list[str]:
+        """Settings that have no control with this kind of weights: there is nothing to choose."""
+        if self.weights == "random":
+            return []
+        if self.weights == "cut":
+            return ["d_model", "n_layers", "d_ff", "d_head", "init"]
+        same = [name for name in Config.settings() if len(family.values(name)) < 2]
+        return [name for name in same if name not in ("seed", "padding", "dropout")]
+
+
+def _plain(config: BlockConfig, other: Config | None) -> Config | None:
+    return config.plain if config.weights == "random" else None
+
+
+def _block(config: Config, other: BlockConfig | None) -> BlockConfig | None:
+    return replace(other, **asdict(config)) if other and other.weights == "random" else None
+
+
+# With random weights, what is chosen here holds on Depth, and the other way round.
+go_along(BlockConfig, Config, _plain)
+go_along(Config, BlockConfig, _block)
+
+
+@lru_cache(maxsize=256)
+def _could(kind: str, seed: int, name: str, there: tuple[tuple[str, int], ...]) -> set[str]:
+    """What a setting from a menu can be by itself. there: the models that ship."""
+    base = family.BASELINE.replace(seed=seed)
+    return {each for each in Config.settings()[name].menu or () if not weights[kind].refused(apply({name: each}, base))}
 
 
 @dataclass(frozen=True)
@@ -16,6 +116,7 @@ class BlockLook(Picked):
     """What is looked at on the page "One block"."""
 
     view: str = setting("attention", "View", "What to look at.", group="Look", menu=view)
+    layer: int = setting_like(Picked, "layer", 2)  # of the trained models, where the verb reads its subject
     beside: str = setting("", "Beside", "Which variant stands beside the baseline, as variants names it.", group="Look")
     difference: bool = setting(
         False,
@@ -43,3 +144,43 @@ class BlockContext:
     forward_pass: Pass
     pins: Pins
     look: BlockLook
+
+    @property
+    def kind(self) -> str:
+        return self.forward_pass.kind
+
+    @property
+    def variants(self) -> list[Variant]:
+        """What is compared, the baseline first."""
+        return self._lineup[0]
+
+    @property
+    def left_out(self) -> list[str]:
+        """Why which variant is not among them."""
+        return self._lineup[1]
+
+    @cached_property
+    def _lineup(self) -> tuple[list[Variant], list[str]]:
+        config, there, left_out = self.forward_pass.config, [], []
+        variants, notes = lineup(config, self.pins if self.kind == "random" else whole(config, self.pins))
+        for each in variants:
+            why = weights[self.kind].refused(each.config) or self._broken(each)
+            there += [] if why else [each]
+            left_out += [f"{each.name} is left out here: {why}"] if why else []
+        return there, [*notes, *left_out]
+
+    def _broken(self, variant: Variant) -> str:
+        """Why the file with its weights cannot be opened: that costs the variant alone."""
+        try:
+            self.forward_pass.other(variant.config)
+        except CheckpointError as error:
+            if variant.colour:
+                return str(error)
+            raise
+        return ""
+
+
+def whole(config: Config, pins: Pins) -> Pins:
+    """The same pins, where the baseline is the trained model with all its parts."""
+    base = family.BASELINE.replace(seed=config.seed, padding=config.padding, dropout=config.dropout)
+    return Pins(baseline=pin(base), variants=pins.variants)

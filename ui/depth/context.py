@@ -105,4 +105,4 @@ class DepthContext:
     @property
     def weights(self) -> str:
         """What every chart says about its weights."""
-        return pins.weights(self.variants)
+        return pins.seeds(self.variants)

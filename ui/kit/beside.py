@@ -4,14 +4,21 @@ Views do not know of it. While one is drawn, its pictures wait; when both are th
 both. What there must be once (rows of controls, fields to type in) stands above, or with the baseline.
 """
 
+import json
 from collections.abc import Callable
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import streamlit as st
+import torch
 
+from core.figures.palette import BASELINE
+
+SAME = "The same on both sides, to the last digit: what was changed acts elsewhere. *Stages* goes through the block step by step."
 _now: ContextVar["Side | None"] = ContextVar("side", default=None)
 
 
@@ -33,6 +40,7 @@ class Side:
     difference: bool  # whether the second side shows by how much it differs, where that can be drawn
     counts: dict[str, int]  # of what can be picked, as many as either has
     bars: set[str]  # rows of controls that stand above both already
+    colour: str = ""  # of the second side's pictures
     pictures: list[Waiting] = field(default_factory=list)
 
 
@@ -43,6 +51,11 @@ def picture(kind: str, values, draw: Callable[[Any], None]):
         side.pictures.append(Waiting(st.container(), kind, values, draw))
     else:
         draw(None)
+
+
+def alone() -> bool:
+    """Whether what is drawn has the page to itself: beside another there is no room for what the first look has taught."""
+    return _now.get() is None
 
 
 def second() -> bool:
@@ -79,6 +92,24 @@ def difference() -> bool:
     return side is not None and side.second and side.difference
 
 
+def coloured(spec: dict) -> dict:
+    """The specification of a chart of this side: the variant's is in its colour."""
+    if not second():
+        return spec
+    return json.loads(json.dumps(spec).replace(BASELINE, _now.get().colour))
+
+
+def by_itself(sentence: str) -> str:
+    """What the numbers of this side say: beside their difference that is about the variant alone."""
+    return f"The variant by itself: {sentence}" if sentence and difference() else sentence
+
+
+def no_difference():
+    """Say that what stands here is no difference, where one was asked for."""
+    if difference():
+        st.caption("No difference can be drawn here: this is the variant itself.")
+
+
 def named(text: str) -> str:
     """A name for a table or a picture of this side."""
     return f"{_now.get().name}: {text}" if second() else text
@@ -101,13 +132,14 @@ def beside(
     heading: Callable[[str], None],
     difference: bool,
     counts: dict[str, int],
+    colour: str,
 ):
     """Draw each of two sides: its name, which heading draws, and what draws it. difference: whether the second one shows by how
-    much it differs from the first; counts: of "layer" and "head", as many as either side has."""
+    much it differs from the first; counts: of "layer" and "head", as many as either side has; colour: of the second side."""
     common, bars = st.container(), set()
     drawn = []
     for at, (place, (name, draw)) in enumerate(zip(st.columns(2, gap="medium"), sides)):
-        side = Side(name, at > 0, common, difference, counts, bars)
+        side = Side(name, at > 0, common, difference, counts, bars, colour)
         with place, _on(side):
             heading(name)
             draw()
@@ -115,10 +147,23 @@ def beside(
     first, other = (side.pictures for side in drawn)
     # Unlike where one of them shows something else, as that a sub-layer is off.
     alike = [each.kind for each in first] == [each.kind for each in other]
+    if first and alike and all(_same(one.values, its.values) for one, its in zip(first, other)):
+        common.caption(f":material/equal: {SAME}")
     for side, pictures, twins in zip(drawn, (first, other), (other, first)):
         for at, each in enumerate(pictures):
             with each.place, _on(side):
                 each.draw(twins[at].values if alike else None)
+
+
+def _same(one, other) -> bool:
+    """Whether two pictures show the same values: tables, arrays, or several of either."""
+    if isinstance(one, pd.DataFrame):
+        return isinstance(other, pd.DataFrame) and one.equals(other)
+    if isinstance(one, torch.Tensor | np.ndarray):
+        return one.shape == other.shape and np.array_equal(np.asarray(one), np.asarray(other), equal_nan=True)
+    if isinstance(one, tuple | list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return bool(one == other)
 
 
 @contextmanager

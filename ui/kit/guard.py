@@ -13,6 +13,7 @@ from core.settings.panics import is_panic
 from core.settings.progress import watched
 from core.settings.setting import ConfigError
 from core.train.budget import TimeLimit
+from ui.kit.session import turns
 
 AFTER, EVERY = 1.0, 0.3  # seconds from the begin of the page, and between two drawings
 
@@ -46,6 +47,7 @@ class Bar:
         self.place, self.next = None, time.monotonic() + AFTER
 
     def draw(self, share: float | None, what: str):
+        turns.given_up()
         now = time.monotonic()
         if now < self.next:
             return

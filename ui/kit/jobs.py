@@ -43,6 +43,10 @@ class StartedTrainings:
         return self.job.rows
 
     @property
+    def states(self) -> dict:
+        return self.job.states
+
+    @property
     def going(self) -> bool:
         return not self.job.done
 

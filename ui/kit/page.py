@@ -3,7 +3,7 @@
 import gc
 import importlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 
@@ -21,8 +21,8 @@ from ui.kit.pages import Page
 from ui.kit.panel.control import Control, title
 from ui.kit.panel.panel import bar, panel
 from ui.kit.server.document import ICON
-from ui.kit.session import address, values
-from ui.kit.session.visitor import message, state, visitor
+from ui.kit.session import address, turns, values
+from ui.kit.session.visitor import at_hand, message, state, visitor
 
 LATER = (  # loaded before somebody waits for them, in pieces: where the process ends, no more than one is waited for
     "sqlalchemy",
@@ -33,6 +33,7 @@ LATER = (  # loaded before somebody waits for them, in pieces: where the process
     "core.workers.cluster",
     "core.study.service",
     "ui.studies",
+    "ui.training",
 )
 LAST = "last"  # what is drawn at the end of a page, and where
 
@@ -70,25 +71,36 @@ def page(here: Page):
     jobs.warm()
     takeaway.begin()
     visitor().kept.pop(LAST, None)
-    with in_words(), progress_drawn():
-        yield
-    if LAST in visitor().kept:
-        place, draw = visitor().kept.pop(LAST)
-        with place, in_words():
-            draw()
-    address.write_when_here()
+    with turns.taken(), at_hand():
+        with in_words(), progress_drawn():
+            yield
+        if LAST in visitor().kept:
+            place, draw = visitor().kept.pop(LAST)
+            with place, in_words():
+                draw()
+        address.write_when_here()
 
 
-def head(here: Page, *rows: list[Control]):
+def head(here: Page, *rows: list[Control], beside_title: Sequence[Control] = ()):
     """What stands above a page's pictures: its title, and rows of controls."""
-    bar("head", [title(here.name)], *rows)
+    bar("head", [title(here.name), *beside_title], *rows)
 
 
-def sidebar(groups, *settings, back: Callable, folded=(), without=(), drawn=None, label: str = "Back to the defaults"):
+def sidebar(
+    groups,
+    *settings,
+    back: Callable,
+    folded=(),
+    without=(),
+    notes=None,
+    drawn=None,
+    label: str = "Back to the defaults",
+):
     """Groups of controls, and the button that takes all of them back. Once one has been moved, they are drawn when all else is:
     the browser then knows that the pictures have come.
 
-    folded: groups that are closed at first; without: settings that have no control here; drawn: group -> what draws it, where
+    folded: groups that are closed at first; without: settings that have no control here; notes: group -> words below its
+    controls, as HTML; drawn: group -> what draws it, where
     that is not the list of its settings; back: the button's callback, and label what it says.
     """
     drawn = drawn or {}
@@ -98,7 +110,7 @@ def sidebar(groups, *settings, back: Callable, folded=(), without=(), drawn=None
                 with st.expander(group, expanded=group not in folded):
                     drawn[group]()
         groups = [group for group in groups if group not in drawn]
-        draw = partial(panel, groups, *settings, back=back, folded=folded, without=without, label=label)
+        draw = partial(panel, groups, *settings, back=back, folded=folded, without=without, notes=notes, label=label)
         place = st.container()
         if message(state()):
             visitor().kept[LAST] = place, draw
@@ -125,6 +137,7 @@ def figure(title: str, sentence: str, weights: str = "", words=()):
     above it, are explained beside.
     """
     takeaway.says(sentence)
+    sentence = beside.by_itself(sentence)
     whose = f" :gray[{literal(weights)}.]" if weights else ""
     st.markdown(f"**{literal(title)}**  \n:small[{literal(sentence)}{whose}]", help=explained(title, sentence, *words))
 
@@ -139,9 +152,12 @@ def chart(spec: dict, table, alt: str, height: int | None = None):
     def draw(twin):
         values, shown = table, spec
         if beside.difference() and can_subtract(spec, table, twin):
-            values, shown = subtract(table, twin), for_differences(spec)
+            values = subtract(table, twin)
+            shown = for_differences(spec, values)
         elif twin is not None:
             shown = on_one_scale(spec, table, twin)
+            beside.no_difference()
+        shown = beside.coloured(shown)
         st.vega_lite_chart(
             values, shown, alt=f"{alt.rstrip('.')}. {said}".strip(), width="stretch", height=height or "content"
         )

@@ -56,7 +56,7 @@ START = Page(
 )
 ONE_BLOCK = Page(
     "block", "pages/1_One_block.py", "One block", ":material/view_agenda:",
-    "One pass of random weights, every step of it.", "view",
+    "One pass through a block, trained or random, step by step.", "view",
 )  # fmt: skip
 DEPTH = Page(
     "depth", "pages/2_Depth.py", "Depth", ":material/layers:", "The same block again and again, or a stack.", "show"

@@ -6,6 +6,7 @@ from functools import lru_cache, partial
 
 import streamlit as st
 
+from core.experiments.weights import weights
 from core.figures.palette import BASELINE, DASHES, NOW, VARIANTS
 from core.model.config import Config
 from core.model.variants import MOST, Pins, Variant, ablation, apply, decode, difference, encode, name_of, pin, places
@@ -14,18 +15,30 @@ from ui.kit.panel.control import Control, pills, press
 from ui.kit.session.values import put, put_all, value
 
 COLOURS = (BASELINE, *VARIANTS, NOW)
-PAIRED = "Paired: same sentence, and the same random numbers behind all weights of one name and shape"
 DIVERGED = "Diverged: a number has become infinite, or no number at all."
 PILLS = "compared_with"
+WHOSE = {
+    "random": "Random weights",
+    "trained": "Each trained as it stands",
+    "cut": "Trained with all parts, changed afterwards",
+}
 
 
-def row(config: Config, pins: Pins, on_new: Callable[[str], None] = lambda text: None) -> list[Control]:
+def row(
+    config: Config,
+    pins: Pins,
+    on_new: Callable[[str], None] = lambda text: None,
+    can: Callable[[str, Config], bool] | None = None,
+) -> list[Control]:
     """The controls of what is compared: one click adds or takes away a part, or another change, found by its name; the
     buttons pin the present settings, or keep them as a variant. on_new: called with what is added to
-    others, as a link has it, and with "" where one or none is left."""
-    baseline = pins.pinned() or config
+    others, as a link has it, and with "" where one or none is left. can: whether what a text changes in
+    the baseline can be had, where not all can; the baseline is then given, and none can be pinned."""
+    baseline = config if can else pins.pinned() or config
     ready = [encode(part()) for part in ablation.values() if _makes_a_difference(part(), baseline)]
     others = [encode({name: value}) for name, value in baseline.others()]
+    if can:
+        ready, others = ([text for text in texts if can(text, baseline)] for texts in (ready, others))
     offered = list(dict.fromkeys([*ready, *others, *pins.texts]))
     chosen = pills(
         "Compare with",
@@ -36,7 +49,7 @@ def row(config: Config, pins: Pins, on_new: Callable[[str], None] = lambda text:
         first=len(ready),
         on=partial(_chosen, on_new),
     )
-    return [chosen, *_buttons(config, pins, on_new)]
+    return [chosen, *([] if can else _buttons(config, pins, on_new))]
 
 
 def _makes_a_difference(changes: dict, baseline: Config) -> bool:
@@ -98,12 +111,13 @@ def _unpin(pinned: Config):
     put(baseline="")
 
 
-def legend(variants: list[Variant], said: dict[str, str | None], pins: Pins):
-    """Who has which colour, what is said of each, e.g. "diverged at pass 7", and what they have in common."""
+def legend(variants: list[Variant], said: dict[str, str | None], pins: Pins, kind: str = "random"):
+    """Who has which colour, what is said of each, e.g. "diverged at pass 7", and what they have in common. kind: of weights."""
     entries = [
-        (v.colour, f"baseline: {baseline_words(pins)}" if v.colour == 0 else v.name, said.get(v.name)) for v in variants
+        (v.colour, f"baseline: {baseline_words(pins, kind)}" if v.colour == 0 else v.name, said.get(v.name))
+        for v in variants
     ]
-    common = [f"{weights(variants)}.", f"{paired(variants)}." * (len(variants) > 1)]
+    common = [f"{seeds(variants, kind)}.", f"{paired(variants, kind)}." * (len(variants) > 1)]
     if any("diverged" in (text or "") for text in said.values()):
         common.append(DIVERGED)
     marks(entries, common)
@@ -115,7 +129,7 @@ def marks(entries: list[tuple[int, str, str | None]], common: list[str]):
     for colour, name, said in entries:
         more = f" <span style='opacity:.75'>· {html.escape(said)}</span>" if said else ""
         spans.append(
-            f"<span style='white-space:nowrap'>{_line(colour)}<span style='color:{COLOURS[colour]}'>●</span> {html.escape(name)}{more}</span>"
+            f"<span style='overflow-wrap:anywhere'>{_line(colour)}<span style='color:{COLOURS[colour]}'>●</span> {html.escape(name)}{more}</span>"
         )
     spans.append(f"<span style='opacity:.7'>{' '.join(common)}</span>")
     style = "display:flex;flex-wrap:wrap;gap:2px 18px;font-size:.9rem"
@@ -132,20 +146,22 @@ def _line(colour: int) -> str:
     return f"<span style='{line}'></span>"
 
 
-def weights(variants: list[Variant]) -> str:
+def seeds(variants: list[Variant], kind: str = "random") -> str:
     """Whose weights these are."""
     seeds = list(dict.fromkeys(variant.config.seed for variant in variants))
-    return f"Random weights, seed{'s' * (len(seeds) > 1)} {' and '.join(map(str, seeds))}"
+    return f"{WHOSE[kind]}, seed{'s' * (len(seeds) > 1)} {' and '.join(map(str, seeds))}"
 
 
-def paired(variants: list[Variant]) -> str:
+def paired(variants: list[Variant], kind: str = "random") -> str:
     """What baseline and variants share by construction (core/model/parts/init.py)."""
     other = len({variant.config.seed for variant in variants}) > 1
-    return f"{PAIRED}{', for those of one seed' * other}"
+    return f"{weights[kind].paired}{', for those of one seed' * other}"
 
 
-def baseline_words(pins: Pins) -> str:
+def baseline_words(pins: Pins, kind: str = "random") -> str:
     """What the baseline is, in few words."""
+    if kind != "random":
+        return "trained with all parts"
     pinned = pins.pinned()
     if pinned is None:
         return "the settings of the sidebar"

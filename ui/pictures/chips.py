@@ -6,6 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from ui.kit.server.scripts import served
 from ui.kit.session.visitor import picked_in
 
 CSS = """
@@ -23,7 +24,7 @@ _chips = st.components.v2.component(
     "ablation_chips",
     html='<div class="root" role="group"></div>',
     css=CSS,
-    js=(Path(__file__).parent / "chips.js").read_text(),
+    js=served((Path(__file__).parent / "chips.js").read_text()),
 )
 
 
@@ -40,9 +41,9 @@ def chips(key: str, tokens: list[Chip], *, alt: str, selected: int | None = None
     """Draw them in a row that wraps. on_pick(number) is called on a click."""
 
     def picked():
-        at = picked_in(key)
-        if at is not None and on_pick:
-            on_pick(int(at))
+        at = picked_in(key, int)
+        if at is not None and on_pick and 0 <= at < len(tokens):
+            on_pick(at)
 
     data = {"tokens": [token.__dict__ for token in tokens], "selected": selected, "alt": alt}
     _chips(key=key, data=json.dumps(data), on_picked_change=picked)

@@ -13,6 +13,7 @@ import streamlit as st
 
 from core.figures.palette import DASHES
 from ui.kit.pins import COLOURS
+from ui.kit.server.scripts import served
 from ui.kit.takeaway import note
 
 CSS = """
@@ -34,7 +35,7 @@ _curves = st.components.v2.component(
     "ablation_curves",
     html='<div class="root"></div>',
     css=CSS,
-    js=(Path(__file__).parent / "curves.js").read_text(),
+    js=served((Path(__file__).parent / "curves.js").read_text()),
 )
 
 

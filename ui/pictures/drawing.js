@@ -16,7 +16,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
     part.setAttribute("role", "button")
     part.setAttribute("tabindex", "0")
     part.setAttribute("aria-label", part.dataset.words)
-    const click = () => setTriggerValue("picked", part.dataset.part)
+    if (data.gone) part.setAttribute("aria-pressed", data.gone.includes(part.dataset.part))
+    const click = () => { hide(); setTriggerValue("picked", part.dataset.part) }
     const show = () => {
       tip.textContent = part.dataset.words
       tip.style.display = "block"
@@ -30,6 +31,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
       event.preventDefault()
       click()
     }
-    if (part.dataset.place === place) part.focus() // what was clicked is drawn anew
+    if (part.dataset.place === place) { part.focus(); hide() } // what was clicked is drawn anew
   }
 }

@@ -8,6 +8,7 @@ import streamlit as st
 
 from core.figures.drawing import block_svg
 from core.figures.palette import VARIANTS
+from ui.kit.server.scripts import served
 from ui.kit.session.visitor import picked_in
 
 CSS = f"""
@@ -38,26 +39,37 @@ _drawing = st.components.v2.component(
     "ablation_drawing",
     html='<div class="root"><div class="picture"></div><div class="tip" role="status"></div></div>',
     css=CSS,
-    js=(Path(__file__).parent / "drawing.js").read_text(),
+    js=served((Path(__file__).parent / "drawing.js").read_text()),
 )
 
 
 def block(
-    p, layer: int, key: str = "drawing", knocked=None, usual=None, below: str = "", on_pick: Callable | None = None
+    p,
+    layer: int,
+    key: str = "drawing",
+    knocked=None,
+    usual=None,
+    beside=(),
+    below: str = "",
+    on_pick: Callable | None = None,
 ):
     """Draw one block of a pass: what ran is what is drawn. What differs from the usual settings, or is cut out, is in orange.
 
-    usual: the defaults, where there are no others; below: words under it, as HTML; on_pick(text) is called on a click on a
+    usual, beside: as of block_svg; below: words under it, as HTML; on_pick(text) is called on a click on a
     part, with what that changes (core.figures.svg.part).
     """
 
-    svg = block_svg(p, layer, knocked, usual)
+    svg = block_svg(p, layer, knocked, usual, beside)
 
     def picked():
-        text = str(picked_in(key))
+        text = str(picked_in(key, str))
         if on_pick and f'data-part="{escape(text, quote=True)}"' in svg:
             on_pick(text)
 
     words = f'<p class="below">{below}</p>' if below else ""
     picture = f'<div class="block">{svg}</div>{words}'
-    _drawing(key=key, data={"picture": picture, "clicked": on_pick is not None}, on_picked_change=picked)
+    _drawing(
+        key=key,
+        data={"picture": picture, "clicked": on_pick is not None, "gone": beside and list(beside)},
+        on_picked_change=picked,
+    )

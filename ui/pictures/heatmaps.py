@@ -11,6 +11,7 @@ import torch
 
 from core.figures.palette import DIVERGING, SEQUENTIAL
 from ui.kit import beside
+from ui.kit.server.scripts import served
 from ui.kit.session.visitor import picked_in
 from ui.kit.takeaway import matrix_table, note, said
 
@@ -21,12 +22,14 @@ canvas { width: 100%; display: block; outline-offset: 2px; }
 canvas:focus-visible { outline: 2px solid var(--st-primary-color); }
 .tip { position: absolute; display: none; pointer-events: none; white-space: pre; z-index: 5; padding: 3px 8px;
   font-size: 13px; border-radius: 4px; background: var(--st-text-color); color: var(--st-background-color); }
+.mark { position: absolute; display: none; pointer-events: none; z-index: 4; border: 2px solid var(--st-text-color); outline: 1px solid var(--st-background-color); }
 .scale { display: flex; gap: 8px; align-items: center; font-size: 12px; margin: 0 0 6px; }
 .player { display: flex; flex-wrap: wrap; gap: 8px 12px; align-items: center; margin: 4px 0 10px; font-size: 14px; }
 .player:empty { display: none; }
 .player :is(button, select) { font: inherit; cursor: pointer; padding: 4px 12px; border-radius: var(--st-base-radius); border: 1px solid var(--st-border-color);
   background: var(--st-secondary-background-color); color: var(--st-text-color); }
 .player :is(button, select, input):focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }
+.player button:first-child { min-width: 6.2em; }
 .player input { flex: 1 1 160px; accent-color: var(--st-primary-color); }
 .player output { min-width: 7em; font-weight: 600; font-variant-numeric: tabular-nums; }
 .player p { flex: 1 0 100%; margin: 0; }
@@ -35,15 +38,18 @@ canvas:focus-visible { outline: 2px solid var(--st-primary-color); }
 HTML = """<div class="root">
 <div class="scale"><span class="what"></span><span class="low"></span><span class="bar"></span><span class="high"></span>
 <span class="blank"></span></div>
-<div class="player"></div><canvas tabindex="0" role="img"></canvas><div class="tip" role="status" aria-live="polite"></div></div>
+<div class="player"></div><canvas tabindex="0" role="img"></canvas><div class="mark"></div><div class="tip" role="status" aria-live="polite"></div></div>
 """
 _grid_js = "".join((HERE / name).read_text() for name in ("ink.js", "play.js", "grid.js"))
 _lines_js = (
     _grid_js[: _grid_js.index("// How many panels")] + "const shown = new WeakMap()\n" + (HERE / "lines.js").read_text()
 )
-_grid = st.components.v2.component("ablation_grid", html=HTML, css=CSS, js=_grid_js)
+_grid = st.components.v2.component("ablation_grid", html=HTML, css=CSS, js=served(_grid_js))
 _lines = st.components.v2.component(
-    "ablation_lines", html=HTML, css=CSS + ".scale { display: none; } .tip { display: none !important; }", js=_lines_js
+    "ablation_lines",
+    html=HTML,
+    css=CSS + ".scale { display: none; } .tip { display: none !important; }",
+    js=served(_lines_js),
 )
 
 DECADES = 4
@@ -140,9 +146,10 @@ def heatmaps(key: str, matrices, rows, columns=None, *, on_pick=None, **words):
     note(words["alt"].rstrip("."), lambda: matrix_table(as_lists(matrices), rows, columns, words.get("titles")))
 
     def picked():
-        at = picked_in(name)
-        if at and on_pick:
-            on_pick(int(at["panel"]), int(at["row"]), int(at["col"]))
+        at = picked_in(name, dict) or {}
+        cell = [at.get(each) for each in ("panel", "row", "col")]
+        if on_pick and all(type(n) is int and 0 <= n < most for n, most in zip(cell, _tensor(matrices).shape)):
+            on_pick(*cell)
 
     said_above = said()
 
@@ -151,9 +158,11 @@ def heatmaps(key: str, matrices, rows, columns=None, *, on_pick=None, **words):
         shown, more = matrices, {"twin": twin, "said": said_above}
         if twin is not None and "diverging" in words:  # one scale for both, whichever goes below zero
             more["diverging"] = words["diverging"] or bool((_tensor(twin) < 0).any())
-        if beside.difference() and its_words == [list(rows), columns and list(columns)]:
+        if beside.difference() and its_words == [list(rows), columns and list(columns)] and len(matrices) == len(twin):
             shown = _tensor(matrices) - _tensor(twin)
             more = {"said": said_above, "diverging": True, "log": False, "what": f"difference: {words.get('what', '')}"}
+        elif twin is not None:
+            beside.no_difference()
         data = pack(shown, rows, columns, clickable=on_pick is not None, **words | more)
         _grid(key=name, data=data, on_picked_change=picked)
 
@@ -171,6 +180,8 @@ class Frames:
     words: list[str]  # what is said at each
     titles: list[list[str]]  # of the panels, at each
     file: str  # name of the animated picture
+    weights: str  # whose they are: said in the animated picture
+    grows: bool = False  # whether more are to come: then it waits for them at the last one
 
 
 def played(key: str, matrices, rows, columns, frames: Frames, **words):

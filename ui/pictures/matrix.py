@@ -1,16 +1,21 @@
 """The picture of what each part costs on each task; every cell is a link to the experiment behind it."""
 
+from collections.abc import Callable
+from html import escape
 from pathlib import Path
 
 import streamlit as st
 
 from core.study.link import read_query
 from core.study.picture import COLOURS, matrix_svg
+from core.study.summary import Line, lines
 from ui.kit.pages import TRAINING
+from ui.kit.server.scripts import served
 
 CSS = f"""
 .root {{ font-family: var(--st-font); overflow-x: auto; }}
 svg {{ width: 100%; height: auto; display: block; }}
+.names {{ position: sticky; left: 0; z-index: 1; height: 0; }} .names svg {{ background: var(--st-background-color); }}
 text {{ fill: var(--st-text-color); }} .paper {{ fill: var(--st-background-color); }}
 .edge {{ stroke: var(--st-text-color); fill: none; }} a {{ cursor: pointer; }}
 a:hover .edge, a:focus-visible .edge {{ stroke-opacity: 1; stroke: var(--st-primary-color); stroke-width: 2.5; }} a:focus {{ outline: none; }}
@@ -19,15 +24,16 @@ _matrix = st.components.v2.component(
     "ablation_matrix",
     html='<div class="root"></div>',
     css=CSS,
-    js=(Path(__file__).parent / "matrix.js").read_text(),
+    js=served((Path(__file__).parent / "matrix.js").read_text()),
 )
 
 
-def matrix(summary, key: str, begin: bool = False):
-    """Draw a table of core.study.tables.summary_table. begin: what a click opens is trained at once."""
+def matrix(summary, key: str, on_open: Callable[[Line], None] | None = None):
+    """Draw a table of core.study.tables.summary_table. on_open: called with the line of a cell before it is opened."""
     columns = summary.task.nunique()
-    more = {"begin": "on"} if begin else {}
-    svg = f'<div style="max-width: {200 + 120 * columns}px; min-width: {120 + 72 * columns}px">{matrix_svg(summary, links=True, more=more)}</div>'
+    svg = f'<div style="max-width: {200 + 120 * columns}px; min-width: {120 + 72 * columns}px">{matrix_svg(summary, links=True)}</div>'
     clicked = _matrix(key=key, data=svg, on_open_change=lambda: None).open
-    if clicked:
+    if isinstance(clicked, str) and f'href="{escape(clicked)}"' in svg:
+        if on_open:
+            on_open(next(line for line in lines(summary) if read_query(line.link) == read_query(clicked)))
         st.switch_page(TRAINING.path, query_params=read_query(clicked))

@@ -5,6 +5,7 @@ import pandas as pd
 from core.experiments.block import attention as experiment
 from core.figures import charts
 from core.settings.wording import count
+from ui.kit import beside
 from ui.kit.page import capital, chart, figure
 from ui.kit.panel.control import tabs
 from ui.kit.session.values import put
@@ -43,7 +44,8 @@ def sharpest(forward_pass, layer, patterns, first: int = 0) -> str:
 
 def all_heads(forward_pass, patterns, layer, head):
     figure(
-        "Who reads from whom? Each row is one word reading, and adds up to 1. Click a head to open it.",
+        "Who reads from whom?"
+        + " Each row is one word reading, and adds up to 1. Click a head to open it." * beside.alone(),
         sharpest(forward_pass, layer, patterns),
         weights(forward_pass),
     )

@@ -83,8 +83,9 @@ def needs(forward_pass, part: str, words: str) -> bool:
     """Whether a sub-layer is there to be looked at; says what to do if not."""
     if getattr(forward_pass.config, part):
         return True
+    back = "The drawing puts it back by a click." if beside.second() else "Switch it on under Parts."
     st.info(
-        f"{words} is switched off, and with it what would be shown here. Switch it on under Parts.",
+        f"{words} is switched off{' in this variant' * beside.second()}, and with it what would be shown here. {back}",
         icon=":material/toggle_off:",
     )
     return False

@@ -2,7 +2,7 @@ import streamlit as st
 import torch
 
 from core.experiments.block import attention as experiment
-from core.experiments.forward import forward
+from core.experiments.weights import weights as weights_menu
 from core.figures import charts
 from core.settings.wording import count
 from ui.kit import beside
@@ -71,7 +71,11 @@ def _compared(forward_pass, layer, number, config):
     if config is None:
         st.info(f"{count(number, 'head')} cannot share d_model {forward_pass.config.d_model} evenly.")
         return
-    other = forward(config, forward_pass.tokens[: forward_pass.n_real], forward_pass.machine, forward_pass.dropout)
+    why = weights_menu[forward_pass.kind].refused(config)
+    if why:
+        st.info(why)
+        return
+    other = forward_pass.other(config)
     patterns = experiment.patterns(other, layer)
     means = experiment.heads(other, layer).groupby("meter").value.mean()
     spread = torch.nanmean(patterns[:, : other.n_real].std(0, correction=0)).item()
@@ -84,7 +88,7 @@ def _compared(forward_pass, layer, number, config):
             * (config.position != forward_pass.config.position),
             means["entropy"],
         ),
-        weights(forward_pass),
+        weights(other),
     )
     heatmaps(
         f"compare_{number}", patterns, forward_pass.labels, forward_pass.labels, titles=[other.head_name(layer, n) for n in range(number)],

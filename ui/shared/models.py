@@ -8,13 +8,13 @@ from contextlib import suppress
 
 import streamlit as st
 
-from core.checkpoints import CheckpointError, Opened, files
+from core.checkpoints import CheckpointError, Opened, family, files
 from core.settings.device import Machine
 from core.settings.environment import whole_number
 from core.settings.memory import MemoryLimit, max_mb
 from core.settings.setting import ConfigError
 
-SHIPPED = files.SHIPPED
+SHIPPED, FAMILY = files.SHIPPED, "family/"  # FAMILY: before a member and its seed, "family/norm-none.0"
 OWN, OPEN = "_models", "_open_model"  # keys in the session; OPEN: the model to go to
 KEPT = 4  # models of one visitor at most; all together may have as much memory as one run
 LARGE = 5_000_000  # parameters
@@ -44,9 +44,14 @@ def _listed(second: int, place: str | None) -> dict:
     return {name: (os.fsencode(folder), files.changed(folder)) for name, folder in files.folders().items()}
 
 
+def of_the_family() -> dict[str, tuple[str, int]]:
+    """Name -> (member, seed) of the models that were trained without a part."""
+    return {f"{FAMILY}{member}.{seed}": (member, seed) for member, seed in family.listed()}
+
+
 def names() -> list[str]:
     """Every model that this visitor can look at."""
-    return [*folders(), *st.session_state.get(OWN, {})]
+    return [*folders(), *of_the_family(), *st.session_state.get(OWN, {})]
 
 
 def known(name: str) -> Opened:
@@ -55,12 +60,18 @@ def known(name: str) -> Opened:
     own = st.session_state.get(OWN, {})
     if name in own:
         return own[name]
-    there = folders()
+    there, of_family = folders(), of_the_family()
+    if name in of_family:
+        try:
+            return family.kept(*of_family[name])
+        except CheckpointError as error:
+            raise _instead(name, f"model is {name}, which cannot be opened: {error}") from None
     if name not in there:
         known_to = "what was brought along or trained is seen by its own visitor only, until the tab is closed"
         why = f"its folder, models/{SHIPPED}, is missing" if name == SHIPPED else known_to
+        others = [*there, *own]  # and the family, of which there are many
         raise _instead(
-            name, f"model is “{name[:40]}”, which is not here ({why}); there are {', '.join(names()) or 'none'}."
+            name, f"model is “{name[:40]}”, which is not here ({why}); there are {', '.join(others) or 'none'}."
         )
     try:
         return _from_folder(*there[name])
@@ -72,7 +83,9 @@ def _instead(name: str, words: str) -> ConfigError | CheckpointError:
     """The error for a model that cannot be shown: with the first other one that can."""
     for other in names():
         with suppress(CheckpointError, MemoryLimit):
-            if other != name and (other in st.session_state.get(OWN, {}) or _from_folder(*folders()[other])):
+            if other != name and (
+                other in st.session_state.get(OWN, {}) or other in folders() and _from_folder(*folders()[other])
+            ):
                 return ConfigError("model", words, other)
     return CheckpointError(words[:1].upper() + words[1:])
 

@@ -71,6 +71,6 @@ def _name(look: StudyLook, known: dict, ships: StudyContext | None) -> str:
 def nothing():
     """What there is to start."""
     st.caption(
-        "No studies yet. A study trains variants × tasks × seeds unattended, and keeps every number: start one here, or with "
+        "No study of your own yet. A study trains variants × tasks × seeds unattended, and keeps every number: start one here, or with "
         "“python -m core.study run studies/ablation_matrix.toml”. The one that ships, the ablation matrix, has been run already."
     )

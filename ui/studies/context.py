@@ -9,7 +9,7 @@ from core.settings.setting import Settings, setting
 from core.study.database.store import Store
 
 view = Menu("Views of a study")
-NOT_STORED = "This study came with its results, not with its trainings. A click on a cell of the matrix trains it here; *New study* trains all of it."
+NOT_STORED = "This study came with its results, not with its trainings. A click on a cell of the matrix shows its curves; *New study* trains all of it."
 
 
 @dataclass(frozen=True)

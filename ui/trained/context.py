@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from core.checkpoints import Opened
 from core.experiments.forward import Pass
-from core.experiments.trained import effects, knockout, prompt, tables
+from core.experiments.trained import comparison, effects, knockout, prompt, tables
 from core.experiments.trained.knockout import Bench, Effect
 from core.experiments.trained.tables import Reading
 from core.model import knockout as lesion
@@ -59,6 +60,16 @@ class TrainedLook(Picked):
     rank_by: str = setting(
         "difference", "Ranked by", "By which effect the parts are ranked.", group="Look", menu=effects.effect
     )
+    compared: str = setting(
+        "accuracy",
+        "Compared",
+        "What is compared of models trained without a part.",
+        group="Look",
+        menu=comparison.compared,
+    )
+    part: str = setting(
+        "attention-off", "Part", "Which part is compared at every distance.", group="Look", menu=comparison.removed
+    )
     knocked: bool = setting(True, "With the knock-out", "Show attention as it is with the knock-out.", group="Look")
     maps: str = setting("one", "Picture", "How attention is drawn.", group="Look", menu=maps)
     layer: int = setting(None, "Layer", "Which block of the stack.", group="Look", kind=int, low=1, high=100, step=1, top=100, follows=lambda look: reader(look.model)[0])  # fmt: skip
@@ -76,20 +87,25 @@ class TrainedLook(Picked):
 class TrainedContext:
     """What the views are handed: a model, the text it reads, what is knocked out of it, and what is looked at."""
 
-    bench: Bench
-    prompt: prompt.Prompt
+    opened: Opened
     cuts: tuple[Cut, ...]
     sampling: Sampling
     look: TrainedLook
+
+    @cached_property
+    def bench(self) -> Bench:
+        """Its held-out texts, for the views that ask for them: the first visitor waits."""
+        return knockout.bench(self.opened, self.look.texts)
+
+    @cached_property
+    def prompt(self) -> prompt.Prompt:
+        """The text, as the model reads it. Raises ConfigError for one of which nothing can be read."""
+        return prompt.read(self.opened, self.look.prompt)
 
     @property
     def mode(self) -> str:
         """What takes the place of what is knocked out."""
         return self.look.mode
-
-    @property
-    def opened(self):
-        return self.bench.opened
 
     @cached_property
     def whole(self) -> Pass:

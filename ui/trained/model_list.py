@@ -6,6 +6,7 @@ from threading import Lock
 import streamlit as st
 
 from core.checkpoints import CheckpointError, files
+from core.checkpoints.family import label
 from core.settings.memory import MemoryLimit, max_mb
 from core.settings.progress import turn
 from core.settings.setting import ConfigError
@@ -26,6 +27,9 @@ def _brought():
     """Open what was uploaded, or is to be downloaded (a callback)."""
     sent, wanted = st.session_state.get("model_files") or [], (st.session_state.get("model_hub") or "").strip()
     st.session_state.pop(REFUSED, None)
+    if not all(hasattr(each, "size") for each in sent):  # Streamlit's mark for one that did not arrive
+        st.session_state[REFUSED] = "A file did not arrive: the server refused it, or it was taken away. Send it again."
+        return
     try:
         if sent:
             _check_size(sum(each.size for each in sent))
@@ -102,6 +106,9 @@ def bring():
 
 def _label(name: str) -> str:
     there = models.folders()
+    if name in models.of_the_family():
+        member, seed = models.of_the_family()[name]
+        return f"Trained anew: {label(member)}, seed {seed}"
     return "Legal sentences (ships with the lab)" if name == models.SHIPPED and name in there else name
 
 

@@ -1,14 +1,24 @@
 """The row with the text that the model reads, and which of its words the model does not know."""
 
-import html
+from contextlib import suppress
+from functools import partial
 
 import streamlit as st
 
+from core.checkpoints import Opened
+from core.checkpoints.tokens import Words
+from core.experiments.trained import knockout, vocabulary
+from core.experiments.trained import prompt as experiment
 from core.experiments.trained.prompt import Prompt
-from core.settings.wording import count
-from ui.kit.panel.control import Control
+from core.model.text import words
+from core.settings.memory import MemoryLimit
+from core.settings.setting import ConfigError
+from core.train.budget import TimeLimit
+from ui.kit.page import literal
+from ui.kit.panel.control import Control, lexicon, press
+from ui.kit.session import values
 from ui.shared.model_defaults import prompts
-from ui.shared.sentence import typed
+from ui.shared.sentence import typed, unknown_words
 
 
 def prompt_row(look) -> list[Control]:
@@ -16,17 +26,30 @@ def prompt_row(look) -> list[Control]:
     return typed("Prompt", "prompt", "Type a text …", dict(prompts(look.model)))
 
 
-def unknown(prompt: Prompt):
-    """Which words the model does not know."""
-    if not prompt.unknown:
-        return
-    words = " ".join(
-        f"<span style='border-bottom:2px dotted #D55E00'>{html.escape(label)}</span>"
-        if at in prompt.unknown
-        else html.escape(label)
-        for at, label in enumerate(prompt.labels)
-    )
-    st.html(
-        f"<div style='font-size:.9rem;line-height:1.5'>{words} &nbsp; <span style='opacity:.75'>{count(len(prompt.unknown), 'word')} "
-        "that this model does not know (dotted): each is read as the same unknown word.</span></div>"
-    )
+def words_row(look, opened: Opened) -> list[Control]:
+    """The words of its grammar to write with, and what ends the text; none for a model that has learnt something else."""
+    if not (opened.task == "sentences" and isinstance(opened.tokens, Words)):
+        return []
+    written = words(look.prompt)
+    groups = vocabulary.offered(written)
+    about = "The whole model writes on, the likeliest word each time, up to its full stop."
+    ended = not written or written[-1] == vocabulary.END
+    return [
+        press("Complete it", "complete", about, partial(_complete, look, opened), "playlist_add_check", off=ended),
+        lexicon("Words it knows", "lexicon", "prompt", ("Can come next", "All others"), groups),
+    ]
+
+
+def _complete(look, opened: Opened):
+    """Write the text to its end (a callback)."""
+    with suppress(ConfigError, MemoryLimit, TimeLimit):  # as the page says itself of a text that cannot be read
+        read = experiment.read(opened, look.prompt)
+        ending = vocabulary.completed(knockout.bench(opened, look.texts), read)
+        values.put(prompt=" ".join([look.prompt.strip(), *ending]))
+
+
+def as_read(prompt: Prompt):
+    """What of the text the model does not read as it stands: what was left out, and which words it does not know."""
+    for note in prompt.notes:
+        st.caption(literal(note))
+    unknown_words(prompt.labels, prompt.unknown)

@@ -8,13 +8,15 @@ from core.checkpoints.tokens import Words
 from core.checkpoints.zips import zipped
 from core.export.knockout import knockout_script
 from core.export.slug import slug
+from ui.shared import models
 from ui.trained.context import TrainedContext
 
 
 def scripts(context: TrainedContext) -> dict[str, Callable[[], str]]:
     """Label -> what writes the script."""
     look = context.look
-    write = partial(knockout_script, folder_of(look.model), context.cuts, look.mode, look.texts)
+    member = models.of_the_family().get(look.model)
+    write = partial(knockout_script, folder_of(look.model), context.cuts, look.mode, look.texts, member)
     return {"Python script with core (save it in the repository)": write}
 
 

@@ -10,6 +10,9 @@ from ui.kit.guard import fragment
 from ui.kit.page import literal
 from ui.kit.session import values
 from ui.training import experiments, take_apart
+from ui.training.finished import finished
+
+ANEW = "Train it anew, here"
 
 
 def bar(planned: Plan, kinds):
@@ -29,6 +32,7 @@ def _bar(planned, kinds, was_going):
     if values.value("begin") or was_going != (bool(trainings) and trainings.going):
         st.rerun()  # all of the page: with or without its timers, and with the settings of an experiment
     same = bool(trainings) and trainings.plan == planned
+    known = None if same else finished(planned)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         if trainings and trainings.going:
             st.button("Stop", icon=":material/stop:", key="stop", on_click=jobs.stop)
@@ -37,27 +41,42 @@ def _bar(planned, kinds, was_going):
         elif same and trainings.job.stopped:
             st.button("Continue", icon=":material/play_arrow:", key="resume", type="primary", on_click=jobs.resume)
         else:
+            anew = bool(known) and known.anew
             st.button(
-                "Start", icon=":material/play_arrow:", key="start", type="primary", on_click=jobs.begin,
+                ANEW if anew else "Start", icon=":material/play_arrow:", key="start", type="primary", on_click=jobs.begin,
                 args=(planned,), disabled=same and trainings.job.done and not trainings.job.error,
             )  # fmt: skip
-        said = _said(planned, trainings, same)
+        said = _said(planned, trainings, same, known)
         if trainings and trainings.going:
             st.progress(min(1.0, trainings.job.progress), text=said)
         else:
             st.markdown(f":small[{said}]", width="stretch")
-        if trainings and not trainings.going:
-            take_apart.menu(trainings)
+        shown = known or trainings
+        if shown and not shown.going:
+            take_apart.menu(shown)
         experiments.menu(kinds)
+    if known:
+        st.caption(known.said)
     why = jobs.refused(planned)
     if why:
         st.error(literal(why), icon=":material/timer_off:")
 
 
-def _said(planned, trainings, same) -> str:
+def _said(planned, trainings, same, known) -> str:
     if trainings and trainings.going:
         other = "" if same else " The settings have changed since the start."
         return f"{literal(jobs.status(trainings.job))}.{other}"
+    if same:
+        return literal(jobs.status(trainings.job))
+    if known:
+        nothing, begins = "Start has no training left to do.", "" if known.anew else "Start begins "
+        return nothing if known.states else f"{begins}{_takes(planned)}."
+    changed = "The settings have changed since this was trained. " if trainings else ""
+    return f"{changed}Start begins {_takes(planned)}."
+
+
+def _takes(planned) -> str:
+    """What there is to train, and how long that takes here."""
     pool = jobs.workers()
     many = len(planned.arms) * planned.trial.seeds
     states = planned.states().values()
@@ -67,14 +86,8 @@ def _said(planned, trainings, same) -> str:
         f"{span(least, most)} on {count(pool.count, 'worker')}"
     )
     known = pool.known(states)
-    if known == many:
-        soon = f"{count(many, 'training')} of {count(planned.training.steps, 'step')}, all known already: Start shows them at once"
-    elif known:
+    if known:
         soon += f", {known} of them known already"
     elif least > max_seconds():
         soon += f"; at most {duration(max_seconds())} are allowed"
-    if not trainings:
-        return f"{soon}."
-    if same:
-        return literal(jobs.status(trainings.job))
-    return f"The settings have changed since this was trained. Start trains the new ones. {soon}."
+    return soon

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from core.settings.menu import Menu
 from core.settings.setting import Settings, setting
 from ui.kit.jobs import StartedTrainings
+from ui.training.finished import FinishedTrainings
 
 view = Menu("Views of training")
 
@@ -32,7 +33,7 @@ class TrainingLook(Settings):
 
 @dataclass(frozen=True)
 class TrainingContext:
-    """What the views are handed: what was started, as far as it is, and what is looked at."""
+    """What the views are handed: what was started, as far as it is, or what is known to the end, and what is looked at."""
 
-    trainings: StartedTrainings
+    trainings: StartedTrainings | FinishedTrainings
     look: TrainingLook

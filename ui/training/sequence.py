@@ -13,6 +13,17 @@ from ui.training.context import TrainingContext
 MOST = 64  # sequences of the test that can be looked at
 
 
+def without_models(context: TrainingContext) -> bool:
+    """Whether only the numbers are there, and none of the models that a view would ask; then says so."""
+    if context.trainings.states:
+        return False
+    st.info(
+        "These results came without their models, and only a model can answer. Train it here to ask one.",
+        icon=":material/model_training:",
+    )
+    return True
+
+
 def sequence(context: TrainingContext):
     """One sequence of the test of the first seed, without padding -> (task, tokens (T,), targets (T,)). The longest come
     first; number 0 is one on which the models differ most."""
@@ -25,7 +36,7 @@ def sequence(context: TrainingContext):
     if look.sequence:
         at = order[min(look.sequence, len(order)) - 1]
     else:
-        states = [context.trainings.job.states[arm.name, seed] for arm in arms_shown(context.trainings)]
+        states = [context.trainings.states[arm.name, seed] for arm in arms_shown(context.trainings)]
         at = order[contrast(states, tokens[order], targets[order])]
     return learnt, tokens[at, ~empty[at]], targets[at, ~empty[at]]
 

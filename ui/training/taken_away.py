@@ -11,6 +11,7 @@ from core.export.slug import slug
 from core.export.training import training_script
 from ui.kit import takeaway
 from ui.kit.jobs import StartedTrainings
+from ui.training.finished import FinishedTrainings
 from ui.training.take_apart import trained_models
 
 
@@ -19,11 +20,11 @@ def scripts(planned: Plan) -> dict[str, Callable[[], str]]:
     return {label: partial(training_script, flavour, planned) for label, flavour in takeaway.FLAVOURS.items()}
 
 
-def models(trainings: StartedTrainings | None) -> dict:
+def models(trainings: StartedTrainings | FinishedTrainings | None) -> dict:
     """Every trained model as a file: label -> (name of the file, what makes it)."""
     files = {}
     for arm, seed in trained_models(trainings) if trainings else []:
-        state, accuracy = trainings.job.states[arm, seed], last(trainings.runs[arm, seed])
+        state, accuracy = trainings.states[arm, seed], last(trainings.runs[arm, seed])
         name = f"{state.training.task}: {arm}, seed {seed}"
         files[f"Model: {arm}, seed {seed}"] = (f"{slug(name)}.zip", partial(_packed, state, name, accuracy))
     return files

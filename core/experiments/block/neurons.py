@@ -1,12 +1,14 @@
 """The feed-forward network as a key-value store: which hidden units fire for which token (Geva et al., 2021)."""
 
 import math
+from contextlib import suppress
 
 import pandas as pd
 import torch
 
-from core.experiments.forward import Pass, forward
+from core.experiments.forward import Pass
 from core.model.parts import MENUS
+from core.settings.setting import ConfigError
 
 
 def strongest(p: Pass, layer: int, token: int, count: int = 8) -> pd.DataFrame:
@@ -38,17 +40,24 @@ def _rms(hidden: torch.Tensor) -> torch.Tensor:
 def every_activation(p: Pass, layer: int) -> pd.DataFrame:
     """The same model and text under every activation: activation, zeros, small (nearly zero), negative.
 
-    Everything else, weights included, stays as it is (SwiGLU adds its gate matrix). NaN where numbers became infinite.
+    Everything else, weights included, stays as it is (SwiGLU adds its gate matrix; a trained model that has none is left out
+    with it). NaN where numbers became infinite.
     """
     rows = []
     for name in MENUS["activation"]:
-        other = forward(p.config.replace(activation=name), p.tokens[: p.n_real], p.machine, p.dropout)
-        hidden = other.sites["mlp_post"][layer][: p.n_real].double()  # squares of 1e19 leave the range of float32
-        shares = [(hidden == 0), (hidden.abs() < NEARLY * _rms(hidden)), (hidden < 0)]
-        label = MENUS["activation"].label(name)
-        known = bool(hidden.isfinite().all())
-        rows.append((name, label, *(float(share.float().mean()) if known else math.nan for share in shares)))
+        with suppress(ConfigError):
+            other = p.other(p.config.replace(activation=name), same_weights=True)
+            rows.append((name, MENUS["activation"].label(name), *_shares(other, layer)))
     return pd.DataFrame(rows, columns=["activation", "label", "zeros", "small", "negative"])
+
+
+def _shares(p: Pass, layer: int) -> list[float]:
+    """Of hidden units: exactly zero, nearly zero, negative. NaN where numbers became infinite."""
+    hidden = p.sites["mlp_post"][layer][: p.n_real].double()  # squares of 1e19 leave the range of float32
+    if not hidden.isfinite().all():
+        return [math.nan] * 3
+    shares = [(hidden == 0), (hidden.abs() < NEARLY * _rms(hidden)), (hidden < 0)]
+    return [float(share.float().mean()) for share in shares]
 
 
 def unit_map(p: Pass, layer: int, units: int = 256) -> tuple[torch.Tensor, list[int]]:

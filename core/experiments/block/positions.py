@@ -5,14 +5,15 @@ import itertools
 import pandas as pd
 import torch
 
-from core.experiments.forward import Pass
+from core.experiments.forward import Pass, prepared
+from core.experiments.weights import weights
 from core.model.cost import run_bytes
 from core.model.parts import MENUS
 from core.model.parts.position import CONTEXT, sinusoid
 from core.model.transformer import Block, Transformer, drawing
+from core.settings.device import Machine
 from core.settings.memory import room_for
 
-ORDERS = (("dog", "bites", "man"), ("man", "bites", "dog"))
 ROWS = 100  # as in the usual picture of sinusoidal positions
 
 
@@ -26,21 +27,25 @@ def tables(p: Pass, rows: int = ROWS) -> dict[str, torch.Tensor]:
 
 
 def order(p: Pass) -> pd.DataFrame:
-    """The text "dog bites man" against "man bites dog" under every position encoding: position, label, mask, value, notices.
+    """The text "dog bites man" against "man bites dog" (or words that the model knows) under every position encoding: position,
+    label, mask, value, notices.
 
     value: the largest difference between a word's output in the one order and the same word's in the other. Computed in
     float64, so that a difference of 0 can be told from rounding; notices: whether it is larger than rounding. If not,
     the two outputs are a permutation of each other: the model cannot know who bit whom.
     """
-    config = p.config.replace(padding=0)
-    needed = 3 * run_bytes(config, len(ORDERS[0]), CONTEXT)
+    config, words = p.config.replace(padding=0), weights[p.kind].order
+    needed = 3 * run_bytes(config, len(words), CONTEXT)
     with room_for(needed, "Comparing two word orders with this model"), torch.inference_mode():
-        model = Transformer(config, ORDERS[0]).double()
-        rows = [_compared(model, *names) for names in itertools.product(MENUS["position"], MENUS["mask"])]
+        model, ids, _ = prepared(config, words, Machine("cpu"), p.kind)
+        model.double()
+        rows = [_compared(model, ids, *names) for names in itertools.product(MENUS["position"], MENUS["mask"])]
     return pd.DataFrame(filter(None, rows), columns=["position", "label", "mask", "value", "notices"])
 
 
-def _compared(model: Transformer, position: str, mask: str) -> tuple[str, str, str, float, bool] | None:
+def _compared(
+    model: Transformer, ids: torch.Tensor, position: str, mask: str
+) -> tuple[str, str, str, float, bool] | None:
     """One row of the table. Only the two parts in question change: all weights stay what they are."""
     part, config = MENUS["position"][position], model.config
     if part.needs_even_head and config.d_head % 2:
@@ -50,8 +55,7 @@ def _compared(model: Transformer, position: str, mask: str) -> tuple[str, str, s
     for block in model.blocks:
         if isinstance(block, Block) and block.attn is not None:
             block.attn.position = part(config).double()
-    ids = torch.tensor([[0, 1, 2], [2, 1, 0]])  # ORDERS, as numbers of the words of the first
-    first, second = (model.stream(one[None])[0] for one in ids)
+    first, second = (model.stream(one)[0] for one in (ids, ids.flip(1)))
     value = (first - second.flip(0)).abs().max().item()
     notices = value > 1e-9 * max(first.abs().max().item(), 1e-300)
     return position, MENUS["position"].label(position), mask, value, notices

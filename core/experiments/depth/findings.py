@@ -107,7 +107,11 @@ def _beside(meter: str, journey: Journey, base: Journey) -> str:
         return f"the baseline diverged at pass {base.diverged}"
     if meter == "cosine" and journey.diverged is None:
         at = _alike_from(journey.of(meter))
-        return f"baseline {fixed(base.of(meter)[at])}" if at is not None else f"baseline {fixed(last(base, meter)[1])}"
+        return (
+            f"the baseline is then at {fixed(base.of(meter)[at])}"
+            if at is not None
+            else f"the baseline ends at {fixed(last(base, meter)[1])}"
+        )
     end = last(base, meter)[1]
     if math.isnan(end):
         return "the baseline ends with zeros alone"

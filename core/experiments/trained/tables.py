@@ -1,9 +1,11 @@
 """What knock-outs cost, as tables with intervals over texts; and how much of its attention each head gives to the subject."""
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 
 import pandas as pd
+import torch
 
 from core.experiments.trained.effects import effect
 from core.experiments.trained.knockout import Bench, Effect
@@ -11,6 +13,8 @@ from core.experiments.trained.questions import Questions
 from core.measure.flips import changed
 from core.measure.intervals import LEVEL, Interval, Paired, interval, paired, together, wilson
 from core.model.knockout import Cut
+
+LEAST = 20  # questions that a figure by distance stands on at least
 
 
 def told(measured: Effect, baseline: Effect) -> pd.DataFrame:
@@ -57,13 +61,31 @@ def _all(by: dict[Cut, Effect], baseline: Effect, name: str) -> dict[Cut, Paired
     return together(lambda cut, level: compared(by[cut], baseline, name, level), by)
 
 
-def by_distance(measured: Effect, questions: Questions) -> pd.DataFrame:
-    """Accuracy split by what the questions are split by: value, accuracy, low, high (95 %, Wilson 1927), questions."""
+def by_distance(measured: Effect, questions: Questions, least: int = 1) -> pd.DataFrame:
+    """Accuracy split by what the questions are split by: value (the median of those that stand together), accuracy, low, high
+    (95 %, Wilson 1927), questions. least: neighbours with fewer questions stand together until they have so many."""
     rows = []
-    for value in sorted(set(questions.value.tolist())):
-        right = measured.correct[questions.value == value]
+    for values in _bins(questions.value, least):
+        inside = torch.isin(questions.value, torch.tensor(values))
+        right, value = measured.correct[inside], questions.value[inside].median().item()
         rows.append((value, *wilson(int(right.sum()), len(right)), len(right)))
     return pd.DataFrame(rows, columns=["value", "accuracy", "low", "high", "questions"])
+
+
+def _bins(values: torch.Tensor, least: int) -> list[list[int]]:
+    """Neighbouring values, as many as it takes for so many questions; what is left at the end joins the last."""
+    bins: list[list[int]] = [[]]
+    room = 0
+    for value, many in sorted(Counter(values.tolist()).items()):
+        if room >= least:
+            bins.append([])
+            room = 0
+        bins[-1].append(value)
+        room += many
+    if room < least and len(bins) > 1:
+        last = bins.pop()
+        bins[-1] += last
+    return bins
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ Below each stands an example of such a table, which a test draws.
 from core.figures.charts.attention import arcs, attention_map, per_head
 from core.figures.charts.cost import amounts, growth
 from core.figures.charts.stream import before_after, order, per_token, shares, stages
-from core.figures.charts.trained import next_words, ranking
+from core.figures.charts.trained import by_distance, next_words, ranking, with_and_without
 from core.figures.spec import word
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "arcs",
     "attention_map",
     "before_after",
+    "by_distance",
     "growth",
     "next_words",
     "order",
@@ -26,5 +27,6 @@ __all__ = [
     "ranking",
     "shares",
     "stages",
+    "with_and_without",
     "word",
 ]

@@ -12,7 +12,7 @@ def amounts(base: alt.Chart, title: str) -> Drawn:
     """Amounts by part: part (with the amount in words), value."""
     return base.mark_bar(color=BASELINE).encode(
         y=alt.Y("part:N", title=None, sort=None, axis=alt.Axis(labelLimit=240)),
-        x=alt.X("value:Q", title=title, axis=alt.Axis(format="~s", tickCount=5)),
+        x=alt.X("value:Q", title=title, axis=alt.Axis(format="~s", tickCount=5, labelBound=True)),
         tooltip=["part:N"],
     )
 

@@ -3,7 +3,7 @@
 import altair as alt
 import pandas as pd
 
-from core.figures.palette import BASELINE, NEUTRAL, VARIANTS
+from core.figures.palette import BASELINE, DASHES, NEUTRAL, VARIANTS
 from core.figures.spec import Drawn, example, numbers, spec
 
 
@@ -77,3 +77,97 @@ def ranking(base: alt.Chart, title: str) -> Drawn:
 def _ranking() -> pd.DataFrame:
     ends = {"low": [-52.0, -1.0], "high": [-48.0, 2.0], "p": [0.0001, 0.6]}
     return pd.DataFrame({"name": ["head 2.4", "head 1.1"], "change": [-50.0, 0.5], **ends, "clear": [True, False]})
+
+
+@spec
+def with_and_without(base: alt.Chart, title: str, decades: int = 0) -> Drawn:
+    """Two points per part with their intervals, in the order in which they come: label, how, value, low, high, seeds, p, reference
+    (of the baseline). decades: of a logarithmic axis from 1 on, at whose end longer lines are cut off; 0: a linear axis."""
+    y = alt.Y("label:N", title=None, sort=None, axis=alt.Axis(labelLimit=200, labelOverlap=False, grid=True))
+    scale = alt.Scale(type="log", domain=[1, 10**decades]) if decades else alt.Scale(zero=False)
+    x = alt.X("value:Q", title=title, axis=numbers() if decades else numbers(tickCount=6), scale=scale)
+    how = alt.Color(
+        "how:N", title=None, sort=None, scale=alt.Scale(range=[BASELINE, VARIANTS[0]]), legend=alt.Legend(orient="top")
+    )
+    side = alt.YOffset("how:N", sort=None)
+    tips = [
+        "label:N", "how:N", alt.Tooltip("value:Q", format=".4g"), alt.Tooltip("low:Q", title="95 % from", format=".4g"),
+        alt.Tooltip("high:Q", title="to", format=".4g"), "seeds:Q", alt.Tooltip("reference:Q", title="baseline", format=".4g"),
+        alt.Tooltip("p:Q", title="p, corrected (Holm)", format=".2g"),
+    ]  # fmt: skip
+    line = base.mark_rule(color=NEUTRAL, strokeDash=[4, 4]).encode(x="reference:Q")
+    spans = base.mark_rule(strokeWidth=2, clip=True).encode(
+        y=y, yOffset=side, x="low:Q", x2="high:Q", color=how, tooltip=tips
+    )
+    points = base.mark_point(filled=True, size=70, opacity=1).encode(
+        y=y, yOffset=side, x=x, color=how, shape=alt.Shape("how:N", sort=None, legend=None), tooltip=tips
+    )
+    return line + points + spans  # in the order of the points: the baseline has no line
+
+
+@example(with_and_without, "accuracy")
+def _with_and_without() -> pd.DataFrame:
+    ends = {"low": [0.98, 0.4], "high": [1.0, 0.6], "seeds": [3, 3], "p": [1.0, 0.001]}
+    return pd.DataFrame(
+        {
+            "label": ["− norm"] * 2,
+            "how": ["trained without it", "cut afterwards"],
+            "value": [0.99, 0.5],
+            **ends,
+            "reference": 1.0,
+        }
+    )
+
+
+@spec
+def by_distance(base: alt.Chart, names: tuple[str, ...]) -> Drawn:
+    """A line per name over distances, told apart by dash, shape and the name at its end: distance, line, value, low, high, n, seeds, p;
+    end: the name, at the last distance, at the height `at`; else empty."""
+    dashes = [[int(length) for length in dash.split()] or [1, 0] for dash in DASHES[: len(names)]]
+    scale = alt.Scale(domain=list(names), range=[BASELINE, *VARIANTS][: len(names)])
+    x = alt.X("distance:N", title="words between subject and verb", sort=None, axis=alt.Axis(labelAngle=0))
+    side = alt.XOffset("line:N", sort=list(names), scale=alt.Scale(paddingOuter=1))
+    y = alt.Y(
+        "value:Q",
+        title="accuracy",
+        scale=alt.Scale(domain=[0, 1.03], nice=False),
+        axis=numbers(values=[0, 0.25, 0.5, 0.75, 1]),
+    )
+    colour = alt.Color("line:N", title=None, scale=scale, legend=None)
+    tips = [
+        alt.Tooltip("line:N"), alt.Tooltip("distance:N", title="words between"), alt.Tooltip("value:Q", format=".4g"),
+        alt.Tooltip("low:Q", title="95 % from", format=".4g"), alt.Tooltip("high:Q", title="to", format=".4g"), "n:Q", "seeds:Q",
+        alt.Tooltip("p:Q", title="p, corrected (Holm)", format=".2g"),
+    ]  # fmt: skip
+    dash = alt.StrokeDash("line:N", sort=None, scale=alt.Scale(domain=list(names), range=dashes), legend=None)
+    lines = base.mark_line(strokeWidth=2).encode(x=x, xOffset=side, y=y, color=colour, strokeDash=dash)
+    spans = base.mark_rule(strokeWidth=2).encode(x=x, xOffset=side, y="low:Q", y2="high:Q", color=colour, tooltip=tips)
+    shape = alt.Shape("line:N", scale=alt.Scale(domain=list(names)), legend=None)
+    points = base.mark_point(filled=True, size=60, opacity=1).encode(
+        x=x, xOffset=side, y=y, color=colour, shape=shape, tooltip=tips
+    )
+    ends = base.mark_text(align="left", dx=8, fontSize=12).encode(
+        x=alt.value("width"), y="at:Q", text="end:N", color=colour
+    )
+    return lines + spans + points + ends
+
+
+@example(by_distance, ("baseline", "trained without it"))
+def _by_distance() -> pd.DataFrame:
+    ends = {
+        "low": [0.9, 0.4, None, None],
+        "high": [1.0, 0.6, None, None],
+        "n": [138] * 4,
+        "seeds": [3] * 4,
+        "p": [0.2, 0.01, None, None],
+    }
+    names = {"distance": ["0", "1–5"] * 2, "line": ["trained without it"] * 2 + ["baseline"] * 2}
+    return pd.DataFrame(
+        {
+            **names,
+            "value": [0.95, 0.5, 1.0, 1.0],
+            **ends,
+            "end": ["", "trained without it", "", "baseline"],
+            "at": [0, 0.5, 0, 1.0],
+        }
+    )

@@ -13,12 +13,16 @@ from core.study import file
 from core.study.command.codes import COMPLETE, INCOMPLETE
 from core.study.command.state import SHOWN, state_of
 from core.study.command.train import train
+from core.study.curves import write_curves
 from core.study.database.connection import NoStore
+from core.study.database.schema import ENDED
 from core.study.database.store import Store
+from core.study.database.stored import made_of
 from core.study.picture import STYLE, matrix_svg
 from core.study.plan import NOTHING, Study, StudyError, told
 from core.study.summary import read_summary
 from core.study.tables import agreement, export, summary_table
+from core.train import Row
 from core.workers.pool import worker_count
 
 
@@ -56,15 +60,19 @@ def status(given: Namespace) -> int:
 
 def export_(given: Namespace) -> int:
     folders = {kind: folder for kind, folder in (("csv", given.csv), ("parquet", given.parquet)) if folder}
-    alone = given.summary or given.picture
+    alone = given.summary or given.picture or given.curves
     if not folders and not alone:
-        raise StudyError(["Say where to: --csv FOLDER, --parquet FOLDER, --summary FILE or --picture FILE."])
+        raise StudyError(
+            ["Say where to: --csv FOLDER, --parquet FOLDER, --summary FILE, --picture FILE or --curves FILE."]
+        )
     if alone and len(given.studies) > 1:
-        raise StudyError(["--summary and --picture are of one study: name one."])
+        raise StudyError(["--summary, --picture and --curves are of one study: name one."])
     store = Store(given.database, create=False)
     numbers = list(dict.fromkeys(found(store, each) for each in given.studies))
-    if alone:
+    if given.summary or given.picture:
         _write(summary_table(store, numbers[0]), given)
+    if given.curves:
+        _write_curves(store, numbers[0], Path(given.curves))
     names = {each.id: each.name for each in store.studies()}
     for number in numbers:
         for kind, folder in folders.items():
@@ -84,6 +92,17 @@ def _write(summary: pd.DataFrame, given: Namespace) -> None:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             Path(path).write_text(text() or "", encoding="utf-8")
             print(path)
+
+
+def _write_curves(store: Store, study: int, path: Path) -> None:
+    """Every row of every run that has its result, and what made them."""
+    runs = {run.id: run for run in store.runs(study, *ENDED, spec=False)}
+    rows: dict[str, list[Row]] = {}
+    for number, *row in store.rows(study, list(runs)):
+        rows.setdefault(runs[number].hash, []).append(Row(*row))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_curves(path, rows, made_of(list(runs.values())))
+    print(path)
 
 
 def check(given: Namespace) -> int:

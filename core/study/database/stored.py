@@ -1,13 +1,15 @@
 """Runs of the store as the comparison that the page "Training" shows: the same curves, tables and sentences."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
 from core.experiments.training.plan import BASELINE, Arm, Plan, Trial
 from core.settings.device import Machine
+from core.study.curves import MADE, Made
 from core.study.database.queries import Line
+from core.study.database.schema import ENDED
 from core.study.database.store import Store
-from core.study.plan import read_settings
+from core.study.plan import Run, read_run, read_settings
 from core.train import Row, Training
 
 
@@ -72,6 +74,35 @@ def stored(store: Store, study: int, task: str, variants: list[str]) -> Stored |
     runs = {(arm.name, seed): rows[lines[arm.name, seed].id] for arm in arms for seed in seeds}
     plan = StoredPlan(tuple(arms), trainings[0], Trial(seeds=min(len(seeds), 30)), Machine(), seeds)
     return Stored(plan, runs, tuple(notes))
+
+
+def cell(store: Store, study: int, task: str, variant: str) -> list[tuple[Run, list[Row], Made]]:
+    """Every run of a cell and of its baseline that has its result: with its rows, and what made them.
+
+    Raises ConfigError for settings that this version does not have, or a device that no machine has.
+    """
+    specs = {name: read_run(*name, spec) for name, spec in store.specs(study).items() if name in _beside(task, variant)}
+    lines = [run for run in store.runs(study, *ENDED, spec=False) if (run.task, run.variant) in specs]
+    rows: dict[int | None, list[Row]] = {}
+    for run, *row in store.rows(study, [line.id for line in lines]):
+        rows.setdefault(run, []).append(Row(*row))
+    found = []
+    for line in (line for line in lines if line.id in rows):
+        first = specs[line.task, line.variant]
+        run = replace(first, config=first.config.replace(seed=line.seed))
+        found.append((run, rows[line.id], made_of([line])))
+    return found
+
+
+def _beside(task: str, variant: str) -> set[tuple[str, str]]:
+    """A cell, and the baseline that it is compared with."""
+    return {(task, BASELINE), (task, variant)}
+
+
+def made_of(lines: Collection[Line]) -> Made:
+    """What trained these runs."""
+    there = [tuple(sorted({getattr(line, name) for line in lines} - {""})) for name in MADE]
+    return dict(zip(MADE, there))
 
 
 def _id(lines: Mapping[tuple[str, int], Line], name: str, seed: int) -> int | None:

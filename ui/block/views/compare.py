@@ -4,9 +4,7 @@ import streamlit as st
 
 from core.experiments.block.attention import patterns
 from core.experiments.block.compare import compare as measure
-from core.experiments.forward import forward
 from core.measure.stream_statistics import SAME, statistic
-from core.model.variants import lineup
 from core.settings.wording import fixed, number
 from ui.block.context import view
 from ui.kit import pins
@@ -20,13 +18,11 @@ from ui.shared.base import pick
 def compare(context):
     """Compare: baseline and variants side by side."""
     forward_pass = context.forward_pass
-    variants, left_out = lineup(forward_pass.config, context.pins)
-    for reason in left_out:
+    for reason in context.left_out:
         st.caption(literal(reason))
-    tokens = forward_pass.tokens[: forward_pass.n_real]
-    passes = {v.name: forward(v.config, tokens, forward_pass.machine, forward_pass.dropout) for v in variants}
+    passes = {v.name: forward_pass.other(v.config) for v in context.variants}
     table = measure(passes)
-    pins.legend(variants, {}, context.pins)
+    pins.legend(context.variants, {}, context.pins, forward_pass.kind)
     figure("What does each difference do to the output?", farthest(table, passes))
     numbers(table)
     pick("layer", forward_pass=forward_pass)

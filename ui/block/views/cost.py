@@ -1,7 +1,7 @@
 import pandas as pd
 import streamlit as st
 
-from core.experiments.forward import timed_stream
+from core.experiments.forward import known_to, timed_stream
 from core.figures import charts
 from core.model import cost as formulas
 from core.model.text import vocabulary
@@ -35,10 +35,10 @@ def _parameters(forward_pass):
     block = sum(formulas.parameters(config).values())
     figure(
         "Where are the parameters?",
-        f"{block:,} in the block{'s' * (config.n_layers > 1)}; embedding and unembedding depend on the words.",
+        f"{block:,} in the block{'s' * (config.n_layers > 1)}; embedding and unembedding depend on the words that are known.",
         weights(forward_pass),
     )
-    every = formulas.parameters(config, len(vocabulary(list(forward_pass.tokens))))
+    every = formulas.parameters(config, len(known_to(forward_pass.kind, vocabulary(list(forward_pass.tokens)))[0]))
     _bars(every, "numbers to learn", "Parameters by part.")
 
 
@@ -78,7 +78,8 @@ def _growth(forward_pass):
 
 def _time(forward_pass):
     machine = forward_pass.machine
-    call = timed_stream(forward_pass.config, forward_pass.tokens[: forward_pass.n_real], machine)
+    tokens = forward_pass.tokens[: forward_pass.n_real]
+    call = timed_stream(forward_pass.config, tokens, machine, forward_pass.kind)
     how = "device events" if machine.torch_device != "cpu" else "the clock"
     st.success(
         f"{median_ms(call, machine.torch_device):.3f} ms: median of 15 passes on {machine.name}, {machine.dtype}, by {how}; nothing recorded, no dropout."

@@ -41,6 +41,8 @@ def _of_a_token(forward_pass, look):
         place = norm_place(forward_pass.config.part("placement"))
         biased = "bias" in dict(forward_pass.config.part("norm")("", 1, forward_pass.config.bias).named_parameters())
         gain = f"Gain is 1{' and bias 0' * biased} before any training."
+        if forward_pass.kind != "random":
+            gain = f"Then it is multiplied by the gain{', and the bias is added' * biased}, as learnt."
         figure(
             f"Norm {site[-1]}, {place} {where}: “{forward_pass.labels[look.token_of(forward_pass)]}” before and after",
             sure(f"{_formula(forward_pass.config.norm, numbers)} {gain}", numbers["variance"]),

@@ -2,6 +2,7 @@ import torch
 
 from core.experiments.block import positions as experiment
 from core.experiments.block.change import cosines
+from core.experiments.weights import weights as weights_menu
 from core.figures import charts
 from core.model.parts import MENUS
 from ui.block.context import view
@@ -16,9 +17,9 @@ def positions(context):
     """Positions: how the model is told the order of words."""
     forward_pass = context.forward_pass
     if needs(forward_pass, "attention", "Attention"):
-        table = experiment.order(forward_pass)
+        table, words = experiment.order(forward_pass), weights_menu[forward_pass.kind].order
         figure(
-            "“dog bites man” against “man bites dog”: does the model notice?",
+            f"“{' '.join(words)}” against “{' '.join(reversed(words))}”: does the model notice?",
             f"{_now(table, forward_pass.config)} No difference but rounding (10⁻⁹ of the output, in float64, without dropout) means that the "
             "outputs are a permutation of each other. ALiBi without a mask sees distances only, and these two orders are "
             "mirror images.",
@@ -41,7 +42,7 @@ def positions(context):
         figure(
             "How alike are two positions?",
             "Sinusoidal: near ones alike. Learned: nothing before training.",
-            weights(forward_pass),
+            weights_menu["random"].whose(forward_pass.config),
         )
         both = [cosines(tables[name]) for name in ("sinusoidal", "learned")]
         heatmaps("position_pairs", torch.stack(both), rows, rows, titles=["sinusoidal", "learned (untrained)"], what="cosine similarity",

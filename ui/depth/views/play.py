@@ -53,7 +53,7 @@ def _picture(context, journeys, of_words):
     head = context.look.map_head
     played(
         "played", torch.stack(cells), tokens, tokens,
-        Frames("Pass", passes, [f"pass {at} of {context.depth.passes}" for at in passes], words, titles, "pass_after_pass"),
+        Frames("Pass", passes, [f"pass {at} of {context.depth.passes}" for at in passes], words, titles, "pass_after_pass_animated", context.weights),
         what="cosine similarity" if of_words else f"attention weight, row reads column (above: entropy in bits{', mean over heads' * (not head)})",
         alt=f"{'Likeness of words' if of_words else f'Attention of head {head}' if head else 'Attention'}, pass after pass.",
         diverging=of_words, blank="diverged" if of_words else "masked, diverged or switched off", height=400, arrow="and" if of_words else "→",

@@ -24,7 +24,14 @@ def kind_of(settings, name: str) -> str:
         return "choice"
     if known.kind is bool:
         return "switch"
-    return "stops" if known.among and len(known.among(settings)) > 1 else "" if known.among else "range"
+    among = stops(settings, name)
+    return "range" if among is None else "stops" if len(among) > 1 else ""
+
+
+def stops(settings, name: str) -> list | None:
+    """The values that a slider stops at, where it does not take all between two."""
+    among = settings.settings()[name].among
+    return among(settings) if among else None
 
 
 def choices(settings, name: str) -> list:
@@ -32,8 +39,8 @@ def choices(settings, name: str) -> list:
     known, value = settings.settings()[name], getattr(settings, name)
     if known.menu:
         return settings.choices(name)
-    if known.among:
-        return known.among(settings)
+    if stops(settings, name) is not None:
+        return stops(settings, name)
     if known.kind in (bool, str):
         return []
     top = known.top or (8 * settings.d_model if known.follows else known.high)
@@ -64,9 +71,9 @@ def of(settings, name: str) -> Control:
     return make
 
 
-def tabs(label: str, menu, name: str) -> Control:
+def tabs(label: str, menu, name: str, on: Callable | None = None) -> Control:
     """The setting `name` as a row of buttons, one for each entry of its menu."""
-    words = {"options": list(map(menu.label, menu)), "about": list(map(menu.help, menu))}
+    words = {"options": list(map(menu.label, menu)), "about": list(map(menu.help, menu)), "on": on}
     return lambda seen: _made(seen, "tabs", name, visitor().value(name, seen), list(menu), label) | words
 
 
@@ -111,6 +118,24 @@ def press(label: str, name: str, help: str, on: Callable[[], None], icon: str = 
         "on": on,
     }
     return lambda seen: dict(made)
+
+
+def lexicon(
+    label: str, name: str, into: str, titles: tuple[str, str], groups: Sequence[tuple[str, list[str], bool]]
+) -> Control:
+    """Words in a fold, by kind; a click puts one behind the text of the control `into` of the same component. groups: (kind, words,
+    whether they stand below the first of the two titles, or below the second)."""
+    listed = [{"name": kind, "words": words, "next": is_next} for kind, words, is_next in groups]
+    made = {
+        "kind": "lexicon",
+        "name": name,
+        "key": name,
+        "label": label,
+        "into": into,
+        "titles": titles,
+        "groups": listed,
+    }
+    return lambda seen: made
 
 
 def title(name: str) -> Control:

@@ -36,6 +36,7 @@ const FIELDS = {
         field.replaceChildren(...one.options.map((text, value) => ticked("radio", text, one.about?.[value], { name: id, value, onchange: () => tell(false) })))
       }
       field.children[one.value].firstChild.checked = true
+      inSight(field)
     }
     return field
   },
@@ -43,14 +44,21 @@ const FIELDS = {
   text: (id, row, tell) => {
     const field = element("input", { type: "text", id, autocomplete: "off" })
     let typing = false // what is typed and not yet said stays, whatever else is moved meanwhile
-    const said = () => { if (typing) { typing = false; tell(false) } }
-    field.oninput = () => { typing = true }
+    const typed = (is) => { typing = is; row.box?.classList.toggle("typing", is) } // that Enter is waited for is said beside it
+    const said = () => { if (typing) { typed(false); tell(false) } }
+    field.oninput = () => typed(true)
     field.onchange = said
     field.onkeydown = (event) => { if (event.key === "Enter") said() }
     row.read = () => field.value
+    row.append = (word) => { // behind what stands there, typed or not yet said
+      field.value = `${field.value.trimEnd()} ${word}`.trimStart()
+      field.scrollLeft = field.scrollWidth
+      typed(false)
+      tell(false)
+    }
     row.show = (one, fresh) => {
       field.placeholder = one.hint
-      if (fresh) typing = false
+      if (fresh) typed(false)
       if (!typing) field.value = one.value
     }
     return field
@@ -95,6 +103,10 @@ function pills(row, tell) {
     sheet.open = false
     sheet.firstChild.focus()
   }
+  search.onkeydown = (event) => { // one that is left need not be pointed at
+    const left = [...list.children].filter((each) => !each.hidden)
+    if (event.key === "Enter" && left.length === 1) left[0].firstChild.click()
+  }
   const turned = (value, is) => { is ? chosen.add(value) : chosen.delete(value); mark(); tell(false) }
   const one = (text, value) => ticked("checkbox", text, undefined, { value, onchange: (event) => turned(value, event.target.checked) })
   const mark = () => {
@@ -106,7 +118,14 @@ function pills(row, tell) {
     }
   }
   const elsewhere = (event) => { if (!event.composedPath().includes(sheet)) sheet.open = false }
-  sheet.ontoggle = () => (sheet.open ? document.addEventListener : document.removeEventListener).call(document, "pointerdown", elsewhere)
+  sheet.ontoggle = () => {
+    (sheet.open ? document.addEventListener : document.removeEventListener).call(document, "pointerdown", elsewhere)
+    if (!sheet.open) return
+    sheet.lastChild.style.translate = ""
+    const over = sheet.lastChild.getBoundingClientRect().right + 12 - document.documentElement.clientWidth
+    if (over > 0) sheet.lastChild.style.translate = `${-over}px`
+    search.focus({ preventScroll: true })
+  }
   row.read = () => [...chosen]
   row.show = (now) => {
     field.setAttribute("role", "group")
@@ -128,10 +147,21 @@ function pills(row, tell) {
     }
     chosen = new Set(now.value)
     mark()
+    inSight(field)
     later()
     later = () => {}
   }
   return field
+}
+
+// In a row that is wider than the screen, what is chosen is in sight.
+function inSight(field) {
+  const on = field.querySelector(":checked")?.parentElement
+  const now = on?.textContent
+  if (!on || field.sighted === now || field.scrollWidth <= field.clientWidth) return
+  field.sighted = now
+  const [box, its] = [field, on].map((each) => each.getBoundingClientRect())
+  if (its.left < box.left || its.right > box.right) field.scrollLeft += its.left - box.left - 40
 }
 
 function ticked(type, text, title, fields) {

@@ -4,10 +4,11 @@
 const LARGE = "ablation-presenter" // kept by the browser, for all pages
 
 export default function ({ data, parentElement }) {
-  const [nav, presenter] = parentElement.querySelector(".ablation-menu").children
+  const [nav, presenter, link] = parentElement.querySelector(".ablation-menu").children
+  link.onclick = () => copy(link.lastChild)
   const size = () => {
     const is = localStorage.getItem(LARGE) === "on"
-    document.documentElement.style.setProperty("--ablation-zoom", is ? 1.35 : 1)
+    document.documentElement.style.setProperty("--ablation-zoom", is ? (innerWidth < 1400 ? 1.2 : 1.35) : 1) // of a small projector, no more than leaves room for a picture
     presenter.setAttribute("aria-pressed", is)
   }
   presenter.onclick = () => {
@@ -27,9 +28,35 @@ export default function ({ data, parentElement }) {
     link.onclick = (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return
       event.preventDefault()
+      if (matchMedia("(max-width: 768px)").matches) document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click()
       if (!one.here) turn(new URL(link.href))
     }
   })
+}
+
+async function copy(words) {
+  let copied
+  try {
+    await navigator.clipboard.writeText(location.href)
+    copied = true
+  } catch { // without https, as on most servers in a classroom, or not allowed
+    copied = selected(location.href)
+  }
+  words.textContent = copied ? "Copied" : "It stands in the address bar"
+  setTimeout(() => { words.textContent = "Copy link" }, 2500)
+}
+
+// What browsers still do without https, with a text that is selected.
+function selected(text) {
+  const field = Object.assign(document.createElement("textarea"), { value: text, readOnly: true })
+  field.style.cssText = "position: fixed; opacity: 0"
+  const focused = document.activeElement
+  document.body.append(field)
+  field.select()
+  const is = document.execCommand("copy")
+  field.remove()
+  focused?.focus({ preventScroll: true })
+  return is
 }
 
 function turn(to) {

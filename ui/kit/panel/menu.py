@@ -7,15 +7,14 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from ui.kit.server.scripts import served
 from ui.kit.session import values
 
 HERE = Path(__file__).parent
 _menu = st.components.v2.component(
     "ablation_menu",
-    html='<div class="ablation-menu"><nav aria-label="Pages"></nav><button type="button" title="All larger, for a projector">'
-    '<span class="icon" aria-hidden="true">co_present</span><span>Presenter size</span></button></div>',
-    css=(HERE / "menu.css").read_text(),
-    js=(HERE / "menu.js").read_text(),
+    html=(HERE / "menu.html").read_text(),
+    js=served((HERE / "menu.js").read_text(), css=(HERE / "menu.css").read_text()),
     isolate_styles=False,
 )
 

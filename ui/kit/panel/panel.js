@@ -95,6 +95,7 @@ function drawnRow(panel, one, bare) {
 
 // What stands beside controls, and moves nothing.
 function said(panel, one) {
+  if (one.kind === "lexicon") return lexicon(panel)
   const row = { kind: one.kind, moved: 0 }
   row.box = element(one.kind === "press" ? "button" : one.kind === "title" ? "h1" : "div", { className: one.kind })
   row.box.dataset.name = one.name
@@ -129,7 +130,11 @@ function made(panel, one, bare) {
     return row
   }
   const label = element("label", { htmlFor: id, textContent: one.label })
-  row.back = element("button", { className: "back", type: "button", textContent: "↺", onclick: () => panel.back(one.name) })
+  row.back = element("button", { className: "back", type: "button", textContent: "↺", onclick: () => {
+    panel.back(one.name)
+    const field = row.field.matches("input, select") ? row.field : row.field.querySelector("input")
+    field?.focus({ preventScroll: true }) // the button goes
+  } })
   const help = element("div", { className: "help", id: `${id}-help`, hidden: true })
   const ask = element("button", { className: "ask", type: "button", textContent: "?" })
   ask.setAttribute("aria-label", `About ${one.label}`)

@@ -12,7 +12,8 @@ from pathlib import Path
 import streamlit as st
 
 from ui.kit import beside
-from ui.kit.panel.control import Control, kind_of, of
+from ui.kit.panel.control import Control, kind_of, of, words
+from ui.kit.server.scripts import served
 from ui.kit.session import values
 from ui.kit.session.visitor import PANEL, calm_visitor, message, picked_in, state, visitor
 
@@ -20,13 +21,15 @@ HERE = Path(__file__).parent
 _panel = st.components.v2.component(
     "ablation_panel",
     html='<div class="ablation-panel"></div>',
-    css=(HERE / "panel.css").read_text(),
-    js="".join((HERE / name).read_text() for name in ("panel.js", "fields.js")),
+    js=served(
+        "".join((HERE / name).read_text() for name in ("panel.js", "fields.js", "lexicon.js")),
+        css=(HERE / "panel.css").read_text(),
+    ),
     isolate_styles=False,  # a part of the page as all others, for whoever reads or steers it
 )
 
 
-def panel(groups, *settings, back: Callable, folded=(), without=(), label: str):
+def panel(groups, *settings, back: Callable, folded=(), without=(), notes=None, label: str):
     """Draw the controls of these groups; see ui.kit.page.sidebar."""
     seen = state()
     drawn, names = [], set(without)
@@ -36,6 +39,7 @@ def panel(groups, *settings, back: Callable, folded=(), without=(), label: str):
             mine = [name for name in _members(one, group) if name not in names]
             members += [of(one, name)(seen) for name in mine]
             names.update(mine)  # two kinds may share a setting
+        members += [words(notes[group])(seen)] if group in (notes or {}) else []
         if members:
             drawn.append({"name": group, "folded": group in folded, "controls": members})
     _draw(PANEL, seen, {"groups": drawn, "back": label}, on_back_change=partial(_back, settings, back))
@@ -62,22 +66,22 @@ def _draw(name: str, seen: dict, data: dict, on_moved: Callable = lambda: None, 
 
 def _moved(on: dict[str, Callable | None]):
     """What goes along with what was moved (a callback)."""
-    seen = state()
+    seen, held = state(), calm_visitor()
     for name, then in on.items():
-        shown = calm_visitor().moved(name, seen)
+        shown = held.moved(name, seen)
         if shown and then:
             then(seen[shown.key])
 
 
 def _pressed(name: str, on: dict[str, Callable | None]):
-    then = on.get(picked_in(name, "pressed"))
+    then = on.get(picked_in(name, str, "pressed"))
     if then:
         then()
 
 
 def _back(settings, everything: Callable):
     """One setting, or all of them, back to its default, or to what it takes from others (a callback)."""
-    name = picked_in(PANEL, "back")
+    name = picked_in(PANEL, str, "back")
     if name == "":
         everything()
     for one in settings:

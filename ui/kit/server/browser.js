@@ -37,3 +37,37 @@
     add(state, title, address)
   }
 }
+
+// Who works by keys stays where they are when what they pressed is drawn anew, or gives way to something else.
+{
+  const STOPS = "a[href], button, input, select, textarea, summary, [tabindex]"
+  const LOOK = 150 // ms between two looks at where the focus is
+  let last = null // what was focused: its name, and what stood before it
+  let keys = false
+  const usable = (each) => each.isConnected && each.tabIndex >= 0 && !each.disabled && each.checkVisibility({ visibilityProperty: true })
+  const stops = (root, found = []) => {
+    for (const each of root.querySelectorAll("*")) {
+      if (each.matches(STOPS) && usable(each)) found.push(each)
+      if (each.shadowRoot) stops(each.shadowRoot, found)
+    }
+    return found
+  }
+  const name = (each) => `${each.localName} ${each.getAttribute("aria-label") || each.textContent.trim() || each.title}`
+  addEventListener("keydown", () => { keys = true }, true)
+  addEventListener("pointerdown", () => { keys = false; last = null }, true)
+  addEventListener("focusin", (event) => {
+    const target = event.composedPath()[0]
+    if (!keys || target === document.body) return
+    const all = stops(document.body)
+    last = { target, name: name(target), before: all.slice(0, all.indexOf(target)).reverse() }
+  }, true)
+  setInterval(() => {
+    if (!last || document.activeElement !== document.body || usable(last.target)) return
+    const all = stops(document.body)
+    const neighbour = all.indexOf(last.before.find(usable))
+    const same = all.filter((each) => name(each) === last.name)
+    const next = same[0] ?? all[neighbour + 1] ?? all[neighbour]
+    last = null
+    next?.focus({ preventScroll: true })
+  }, LOOK)
+}

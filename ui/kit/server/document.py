@@ -17,6 +17,8 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 from streamlit import config
 
+from ui.kit.server import scripts
+
 ROOT = Path(__file__).parent.parent.parent.parent
 ICON = Path(__file__).parent / "icon.svg"
 # As index.html finds its own scripts; where a host has said something already, that holds.
@@ -49,4 +51,4 @@ def routes() -> list[Route]:
         return HTMLResponse(page, headers={"Cache-Control": "no-cache"})
 
     below = (config.get_option("server.baseUrlPath") or "").strip("/")
-    return [Route(f"/{below}/{name}".replace("//", "/"), answer) for name in pages()]
+    return [*(Route(f"/{below}/{name}".replace("//", "/"), answer) for name in pages()), scripts.route(below)]

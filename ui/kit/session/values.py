@@ -12,6 +12,7 @@ import time
 from core.settings.setting import ConfigError
 from ui.kit.rights import without_key
 from ui.kit.session import address
+from ui.kit.session.kin import take_along
 from ui.kit.session.visitor import PANEL, Visitor, calm_visitor, hash_of, message, state, visitor
 
 ON_ITS_WAY = 2.0  # seconds for which a link that the browser was told may not have come to it yet
@@ -42,6 +43,7 @@ def settings(page: str, *kinds):
     notes = [*refused, *notes]
     _settle(held, page, kinds, chosen, notes, link, params, seen)
     held.wanted |= wanted
+    take_along(held, chosen)
     # On its way under the finger, no value is worth an entry in the browser's history.
     if not message(seen).get("held") and (held.by_menu or params != opened or not _knows(held, params)):
         held.link = params
@@ -59,6 +61,7 @@ def leave_for(page: str):
     chosen, wanted, _ = _together(_from_widgets(held.kinds, held, state()))
     held.settled |= {type(each): each for each in chosen}
     held.wanted |= wanted
+    take_along(held, chosen)
     held.put.clear()
     held.freed.clear()
 

@@ -10,7 +10,8 @@ import math
 import operator
 from collections import deque
 from collections.abc import Callable, Hashable
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -99,8 +100,32 @@ def hash_of(link: dict[str, str]) -> int:
     return hash(frozenset(link.items()))
 
 
+@dataclass
+class Run:
+    """What one run of a page has looked up in the session: to look again and again took a fifth of its time."""
+
+    held: Visitor
+    seen: dict[str, Any] | None = None
+
+
+_run: ContextVar[Run | None] = ContextVar("run", default=None)
+
+
+@contextmanager
+def at_hand():
+    """While a page is drawn: who it is drawn for, and what the browser said when it asked for it, stay as they are."""
+    token = _run.set(Run(visitor()))
+    try:
+        yield
+    finally:
+        _run.reset(token)
+
+
 def visitor() -> Visitor:
     """Of this session."""
+    run = _run.get()
+    if run is not None:
+        return run.held
     if VISITOR not in st.session_state:
         st.session_state[VISITOR] = Visitor()
     return st.session_state[VISITOR]
@@ -108,6 +133,15 @@ def visitor() -> Visitor:
 
 def state() -> dict[str, Any]:
     """The session's values by their keys, read in one go: unlike st.session_state, it lets no other run in between."""
+    run = _run.get()
+    if run is None:
+        return _read_state()
+    if run.seen is None:
+        run.seen = _read_state()
+    return run.seen
+
+
+def _read_state() -> dict[str, Any]:
     values = get_session_state().filtered_state
     if VISITOR not in values:
         return values
@@ -124,15 +158,18 @@ def message(values: dict[str, Any], name: str = PANEL) -> dict[str, Any]:
     return told if isinstance(told, dict) else {}
 
 
-def picked_in(key: str, event: str = "picked"):
-    """What was picked in a picture, for its callback; None where a click comes for one that is no longer shown."""
+def picked_in(key: str, kind: type, event: str = "picked"):
+    """What was picked in a picture, for its callback; None where a click comes for one that is no longer shown, or what comes is
+    not of the kind that its script tells: anybody can send anything."""
     picture = state().get(key)
-    return picture.get(event) if picture is not None else None
+    told = picture.get(event) if isinstance(picture, dict) else None
+    return told if isinstance(told, kind) and not isinstance(told, bool) else None
 
 
 def calm_visitor() -> Visitor:
     """The same for a callback, which Streamlit would give up half done where it reads st.session_state."""
-    return state().get(VISITOR) or visitor()
+    run = _run.get()
+    return run.held if run else state().get(VISITOR) or visitor()
 
 
 def shows(

@@ -11,6 +11,7 @@ import streamlit as st
 
 from core.export.sheets import write_csv
 from core.export.slug import slug
+from ui.kit.server.scripts import served
 
 TABLES = "_tables"  # the key in the session: name -> what makes the table
 SAID = "_said"  # likewise: what stands above the picture that comes next
@@ -27,7 +28,7 @@ _pictures = st.components.v2.component(
     "ablation_pictures",
     html='<div class="root"><div class="head" hidden>Pictures</div><div class="list"></div></div>',
     css=CSS,
-    js=(Path(__file__).parent / "pictures.js").read_text(),
+    js=served((Path(__file__).parent / "pictures.js").read_text()),
 )
 
 
@@ -62,14 +63,16 @@ def offer(
     scripts: dict[str, Callable[[], str]],
     files: dict[str, tuple[str, Callable[[], bytes]]] | None = None,
     of: str = "",
+    shown=None,
 ):
     """The button and what is behind it; built only while it is open. Called when the page is complete.
 
     scripts: label -> what writes the script; files: label -> name of the file, and what makes it; of: what the page shows,
-    as a name for files, with which those of tables and pictures begin.
+    as a name for files, with which those of tables and pictures begin; shown: the button, where it stands there already.
     """
-    shown = st.popover("Take away", icon=":material/download:", key="take_away", on_change="rerun", width="content")
+    shown = shown or button()
     if not shown.open:
+        begin()  # what makes tables holds what they are made of: with many visitors that is a lot to keep for nobody
         return
     with shown, st.container(gap="xxsmall"):
         if scripts:
@@ -87,6 +90,11 @@ def offer(
             file = "_".join(part for part in (of, slug(name)) if part) + ".csv"
             _download(name, lambda make=make: write_csv(make()), file, "text/csv", "table")
         _pictures(key="pictures", data=of)
+
+
+def button():
+    """The button by itself, for a page whose end may come late: it draws parts of itself again and again."""
+    return st.popover("Take away", icon=":material/download:", key="take_away", on_change="rerun", width="content")
 
 
 def _download(label, write, name, mime, kind):

@@ -77,6 +77,19 @@ function fit(ink, text, width) {
   return text.slice(0, long) + "…"
 }
 
+// The cell that an arrow key leads to: beyond the end of a panel, that of the one beside it, where there is one.
+function stepped({ panel, row, col }, [down, right], m, across) {
+  const to = { panel, row: row + down, col: col + right }
+  const beside = (next, side, at) => { if (next >= 0 && next < m.panels) Object.assign(to, { panel: next, [side]: at }) }
+  if (to.col >= m.cols) beside(panel + 1, "col", 0)
+  if (to.col < 0) beside(panel - 1, "col", m.cols - 1)
+  if (to.row >= m.rows) beside(panel + across, "row", 0)
+  if (to.row < 0) beside(panel - across, "row", m.rows - 1)
+  to.col = Math.min(Math.max(to.col, 0), m.cols - 1)
+  to.row = Math.min(Math.max(to.row, 0), m.rows - 1)
+  return to
+}
+
 // How many panels to a row, and how large: as large as the width and the height at hand allow. Words stand once, left
 // of each row of panels and below each column of them.
 function arrange(m, width, height) {
@@ -235,7 +248,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   root.querySelector(".what").textContent = m.what
   root.querySelector(".blank").textContent = m.blanks ? `no colour: ${m.blank}` : ""
   let a = paint(canvas, m, theme)
-  const stop = whole.frames && player(root.querySelector(".player"), whole.frames, canvas, (at) => {
+  const stop = whole.frames && player(root.querySelector(".player"), { ...whole.frames, about: [`${end(m, 0)} to ${end(m, 1)}`, whole.frames.weights] }, canvas, (at) => {
     m = frame(whole, at)
     a = paint(canvas, m, theme)
     tip.style.display = "none"
@@ -269,7 +282,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     tip.style.display = "block"
     const wide = canvas.clientWidth
     tip.style.left = Math.max(0, Math.min(x + 12, wide - tip.offsetWidth)) + "px"
-    tip.style.top = Math.max(0, y - 34) + "px"
+    tip.style.top = canvas.offsetTop + y - 34 + "px"
   }
   canvas.onmousemove = (event) => {
     const at = locate(event)
@@ -281,21 +294,19 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const at = locate(event)
     if (at && m.clickable) setTriggerValue("picked", { panel: at.panel, row: at.row, col: at.col })
   }
+  const mark = root.querySelector(".mark")
+  mark.style.display = "none"
+  canvas.onblur = () => { mark.style.display = tip.style.display = "none" }
   let here = { panel: 0, row: 0, col: 0 }
   canvas.onkeydown = (event) => {
-    const move = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key]
+    const move = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0], Home: [0, -here.col], End: [0, m.cols - 1 - here.col] }[event.key]
     if (move) {
       event.preventDefault()
-      here.row += move[0]
-      here.col += move[1]
-      if (here.col < 0 || here.col >= m.cols) {
-        here.panel = Math.min(Math.max(here.panel + Math.sign(move[1]), 0), m.panels - 1)
-        here.col = Math.min(Math.max(here.col, 0), m.cols - 1)
-      }
-      here.row = Math.min(Math.max(here.row, 0), m.rows - 1)
+      here = stepped(here, move, m, a.across)
       const x = (here.panel % a.across) * a.stepX + a.left + here.col * a.cellW
       const y = Math.floor(here.panel / a.across) * a.stepY + a.top + here.row * a.cellH
       say(here.panel, here.row, here.col, x, y)
+      Object.assign(mark.style, { display: "block", left: `${x - 2}px`, top: `${canvas.offsetTop + y - 2}px`, width: `${a.cellW}px`, height: `${a.cellH}px` })
     } else if (event.key === "Enter" && m.clickable) setTriggerValue("picked", { ...here })
   }
   const before = shown.get(root)

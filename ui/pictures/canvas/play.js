@@ -27,7 +27,7 @@ function player(box, m, canvas, show) {
     clearInterval(state.timer)
     state.runs = is
     button.textContent = is ? "❚❚ Pause" : "▶ Play"
-    if (is) state.timer = setInterval(() => (state.at === last ? run(false) : go(state.at + 1)), 1000 / state.speed)
+    if (is) state.timer = setInterval(() => (state.at < last ? go(state.at + 1) : m.grows || run(false)), 1000 / state.speed)
   }
   Object.assign(slider, { type: "range", min: 0, max: last, step: 1 })
   slider.setAttribute("aria-label", m.unit)
@@ -50,7 +50,7 @@ function player(box, m, canvas, show) {
     const frames = []
     for (let n = 0; n <= last; n++) {
       go(n, false)
-      frames.push(await titled(canvas, m.moments[n]))
+      frames.push(await titled(canvas, [m.moments[n], ...m.about].join("  ·  ")))
     }
     go(at)
     take.disabled = false

@@ -1,9 +1,12 @@
+from functools import partial
+
 import streamlit as st
 
 from core.study.picture import told
 from ui.kit.page import figure, literal, table
 from ui.kit.pages import TRAINING
 from ui.pictures.matrix import matrix as picture
+from ui.shared.known import hand_over
 from ui.studies.cells import cells
 from ui.studies.context import view
 
@@ -24,8 +27,13 @@ def matrix(context):
         "What does each part cost, on each task?",
         f"{READING} A click opens the experiment on the page {TRAINING.name}.",
     )
-    picture(kept, "study_matrix")
+    picture(kept, "study_matrix", partial(_hand_over, context))
     with st.expander("The same as a table"):
         table(kept.drop(columns=["link"]), "Accuracy, difference and cost of each cell.", taken=kept, width="stretch")
         for line in kept[kept.diverged > 0].itertuples():
             st.caption(literal(told(line)))
+
+
+def _hand_over(context, line):
+    if context.store is not None:
+        hand_over(context.store, context.number, context.name, line.task, line.variant)

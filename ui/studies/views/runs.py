@@ -8,6 +8,7 @@ from core.study.link import read_query
 from core.study.tables import link, run_table
 from ui.kit.page import literal, table
 from ui.kit.pages import TRAINING
+from ui.shared.known import hand_over
 from ui.studies.cells import cells
 from ui.studies.context import NOT_STORED, view
 
@@ -66,5 +67,6 @@ def _open(context, picked):
     specs = context.store.specs(context.number)
     own, first = specs[picked.task, picked.variant], specs.get((picked.task, BASELINE))
     params = read_query(link(own, first, [int(picked.seed)]))
+    hand_over(context.store, context.number, context.name, picked.task, picked.variant)
     label = f"Open {picked.task}, {picked.variant}, seed {picked.seed} on the page {TRAINING.name}"
     st.page_link(TRAINING.path, label=literal(label), icon=TRAINING.icon, query_params=params)

@@ -4,4 +4,4 @@ Pictures of attention are those of the page "One block" (ui/shared/), which take
 """
 
 # In the order of the tabs. (noqa: importing a view enters it in the menu; fmt: skip keeps them in one line)
-from ui.trained.views import attention, words, knockout, sweep, credit, layers, steps, heads, pairs  # noqa: F401, I001  # fmt: skip
+from ui.trained.views import attention, words, knockout, sweep, without, credit, layers, steps, heads, pairs  # noqa: F401, I001  # fmt: skip

@@ -15,6 +15,7 @@ from ui.kit.takeaway import note
 from ui.pictures import drawing
 from ui.pictures.curves import Line, Panel, curves
 from ui.trained.context import WHOLE, take_out, view
+from ui.trained.next_word import consequence, scores_of
 
 TELLS = 0.05  # of what was lost: a rise that is less is not called a takeover
 
@@ -29,6 +30,7 @@ def knockout(context):
     effect, baseline = context.effect, context.bench.baseline
     table = tables.told(effect, baseline)
     with right:
+        _next_word(context)
         figure(
             f"What does it cost to take out {name_of(context.cuts).replace('− ', '')}?",
             _finding(context, table),
@@ -42,6 +44,12 @@ def knockout(context):
         layer = max(cut.layer for cut in context.cuts)
         drawing.block(context.whole, layer, key="knife", knocked=context.cuts, on_pick=take_out)
         st.caption(literal(_where(context)))
+
+
+def _next_word(context):
+    """What becomes of this very text: a consequence that can be read."""
+    if context.language:
+        figure(f"What comes after “{context.prompt.labels[context.after]}”?", consequence(context, scores_of(context)))
 
 
 def _nothing(context):
@@ -163,11 +171,11 @@ def _taken_over(context, changes) -> tuple[bool, str]:
 def _by_distance(context):
     q, lines = context.bench.questions, []
     for place, effect in enumerate((context.bench.baseline, context.effect)):
-        rows = sorted(tables.by_distance(effect, q).itertuples(index=False, name=None))
+        rows = sorted(tables.by_distance(effect, q, tables.LEAST).itertuples(index=False, name=None))
         at, right, low, high, many = (list(column) for column in zip(*rows))
         lines.append(Line(place, right, None, low, high))
     panel = Panel(
-        f"Does it depend on the {q.by}?", "Accuracy (1: all right)", f"Each point: {min(many)} to {max(many)} questions; bands: 95 % interval (Wilson).",
+        f"Does it depend on the {q.by}?", "Accuracy (1: all right)", f"Each point: {min(many)} to {max(many)} questions, neighbours with few of them together; bands: 95 % interval (Wilson).",
         lines, bounds=(0.0, 1.0), help="Share of right answers among the questions of each kind; bands grow where there are few.",
     )  # fmt: skip
     pins.marks([(0, WHOLE, None), (1, context.named, None)], [])

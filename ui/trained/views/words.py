@@ -7,10 +7,13 @@ from core.model.knockout import Cut
 from core.settings.setting import ConfigError
 from core.settings.wording import number
 from ui.kit.page import chart, figure, literal
+from ui.kit.panel.control import press
+from ui.kit.panel.panel import bar
 from ui.kit.session.values import put
 from ui.kit.session.visitor import calm_visitor, choice, one_of, visitor
 from ui.pictures.chips import Chip, chips
-from ui.trained.context import WHOLE, view
+from ui.trained.context import WHOLE, take_out, view
+from ui.trained.next_word import consequence, said_after, scores_of
 
 PICKED = "picked_step"  # kept for a visitor: which step of the text is open
 
@@ -20,11 +23,8 @@ def words(context):
     """Next word: what comes next, how sure the model is, and a text that goes on."""
     after = context.after
     _pick(context)
-    scores = {WHOLE: experiment.logits(context.bench, context.whole, after)}
-    if context.cuts:
-        scores[context.named] = experiment.logits(context.bench, context.without, after)
-    goes_on = context.language and after + 1 < len(context.prompt.ids)
-    said = context.prompt.ids[after + 1] if goes_on else None
+    _remove(context)
+    scores, said = scores_of(context), said_after(context)
     table = experiment.next_words(scores, context.sampling, context.word, also=() if said is None else (said,))
     left, right = st.columns([2, 3], gap="medium")
     with left:
@@ -32,7 +32,7 @@ def words(context):
             f"What comes after “{context.prompt.labels[after]}”?"
             if context.language
             else f"What does it answer at “{context.prompt.labels[after]}”?",
-            _told(context, scores, said),
+            consequence(context, scores) if context.cuts else _told(context, scores[WHOLE], said),
             "Grey ticks: the chance of being drawn, with temperature, top k and top p"
             + ("" if _changed(context.sampling) else "; as they stand, it is the probability"),
         )
@@ -76,21 +76,25 @@ def _picked(key):
 
 
 def _told(context, scores, said) -> str:
-    chances = {name: each.double().softmax(-1) for name, each in scores.items()}
-    first = chances[WHOLE]
-    best = int(first.argmax())
-    text = f"Most likely “{context.word(best)}” with {number(first[best].item())}."
-    if said is not None:
-        text = f"The text goes on with “{context.word(said)}”: {number(first[said].item())}" + (
-            ", the likeliest."
-            if said == best
-            else f"; likeliest is “{context.word(best)}” with {number(first[best].item())}."
-        )
-    for name, each in chances.items():
-        if name != WHOLE:
-            word = best if said is None else said
-            text += f" {name}: {number(each[word].item())}."
-    return text
+    chances = scores.double().softmax(-1)
+    best = int(chances.argmax())
+    if said is None:
+        return f"Most likely “{context.word(best)}” with {number(chances[best].item())}."
+    text = f"The text goes on with “{context.word(said)}”: {number(chances[said].item())}"
+    if said == best:
+        return f"{text}, the likeliest."
+    return f"{text}; likeliest is “{context.word(best)}” with {number(chances[best].item())}."
+
+
+def _remove(context):
+    """What takes the head out that is looked at, where nothing is out yet: the word may change."""
+    if context.cuts or not (context.language and context.opened.config.attention):
+        return
+    cut = Cut(context.look.layer_of(context.whole), "head", context.look.head_of(context.whole))
+    about = "Both probabilities then stand side by side."
+    bar(
+        "consequence", [press(f"Remove {cut.name}", "remove_here", about, lambda: take_out(cut.write()), "content_cut")]
+    )
 
 
 def _text(context, after, name, cuts):

@@ -4,4 +4,4 @@ A view is drawn again every fraction of a second while something is trained, so 
 """
 
 # In the order of the tabs. (noqa: importing a view enters it in the menu; fmt: skip keeps them in one line)
-from ui.training.views import learning, answers, attention, steps, together  # noqa: F401, I001  # fmt: skip
+from ui.training.views import learning, play, answers, attention, steps, together  # noqa: F401, I001  # fmt: skip

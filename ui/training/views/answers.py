@@ -11,7 +11,7 @@ from ui.kit.pins import COLOURS
 from ui.kit.takeaway import note
 from ui.shared.trainings import arms_shown, label
 from ui.training.context import view
-from ui.training.sequence import pick_sequence, sequence
+from ui.training.sequence import pick_sequence, sequence, without_models
 
 LINE, SHORTEST = 100, 5  # characters in a line, and what the shortest word takes of it
 CELL = "padding:2px 7px;text-align:center;white-space:nowrap;border-radius:4px;"
@@ -22,11 +22,13 @@ RIGHT, WRONG = "background:rgba(0,158,115,.22)", "background:rgba(213,94,0,.28);
 @view
 def answers(context):
     """Answers: what each model says to one sequence, place by place."""
+    if without_models(context):
+        return
     trainings = context.trainings
     pick_sequence(context)
     learnt, tokens, targets = sequence(context)
     words, seed = learnt.vocabulary, trainings.plan.seeds[0]
-    readings = {arm: read(trainings.job.states[arm.name, seed], tokens, targets) for arm in arms_shown(trainings)}
+    readings = {arm: read(trainings.states[arm.name, seed], tokens, targets) for arm in arms_shown(trainings)}
     figure("What does each model answer?", _said(readings))
     tables = "".join(_lines_of(words, tokens, targets, readings, places) for places in _lines(words, tokens))
     st.html(f"<div style='overflow-x:auto'>{tables}</div>")

@@ -12,12 +12,14 @@ from ui.kit.session.visitor import one_of
 from ui.pictures.heatmaps import heatmaps
 from ui.shared.trainings import arms_shown
 from ui.training.context import view
-from ui.training.sequence import pick_sequence, sequence
+from ui.training.sequence import pick_sequence, sequence, without_models
 
 
 @view
 def attention(context):
     """Attention: before training and now, on one sequence."""
+    if without_models(context):
+        return
     look, arms, seed = context.look, arms_shown(context.trainings), context.trainings.plan.seeds[0]
     layers = max(arm.config.n_layers for arm in arms)
     _pick(context, arms, layers)
@@ -31,7 +33,7 @@ def attention(context):
         else [(a, now) for now in (False, True) for a in arms]
     )
     for arm, now in pairs:
-        state = context.trainings.job.states[arm.name, seed]
+        state = context.trainings.states[arm.name, seed]
         reading = read(state if now else untrained(state), tokens, targets)
         weights = _weights(reading, layer, head, arm.config)
         cells.append(weights)

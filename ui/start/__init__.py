@@ -18,8 +18,9 @@ from ui.kit.pages import DEPTH, ONE_BLOCK, START, TRAINED_MODEL, TRAINING, Page
 from ui.pictures.matrix import matrix
 from ui.shared.model_defaults import reader
 from ui.shared.models import SHIPPED
+from ui.start.hero import hero
 
-RESULTS = Path(__file__).parent.parent / "results"
+RESULTS = Path(__file__).parent.parent.parent / "results"
 EXPERIMENTS = (  # title, what to look for, the page, the link's parameters
     (
         "Take the residual out",
@@ -31,31 +32,31 @@ EXPERIMENTS = (  # title, what to look for, the page, the link's parameters
         "Stop scaling the scores",
         "Without 1/√d_k the softmax sharpens. Watch the entropy fall.",
         ONE_BLOCK,
-        {"view": "steps", "step": "7", "variants": "scale-off"},
+        {"weights": "random", "view": "steps", "step": "7", "variants": "scale-off"},
     ),
     (
         "One head, four, eight",
         "The same width cut into fewer or more heads. What does each one look at?",
         ONE_BLOCK,
-        {"view": "heads", "compare": "on"},
+        {"weights": "random", "view": "heads", "compare": "on"},
     ),
     (
         "Dog bites man",
         "Without positions the block cannot know who bit whom. See the difference, in numbers.",
         ONE_BLOCK,
-        {"view": "positions", "text": "The dog bites the man"},
+        {"weights": "random", "view": "positions", "text": "The dog bites the man"},
     ),
     (
         "Half the neurons are silent",
         "ReLU sets about every second hidden unit to exactly zero. Which ones, for which word?",
         ONE_BLOCK,
-        {"view": "neurons", "variants": "activation-relu"},
+        {"weights": "random", "view": "neurons", "variants": "activation-relu"},
     ),
     (
         "Hide the future",
         "The causal mask: each word may only look back. Where does its attention go?",
         ONE_BLOCK,
-        {"view": "attention", "variants": "mask-causal"},
+        {"weights": "random", "view": "attention", "variants": "mask-causal"},
     ),
     (
         "Ten passes without a norm",
@@ -98,6 +99,7 @@ def of_the_model() -> list:
     return [
         ("Who is liable?", "Words in between, and the verb still looks back at its subject. Which head does that?", {}),
         ("Remove that head", "How much worse does the model get on 256 held-out sentences, and does another part make up for it?", {"taken": "knockout", "out": head}),
+        ("Cut it, or never have it", "Cut a part out of a trained model, or train without it from the start: which does more harm?", {"taken": "without"}),
         ("Every part, one by one", "Each head and each sub-layer taken out by itself, ranked by what it costs.", {"taken": "sweep"}),
         ("What comes next?", "Probabilities, temperature, a text that goes on; click a word to see what it read.", {"taken": "words"}),
         ("When does it know?", "The next word as each layer would have it: the logit lens.", {"taken": "layers"}),
@@ -147,11 +149,11 @@ def measured():
         raise ConfigError("results", "The table of the ablation matrix, results/ablation_matrix.csv, is missing or damaged; make matrix makes it again.") from None  # fmt: skip
     st.caption(
         f"Each part taken out by itself, on {count(cells.task.nunique(), 'task')}, {count(cells.seeds.max(), 'seed')} each. Change of accuracy in percentage points: "
-        "mean and 95 % interval (paired t, corrected for the parts of a task by Holm's method). Pale: not distinguishable from seed noise. Click a cell to train it here, now. "
+        "mean and 95 % interval (paired t, corrected for the parts of a task by Holm's method). Pale: not distinguishable from seed noise. Click a cell to see how it was learnt. "
         "All of it: results/ablation_matrix.csv, made by “make matrix”.",
         help=explained("Holm", "paired t"),
     )
-    matrix(cells, "home_matrix", begin=True)
+    matrix(cells, "home_matrix")
 
 
 @st.cache_data
@@ -164,14 +166,11 @@ def start():
     with page(START):
         START.settings()  # no controls here, but whoever comes back to a page finds it as it was
         st.html(WRAPPED)
-        st.title("Ablation Lab", anchor=False)
-        st.markdown(
-            "A transformer block is a handful of parts: attention, a feed-forward network, norms, residuals, positions. "
-            "Here you take one out, or change it, and see in numbers what it was for. "
-            "Type a sentence, move a slider, and every picture follows. Train a small model without the part, and watch what it cannot learn. Or open a trained one, remove a head, and read off how much worse it gets."
-        )
+        st.title("What is each part of a transformer for? Take it out and see.", anchor=False)
+        hero()
+        with in_words():
+            measured()
+        st.header("Experiments", anchor=False)
         for column, shown in zip(st.columns(len(CARDS), gap="small"), CARDS):
             with column:
                 card(*shown)
-        with in_words():
-            measured()

@@ -1,0 +1,114 @@
+"""Results in links: from a click on a cell of the ablation matrix to its drawn curves, in headless Chromium; and from a link that is opened.
+
+    python -m benchmarks.links [--cells 15]
+
+A cell of the start page is clicked, another one each time, and the time is taken to the frame after the first one with all
+curves in it. Then the same link is opened in a fresh browser. Beside each, in turn with it, the floor: the same of an app of two
+pages with a line of text (benchmarks/floor_pages.py), by a click on its link, and by opening its second page.
+"""
+
+import argparse
+import statistics
+
+from benchmarks.serving import browser, server, settle
+
+# Notes the time of the last click, or that the page was opened, and of the frame after the first in which `sought` is there.
+WATCH = """
+(() => {
+  const seen = window.seen = { from: 0, drawn: 0 }
+  addEventListener("click", () => Object.assign(seen, { from: performance.now(), drawn: 0 }), true)
+  const roots = (within) => [within, ...[...within.querySelectorAll("*")].flatMap((each) => each.shadowRoot ? roots(each.shadowRoot) : [])]
+  const sought = {
+    curves: () => {
+      const place = document.querySelector(".st-key-learning")
+      const panels = place ? roots(place).flatMap((root) => [...root.querySelectorAll(".panel")]) : []
+      return panels.length === 2 && panels.every((each) => each.querySelector("path[stroke]"))
+    },
+    text: () => document.body?.textContent.includes("Arrived"),
+  }
+  const look = () => {
+    if (!seen.drawn && sought.SOUGHT()) {
+      seen.drawn = -1
+      requestAnimationFrame(() => { seen.drawn = performance.now() })
+    }
+    requestAnimationFrame(look)
+  }
+  look()
+})()
+"""
+FLOOR = "[data-testid=stPageLink] a"
+CELL = ".st-key-home_matrix svg a"
+
+
+def watched(chromium, address: str, sought: str):
+    """A fresh browser's page on which the drawing is noted."""
+    page = chromium.new_context(viewport={"width": 1400, "height": 900}).new_page()
+    page.add_init_script(WATCH.replace("SOUGHT", sought))
+    page.goto(address)
+    settle(page)
+    return page
+
+
+def waited(page) -> float:
+    """Milliseconds from the click, or from the opening of the page, to the drawing."""
+    page.wait_for_function("window.seen.drawn > 0", timeout=60_000)
+    seen = page.evaluate("window.seen")
+    return seen["drawn"] - seen["from"]
+
+
+def clicked(page, target, back) -> float:
+    target.click()
+    took = waited(page)
+    settle(page)
+    back()
+    settle(page)
+    return took
+
+
+def opened(chromium, address: str, sought: str) -> float:
+    page = watched(chromium, address, sought)
+    took = waited(page)
+    page.context.close()
+    return took
+
+
+def line(name: str, took: list[float], floor: float):
+    took = sorted(took)
+    middle = statistics.median(took)
+    print(
+        f"{name:40} median {middle:5.0f} ms, {middle / floor:4.1f} floors   90th {took[int(0.9 * (len(took) - 1))]:5.0f}   "
+        f"{took[0]:.0f} to {took[-1]:.0f} over {len(took)}",
+        flush=True,
+    )
+
+
+def main():
+    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args.add_argument("--cells", type=int, default=15)
+    cells = args.parse_args().cells
+    with browser() as chromium, server() as (address, _), server(app="benchmarks/floor_pages.py") as (simple, _):
+        page, floor = watched(chromium, address, "curves"), watched(chromium, simple, "text")
+        page.wait_for_timeout(4000)  # the server's workers have started
+        menu = page.locator("[data-testid=stSidebar]").get_by_text("Start", exact=True)
+        links = page.locator(CELL).evaluate_all("all => all.map(a => a.getAttribute('href'))")
+        chosen = [n * len(links) // (cells + 1) for n in range(cells + 1)]
+        clicks, plain = [], []
+        for n in chosen:
+            clicks.append(clicked(page, page.locator(CELL).nth(n), menu.click))
+            plain.append(clicked(floor, floor.locator(FLOOR), floor.locator(FLOOR).click))
+        middle = statistics.median(plain[1:])
+        line("a click to a page with a line of text", plain[1:], middle)
+        line("a click on a cell to its curves", clicks[1:], middle)
+        print(f"the first of them, which loads the page    {clicks[0]:.0f} ms; of the floor {plain[0]:.0f} ms")
+        fresh = [
+            (opened(chromium, f"{address}/{links[n]}", "curves"), opened(chromium, f"{simple}/second", "text"))
+            for n in chosen
+        ]
+        took, plain = zip(*fresh[1:])
+        middle = statistics.median(plain)
+        line("a page with a line of text, opened", list(plain), middle)
+        line("a link to a cell, opened", list(took), middle)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""The family: the language model that ships, trained anew without each part, or with another in its place.
+
+What differs between two of them is the part alone: the same sentences in the same order, and the same first weights wherever a
+weight has the same name and shape (core/model/parts/init.py). `make family` trains them (scripts/family.py).
+"""
+
+import hashlib
+import json
+import time
+from dataclasses import replace
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from core.checkpoints import files
+from core.checkpoints.opened import CheckpointError, Opened
+from core.checkpoints.own import filled
+from core.checkpoints.tensors import File, tensors
+from core.checkpoints.tokens import Words
+from core.model.config import Config
+from core.model.parts.init import Blank
+from core.model.text import UNKNOWN
+from core.model.transformer import Transformer
+from core.model.variants import ablation, apply, decode, encode, name_of
+from core.tasks import task
+
+FOLDER = files.ROOT / "family"
+SUMS = "SHA256SUMS"  # as sha256sum writes it: what is opened is what was trained
+TASK = "sentences"
+BASELINE = Config(d_model=64, n_heads=4, n_layers=2, position="rope", mask="causal", seed=0)
+SEEDS = (0, 1, 2)
+SWAPS = ("residual_attention-off", "residual_ffn-off", "norm-RMSNorm", "activation-relu", "activation-swiglu", "position-sinusoidal")  # fmt: skip
+WHOLE = "baseline"  # the member from which nothing is taken
+
+
+def members() -> list[str]:
+    """Their names, as a link writes what each has other than the baseline: that first, then each pill, and the swaps."""
+    return [WHOLE, *(encode(part()) for part in ablation.values()), *SWAPS]
+
+
+def config_of(member: str, seed: int) -> Config:
+    return apply({} if member == WHOLE else decode(member, "member"), BASELINE).replace(seed=seed)
+
+
+def label(member: str) -> str:
+    """A member's name on screen: "− norm"."""
+    return WHOLE if member == WHOLE else name_of(decode(member, "member"))
+
+
+def vocabulary() -> tuple[str, ...]:
+    return (*task[TASK].vocabulary, UNKNOWN)
+
+
+def file_of(member: str, seed: int) -> str:
+    return f"{member}.{seed}.safetensors"
+
+
+def there(folder: Path = FOLDER) -> dict[tuple[str, int], str]:
+    """(member, seed) -> hash of its file, for those that ship. Empty where the list of them cannot be read."""
+    try:
+        lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return {}
+    known = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    all_of_them = ((member, seed) for seed in SEEDS for member in members())
+    return {each: known[file_of(*each)] for each in all_of_them if file_of(*each) in known}
+
+
+def opened(member: str, seed: int, folder: Path = FOLDER) -> Opened:
+    """One of the family. Raises CheckpointError for one that is not there, or is not what was trained."""
+    name = file_of(member, seed)
+    expected = there(folder).get((member, seed))
+    if expected is None:
+        raise CheckpointError(f"models/family/{name} does not ship.")
+    try:
+        data = (folder / name).read_bytes()
+    except OSError:
+        raise CheckpointError(f"models/family/{name} is missing; make family trains it again.") from None
+    if hashlib.sha256(data).hexdigest() != expected:
+        raise CheckpointError(f"models/family/{name} is not the file that was trained: its hash differs from that in {SUMS}.")  # fmt: skip
+    about = json.loads(_about(data))
+    with torch.inference_mode(False):  # whoever opens it first may be in it, and others need gradients
+        model = filled(config_of(member, seed), vocabulary(), tensors(File(name, data=data)), name)
+    ends = (vocabulary().index(task[TASK].ends),)
+    return Opened(f"{label(member)}, seed {seed}", model, Words(vocabulary()), TASK, about, ends)
+
+
+def _about(data: bytes) -> str:
+    """What a file says of its training, as JSON."""
+    size = int.from_bytes(data[:8], "little")
+    text: str = json.loads(data[8 : 8 + size])["__metadata__"]["about"]
+    return text
+
+
+@lru_cache(maxsize=2)
+def _listed(second: int) -> dict[tuple[str, int], str]:
+    return there()
+
+
+def listed() -> dict[tuple[str, int], str]:
+    """there(), read from the disk once a second at most: a page asks for it twenty times."""
+    return _listed(int(time.monotonic()))
+
+
+@lru_cache(maxsize=64)
+def _kept(member: str, seed: int, digest: str) -> Opened:
+    return opened(member, seed)
+
+
+def kept(member: str, seed: int) -> Opened:
+    """opened(), of which those that were opened stay in memory: 0.4 MB each."""
+    return _kept(member, seed, listed().get((member, seed), ""))
+
+
+def plain(config: Config) -> Config:
+    """A config without what no model was trained for, and what any of them can be run with."""
+    return config.replace(seed=BASELINE.seed, padding=0, dropout=0.0)
+
+
+@cache
+def values(name: str) -> list[Any]:
+    """What a setting is in the members, in order."""
+    return sorted({getattr(config, name) for config in _members()})
+
+
+@cache
+def _members() -> dict[Config, str]:
+    return {config_of(member, BASELINE.seed): member for member in members()}
+
+
+def member_of(config: Config) -> str | None:
+    """Which member has these settings."""
+    return _members().get(plain(config))
+
+
+@lru_cache(maxsize=4096)
+def _shapes(config: Config) -> dict[str, tuple[int, ...]]:
+    blank: Any = Blank()  # takes the place of a Draw: nothing is allocated
+    return {name: tuple(x.shape) for name, x in Transformer(config, vocabulary(), blank).state_dict().items()}
+
+
+def fits(config: Config, of: Config = BASELINE) -> bool:
+    """Whether a model can be run under these settings with the weights of another. (How weights were drawn does not matter then.)"""
+    if config.init != of.init:
+        return False
+    has = _shapes(plain(of))
+    return all(has.get(name) == shape for name, shape in _shapes(plain(config)).items())
+
+
+def changed(config: Config, whole: Opened) -> Transformer | None:
+    """A trained model, run under other settings: its own weights, not trained again. None where these ask for weights that it
+    has not."""
+    if not fits(config, whole.config):
+        return None
+    has = whole.model.state_dict()
+    return filled(config, vocabulary(), {name: has[name] for name in _shapes(plain(config))}, whole.name)
+
+
+def cut_afterwards(member: str, whole: Opened) -> Opened | None:
+    """The trained baseline, run without the part; see changed()."""
+    model = changed(config_of(member, whole.config.seed), whole)
+    if model is None:
+        return None
+    return replace(whole, name=f"{label(member)}, cut afterwards", model=model, key="", about={})

@@ -1,0 +1,237 @@
+"""Trained without a part, or cut afterwards: what the family (core/checkpoints/family.py) can do, over seeds, and what may be said of it.
+
+A model that was trained without a part had the chance to do without it; one from which it is cut afterwards had not. These are two
+questions: whether the part is needed to learn the task, and whether a model that has it has come to rely on it.
+"""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import pandas as pd
+
+from core.checkpoints.family import WHOLE, label, members
+from core.checkpoints.opened import CheckpointError
+from core.experiments.trained.tables import LEAST
+from core.measure.intervals import ANYTHING, LARGEST, Paired, Within, apart, cut, interval, paired, together
+from core.settings.menu import Menu
+from core.settings.wording import count
+
+TABLE = Path(__file__).parent.parent.parent.parent / "results" / "family.csv"
+TEXTS = ("member", "how", "meter", "at")
+NUMBERS = ("seed", "steps", "value", "n")
+TRAINED, CUT = "trained without it", "cut afterwards"
+FEW = 3  # seeds up to which it is said what they cannot show
+ONE_SEED = "One seed each: whether a difference is more than noise between seeds cannot be told."
+
+
+class Measured(Protocol):
+    """(rows of one model) -> number."""
+
+    axis: str
+    within: Within  # what it can be
+    differences: Within
+    worse: int  # the sign of a change for the worse
+    does: str  # in words, what such a change does
+    logarithmic: bool  # whether logarithms are compared: of what can be a hundred times as much
+    split: bool  # whether it is compared at every distance between subject and verb, for one part alone
+
+    def __call__(self, rows: pd.DataFrame, /) -> float: ...
+
+
+compared: Menu[Measured] = Menu("What is compared", logarithmic=False, split=False)
+removed: Menu[Callable[[], str]] = Menu("What the family was trained without")
+
+
+@compared(axis="accuracy", within=(0.0, 1.0), differences=(-1.0, 1.0), worse=-1, does="lower accuracy")
+def accuracy(rows: pd.DataFrame) -> float:
+    """Accuracy: how often the model prefers the right one of was and were, on held-out sentences."""
+    return float(rows[(rows.meter == "accuracy") & (rows["at"] == "")].value.iloc[0])
+
+
+@compared(
+    axis="perplexity (log scale)",
+    within=(1.0, math.inf),
+    differences=ANYTHING,
+    worse=1,
+    does="raise perplexity",
+    logarithmic=True,
+)
+def perplexity(rows: pd.DataFrame) -> float:
+    """Perplexity: among how many words, as it were, the model hesitates at each place of a held-out sentence."""
+    return float(rows[rows.meter == "perplexity"].value.iloc[0])
+
+
+@compared(
+    axis="share of attention on the subject",
+    within=(0.0, 1.0),
+    differences=(-1.0, 1.0),
+    worse=-1,
+    does="take attention from the subject",
+)
+def subject(rows: pd.DataFrame) -> float:
+    """Attention on the subject: of the head that reads the subject most where the verb is chosen, the share it gives to it."""
+    return float(rows[rows.meter == "subject"].value.max())  # NaN where there is no head
+
+
+@compared(axis="accuracy", within=(0.0, 1.0), differences=(-1.0, 1.0), worse=-1, does="lower accuracy", split=True)
+def distance(rows: pd.DataFrame) -> float:
+    """By distance: how often the model prefers the right one of was and were, by the words between subject and verb."""
+    return float((rows.value * rows.n).sum() / rows.n.sum())
+
+
+def _enter(member: str) -> None:
+    def part() -> str:
+        return member
+
+    part.__name__, part.__doc__ = member, f"{label(member)}: trained without it, and cut from the trained baseline."
+    removed(part)
+
+
+for _member in members()[1:]:
+    _enter(_member)
+
+
+def read(path: Path = TABLE) -> pd.DataFrame:
+    """The table that `make family` writes. Raises CheckpointError for one that is missing or damaged."""
+    try:
+        table = pd.read_csv(path, keep_default_na=False, na_values={"value": [""]}, dtype=dict.fromkeys(TEXTS, str))
+        whole = all(pd.api.types.is_numeric_dtype(table[name]) for name in NUMBERS) and set(TEXTS) <= set(table)
+    except (OSError, ValueError, KeyError):
+        whole = False
+    if not whole or not len(table):
+        raise CheckpointError(
+            "The family's table, results/family.csv, is missing or damaged; make family makes it again."
+        )
+    return table
+
+
+def summary(table: pd.DataFrame, name: str) -> pd.DataFrame:
+    """member, label, how, value (mean over seeds; geometric where the axis is logarithmic), low, high (95 % interval of the difference from
+    the baseline of the same seed, set around the baseline's value), seeds, difference (of logarithms on such an axis), p, clear (whether
+    the difference can be told from seed noise: the baseline's value is then outside the interval). All differences that are shown are
+    corrected together (Holm)."""
+    measure = compared[name]
+    onto: Callable[[float], float] = math.log if measure.logarithmic else float
+    back: Callable[[float], float] = _exp if measure.logarithmic else float
+    values: dict[tuple[str, str], dict[int, float]] = {}
+    for key, rows in table.groupby(["member", "how", "seed"], sort=False):
+        member, how, seed = map(str, key)
+        values.setdefault((member, how), {})[int(seed)] = onto(measure(rows))
+    order = [(member, how) for member in members() for how in (TRAINED, CUT) if (member, how) in values]
+    base = values[WHOLE, TRAINED]
+    reference = interval(base.values()).mean
+
+    def compare(key: tuple[str, str], level: float) -> Paired:
+        return paired(values[key], base, measure.differences, level)
+
+    gaps = together(compare, [key for key in order if key[0] != WHOLE])
+    lines = []
+    for member, how in order:
+        mean = interval(values[member, how].values())
+        gap = gaps.get((member, how), Paired(0.0, math.nan, math.nan, mean.n, math.nan, math.nan))
+        ends = cut(back(reference + gap.low), back(reference + gap.high), measure.within)
+        lines.append((member, label(member), how, back(mean.mean), *ends, mean.n, gap.mean, gap.p, apart(gap.low, gap.high)))  # fmt: skip
+    columns = ["member", "label", "how", "value", "low", "high", "seeds", "difference", "p", "clear"]
+    return pd.DataFrame(lines, columns=columns)
+
+
+def bins(table: pd.DataFrame) -> list[tuple[str, list[str]]]:
+    """(name, distances) in order, each with so many sentences that a figure can stand on it: a distance with few of them is taken
+    together with the next ones, the last with the one before."""
+    least = table[(table.meter == "accuracy") & (table["at"] != "")].groupby("at").n.min()
+    fewest = {str(at): int(n) for at, n in least.items()}
+    groups: list[list[str]] = [[]]
+    for at in sorted(fewest, key=lambda at: _ends(at)[0]):
+        groups[-1].append(at)
+        if sum(fewest[each] for each in groups[-1]) >= LEAST:
+            groups.append([])
+    rest = groups.pop()
+    if rest and groups:
+        groups[-1] += rest
+    return [(_between(_ends(group[0])[0], _ends(group[-1])[1]), group) for group in groups]
+
+
+def _ends(at: str) -> tuple[int, int]:
+    """ "6–8" -> (6, 8)"""
+    low, _, high = at.partition("–")
+    return int(low), int(high or low)
+
+
+def _between(low: int, high: int) -> str:
+    return f"{low}" if low == high else f"{low}–{high}"
+
+
+def by_distance(table: pd.DataFrame, member: str) -> pd.DataFrame:
+    """distance, line (baseline, trained without it, cut afterwards), value, low, high, n (sentences), seeds, difference, p, clear: as in
+    summary(), for one part, at every distance; all differences that are shown are corrected together (Holm)."""
+    measure, values, sentences = compared["distance"], {}, {}
+    lines = {WHOLE: (WHOLE, TRAINED), TRAINED: (member, TRAINED), CUT: (member, CUT)}
+    rows = table[(table.meter == "accuracy") & table.member.isin((WHOLE, member))]
+    for name, distances in bins(table):
+        for line, (whose, how) in lines.items():
+            there = rows[(rows.member == whose) & (rows.how == how) & rows["at"].isin(distances)]
+            if len(there):
+                values[name, line] = {int(str(seed)): measure(some) for seed, some in there.groupby("seed")}
+                sentences[name, line] = int(there.groupby("seed").n.sum().min())
+
+    def compare(key: tuple[str, str], level: float) -> Paired:
+        return paired(values[key], values[key[0], WHOLE], measure.differences, level)
+
+    gaps = together(compare, [key for key in values if key[1] != WHOLE])
+    made = []
+    for name, line in values:
+        mean, reference = interval(values[name, line].values()), interval(values[name, WHOLE].values()).mean
+        gap = gaps.get((name, line), Paired(0.0, math.nan, math.nan, mean.n, math.nan, math.nan))
+        ends = cut(reference + gap.low, reference + gap.high, measure.within)
+        made.append((name, line, mean.mean, *ends, sentences[name, line], mean.n, gap.mean, gap.p, apart(gap.low, gap.high)))  # fmt: skip
+    return pd.DataFrame(
+        made, columns=["distance", "line", "value", "low", "high", "n", "seeds", "difference", "p", "clear"]
+    )
+
+
+def told_by_distance(rows: pd.DataFrame) -> str:
+    """What may be said of by_distance(), by the rule of its intervals."""
+    many, seeds = rows.distance.nunique(), int(rows.seeds.min())
+    if seeds < 2:
+        return ONE_SEED
+    said = []
+    for line in (CUT, TRAINED):
+        there = rows[rows.line == line]
+        lower, higher = (int((there.clear & (there.difference * sign > 0)).sum()) for sign in (-1, 1))
+        verdicts = {"lower": lower, "higher": higher, "undecided": len(there) - lower - higher}
+        if len(there):
+            said.append(f"{line} {', '.join(f'{word} at {n}' for word, n in verdicts.items() if n)}")
+    text = f"Accuracy beside the baseline's, at {count(many, 'distance')}: {'; '.join(said)}."
+    if CUT not in set(rows.line):
+        text += " It cannot be cut afterwards: that would need weights that the baseline has not."
+    if seeds <= FEW and not rows[rows.line != WHOLE].clear.all():
+        text += few(seeds)
+    return text
+
+
+def _exp(x: float) -> float:
+    """e to the power of x; of more than has a number, the largest."""
+    return math.exp(min(x, LARGEST))
+
+
+def told(summary: pd.DataFrame, name: str) -> str:
+    """What may be said of a summary: how many changes do harm, cut afterwards and trained without, by the rule of its intervals."""
+    measure, rows = compared[name], summary[(summary.member != WHOLE) & summary.value.notna()]
+    seeds = int(rows.seeds.min())
+    if seeds < 2:
+        return ONE_SEED
+    harm = rows[rows.clear & (rows.difference * measure.worse > 0)]
+    said = []
+    for how, words in (
+        (CUT, "Cut from the trained model, {} of {} changes {}"),
+        (TRAINED, "trained without from the start, {} of {} do"),
+    ):
+        said.append(words.format((harm.how == how).sum(), (rows.how == how).sum(), measure.does))
+    text = f"{'; '.join(said)}, beyond noise between {seeds} seeds."
+    return text + few(seeds) * (seeds <= FEW)
+
+
+def few(seeds: int) -> str:
+    return f" {count(seeds, 'seed').capitalize()} show only large differences: for the others it cannot be told whether there is one."

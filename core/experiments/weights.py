@@ -1,0 +1,172 @@
+"""Whose weights a pass has. Trained without a part, cut afterwards, random: three different things, each named as what it is."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from core.model.config import Config
+from core.model.text import PAD
+from core.model.transformer import Transformer
+from core.model.variants import difference, name_of
+from core.settings.menu import Menu
+from core.settings.setting import ConfigError
+
+
+class Weights(Protocol):
+    """How a config comes by its weights."""
+
+    paired: str  # what baseline and variants share
+    order: tuple[str, str, str]  # three words that make sense in either order
+
+    def refused(self, config: Config) -> str:
+        """Why there are no such weights, or ""."""
+
+    def numbers(self, words: Sequence[str]) -> tuple[tuple[str, ...], list[int | None]]:
+        """-> (vocabulary, number in it of each of these words; None where it is unknown)"""
+
+    def model(self, config: Config, vocabulary: tuple[str, ...], of: Config) -> Transformer:
+        """On the CPU, in float32. of: whose weights they are, where not those of the config itself. Raises ConfigError where
+        refused() has a reason, CheckpointError for a file that is missing or damaged."""
+
+    def whose(self, config: Config) -> str:
+        """In words, as they stand at a picture."""
+
+    def name(self, config: Config) -> str:
+        """Of a variant; "" where what it changes is all that there is to say."""
+
+
+weights: Menu[Weights] = Menu("Weights")
+
+
+class _OfTheFamily:
+    """What the two kinds share that start from models which ship. (Their files are opened by safetensors, which need not be
+    installed where nobody asks for them.)"""
+
+    @staticmethod
+    def numbers(words: Sequence[str]) -> tuple[tuple[str, ...], list[int | None]]:
+        from core.checkpoints import family
+        from core.checkpoints.tokens import Words
+
+        known = Words(family.vocabulary())
+        return known.vocabulary, [known.vocabulary.index(PAD) if word == PAD else known.number(word) for word in words]
+
+
+@weights(
+    paired="Paired: same sentences in the same order, and the same first weights of one name and shape",
+    order=("bank", "suing", "tenant"),
+)
+class trained(_OfTheFamily):
+    """Trained: each model as it learnt to write legal sentences. One without a part never had it."""
+
+    @staticmethod
+    def refused(config: Config) -> str:
+        from core.checkpoints import family
+
+        there = family.listed()
+        if not there:
+            return "The trained models, models/family, do not ship here."
+        if all(seed != config.seed for _, seed in there):
+            seeds = sorted({seed for _, seed in there})
+            return f"seed is {config.seed}; models were trained with the seeds {', '.join(map(str, seeds))}."
+        member = family.member_of(config)
+        if member is None:
+            return f"No model was trained {_changed(config)}."
+        return "" if (member, config.seed) in there else f"The model trained {_changed(config)} is missing."
+
+    @staticmethod
+    def model(config: Config, vocabulary: tuple[str, ...], of: Config) -> Transformer:
+        from core.checkpoints import family
+
+        _check("trained", of)
+        made = family.changed(config, family.kept(str(family.member_of(of)), of.seed))
+        if made is None:
+            raise ConfigError("weights", f"The model trained {_changed(of)} has no weights for that.")
+        return made
+
+    @staticmethod
+    def whose(config: Config) -> str:
+        return f"Trained {_changed(config)}, seed {config.seed}"
+
+    @staticmethod
+    def name(config: Config) -> str:
+        return f"trained {_changed(config)}"
+
+
+@weights(paired="Paired: the very same trained weights", order=trained.order)  # type: ignore[attr-defined]
+class cut(_OfTheFamily):
+    """Cut afterwards: the model trained with all its parts, then run without one. Its weights are not trained again."""
+
+    @staticmethod
+    def refused(config: Config) -> str:
+        from core.checkpoints import family
+
+        why = trained.refused(family.BASELINE.replace(seed=config.seed))
+        return why or ("" if family.fits(config) else f"The trained model has no weights to run it {_changed(config)}.")
+
+    @staticmethod
+    def model(config: Config, vocabulary: tuple[str, ...], of: Config) -> Transformer:
+        from core.checkpoints import family
+
+        _check("cut", config)
+        made = family.changed(config, family.kept(family.WHOLE, config.seed))
+        assert made is not None, "it fits"
+        return made
+
+    @staticmethod
+    def whose(config: Config) -> str:
+        from core.checkpoints import family
+
+        then = f", then run {_changed(config)}, not trained again" * (family.member_of(config) != family.WHOLE)
+        return f"Trained with all parts{then}, seed {config.seed}"
+
+    @staticmethod
+    def name(config: Config) -> str:
+        return f"cut afterwards: {_changed(config)}"
+
+
+@weights(
+    paired="Paired: same sentence, and the same random numbers behind all weights of one name and shape",
+    order=("dog", "bites", "man"),
+)
+class random:
+    """Random: as they are drawn before any training. Every size, and every part."""
+
+    @staticmethod
+    def refused(config: Config) -> str:
+        return ""
+
+    @staticmethod
+    def numbers(words: Sequence[str]) -> tuple[tuple[str, ...], list[int | None]]:
+        return tuple(words), list(range(len(words)))
+
+    @staticmethod
+    def model(config: Config, vocabulary: tuple[str, ...], of: Config) -> Transformer:
+        return Transformer(config, vocabulary)
+
+    @staticmethod
+    def whose(config: Config) -> str:
+        return f"Random weights, seed {config.seed}"
+
+    @staticmethod
+    def name(config: Config) -> str:
+        return ""
+
+
+def _check(kind: str, config: Config) -> None:
+    why = weights[kind].refused(config)
+    if why:
+        raise ConfigError("weights", why, "random")
+
+
+def _named(config: Config) -> str:
+    """What a config changes in the trained baseline: "− norm"."""
+    from core.checkpoints import family
+
+    return name_of(difference(family.plain(config), family.BASELINE))
+
+
+def _changed(config: Config) -> str:
+    """The same as it stands behind "trained": "with all parts", "without norm", "with 1 head"."""
+    names = [name for name in _named(config).split(", ") if name]
+    out, put = [name[2:] for name in names if name.startswith("− ")], [name for name in names if name[:2] != "− "]
+    said = ["without " + " and ".join(out)] * bool(out) + ["with " + " and ".join(put)] * bool(put)
+    return " and ".join(said) or "with all parts"

@@ -1,0 +1,84 @@
+"""Trains the family (core/checkpoints/family.py) and examines it: `make family`, or
+`python -m scripts.family [--seeds 0] [--folder models/family] [--table results/family.csv]`.
+
+Each member is trained as scripts/legal_model.py trains the model that ships, which is the baseline with seed 0, to the last bit on
+the same machine. What is there already is not trained again: a run that was cut short goes on with what is missing.
+"""
+
+import argparse
+import hashlib
+import json
+from pathlib import Path
+
+import pandas as pd
+import safetensors.torch
+import torch
+
+from core.checkpoints.family import (
+    FOLDER,
+    SEEDS,
+    SUMS,
+    WHOLE,
+    config_of,
+    cut_afterwards,
+    file_of,
+    members,
+    opened,
+    there,
+)
+from core.experiments.trained.comparison import CUT, TABLE, TRAINED
+from core.experiments.trained.examination import examined
+from core.settings.process import versions
+from scripts.legal_model import train
+
+
+def trained(member: str, seed: int) -> bytes:
+    """One of the family, as the content of its file."""
+    model, steps, seconds = train(config_of(member, seed))
+    weights = {name: x.detach().contiguous() for name, x in model.state_dict().items()}
+    about = {"member": member, "seed": seed, "steps": steps, "seconds": round(seconds), "versions": versions()}
+    return safetensors.torch.save(weights, {"about": json.dumps(about)})
+
+
+def train_what_is_missing(folder: Path, seeds: list[int]):
+    folder.mkdir(parents=True, exist_ok=True)
+    for member, seed in ((member, seed) for seed in seeds for member in members()):
+        file = folder / file_of(member, seed)
+        if not file.exists():
+            print(f"{member}, seed {seed}", flush=True)
+            begun = file.with_suffix(".part")
+            begun.write_bytes(trained(member, seed))
+            begun.rename(file)
+    sums = [
+        f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}" for file in sorted(folder.glob("*.safetensors"))
+    ]
+    (folder / SUMS).write_text("\n".join(sums) + "\n", encoding="utf-8")
+
+
+def table(folder: Path) -> pd.DataFrame:
+    """member, how, seed, meter, at, value, n: of each that is there, and of the baseline of its seed without the part."""
+    parts = []
+    for member, seed in there(folder):
+        model = opened(member, seed, folder)
+        parts.append((member, TRAINED, seed, model.about["steps"], examined(model)))
+        cut = None if member == WHOLE else cut_afterwards(member, opened(WHOLE, seed, folder))
+        if cut:
+            parts.append((member, CUT, seed, 0, examined(cut)))
+        print(f"{member}, seed {seed}: examined", flush=True)
+    rows = [each.assign(member=member, how=how, seed=seed, steps=steps) for member, how, seed, steps, each in parts]
+    return pd.concat(rows)[["member", "how", "seed", "steps", "meter", "at", "value", "n"]]
+
+
+def main():
+    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    given.add_argument("--seeds", type=int, nargs="*", default=list(SEEDS))
+    given.add_argument("--folder", type=Path, default=FOLDER)
+    given.add_argument("--table", type=Path, default=TABLE)
+    args = given.parse_args()
+    torch.set_num_threads(1)
+    train_what_is_missing(args.folder, args.seeds)
+    table(args.folder).to_csv(args.table, index=False, float_format="%.6g")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,428 @@
+"""The models trained without a part: what ships is what was trained, what is said of them follows from their files, and a damaged one
+costs itself alone."""
+
+import hashlib
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy import stats
+
+import scripts.family as command
+import scripts.legal_model as legal
+from core.checkpoints import CheckpointError, family, files
+from core.checkpoints.family import (
+    BASELINE,
+    FOLDER,
+    SUMS,
+    WHOLE,
+    config_of,
+    cut_afterwards,
+    members,
+    opened,
+    there,
+)
+from core.experiments.trained import comparison, examination
+from core.experiments.trained.comparison import (
+    CUT,
+    TRAINED,
+    bins,
+    by_distance,
+    compared,
+    read,
+    removed,
+    summary,
+    told,
+    told_by_distance,
+)
+from core.experiments.trained.examination import BINS, SENTENCES, examined, perplexity
+from core.experiments.trained.questions import SEED
+from core.experiments.trained.sentences import sentences
+from core.experiments.trained.tables import LEAST
+from core.model.trace import trace
+from core.model.transformer import Transformer
+from core.model.variants import ablation, difference, encode
+from core.tasks.sentences import anatomy
+from tests.holm import corrected
+
+SHIPS = list(there())
+TABLE = read()
+EVERY = [name for name in compared if not compared[name].split]  # what is compared of every part
+
+
+def test_every_pill_has_its_member_and_differs_from_the_baseline_by_that_alone():
+    assert len(set(members())) == len(members()) >= 16
+    assert {encode(part()) for part in ablation.values()} < set(members())
+    for member in members()[1:]:
+        assert encode(difference(config_of(member, 0), BASELINE)) == member
+
+
+@pytest.mark.parametrize("member", members())
+def test_the_first_weights_are_the_baselines_where_name_and_shape_are(member):
+    first, base = (Transformer(config_of(each, 1), family.vocabulary()).state_dict() for each in (member, WHOLE))
+    shared = [name for name in first if name in base and first[name].shape == base[name].shape]
+    assert len(shared) >= 5 and all(torch.equal(first[name], base[name]) for name in shared)
+
+
+def test_all_that_ships_is_small_and_every_seed_is_whole():
+    assert sum(each.stat().st_size for each in FOLDER.iterdir()) < 25e6
+    seeds = {seed for _, seed in SHIPS}
+    assert seeds and set(SHIPS) == {(member, seed) for member in members() for seed in seeds}
+    assert set(TABLE[TABLE.how == TRAINED].seed) == seeds
+
+
+@pytest.mark.parametrize("member, seed", SHIPS)
+def test_it_opens_as_what_it_says_and_its_hash_is_that_of_the_file(member, seed):
+    model, file = opened(member, seed), FOLDER / family.file_of(member, seed)
+    assert model.config == config_of(member, seed) and model.about["member"] == member and model.about["seed"] == seed
+    assert there()[member, seed] == hashlib.sha256(file.read_bytes()).hexdigest()
+    steps = TABLE[(TABLE.member == member) & (TABLE.seed == seed) & (TABLE.how == TRAINED)].steps
+    assert set(steps) == {model.about["steps"]} and model.about["steps"] <= legal.STEPS
+
+
+def test_the_baseline_of_the_first_seed_is_the_model_that_ships():
+    ours, ships = opened(WHOLE, 0).model.state_dict(), files.from_folder(files.ROOT / files.SHIPPED).model.state_dict()
+    assert ours.keys() == ships.keys() and all(torch.equal(ours[name], ships[name]) for name in ours)
+
+
+@pytest.mark.parametrize("member, seed", SHIPS)
+def test_the_table_is_what_its_file_gives(member, seed):
+    def rows(how):
+        kept = TABLE[(TABLE.member == member) & (TABLE.seed == seed) & (TABLE.how == how)]
+        return {(line.meter, line.at): (line.value, line.n) for line in kept.itertuples()}
+
+    model = opened(member, seed)
+    cut = None if member == WHOLE else cut_afterwards(member, opened(WHOLE, seed))
+    for how, one in ((TRAINED, model), (CUT, cut)):
+        now = (
+            {} if one is None else {(line.meter, line.at): (line.value, line.n) for line in examined(one).itertuples()}
+        )
+        assert now.keys() == rows(how).keys()
+        for key, (value, n) in now.items():
+            # one sentence on the edge may be read otherwise on another machine
+            assert rows(how)[key] == (pytest.approx(value, rel=1e-3, abs=2 / SENTENCES), n), (how, key)
+
+
+@pytest.mark.parametrize("member", ["norm-none", "attention-off", "activation-swiglu"])
+def test_what_is_examined_equals_one_sentence_at_a_time_in_float64(member):
+    model, many = opened(member, 0), 48
+    number = {word: at for at, word in enumerate(model.model.vocabulary)}
+    net = opened(member, 0).model.double()
+    nats, words, right, by, subject = 0.0, 0, [], [], {}
+    for sentence in sentences(many, SEED):
+        ids = torch.tensor([[number[word] for word in sentence]])
+        with torch.inference_mode(), trace() as seen:
+            log = net(ids)[0].log_softmax(-1)
+        for at in range(1, len(sentence)):
+            nats, words = nats - log[at - 1, ids[0, at]].item(), words + 1
+        places = anatomy(list(sentence))
+        before = log[places.verb - 1]
+        right.append((before[number["was"]] > before[number["were"]]).item() == (sentence[places.verb] == "was"))
+        by.append(places.verb - places.subject - 1)
+        if places.clause and places.distractors and "pattern" in seen:
+            for layer, pattern in enumerate(seen["pattern"]):
+                for head in range(pattern.shape[1]):
+                    share = pattern[0, head, places.verb - 1, places.subject].item()
+                    subject.setdefault(f"{layer + 1}.{head + 1}", []).append(share)
+    found = {(line.meter, line.at): line.value for line in examined(model, many).itertuples()}
+    assert found.pop(("perplexity", "")) == pytest.approx(math.exp(nats / words), rel=1e-5)
+    assert found.pop(("accuracy", "")) == pytest.approx(np.mean(right))
+    for low, high in BINS:
+        inside = [each for each, between in zip(right, by) if low <= between <= high]
+        at = f"{low}" if low == high else f"{low}–{high}"
+        assert (("accuracy", at) in found) == (len(inside) >= LEAST)
+        assert len(inside) < LEAST or found.pop(("accuracy", at)) == pytest.approx(np.mean(inside))
+    assert found == {("subject", head): pytest.approx(np.mean(shares), abs=1e-5) for head, shares in subject.items()}
+
+
+def test_cut_afterwards_has_the_trained_weights_and_the_settings_of_the_member():
+    whole = opened(WHOLE, 0)
+    cut = cut_afterwards("norm-none", whole)
+    assert cut.config == config_of("norm-none", 0) and cut.key != whole.key
+    kept, had = cut.model.state_dict(), whole.model.state_dict()
+    assert kept.keys() < had.keys() and all(torch.equal(kept[name], had[name]) for name in kept)
+    assert cut_afterwards("activation-swiglu", whole) is None, "it would need a gate that was never trained"
+
+
+def of_seeds(values: dict[tuple[str, str], list[float]]) -> pd.DataFrame:
+    rows = [
+        (member, how, seed, 4000, meter, "2.4" if meter == "subject" else "", value, 1024)
+        for (member, how), several in values.items()
+        for seed, value in enumerate(several)
+        for meter in ("accuracy", "perplexity", "subject")
+    ]
+    return pd.DataFrame(rows, columns=["member", "how", "seed", "steps", "meter", "at", "value", "n"])
+
+
+MADE = {
+    (WHOLE, TRAINED): [0.99, 0.98, 1.0, 0.97], ("norm-none", TRAINED): [0.98, 0.99, 0.99, 0.98],
+    ("norm-none", CUT): [0.5, 0.52, 0.49, 0.5], ("attention-off", TRAINED): [0.6, 0.58, 0.61, 0.6],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_summary_is_a_paired_test_corrected_by_holm_and_the_sentence_counts_it(name):
+    onto, times = (np.log, 10) if name == "perplexity" else (np.asarray, 1)  # a perplexity is 1 or more
+    given = {key: [times * value for value in values] for key, values in MADE.items()}
+    rows = summary(of_seeds(given), name)
+    made = {key: onto(values) for key, values in given.items()}
+    base, others = made[WHOLE, TRAINED], [key for key in MADE if key[0] != WHOLE]
+    expected = dict(zip(others, corrected([stats.ttest_rel(made[key], base).pvalue for key in others])))
+    assert rows.value[0] == pytest.approx(stats.gmean(given[WHOLE, TRAINED]) if name == "perplexity" else np.mean(base))
+    for line in rows[rows.member != WHOLE].itertuples():
+        values = made[line.member, line.how]
+        assert onto(line.value) == pytest.approx(np.mean(values)) and line.seeds == 4
+        assert line.difference == pytest.approx(np.mean(values) - np.mean(base))
+        assert line.p == pytest.approx(expected[line.member, line.how], rel=1e-6)
+        assert line.clear == (line.p < 0.05) == (not line.low <= rows.value[0] <= line.high)
+    down = {"accuracy": "lower accuracy", "subject": "take attention from the subject"}
+    if name in down:
+        assert told(rows, name) == (
+            f"Cut from the trained model, 1 of 1 changes {down[name]}; trained without from the start, 1 of 2 do, "
+            "beyond noise between 4 seeds."
+        )
+    else:
+        assert told(rows, name).startswith("Cut from the trained model, 0 of 1 changes raise perplexity; trained")
+
+
+def test_an_interval_is_that_of_the_test_around_the_baselines_value():
+    """One change alone, so that nothing is corrected: SciPy's own interval."""
+    for name, onto, back in (("accuracy", np.asarray, np.asarray), ("perplexity", np.log, np.exp)):
+        values, base = [5.1, 6.0, 5.4], [4.1, 4.3, 4.0]
+        if name == "accuracy":
+            values, base = [0.5, 0.6, 0.55], [0.9, 0.92, 0.95]
+        made = {(WHOLE, TRAINED): base, ("norm-none", CUT): values}
+        line = summary(of_seeds(made), name).iloc[1]
+        ends = stats.ttest_rel(onto(values), onto(base)).confidence_interval()
+        assert [line.low, line.high] == pytest.approx([float(back(np.mean(onto(base)) + end)) for end in ends])
+
+
+@pytest.mark.parametrize("perplexity", [math.exp(705), math.inf])
+def test_a_perplexity_beyond_all_numbers_has_a_place(perplexity):
+    """Of a member that has learnt nothing but to be sure of the wrong word."""
+    made = {(WHOLE, TRAINED): [4.0, 4.1, 4.2], ("norm-none", TRAINED): [perplexity] * 3}
+    line = summary(of_seeds(made), "perplexity").iloc[1]
+    assert math.isfinite(line.value) and line.value > 1e300
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_what_ships_is_told_by_the_intervals_that_are_drawn(name):
+    """Counted from the picture: lines that do not reach the dashed one, on the worse side of it."""
+    rows = summary(TABLE, name)
+    reference = rows.value[rows.member == WHOLE].item()
+    drawn = rows[(rows.member != WHOLE) & rows.low.notna()]
+    beyond = drawn[(drawn.low > reference) if name == "perplexity" else (drawn.high < reference)]
+    counts = [(beyond.how == how).sum() for how in (CUT, TRAINED)]
+    assert f"Cut from the trained model, {counts[0]} of " in told(rows, name)
+    assert f"trained without from the start, {counts[1]} of " in told(rows, name)
+    assert (drawn.low <= drawn.value).all() and (drawn.value <= drawn.high).all()
+
+
+def test_few_seeds_say_what_they_cannot_show():
+    one, two = ({key: values[:n] for key, values in MADE.items()} for n in (1, 2))
+    assert told(summary(of_seeds(one), "accuracy"), "accuracy") == (
+        "One seed each: whether a difference is more than noise between seeds cannot be told."
+    )
+    assert told(summary(of_seeds(two), "accuracy"), "accuracy").endswith(
+        "beyond noise between 2 seeds. 2 seeds show only large differences: for the others it cannot be told whether there is one."
+    )
+    assert not summary(of_seeds(one), "accuracy").clear.any()
+
+
+@pytest.mark.parametrize(
+    "damage, says",
+    [
+        (lambda file: file.unlink(), "is missing"),
+        (lambda file: file.write_bytes(file.read_bytes()[:-1]), "its hash differs"),
+        (lambda file: file.write_bytes(b""), "its hash differs"),
+        (lambda file: (file.parent / SUMS).write_text(""), "does not ship"),
+        (lambda file: (file.parent / SUMS).write_bytes(b"\xff\xfe"), "does not ship"),
+    ],
+)
+def test_a_damaged_file_is_told_and_costs_itself(tmp_path, damage, says):
+    for member in (WHOLE, "norm-none"):
+        file = tmp_path / family.file_of(member, 0)
+        file.write_bytes((FOLDER / file.name).read_bytes())
+    (tmp_path / SUMS).write_bytes((FOLDER / SUMS).read_bytes())
+    damage(tmp_path / family.file_of("norm-none", 0))
+    with pytest.raises(CheckpointError, match=says):
+        opened("norm-none", 0, tmp_path)
+    if says != "does not ship":
+        assert opened(WHOLE, 0, tmp_path).config == BASELINE
+
+
+def test_a_damaged_table_is_told(tmp_path):
+    for content in (None, "", "member,how\n1,2\n", "\x00\x01", TABLE.assign(value="x").to_csv()):
+        path = tmp_path / "family.csv"
+        path.unlink(missing_ok=True)
+        if content is not None:
+            path.write_text(content)
+        with pytest.raises(CheckpointError, match="make family makes it again"):
+            read(path)
+
+
+def test_the_command_trains_to_the_last_bit_and_goes_on_with_what_is_missing(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(legal, "STEPS", 3)
+    monkeypatch.setattr(command, "members", lambda: [WHOLE, "attention-off"])
+    command.train_what_is_missing(tmp_path / "one", [0])
+    command.train_what_is_missing(tmp_path / "two", [0, 1])
+    for member in (WHOLE, "attention-off"):
+        one, two = (opened(member, 0, tmp_path / name).model.state_dict() for name in ("one", "two"))
+        assert all(torch.equal(one[name], two[name]) for name in one)
+    capsys.readouterr()
+    (tmp_path / "two" / family.file_of("attention-off", 1)).unlink()
+    command.train_what_is_missing(tmp_path / "two", [0, 1])
+    assert capsys.readouterr().out == "attention-off, seed 1\n"
+    assert len(there(tmp_path / "two")) == 4
+
+
+@pytest.mark.thorough
+def test_a_whole_member_that_is_trained_anew_is_the_one_that_ships(tmp_path):
+    """To the last bit on a machine like the one that trained it. On another, sums are rounded in another order: it is as good."""
+    member = "placement-post"
+    (tmp_path / family.file_of(member, 0)).write_bytes(command.trained(member, 0))
+    command.train_what_is_missing(tmp_path, [])
+    anew, ships = opened(member, 0, tmp_path), opened(member, 0)
+    weights = ships.model.state_dict()
+    if not all(torch.equal(x, weights[name]) for name, x in anew.model.state_dict().items()):
+        figures = [compared[name](examined(each)) for name in ("accuracy", "perplexity") for each in (anew, ships)]
+        assert figures[0] == pytest.approx(figures[1], abs=0.02) and figures[2] == pytest.approx(figures[3], rel=0.05)
+
+
+def test_one_that_diverges_ends_before_and_says_after_how_many_steps(monkeypatch):
+    monkeypatch.setattr(legal, "STEPS", 5)
+    real, calls = legal.F.cross_entropy, []
+
+    def broken(*given, **more):
+        calls.append(1)
+        return real(*given, **more) * (math.inf if len(calls) == 3 else 1.0)
+
+    monkeypatch.setattr(legal.F, "cross_entropy", broken)
+    model, steps, _ = legal.train(config_of("attention-off", 0))
+    assert steps == 2 and all(bool(x.isfinite().all()) for x in model.state_dict().values())
+
+
+def test_perplexity_of_a_model_that_knows_nothing_is_the_number_of_words():
+    model = opened(WHOLE, 0)
+    blank = {name: torch.zeros_like(x) for name, x in model.model.state_dict().items()}
+    net = Transformer(BASELINE, family.vocabulary())
+    net.load_state_dict(blank)
+    same = family.Opened("", net, model.tokens, "sentences")
+    assert perplexity(same, 16) == pytest.approx(len(family.vocabulary()), rel=1e-5)
+
+
+def test_it_is_asked_about_as_many_sentences_as_the_table_says():
+    assert set(TABLE[TABLE["at"] == ""].n) == {SENTENCES} and examination.SLICE <= SENTENCES
+    assert comparison.TABLE.parent.name == "results"
+
+
+def at_distances(values: dict[tuple[str, str], dict[str, list[float]]], n: dict[str, int]) -> pd.DataFrame:
+    rows = [
+        (member, how, seed, 4000, "accuracy", at, value, n[at])
+        for (member, how), by in values.items()
+        for at, several in by.items()
+        for seed, value in enumerate(several)
+    ]
+    return pd.DataFrame(rows, columns=["member", "how", "seed", "steps", "meter", "at", "value", "n"])
+
+
+FAR = {
+    (WHOLE, TRAINED): {"0": [0.99, 1.0, 0.98], "1–5": [0.97, 0.99, 0.98], "6–28": [0.96, 0.98, 0.99]},
+    ("norm-none", TRAINED): {"0": [0.98, 1.0, 0.99], "1–5": [0.9, 0.99, 0.97], "6–28": [0.6, 0.63, 0.63]},
+    ("norm-none", CUT): {"0": [0.99, 0.99, 0.98], "1–5": [0.5, 0.52, 0.5], "6–28": [0.51, 0.52, 0.5]},
+    ("attention-off", CUT): {"0": [0.5, 0.5, 0.5], "1–5": [0.1, 0.1, 0.1], "6–28": [0.2, 0.2, 0.2]},
+}
+ENOUGH = {"0": 30, "1–5": 40, "6–28": 50}
+
+
+@pytest.mark.parametrize(
+    "made, member", [(at_distances(FAR, ENOUGH), "norm-none"), *((TABLE, m) for m in members()[1:])]
+)
+def test_by_distance_is_a_paired_test_of_what_is_shown_corrected_by_holm(made, member):
+    rows = by_distance(made, member)
+    kept = made[(made.meter == "accuracy") & (made["at"] != "")]
+
+    def values(whose, how, at):
+        there = kept[(kept.member == whose) & (kept.how == how) & (kept["at"] == at)].sort_values("seed")
+        return there.value.to_numpy()
+
+    lines = {"baseline": (WHOLE, TRAINED), TRAINED: (member, TRAINED), CUT: (member, CUT)}
+    tested, p = [], []
+    for row in rows[rows.line != "baseline"].itertuples():
+        gaps = values(*lines[row.line], row.distance) - values(WHOLE, TRAINED, row.distance)
+        same = np.ptp(gaps) == 0
+        tested.append(row)
+        p.append((0.0 if gaps[0] else 1.0) if same else stats.ttest_1samp(gaps, 0).pvalue)
+        assert row.difference == pytest.approx(gaps.mean()) and row.seeds == len(gaps) == 3
+    for row, expected in zip(tested, corrected(p)):
+        assert row.p == pytest.approx(expected, rel=1e-6) and row.clear == (row.p < 0.05)
+        base = values(WHOLE, TRAINED, row.distance).mean()
+        assert row.low <= row.value <= row.high and row.clear == (not row.low <= base <= row.high)
+    for row in rows.itertuples():
+        assert row.value == pytest.approx(values(*lines[row.line], row.distance).mean())
+        assert {row.n} == set(kept[kept["at"] == row.distance].n)
+    assert list(dict.fromkeys(rows.distance)) == list(dict.fromkeys(kept["at"]))
+    assert told_by_distance(rows) == counted(tested, member, made)
+
+
+def counted(tested, member, made) -> str:
+    """The sentence, from the lines of the picture: which of them leave out the baseline, and to which side."""
+    said = []
+    for how in (CUT, TRAINED):
+        rows = [row for row in tested if row.line == how]
+        lower = sum(row.p < 0.05 and row.difference < 0 for row in rows)
+        higher = sum(row.p < 0.05 and row.difference > 0 for row in rows)
+        verdicts = {"lower": lower, "higher": higher, "undecided": len(rows) - lower - higher}
+        if rows:
+            said.append(f"{how} " + ", ".join(f"{word} at {n}" for word, n in verdicts.items() if n))
+    many = len({row.distance for row in tested})
+    text = f"Accuracy beside the baseline's, at {many} distances: {'; '.join(said)}."
+    if not len(made[(made.member == member) & (made.how == CUT)]):
+        text += " It cannot be cut afterwards: that would need weights that the baseline has not."
+    if any(row.p >= 0.05 for row in tested):
+        text += " 3 seeds show only large differences: for the others it cannot be told whether there is one."
+    return text
+
+
+def test_what_is_said_by_distance_of_a_made_up_table():
+    rows = by_distance(at_distances(FAR, ENOUGH), "norm-none")
+    assert told_by_distance(rows).startswith(
+        "Accuracy beside the baseline's, at 3 distances: cut afterwards lower at 2, undecided at 1; trained without it lower at 1, undecided at 2."
+    )
+    better = {(WHOLE, TRAINED): {"0": [0.5, 0.5, 0.5]}, ("norm-none", TRAINED): {"0": [0.9, 0.9, 0.9]}}
+    assert told_by_distance(by_distance(at_distances(better, {"0": 30}), "norm-none")) == (
+        "Accuracy beside the baseline's, at 1 distance: trained without it higher at 1."
+        " It cannot be cut afterwards: that would need weights that the baseline has not."
+    )
+    one = {key: {at: values[:1] for at, values in by.items()} for key, by in FAR.items()}
+    assert told_by_distance(by_distance(at_distances(one, ENOUGH), "norm-none")) == (
+        "One seed each: whether a difference is more than noise between seeds cannot be told."
+    )
+
+
+@pytest.mark.parametrize(
+    "n, expected",
+    [
+        ((30, 40, 50), ["0", "1–5", "6–28"]),
+        ((19, 40, 50), ["0–5", "6–28"]),
+        ((30, 19, 1), ["0", "1–28"]),
+        ((30, 40, 19), ["0", "1–28"]),
+        ((9, 9, 9), ["0–28"]),
+    ],
+)
+def test_distances_with_few_sentences_stand_together(n, expected):
+    n = dict(zip(ENOUGH, n))
+    table = at_distances(FAR, n)
+    assert [name for name, _ in bins(table)] == expected
+    rows = by_distance(table, "norm-none").set_index(["distance", "line"])
+    for name, together in bins(table):
+        by = FAR["norm-none", CUT]
+        right = [sum(by[at][seed] * n[at] for at in together) for seed in range(3)]  # sentences that were right
+        of = sum(n[at] for at in together)
+        assert rows.value[name, CUT] == pytest.approx(np.mean(right) / of) and rows.n[name, CUT] == of
+
+
+def test_every_part_of_the_family_can_be_chosen():
+    assert list(removed) == members()[1:] and [removed[name]() for name in removed] == list(removed)

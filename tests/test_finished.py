@@ -1,0 +1,306 @@
+"""The page Training where what is asked for is known: results that ship, and those of others on this server, are there at once."""
+
+import math
+import re
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.settings.cache import LRUCache
+from core.study.curves import MADE, write_curves
+from core.study.database.connection import StoreError
+from core.study.database.store import Store
+from core.study.link import query, read_query
+from core.study.plan import Run
+from core.study.tables import summary_table
+from core.train import train
+from tests.pages import components, move, trigger
+from tests.pages import tables as tables_of
+from tests.studies import fill, study
+from tests.test_page import fine
+from tests.test_training_page import TINY, button, finish, opened, running, start_line, texts, trained
+from ui.kit import jobs
+from ui.kit.jobs import RUNNING
+from ui.kit.session.visitor import VISITOR
+from ui.shared import known
+from ui.studies import server
+from ui.training import finished
+from ui.training import view as views
+from ui.training.bar import ANEW
+
+SHIPS, HERE = "These results ship with the lab", "This server has done these before"
+CPU = {"device": "cpu"}
+MADE_BY = {name: (f"{name}_of_1980",) for name in MADE} | {"code": ("0123456789abcdef",)}
+
+
+@pytest.fixture(autouse=True)
+def fresh_memory(monkeypatch, tmp_path):
+    """Nobody has trained anything before, and nothing ships."""
+    monkeypatch.setattr(jobs.workers(), "kept", LRUCache(32))
+    monkeypatch.setattr(jobs.workers(), "rows", LRUCache(16))
+    monkeypatch.setattr(finished, "CURVES", tmp_path / "curves.npz")
+
+
+def plan_of(app):
+    """What the page would train."""
+    app = fine(button(app, "start").click().run())
+    running(app).job.stop()
+    return running(app).plan
+
+
+def ship(**params):
+    """Have the curves ship of what a link asks for -> its plan."""
+    plan = plan_of(opened(**params))
+    rows = {}
+    for arm in plan.arms:
+        for seed in plan.seeds:
+            run = Run("", "", arm.config.replace(seed=seed), plan.training, plan.machine)
+            rows[run.hash] = list(train(run.config, run.training, seed, run.machine))
+    write_curves(finished.CURVES, rows, MADE_BY)
+    jobs.workers().kept = LRUCache(32)
+    jobs.workers().rows = LRUCache(16)
+    return plan
+
+
+def shown(app) -> list:
+    """Every row that the page shows, as it can be taken away."""
+    return [tuple(row)[1:] for row in tables_of(app)["every row of every run"]().itertuples()]
+
+
+def rows_of(plan) -> list:
+    """The same, trained by the plain loop."""
+    return [
+        (arm.name, seed, *row)
+        for arm in plan.arms
+        for seed in plan.seeds
+        for row in train(arm.config, plan.training, seed, plan.machine)
+    ]
+
+
+def untrained(app) -> bool:
+    return RUNNING not in app.session_state[VISITOR].kept
+
+
+def test_what_ships_is_shown_at_once_and_says_what_made_it():
+    plan = ship(**TINY, **CPU)
+    app = fine(opened(**TINY, **CPU))
+    assert untrained(app) and sorted(shown(app)) == sorted(rows_of(plan))
+    said = texts(app).replace("\\", "")
+    assert f"{SHIPS}: 4 trainings, seeds 0 to 1. Made on device_of_1980 by PyTorch torch_of_1980" in said
+    assert "NumPy numpy_of_1980 and Python python_of_1980, with the lab's commit 0123456." in said
+    assert "Shipped results, seeds 0 to 1. Paired" in said and "Press Start" not in said
+    assert button(app, "start").label == ANEW and not button(app, "start").disabled
+    assert re.search(r"^:small\[4 trainings of 6 steps: about .* on \d worker", start_line(app))
+
+
+def test_one_seed_is_one_seed():
+    ship(**(TINY | {"seeds": "1"}), **CPU)
+    assert f"{SHIPS}: 2 trainings, seed 0." in texts(opened(**(TINY | {"seeds": "1"}), **CPU))
+
+
+def test_it_is_trained_anew_by_one_click():
+    plan = ship(**TINY, **CPU)
+    app = finish(fine(button(fine(opened(**TINY, **CPU)), "start").click().run()))
+    assert running(app).plan == plan and running(app).job.known == 0 and SHIPS not in texts(app)
+    assert "Done: 4 trainings" in start_line(app) and "Trained here, seeds 0 to 1" in texts(app)
+
+
+def test_a_link_that_begins_does_not_train_what_ships():
+    ship(**TINY, **CPU)
+    app = fine(opened(begin="on", **TINY, **CPU))
+    assert untrained(app) and SHIPS in texts(app)
+
+
+@pytest.mark.parametrize("changed", [{"seed": "1"}, {"steps": "7"}, {"device": "auto"}, {"variants": "n_heads-1"}])
+def test_what_differs_in_one_setting_is_not_what_ships(changed):
+    ship(**TINY, **CPU)
+    app = fine(opened(**(TINY | CPU | changed)))
+    assert SHIPS not in texts(app) and "Press Start" in texts(app)
+    assert start_line(app).startswith(":small[Start begins 4 trainings of")
+
+
+def test_a_part_of_what_ships_is_known_too():
+    ship(**TINY, **CPU)
+    assert f"{SHIPS}: 1 training, seed 1." in texts(opened(**(TINY | {"seeds": "1", "seed": "1", "variants": "none"}), **CPU))  # fmt: skip
+
+
+@pytest.mark.parametrize("view", views)
+def test_every_view_opens_on_what_ships(view):
+    ship(**TINY, **CPU)
+    app = fine(opened(trained=view, **TINY, **CPU))
+    assert ("only a model can answer" in texts(app)) == (view in ("answers", "attention"))
+    assert all(each.key != "take_apart" for each in app.get("menu_button"))
+
+
+@pytest.mark.parametrize("data", [None, b"", b"PK\x03\x04 and no more"], ids=["missing", "empty", "cut"])
+def test_a_file_of_curves_that_is_damaged_costs_the_curves_and_is_said(data):
+    if data is not None:
+        finished.CURVES.write_bytes(data)
+    app = fine(opened(**TINY, **CPU))
+    assert finished.DAMAGED in texts(app) and "Press Start" in texts(app)
+    app = finish(fine(button(app, "start").click().run()))
+    assert finished.DAMAGED not in texts(app)
+
+
+def test_a_file_that_is_put_right_is_read_again():
+    finished.CURVES.write_bytes(b"no curves")
+    assert finished.DAMAGED in texts(opened(**TINY, **CPU))
+    ship(**TINY, **CPU)
+    assert SHIPS in texts(opened(**TINY, **CPU))
+
+
+# Of this server
+
+
+def test_what_another_visitor_has_trained_is_shown_at_once_with_its_models():
+    plan = running(trained(**TINY)).plan
+    app = fine(opened(**TINY))
+    assert untrained(app) and shown(app) == rows_of(plan)
+    said = texts(app)
+    assert f"{HERE}, for you or for another visitor: 4 trainings, seeds 0 to 1." in said
+    assert "Trained here before, seeds 0 to 1" in said and "Start has no training left to do." in start_line(app)
+    app = fine(opened(trained="answers", **TINY))
+    assert "Models of seed 0, as far as they are trained." in texts(app)
+
+
+def test_a_model_that_another_visitor_has_trained_can_be_taken_apart():
+    trained(**TINY)
+    app = fine(opened(**TINY))
+    assert untrained(app)
+    (menu,) = [each for each in app.get("menu_button") if "take_apart" in each.proto.id]
+    assert "baseline, seed 0" in menu.proto.options
+
+
+def test_when_the_models_have_gone_the_curves_are_still_there():
+    plan = running(trained(**TINY)).plan
+    jobs.workers().kept = LRUCache(32)
+    app = fine(opened(**TINY))
+    assert HERE in texts(app) and shown(app) == rows_of(plan)
+    assert re.search(r"^:small\[Start begins 4 trainings of 6 steps", start_line(app))
+    assert "only a model can answer" in texts(fine(opened(trained="attention", **TINY)))
+    app = finish(fine(button(app, "start").click().run()))
+    assert running(app).job.known == 0 and "Trained here, seeds" in texts(app)
+
+
+def test_what_is_known_in_part_is_said_and_not_shown():
+    trained(**TINY)
+    app = fine(opened(**(TINY | {"variants": "n_heads-1"})))
+    assert "Press Start" in texts(app) and "2 of them known already" in start_line(app)
+
+
+def test_what_is_kept_of_results_has_a_limit():
+    jobs.workers().rows = LRUCache(megabytes=4 * 7 * 300 / 2**20)  # seven rows each of four trainings: of one visitor
+    trained(**TINY)
+    trained(**(TINY | {"seed": "5"}))
+    jobs.workers().kept = LRUCache(32)
+    assert HERE in texts(opened(**(TINY | {"seed": "5"}))) and HERE not in texts(opened(**TINY))
+
+
+def test_what_diverged_is_known_to_its_end():
+    hot = TINY | {"steps": "40", "norm": "none", "learning_rate": "1000", "optimiser": "sgd", "variants": "none"}
+    trained(**hot)
+    assert HERE in texts(opened(**hot)) and "diverged at step" in texts(opened(**hot))
+
+
+# Beside what the visitor has started
+
+
+def test_ones_own_training_goes_before_what_is_known_of_others():
+    app = trained(**TINY)
+    assert HERE not in texts(app) and "Done: 4 trainings" in start_line(app)
+
+
+def test_moved_to_what_ships_it_is_shown_and_moved_back_ones_own_is():
+    ship(**TINY, **CPU)
+    app = trained(**(TINY | {"seed": "5"}), **CPU)
+    move(app, seed=0).run()
+    assert SHIPS in texts(fine(app)) and button(app, "start").label == ANEW
+    move(app, seed=5).run()
+    assert SHIPS not in texts(fine(app)) and "Done: 4 trainings" in start_line(app)
+    move(app, seed=9).run()
+    assert "The settings have changed since this was trained. Start begins 4 trainings" in start_line(fine(app))
+
+
+def test_while_something_else_is_trained_what_ships_is_shown_and_the_other_goes_on():
+    ship(**(TINY | {"steps": "50"}), **CPU)
+    app = fine(opened(**(TINY | {"steps": "3000"}), **CPU))
+    app = fine(button(app, "start").click().run())
+    job = running(app).job
+    move(app, steps=50).run()
+    assert SHIPS in texts(fine(app)) and running(app).job is job and not job.stopped
+    assert "The settings have changed since the start." in start_line(app)
+    assert button(app, "stop") and button(app, "anew")
+    job.stop()
+
+
+# Of a study
+
+
+@pytest.fixture
+def store(monkeypatch, tmp_path):
+    """A store in which a study has its results; nobody has opened any of it."""
+    monkeypatch.setattr(known, "_kept", LRUCache(8))
+    made = Store(f"sqlite:///{tmp_path}/store.sqlite")
+    fill(made, study(), lambda run: math.nan if (run.variant, run.seed) == ("1 head", 0) else 0.25)
+    yield made
+    made.close()
+
+
+def link_of(store, task="copy", variant="1 head", **more) -> dict:
+    table = summary_table(store, store.find("made up"))
+    return read_query(table[(table.task == task) & (table.variant == variant)].link.item()) | more
+
+
+def test_what_a_study_hands_over_is_shown_at_once(store):
+    link = link_of(store)
+    assert "Press Start" in texts(opened(**link))
+    known.hand_over(store, store.find("made up"), "made *up*", "copy", "1 head")
+    app = fine(opened(**link))
+    said = texts(app).replace("\\", "")
+    assert untrained(app) and "From the study “made *up*”: 6 trainings, seeds 0 to 2. Made on CPU (made up) by" in said
+    assert "Results of a study, seeds 0 to 2" in said and "diverged at step 21, seed 0" in said
+    assert button(app, "start").label == ANEW
+    number, stored = store.find("made up"), {}
+    for run, *row in store.rows(number):
+        stored.setdefault(run, []).append(tuple(row))
+    runs = [run for run in store.runs(number) if run.task == "copy" and run.variant in ("baseline", "1 head")]
+    wanted = [(run.variant, run.seed, *row) for run in runs for row in stored[run.id]]
+    assert sorted(map(repr, shown(app))) == sorted(map(repr, wanted))
+    assert "Press Start" in texts(opened(**link_of(store, variant="− norm")))
+
+
+def test_a_study_that_is_not_through_hands_over_nothing_that_is_shown(store):
+    fill(store, study("half"), lambda run: 0.25 if run.seed else "queued")
+    known.hand_over(store, store.find("half"), "half", "copy", "1 head")
+    assert "Press Start" in texts(opened(**link_of(store)))
+    assert "From the study “half”: 2 trainings, seed 2." in texts(opened(**link_of(store, seed="2", seeds="1")))
+
+
+def test_two_studies_are_not_mixed(store):
+    known.hand_over(store, store.find("made up"), "one", "copy", "baseline")
+    kept = dict(known._kept._kept)
+    known.hand_over(store, store.find("made up"), "other", "copy", "1 head")
+    known._kept._kept.update(kept)
+    assert "Press Start" in texts(opened(**link_of(store)))
+
+
+def test_a_store_that_is_gone_costs_the_curves_alone(store, monkeypatch):
+    def gone(*_, **__):
+        raise StoreError("The store is gone.")
+
+    number = store.find("made up")
+    monkeypatch.setattr(store, "runs", gone)
+    known.hand_over(store, number, "made up", "copy", "1 head")
+    assert known._kept.peek(next(iter(study().runs)).hash) is None
+
+
+def test_a_click_on_the_page_studies_hands_its_cell_over(store, monkeypatch):
+    monkeypatch.setattr(server, "store", lambda: store)
+    app = AppTest.from_file("../app.py", default_timeout=60).switch_page("pages/4_Studies.py")
+    app.query_params["study"] = "made up"
+    app = fine(app.run())
+    (picture,) = components(app, "ablation_matrix")
+    href = query(link_of(store))
+    app = fine(trigger(app, picture, "open", href))
+    assert known.from_study(next(run for run in study().runs if run.variant == "1 head")).study == "made up"
+    assert "From the study" in texts(fine(opened(**read_query(href))))

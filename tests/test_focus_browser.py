@@ -1,0 +1,102 @@
+"""Keys alone: the focus is where something was pressed, whatever takes its place; it is seen; and cells are reached one by one."""
+
+import pytest
+from playwright.sync_api import expect
+
+from benchmarks.serving import settle
+
+pytestmark = pytest.mark.browser
+# What has the focus, through the components' own documents.
+FOCUSED = """() => {
+  let one = document.activeElement
+  while (one?.shadowRoot?.activeElement) one = one.shadowRoot.activeElement
+  return one === document.body ? "" : `${one.getAttribute("aria-label") || one.textContent.trim() || one.title || one.closest("[data-name]")?.dataset.name}`
+}"""
+
+
+def press(page, locator, key="Enter"):
+    """By keys alone, as the browser sees it: Tab comes before it."""
+    page.keyboard.press("Tab")
+    locator.focus()
+    locator.press(key)
+    settle(page)
+    page.wait_for_timeout(500)
+
+
+@pytest.mark.parametrize(
+    "path, what, then",
+    [
+        ("/One_block?weights=random&d_model=128", "Width (d_model): back to 64", "d_model"),
+        ("/One_block?weights=random", "One block", "One block"),
+        ("/Trained_model", "Remove head 2.4", None),
+    ],
+)
+def test_the_focus_is_never_lost(open_page, path, what, then):
+    page = open_page(path)
+    one = page.get_by_role("link", name="Depth") if what == "One block" else page.get_by_role("button", name=what)
+    press(page, one.first)
+    focused = page.evaluate(FOCUSED)
+    assert focused, "nowhere"
+    if then == "d_model":
+        assert page.locator("[data-name=d_model] input").evaluate("e => e === document.activeElement")
+    if what == "One block":
+        assert page.locator("h1").inner_text() == "Depth" and "Depth" in focused
+
+
+def test_it_goes_from_start_to_stop_and_back(open_page):
+    page = open_page("/Training?steps=2000&seeds=1")
+    press(page, page.get_by_role("button", name="Start", exact=True))
+    expect(page.get_by_role("button", name="Stop", exact=True)).to_be_visible()
+    page.wait_for_timeout(500)
+    page.get_by_role("button", name="Stop", exact=True).wait_for()
+    assert page.evaluate(FOCUSED), "nowhere, after Start"
+    press(page, page.get_by_role("button", name="Stop", exact=True))
+    expect(page.get_by_role("button", name="Continue", exact=True)).to_be_visible()
+    page.wait_for_timeout(500)
+    assert page.evaluate(FOCUSED), "nowhere, after Stop"
+
+
+def test_a_ring_is_drawn_around_a_tab_and_a_pill(open_page):
+    page = open_page("/One_block?weights=random")
+    for name, role in (("Attention", "radio"), ("− norm", "checkbox")):
+        page.keyboard.press("Tab")
+        tick = page.get_by_role(role, name=name, exact=True).first
+        tick.focus()
+        around = tick.evaluate(
+            "e => [getComputedStyle(e.nextElementSibling).outlineStyle, getComputedStyle(e.parentElement).overflow]"
+        )
+        assert around == ["solid", "visible"], name
+
+
+@pytest.mark.parametrize("width", [1280, 1366, 1400, 1920])
+def test_the_sheet_of_changes_is_on_the_screen_and_enter_takes_what_is_left(open_page, width):
+    page = open_page("/One_block?weights=random")
+    page.set_viewport_size({"width": width, "height": 800})
+    press(page, page.locator(".more summary"))
+    search = page.get_by_role("searchbox")
+    expect(search).to_be_focused()
+    box = page.locator(".sheet").bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= width
+    page.keyboard.type("rope")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**variants=position-rope*")
+
+
+def test_arrow_keys_go_from_map_to_map_and_mark_the_cell(open_page):
+    page = open_page("/One_block?weights=random&text=one two three")
+    maps = page.locator(".st-key-all_heads canvas")
+    tip, mark = page.locator(".st-key-all_heads .tip"), page.locator(".st-key-all_heads .mark")
+    maps.focus()
+    said = []
+    for key in ["ArrowRight"] * 3 + ["ArrowDown"] * 3 + ["End", "Home", "ArrowUp"]:
+        page.keyboard.press(key)
+        said.append(tip.inner_text().rsplit("  ", 1)[0])
+        cell, whole = mark.bounding_box(), maps.bounding_box()
+        assert whole["x"] <= cell["x"] + 2 and cell["x"] + cell["width"] <= whole["x"] + whole["width"] + 4, key
+        assert whole["y"] <= cell["y"] + 2 and cell["y"] + cell["height"] <= whole["y"] + whole["height"] + 4, key
+    head = "head {}: {} → {}".format
+    assert said[:4] == [head(1, "one", "two"), head(1, "one", "three"), head(2, "one", "one"), head(2, "two", "one")]
+    assert said[4] == head(2, "three", "one") and said[5].startswith(("head 4", "head 2"))
+    assert said[6].endswith("→ three") and said[7].endswith("→ one")
+    page.keyboard.press("Tab")
+    expect(mark).to_be_hidden()

@@ -1,0 +1,100 @@
+"""The ablation matrix in a real browser: one stop for Tab, arrows between its cells, and names of rows that stay on a phone."""
+
+import pytest
+
+from benchmarks.serving import settle
+from core.study.picture import describe, told
+from core.study.summary import lines
+from tests.test_shipped_results import TABLE
+
+pytestmark = pytest.mark.browser
+CELLS = ".st-key-home_matrix svg a"
+FOCUSED = """() => { let at = document.activeElement
+  while (at.shadowRoot?.activeElement) at = at.shadowRoot.activeElement
+  return at.querySelector?.('title')?.textContent ?? '' }"""
+
+
+@pytest.fixture
+def matrix(open_page):
+    def opened(**more):
+        page = open_page("/", **more)
+        page.locator(CELLS).first.wait_for()
+        return page
+
+    return opened
+
+
+def test_its_cells_are_one_stop_for_tab_and_arrows_lead_from_one_to_the_next(matrix):
+    page = matrix()
+    tasks, variants = (list(dict.fromkeys(TABLE[name])) for name in ("task", "variant"))
+    said = {(line.variant, line.task): told(line) for line in lines(TABLE)}
+    whole = [variant for variant in variants if all((variant, task) in said for task in tasks)]  # rows without a gap
+    first, second = whole[:2]
+    assert [variants.index(each) for each in whole[:2]] == [0, 1]
+    assert page.locator(f"{CELLS}[tabindex='0']").count() == 1
+    assert page.locator(CELLS).count() == page.locator(f"{CELLS}[tabindex]").count() == len(said)
+    page.locator(CELLS).first.focus()
+    here = lambda: page.evaluate(FOCUSED)  # noqa: E731
+    assert here() == said[first, tasks[0]]
+    for key, variant, task in [
+        ("ArrowLeft", first, tasks[0]), ("ArrowUp", first, tasks[0]), ("ArrowRight", first, tasks[1]), ("ArrowDown", second, tasks[1]),
+        ("End", second, tasks[-1]), ("ArrowRight", second, tasks[-1]), ("Home", second, tasks[0]), ("ArrowUp", first, tasks[0]),
+    ]:  # fmt: skip
+        page.keyboard.press(key)
+        assert here() == said[variant, task], key
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Tab")
+    assert here() not in said.values()
+    page.keyboard.press("Shift+Tab")
+    assert here() == said[second, tasks[0]], "Tab comes back to where it was"
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/Training?*")
+
+
+def test_arrows_pass_over_what_was_not_trained(matrix):
+    page = matrix()
+    said = {(line.variant, line.task) for line in lines(TABLE)}
+    tasks, variants = (list(dict.fromkeys(TABLE[name])) for name in ("task", "variant"))
+    row = next(variant for variant in variants if sum((variant, task) in said for task in tasks) < len(tasks))
+    there = [task for task in tasks if (row, task) in said]
+    page.locator(CELLS, has_text=f"{there[0]}, {row}: ").focus()
+    for task in there[1:]:
+        page.keyboard.press("ArrowRight")
+        assert page.evaluate(FOCUSED).startswith(f"{task}, {row}: ")
+
+
+def test_readers_of_screens_are_told_rows_columns_and_each_cell(matrix):
+    page = matrix()
+    tasks, variants = (list(dict.fromkeys(TABLE[name])) for name in ("task", "variant"))
+    grid = page.get_by_role("grid", name=describe(TABLE))
+    assert grid.get_by_role("columnheader").count() == len(tasks)
+    rows = grid.get_by_role("rowheader").evaluate_all(
+        "all => all.map(row => [...row.children].map(e => e.textContent).join(' '))"
+    )
+    assert rows == variants
+    assert grid.get_by_role("row").count() == len(variants) + 1
+    assert grid.get_by_role("gridcell").count() == len(variants) * len(tasks)
+    for line in list(lines(TABLE))[:5]:
+        assert grid.get_by_role("link", name=told(line), exact=True).count() == 1
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_on_a_phone_the_names_of_rows_stay_while_the_tasks_go_by(matrix, theme):
+    page = matrix(width=390, height=844, theme=theme)
+    names = page.locator(".st-key-home_matrix .names")
+    before, cell = names.bounding_box(), page.locator(CELLS).nth(2).bounding_box()
+    page.locator(".st-key-home_matrix .root").evaluate("root => { root.scrollLeft = 200 }")
+    after, gone = names.bounding_box(), page.locator(CELLS).nth(2).bounding_box()
+    assert after["x"] == pytest.approx(before["x"], abs=1) and gone["x"] == pytest.approx(cell["x"] - 200, abs=1)
+    box = page.locator(".st-key-home_matrix .names svg").bounding_box()
+    assert 80 < box["width"] < 200
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    row = page.locator(".st-key-home_matrix .names text").first
+    there = page.locator(".st-key-home_matrix [role=rowheader] text").first
+    assert row.inner_html() == there.inner_html() and row.bounding_box()["y"] == pytest.approx(
+        there.bounding_box()["y"], abs=1
+    )
+    page.locator(CELLS).nth(3).focus()  # no cell with the focus lies below the names
+    page.keyboard.press("Home")
+    settle(page)
+    assert page.locator(CELLS).first.bounding_box()["x"] >= box["x"] + box["width"] - 1

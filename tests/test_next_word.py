@@ -1,0 +1,247 @@
+"""A consequence that can be read: "was" turns into "were" where the head that reads the subject is removed."""
+
+import numpy as np
+import pytest
+
+import ui.trained as views
+from core.checkpoints import Opened
+from core.checkpoints.family import opened as of_family
+from core.checkpoints.tokens import UNKNOWN, Words
+from core.experiments.trained.questions import SEED
+from core.experiments.trained.sentences import sentences
+from core.experiments.trained.vocabulary import following, offered
+from core.model.config import Config
+from core.model.text import PAD, words
+from core.model.transformer import Transformer
+from core.settings.wording import number
+from core.tasks import task
+from core.tasks.sentences import (
+    ADJECTIVES,
+    ARTICLE,
+    BE,
+    HOLDING,
+    KINDS,
+    LINKS,
+    MARKS,
+    NEAR,
+    NUMBER,
+    OF_KIND,
+    RULED,
+    TO_PEOPLE,
+    TO_THINGS,
+    anatomy,
+    kept_back,
+)
+from tests.pages import control, controls, press, put, setting
+from tests.reference import forward, weights_of
+from tests.test_model_page import READER, SHIPPED, fine, opened, texts
+from ui.shared.model_defaults import prompts
+from ui.shared.models import SHIPPED as NAME
+
+TEXT = prompts(NAME)[0][1]
+VOCABULARY = SHIPPED.model.vocabulary
+
+
+def slowly(text: list[str], removed: str = "") -> dict[str, float]:
+    """Word -> probability of being next, in float64, one vector after another; a head is removed where its rows of W_O are 0."""
+    weights = weights_of(SHIPPED.model)
+    if removed:
+        layer, head = (int(n) - 1 for n in removed.split("."))
+        width = SHIPPED.config.d_head
+        weights[f"blocks.{layer}.attn.out.weight"][:, width * head : width * (head + 1)] = 0
+    scores = forward(weights, SHIPPED.config, [[VOCABULARY.index(word) for word in text]])["logits"][0][0][-1]
+    shares = np.exp(scores - scores.max())
+    return dict(zip(VOCABULARY, (shares / shares.sum()).tolist()))
+
+
+@pytest.fixture(scope="module")
+def chances():
+    """Of the text that the page opens on, up to its verb: with all parts, and without the head."""
+    verb = anatomy(TEXT.split()).verb
+    return [slowly(TEXT.split()[:verb], removed) for removed in ("", READER)]
+
+
+def test_the_text_that_the_page_opens_on_is_known_word_by_word_and_no_other_head_is_needed_to_turn_it(chances):
+    """A sentence of the grammar, held out, whose nouns after the subject are all of the other number."""
+    sentence, (whole, without) = TEXT.split(), chances
+    places = anatomy(sentence)
+    assert set(words(TEXT)) <= set(VOCABULARY) and kept_back(sentence) and places.distractors == 3
+    right, wrong = sentence[places.verb], BE[1 - BE.index(sentence[places.verb])]
+    assert NUMBER[sentence[places.subject]] == BE.index(right)
+    assert whole[right] > 0.9 > 0.1 > whole[wrong] and without[wrong] > 0.9 > 0.1 > without[right]
+
+
+def test_both_probabilities_stand_side_by_side_with_and_without_the_head(chances):
+    whole, without = chances
+    said = texts(fine(opened(taken="words", out=READER)))
+    was, were = (f"“{word}” {whole[word]:.2f} → {without[word]:.2f}" for word in BE)
+    sentence = f"{was}; {were}. Without head {READER} the likeliest is “were”, no longer “was”."
+    assert sentence in said
+    assert sentence in texts(fine(opened(taken="knockout", out=READER)))
+
+
+def test_the_head_is_removed_where_the_word_is_read():
+    before = fine(opened(taken="words"))
+    assert "The text goes on with “was”: 0.99" in texts(before) and "→" not in texts(before)
+    after = fine(press(before, "remove_here"))
+    assert setting(after, "out") == READER and setting(after, "taken") == "words"
+    assert "no longer “was”" in texts(after)
+
+
+def test_a_word_that_stays_the_likeliest_is_said_to_stay():
+    said = texts(fine(opened(taken="words", out=READER, prompt="the lawyer was right .", token="4")))
+    whole, without = slowly("the lawyer was right".split()), slowly("the lawyer was right".split(), READER)
+    assert f"“.” {whole['.']:.2f} → {without['.']:.2f}. Without head {READER} “.” stays the likeliest." in said
+
+
+def test_the_likeliest_word_is_named_where_the_text_has_another_or_none():
+    text = "the witness said that the owners of".split()
+    chances = slowly(text)
+    best = max(chances, key=chances.get)
+    assert f"Most likely “{best}” with {chances[best]:.3g}" in texts(fine(opened(taken="words", prompt=" ".join(text))))
+    said = texts(fine(opened(taken="words", prompt="the lawyer were right .", token="2")))
+    chances = slowly(["the", "lawyer"])
+    best = max(chances, key=chances.get)
+    assert f"The text goes on with “were”: {number(chances['were'])}; likeliest is “{best}”" in said
+
+
+def test_unknown_words_are_named_above_everything_that_reads_them():
+    """On the page as it is drawn: below the text, and before the row of views."""
+    text = dict(task["sentences"].texts)["Words it does not know"]
+    app = fine(opened(prompt=text))
+    kinds = [
+        getattr(each.proto, "component_name", each.type) + str(getattr(each.proto, "body", ""))
+        for each in drawn(app.main)
+    ]
+    named = next(at for at, each in enumerate(kinds) if "does not know “filed”" in each)
+    rows = [at for at, each in enumerate(kinds) if "ablation_panel" in each]
+    assert rows[0] < named < min(rows[1:]) and named < min(at for at, each in enumerate(kinds) if "multiselect" in each)
+
+
+def drawn(block) -> list:
+    """Every element below, in the order of the page."""
+    found = []
+    for each in block.children.values():
+        found += drawn(each) if hasattr(each, "children") else [each]
+    return found
+
+
+def test_more_unknown_words_than_can_be_named_are_counted():
+    said = texts(fine(opened(prompt="the " + " ".join("abcdefghij"))))
+    assert "“h” and 2 more: each is read as the same unknown word." in said
+
+
+SENTENCES = [list(sentence) for sentence in sentences(512, SEED)]
+
+
+def test_what_can_come_next_is_just_what_the_writer_writes_there():
+    """By its kind: of every beginning of many sentences, the kinds that follow it in any other sentence of the same kinds so far."""
+    kind = {word: name for name, group in finely().items() for word in group}
+    seen: dict[tuple[str, ...], set[str]] = {}
+    for sentence in map(list, sentences(4096, SEED + 7)):
+        kinds = [kind[word] for word in sentence]
+        for at in range(len(kinds)):
+            seen.setdefault(tuple(kinds[:at]), set()).add(kinds[at])
+    for sentence in SENTENCES[:128]:
+        for at in range(len(sentence)):
+            can = following(sentence[:at])
+            assert sentence[at] in can
+            assert {kind[word] for word in can} >= seen.get(tuple(kind[word] for word in sentence[:at]), set())
+    for beginning, kinds in list(seen.items())[:400]:
+        if len(beginning) < 4:  # so short that every way on has been met
+            text = [finely()[name][0] for name in beginning]
+            assert {kind[word] for word in following(text)} == kinds, beginning
+
+
+def finely() -> dict[str, list[str]]:
+    """The words of the grammar by what they are in it: nothing else can tell two of one kind apart."""
+    links = {word: [word] for word in (*LINKS, *MARKS, ARTICLE)}
+    groups = {"people": OF_KIND["people"], "things": OF_KIND["things"], "roles": OF_KIND["roles"], "be": list(BE)}
+    lists = {
+        "adjective": ADJECTIVES,
+        "ruled": RULED,
+        "signed": TO_THINGS,
+        "suing": TO_PEOPLE,
+        "near": NEAR,
+        "holding": HOLDING,
+    }
+    return {**links, **groups, **lists}
+
+
+def test_every_word_is_offered_once_what_can_come_next_first():
+    for text in ("", "the", "the lawyer was", "the the", "banana", "the lawyer was late .", "The Lawyer"):
+        groups = offered(words(text))
+        order = [can for _, _, can in groups]
+        assert order == sorted(order, reverse=True) and order[0]
+        assert sorted(word for _, there, _ in groups for word in there) == sorted(set(VOCABULARY) - {PAD, UNKNOWN})
+        assert {word for _, there, can in groups if can for word in there} == following(words(text))
+
+
+def test_the_rules_of_a_beginner():
+    assert following([]) == following("the lawyer was late .".split()) == following(["banana"]) == {"the"}
+    assert following(["the"]) == following(["THE"]) == set(OF_KIND["people"])
+    assert set(BE) <= following("the lawyer".split()) and "." in following("the lawyer was late".split())
+    assert following("the lawyer lawyer".split()) >= set(BE), (
+        "after a noun that does not belong there, what follows a noun"
+    )
+
+
+def test_each_kind_has_words_of_its_own():
+    every = [word for group in KINDS.values() for word in group]
+    assert len(every) == len(set(every)) and [PAD, *sorted(every)] == [PAD, *sorted(SENTENCE_WORDS)]
+
+
+SENTENCE_WORDS = set(task["sentences"].vocabulary) - {PAD}
+
+
+@pytest.mark.parametrize("beginning", ["the witness said that the owners", "the lawyer", "the"])
+def test_a_text_is_completed_by_the_likeliest_word_each_time_up_to_its_full_stop(beginning):
+    app = fine(press(opened(prompt=beginning), "complete"))
+    text = beginning.split()
+    while text[-1] != ".":
+        chances = slowly(text)
+        text.append(max(chances, key=chances.get))
+    assert setting(app, "prompt") == " ".join(text)
+    assert control(app, "complete")["off"]
+
+
+@pytest.mark.parametrize("member", ["baseline", "norm-none"])
+def test_one_of_the_family_ends_its_text_too(member):
+    model = of_family(member, 1)
+    assert [model.tokens.label(end) for end in model.ends] == ["."]
+    app = fine(press(opened(prompt="the lawyer", model=f"family/{member}.1"), "complete"))
+    assert setting(app, "prompt").endswith(".") and setting(app, "prompt").count(".") == 1
+
+
+def test_words_are_offered_where_the_model_has_those_of_the_grammar():
+    app = fine(opened(prompt="the lawyer"))
+    shown = control(app, "lexicon")
+    assert shown["label"] == "Words it knows" and shown["titles"] == ["Can come next", "All others"]
+    assert [[g["name"], g["words"], g["next"]] for g in shown["groups"]] == [
+        list(g) for g in offered(["the", "lawyer"])
+    ]
+    assert not control(app, "complete")["off"]
+    assert control(fine(opened(prompt="")), "complete")["off"]
+
+
+def test_a_text_that_cannot_be_read_is_not_completed():
+    app = press(opened(prompt="\u00ad"), "complete")
+    assert setting(app, "prompt") == "\u00ad" and not app.exception
+
+
+def test_a_model_of_another_task_offers_no_words():
+    app = fine(opened())
+    model = Transformer(Config(d_model=8, n_heads=2, n_layers=1), task["copy"].vocabulary)
+    app.session_state["_models"] = {"mine": Opened("mine", model, Words(task["copy"].vocabulary), "copy")}
+    app = fine(put(app, model="mine").run())
+    assert "lexicon" not in controls(app) and "complete" not in controls(app)
+
+
+def test_a_view_of_tables_reads_no_text_and_measures_nothing(monkeypatch):
+    def measured(*given):
+        raise AssertionError("texts were measured that nobody asked for")
+
+    monkeypatch.setattr(views.context.knockout, "bench", measured)
+    app = fine(opened(taken="without"))
+    assert "prompt" not in controls(app) and "lexicon" not in controls(app)
+    assert "does not know" not in texts(fine(opened(taken="without", prompt="banana")))

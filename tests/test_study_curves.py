@@ -1,0 +1,238 @@
+"""The curves of a study as a file: what is read is what was trained, to the last bit; what ships is of the study; what is damaged is said."""
+
+import io
+import json
+import random
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from core.settings.device import Machine
+from core.settings.process import device_name, versions
+from core.study.__main__ import main
+from core.study.curves import KINDS, MADE, read_curves, write_curves
+from core.study.database.store import Store
+from core.study.file import read
+from core.study.plan import Run, StudyError
+from core.tasks import task
+from core.train import Row, Training, train
+from tests.studies import fill, study
+
+ROOT = Path(__file__).parent.parent
+SHIPPED = ROOT / "results" / "ablation_matrix_curves.npz"
+STUDY = read(ROOT / "studies" / "ablation_matrix.toml")
+TABLE = pd.read_csv(ROOT / "results" / "ablation_matrix.csv")
+WHO = dict.fromkeys(MADE, ("somebody",))
+
+
+def runs() -> list[Run]:
+    """Two that are trained to the end, and one that diverges."""
+    tiny = task["reverse"].config(d_model=8, n_heads=2, n_layers=1)
+    short = Training(task="reverse", steps=6, batch=4, warmup=2, decay="cosine")
+    hot = Training(task="reverse", steps=40, batch=4, learning_rate=1000.0, optimiser="sgd", warmup=0)
+    made = [(tiny, short), (tiny.replace(seed=3), short), (tiny.replace(norm="none"), hot)]
+    return [Run("reverse", "", config, training, Machine("cpu")) for config, training in made]
+
+
+def trained(run: Run) -> list[Row]:
+    return list(train(run.config, run.training, run.seed, run.machine))
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return {run.hash: trained(run) for run in runs()}
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory, rows):
+    path = tmp_path_factory.mktemp("curves") / "curves.npz"
+    write_curves(path, rows, WHO | {"torch": ("2.1", "2.2")})
+    return path
+
+
+def same(one: list[Row], other: list[Row]) -> bool:
+    return repr(one) == repr(other)  # NaN, too
+
+
+def test_what_is_read_is_what_was_trained_to_the_last_bit(file, rows):
+    curves = read_curves(file)
+    assert all(same(curves.rows(run), rows[run.hash]) for run in runs())
+    assert rows[runs()[2].hash][-1].note and not rows[runs()[0].hash][-1].note
+    assert curves.made == dict.fromkeys(MADE, ("somebody",)) | {"torch": ("2.1", "2.2")}
+
+
+def test_another_run_is_not_there(file):
+    first = runs()[0]
+    assert read_curves(file).rows(Run("", "", first.config.replace(seed=9), first.training, first.machine)) is None
+    assert read_curves(file).rows(Run("", "", first.config, first.training, Machine("auto"))) is None
+
+
+def test_a_run_that_is_not_there_to_its_end_is_not_there(tmp_path, rows):
+    first = runs()[0]
+    write_curves(tmp_path / "curves.npz", {first.hash: rows[first.hash][:-1]}, WHO)
+    assert read_curves(tmp_path / "curves.npz").rows(first) is None
+
+
+def test_the_command_exports_every_run_that_has_its_result(tmp_path, capsys):
+    url = f"sqlite:///{tmp_path}/store.sqlite"
+    store, planned = Store(url), study()
+    ends = dict(zip((run.hash for run in planned.runs), [0.5, float("nan"), "failed", "queued"] * 6))
+    number = fill(store, planned, lambda run: ends[run.hash])
+    stored = {}
+    for run, *row in store.rows(number):
+        stored.setdefault(run, []).append(Row(*row))
+    stored = {run.hash: stored.get(run.id) for run in store.runs(number)}
+    store.close()
+    path = tmp_path / "new" / "curves.npz"
+    assert main(["export", "made up", "--curves", str(path), "--database", url]) == 0
+    assert str(path) in capsys.readouterr().out
+    curves = read_curves(path)
+    for run in planned.runs:
+        if isinstance(ends[run.hash], str):
+            assert curves.rows(run) is None
+            continue
+        for now, was in zip(curves.rows(run), stored[run.hash], strict=True):
+            assert now[1:5] == pytest.approx([float(np.float32(value)) for value in was[1:5]], nan_ok=True, rel=0)
+            assert (now.step, now.note) == (was.step, was.note)
+    assert curves.made["device"] == ("CPU (made up)",) and curves.made["torch"] == (versions()["torch"],)
+
+
+def test_curves_are_of_one_study(tmp_path, capsys):
+    url = f"sqlite:///{tmp_path}/store.sqlite"
+    assert main(["export", "one", "other", "--curves", "x.npz", "--database", url]) == 2
+    assert "--curves are of one study" in capsys.readouterr().err
+
+
+# What ships
+
+
+def test_what_ships_has_every_run_of_the_matrix_and_its_end_is_the_table():
+    curves = read_curves(SHIPPED)
+    ends = {}
+    for run in STUDY.runs:
+        rows = curves.rows(run)
+        assert [row.step for row in rows] == [n for n in range(1, rows[-1].step + 1) if run.training.due(n) or n == rows[-1].step]  # fmt: skip
+        ends.setdefault((run.task, run.variant), []).append(rows[-1])
+    for line in TABLE.itertuples():
+        last = ends.pop((line.task, line.variant))
+        assert np.nanmean([row.accuracy for row in last] or [np.nan]) == pytest.approx(line.accuracy, nan_ok=True)
+        assert sum(bool(row.note) for row in last) == line.diverged
+    assert not ends and SHIPPED.stat().st_size < 1 << 20
+
+
+def test_a_cell_trained_anew_gives_the_rows_that_ship():
+    cheapest = min({(run.task, run.variant): run.expected for run in STUDY.runs}.items(), key=lambda each: each[1])[0]
+    curves = read_curves(SHIPPED)
+    here = {"device": device_name(Machine("cpu")), "torch": versions()["torch"]}
+    alike = all(curves.made[name] == (value,) for name, value in here.items())
+    for run in [run for run in STUDY.runs if (run.task, run.variant) == cheapest]:
+        now, ships = trained(run), curves.rows(run)
+        if alike:
+            assert same(now, ships)
+        else:  # another processor adds in another order, and a training makes much of little
+            assert now[0][:5] == pytest.approx(ships[0][:5], rel=1e-3)
+            assert [row.step for row in now] == [row.step for row in ships]
+            assert now[-1].accuracy == pytest.approx(ships[-1].accuracy, abs=0.05)
+
+
+# Files that are damaged, or made to do harm
+
+
+def arrays(file) -> dict:
+    with np.load(file) as packed:
+        return {name: packed[name] for name in KINDS}
+
+
+def changed(name, values):
+    def change(there):
+        there[name] = values(there[name]) if callable(values) else values
+
+    return change
+
+
+def longer(rows):
+    return rows + np.int32(1)
+
+
+HARM = {
+    "nothing": lambda there: there.clear(),
+    "a list is missing": lambda there: there.pop("loss"),
+    "objects": changed("loss", np.array([{}, []], object)),
+    "words for numbers": changed("step", np.array(["a"])),
+    "a table for a list": changed("loss", lambda old: old[:, None]),
+    "one list is shorter": changed("loss", lambda old: old[:-1]),
+    "runs without rows": changed("rows", lambda old: old * 0),
+    "more rows than there are": changed("rows", longer),
+    "rows below nothing": changed("rows", lambda old: np.array([-5, 5 + old.sum(), 0][: len(old)], old.dtype)),
+    "steps that go back": changed("step", lambda old: old[::-1].copy()),
+    "step 0": changed("step", lambda old: old - 1),
+    "an accuracy of 2": changed("accuracy", lambda old: old + 1),
+    "no number in the middle": changed("accuracy", lambda old: old * np.nan),
+    "an infinite loss": changed("loss", lambda old: old * np.inf),
+    "nobody diverged": changed("diverged", lambda old: old & False),
+    "all diverged": changed("diverged", lambda old: old | True),
+    "made by nobody": changed("made", np.frombuffer(b"{}", np.uint8)),
+    "made by no words": changed("made", np.frombuffer(b"\xff", np.uint8)),
+    "made by a list": changed("made", np.frombuffer(json.dumps([1]).encode(), np.uint8)),
+    "made by lists too deep": changed("made", np.frombuffer(b"[" * 100_000, np.uint8)),
+}
+
+
+@pytest.mark.parametrize("harm", HARM.values(), ids=HARM)
+def test_what_is_no_whole_file_of_curves_is_refused(tmp_path, file, harm):
+    there, path = arrays(file), tmp_path / "curves.npz"
+    harm(there)
+    np.savez_compressed(path, **there)
+    with pytest.raises(StudyError, match="holds no curves of a study"):
+        read_curves(path)
+
+
+def test_who_made_it_is_text_of_a_few_letters(tmp_path, file):
+    long = {name: ["\n" + "x" * 10_000] * 1000 for name in MADE}
+    np.savez_compressed(
+        tmp_path / "curves.npz", **arrays(file) | {"made": np.frombuffer(json.dumps(long).encode(), np.uint8)}
+    )
+    made = read_curves(tmp_path / "curves.npz").made
+    assert all(len(each) == 10 and len(each[0]) == 100 and each[0].isprintable() for each in made.values())
+
+
+def test_a_small_file_does_not_unpack_to_a_large_one(tmp_path, file):
+    path = tmp_path / "curves.npz"
+    path.write_bytes(file.read_bytes())
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive, archive.open("more", "w") as more:
+        for _ in range(80):
+            more.write(bytes(1 << 20))
+    with pytest.raises(StudyError, match="too large"):
+        read_curves(path)
+
+
+def test_a_list_that_says_that_it_is_endless_is_refused(tmp_path):
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, {"descr": "<f4", "fortran_order": False, "shape": (1 << 60,)})
+    with zipfile.ZipFile(tmp_path / "curves.npz", "w") as archive:
+        for name in KINDS:
+            archive.writestr(f"{name}.npy", head.getvalue())
+    with pytest.raises(StudyError):
+        read_curves(tmp_path / "curves.npz")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_file_that_is_cut_or_has_another_byte_is_refused_or_the_same(tmp_path, file, rows, seed):
+    whole, chance, path = file.read_bytes(), random.Random(seed), tmp_path / "curves.npz"
+    for _ in range(100):
+        at = chance.randrange(len(whole))
+        other = bytes([whole[at] ^ (1 << chance.randrange(8))])
+        path.write_bytes(whole[:at] if chance.random() < 0.3 else whole[:at] + other + whole[at + 1 :])
+        try:
+            curves = read_curves(path)
+        except StudyError:
+            continue
+        assert all(same(curves.rows(run), rows[run.hash]) for run in runs())
+
+
+def test_a_file_that_is_not_there_is_an_error_of_the_system(tmp_path):
+    with pytest.raises(OSError):
+        read_curves(tmp_path / "curves.npz")

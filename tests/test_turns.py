@@ -1,0 +1,57 @@
+"""Runs of pages take turns, and whoever waits or takes long lets the others go on."""
+
+import threading
+
+from core.settings.progress import tell
+from ui.kit import guard
+from ui.kit.session import turns
+
+
+def other() -> list[bool]:
+    """Whether another run has its turn now, as it finds out itself."""
+    had = []
+
+    def run():
+        turn = turns.Turn()
+        had.append(turn.taken)
+        turn.give_up()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    return had
+
+
+def test_one_at_a_time_and_the_next_when_it_is_over(monkeypatch):
+    monkeypatch.setattr(turns, "LONGEST", 0.05)
+    with turns.taken():
+        assert other() == [False], "it goes on beside, after it has waited"
+    assert other() == [True]
+
+
+def test_what_tells_how_far_it_is_lets_the_others_go_on(monkeypatch):
+    monkeypatch.setattr(turns, "LONGEST", 0.05)
+    monkeypatch.setattr(guard, "AFTER", 1e9)  # nothing is drawn
+    with turns.taken(), guard.progress_drawn():
+        tell(0.5, "half of it")
+        assert other() == [True]
+        tell(1.0, "all of it")  # and what is given up is not given up twice
+    assert other() == [True]
+
+
+def test_a_run_that_fails_has_had_its_turn(monkeypatch):
+    monkeypatch.setattr(turns, "LONGEST", 0.05)
+    for _ in range(3):
+        try:
+            with turns.taken():
+                raise RuntimeError
+        except RuntimeError:
+            assert other() == [True]
+
+
+def test_two_that_gave_up_do_not_let_two_in(monkeypatch):
+    monkeypatch.setattr(turns, "LONGEST", 0.05)
+    with turns.taken():
+        late = turns.Turn()  # has waited in vain
+        late.give_up()
+        assert not late.taken and other() == [False]

@@ -1,0 +1,315 @@
+"""One block on trained weights: three kinds of weights, each what it says of itself; and what there is none of, said."""
+
+import io
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from safetensors.numpy import load_file
+
+from benchmarks.serving import ROOT
+from core.checkpoints import family
+from core.checkpoints.family import BASELINE, FOLDER, WHOLE, config_of, file_of, members
+from core.experiments.block import neurons, positions
+from core.experiments.forward import forward
+from core.experiments.weights import weights
+from core.export.scripts import block_script
+from core.model.config import Config
+from core.model.text import DEFAULT_TEXT, EXAMPLES, UNKNOWN, words
+from core.model.variants import Pins, apply, decode
+from core.settings.device import Machine
+from core.settings.setting import ConfigError
+from tests import reference
+from tests.pages import components, controls, move, setting, tell
+from tests.pages import words as offered
+from tests.test_page import fine, opened, told
+from ui.block import view as views
+from ui.block.context import BlockConfig, BlockContext, BlockLook
+from ui.block.taken_away import scripts
+from ui.kit.pins import PILLS
+
+TOKENS = words(DEFAULT_TEXT)
+NUMBERS = [family.vocabulary().index(word.lower()) for word in TOKENS]
+SITES = ("embed", "scores", "pattern", "resid_mid", "resid_post")
+
+
+def as_in_the_file(member: str, seed: int, config: Config, numbers=NUMBERS) -> dict:
+    """The sites of a pass, by the reference and the file's numbers alone."""
+    found = load_file(FOLDER / file_of(member, seed))
+    return reference.forward({name: x.astype(np.float64) for name, x in found.items()}, config, [numbers])
+
+
+def same(seen, wanted) -> bool:
+    both = [site for site in SITES if site in seen.sites]
+    assert "resid_post" in both
+    return all(
+        np.allclose(seen.sites[site][layer].numpy(), wanted[site][layer][0], rtol=1e-4, atol=2e-4)
+        for site in both
+        for layer in range(len(seen.sites[site]))
+    )
+
+
+@pytest.mark.parametrize("seed", family.SEEDS)
+@pytest.mark.parametrize("member", members())
+def test_a_trained_pass_is_that_of_its_file(member, seed):
+    config = config_of(member, seed)
+    assert same(forward(config, TOKENS, kind="trained"), as_in_the_file(member, seed, config))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["norm-none", "residual_attention-off__residual_ffn-off", "ffn-off", "activation-relu", "scale-off", "placement-post", "n_layers-1", "n_heads-1", "mask-none", "norm-none__scale-off"],
+)  # fmt: skip
+def test_what_is_cut_afterwards_has_the_baselines_numbers_under_its_own_settings(text):
+    config = apply(decode(text, "x"), BASELINE)
+    assert same(forward(config, TOKENS, kind="cut"), as_in_the_file(WHOLE, 0, config))
+
+
+def test_three_kinds_of_one_config_are_three_different_things():
+    config = config_of("norm-none", 0)
+    passes = [forward(config, TOKENS, kind=kind) for kind in weights]
+    assert [each.weights for each in passes] == [
+        "Trained without norm, seed 0",
+        "Trained with all parts, then run without norm, not trained again, seed 0",
+        "Random weights, seed 0",
+    ]
+    assert len({tuple(each.output.flatten().tolist()) for each in passes}) == 3
+    assert torch.equal(forward(BASELINE, TOKENS, kind="trained").output, forward(BASELINE, TOKENS, kind="cut").output)
+
+
+def test_words_that_a_model_does_not_know_are_read_as_one():
+    odd = words("The defendant , who had filed a motion to dismiss , was liable .")
+    numbers = [family.vocabulary().index(w.lower() if w.lower() in family.vocabulary() else UNKNOWN) for w in odd]
+    assert numbers.count(family.vocabulary().index(UNKNOWN)) == 5
+    assert same(forward(BASELINE, odd, kind="trained"), as_in_the_file(WHOLE, 0, BASELINE, numbers))
+
+
+def test_padding_and_another_precision_change_nothing_of_the_words_and_nothing_of_the_shared_model():
+    whole = family.kept(WHOLE, 0).model
+    before = {name: x.clone() for name, x in whole.state_dict().items()}
+    plain = forward(BASELINE, TOKENS, kind="trained")
+    padded = forward(BASELINE.replace(padding=3), TOKENS, kind="trained")
+    assert (
+        torch.allclose(padded.output[: padded.n_real], plain.output, atol=1e-5)
+        and len(padded.tokens) == len(TOKENS) + 3
+    )
+    half = forward(BASELINE, TOKENS, Machine(dtype="bfloat16"), kind="trained")
+    assert 0 < (half.output - plain.output).abs().max() < 1
+    positions.order(plain), neurons.every_activation(plain, 0)
+    assert all(torch.equal(x, before[name]) and x.dtype == torch.float32 for name, x in whole.state_dict().items())
+
+
+def test_a_model_that_was_first_opened_here_can_still_be_trained_on():
+    family._kept.cache_clear()
+    forward(BASELINE.replace(padding=1), TOKENS, kind="trained")
+    x = next(iter(family.kept(WHOLE, 0).model.state_dict().values()))
+    assert not x.is_inference()
+
+
+@pytest.mark.parametrize("kind", weights)
+def test_the_two_orders_are_compared_on_these_weights(kind):
+    config = BASELINE
+    seen = forward(config, TOKENS, kind=kind)
+    table = positions.order(seen).set_index(["position", "mask"])
+    one, two = weights[kind].order, tuple(reversed(weights[kind].order))
+    first, second = (forward(config, each, kind=kind).output for each in (one, two))
+    apart = (first - second.flip(0)).abs().max().item()
+    assert table.value["rope", "causal"] == pytest.approx(apart, rel=1e-3) and apart > 0.01
+    assert table.value["none", "none"] < 1e-9 and not table.notices["none", "none"]
+
+
+def test_other_activations_are_tried_on_the_same_trained_weights():
+    seen = forward(config_of("norm-none", 0), TOKENS, kind="trained")
+    table = neurons.every_activation(seen, 1).set_index("activation")
+    assert "swiglu" not in table.index and "relu" in table.index
+    wanted = as_in_the_file("norm-none", 0, seen.config.replace(activation="relu"))["mlp_post"][1][0]
+    assert table.zeros["relu"] == pytest.approx((wanted == 0).mean(), abs=1e-3)
+    with pytest.raises(ConfigError, match="has no weights for that"):
+        seen.other(seen.config.replace(activation="swiglu"), same_weights=True)
+
+
+REFUSED = [
+    ("trained", {"d_model": 128}, "No model was trained with d_model 128."),
+    ("trained", {"norm": "none", "ffn": False}, "No model was trained without FFN and norm."),
+    ("trained", {"norm": "none", "n_heads": 8}, "No model was trained without norm and with 8 heads."),
+    ("trained", {"seed": 7}, "seed is 7; models were trained with the seeds 0, 1, 2."),
+    ("cut", {"seed": 7}, "seed is 7; models were trained with the seeds 0, 1, 2."),
+    ("cut", {"d_model": 32}, "The trained model has no weights to run it with d_model 32."),
+    ("cut", {"activation": "swiglu"}, "The trained model has no weights to run it with SwiGLU activation."),
+    ("cut", {"init": "xavier"}, "The trained model has no weights to run it with xavier weights."),
+]
+
+
+@pytest.mark.parametrize("kind, changes, why", REFUSED, ids=str)
+def test_of_what_there_are_no_weights_is_said(kind, changes, why):
+    config = apply(changes, BASELINE)
+    assert weights[kind].refused(config) == why
+    with pytest.raises(ConfigError, match=why.replace(".", r"\.")):
+        forward(config, TOKENS, kind=kind)
+
+
+def test_without_the_files_it_is_said_that_there_are_none(monkeypatch):
+    monkeypatch.setattr(family, "listed", dict)
+    assert weights["trained"].refused(BASELINE) == "The trained models, models/family, do not ship here."
+    assert BlockConfig.mended({})[0].weights == "random"
+    monkeypatch.setattr(family, "listed", lambda: {(WHOLE, 0): "x"})
+    assert weights["trained"].refused(config_of("ffn-off", 0)) == "The model trained without FFN is missing."
+
+
+# On the page
+
+
+def notes(app) -> str:
+    return told(app).replace("\\", "")
+
+
+def kinds_shown(app) -> list[str]:
+    """Whose weights the pictures say that they show."""
+    return [each.value for each in app.markdown if "seed 0" in each.value]
+
+
+def test_the_page_opens_on_trained_weights_and_words_that_are_known():
+    app = fine(opened(weights="trained"))
+    assert app.query_params == {} and not app.warning and not app.error
+    assert setting(app, "weights") == "trained" and setting(app, "n_layers") == 2
+    assert kinds_shown(app) and all("Trained with all parts, seed 0" in each for each in kinds_shown(app))
+    assert not any("does not know" in each.proto.body for each in app.get("html"))
+    assert all(word.lower() in family.vocabulary() for word in TOKENS)
+
+
+@pytest.mark.parametrize("view", views)
+@pytest.mark.parametrize("kind", ["trained", "cut"])
+@pytest.mark.parametrize(
+    "params",
+    [{}, {"norm": "none"}, {"variants": "ffn-off~n_heads-1"}, {"attention": "off"}, {"text": "anything else"}, {"variants": "attention-off~scale-off", "difference": "on"}, {"compare": "on", "padding": "2"}],
+    ids=str,
+)  # fmt: skip
+def test_every_view_opens_on_trained_weights(view, kind, params):
+    app = fine(opened(weights=kind, view=view, **params))
+    assert not app.error and setting(app, "weights") == kind
+
+
+@pytest.mark.parametrize("kind", ["trained", "cut"])
+def test_whatever_control_is_moved_there_are_weights_for_it(kind):
+    """What one click reaches from the baseline is never refused: what cannot be had is not offered."""
+    app = fine(opened(weights=kind))
+    for name, made in controls(app).items():
+        if name not in Config.settings() or made["kind"] == "range":
+            continue
+        for value in range(len(made["options"])) if "options" in made else [not made["value"]]:
+            shown = app.session_state["_visitor"].shown[name][-1]
+            chosen = shown.reader(value)
+            config = BlockConfig(**{"weights": kind, name: chosen})
+            assert config.weights == kind and forward(config.plain, TOKENS, kind=kind)
+
+
+def test_a_part_that_is_switched_off_stands_beside_the_trained_model():
+    app = fine(move(opened(weights="trained"), norm="none").run())
+    said = " ".join(kinds_shown(app))
+    assert "Trained with all parts, seed 0" in said and "Trained without norm, seed 0" in said
+    app = fine(tell(app, "weights", "cut"))
+    said = " ".join(kinds_shown(app))
+    assert (
+        "Trained with all parts, then run without norm, not trained again, seed 0" in said
+        and "Trained without" not in said
+    )
+    names = " ".join(each.proto.body for each in app.get("html"))
+    assert "cut afterwards: without norm" in names and "baseline: trained with all parts" in names
+
+
+def test_pills_offer_what_was_trained_and_what_was_not_is_left_out_with_a_reason():
+    app = fine(opened(weights="trained"))
+    assert "8 heads" not in offered(app, PILLS) and {"1 head", "− norm", "RMSNorm"} <= set(offered(app, PILLS))
+    app = fine(opened(weights="trained", variants="norm-none~n_heads-8"))
+    assert any(
+        "8 heads is left out here: No model was trained with 8 heads." in c.value.replace("\\", "") for c in app.caption
+    )
+    app = fine(opened(weights="cut"))
+    assert "8 heads" in offered(app, PILLS) and "SwiGLU activation" not in offered(app, PILLS)
+
+
+def test_a_link_with_a_size_that_no_model_has_opens_as_it_did():
+    app = fine(opened(weights="trained", d_model="128", variants="norm-none"))
+    assert "No model was trained with d_model 128. So “Trained” has no weights for it. Used instead: random." in notes(
+        app
+    )
+    assert setting(app, "weights") == "random" and setting(app, "n_layers") == 1 and setting(app, "position") == "none"
+    app = fine(opened(weights="trained", norm="none", ffn="off"))
+    assert "No model was trained without FFN and norm. So “Trained” has no weights for it. Used instead: cut." in notes(
+        app
+    )
+
+
+def test_who_asks_for_a_kind_sees_it():
+    app = fine(move(opened(), d_model=96).run())
+    app = fine(tell(app, "weights", "trained"))
+    assert setting(app, "weights") == "trained" and setting(app, "d_model") == 64 and not app.warning
+    app = fine(tell(move(app, norm="none").run(), "weights", "cut"))
+    assert setting(app, "norm") == "none" and setting(app, "weights") == "cut"
+    app = fine(tell(app, "weights", "random"))
+    assert setting(app, "norm") == "none" and setting(app, "n_layers") == 1 and setting(app, "mask") == "none"
+    assert "d_model" in controls(app)
+    app = fine(tell(app, "weights", "trained"))
+    assert setting(app, "norm") == "none" and "d_model" not in controls(app)
+
+
+def test_words_that_are_not_known_are_named_before_the_picture():
+    app = fine(opened(weights="trained", text=EXAMPLES[1].text))
+    bodies = [each.proto.body for each in app.get("html")]
+    assert any("This model does not know “filed”, “a”, “motion”, “to”, “dismiss”: each" in each for each in bodies)
+    assert not any("does not know" in each.proto.body for each in opened(text=EXAMPLES[1].text).get("html"))
+
+
+def test_a_damaged_file_costs_its_model_alone(tmp_path, monkeypatch):
+    copied = tmp_path / "family"
+    shutil.copytree(FOLDER, copied)
+    (copied / file_of("norm-none", 0)).write_bytes(b"nothing")
+    (copied / file_of("ffn-off", 0)).unlink()
+    monkeypatch.setattr(family, "FOLDER", copied)
+    monkeypatch.setattr(family.opened, "__defaults__", (copied,))
+    family._kept.cache_clear()
+    app = fine(opened(weights="trained", variants="norm-none~ffn-off~attention-off", text="the judge was late ."))
+    said = " ".join(each.value for each in app.caption).replace("\\", "")
+    assert "− norm is left out here: models/family/norm-none.0.safetensors is not the file that was trained" in said
+    assert "− FFN is left out here: models/family/ffn-off.0.safetensors is missing" in said
+    assert len(components(app, "ablation_drawing")) == 2  # the baseline, and the model that is whole
+    app = opened(weights="trained", norm="none", text="the judge was late .")
+    assert "norm-none.0.safetensors is not the file that was trained" in notes(app) and not app.exception
+    assert fine(tell(app, "weights", "random")) and not app.error
+    family._kept.cache_clear()
+
+
+def test_a_pinned_baseline_is_one_of_random_weights():
+    app = fine(opened(weights="trained", baseline="norm-none", variants="ffn-off"))
+    names = " ".join(each.proto.body for each in app.get("html"))
+    assert "baseline: trained with all parts" in names and "pin" not in controls(app)
+    assert "pin" in controls(fine(opened()))
+
+
+@pytest.mark.parametrize("kind", ["trained", "cut"])
+def test_a_script_prints_the_numbers_of_its_weights(kind):
+    config = config_of("norm-none", 0)
+    script = block_script("core", config, TOKENS, Machine("cpu"), False, kind)
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
+    table = (
+        pd.read_csv(io.StringIO(ran.stdout.split("# attention\n")[1]))
+        .set_index(["layer", "head", "query", "key"])
+        .weight
+    )
+    wanted = as_in_the_file("norm-none" if kind == "trained" else WHOLE, 0, config)["pattern"]
+    for (layer, head, query, key), weight in table.items():
+        assert weight == pytest.approx(wanted[layer - 1][0, head - 1, query - 1, key - 1], abs=1e-5)
+
+
+def test_torch_alone_is_offered_where_it_can_make_the_weights():
+    seen = {kind: forward(BASELINE, TOKENS, kind=kind) for kind in weights}
+    offered = {kind: scripts(BlockContext("", each, Pins(), BlockLook())) for kind, each in seen.items()}
+    assert [len(each) for each in offered.values()] == [1, 1, 2]
+    assert 'kind="cut"' in next(iter(offered["cut"].values()))()
+    several = scripts(BlockContext("", seen["trained"], Pins(), BlockLook(view="heads", compare=True)))
+    text = next(iter(several.values()))()
+    assert '"1 head"' in text and '"8 heads"' not in text

@@ -1,0 +1,61 @@
+"""Whose weights the block has: the row of buttons beside the title, and the words that go with each."""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+from core.checkpoints import family
+from core.experiments.weights import weights
+from core.model.config import Config
+from core.model.variants import apply, decode
+from core.settings.setting import ConfigError
+from ui.block.context import BlockConfig
+from ui.kit.panel.control import Control, tabs
+from ui.kit.session import values
+from ui.kit.session.visitor import calm_visitor
+from ui.shared.sentence import unknown_words
+
+_SIZE = "All trained models have d_model 64, d_ff 256 and 2 layers. Other sizes: choose <b>Random</b>, or train one on the page Training."
+NOTES = {"trained": {"Size": _SIZE}, "cut": {"Size": _SIZE}, "random": {}}  # kind of weights -> group -> words, as HTML
+
+
+def whose() -> list[Control]:
+    """The controls of the choice."""
+    return [tabs("Weights", weights, "weights", on=_chosen)]
+
+
+def _chosen(kind: str):
+    """Settings of which there are no such weights give way to the usual ones: whoever asks for a kind, sees it."""
+    before = calm_visitor().settled[BlockConfig]
+    own = {name: getattr(before, name) for name in before.settings() if not before.follows(name)}
+    try:
+        BlockConfig(**own | {"weights": kind})
+    except ConfigError:
+        values.put_all(BlockConfig(weights=kind))
+
+
+def baseline(kind: str, config: Config) -> Config:
+    """With what variants are compared: the settings of the sidebar, or the trained model with all its parts."""
+    return config if kind == "random" else family.BASELINE.replace(seed=config.seed)
+
+
+def can_be_had(kind: str) -> Callable[[str, Config], bool] | None:
+    """Whether there are weights for a change, as a link has it, of the baseline; None where there are for all."""
+    if kind == "random":
+        return None
+    there = tuple(family.listed())
+    return lambda text, baseline: _had(kind, text, baseline, there)
+
+
+@lru_cache(maxsize=4096)
+def _had(kind: str, text: str, baseline: Config, there: tuple[tuple[str, int], ...]) -> bool:
+    """there: the models that ship."""
+    try:
+        return not weights[kind].refused(apply(decode(text, "variants"), baseline))
+    except ConfigError:
+        return False
+
+
+def unknown(kind: str, tokens: Sequence[str]):
+    """Say which words the model does not know."""
+    _, numbers = weights[kind].numbers(tokens)
+    unknown_words(tokens, [at for at, number in enumerate(numbers) if number is None])

@@ -1,0 +1,128 @@
+"""Trainings that are known to the end, though this visitor has not started them: this server has done them, or they ship with the lab."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from core.experiments.training.plan import Plan
+from core.settings.wording import count
+from core.study.curves import MADE, Curves, Made, read_curves
+from core.study.plan import Run, StudyError
+from core.train import Row, State
+from ui.kit import jobs
+from ui.kit.jobs import StartedTrainings
+from ui.kit.page import literal
+from ui.shared.known import from_study
+
+CURVES = Path(__file__).parent.parent.parent / "results" / "ablation_matrix_curves.npz"
+DAMAGED = (
+    "The curves that ship, results/ablation_matrix_curves.npz, are missing or damaged; make matrix makes them again."
+)
+
+
+@dataclass(frozen=True)
+class FinishedTrainings:
+    """What the views are handed of them. said: whose they are, in sentences; anew: whether they were not trained by
+    this server; states: none where the models were not kept."""
+
+    plan: Plan
+    runs: Mapping[tuple[str, int], Sequence[Row]]
+    origin: str
+    said: str
+    anew: bool = False
+    states: dict[tuple[str, int], State] = field(default_factory=dict)
+    going = False
+
+
+def to_show(planned: Plan) -> StartedTrainings | FinishedTrainings | None:
+    """The visitor's own training of what is planned; else what is known of it; else what they started last, of other settings."""
+    own = jobs.started()
+    return own if own and own.plan == planned else finished(planned) or own
+
+
+def finished(planned: Plan) -> FinishedTrainings | None:
+    """Where every training of a plan is known, all of them from one source: the same machine made what is compared."""
+    return _done_here(planned) or _shipped(planned) or _from_study(planned)
+
+
+def _runs(planned: Plan):
+    """(arm, seed), and what is trained. Lazily: most plans are unknown, and known to be so after the first."""
+    for arm in planned.arms:
+        for seed in planned.seeds:
+            config = arm.config.replace(seed=seed)
+            yield (arm.name, seed), Run("", arm.name, config, planned.training, planned.machine)
+
+
+def _done_here(planned: Plan) -> FinishedTrainings | None:
+    pool, runs, states = jobs.workers(), {}, {}
+    for name, run in _runs(planned):
+        known = pool.finished((run.config, run.training, run.machine))
+        if known is None:
+            return None
+        runs[name], state = known
+        states |= {name: state} if state else {}
+    said = f"This server has done these before, for you or for another visitor: {_these(planned)}."
+    whole = states if len(states) == len(runs) else {}  # views compare models: all of them or none
+    return FinishedTrainings(planned, runs, "Trained here before", said, states=whole)
+
+
+def _shipped(planned: Plan) -> FinishedTrainings | None:
+    curves = shipped()
+    return _of(curves, planned) if curves else None
+
+
+@lru_cache(maxsize=16)
+def _of(curves: Curves, planned: Plan) -> FinishedTrainings | None:
+    """Looked up once: a page asks several times."""
+    runs = {}
+    for name, run in _runs(planned):
+        rows = curves.rows(run)
+        if rows is None:
+            return None
+        runs[name] = rows
+    said = f"These results ship with the lab: {_these(planned)}. {_made_by(curves.made)}"
+    return FinishedTrainings(planned, runs, "Shipped results", said, anew=True)
+
+
+def _from_study(planned: Plan) -> FinishedTrainings | None:
+    runs, sources = {}, []
+    for name, run in _runs(planned):
+        known = from_study(run)
+        if known is None or any(known.study != source.study for source in sources):
+            return None
+        runs[name] = known.rows
+        sources.append(known)
+    made = {name: sorted({each for source in sources for each in source.made[name]}) for name in MADE}
+    said = f"From the study “{literal(sources[0].study)}”: {_these(planned)}. {_made_by(made)}"
+    return FinishedTrainings(planned, runs, "Results of a study", said, anew=True)
+
+
+def _these(planned: Plan) -> str:
+    first, last = planned.seeds[0], planned.seeds[-1]
+    seeds = f"seeds {first} to {last}" if last > first else f"seed {first}"
+    return f"{count(len(planned.arms) * len(planned.seeds), 'training')}, {seeds}"
+
+
+def _made_by(made: Made) -> str:
+    """The versions and the machine."""
+    device, torch, numpy, python, code = (literal(" or ".join(made[name])) or "unknown" for name in MADE)
+    return f"Made on {device} by PyTorch {torch}, NumPy {numpy} and Python {python}, with the lab's commit {code[:7]}."
+
+
+def shipped() -> Curves | None:
+    """The curves that ship; None where their file is missing or damaged."""
+    try:
+        stamp = CURVES.stat()
+        return _read(CURVES, stamp.st_mtime_ns, stamp.st_size)
+    except OSError:
+        return None
+
+
+@lru_cache(maxsize=1)
+def _read(path: Path, *stamp: int) -> Curves | None:
+    """Read once: a page is drawn again and again."""
+    try:
+        return read_curves(path)
+    except StudyError:
+        return None

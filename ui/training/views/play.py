@@ -1,0 +1,61 @@
+import math
+from statistics import fmean
+
+import torch
+
+from core.experiments.training.sentences import percent
+from core.settings.wording import count
+from ui.kit.page import figure
+from ui.pictures.curves import Panel, curves
+from ui.pictures.heatmaps import Frames, played
+from ui.shared.learning import lines
+from ui.shared.trainings import arms_shown, label, legend
+from ui.training.context import view
+
+
+@view
+def play(context):
+    """Play: the training once more, step by step: what each model gets right with each seed."""
+    trainings = context.trainings
+    plan, arms = trainings.plan, arms_shown(trainings)
+    steps, accuracy = lines(trainings, "accuracy")
+    figure(
+        "Who learns it first?",
+        f"One row a model, one column a seed; {count(len(steps), 'moment')} of the training are there to be played.",
+    )
+    legend(trainings)
+    if steps:
+        _picture(trainings, arms, steps)
+    panel = Panel(
+        "How much does it get right?", "Accuracy on the test, mean over seeds", "", accuracy, bounds=(0.0, 1.0)
+    )
+    names = {arm.colour: label(arm) for arm in arms}
+    curves("played_learning", [panel], names, x="step", at=steps or [0], ends=(0, plan.training.steps), height=170)
+
+
+def _picture(trainings, arms, steps: list[int]):
+    """The accuracy of each model and seed, one moment at a time."""
+    plan = trainings.plan
+    known = {
+        name: {row.step: row.accuracy for row in rows if not row.note} for name, rows in trainings.runs.items()
+    }  # (model, seed) -> step -> accuracy
+    cells = [[[known[arm.name, seed].get(step, math.nan) for seed in plan.seeds] for arm in arms] for step in steps]
+    played(
+        "played_training", torch.tensor(cells)[:, None], [arm.name for arm in arms], [f"seed {seed}" for seed in plan.seeds],
+        Frames(
+            "Step", steps, [f"step {step:,} of {plan.training.steps:,}" for step in steps],
+            [_words(arms, moment) for moment in cells], [[f"step {step:,}"] for step in steps], "training_animated",
+            trainings.origin, trainings.going,
+        ),
+        what="accuracy on the test, 0 to 1", alt="Accuracy of each model with each seed, step after step.",
+        blank="diverged, or not come so far", height=60 + 44 * len(arms), arrow="with", square=False,
+    )  # fmt: skip
+
+
+def _words(arms, moment: list[list[float]]) -> str:
+    """What each model gets right at one moment, on average over the seeds that have come so far."""
+    said = []
+    for arm, row in zip(arms, moment):
+        reached = [value for value in row if not math.isnan(value)]
+        said.append(f"{arm.name}: {percent(fmean(reached)) if reached else 'nothing yet'}")
+    return f"Right on average: {'; '.join(said)}."
