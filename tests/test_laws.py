@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from core import Block, Config, FeedForward, MultiHeadAttention, Transformer, trace
-from core.model.dropout import dropping
 from core.model.parts import MENUS
 from core.model.parts.init import Draw, generator
 from core.model.trace import SITES
 from core.model.transformer import drawing, weights
+from core.model.transformer.dropout import dropping
 from core.model.variants import apply
 
 BASE = Config(d_model=16, n_heads=2, d_ff=24, n_layers=2, seed=3)

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from core import Transformer, trace
-from core.model.dropout import dropping
 from core.model.parts import MENUS
 from core.model.parts.init import generator
+from core.model.transformer.dropout import dropping
 from core.model.variants import apply
 from core.settings.device import Machine
 from core.settings.setting import ConfigError

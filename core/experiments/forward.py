@@ -14,11 +14,11 @@ from core.measure.tensor_meters import reduce, tidy
 from core.measure.tensor_sums import Watcher
 from core.model.config import Config
 from core.model.cost import flops, run_bytes
-from core.model.dropout import dropping
 from core.model.parts.init import generator
 from core.model.text import PAD, UNKNOWN, shown, vocabulary
 from core.model.trace import trace
 from core.model.transformer import Transformer
+from core.model.transformer.dropout import dropping
 from core.settings.cache import cached
 from core.settings.device import Machine, Timing, median_timing, timed
 from core.settings.memory import max_mb, room_for

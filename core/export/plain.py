@@ -18,11 +18,11 @@ from core.experiments.forward import numbered, square
 from core.measure.stream_statistics import Streams, attention_entropy, row_entropy, statistic
 from core.measure.tensor_meters import meter
 from core.model.config import Config
-from core.model.dropout import dropping
 from core.model.parts.init import generator
 from core.model.text import shown
 from core.model.trace import trace
 from core.model.transformer import Transformer
+from core.model.transformer.dropout import dropping
 from core.settings.setting import ConfigError
 
 

@@ -13,9 +13,9 @@ import torch.nn.functional as F
 from core.export.plain import section
 from core.model.config import Config
 from core.model.cost import flops, parameters
-from core.model.dropout import dropping
 from core.model.parts.init import generator
 from core.model.transformer import Transformer
+from core.model.transformer.dropout import dropping
 from core.tasks.task import IGNORE, one_side
 from core.train.run import SLICE, Row
 from core.train.settings import Training, optimiser

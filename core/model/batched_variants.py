@@ -1,6 +1,6 @@
 """Many variants at once: every part runs once for all the variants that have it, their streams side by side.
 
-The parts are those of core/model/transformer.py and core/model/parts, so each formula stands once; only the loop over variants is gone.
+The parts are those of core/model/transformer and core/model/parts, so each formula stands once; only the loop over variants is gone.
 It can be, because variants of one seed start from the same weights wherever shapes agree.
 """
 

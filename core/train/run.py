@@ -17,9 +17,9 @@ import torch
 import torch.nn.functional as F
 
 from core.model.config import Config
-from core.model.dropout import dropping
 from core.model.parts.init import generator
 from core.model.transformer import Transformer
+from core.model.transformer.dropout import dropping
 from core.settings.device import Machine
 from core.settings.setting import ConfigError
 from core.tasks import IGNORE, task

@@ -1,0 +1,64 @@
+"""What layers are made from: a module that costs little to call, and a linear map whose weights come from streams of their own."""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from core.model.config import Config
+from core.model.parts.init import Draw
+
+
+class Part(nn.Module):
+    """A module that costs little to call: at the smallest sizes a fifth of a pass is nn.Module at work.
+
+    Hooks are looked for once, then it goes straight to forward. Its parts stand in its own __dict__ too, so that
+    `self.attn` is found at once, and not only after Python has failed to find it anywhere else.
+    """
+
+    _parameters: dict[str, Any]  # of a Linear: weight and bias
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        if self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks:
+            return super().__call__(*args, **named)
+        return self.forward(*args, **named)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if isinstance(value, nn.Module):
+            self.__dict__[name] = value
+
+    def __delattr__(self, name: str) -> None:
+        super().__delattr__(name)
+        self.__dict__.pop(name, None)
+
+
+class Linear(Part):
+    """x·Wᵀ + b. Several maps of one input may be stacked: each part of the weight is drawn from its own stream.
+
+    So a fused query-key-value matrix holds the same numbers as three separate ones would.
+    """
+
+    def __init__(self, fan_in: int, parts: dict[str, int], bias: bool, draw: Draw):
+        super().__init__()
+        self.fan_in, self.parts, self.biased = fan_in, parts, bias
+        weight, added = self.drawn(draw)
+        self.weight = nn.Parameter(weight)
+        self.bias = None if added is None else nn.Parameter(added)
+
+    def drawn(self, draw: Draw) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """-> the weight, and the bias or None, as they are drawn below one path."""
+        weight = torch.cat([draw.weight(f"W_{name}", n, self.fan_in) for name, n in self.parts.items()])
+        if not self.biased:
+            return weight, None
+        return weight, torch.cat([draw.bias(f"b_{name}", n, self.fan_in) for name, n in self.parts.items()])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:  # (…, fan_in) -> (…, sum of parts)
+        return F.linear(x, self._parameters["weight"], self._parameters.get("bias"))
+
+
+def drawing(config: Config, path: str = "") -> Draw:
+    """Where the initial weights below a path come from."""
+    draw = Draw(config.part("init"), config.seed)
+    return draw.at(path) if path else draw

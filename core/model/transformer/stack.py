@@ -1,0 +1,87 @@
+"""The whole model: embedding, blocks on top of each other, unembedding. Everything worth seeing passes through a tap."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from core.model.config import Config
+from core.model.parts.init import Draw
+from core.model.parts.norm import norm
+from core.model.parts.placement import norm_place
+from core.model.trace import tap
+from core.model.transformer.block import Block
+from core.model.transformer.dropout import drop
+from core.model.transformer.linear import Linear, drawing
+
+
+class Transformer(nn.Module):
+    """Embedding and positions, n_layers blocks, last norm (where the placement normalises before the sum) and unembedding.
+
+    Tied, the embedding is read the other way round (Press and Wolf, 2017), and there is no unembedding of its own.
+    """
+
+    def __init__(self, config: Config, vocabulary: Iterable[str], draw: Draw | None = None):
+        """vocabulary: the tokens as strings; token number i is vocabulary[i], and its vector depends on the string.
+
+        draw: where the initial weights come from, if not from config.init and config.seed.
+        """
+        super().__init__()
+        draw = draw or drawing(config)
+        self.config, self.vocabulary = config, tuple(vocabulary)
+        self.mask = config.part("mask")
+        self.embed = nn.Parameter(draw.at("embed").rows(self.vocabulary, config.d_model))
+        self.position = config.part("position")(config, draw.at("pos_embed"))
+        self.blocks = nn.ModuleList(Block(config, layer, draw) for layer in range(config.n_layers))
+        # Where no norm acts on the stream itself, it is read through one more (GPT-2's ln_f).
+        last = norm["none"] if norm_place(config.part("placement")) == "after" else config.part("norm")
+        self.ln_final = last("ln_final", config.d_model, config.bias)
+        self.unembed: Linear | None = None
+        if not config.tied:
+            self.unembed = Linear(config.d_model, {"U": len(self.vocabulary)}, False, draw.at("unembed"))
+
+    def stream(
+        self, tokens: torch.Tensor, real: torch.Tensor | None = None, order: list[int] | None = None, past: Any = None
+    ) -> torch.Tensor:  # int (B, T), bool (B, T) False where padding -> (B, T, D)
+        """What leaves the last block, before the last norm. order: which blocks to go through; all, once, if None.
+
+        past: a core.model.kv_cache.Past, to read on where it ended. Without padding, and all blocks, once.
+        """
+        if past is not None:
+            x: torch.Tensor = past.go_on(self, tokens)
+            return x
+        x, allowed = self.start(tokens), self.allowed(tokens, real)
+        for block in self.blocks if order is None else [self.blocks[at] for at in order]:
+            x = block(x, allowed)
+        return x
+
+    def start(self, tokens: torch.Tensor, start: int = 0) -> torch.Tensor:  # int (B, T) -> (B, T, D)
+        """What enters the first block. start: how many tokens were read before these."""
+        return tap("embed", drop(self.position.embed(self.embed[tokens], start), self.config.dropout))
+
+    def forward(
+        self, tokens: torch.Tensor, real: torch.Tensor | None = None, order: list[int] | None = None, past: Any = None
+    ) -> torch.Tensor:  # int (B, T), bool (B, T) -> (B, T, V)
+        return self.read(self.stream(tokens, real, order, past))
+
+    def read(self, stream: torch.Tensor) -> torch.Tensor:  # (B, T, D) -> (B, T, V)
+        """The scores of every word, from what leaves the last block."""
+        stream = self.ln_final(stream)
+        return tap("logits", F.linear(stream, self.embed) if self.unembed is None else self.unembed(stream))
+
+    def allowed(self, tokens: torch.Tensor, real: torch.Tensor | None = None) -> torch.Tensor | None:
+        """Which key each query may see, or None for all: bool, broadcastable to (B, H, T, T)."""
+        return visible(self.mask, tokens, real)
+
+
+def visible(
+    mask: Callable[..., torch.Tensor | None], tokens: torch.Tensor, real: torch.Tensor | None = None
+) -> torch.Tensor | None:
+    """What a mask and the padding leave to be seen: bool, broadcastable to (B, H, T, T), or None for everything."""
+    allowed = mask(tokens.shape[-1], tokens.device)
+    if real is None:
+        return allowed
+    keys = real[:, None, None, :]
+    return keys if allowed is None else keys & allowed
