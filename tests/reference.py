@@ -32,7 +32,7 @@ def forward(weights, config, tokens, real=None) -> dict[str, list[np.ndarray]]:
 
 
 # Placement -> whether the last stream is still to be normalised before it is read. (A pre-norm stream has never been.)
-READ_THROUGH_A_NORM = {"pre": True, "post": False}
+READ_THROUGH_A_NORM = {"pre": True, "post": False, "output": True, "sandwich": True}
 
 
 class Sentence:
@@ -59,74 +59,102 @@ class Sentence:
         return self.seen
 
     def scores_of_words(self, vector):
-        if not self.config.tied:
-            return self.linear("unembed", vector)
-        return [sum(a * b for a, b in zip(word, vector)) for word in self.weights["embed"]]
+        if self.config.tied:
+            scores = [sum(a * b for a, b in zip(word, vector)) for word in self.weights["embed"]]
+        else:
+            scores = self.linear("unembed", vector)
+        cap = self.config.logit_cap
+        return [cap * math.tanh(score / cap) for score in scores] if cap else scores
 
     def block(self, layer, x):
         config = self.config
-        self.record("resid_pre", x)
+        entered = self.record("resid_pre", x)
         if config.attention:
-            x = self.sublayer(layer, x, self.attention, "ln1", config.residual_attention, "resid_mid")
+            x = self.sublayer(layer, x, x, self.attention, "ln1", "attn", config.residual_attention, "resid_mid")
         if config.ffn:
-            return self.sublayer(layer, x, self.feed_forward, "ln2", config.residual_ffn, "resid_post")
+            read = entered if config.parallel else x
+            return self.sublayer(layer, x, read, self.feed_forward, "ln2", "mlp", config.residual_ffn, "resid_post")
         self.record("resid_post", x)
         return x
 
-    def sublayer(self, layer, x, compute, norm_site, residual, sum_site):
-        where = f"blocks.{layer}.{norm_site}"
-        if self.config.placement == "pre":
-            y = compute(layer, self.norm(norm_site, where, x))
-        elif self.config.placement == "post":
-            y = compute(layer, x)
-        else:
-            raise unknown("placement", self.config.placement)
+    def sublayer(self, layer, x, read, compute, norm_site, name, residual, sum_site):
+        """x: the stream that it joins; read: the stream that it reads."""
+        where, placement = f"blocks.{layer}.{norm_site}", self.config.placement
+        if placement not in ("pre", "post", "output", "sandwich"):
+            raise unknown("placement", placement)
+        y = compute(layer, self.norm(norm_site, where, read) if placement in ("pre", "sandwich") else read)
+        if placement in ("output", "sandwich"):
+            self.record(f"{name}_raw", y)
+            second = "_post" * (placement == "sandwich")
+            y = self.norm(norm_site + second, where + second, y)
+        self.record(f"{name}_out", y)
         total = [a + b for a, b in zip(x, y)] if residual else y
         self.record(sum_site, total)
-        return self.norm(norm_site, where, total) if self.config.placement == "post" else total
+        return self.norm(norm_site, where, total) if placement == "post" else total
 
     # Attention
 
     def attention(self, layer, x):
         config, where = self.config, f"blocks.{layer}.attn"
-        length, size = len(x), config.d_head
+        length, size, groups = len(x), config.d_head, config.n_kv_heads
         stacked = [self.linear(f"{where}.qkv", vector) for vector in x]  # queries, keys, values, one below the other
         q, k, v, scores, pattern, z = ([] for _ in range(6))
+        for group in range(groups):
+            k.append([self.turned(layer, "k", row, config.n_heads + group, at) for at, row in enumerate(stacked)])
+            v.append([row[self.rows(config.n_heads + groups + group)] for row in stacked])
         for head in range(config.n_heads):
-            q.append([self.turn(row[self.rows(0, head, size)], at) for at, row in enumerate(stacked)])
-            k.append([self.turn(row[self.rows(1, head, size)], at) for at, row in enumerate(stacked)])
-            v.append([row[self.rows(2, head, size)] for row in stacked])
+            group = head // (config.n_heads // groups)  # heads in a row have one group: 0, 0, 1, 1
+            q.append([self.turned(layer, "q", row, head, at) for at, row in enumerate(stacked)])
             scores.append(np.zeros((length, length)))
             pattern.append(np.zeros((length, length)))
             z.append(np.zeros((length, size)))
             for query in range(length):
                 for key in range(length):
-                    score = sum(a * b for a, b in zip(q[head][query], k[head][key]))
+                    score = sum(a * b for a, b in zip(q[head][query], k[group][key]))
                     if config.scale:
                         score /= math.sqrt(size)
-                    scores[head][query][key] = score + self.score_bias(head, query, key)
-                visible = [key for key in range(length) if self.may_see(query, key)]
+                    if config.score_cap:
+                        score = config.score_cap * math.tanh(score / config.score_cap)
+                    scores[head][query][key] = score + self.score_bias(layer, head, query, key)
+                visible = [key for key in range(length) if self.may_see(layer, query, key)]
                 if not visible:
                     continue  # sees nothing: weights of zero, and a z of zero
                 largest = max(scores[head][query][key] for key in visible)
                 share = {key: math.exp(scores[head][query][key] - largest) for key in visible}
                 for key in visible:
                     pattern[head][query][key] = share[key] / sum(share.values())
-                    z[head][query] += pattern[head][query][key] * v[head][key]
+                    z[head][query] += pattern[head][query][key] * v[group][key]
         for site, value in zip(("q", "k", "v", "scores", "pattern", "z"), (q, k, v, scores, pattern, z)):
             self.record(site, value)
         joined = [np.concatenate([z[head][at] for head in range(config.n_heads)]) for at in range(length)]
-        return self.record("attn_out", [self.linear(f"{where}.out", vector) for vector in joined])
+        return [self.linear(f"{where}.out", vector) for vector in joined]
 
-    def rows(self, part, head, size):
-        """Which rows of the stacked queries, keys and values are those of a part (0, 1, 2) and head."""
-        start = (part * self.config.n_heads + head) * size
-        return slice(start, start + size)
+    def rows(self, number):
+        """Which rows of the stacked queries, keys and values are those of a head: all heads' queries first, then keys, then values."""
+        return slice(number * self.config.d_head, (number + 1) * self.config.d_head)
 
-    def may_see(self, query, key):
+    def turned(self, layer, kind, row, number, at):
+        """A query or a key: normed (Qwen 3: before the positions act), then turned."""
+        vector = row[self.rows(number)]
+        if self.config.qk_norm:
+            mean_square = sum(each**2 for each in vector) / len(vector)
+            vector = vector / math.sqrt(mean_square + NORM_EPSILON) * self.weights[f"blocks.{layer}.attn.{kind}_norm"]
+        return self.turn(layer, vector, at)
+
+    def may_see(self, layer, query, key):
         if self.config.mask not in ("none", "causal"):
             raise unknown("mask", self.config.mask)
-        return self.real[key] and not (self.config.mask == "causal" and key > query)
+        near = (
+            abs(query - key) < self.config.window
+            or not self.config.window
+            or self.is_one_of(self.config.global_every, layer)
+        )
+        return self.real[key] and near and not (self.config.mask == "causal" and key > query)
+
+    @staticmethod
+    def is_one_of(every, layer):
+        """Whether a layer is every second, third … one; the first is number 1."""
+        return every != 0 and (layer + 1) % every == 0
 
     # Positions
 
@@ -141,20 +169,21 @@ class Sentence:
             return np.zeros(width)
         raise unknown("position", position)
 
-    def turn(self, vector, at):
-        """RoPE: number i and number i + half are the coordinates of a point in a plane, which turns as `at` grows."""
-        if self.config.position != "rope":
+    def turn(self, layer, vector, at):
+        """RoPE: number i and number i + half are the coordinates of a point in a plane, which turns as `at` grows. Of a share of
+        the numbers only: those come first, and the plane's number counts among them (GPT-NeoX)."""
+        if self.config.position != "rope" or self.is_one_of(self.config.nope_every, layer):
             return vector
-        size, turned = len(vector), np.empty(len(vector))
-        half = size // 2
+        turned = vector.copy()
+        half = int(len(vector) * self.config.rope_share / 2)
         for i in range(half):
-            angle = at * 10000 ** (-2 * i / size)
+            angle = at * self.config.rope_base ** (-2 * i / (2 * half))
             turned[i] = vector[i] * math.cos(angle) - vector[i + half] * math.sin(angle)
             turned[i + half] = vector[i] * math.sin(angle) + vector[i + half] * math.cos(angle)
         return turned
 
-    def score_bias(self, head, query, key):
-        if self.config.position != "alibi":
+    def score_bias(self, layer, head, query, key):
+        if self.config.position != "alibi" or self.is_one_of(self.config.nope_every, layer):
             return 0.0
         return -alibi_slopes(self.config.n_heads)[head] * abs(query - key)
 
@@ -164,10 +193,10 @@ class Sentence:
         where, name = f"blocks.{layer}.mlp", self.config.activation
         before = [self.linear(f"{where}.w_in", vector) for vector in x]
         self.record("mlp_pre", before)
-        if name == "swiglu":
-            width = self.config.d_ff
+        if name in GATES:
+            width, gate = self.config.d_ff, GATES[name]
             after = [
-                np.array([row[i] * silu(row[width + i]) for i in range(width)])  # values first, then their gates
+                np.array([row[i] * gate(row[width + i]) for i in range(width)])  # values first, then their gates
                 for row in before
             ]
         elif name in ACTIVATIONS:
@@ -175,7 +204,7 @@ class Sentence:
         else:
             raise unknown("activation", name)
         self.record("mlp_post", after)
-        return self.record("mlp_out", [self.linear(f"{where}.w_out", vector) for vector in after])
+        return [self.linear(f"{where}.w_out", vector) for vector in after]
 
     def norm(self, site, where, x):
         name = self.config.norm
@@ -206,9 +235,16 @@ def silu(x):
     return x * (1 + math.tanh(x / 2)) / 2  # x·sigmoid(x), without an exp that could overflow
 
 
+def gelu(x):
+    return x * (1 + math.erf(x / math.sqrt(2))) / 2
+
+
+GATES = {"swiglu": silu, "geglu": gelu}
 ACTIVATIONS = {
     "relu": lambda x: max(0.0, x),
-    "gelu": lambda x: x * (1 + math.erf(x / math.sqrt(2))) / 2,
+    "relu2": lambda x: max(0.0, x) ** 2,
+    "leaky_relu2": lambda x: x**2 if x > 0 else x**2 / 4,
+    "gelu": gelu,
     "gelu_tanh": lambda x: x * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2,
     "silu": silu,
     "tanh": math.tanh,

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core import Config, ConfigError
+from core.model.basics import allowed_heads
 from core.model.parts import MENUS
 from core.settings.wording import shorten
 
@@ -52,9 +53,10 @@ def test_every_field_is_a_setting_with_words():
 @pytest.mark.parametrize("field", NUMBERS)
 def test_bounds_belong_to_what_is_allowed_and_nothing_beyond_does(field):
     low, high = SETTINGS[field].low, SETTINGS[field].high
-    # 64 heads need a width that 64 divides; every other bound fits the defaults.
+    # 64 heads need a width that 64 divides, and so many of keys and values as many heads; every other bound fits the defaults.
     for value in (low, high):
-        assert getattr(Config(**{"n_heads": 1, "d_model": 64} | {field: value}), field) == value
+        heads = 64 if field == "n_kv_heads" else 1
+        assert getattr(Config(**{"n_heads": heads, "d_model": 64} | {field: value}), field) == value
     for value in (low - 1, high + 1, -(2**70), 2**70, low - 0.001, high + 0.001):
         assert_says_what_is_allowed(refusal(**{"n_heads": 1} | {field: value}), field)
 
@@ -97,7 +99,7 @@ def test_a_menu_holds_what_it_holds(field, value):
 @pytest.mark.parametrize("field", WHOLE)
 def test_numpy_numbers_become_plain_ones(field):
     """Otherwise equal configs could be written, hashed or stored differently."""
-    config = Config(**{"n_heads": 1} | {field: np.int64(8)})
+    config = Config(**{"n_heads": 8 if field == "n_kv_heads" else 1} | {field: np.int64(8)})
     assert getattr(config, field) == 8 and type(getattr(config, field)) is int
 
 
@@ -126,7 +128,7 @@ def test_heads_divide_the_width(d_model):
             assert error.field == "n_heads"
             assert str(d_model) in str(error) and f"one of {', '.join(map(str, divisors(d_model)))}." in str(error)
             assert error.instead == max(n for n in divisors(d_model) if n < heads)
-    assert Config.allowed_heads(d_model) == divisors(d_model)
+    assert allowed_heads(d_model) == divisors(d_model)
 
 
 @pytest.mark.parametrize("field", ["d_model", "n_heads"])
@@ -143,7 +145,7 @@ def test_what_cannot_be_a_width_or_a_number_of_heads_is_refused_before_heads_get
 @pytest.mark.parametrize("position", MENUS["position"])
 def test_positions_that_turn_pairs_need_an_even_head(position):
     values = {"d_model": 24, "n_heads": 8, "position": position}
-    if not MENUS["position"][position].needs_even_head:
+    if not MENUS["position"][position].turns:
         assert Config(**values).d_head == 3
         return
     error = refusal(**values)
@@ -155,7 +157,7 @@ def test_positions_that_turn_pairs_need_an_even_head(position):
 
 
 def test_rope_does_need_an_even_head():
-    assert MENUS["position"]["rope"].needs_even_head
+    assert MENUS["position"]["rope"].turns
 
 
 def test_a_config_cannot_be_changed():
@@ -169,6 +171,8 @@ def test_a_config_cannot_be_changed():
 def numbers_of(setting):
     if setting.kind is int:
         return st.integers(setting.low, setting.high)
+    if setting.step is None:  # one of a list, which is not evenly spaced
+        return st.floats(setting.low, setting.high)
     steps = round((setting.high - setting.low) / setting.step)
     return st.integers(0, steps).map(lambda n: round(setting.low + n * setting.step, 6))
 
@@ -184,9 +188,12 @@ def configs(draw):
             values[name] = draw(st.booleans())
         elif not setting.follows or draw(st.booleans()):
             values[name] = draw(numbers_of(setting))
-    values["n_heads"] = draw(st.sampled_from(Config.allowed_heads(values["d_model"])))
-    if MENUS["position"][values["position"]].needs_even_head:
-        values["d_head"] = 2 * draw(st.integers(1, SETTINGS["d_head"].high // 2))
+    values["n_heads"] = draw(st.sampled_from(allowed_heads(values["d_model"])))
+    if "n_kv_heads" in values:
+        values["n_kv_heads"] = draw(st.sampled_from(divisors(values["n_heads"])))
+    if MENUS["position"][values["position"]].turns:
+        least = math.ceil(1 / values["rope_share"] - 1e-9)  # a pair of numbers that is turned
+        values["d_head"] = 2 * draw(st.integers(least, SETTINGS["d_head"].high // 2))
     return Config(**values)
 
 
@@ -205,8 +212,14 @@ def test_a_link_keeps_every_digit_of_a_number(share):
 
 @given(configs())
 def test_a_link_names_only_what_differs_from_the_defaults(config):
-    default = Config().replace(d_ff=4 * config.d_model, d_head=config.d_model // config.n_heads)
-    differs = {name for name in SETTINGS if getattr(config, name) != getattr(default, name)}
+    gated = hasattr(MENUS["activation"][config.activation], "inputs")
+    followed = {
+        "d_ff": round(8 * config.d_model / 3) if config.matched and gated else 4 * config.d_model,
+        "d_head": max(1, config.d_model // config.n_heads),
+        "n_kv_heads": config.n_heads,
+    }
+    default = {name: getattr(Config(), name) for name in SETTINGS} | followed
+    differs = {name for name in SETTINGS if getattr(config, name) != default[name]}
     assert config.write().keys() == differs
 
 

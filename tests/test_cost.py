@@ -8,7 +8,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from core.experiments.forward import forward
 from core.model.config import Config
-from core.model.cost import BYTES, activations, by_length, flops, parameters, run_bytes
+from core.model.cost import BYTES, activations, by_length, flops, kept_bytes, parameters, run_bytes
+from core.model.kv_cache import Past
 from core.model.parts import MENUS
 from core.model.transformer import Transformer
 from core.settings.cache import LRUCache, cached
@@ -20,9 +21,13 @@ def configs(count=40):
     for _ in range(count):
         values = {name: pick.choice(list(menu)) for name, menu in MENUS.items()}
         values |= {name: pick.random() < 0.75 for name in ("attention", "ffn", "bias", "scale", "residual_ffn", "tied")}
+        values |= {name: pick.random() < 0.3 for name in ("qk_norm", "parallel", "matched")}
+        heads = pick.choice([1, 2, 4, 8])
         yield Config(
             d_model=pick.choice([16, 32, 48]),
-            n_heads=pick.choice([1, 2, 4, 8]),
+            n_heads=heads,
+            n_kv_heads=pick.choice([n for n in (1, 2, 4, 8) if heads % n == 0]),
+            window=pick.choice([0, 2]),
             d_head=pick.choice([None, None, 6, 20]),
             d_ff=pick.choice([5, 64]),
             n_layers=pick.choice([1, 3]),
@@ -44,6 +49,26 @@ def test_costs_are_those_of_the_model(config):
     kept = sum(activations(config, len(seen.tokens)).values())
     assert kept == recorded
     assert run_bytes(config, len(seen.tokens), 5) >= recorded
+
+
+@pytest.mark.parametrize("change", [{}, {"n_kv_heads": 1}, {"n_heads": 4, "n_kv_heads": 2}, {"window": 3}, {"attention": False},
+                                    {"window": 2, "global_every": 2, "n_layers": 3}])  # fmt: skip
+def test_what_is_kept_of_a_text_is_what_the_cache_holds(change):
+    """Of a layer with a window no more than it can ever be asked for."""
+    config = Config(d_model=16, n_heads=4, mask="causal").replace(**change)
+    model = Transformer(config, ["a", "b"])
+    past = Past(model)
+    with torch.no_grad():
+        for tokens in ([0, 1, 1], [0], [1], [1]):
+            model(torch.tensor([tokens]), past=past)
+    held = sum(x.numel() * x.element_size() for kept in past.layers for x in (kept.k, kept.v) if x is not None)
+    assert held == kept_bytes(config, 6)
+
+
+def test_grouped_queries_keep_a_fraction_and_matched_widths_as_many_parameters():
+    assert kept_bytes(Config(n_kv_heads=1), 100) * 4 == kept_bytes(Config(), 100)
+    plain, gated = (parameters(Config(activation=name, matched=True, bias=False))["ffn"] for name in ("gelu", "swiglu"))
+    assert abs(gated / plain - 1) < 0.005
 
 
 def test_the_numbers_of_the_default_block():

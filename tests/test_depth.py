@@ -18,6 +18,7 @@ from core.model.parts import MENUS
 from core.model.parts.init import generator
 from core.settings.device import Machine
 from tests import reference
+from tests.cases import RECENT
 
 WORDS = ("the", "court", "held", "that", "the", "tenants")  # one word twice: two tokens that start alike
 HERE = Machine(device="cpu")
@@ -28,13 +29,14 @@ SETTINGS = {  # the two surroundings in which every part is tried
 }
 
 ENTRIES = [{field: name} for field, menu in MENUS.items() for name in menu]
-SWITCHES = [field for field, kind in Config.__annotations__.items() if kind is bool]
+SWITCHES = [field for field, known in Config.settings().items() if known.kind is bool]
 OFF = [{field: False, "placement": placement} for field in SWITCHES for placement in MENUS["placement"]]
 COMBINED = [
     {"attention": False, "ffn": False},
     {"residual_attention": False, "residual_ffn": False, "norm": "none"},
     {"placement": "post", "norm": "RMSNorm", "position": "rope", "activation": "swiglu", "bias": False},
     {"n_heads": 1, "position": "alibi"},
+    *RECENT,
 ]
 
 

@@ -32,12 +32,16 @@ def test_what_ran_is_what_is_drawn(config):
     cuts = (config.attention and not config.residual_attention) + (config.ffn and not config.residual_ffn)
     assert words.count("residual off") == cuts
     assert svg.count('class="sum"') == config.attention + config.ffn - cuts
-    norms = ("ln1" in seen.sites) + ("ln2" in seen.sites)
+    norms = sum(site in seen.sites for site in ("ln1", "ln1_post", "ln2", "ln2_post"))
+    places = 1 + (config.placement == "sandwich")
     assert words.count(config.norm) == (norms if config.norm != "none" else 0) or config.norm == "none"
-    assert words.count("no norm") == (config.attention + config.ffn if config.norm == "none" else 0)
+    assert words.count("no norm") == (places * (config.attention + config.ffn) if config.norm == "none" else 0)
     assert f"{len(TOKENS)} × {config.d_model}" in words
     if config.attention:
-        assert f"{config.n_heads} head" in words and f" × {config.d_head} softmax" in words
+        assert re.search(rf"{config.n_heads} heads? × {config.d_head} (keys and values: \d heads? )?softmax", words)
+        assert ("keys and values" in words) == (config.n_kv_heads < config.n_heads)
+        for name, there in (("QK-norm", config.qk_norm), (f"window {config.window}", config.window > 0)):
+            assert (name in words) == there
         assert (f"/√{config.d_head}" in words) == config.scale
         assert ("causal" in words) == (config.mask == "causal")
     if config.ffn:
@@ -65,3 +69,44 @@ def test_the_sentence_for_those_who_cannot_see_it():
     assert describe(Config()) == ("A transformer block: attention, then feed-forward network; LayerNorm before each.")
     odd = describe(Config(attention=False, residual_ffn=False, norm="none"))
     assert odd == "A transformer block: no attention, then feed-forward network without residual; no norm."
+
+
+def test_in_parallel_the_network_reads_the_stream_where_attention_does():
+    """The wire to its box begins at the stream, above the first sum, and passes attention by."""
+    for parallel in (False, True):
+        svg, _ = drawn(Config(parallel=parallel))
+        wires = [each.split() for each in re.findall(r'<polyline class="wire" points="([^"]*)"', svg)]
+        starts = [tuple(map(float, each[0].split(","))) for each in wires if each[0].startswith("58,")]
+        assert len(starts) == 2 and (starts[0] == starts[1]) == parallel
+        assert any(point.startswith("291,") for wire in wires for point in wire) == parallel
+
+
+def test_layers_that_differ_are_shown_and_this_one_is_marked():
+    config = Config(n_layers=6, window=4, global_every=3, position="rope", nope_every=2)
+    svg, words = drawn(config, layer=2)
+    assert "window 4 in layers 1, 2, 4, 5" in words and "positions in layers 1, 3, 5" in words
+    rows = [re.findall(r'class="layer([^"]*)"', row) for row in re.findall(r"<g><title>.*?</g>", svg)]
+    assert [["there" in each.split() for each in row] for row in rows] == [
+        [True, True, False, True, True, False],
+        [True, False, True, False, True, False],
+    ]
+    assert all([n for n, each in enumerate(row) if "here" in each.split()] == [2] for row in rows)
+    assert "window" not in words.split("Attention")[1].split("weights")[0], "layer 3 sees everything"
+    assert "in layers" not in drawn(Config(n_layers=6, window=4))[1]
+
+
+def test_of_many_layers_those_around_this_one_are_shown():
+    for layer, first in ((0, 1), (30, 24), (39, 26)):
+        svg, _ = drawn(Config(n_layers=40, window=4, global_every=2), layer=layer)
+        row = re.findall(r'class="layer([^"]*)"', svg)
+        assert len(row) == 15 and [n for n, each in enumerate(row) if "here" in each.split()] == [layer + 1 - first]
+
+
+def test_two_norms_are_two_parts_and_one_click():
+    svg, words = drawn(Config(placement="sandwich"))
+    assert (
+        words.count("LayerNorm") == 4
+        and svg.count('data-place="attn_out norm"') == svg.count('data-place="attn_out norm 2"') == 1
+    )
+    assert describe(Config(placement="sandwich")).endswith("LayerNorm before and on the output of each.")
+    assert "attention, and beside it feed-forward network" in describe(Config(parallel=True))

@@ -75,6 +75,21 @@ BLOCK = {  # name -> (config, tokens, whether dropout acts)
     "odd text, padded, causal": (SMALL.replace(padding=2, mask="causal", scale=False), ODD, False),
     "dropout": (SMALL.replace(dropout=0.35, n_layers=2, residual_attention=False, bias=False), TOKENS, True),
     "narrow heads, one table": (SMALL.replace(d_head=5, tied=True), TOKENS, False),
+    "grouped, normed, capped": (
+        SMALL.replace(
+            n_heads=4, n_kv_heads=2, qk_norm=True, score_cap=2.0, position="rope", rope_share=0.5, rope_base=100.0
+        ),
+        TOKENS,
+        False,
+    ),
+    "layers that differ": (
+        SMALL.replace(
+            n_layers=3, window=2, global_every=2, nope_every=3, position="alibi", parallel=True, placement="sandwich"
+        ),
+        TOKENS,
+        False,
+    ),
+    "matched": (SMALL.replace(activation="geglu", matched=True, d_ff=None), TOKENS, False),
     "one token, no attention": (SMALL.replace(attention=False, residual_ffn=False), ["it's"], False),
 }
 DEPTH = {  # name -> (configs, the baseline first, tokens, depth)
@@ -85,6 +100,7 @@ DEPTH = {  # name -> (configs, the baseline first, tokens, depth)
             "− attention, post": SMALL.replace(attention=False, placement="post"),
             "neither": SMALL.replace(ffn=False, attention=False),
             "+ tied embeddings": SMALL.replace(tied=True),
+            "shared keys, in parallel": SMALL.replace(n_kv_heads=1, parallel=True, window=2, placement="output"),
             "wide heads, turned": SMALL.replace(d_head=20, position="rope"),
             'wide, "quoted"': Config(d_model=32, position="rope", n_heads=8, activation="swiglu", mask="causal"),
         },

@@ -64,6 +64,10 @@ SWITCHES = {
     **{f"no {each}": SMALL.replace(**{each: False}) for each in ("residual_attention", "residual_ffn")},
     "tied, d_head, two layers": SMALL.replace(tied=True, d_head=5, n_layers=2),
     "dropout": SMALL.replace(dropout=0.3),
+    "shared and normed": SMALL.replace(n_kv_heads=1, qk_norm=True, score_cap=5.0, logit_cap=20.0, window=3),
+    "side by side, matched": SMALL.replace(
+        parallel=True, matched=True, activation="swiglu", d_ff=None, placement="sandwich"
+    ),
     "much dropout": SMALL.replace(dropout=0.9, mask="causal", tied=True, seed=9),
     "what does not matter": SMALL.replace(padding=3, seed=7),
 }

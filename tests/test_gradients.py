@@ -12,6 +12,7 @@ from core.experiments.depth.gradients import gradients
 from core.experiments.forward import prepared
 from core.model.parts import MENUS
 from core.settings.device import Machine
+from tests.cases import RECENT
 
 WORDS = ("the", "court", "held", "that", "the", "tenants")
 KNOWN = ("<pad>", "the", "court", "held", "that", "tenants")
@@ -19,7 +20,7 @@ NUMBERS = [1, 2, 3, 4, 1, 5]
 HERE = Machine(device="cpu")
 BASE = Config(d_model=16, n_heads=2, d_ff=24, seed=3)
 
-SWITCHES = [field for field, kind in Config.__annotations__.items() if kind is bool]
+SWITCHES = [field for field, known in Config.settings().items() if known.kind is bool]
 ENTRIES = [{field: name} for field, menu in MENUS.items() for name in menu]
 OFF = [{field: not getattr(BASE, field)} for field in SWITCHES]  # tied embeddings: on
 NORMED = [  # every norm in every place, around every choice of residuals
@@ -35,6 +36,7 @@ COMBINED = [
     {"padding": 3, "mask": "causal", "placement": "post", "activation": "swiglu"},
     {"norm": "RMSNorm", "position": "rope", "activation": "swiglu", "bias": False, "n_heads": 4, "padding": 1},
     {"d_head": 5, "tied": True},
+    *RECENT,
 ]
 
 
@@ -66,6 +68,8 @@ class Bare:
         """Each real token names its successor, the last one the first: minus the logarithm of the chance it gives it."""
         table = self.model.embed if self.config.tied else self.model.unembed.weight
         logits = (self.model.ln_final(x) @ table.T)[0]
+        if self.config.logit_cap:
+            logits = self.config.logit_cap * (logits / self.config.logit_cap).tanh()
         total = 0.0
         for at in range(self.n_real):
             successor = NUMBERS[at + 1] if at + 1 < self.n_real else NUMBERS[0]
@@ -89,15 +93,18 @@ class Bare:
         return loss.item(), [x.grad.square().sum().sqrt().item() for x in streams], rows
 
     def parts(self, name, tensor):
-        width, hidden = self.config.n_heads * self.config.d_head, self.config.d_ff
+        hidden = self.config.d_ff
+        wide = [heads * self.config.d_head for heads in (self.config.n_heads, *[self.config.n_kv_heads] * 2)]
+        if name in ("attn.q_norm", "attn.k_norm"):
+            return [(f"{name[5:]} gain", tensor)]
         letter = "W" if name.endswith("weight") else "b"
         if name.startswith("attn.qkv"):
-            return [(f"{letter}_{part}", tensor[at * width : (at + 1) * width]) for at, part in enumerate("QKV")]
+            return [(f"{letter}_{part}", tensor[sum(wide[:at]) : sum(wide[: at + 1])]) for at, part in enumerate("QKV")]
         if name.startswith("mlp.w_in"):
             parts = [(f"{letter}_in", tensor[:hidden])]
             return parts + [(f"{letter}_gate", tensor[hidden:])] * (len(tensor) > hidden)
         if name.startswith("ln"):
-            return [(f"{name[:3]} {'gain' if letter == 'W' else 'bias'}", tensor)]
+            return [(f"{name.split('.')[0]} {'gain' if letter == 'W' else 'bias'}", tensor)]
         return [(f"{letter}_{'O' if name.startswith('attn.out') else 'out'}", tensor)]
 
 

@@ -39,6 +39,16 @@ GRIDS = {
     ),
     "activations and norms": {"activation": "all", "norm": "all", "placement": "all", "ffn": "all"},
     "heads, positions and masks": {"n_heads": "all", "position": "all", "mask": "all", "scale": "all"},
+    "keys and values": dict.fromkeys(("n_heads", "n_kv_heads", "qk_norm", "score_cap"), "all"),
+    "how far": {"window": "all", "global_every": "all", "mask": "all", "qk_norm": ["on"]},
+    "turned": {"position": ["rope", "alibi"], "rope_share": "all", "nope_every": "all", "n_heads": ["2"]},
+    "side by side": {
+        "parallel": "all",
+        "placement": "all",
+        "norm": ["LayerNorm", "none"],
+        "residual": "all",
+        "attention": "all",
+    },
     "a little of everything": {
         "norm": ["RMSNorm", "none"],
         "placement": ["post"],
@@ -314,11 +324,11 @@ def test_too_many_variants_are_refused_with_their_number():
     with pytest.raises(ConfigError, match=f"{size:,} variants; it may have 1,024") as refused:
         Axes(every)
     assert (refused.value.field, refused.value.instead) == ("grid", "")
-    # 3 · 2 · 4 · 7 · 5 = 840; with two masks 1680.
-    most = {"norm": "all", "placement": "all", "residual": "all", "activation": "all", "n_heads": "all"}
+    # 3 · 4 · 4 · 10 · 2 = 960; with five numbers of heads 4800.
+    most = {"norm": "all", "placement": "all", "residual": "all", "activation": "all", "mask": "all"}
     assert axes(**most)
-    with pytest.raises(ConfigError, match="1,680"):
-        axes(**most, mask="all")
+    with pytest.raises(ConfigError, match="4,800"):
+        axes(**most, n_heads="all")
 
 
 def test_a_grid_that_needs_too_much_memory_is_refused_before_it_runs(monkeypatch):

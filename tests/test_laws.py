@@ -11,17 +11,19 @@ import torch
 from core import Block, Config, FeedForward, MultiHeadAttention, Transformer, trace
 from core.model.parts import MENUS
 from core.model.parts.init import Draw, generator
+from core.model.parts.mask import within
 from core.model.trace import SITES
 from core.model.transformer import drawing, weights
 from core.model.transformer.dropout import dropping
 from core.model.variants import apply
+from tests.cases import RECENT
 
 BASE = Config(d_model=16, n_heads=2, d_ff=24, n_layers=2, seed=3)
 WORDS = ("<pad>", "the", "court", "held", "that", "tenants")
 TOKENS = torch.tensor([[1, 2, 3, 4, 5, 1], [5, 4, 4, 2, 1, 3]])
 
 ENTRIES = [{field: name} for field, menu in MENUS.items() for name in menu]
-SWITCHES = [field for field, kind in Config.__annotations__.items() if kind is bool]
+SWITCHES = [field for field, known in Config.settings().items() if known.kind is bool]
 OFF = [{field: not getattr(BASE, field)} for field in SWITCHES]  # tied embeddings: on
 COMBINED = [
     {"attention": False, "ffn": False},
@@ -31,6 +33,7 @@ COMBINED = [
     {"mask": "causal", "position": "rope", "norm": "RMSNorm", "activation": "swiglu", "bias": False},
     {"d_head": 5},
     {"d_head": 20, "position": "rope", "tied": True, "bias": False},
+    *RECENT,
 ]
 
 
@@ -62,8 +65,8 @@ def test_the_sites_are_these_in_this_order():
     assert (
         list(SITES)
         == (
-            "embed resid_pre ln1 q k v scores pattern z attn_out resid_mid ln2 mlp_pre mlp_post mlp_out resid_post "
-            "ln_final logits"
+            "embed resid_pre ln1 q k v scores pattern z attn_raw ln1_post attn_out resid_mid ln2 mlp_pre mlp_post mlp_raw ln2_post "
+            "mlp_out resid_post ln_final logits"
         ).split()
     )
 
@@ -327,8 +330,9 @@ def test_weights_sum_to_1_or_are_all_zero(change, padding):
     with torch.no_grad(), trace(sites=["pattern", "z", "logits"]) as seen:
         model = Transformer(config, WORDS)
         model(TOKENS, real)
-    may_look = model.allowed(TOKENS, real).expand(2, config.n_heads, 6, 6)
-    for pattern, z in zip(seen["pattern"], seen["z"]):
+    anywhere = model.allowed(TOKENS, real).expand(2, config.n_heads, 6, 6)
+    for layer, (pattern, z) in enumerate(zip(seen["pattern"], seen["z"])):
+        may_look = within(anywhere, config.window_in(layer))
         assert (pattern >= 0).all()  # and not NaN
         torch.testing.assert_close(pattern.sum(-1), may_look.any(-1).float())
         assert (pattern[~may_look] == 0).all()
@@ -387,7 +391,9 @@ def test_padding_that_is_not_masked_does_change_them():
     assert (run(BASE, padded)[:, :6] - run(BASE)).abs().max() > 1e-3
 
 
-@pytest.mark.parametrize("change", named([c for c in ENTRIES + OFF + COMBINED if not {"position", "mask"} & c.keys()]))
+@pytest.mark.parametrize(
+    "change", named([c for c in ENTRIES + OFF + COMBINED if not {"position", "mask", "window"} & c.keys()])
+)
 def test_without_positions_and_mask_order_does_not_matter(change):
     config = BASE.replace(position="none", mask="none").replace(**change)
     order = torch.tensor([3, 0, 5, 1, 4, 2])
@@ -406,12 +412,12 @@ def test_equal_configs_are_equal_hash_equal_and_are_the_same_model():
     typed = Config(d_model=np.int64(32), n_heads=2, d_ff=128, dropout=0, norm="LayerNorm")
     assert plain == typed and hash(plain) == hash(typed)
     assert {plain: 1}[typed] == 1
-    assert all(type(getattr(typed, field)) is type(getattr(plain, field)) for field in Config.__annotations__)
+    assert all(type(getattr(typed, field)) is type(getattr(plain, field)) for field in Config.settings())
     a, b = (Transformer(config, WORDS).state_dict() for config in (plain, typed))
     assert a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
 
 
-@pytest.mark.parametrize("field", Config.__annotations__)
+@pytest.mark.parametrize("field", Config.settings())
 def test_configs_that_differ_in_one_setting_are_not_equal(field):
     value = getattr(Config(), field)
     if field in MENUS:
@@ -419,5 +425,6 @@ def test_configs_that_differ_in_one_setting_are_not_equal(field):
     elif isinstance(value, bool):
         other = not value
     else:
-        other = 0.5 if isinstance(value, float) else 2 * value or 1
+        known = Config.settings()[field]
+        other = known.low if value != known.low else known.high
     assert Config().replace(**{field: other}) != Config()

@@ -63,7 +63,7 @@ def test_every_task_without_every_part_comes_within_two_percent(kind, name, chan
     differing = {f for f in Config.settings() if getattr(made, f) != getattr(changed, f)}
     assert differing <= WIDTHS
     assert made.d_model % made.n_heads == 0
-    assert not MENUS["position"][made.position].needs_even_head or made.d_head % 2 == 0
+    assert not MENUS["position"][made.position].turns or made.d_head % 2 == 0
     if abs(size(kind, changed, tokens, words) / wanted - 1) <= 0.001:
         assert made == changed  # nothing had to be done
     row = Transformer(made, words)(torch.zeros(1, tokens, dtype=torch.long))  # and it runs
@@ -200,7 +200,7 @@ def test_any_model_without_any_part(case, kind, tokens):
 
 def nearest(config, name, wanted, measured) -> int:
     """How close one width can bring it, found by trying: cost only grows with the width."""
-    step = 2 if name == "d_head" and MENUS["position"][config.position].needs_even_head else 1
+    step = 2 if name == "d_head" and MENUS["position"][config.position].turns else 1
     high = int(Config.settings()[name].high)
     at = lambda width: measured(config.replace(**{name: width}))  # noqa: E731
     over = step * bisect.bisect_left(range(step, high, step), wanted, key=at) + step

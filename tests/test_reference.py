@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from core import Config, Transformer, trace
+from core.model.basics import allowed_heads
 from core.model.parts import MENUS
 from core.model.parts.init import Draw
 from core.model.trace import SITES
@@ -70,7 +71,7 @@ def test_every_menu_entry_computes_what_the_paper_says(field, name):
     assert_agrees(Config(d_model=16, n_heads=2, d_ff=24, n_layers=2, mask="causal").replace(**{field: name}))
 
 
-SWITCHES = [field for field, kind in Config.__annotations__.items() if kind is bool]
+SWITCHES = [field for field, known in Config.settings().items() if known.kind is bool]
 
 
 @pytest.mark.parametrize("field", SWITCHES)
@@ -85,10 +86,10 @@ def any_config(dice: random.Random) -> Config:
     choices = {field: dice.choice(list(menu)) for field, menu in MENUS.items()}
     if choices["init"] == "normal_1":  # see assert_agrees: no position whose table is rounded to float32
         choices["position"] = dice.choice(["none", "learned"])
-    heads = dice.choice(Config.allowed_heads(width))
+    heads = dice.choice(allowed_heads(width))
     d_head = None if dice.random() < 0.4 else dice.randint(1, 14)
-    if MENUS["position"][choices["position"]].needs_even_head:
-        d_head = 2 * (d_head or width // heads)
+    if MENUS["position"][choices["position"]].turns:
+        d_head = 4 * (d_head or width // heads)  # half of it, too, has pairs
     return Config(
         d_model=width,
         n_heads=heads,
@@ -98,7 +99,23 @@ def any_config(dice: random.Random) -> Config:
         seed=dice.randrange(2**31),
         **{field: (dice.random() < 0.8) == getattr(Config(), field) for field in SWITCHES},
         **choices,
+        **numbers_like(dice, heads),
     )
+
+
+def numbers_like(dice: random.Random, heads: int) -> dict:
+    """Numbers that change a formula, each off in half of all cases."""
+    found = {
+        "n_kv_heads": dice.choice([n for n in range(1, heads + 1) if heads % n == 0]),
+        "score_cap": dice.choice([0.5, 3.0]),
+        "window": dice.randint(1, 4),
+        "global_every": dice.randint(1, 3),
+        "rope_share": dice.choice([0.5, 0.75]),
+        "rope_base": dice.choice([10.0, 500.0]),
+        "nope_every": dice.randint(1, 3),
+        "logit_cap": dice.choice([0.2, 3.0]),
+    }
+    return {name: value for name, value in found.items() if dice.random() < 0.5}
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -128,7 +145,7 @@ def test_a_lone_token_and_a_sentence_of_nothing_but_padding():
 
 def test_the_reference_sees_every_site():
     """Otherwise a comparison of what both have recorded could leave a site out."""
-    config = Config(d_model=8, n_heads=2, d_ff=8)
+    config = Config(d_model=8, n_heads=2, d_ff=8, placement="sandwich")
     model = build(config)
     expected = reference.forward(reference.weights_of(model), config, TOKENS.tolist())
     assert list(expected) == list(SITES) == list(observe(model, TOKENS, None))

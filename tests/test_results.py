@@ -646,14 +646,14 @@ def test_a_reading_is_what_the_model_says(name, change):
                 assert found.right[place] == next(right) == (found.answers[place] == target)
         assert next(right, None) is None
         assert len(found.patterns) == (state.config.n_layers if state.config.attention else 0)
-        assert found.allowed.dtype == torch.bool
         length = len(tokens[at])
         expected = torch.ones(length, length).tril() if state.config.mask == "causal" else torch.ones(length, length)
-        assert torch.equal(found.allowed, expected.bool())
+        assert len(found.allowed) == state.config.n_layers
+        assert all(torch.equal(allowed, expected.bool()) for allowed in found.allowed)
         for pattern in found.patterns:
             assert pattern.shape == (2, length, length) and pattern.min() >= 0
             torch.testing.assert_close(pattern.sum(-1), torch.ones(2, length), rtol=0, atol=1e-5)
-            assert (pattern.masked_select(~found.allowed) == 0).all()
+            assert (pattern.masked_select(~expected.bool()) == 0).all()
 
 
 @pytest.mark.parametrize("name", task)

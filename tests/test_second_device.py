@@ -49,6 +49,7 @@ from core.workers import origin
 from core.workers.job import Job
 from core.workers.pool import ProcessPool
 from scripts.legal_model import vocabulary
+from tests.cases import RECENT
 from tests.own_process import ALONE
 
 pytestmark = [pytest.mark.own_process, pytest.mark.thorough]
@@ -65,6 +66,7 @@ MORE = [
     {"tied": True}, {"attention": False}, {"ffn": False}, {"residual_attention": False, "residual_ffn": False},
     {"scale": False, "bias": False}, {"padding": 0, "mask": "causal"}, {"n_heads": 4, "d_head": 6, "position": "alibi"},
     {"placement": "post", "norm": "RMSNorm", "position": "rope", "activation": "swiglu", "mask": "causal", "n_layers": 3},
+    *RECENT,
 ]  # fmt: skip
 EVERY = pytest.mark.parametrize("changes", [*ENTRIES, *MORE], ids=str)
 

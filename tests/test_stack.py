@@ -72,7 +72,7 @@ MENU = [
     for field in ("norm", "placement", "position", "activation", "mask", "init")
     for entry in MENUS[field]
 ]
-SWITCHES = [field for field, kind in Config.__annotations__.items() if kind is bool]
+SWITCHES = [field for field, known in Config.settings().items() if known.kind is bool]
 CHANGES = [
     *({field: entry} for field, entry in MENU if entry != "normal_1"),
     *({field: not getattr(SMALL, field)} for field in SWITCHES),

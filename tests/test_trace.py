@@ -12,7 +12,7 @@ from core.model.parts.init import generator
 from core.model.trace import SITES
 from core.model.transformer.dropout import drop, dropping
 
-CONFIG = Config(d_model=16, n_heads=4, d_ff=24, n_layers=2, seed=3)
+CONFIG = Config(d_model=16, n_heads=4, d_ff=24, n_layers=2, seed=3, placement="sandwich")  # which has every site
 WORDS = ("<pad>", "the", "court", "held", "that")
 TOKENS = torch.tensor([[1, 2, 3, 4, 1], [4, 3, 2, 1, 2]])
 
@@ -149,8 +149,14 @@ def test_zeroing_z_of_a_head_is_taking_its_columns_out_of_the_output_matrix(mode
 
 @pytest.mark.parametrize("site", SITES)
 def test_every_site_can_be_edited(model, site):
-    """Scores are doubled before their softmax, patterns after it, and so on: something further on must change."""
-    with trace(lambda at, layer, x: 2 * x if at == site else None) as edited:
+    """Scores are doubled before their softmax, patterns after it, and so on: something further on must change. (What a norm reads
+    is doubled in half of its numbers: the norm would undo it.)"""
+    half = torch.arange(16) % 2 + 1
+
+    def edit(at, layer, x):
+        return None if at != site else x * half if at.endswith("_raw") else 2 * x
+
+    with trace(edit) as edited:
         logits = model(TOKENS)
     with trace() as plain:
         model(TOKENS)
@@ -264,7 +270,7 @@ def test_dropout_acts_at_embeddings_attention_weights_and_both_outputs():
     model = Transformer(CONFIG.replace(dropout=0.5), WORDS)
     with dropping(generator(0, "dropout")), trace() as seen:
         model(TOKENS)
-    for site in ("embed", "attn_out", "mlp_out"):
+    for site in ("embed", "attn_raw", "mlp_raw"):
         for x in seen[site]:
             assert 0.3 < (x == 0).double().mean() < 0.7
     for pattern, v, z in zip(seen["pattern"], seen["v"], seen["z"]):

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core import Config, ConfigError, Transformer
+from core.model.basics import allowed_heads
 from core.model.parts import MENUS
 from core.model.variants import (
     MOST,
@@ -49,14 +50,17 @@ def value_of(name):
 def configs(draw):
     """Any Config; often with d_ff at 4 × d_model and d_head at d_model / n_heads, as they are until they are moved."""
     width = draw(st.one_of(st.sampled_from([8, 12, 64, 72, 128]), st.integers(8, 1024)))
-    heads = draw(st.sampled_from(Config.allowed_heads(width)))
-    sizes = ("d_model", "n_heads", "d_ff", "d_head")
+    heads = draw(st.sampled_from(allowed_heads(width)))
+    sizes = ("d_model", "n_heads", "n_kv_heads", "d_ff", "d_head")
     values = {name: draw(value_of(name)) for name in Config.settings() if name not in sizes}
     d_ff = draw(st.one_of(st.none(), st.sampled_from([32, 48, 256, 512]), st.integers(1, 8192)))
     d_head = draw(st.one_of(st.none(), st.sampled_from([8, 16, 64]), st.integers(1, 1024)))
-    if (d_head or width // heads) % 2 and MENUS["position"][values["position"]].needs_even_head:
+    if (d_head or width // heads) % 2 and MENUS["position"][values["position"]].turns:
         values["position"] = "none"
-    return Config(d_model=width, n_heads=heads, d_ff=d_ff, d_head=d_head, **values)
+    if MENUS["position"][values["position"]].turns and (d_head or width // heads) * values["rope_share"] < 2:
+        values["rope_share"] = 1.0
+    kv = draw(st.one_of(st.none(), st.sampled_from([n for n in range(1, heads + 1) if heads % n == 0])))
+    return Config(d_model=width, n_heads=heads, n_kv_heads=kv, d_ff=d_ff, d_head=d_head, **values)
 
 
 @st.composite

@@ -15,6 +15,7 @@ from core.measure.tensor_sums import Watcher
 from core.model.config import Config
 from core.model.cost import flops, run_bytes
 from core.model.parts.init import generator
+from core.model.parts.mask import within
 from core.model.text import PAD, UNKNOWN, shown, vocabulary
 from core.model.trace import trace
 from core.model.transformer import Transformer
@@ -44,7 +45,7 @@ class Pass:
         list[tuple[str, int]], np.ndarray
     ]  # of every site: names and values as core.measure.tensor_meters.reduce gives them
     output: torch.Tensor  # (T, D), what leaves the last block
-    allowed: torch.Tensor  # (T, T) bool, which key each query may see
+    allowed: torch.Tensor  # (T, T) bool, which key each query may see by mask and padding
     timing: Timing | None  # of a pass with nothing recorded; none of a pass that was edited
     weights: str  # in words: whose they are
     dropout: bool = False  # whether dropout acted
@@ -58,6 +59,10 @@ class Pass:
         """
         of = self.config if same_weights else None
         return forward(config, self.tokens[: self.n_real], self.machine, self.dropout, self.kind, of)
+
+    def allowed_in(self, layer: int) -> torch.Tensor:  # -> bool (T, T)
+        """Which key each query may see in a layer, counted from 0: inside its window, too."""
+        return within(self.allowed, self.config.window_in(layer))
 
     def head_name(self, layer: int, head: int) -> str:
         """Of a head, both counted from 0."""

@@ -19,6 +19,7 @@ from core.measure.stream_statistics import Streams, attention_entropy, row_entro
 from core.measure.tensor_meters import meter
 from core.model.config import Config
 from core.model.parts.init import generator
+from core.model.parts.mask import within
 from core.model.text import shown
 from core.model.trace import trace
 from core.model.transformer import Transformer
@@ -67,8 +68,7 @@ def print_block(config: Config, tokens: list[str], device: str, dtype: torch.dty
     section("stages", ("layer", "site", "meter", "value"), stage_rows(recorded, config.n_layers))
     ends = [x[0, : len(tokens)].float().cpu() for x in (recorded["embed"][0], output)]
     section("tokens", ("token", "word", "distance", "cosine"), token_rows(tokens, *ends))
-    allowed = square(model.allowed(ids, real), ids.shape[1])
-    rows = attention_rows(recorded.get("pattern", []), allowed)
+    rows = attention_rows(config, recorded.get("pattern", []), square(model.allowed(ids, real), ids.shape[1]))
     section("attention", ("layer", "head", "query", "key", "weight"), rows)
 
 
@@ -91,12 +91,15 @@ def token_rows(tokens: list[str], before: torch.Tensor, after: torch.Tensor) -> 
     return [(at, shown(word), *row) for at, (word, *row) in enumerate(zip(tokens, distance, cosine), 1)]
 
 
-def attention_rows(patterns: list[torch.Tensor], allowed: torch.Tensor) -> Iterator[tuple[int, int, int, int, float]]:
+def attention_rows(
+    config: Config, patterns: list[torch.Tensor], allowed: torch.Tensor
+) -> Iterator[tuple[int, int, int, int, float]]:
     """layer, head, query, key, weight: of all that a query may see; numbers from 1."""
-    for layer, pattern in enumerate(patterns, 1):
+    for layer, pattern in enumerate(patterns):
+        inside = within(allowed, config.window_in(layer)).nonzero().tolist()
         for head, weights in enumerate(pattern[0].float().cpu(), 1):
-            for query, key in allowed.nonzero().tolist():
-                yield layer, head, query + 1, key + 1, weights[query, key].item()
+            for query, key in inside:
+                yield layer + 1, head, query + 1, key + 1, weights[query, key].item()
 
 
 @torch.inference_mode()
@@ -176,7 +179,7 @@ def print_heads(
             bits = row_entropy(pattern[0, :, : len(tokens)].float().cpu()).mean(-1).tolist()
             heads += [(name, layer, head, value) for head, value in enumerate(bits, 1)]
         allowed = square(model.allowed(ids, real), ids.shape[1])
-        attention += [(name, *row) for row in attention_rows(recorded["pattern"], allowed)]
+        attention += [(name, *row) for row in attention_rows(config, recorded["pattern"], allowed)]
     section("heads", ("variant", "layer", "head", "entropy"), heads)
     section("attention", ("variant", "layer", "head", "query", "key", "weight"), attention)
 

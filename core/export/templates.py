@@ -46,7 +46,7 @@ rows = [
     (layer, head, query + 1, key + 1, pattern[query, key].item())
     for layer, patterns in enumerate(seen.sites.get("pattern", []), 1)
     for head, pattern in enumerate(patterns, 1)
-    for query, key in seen.allowed.nonzero().tolist()
+    for query, key in seen.allowed_in(layer - 1).nonzero().tolist()
 ]
 show("attention", pd.DataFrame(rows, columns=["layer", "head", "query", "key", "weight"]))
 """
@@ -141,7 +141,7 @@ rows = [
     for name, seen in passes.items()
     for layer, patterns in enumerate(seen.sites["pattern"], 1)
     for head, pattern in enumerate(patterns, 1)
-    for query, key in seen.allowed.nonzero().tolist()
+    for query, key in seen.allowed_in(layer - 1).nonzero().tolist()
 ]
 show("attention", pd.DataFrame(rows, columns=["variant", "layer", "head", "query", "key", "weight"]))
 """

@@ -12,14 +12,16 @@ from typing import Any
 import torch
 
 from core.experiments.forward import Pass
+from core.figures.layers import layers_svg
 from core.figures.sublayer import STREAM, Clicks, Sublayer
 from core.figures.svg import arrow, line, text
 from core.model.config import Config
 from core.model.knockout import Cut
 from core.model.parts import MENUS
-from core.model.parts.placement import norm_place
+from core.model.parts.placement import norm_places
 from core.model.parts.position import acts_in_attention, adds_to_tokens
 from core.model.variants import difference, encode
+from core.settings.wording import count
 
 WIDTH = 300  # of the picture
 
@@ -46,7 +48,11 @@ def block_svg(
     if adds_to_tokens(p.config.part("position")) and layer == 0:
         name = MENUS["position"].label(p.config.position).lower()
         shapes.append(text(STREAM + 58, 12, f"+ {name} positions", "small" + " changed" * (knocked is None)))
-    for sublayer in (picture.attention(), picture.ffn()):
+    strip, height = layers_svg(p.config, layer, y + 2)
+    shapes.append(strip)
+    y += height
+    beginning = y + 12
+    for sublayer in (picture.attention(), picture.ffn(beginning)):
         part, height = sublayer.draw(y)
         shapes.append(part)
         y += height
@@ -68,8 +74,9 @@ def describe(config: Config) -> str:
     ):
         parts.append(f"{name}{'' if residual else ' without residual'}" if there else f"no {name}")
     normed = config.part("norm").normalises and (config.attention or config.ffn)
-    norm = f"{config.norm} {norm_place(config.part('placement'))} each" if normed else "no norm"
-    return f"A transformer block: {parts[0]}, then {parts[1]}; {norm}."
+    norm = f"{config.norm} {' and '.join(norm_places(config.part('placement')))} each" if normed else "no norm"
+    order = "and beside it" if config.parallel and config.attention and config.ffn else "then"
+    return f"A transformer block: {parts[0]}, {order} {parts[1]}; {norm}."
 
 
 @dataclass(frozen=True)
@@ -85,16 +92,14 @@ class Picture:
     def attention(self) -> Sublayer:
         c = self.seen.config
         inside = [f"{c.n_heads} head{'s' * (c.n_heads != 1)} × {c.d_head}"]
+        inside += [f"keys and values: {count(c.n_kv_heads, 'head')}"] * (c.n_kv_heads < c.n_heads)
         inside.append(f"softmax(Q·Kᵀ{f'/√{c.d_head}' if c.scale else ''})·V")
         inside_attention = acts_in_attention(c.part("position"))
-        extra = [c.mask] * (c.part("mask")(1) is not None) + [MENUS["position"].label(c.position)] * inside_attention
-        extra += [f"{c.padding} padding"] * (c.padding > 0)
-        if extra:
-            inside.append(" · ".join(extra))
+        inside += in_lines(in_attention(c, self.layer))
         there = "attn_out" in self.seen.sites
         shape = self.seen.sites["pattern"][self.layer].shape if there else ()
         inside.append("weights: " + " × ".join(map(str, shape)))
-        changed = self._differs("n_heads", "d_head", "scale", "mask", "padding", "bias") or (
+        changed = self._differs("padding", *(set(Config.read_by("attention")) - {"position"})) or (
             "position" in self.changed and inside_attention
         )
         heads: tuple[bool, ...] = ()
@@ -107,23 +112,33 @@ class Picture:
                 inside.append(f"✕ z of head {named}{', before W_O' * (len(gone) < 3)}")
         return self._sublayer("attention", "Attention", inside, changed, heads)
 
-    def ffn(self) -> Sublayer:
+    def ffn(self, beginning: int) -> Sublayer:
+        """beginning: y of where the block's first sub-layer reads the stream."""
         c, there = self.seen.config, "mlp_out" in self.seen.sites
         hidden = self.seen.sites["mlp_post"][self.layer].shape[-1] if there else c.d_ff
         inside = [f"{c.d_model} → {hidden} → {c.d_model}", MENUS["activation"].label(c.activation)]
-        return self._sublayer("ffn", "Feed-forward", inside, self._differs("activation", "d_ff", "bias"))
+        reads = beginning if c.parallel and c.attention else None
+        changed = self._differs("parallel", *Config.read_by("ffn"))
+        return self._sublayer("ffn", "Feed-forward", inside, changed, reads=reads)
 
     def _sublayer(
-        self, part: str, name: str, inside: list[str], changed: bool, heads: tuple[bool, ...] = ()
+        self,
+        part: str,
+        name: str,
+        inside: list[str],
+        changed: bool,
+        heads: tuple[bool, ...] = (),
+        reads: int | None = None,
     ) -> Sublayer:
         if self.seen.dropout and self.seen.config.dropout:
             inside, changed = [*inside, f"dropout {self.seen.config.dropout:g} acts"], True
         site, norm_site = ("attn_out", "ln1") if part == "attention" else ("mlp_out", "ln2")
+        norms = dict(zip(norm_places(self.seen.config.part("placement")), (norm_site, f"{norm_site}_post")))
         gone = any(site in cut.sites() for cut in self.knocked or () if cut.layer == self.layer)
         residual = getattr(self.seen.config, f"residual_{part}")
         clicks = self._knife(part, heads) if self.knocked is not None else self._switches(part)
         return Sublayer(
-            self.seen, self.layer, name, site, norm_site, inside, changed, self._differs("norm", "placement"), residual, gone, clicks, heads
+            self.seen, self.layer, name, site, norms, inside, changed, self._differs("norm", "placement"), residual, gone, clicks, heads, reads
         )  # fmt: skip
 
     def _differs(self, *fields: str) -> bool:
@@ -166,6 +181,28 @@ class Picture:
             )
             for place, cut in cuts.items()
         }
+
+
+def in_attention(c: Config, layer: int) -> list[str]:
+    """What else acts in a layer's attention, in a word or two each."""
+    position, window = c.part("position"), c.window_in(layer)
+    parts = [c.mask] * (c.part("mask")(1) is not None) + ["QK-norm"] * c.qk_norm
+    if acts_in_attention(position) and c.position_in(layer) is position:
+        parts.append(
+            MENUS["position"].label(c.position) + f" {c.rope_share:.0%}" * (position.turns and c.rope_share < 1)
+        )
+        parts += [f"base {c.rope_base:,.0f}"] * (position.turns and c.rope_base != Config().rope_base)
+    parts += [f"cap {c.score_cap:g}"] * (c.score_cap > 0) + [f"window {window}"] * (window > 0)
+    return parts + [f"{c.padding} padding"] * (c.padding > 0)
+
+
+def in_lines(parts: list[str], longest: int = 28) -> list[str]:
+    """Parts side by side, as many in a line as there is room for."""
+    lines: list[str] = []
+    for part in parts:
+        joined = f"{lines[-1]} · {part}" if lines else part
+        lines[len(lines) - bool(lines and len(joined) <= longest) :] = [joined if len(joined) <= longest else part]
+    return lines
 
 
 def _said(called: str, name: str, value: Any, more: str) -> str:

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 from core.experiments.forward import Pass
 from core.figures.svg import arrow, box, line, part, text
-from core.model.parts.placement import norm_place
 
-STREAM, CENTRE = 58, 196  # x of the stream, of the sub-layers
+STREAM, CENTRE, SIDE = 58, 196, 291  # x of the stream, of the sub-layers, and of what passes them by
 BOX, NORM = 172, 104  # widths
 
 
@@ -23,7 +22,7 @@ class Sublayer:
     layer: int
     name: str
     site: str  # "attn_out" or "mlp_out": what it adds
-    norm_site: str  # "ln1" or "ln2"
+    norms: dict[str, str]  # where a norm acts -> its site, "ln1" …
     inside: list[str]  # lines below its name
     changed: bool  # whether something in it differs from the defaults, or is knocked out
     norm_changed: bool
@@ -31,6 +30,9 @@ class Sublayer:
     gone: bool  # whether what it adds is knocked out
     clicks: Clicks  # what a click on each of its parts does
     heads: tuple[bool, ...] = ()  # whether each head is there, where heads are parts of their own
+    reads: int | None = (
+        None  # y at which it reads the stream beside the other sub-layer; None: where its own branch begins
+    )
 
     @property
     def work(self) -> int:
@@ -49,17 +51,18 @@ class Sublayer:
 
     def _branch(self, top: int) -> tuple[str, int]:
         """Out of the stream and through the sub-layer -> (SVG, y of where it comes back)"""
-        parts = line("wire", (STREAM, top), (CENTRE, top), (CENTRE, top + 12)) + arrow(CENTRE, top + 12)
+        begin = [(STREAM, top)] if self.reads is None else [(STREAM, self.reads), (SIDE, self.reads), (SIDE, top)]
+        parts = line("wire", *begin, (CENTRE, top), (CENTRE, top + 12)) + arrow(CENTRE, top + 12)
         at = top + 12
-        if self._norm_place == "before":
-            parts += self._norm(CENTRE, at, NORM)
+        if "before" in self.norms:
+            parts += self._norm("before", CENTRE, at, NORM)
             parts += line("wire", (CENTRE, at + 24), (CENTRE, at + 36)) + arrow(CENTRE, at + 36)
             at += 36
         parts += self._work(at)
         at += self.work
-        if self._norm_place == "on the output of":
+        if "on the output of" in self.norms:
             parts += line("wire", (CENTRE, at), (CENTRE, at + 12)) + arrow(CENTRE, at + 12)
-            parts += self._norm(CENTRE, at + 12, NORM)
+            parts += self._norm("on the output of", CENTRE, at + 12, NORM)
             at += 36
         joint = at + 16
         parts += line("wire", (CENTRE, at), (CENTRE, joint), (STREAM + 9, joint)) + arrow(STREAM + 9, joint, "left")
@@ -89,8 +92,8 @@ class Sublayer:
             shapes += self._part(f"head {number}", one)
         return shapes
 
-    def _part(self, name: str, shapes: str) -> str:
-        return part(f"{self.site} {name}", *self.clicks[name], shapes) if name in self.clicks else shapes
+    def _part(self, name: str, shapes: str, number: str = "") -> str:
+        return part(f"{self.site} {name}{number}", *self.clicks[name], shapes) if name in self.clicks else shapes
 
     def _stream(self, y: int, top: int, joint: int) -> tuple[str, int]:
         """Past the sub-layer, whole or cut -> (SVG, y of its end)"""
@@ -109,17 +112,14 @@ class Sublayer:
             past += f'<circle class="off" cx="{STREAM}" cy="{joint}" r="9"/>'
         parts += self._part("residual", past)
         end = joint + 9
-        if self._norm_place == "after":
-            parts += line("stream", (STREAM, end), (STREAM, end + 9)) + self._norm(STREAM, end + 9, NORM - 4)
+        if "after" in self.norms:
+            parts += line("stream", (STREAM, end), (STREAM, end + 9)) + self._norm("after", STREAM, end + 9, NORM - 4)
             end += 33
         return parts, end
 
-    def _norm(self, x: int, y: int, width: int) -> str:
-        normed = self.norm_site in self.seen.sites
+    def _norm(self, place: str, x: int, y: int, width: int) -> str:
+        normed = self.norms[place] in self.seen.sites
         name = self.seen.config.norm if normed else "no norm"
         kind = ("box norm" if normed else "off") + " changed" * self.norm_changed
-        return self._part("norm", box(x, y, width, 24, [name], kind))
-
-    @property
-    def _norm_place(self) -> str:
-        return norm_place(self.seen.config.part("placement"))
+        number = " 2" * (place != next(iter(self.norms)))  # of two, the second
+        return self._part("norm", box(x, y, width, 24, [name], kind), number)

@@ -5,7 +5,7 @@ It can be, because variants of one seed start from the same weights wherever sha
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import torch
 
@@ -13,7 +13,7 @@ from core.measure.stream_statistics import attention_entropy
 from core.model.config import Config
 from core.model.parts import MENUS
 from core.model.parts.init import Draw
-from core.model.parts.placement import Placement
+from core.model.parts.placement import halves, norm_places
 from core.model.trace import trace
 from core.model.transformer import FeedForward, Linear, MultiHeadAttention, Transformer, adder, visible
 from core.settings.device import Machine
@@ -23,16 +23,18 @@ Make = Callable[[Config, list[int]], Map]  # (settings, numbers of the variants 
 Made = TypeVar("Made", bound=torch.nn.Module)
 
 FAMILY = ("d_model", "n_layers", "seed", "init", "padding", "dropout")  # what all members of one Many have in common
-ATTENTION = ("n_heads", "d_head", "scale", "position", "mask", "bias")  # the settings that each part reads beside those
-FFN = ("d_ff", "activation", "bias")
-NORM = ("placement", "norm", "bias")
+ATTENTION, FFN, NORM = map(
+    Config.read_by, ("attention", "ffn", "norm")
+)  # the settings that each part reads beside those
 
 
 def stream_of(config: Config) -> Config:
     """The settings that make the same streams, named once: how words are read from them does not matter, nor, where
     there is no norm, where it stands."""
     return config.replace(
-        tied=False, placement=config.placement if config.part("norm").normalises else next(iter(MENUS["placement"]))
+        tied=False,
+        logit_cap=0.0,
+        placement=config.placement if config.part("norm").normalises else next(iter(MENUS["placement"])),
     )
 
 
@@ -78,9 +80,10 @@ class Many:
         for at in order:
             self._redraw(at)
             self._entropy = torch.full((len(x),), torch.nan, device=x.device)
+            entered = x
             with trace(self._watch, sites=[]):
                 for sublayer in self._sublayers:
-                    x = sublayer(x)
+                    x = sublayer(x, entered)
             yield x, self._entropy
 
     def _watch(self, site: str, layer: int, x: torch.Tensor) -> None:
@@ -94,6 +97,9 @@ class Many:
         self._layer = layer
         self._drawn.clear()
         for site, part in self._parts:
+            if isinstance(part, MultiHeadAttention):
+                part.in_layer(layer)
+                self._placed(part)
             draw = self._draw.at(f"blocks.{layer}.{site}")
             for linear in [each for each in part.children() if isinstance(each, Linear)]:
                 for name, drawn in zip(("weight", "bias"), linear.drawn(draw)):
@@ -107,25 +113,30 @@ class Many:
         return torch.tensor(members, device=self.machine.torch_device)
 
     def _sublayer(self, name: str, fields: tuple[str, ...], make: Make) -> Map:
-        """One sub-layer of all variants that have it: x -> x."""
+        """One sub-layer of all variants that have it: (x, what entered the block) -> x."""
         members = [at for at, config in enumerate(self.configs) if getattr(config, name)]
         if not members:
-            return lambda x: x
+            return lambda x, entered: x
         residual = f"residual_{name}"
 
-        def halves(c: Config) -> tuple[Map, Map]:
-            return cut(c.part("placement"), self._norm(c), adder("resid_mid", getattr(c, residual)))
+        def cut(c: Config) -> tuple[Map, Map]:
+            norms = [self._norm(c) for _ in norm_places(c.part("placement"))]
+            return halves(c.part("placement"), norms[0], adder("", "", getattr(c, residual)), *norms[1:])
 
-        before = self._split(members, NORM, lambda c, at: halves(c)[0])
+        def before(c: Config, at: list[int]) -> Map:
+            read, beside = cut(c)[0], c.parallel and name == "ffn"
+            return lambda x, entered: read(entered if beside else x)
+
+        read = self._split(members, NORM, before)
         compute = self._split(members, fields, make)
-        after = self._split(members, (*NORM, residual), lambda c, at: halves(c)[1])
+        join = self._split(members, (*NORM, residual), lambda c, at: cut(c)[1])
         if len(members) == len(self.configs):
-            return lambda x: after(x, compute(before(x)))
+            return lambda x, entered: join(x, compute(read(x, entered)))
         at = self._at(members)
 
-        def some(x: torch.Tensor) -> torch.Tensor:
+        def some(x: torch.Tensor, entered: torch.Tensor) -> torch.Tensor:
             part = x[at]
-            return x.index_copy(0, at, after(part, compute(before(part))))
+            return x.index_copy(0, at, join(part, compute(read(part, entered[at]))))
 
         return some
 
@@ -173,39 +184,6 @@ class Many:
             return torch.cat([part(*each) for part, each in zip(parts, sorted_now)])[back]
 
         return run
-
-
-class _Read(Exception):
-    """Carries what a sub-layer was about to read."""
-
-
-def cut(place: Placement, norm: Map, add: Map) -> tuple[Map, Map]:
-    """A placement (core/model/parts/placement.py) cut in two at its sub-layer.
-
-    -> (x -> what the sub-layer reads; (x, what the sub-layer wrote) -> what leaves)
-    """
-
-    def stop(read: torch.Tensor) -> NoReturn:
-        raise _Read(read)
-
-    def before(x: torch.Tensor) -> torch.Tensor:
-        try:
-            return place(x, stop, norm, add)
-        except _Read as caught:
-            read: torch.Tensor = caught.args[0]
-            return read
-
-    def after(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        written = False
-
-        def sublayer(read: torch.Tensor) -> torch.Tensor:
-            nonlocal written
-            written = True
-            return y
-
-        return place(x, sublayer, lambda z: norm(z) if written else z, add)
-
-    return before, after
 
 
 def _groups(configs: Iterable[Config], fields: tuple[str, ...]) -> dict[tuple[Any, ...], list[int]]:

@@ -6,7 +6,7 @@ import pandas as pd
 
 from core.model.config import Config
 from core.model.parts.activation import inputs
-from core.model.parts.placement import norm_place
+from core.model.parts.placement import norm_places
 
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 
@@ -14,38 +14,51 @@ BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 def parameters(config: Config, vocabulary: int = 0) -> dict[str, int]:
     """Numbers to learn, by part, over all layers. `vocabulary`: how many different tokens (0: the blocks alone)."""
     D, F, gates, layers = config.d_model, config.d_ff, inputs(config.part("activation")), config.n_layers
-    heads = config.n_heads * config.d_head
+    q, kv = (heads * config.d_head for heads in (config.n_heads, config.n_kv_heads))
     norm = sum(p.numel() for p in config.part("norm")("", D, config.bias).parameters())
-    sublayers = config.attention + config.ffn
+    places, sublayers = norm_places(config.part("placement")), config.attention + config.ffn
+    projections = D * 2 * (q + kv) + config.bias * (q + 2 * kv + D)
     counts = {
-        "attention": config.attention * (4 * D * heads + config.bias * (3 * heads + D)) * layers,
+        "attention": config.attention * (projections + config.qk_norm * 2 * config.d_head) * layers,
         "ffn": config.ffn * (D * F * (gates + 1) + config.bias * (gates * F + D)) * layers,
-        "norm": sublayers * norm * layers,
+        "norm": sublayers * norm * len(places) * layers,
     }
     if vocabulary:
         counts["embedding"] = vocabulary * D
         counts["positions"] = config.part("position").table_rows * D
-        counts["last norm"] = norm * (norm_place(config.part("placement")) != "after")
+        counts["last norm"] = norm * ("after" not in places)
         counts["unembedding"] = vocabulary * D * (not config.tied)
     return counts
 
 
 def flops(config: Config, tokens: int) -> dict[str, int]:
     """Floating point operations of the blocks' matrix products for one sequence: 2·m·n·k each, by part."""
-    D, F, T, layers, heads = config.d_model, config.d_ff, tokens, config.n_layers, config.n_heads * config.d_head
+    D, F, T, layers = config.d_model, config.d_ff, tokens, config.n_layers
+    q, kv = (heads * config.d_head for heads in (config.n_heads, config.n_kv_heads))
     return {
-        "projections Q, K, V, O": config.attention * 8 * T * D * heads * layers,
-        "scores and weighted sum": config.attention * 4 * T * T * heads * layers,
+        "projections Q, K, V, O": config.attention * 4 * T * D * (q + kv) * layers,
+        "scores and weighted sum": config.attention * 4 * T * T * q * layers,
         "ffn": config.ffn * 2 * T * D * F * (inputs(config.part("activation")) + 1) * layers,
     }
+
+
+def kept_bytes(config: Config, tokens: int, dtype: str = "float32") -> int:
+    """Bytes of the keys and values that are kept while a text of so many tokens goes on: of a layer with a window no more than
+    it holds (core/model/kv_cache.py)."""
+    if not config.attention:
+        return 0
+    per_token = 2 * config.n_kv_heads * config.d_head * BYTES[dtype]
+    windows = map(config.window_in, range(config.n_layers))
+    return sum(per_token * min(tokens, window or tokens) for window in windows)
 
 
 def activations(config: Config, tokens: int, dtype: str = "float32") -> dict[str, int]:
     """Bytes of everything a trace records in one pass, by part (a tensor that stands at two sites counts twice)."""
     D, F, T, H, layers = config.d_model, config.d_ff, tokens, config.n_heads, config.n_layers
-    norm = config.part("norm").normalises
-    vectors = 1 + config.attention * (2 + norm) + (2 + norm if config.ffn else 1)  # resid_pre first
-    of_heads = config.attention * 4 * H * config.d_head  # q, k, v, z
+    places = norm_places(config.part("placement"))
+    of_sublayer = 2 + config.part("norm").normalises * len(places) + ("on the output of" in places)
+    vectors = 1 + config.attention * of_sublayer + (of_sublayer if config.ffn else 1)  # resid_pre first
+    of_heads = config.attention * 2 * (H + config.n_kv_heads) * config.d_head  # q, k, v, z
     size = BYTES[dtype]
     return {
         "token vectors": size * T * (D + layers * (D * vectors + of_heads)),

@@ -2,26 +2,26 @@
 
 import torch
 
-from core.model.transformer import Transformer
+from core.model.transformer import Block, Transformer
 
 
 class Kept:
-    """Of one layer."""
+    """Of one layer. window: how many tokens its attention sees, of which no more are kept; 0: all."""
 
-    def __init__(self) -> None:
-        self.k: torch.Tensor | None = None  # (B, H, tokens so far, d_head)
+    def __init__(self, window: int = 0) -> None:
+        self.k: torch.Tensor | None = None  # (B, n_kv_heads, tokens that are kept, d_head)
         self.v: torch.Tensor | None = None
-
-    @property
-    def length(self) -> int:
-        return 0 if self.k is None else self.k.shape[2]
+        self.window, self.length = window, 0  # length: of all tokens so far
 
     def add(
         self, k: torch.Tensor, v: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:  # 2 × (B, H, T, d_head) -> 2 × (B, H, all, d_head)
+    ) -> tuple[
+        torch.Tensor, torch.Tensor
+    ]:  # 2 × (B, n_kv_heads, T, d_head) -> 2 × (B, n_kv_heads, kept and new, d_head)
+        self.length += k.shape[2]
         if self.k is not None and self.v is not None:
             k, v = torch.cat([self.k, k], 2), torch.cat([self.v, v], 2)
-        self.k, self.v = k, v
+        self.k, self.v = (x[:, :, -self.window :] for x in (k, v))
         return k, v
 
 
@@ -36,7 +36,7 @@ class Past:
             raise ValueError(
                 f"mask is {model.config.mask}; keys and values can be kept only where no token sees what comes after it."
             )
-        self.layers = [Kept() for _ in model.blocks]
+        self.layers = [Kept(block.window) for block in model.blocks if isinstance(block, Block)]
         self.length = 0
 
     def go_on(

@@ -31,6 +31,8 @@ class Setting:
     `among` gives the values that a slider stops at, where they are not evenly spaced.
     `once`: it acts when a link is opened, and is over then.
     A text has at most `high` characters.
+    `offers`: values that one click can bring, of a number that has no list. `acts`: whether it does anything beside the other settings;
+    it is shown and offered only then. `read_by`: which parts of what it belongs to read it.
     `short` is the word for it in the name of a variant; a plural ("heads") is counted, anything else is named.
     """
 
@@ -47,6 +49,9 @@ class Setting:
     among: Callable[[Any], list[Any]] | None = None
     short: str = ""
     once: bool = False
+    offers: tuple[Any, ...] = ()
+    acts: Callable[[Any], bool] | None = None
+    read_by: tuple[str, ...] = ()
 
     def allowed(self) -> str:
         if self.menu:
@@ -97,6 +102,10 @@ class Setting:
             if value == "none":
                 return f"− {self.short}"
             return label if self.short.rstrip("s") in label.lower() else f"{label} {self.short}"
+        if self.offers and not value:
+            return f"− {self.short}"
+        if self.kind is float:
+            return f"{self.short} {value:,g}"
         if self.short.endswith("s"):
             return f"{value} {self.short[:-1] if value == 1 else self.short}"
         return f"{self.short} {self.write(value)}"

@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from core.experiments.training.plan import BASELINE
+from core.model.basics import Basics
 from core.model.config import Config
 from core.model.variants import apply, name_of
 from core.settings.device import Machine
@@ -50,10 +51,14 @@ class Run:
 
     @cached_property
     def spec(self) -> str:
-        """Everything that determines the numbers: JSON of all fields, in an order of its own."""
+        """Everything that determines the numbers: JSON of all fields, in an order of its own. A setting that came after this format
+        stands in it only where it is not as models were before: so their runs keep their hashes."""
         parts = {"config": self.config, "training": self.training, "machine": self.machine}
+        since = Config.settings().keys() - Basics.settings().keys() - self.config.write().keys()
         values = {
-            part: {each.name: _plain(getattr(of, each.name)) for each in dataclasses.fields(of)}
+            part: {
+                each.name: _plain(getattr(of, each.name)) for each in dataclasses.fields(of) if each.name not in since
+            }
             for part, of in parts.items()
         }
         return json.dumps({"format": FORMAT} | values, sort_keys=True, separators=(",", ":"))

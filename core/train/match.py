@@ -63,7 +63,7 @@ def _off(config: Config, wanted: int, measured: Measured) -> float:
 
 def _fitted(config: Config, name: str, wanted: int, measured: Measured) -> Config:
     """The width at which the cost, a straight line in it, comes closest to what is wanted."""
-    step = 2 if name == "d_head" and config.part("position").needs_even_head else 1
+    step = 2 if name == "d_head" and config.part("position").turns else 1
     at = {width: measured(config.replace(**{name: width})) for width in (step, 2 * step)}
     slope = at[2 * step] - at[step]
     width = step * max(1, 1 + round((wanted - at[step]) / slope))

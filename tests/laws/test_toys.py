@@ -20,7 +20,7 @@ from core.model import cost
 from core.model.config import Config
 from core.model.generate import Sampling, generate
 from core.model.parts import MENUS
-from core.model.parts.placement import norm_place
+from core.model.parts.placement import norm_places
 from core.model.transformer import Transformer
 from core.settings.device import Machine
 from core.tasks import task
@@ -74,13 +74,16 @@ def test_it_is_drawn_where_it_acted():
     assert at == sorted(at)
 
 
-@pytest.mark.parametrize("calls, place", [
-    (0, lambda x, sublayer, norm, add: add(x, sublayer(x))), (2, lambda x, sublayer, norm, add: add(x, norm(sublayer(norm(x)))))
+@pytest.mark.parametrize("which, calls, place", [
+    ("norm", 0, lambda x, sublayer, norm, add: add(x, sublayer(x))),
+    ("norm", 2, lambda x, sublayer, norm, add: add(x, norm(sublayer(norm(x))))),
+    ("second norm", 0, lambda x, sublayer, norm, add, second: add(x, norm(sublayer(x)))),
+    ("second norm", 2, lambda x, sublayer, norm, add, second: second(add(x, second(sublayer(norm(x)))))),
 ])  # fmt: skip
-def test_a_placement_that_does_not_call_its_norm_once_is_refused(calls, place):
+def test_a_placement_that_does_not_call_its_norms_once_is_refused(which, calls, place):
     """One norm at two places would be one gain for both, and its tensors two at one site."""
     place.__name__, place.__doc__ = "toy_placement", "Toy placement: wrong."
-    with pytest.raises(ValueError, match=f"toy_placement calls its norm {calls} times; a placement calls it once"):
+    with pytest.raises(ValueError, match=f"toy_placement calls its {which} {calls} times; a placement calls it once"):
         MENUS["placement"](place)
     assert "toy_placement" not in MENUS["placement"]
 
@@ -88,9 +91,11 @@ def test_a_placement_that_does_not_call_its_norm_once_is_refused(calls, place):
 @pytest.mark.parametrize("name", MENUS["placement"])
 def test_where_a_norm_stands_is_where_it_was_computed(name):
     order = list(forward(Config(**SMALL, placement=name), WORDS).sites)
-    before = order.index("ln1") < order.index("attn_out")
-    after = order.index("ln1") > order.index("resid_mid")
-    assert norm_place(MENUS["placement"][name]) == ("before" if before else "after" if after else "on the output of")
+    for site, place in zip(("ln1", "ln1_post"), norm_places(MENUS["placement"][name])):
+        before = order.index(site) < order.index("z")
+        after = order.index(site) > order.index("resid_mid")
+        assert place == ("before" if before else "after" if after else "on the output of")
+    assert ("ln1_post" in order) == (len(norm_places(MENUS["placement"][name])) == 2)
 
 
 def test_many_passes_side_by_side_and_their_gradients(config):

@@ -32,6 +32,7 @@ polyline {{ fill: none; stroke: var(--st-text-color); stroke-width: 1.3; }}
 .head {{ fill: var(--st-text-color); }}
 .box {{ fill: var(--st-secondary-background-color); stroke: var(--st-text-color); stroke-width: 1; }}
 .sum {{ fill: var(--st-background-color); stroke: var(--st-text-color); stroke-width: 1.3; }}
+.layer {{ fill: none; stroke: var(--st-text-color); stroke-width: 0.8; opacity: 0.7; }} .layer.there {{ fill: var(--st-text-color); }} .layer.here {{ stroke: var(--st-primary-color); stroke-width: 2.5; opacity: 1; }}
 .off {{ fill: none; stroke: var(--st-text-color); stroke-width: 1; stroke-dasharray: 4 4; opacity: 0.6; }}
 rect.changed {{ stroke: {VARIANTS[0]}; stroke-width: 2; opacity: 1; }} text.changed {{ fill: {VARIANTS[0]}; opacity: 1; }}
 """

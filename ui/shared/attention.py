@@ -29,7 +29,7 @@ def attention(forward_pass, look):
 
 def sharpest(forward_pass, layer, patterns, first: int = 0) -> str:
     """The weight that stands out most from an even spread, in words."""
-    even = 1 / forward_pass.allowed.sum(-1).clamp_min(1)
+    even = 1 / forward_pass.allowed_in(layer).sum(-1).clamp_min(1)
     above = (patterns[:, : forward_pass.n_real] - even[: forward_pass.n_real, None]).nan_to_num_(-1)
     head, rest = divmod(int(above.argmax()), above[0].numel())
     reader, source = divmod(rest, above.shape[2])

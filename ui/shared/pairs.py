@@ -42,7 +42,7 @@ def pairs(forward_pass, look, text: str):
 
 def _marked_share(forward_pass, layer, marked):
     table = share(forward_pass, layer, marked).rename(columns={"uniform": "reference"})
-    hidden = sum(not forward_pass.allowed[pair] for pair in marked)
+    hidden = sum(not forward_pass.allowed_in(layer)[pair] for pair in marked)
     figure(
         "Does any head look there?",
         _verdict(table, len(marked), hidden, partial(forward_pass.head_name, layer)),

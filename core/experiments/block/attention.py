@@ -1,7 +1,6 @@
 """Attention of one pass: what each head does, and every step of one head by hand."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import pandas as pd
@@ -10,15 +9,18 @@ import torch
 from core.experiments.forward import Pass
 from core.measure.stream_statistics import row_entropy
 from core.model.config import Config
+from core.model.parts.placement import norm_places
+from core.model.transformer.attention import capped
 from core.model.variants import apply
 from core.settings.setting import ConfigError
+from core.settings.wording import count
 
 HEADS = (1, 4, 8)  # that are compared on the same sentence
 
 
 def patterns(p: Pass, layer: int) -> torch.Tensor:
     """Attention weights of a layer (H, T, T); NaN where the mask or padding forbids looking."""
-    return p.sites["pattern"][layer].masked_fill(~p.allowed, math.nan)
+    return p.sites["pattern"][layer].masked_fill(~p.allowed_in(layer), math.nan)
 
 
 def recut(config: Config) -> dict[int, Config | None]:
@@ -42,7 +44,7 @@ def heads(p: Pass, layer: int) -> pd.DataFrame:
     weights = p.sites["pattern"][layer][:, : p.n_real]  # (H, readers, T)
     at = torch.arange(weights.shape[-1])
     away = (at - at[: p.n_real, None]).abs().float()
-    uniform = p.allowed[: p.n_real].sum(-1).clamp_min(1).float().log2().mean().item()
+    uniform = p.allowed_in(layer)[: p.n_real].sum(-1).clamp_min(1).float().log2().mean().item()
     columns = {
         "entropy": row_entropy(weights).mean(-1),
         "distance": (weights * away).sum(-1).mean(-1),
@@ -75,46 +77,69 @@ def walk(p: Pass, layer: int, head: int) -> list[Step]:
 
     Raw scores are recomputed from q and k; everything else is what the model itself computed.
     """
-    c = p.config
-    q, k, v = (p.sites[site][layer][head] for site in "qkv")
-    raw, scores, pattern = q @ k.T, p.sites["scores"][layer][head], p.sites["pattern"][layer][head]
-    z = p.sites["z"][layer]
-    visible = scores.masked_fill(~p.allowed, -math.inf)
-    drawn: Callable[[str], str] = lambda name: f"x·W_{name}{f' + b_{name}' * c.bias}"  # noqa: E731
-    position = c.part("position")
-    scale = f" / √{c.d_head}" if c.scale else ""
+    group = group_of(p.config, head)
+    q, k, v = p.sites["q"][layer][head], p.sites["k"][layer][group], p.sites["v"][layer][group]
+    scores, z = p.sites["scores"][layer][head], p.sites["z"][layer]
+    written = p.sites.get("attn_raw", p.sites["attn_out"])[layer]
+    visible = scores.masked_fill(~p.allowed_in(layer), -math.inf)
+    queries, keys, values, scaled, hidden, out = _said(p.config, layer, head)
+    dropped = " Dropout has acted on the weights before." * p.dropout
+    return [
+        Step("Queries", *queries, q, "dimension"),
+        Step("Keys", *keys, k, "dimension"),
+        Step("Values", *values, v, "dimension"),
+        Step("Raw scores", "Q·Kᵀ", "How well each query fits each key.", q @ k.T, "token"),
+        Step("Scaled scores", *scaled, scores, "token"),
+        Step("Mask", *hidden, visible, "token"),
+        Step("Softmax", "exp(s) / Σ exp(s)", "Weights: none is below 0, 0 where it may not look, and each row sums to 1.", p.sites["pattern"][layer][head], "token"),
+        Step("Weighted sum", "z = weights · V", f"Each token's mixture of the values it read.{dropped}", z[head], "dimension"),
+        Step("Concatenation", "all heads side by side", "The mixtures of all heads, one after another.", z.transpose(0, 1).flatten(1), "dimension"),
+        Step("Output projection", out[0], f"{out[1]}{dropped}", written, "dimension"),
+    ]  # fmt: skip
+
+
+def group_of(config: Config, head: int) -> int:
+    """Whose keys and values a head reads, both counted from 0."""
+    return head * config.n_kv_heads // config.n_heads
+
+
+def _said(c: Config, layer: int, head: int) -> list[tuple[str, str]]:
+    """Of the steps that settings change: formula, and explanation."""
+    position, window, bias = c.position_in(layer), c.window_in(layer), c.bias
+    turned = f"{', each head normed (QK-norm)' * c.qk_norm}{position.on_queries}"
+    shared = f", key-value head {group_of(c, head) + 1} of {c.n_kv_heads}" if c.n_kv_heads < c.n_heads else ""
+    cap = f"{c.score_cap:g} · tanh(… / {c.score_cap:g}) of " if c.score_cap else ""
     sized = (
         f"Divided by √{c.d_head}, to a size that the softmax can handle."
         if c.scale
         else "Left as they are: scaling is off."
     )
-    dropped = " Dropout has acted on the weights before." * p.dropout
-    joins = (
-        "this is added to the stream" if c.residual_attention else "this takes the place of the stream (residual off)"
-    )
+    sized += f" Then squeezed between −{c.score_cap:g} and {c.score_cap:g}." if c.score_cap else ""
+    hidden = f" In this layer it sees no farther than {count(window, 'token')}, itself counted." if window else ""
+    on_output = "on the output of" in norm_places(c.part("placement")) and c.part("norm").normalises
+    does = "is added to the stream" if c.residual_attention else "takes the place of the stream (residual off)"
     return [
-        Step("Queries", f"Q = {drawn('Q')}{position.on_queries}", "What each token is looking for.", q, "dimension"),
-        Step("Keys", f"K = {drawn('K')}{position.on_queries}", "What each token offers to be found by.", k, "dimension"),
-        Step("Values", f"V = {drawn('V')}", "What each token hands over when it is read.", v, "dimension"),
-        Step("Raw scores", "Q·Kᵀ", "How well each query fits each key.", raw, "token"),
-        Step("Scaled scores", f"Q·Kᵀ{scale}{position.on_scores}", sized, scores, "token"),
-        Step("Mask", "−∞ where it may not look", "What a token may not see gets minus infinity.", visible, "token"),
-        Step("Softmax", "exp(s) / Σ exp(s)", "Weights: none is below 0, 0 where it may not look, and each row sums to 1.", pattern, "token"),
-        Step("Weighted sum", "z = weights · V", f"Each token's mixture of the values it read.{dropped}", z[head], "dimension"),
-        Step("Concatenation", "all heads side by side", "The mixtures of all heads, one after another.", z.transpose(0, 1).flatten(1), "dimension"),
-        Step("Output projection", f"concat·W_O{' + b_O' * c.bias}", f"Mixes the heads; {joins}.{dropped}", p.sites["attn_out"][layer], "dimension"),
-    ]  # fmt: skip
+        (f"Q = x·W_Q{' + b_Q' * bias}{turned}", "What each token is looking for."),
+        (f"K = x·W_K{' + b_K' * bias}{turned}{shared}", "What each token offers to be found by."),
+        (f"V = x·W_V{' + b_V' * bias}{shared}", "What each token hands over when it is read."),
+        (f"{cap}Q·Kᵀ{f' / √{c.d_head}' if c.scale else ''}{position.on_scores}", sized),
+        ("−∞ where it may not look", f"What a token may not see gets minus infinity.{hidden}"),
+        (f"concat·W_O{' + b_O' * bias}", f"Mixes the heads; this {'goes through its norm and ' * on_output}{does}."),
+    ]
 
 
 def scaling(p: Pass, layer: int, head: int) -> dict[str, float]:
     """Mean entropy (bits) of one head's softmax with the scores scaled by 1/√d_k and not, on the very same q and k."""
-    q, k = p.sites["q"][layer][head], p.sites["k"][layer][head]
-    entropies, length = {}, len(q)
-    bias = p.config.part("position")(p.config).bias(torch.zeros(1, p.config.n_heads, length, length))[0, head]
-    readers = p.allowed.any(-1)
+    c = p.config
+    q, k = p.sites["q"][layer][head], p.sites["k"][layer][group_of(c, head)]
+    entropies, length, allowed = {}, len(q), p.allowed_in(layer)
+    bias = c.position_in(layer)(c).bias(torch.zeros(1, c.n_heads, length, length))[0, head]
+    readers = allowed.any(-1)
     readers[p.n_real :] = False
-    for name, divisor in (("scaled", math.sqrt(p.config.d_head)), ("unscaled", 1.0)):
-        scores = ((q @ k.T) / divisor + bias).masked_fill(~p.allowed, -math.inf)
+    for name, divisor in (("scaled", math.sqrt(c.d_head)), ("unscaled", 1.0)):
+        scores = (q @ k.T) / divisor
+        scores = (capped(scores, c.score_cap) if c.score_cap else scores) + bias
+        scores = scores.masked_fill(~allowed, -math.inf)
         entropies[name] = row_entropy(scores[readers].softmax(-1)).mean().item()
-    entropies["uniform"] = p.allowed[readers].sum(-1).float().log2().mean().item()
+    entropies["uniform"] = allowed[readers].sum(-1).float().log2().mean().item()
     return entropies

@@ -19,12 +19,12 @@ def share(p: Pass, layer: int, pairs: Iterable[Pair]) -> pd.DataFrame:
     readers: dict[int, list[int]] = {}
     for reader, other in pairs:
         readers.setdefault(reader, []).append(other)
-    pattern = p.sites["pattern"][layer]
+    pattern, allowed = p.sites["pattern"][layer], p.allowed_in(layer)
     rows = []
     for head in range(len(pattern)):
         shares = [pattern[head, reader, others].sum().item() for reader, others in readers.items()]
         even = [
-            p.allowed[reader, others].sum().item() / max(1, p.allowed[reader].sum().item())
+            allowed[reader, others].sum().item() / max(1, allowed[reader].sum().item())
             for reader, others in readers.items()
         ]
         rows.append((head + 1, sum(shares) / len(shares), sum(even) / len(even)))

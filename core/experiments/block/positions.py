@@ -13,6 +13,7 @@ from core.model.parts.position import CONTEXT, sinusoid
 from core.model.transformer import Block, Transformer, drawing
 from core.settings.device import Machine
 from core.settings.memory import room_for
+from core.settings.setting import ConfigError
 
 ROWS = 100  # as in the usual picture of sinusoidal positions
 
@@ -47,14 +48,15 @@ def _compared(
     model: Transformer, ids: torch.Tensor, position: str, mask: str
 ) -> tuple[str, str, str, float, bool] | None:
     """One row of the table. Only the two parts in question change: all weights stay what they are."""
-    part, config = MENUS["position"][position], model.config
-    if part.needs_even_head and config.d_head % 2:
+    try:
+        config = model.config.replace(position=position)
+    except ConfigError:  # an odd width of a head cannot be turned
         return None
     model.mask = MENUS["mask"][mask]
-    model.position = part(config, drawing(config, "pos_embed")).double()
-    for block in model.blocks:
+    model.position = config.part("position")(config, drawing(config, "pos_embed")).double()
+    for layer, block in enumerate(model.blocks):
         if isinstance(block, Block) and block.attn is not None:
-            block.attn.position = part(config).double()
+            block.attn.position = config.position_in(layer)(config).double()
     first, second = (model.stream(one)[0] for one in (ids, ids.flip(1)))
     value = (first - second.flip(0)).abs().max().item()
     notices = value > 1e-9 * max(first.abs().max().item(), 1e-300)

@@ -4,17 +4,22 @@ import pandas as pd
 
 from core.experiments.block.vector import moments
 from core.experiments.forward import Pass
+from core.model.parts.placement import norm_places
 from core.model.parts.position import adds_to_tokens
 
 STAGES = {  # recorded sites in plain words
     "embed": "Token vectors + positions",
     "resid_pre": "Input of the block",
     "ln1": "Norm 1",
+    "attn_raw": "Attention, before its norm",
+    "ln1_post": "Second norm 1",
     "attn_out": "Attention output",
     "resid_mid": "Sum after attention",
     "ln2": "Norm 2",
     "mlp_pre": "Hidden units before activation",
     "mlp_post": "Hidden units after activation",
+    "mlp_raw": "Feed-forward, before its norm",
+    "ln2_post": "Second norm 2",
     "mlp_out": "Feed-forward output",
     "resid_post": "Sum after feed-forward",
 }
@@ -49,14 +54,34 @@ def stages(p: Pass, layer: int) -> pd.DataFrame:
     return table[["stage", "site", "shape", *meters]]
 
 
+def norms(p: Pass) -> dict[str, tuple[str, str]]:
+    """Site of every norm of a block -> ("attention" or "ffn", where it acts: "before" …), as core.model.parts.placement says it."""
+    places = norm_places(p.config.part("placement"))
+    return {
+        f"{site}{second}": (sublayer, place)
+        for site, sublayer in (("ln1", "attention"), ("ln2", "ffn"))
+        for second, place in zip(("", "_post"), places)
+        if f"{site}{second}" in p.sites
+    }
+
+
+def read_by(p: Pass, site: str) -> str:
+    """The site of what a norm reads."""
+    sublayer, place = norms(p)[site]
+    if place == "on the output of":
+        return {"attention": "attn_raw", "ffn": "mlp_raw"}[sublayer]
+    if place == "after":
+        return {"attention": "resid_mid", "ffn": "resid_post"}[sublayer]
+    beside = sublayer == "attention" or p.config.parallel or not p.config.attention
+    return "resid_pre" if beside else "resid_mid"
+
+
 def normalised(p: Pass, layer: int, site: str, token: int) -> tuple[pd.DataFrame, dict[str, float]]:
     """One token before and after a norm -> (dimension, before, after), and its mean, variance and root mean square.
 
     Variance is the population variance (divided by n), as the norm uses it. Gain and bias are 1 and 0 in a model that
     was not trained, so `after` is the normalised vector itself.
     """
-    sites = order(p)
-    before_site = sites[sites.index(site) - 1]  # a norm reads what was computed last
-    before, after = p.sites[before_site][layer][token], p.sites[site][layer][token]
+    before, after = p.sites[read_by(p, site)][layer][token], p.sites[site][layer][token]
     table = pd.DataFrame({"dimension": range(1, len(before) + 1), "before": before.numpy(), "after": after.numpy()})
     return table, moments(before)

@@ -46,10 +46,12 @@ def _residual() -> Axis:
     return Axis("Residual", entries, words, ("both", "none"))
 
 
-def _heads() -> Axis:
-    counts = (1, 2, 4, 8, 16)
-    words = {str(n): Config.settings()["n_heads"].change(n) for n in counts}
-    return Axis("Heads", {str(n): {"n_heads": n} for n in counts}, words, ("1", "4"))
+def _numbers(field: str, *values: float, first: tuple[str, ...] = ()) -> Axis:
+    """An axis of some values of a number; 0 stands for a part that is not there."""
+    known = Config.settings()[field]
+    names = {known.write(value): value for value in values}
+    words = {name: known.change(value) if value else f"no {known.short}" for name, value in names.items()}
+    return Axis(known.label, {name: {field: value} for name, value in names.items()}, words, first)
 
 
 AXES = {  # at first 3 × 2 × 2 × 4 × 2 = 96 variants
@@ -57,12 +59,20 @@ AXES = {  # at first 3 × 2 × 2 × 4 × 2 = 96 variants
     "placement": _menu("placement", "pre", "post"),
     "residual": _residual(),
     "activation": _menu("activation", "relu", "gelu", "swiglu", "identity"),
-    "n_heads": _heads(),
+    "n_heads": _numbers("n_heads", 1, 2, 4, 8, 16, first=("1", "4")),
     "position": _menu("position"),
     "mask": _menu("mask"),
     "scale": _switch("scale"),
     "attention": _switch("attention"),
     "ffn": _switch("ffn"),
+    "n_kv_heads": _numbers("n_kv_heads", 1, 2, 4),
+    "qk_norm": _switch("qk_norm"),
+    "score_cap": _numbers("score_cap", 0.0, 2.0),
+    "window": _numbers("window", 0, 4),
+    "global_every": _numbers("global_every", 0, 2),
+    "rope_share": _numbers("rope_share", 0.25, 0.5, 1.0),
+    "nope_every": _numbers("nope_every", 0, 2),
+    "parallel": _switch("parallel"),
 }
 
 

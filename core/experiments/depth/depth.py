@@ -12,6 +12,7 @@ from core.experiments.pieces import FEWER_PASSES, steps
 from core.measure.stream_statistics import Streams, attention_entropy, cosines, statistic
 from core.model.config import Config
 from core.model.cost import run_bytes
+from core.model.parts.mask import within
 from core.model.text import PAD, vocabulary
 from core.model.trace import trace
 from core.model.transformer import Transformer
@@ -81,8 +82,13 @@ class Journey:
     values: np.ndarray  # (passes + 1, statistics), NaN from where it diverged on; entropy of pass 0 is NaN too
     diverged: int | None  # the first pass after which a number is infinite or no number
     patterns: dict[int, torch.Tensor]  # pass -> attention weights (H, T, T): first, middle, last; none after divergence
-    allowed: torch.Tensor  # (T, T) bool, which key each query may see
+    allowed: torch.Tensor  # (T, T) bool, which key each query may see by mask and padding
+    layers: tuple[int, ...]  # whose block each pass went through
     alike: dict[int, torch.Tensor]  # pass -> cosine similarity of the real tokens (n_real, n_real); likewise
+
+    def allowed_in(self, number: int) -> torch.Tensor:  # -> bool (T, T)
+        """Which key each query may see in a pass, counted from 1: inside its window, too."""
+        return within(self.allowed, self.config.window_in(self.layers[number - 1]))
 
     def of(self, meter: str) -> np.ndarray:
         """One statistic, pass by pass: (passes + 1,)."""
@@ -155,6 +161,7 @@ def journey(
         values=values,
         diverged=diverged,
         allowed=square(model.allowed(ids, real), ids.shape[1]),
+        layers=tuple(order),
         # attention is made from what enters a pass, likeness from what leaves it
         patterns={at: x for at, x in watch.patterns.items() if diverged is None or at <= diverged},
         alike={at: x for at, x in watch.alike.items() if diverged is None or at < diverged},

@@ -187,7 +187,7 @@ def _narrowed(meter: str, journey: Journey) -> str:
 
 def evenly(journey: Journey) -> float:
     """Bits of attention that is spread evenly over all that each real token may see, averaged over them."""
-    return journey.allowed[: journey.n_real].sum(-1).float().log2().mean().item()
+    return journey.allowed_in(len(journey.layers))[: journey.n_real].sum(-1).float().log2().mean().item()
 
 
 def _plain(meter: str, journey: Journey) -> str:

@@ -101,7 +101,9 @@ def weight_rows(model: Transformer, grads: dict[str, torch.Tensor]) -> list[tupl
         if isinstance(module, Linear):
             names = [f"{'W' if kind == 'weight' else 'b'}_{part}" for part in module.parts]
             pieces = torch.split(gradient, list(module.parts.values()))
-        else:
+        elif kind in ("weight", "bias"):
             names, pieces = [f"{path[-1]} {'gain' if kind == 'weight' else 'bias'}"], (gradient,)
+        else:  # it stands alone: q_norm
+            names, pieces = [f"{kind} gain"], (gradient,)
         rows += [(layer + 1, each, norm(piece)) for each, piece in zip(names, pieces)]
     return rows

@@ -61,7 +61,7 @@ def contributions(
     model: Transformer, written: Sites, right: torch.Tensor, wrong: torch.Tensor, cuts: tuple[Cut, ...] = ()
 ) -> torch.Tensor:
     """Of every part (in the order of parts()) to every question: float32 (parts, Q), on the CPU; their sum over parts is
-    logits[right] − logits[wrong].
+    logits[right] − logits[wrong], before a soft-cap.
 
     written: what every part wrote at the places asked, as core.experiments.trained.knockout.Written; right, wrong: int (Q);
     cuts: those with which it was written.
@@ -71,23 +71,36 @@ def contributions(
     stream = start.new_zeros(len(known), *start.shape)  # (parts, Q, D): they add up to what the model's stream is
     stream[0] = start
     for layer, block in enumerate(_blocks(model)):
+        lost = {site for cut in cuts if cut.layer == layer for site in cut.sites()}
         if block.attn is not None:
             wrote = torch.zeros_like(stream)
-            out, z = written["attn_out", layer], written["z", layer]
-            heads = torch.einsum("qhd,ohd->hqo", z, block.attn.out.weight.view(out.shape[-1], *z.shape[1:]))
-            if any(cut.layer == layer and "attn_out" in cut.sites() for cut in cuts):
-                heads = torch.zeros_like(heads)  # what they computed was thrown away
-            first = known[Part("head", layer, 0)]
-            wrote[first : first + len(heads)] = heads
-            wrote[known[Part("attention", layer)]] = out - heads.sum(0)
-            stream = block.place(stream, lambda _, wrote=wrote: wrote, partial(_norm, block.ln1), block.add_attention)
+            if "attn_out" in lost:  # what the heads computed was thrown away
+                wrote[known[Part("attention", layer)]] = written["attn_out", layer]
+            else:
+                out, z = written.get(("attn_raw", layer), written["attn_out", layer]), written["z", layer]
+                heads = torch.einsum("qhd,ohd->hqo", z, block.attn.out.weight.view(out.shape[-1], *z.shape[1:]))
+                first = known[Part("head", layer, 0)]
+                wrote[first : first + len(heads)] = heads
+                wrote[known[Part("attention", layer)]] = out - heads.sum(0)
+            stream = _joined(block, stream, wrote, "attn_out" in lost, block.add_attention, block.ln1, *block.more1)
         if block.mlp is not None:
-            wrote = torch.zeros_like(stream)
-            wrote[known[Part("ffn", layer)]] = written["mlp_out", layer]
-            stream = block.place(stream, lambda _, wrote=wrote: wrote, partial(_norm, block.ln2), block.add_ffn)
+            wrote, thrown_away = torch.zeros_like(stream), "mlp_out" in lost
+            site = "mlp_raw" if ("mlp_raw", layer) in written and not thrown_away else "mlp_out"
+            wrote[known[Part("ffn", layer)]] = written[site, layer]
+            stream = _joined(block, stream, wrote, thrown_away, block.add_ffn, block.ln2, *block.more2)
     stream = _norm(model.ln_final, stream)
     words = model.embed if model.unembed is None else model.unembed.weight
     return torch.einsum("pqd,qd->pq", stream, words[right] - words[wrong]).float().cpu()
+
+
+def _joined(
+    block: Block, stream: torch.Tensor, wrote: torch.Tensor, as_it_is: bool, add: Any, *norms: Any
+) -> torch.Tensor:  # 2 × (parts, Q, D) -> the same
+    """The stream's parts after a sub-layer; as_it_is: what stands in the place of a knock-out goes through no norm of its own."""
+    first, *more = [partial(_norm, norm) for norm in norms]
+    put = (lambda x, _: add(x, wrote)) if as_it_is else add
+    after: torch.Tensor = block.place(stream, lambda _: wrote, first, put, *more)
+    return after
 
 
 def _norm(
@@ -152,7 +165,7 @@ def takeover(bench: Bench, cuts: tuple[Cut, ...], mode: str) -> pd.DataFrame:
         part: (one, other)
         for part, one, other in zip(parts(bench.model), before, after)
         if part.kind in ("head", "ffn") and part not in cut and (part.layer, part.kind) not in gone
-        and (part.layer, part.kind == "ffn") > first
+        and (part.layer > first[0] if bench.model.config.parallel else (part.layer, part.kind == "ffn") > first)
     }  # fmt: skip
     of: Callable[[torch.Tensor], dict[int, float]] = lambda values: dict(enumerate(values.tolist()))  # noqa: E731
     changes = together(lambda part, level: paired(of(later[part][1]), of(later[part][0]), level=level), later)

@@ -14,6 +14,7 @@ from core.experiments.trained.effects import Answers, effect
 from core.experiments.trained.questions import Questions, questions
 from core.model.cost import activations
 from core.model.knockout import Cut, Lesion, Recorded, cuts, name_of
+from core.model.parts.placement import norm_places
 from core.model.trace import trace
 from core.settings.memory import check_memory, max_mb
 from core.settings.progress import told_as, turn
@@ -30,7 +31,7 @@ Recordings = dict[tuple[str, int], Recorded]  # (site, layer) -> what stands the
 class Written(Sites):
     """What every part wrote at the places asked, (site, layer) -> (questions, …): a last edit for trace()."""
 
-    SITES = ("embed", "z", "attn_out", "mlp_out")
+    SITES = ("embed", "z", "attn_raw", "attn_out", "mlp_raw", "mlp_out")
 
     def __init__(self, row: torch.Tensor, position: torch.Tensor, first: int = 0) -> None:
         super().__init__()
@@ -199,7 +200,8 @@ def sizes(opened: Opened, q: Questions) -> tuple[int, int, int, int]:
     streams = texts * width * c.d_model * c.n_layers
     recorded = texts * width * (c.n_heads * c.d_head + 2 * c.d_model) * c.n_layers
     # What each part wrote, and whom it read.
-    parts = asked * c.n_layers * (2 * c.d_model + c.n_heads * (c.d_head + 2 * width))
+    raw = "on the output of" in norm_places(c.part("placement"))
+    parts = asked * c.n_layers * ((2 + 2 * raw) * c.d_model + c.n_heads * (c.d_head + 2 * width))
     answers = 7 * asked * len(opened.model.vocabulary)  # once as they come, and three times as float64
     return 4 * streams, 4 * recorded, 4 * parts, 4 * answers
 

@@ -10,6 +10,18 @@ from core.model.knockout import Cut
 from core.model.transformer import Transformer
 
 
+def reachable(forward_pass: Pass) -> list[torch.Tensor]:
+    """After each layer, which words' streams can have come to which word at all: bool (T, T) each."""
+    so_far, reached = torch.eye(len(forward_pass.tokens), dtype=torch.bool), []
+    for layer in forward_pass.layers:
+        step = forward_pass.allowed_in(layer)
+        if forward_pass.config.residual_attention:
+            step = step | torch.eye(len(step), dtype=torch.bool)
+        so_far = (step.float() @ so_far.float()) > 0
+        reached.append(so_far)
+    return reached
+
+
 @torch.inference_mode()
 def logit_lens(model: Transformer, forward_pass: Pass, label: Callable[[int], str]) -> pd.DataFrame:
     """The next word as each layer's stream would have it, read through the last norm and the unembedding (nostalgebraist,

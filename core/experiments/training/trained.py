@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from core.experiments.forward import square
+from core.model.parts.mask import within
 from core.model.trace import trace
 from core.tasks import IGNORE, task
 from core.train import State, model, start
@@ -18,7 +19,7 @@ class Reading:
     right: list[bool | None]  # None where nothing is asked; False where the model gives no numbers any more
     probability: list[float]  # that it gives to the right word, among those it chooses from; NaN where there is none
     patterns: list[torch.Tensor]  # per layer (H, T, T); empty without attention
-    allowed: torch.Tensor  # (T, T) bool, which key each query may see
+    allowed: list[torch.Tensor]  # per layer (T, T) bool, which key each query may see
 
 
 def untrained(state: State) -> State:
@@ -46,7 +47,7 @@ def read(state: State, tokens: torch.Tensor, targets: torch.Tensor) -> Reading:
         [bool(known[n] and answers[n] == targets[n]) if asked[n] else None for n in range(length)],
         [chances[n, targets[n]].item() if scored[n] else float("nan") for n in range(length)],
         [pattern[0].float().cpu() for pattern in recorded.get("pattern", [])],
-        square(allowed, length),
+        [within(square(allowed, length), state.config.window_in(layer)) for layer in range(state.config.n_layers)],
     )
 
 

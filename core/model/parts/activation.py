@@ -30,6 +30,18 @@ def relu(x: torch.Tensor) -> torch.Tensor:
 
 
 @activation
+def relu2(x: torch.Tensor) -> torch.Tensor:
+    """ReLU²: max(0, x)². As sparse as ReLU, and large inputs count for more (So et al., 2021, Primer, section 3)."""
+    return F.relu(x).square()
+
+
+@activation
+def leaky_relu2(x: torch.Tensor) -> torch.Tensor:
+    """Leaky ReLU²: the square of x, or of x/2 where x is negative. Nothing is exactly zero, so every unit goes on learning (parameter-golf and modded-nanogpt, 2026)."""
+    return F.leaky_relu(x, 0.5).square()
+
+
+@activation
 def gelu(x: torch.Tensor) -> torch.Tensor:
     """GELU: x·Φ(x), with Φ the normal distribution function (Hendrycks and Gimpel, 2016)."""
     return F.gelu(x)
@@ -53,6 +65,14 @@ def swiglu(x: torch.Tensor) -> torch.Tensor:
     """SwiGLU: a value times SiLU of a gate (Shazeer, 2020). Needs a third matrix, so d_ff costs half as much again."""
     value, gate = x.chunk(2, dim=-1)
     return value * F.silu(gate)
+
+
+@activation
+@gated
+def geglu(x: torch.Tensor) -> torch.Tensor:
+    """GeGLU: a value times GELU of a gate (Shazeer, 2020; with GELU's tanh form in Gemma). Needs a third matrix, as SwiGLU does."""
+    value, gate = x.chunk(2, dim=-1)
+    return value * F.gelu(gate)
 
 
 @activation

@@ -1,5 +1,6 @@
 """Which keys a query may attend to, before padding is taken into account."""
 
+import functools
 from typing import Protocol
 
 import torch
@@ -29,3 +30,19 @@ def none(length: int, device: torch.device | None = None) -> None:
 def causal(length: int, device: torch.device | None = None) -> torch.Tensor:
     """Causal: a token sees itself and what came before it, never the future, as in GPT."""
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
+
+
+@functools.lru_cache(maxsize=64)
+@torch.inference_mode(False)  # kept for a training that comes later, too
+def near(
+    window: int, queries: int, keys: int, device: torch.device | None = None
+) -> torch.Tensor:  # -> bool (queries, keys)
+    """Which keys are within a window: fewer than so many tokens away, the token itself counted; the queries are the last of the
+    keys (Beltagy et al., 2020, section 3.1)."""
+    at = torch.arange(keys, device=device)
+    return (at - at[keys - queries :, None]).abs() < window
+
+
+def within(allowed: torch.Tensor, window: int) -> torch.Tensor:  # bool (T, T) -> the same
+    """What of that which may be seen is inside a window; 0: all."""
+    return allowed & near(window, *allowed.shape[-2:], allowed.device) if window else allowed

@@ -1,7 +1,9 @@
-"""Where the norm stands: before a sub-layer, on what it writes, or after the sum."""
+"""Where norms stand: before a sub-layer, on what it writes, both, or after the sum."""
 
+import inspect
 from collections.abc import Callable
 from functools import partial
+from typing import NoReturn
 
 import torch
 
@@ -9,13 +11,15 @@ from core.settings.menu import Menu
 
 Map = Callable[[torch.Tensor], torch.Tensor]
 Add = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]  # (the stream, what joins it)
-Placement = Callable[[torch.Tensor, Map, Map, Add], torch.Tensor]  # (the stream, sub-layer, norm, add)
+# (the stream, sub-layer, norm, add) and, where there are two, a second norm
+Placement = Callable[..., torch.Tensor]
 
 
-def norm_place(place: Placement) -> str:
-    """Where a placement's norm acts, found by trying it: "before" the sub-layer, "on the output of" it, or "after" it and the sum.
+def norm_places(place: Placement) -> tuple[str, ...]:
+    """Where each norm of a placement acts, found by trying it: "before" the sub-layer, "on the output of" it, or "after" it and
+    the sum.
 
-    Raises ValueError, in words, for one that does not call the norm once: it would have one gain for two places, and
+    Raises ValueError, in words, for one that does not call each of its norms once: it would have one gain for two places, and
     one site for two tensors.
     """
     called: list[str] = []
@@ -24,13 +28,20 @@ def norm_place(place: Placement) -> str:
         called.append(name)
         return given[-1]
 
-    place(torch.zeros(1), *(partial(step, name) for name in ("sublayer", "norm", "add")))
-    if called.count("norm") != 1:
-        raise ValueError(f"{place.__name__} calls its norm {called.count('norm')} times; a placement calls it once")
-    return ("before", "on the output of", "after")[called.index("norm")]
+    norms = ["norm", "second norm"][: len(inspect.signature(place).parameters) - 3]
+    place(
+        torch.zeros(1), *(partial(step, name) for name in ("sublayer", "norm", "add", "second norm")[: 2 + len(norms)])
+    )
+    for norm in norms:
+        if called.count(norm) != 1:
+            raise ValueError(f"{place.__name__} calls its {norm} {called.count(norm)} times; a placement calls it once")
+    joins = [called.index("sublayer"), called.index("add")]
+    return tuple(
+        [("before", "on the output of", "after")[sum(called.index(norm) > each for each in joins)] for norm in norms]
+    )
 
 
-placement: Menu[Placement] = Menu("Norm placement", check=norm_place)
+placement: Menu[Placement] = Menu("Norm placement", check=norm_places)
 
 
 @placement
@@ -43,3 +54,51 @@ def pre(x: torch.Tensor, sublayer: Map, norm: Map, add: Add) -> torch.Tensor:
 def post(x: torch.Tensor, sublayer: Map, norm: Map, add: Add) -> torch.Tensor:
     """Post-norm: after the sum. Normalises the stream itself after every sub-layer (Vaswani et al., 2017)."""
     return norm(add(x, sublayer(x)))
+
+
+@placement
+def output(x: torch.Tensor, sublayer: Map, norm: Map, add: Add) -> torch.Tensor:
+    """Output norm: on what the sub-layer writes, inside the residual. The stream is read as it is (OLMo 2, 2024, section 3.2)."""
+    return add(x, norm(sublayer(x)))
+
+
+@placement
+def sandwich(x: torch.Tensor, sublayer: Map, norm: Map, add: Add, second: Map) -> torch.Tensor:
+    """Sandwich norm: one before the sub-layer, and one on what it writes (Ding et al., 2021; so in Gemma 2 and 3)."""
+    return add(x, second(sublayer(norm(x))))
+
+
+class _Read(Exception):
+    """Carries what a sub-layer was about to read."""
+
+
+def halves(place: Placement, norm: Map, add: Add, *second: Map) -> tuple[Map, Callable[..., torch.Tensor]]:
+    """A placement cut in two at its sub-layer.
+
+    -> (x -> what the sub-layer reads; (x, what the sub-layer wrote) -> what leaves)
+    """
+
+    def stop(read: torch.Tensor) -> NoReturn:
+        raise _Read(read)
+
+    def before(x: torch.Tensor) -> torch.Tensor:
+        try:
+            return place(x, stop, norm, add, *second)
+        except _Read as caught:
+            read: torch.Tensor = caught.args[0]
+            return read
+
+    def after(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        written = False
+
+        def sublayer(read: torch.Tensor) -> torch.Tensor:
+            nonlocal written
+            written = True
+            return y
+
+        def later(step: Map) -> Map:
+            return lambda z: step(z) if written else z
+
+        return place(x, sublayer, later(norm), add, *map(later, second))
+
+    return before, after

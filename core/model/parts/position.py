@@ -26,7 +26,7 @@ CONTEXT = 272  # rows of the learned table: 256 tokens of text and 16 of padding
 class Position(nn.Module):
     """The base does nothing. `draw` is given to the one instance that reads the embedding; attention has its own."""
 
-    needs_even_head = False
+    turns = False  # queries and keys, by pairs of numbers
     table_rows = 0  # learned vectors, one per position
 
     def __init__(self, config: "Config", draw: Draw | None = None):
@@ -67,12 +67,20 @@ def sinusoid(length: int, width: int) -> torch.Tensor:  # -> (T, D)
 
 @functools.lru_cache(maxsize=64)
 @torch.inference_mode(False)
-def rotation(length: int, width: int) -> tuple[torch.Tensor, torch.Tensor]:  # -> 2 × (T, d_head)
-    """cos and sin of t / 10000^(2i/d_head), once for each half of a head (Su et al., 2021; half-split as in Llama)."""
+def rotation(length: int, width: int, base: float) -> tuple[torch.Tensor, torch.Tensor]:  # -> 2 × (T, width)
+    """cos and sin of t / base^(2i/width), once for each half of what is turned (Su et al., 2021; half-split as in Llama)."""
     even = torch.arange(0, width, 2, dtype=torch.float64)
-    angle = torch.arange(length, dtype=torch.float64)[:, None] * torch.exp(even * (-math.log(10000.0) / width))
+    angle = torch.arange(length, dtype=torch.float64)[:, None] * torch.exp(even * (-math.log(base) / width))
     angle = torch.cat([angle, angle], dim=-1)
     return angle.cos().float(), angle.sin().float()
+
+
+def turn(
+    x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor
+) -> torch.Tensor:  # (…, T, width), 2 × (T, width) -> (…, T, width)
+    """Number i and number i + width/2 are the two coordinates of a point, which turns by an angle that grows with t."""
+    one, other = x.chunk(2, -1)
+    return x * cos + torch.cat([-other, one], dim=-1) * sin
 
 
 def slopes(n_heads: int) -> list[float]:
@@ -118,13 +126,20 @@ class learned(Position):
 class rope(Position):
     """RoPE: turns queries and keys by an angle that grows with position, so scores depend on distance (Su et al., 2021)."""
 
-    needs_even_head = True
+    turns = True
+
+    def __init__(self, config: "Config", draw: Draw | None = None):
+        super().__init__(config)
+        self.turned, self.base = config.turned, config.rope_base
+        self.rest = config.d_head - self.turned
 
     def rotate(self, q: torch.Tensor, k: torch.Tensor, start: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
         end = start + q.shape[-2]
-        cos, sin = (part[start:end].to(q) for part in rotation(-(-end // ROWS) * ROWS, q.shape[-1]))
-        q, k = (x * cos + torch.cat([-x.chunk(2, -1)[1], x.chunk(2, -1)[0]], dim=-1) * sin for x in (q, k))
-        return q, k
+        cos, sin = (part[start:end].to(q) for part in rotation(-(-end // ROWS) * ROWS, self.turned, self.base))
+        if self.rest:  # as GPT-NeoX: the first numbers of each head are turned, the others are left as they are
+            (q, *more_q), (k, *more_k) = (torch.split(x, [self.turned, self.rest], -1) for x in (q, k))
+            return torch.cat([turn(q, cos, sin), *more_q], -1), torch.cat([turn(k, cos, sin), *more_k], -1)
+        return turn(q, cos, sin), turn(k, cos, sin)
 
 
 @position(on_scores=" − slope · distance (ALiBi)")

@@ -4,42 +4,89 @@ import math
 from typing import Any
 
 import torch
+import torch.nn.functional as F
+from torch import nn
 
 from core.model.config import Config
 from core.model.parts.init import Draw
+from core.model.parts.mask import near
+from core.model.parts.norm import EPSILON
 from core.model.trace import tap
 from core.model.transformer.dropout import drop
 from core.model.transformer.linear import Linear, Part, drawing
 
 
 class MultiHeadAttention(Part):
-    """softmax(Q·Kᵀ/√d_head)·V in n_heads subspaces of d_head numbers each (Vaswani et al., 2017, section 3.2)."""
+    """softmax(Q·Kᵀ/√d_head)·V in n_heads subspaces of d_head numbers each (Vaswani et al., 2017, section 3.2).
 
-    def __init__(self, config: Config, draw: Draw | None = None):
+    Where there are fewer heads of keys and values, each serves as many query heads in a row (Ainslie et al., 2023, section 2.2).
+    """
+
+    def __init__(self, config: Config, draw: Draw | None = None, layer: int = 0):
         super().__init__()
         draw = draw or drawing(config, "blocks.0.attn")
-        width, inner = config.d_model, config.n_heads * config.d_head
-        self.n_heads = config.n_heads
-        self.factor = 1 / math.sqrt(config.d_head) if config.scale else 1.0
+        width, d_head = config.d_model, config.d_head
+        self.config, self.n_heads, self.n_kv_heads = config, config.n_heads, config.n_kv_heads
+        self.factor = 1 / math.sqrt(d_head) if config.scale else 1.0
         self.dropout = config.dropout
-        self.position = config.part("position")(config)
-        self.qkv = Linear(width, {"Q": inner, "K": inner, "V": inner}, config.bias, draw)
-        self.out = Linear(inner, {"O": width}, config.bias, draw)
+        self.sizes = [d_head * heads for heads in (self.n_heads, self.n_kv_heads, self.n_kv_heads)]
+        self.qkv = Linear(width, dict(zip("QKV", self.sizes)), config.bias, draw)
+        self.out = Linear(self.sizes[0], {"O": width}, config.bias, draw)
+        self.q_norm = self.k_norm = None
+        if config.qk_norm:
+            self.q_norm = nn.Parameter(torch.ones(d_head))
+            self.k_norm = nn.Parameter(torch.ones(d_head))
+        self.in_layer(layer)
+
+    def in_layer(self, layer: int) -> None:
+        """What depends on the layer, counted from 0: whether it knows positions, and how far it sees."""
+        self.position = self.config.position_in(layer)(self.config)
+        self.window = self.config.window_in(layer)
 
     def forward(
         self, x: torch.Tensor, allowed: torch.Tensor | None = None, kept: Any = None
     ) -> torch.Tensor:  # (B, T, D), bool (…, T, K) True where a query may look -> (B, T, D)
         """kept: keys and values of the tokens before these (core/model/kv_cache.py), which the new ones are added to."""
         B, T, _ = x.shape
-        q, k, v = self.qkv(x).view(B, T, 3, self.n_heads, -1).permute(2, 0, 3, 1, 4).unbind()
+        q, k, v = (part.view(B, T, heads, -1).transpose(1, 2) for part, heads in zip(
+            self.qkv(x).split(self.sizes, -1), (self.n_heads, self.n_kv_heads, self.n_kv_heads)))  # fmt: skip
+        if self.q_norm is not None and self.k_norm is not None:
+            q, k = head_norm(q, self.q_norm), head_norm(k, self.k_norm)
         q, k = self.position.rotate(q, k, 0 if kept is None else kept.length)
-        q, k, v = tap("q", q), tap("k", k), tap("v", v)  # (B, H, T, d_head)
+        q, k, v = tap("q", q), tap("k", k), tap("v", v)  # (B, H, T, d_head), of k and v (B, n_kv_heads, T, d_head)
         if kept is not None:
-            k, v = kept.add(k, v)  # (B, H, K, d_head): from here on there are more keys than queries
-        scores = tap("scores", self.position.bias((q @ k.mT).mul_(self.factor)))  # (B, H, T, T)
-        pattern = drop(tap("pattern", weights(scores, allowed)), self.dropout)
-        z = tap("z", pattern @ v)
-        return tap("attn_out", drop(self.out(z.transpose(1, 2).flatten(2)), self.dropout))
+            k, v = kept.add(k, v)  # from here on there are more keys than queries: K of them
+        scores = self.shared(q, k.mT).mul_(self.factor)
+        if self.config.score_cap:
+            scores = capped(scores, self.config.score_cap)
+        scores = tap("scores", self.position.bias(scores))  # (B, H, T, K)
+        pattern = drop(tap("pattern", weights(scores, self.seen(allowed, scores))), self.dropout)
+        z = tap("z", self.shared(pattern, v))  # (B, H, T, d_head)
+        return drop(self.out(z.transpose(1, 2).flatten(2)), self.dropout)
+
+    def shared(self, of_heads: torch.Tensor, of_groups: torch.Tensor) -> torch.Tensor:
+        """The products of each head with what its group has: (B, H, T, n) by (B, n_kv_heads, n, m) -> (B, H, T, m)."""
+        if self.n_kv_heads == self.n_heads:
+            return of_heads @ of_groups
+        B, H, T, n = of_heads.shape
+        return (of_heads.reshape(B, self.n_kv_heads, -1, n) @ of_groups).view(B, H, T, -1)
+
+    def seen(self, allowed: torch.Tensor | None, scores: torch.Tensor) -> torch.Tensor | None:
+        """What mask, padding and this layer's window leave to be seen."""
+        if not self.window:
+            return allowed
+        inside = near(self.window, *scores.shape[-2:], scores.device)
+        return inside if allowed is None else allowed[..., -scores.shape[-1] :] & inside  # older keys are kept no more
+
+
+def head_norm(x: torch.Tensor, gain: torch.Tensor) -> torch.Tensor:  # (B, H, T, d_head), (d_head) -> (B, H, T, d_head)
+    """RMSNorm of each head's vector."""
+    return F.rms_norm(x, gain.shape, gain, EPSILON)
+
+
+def capped(x: torch.Tensor, cap: float) -> torch.Tensor:
+    """cap · tanh(x / cap): nearly x where that is small, never beyond ± cap (Gemma 2, 2024, section 2)."""
+    return cap * torch.tanh(x / cap)
 
 
 def weights(scores: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.Tensor:

@@ -5,9 +5,11 @@ from functools import partial
 from typing import Any
 
 import torch
+from torch import nn
 
 from core.model.config import Config
 from core.model.parts.init import Draw
+from core.model.parts.placement import halves, norm_places
 from core.model.trace import tap
 from core.model.transformer.attention import MultiHeadAttention
 from core.model.transformer.feed_forward import FeedForward
@@ -17,45 +19,68 @@ from core.model.transformer.linear import Part, drawing
 class Block(Part):
     """Attention, then the feed-forward network, each with its norm and its residual.
 
-    A sub-layer that is switched off is gone, its norm and its residual with it. A residual that is switched off hands
-    on what the sub-layer computed, instead of adding it.
+    A sub-layer that is switched off is gone, its norms and its residual with it. A residual that is switched off hands
+    on what the sub-layer wrote, instead of adding it. In parallel both read the stream as it entered.
     """
 
     def __init__(self, config: Config, layer: int = 0, draw: Draw | None = None):
         super().__init__()
         draw = (draw or drawing(config)).at(f"blocks.{layer}")
-        normalise, width = config.part("norm"), config.d_model
         self.place: Callable[..., torch.Tensor] = config.part("placement")
+        where = norm_places(self.place)
+        self.on_output, self.parallel = "on the output of" in where, config.parallel
         self.attn = self.mlp = None
         if config.attention:
-            self.attn = MultiHeadAttention(config, draw.at("attn"))
-            self.ln1 = normalise("ln1", width, config.bias)
-            self.add_attention = adder("resid_mid", config.residual_attention)
+            self.attn = MultiHeadAttention(config, draw.at("attn"), layer)
+            self.ln1, *self.more1 = self._norms(config, "ln1", len(where))
+            self.add_attention = adder("attn_out", "resid_mid", config.residual_attention)
         if config.ffn:
             self.mlp = FeedForward(config, draw.at("mlp"))
-            self.ln2 = normalise("ln2", width, config.bias)
-            self.add_ffn = adder("resid_post", config.residual_ffn)
+            self.ln2, *self.more2 = self._norms(config, "ln2", len(where))
+            self.add_ffn = adder("mlp_out", "resid_post", config.residual_ffn)
+
+    def _norms(self, config: Config, site: str, many: int) -> list[nn.Module]:
+        """The norms of a sub-layer, by the name of their site: ln1, and of two ln1_post."""
+        for name in (site, f"{site}_post")[:many]:
+            self.add_module(name, config.part("norm")(name, config.d_model, config.bias))
+        return [self.get_submodule(name) for name in (site, f"{site}_post")[:many]]
 
     def forward(
         self, x: torch.Tensor, allowed: torch.Tensor | None = None, kept: Any = None
     ) -> torch.Tensor:  # (B, T, D), bool (…, T, K) -> (B, T, D)
-        x = tap("resid_pre", x)
-        attn = self.attn
+        entered = x = tap("resid_pre", x)
+        attn, mlp = self.attn, self.mlp
         if attn is not None:
-            x = self.place(x, lambda y: attn(y, allowed, kept), self.ln1, self.add_attention)
-        if self.mlp is None:
+            x = self.place(
+                x, self.raw("attn_raw", lambda y: attn(y, allowed, kept)), self.ln1, self.add_attention, *self.more1
+            )
+        if mlp is None:
             return tap("resid_post", x)
-        return self.place(x, self.mlp, self.ln2, self.add_ffn)
+        if self.parallel and attn is not None:
+            read, join = halves(self.place, self.ln2, self.add_ffn, *self.more2)
+            return join(x, self.raw("mlp_raw", mlp)(read(entered)))
+        return self.place(x, self.raw("mlp_raw", mlp), self.ln2, self.add_ffn, *self.more2)
+
+    @property
+    def window(self) -> int:
+        """How far its attention sees; 0: as far as the mask lets it."""
+        return 0 if self.attn is None else self.attn.window
+
+    def raw(
+        self, site: str, sublayer: Callable[[torch.Tensor], torch.Tensor]
+    ) -> Callable[[torch.Tensor], torch.Tensor]:
+        """The sub-layer; where a norm acts on what it writes, that is seen before, too."""
+        return (lambda y: tap(site, sublayer(y))) if self.on_output else sublayer
 
 
-def adder(site: str, residual: bool) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
-    """How a sub-layer's output joins the stream: added where the residual is on, in its place where it is off."""
-    return partial(added if residual else replaced, site)
+def adder(wrote: str, site: str, residual: bool) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+    """How what a sub-layer writes joins the stream: added where the residual is on, in its place where it is off."""
+    return partial(added if residual else replaced, wrote, site)
 
 
-def added(site: str, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    return tap(site, x + y)
+def added(wrote: str, site: str, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return tap(site, x + tap(wrote, y))
 
 
-def replaced(site: str, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    return tap(site, y)
+def replaced(wrote: str, site: str, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return tap(site, tap(wrote, y))

@@ -24,4 +24,4 @@ class FeedForward(Part):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
         hidden = tap("mlp_post", self.activation(tap("mlp_pre", self.w_in(x))))  # (B, T, d_ff)
-        return tap("mlp_out", drop(self.w_out(hidden), self.dropout))
+        return drop(self.w_out(hidden), self.dropout)

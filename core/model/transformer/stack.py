@@ -10,8 +10,9 @@ from torch import nn
 from core.model.config import Config
 from core.model.parts.init import Draw
 from core.model.parts.norm import norm
-from core.model.parts.placement import norm_place
+from core.model.parts.placement import norm_places
 from core.model.trace import tap
+from core.model.transformer.attention import capped
 from core.model.transformer.block import Block
 from core.model.transformer.dropout import drop
 from core.model.transformer.linear import Linear, drawing
@@ -36,7 +37,7 @@ class Transformer(nn.Module):
         self.position = config.part("position")(config, draw.at("pos_embed"))
         self.blocks = nn.ModuleList(Block(config, layer, draw) for layer in range(config.n_layers))
         # Where no norm acts on the stream itself, it is read through one more (GPT-2's ln_f).
-        last = norm["none"] if norm_place(config.part("placement")) == "after" else config.part("norm")
+        last = norm["none"] if "after" in norm_places(config.part("placement")) else config.part("norm")
         self.ln_final = last("ln_final", config.d_model, config.bias)
         self.unembed: Linear | None = None
         if not config.tied:
@@ -69,7 +70,8 @@ class Transformer(nn.Module):
     def read(self, stream: torch.Tensor) -> torch.Tensor:  # (B, T, D) -> (B, T, V)
         """The scores of every word, from what leaves the last block."""
         stream = self.ln_final(stream)
-        return tap("logits", F.linear(stream, self.embed) if self.unembed is None else self.unembed(stream))
+        logits = F.linear(stream, self.embed) if self.unembed is None else self.unembed(stream)
+        return tap("logits", capped(logits, self.config.logit_cap) if self.config.logit_cap else logits)
 
     def allowed(self, tokens: torch.Tensor, real: torch.Tensor | None = None) -> torch.Tensor | None:
         """Which key each query may see, or None for all: bool, broadcastable to (B, H, T, T)."""

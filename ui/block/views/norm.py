@@ -2,11 +2,10 @@ import math
 
 import streamlit as st
 
-from core.experiments.block.stages import normalised
+from core.experiments.block.stages import normalised, norms
 from core.experiments.block.vector import moments, normed, read_vector
 from core.figures import charts
 from core.model.parts import MENUS
-from core.model.parts.placement import norm_place
 from core.settings.setting import ConfigError
 from core.settings.wording import count, number
 from ui.block.context import view
@@ -25,7 +24,7 @@ def norm(context):
 
 
 def _of_a_token(forward_pass, look):
-    sites = [site for site in ("ln1", "ln2") if site in forward_pass.sites]
+    sites = norms(forward_pass)
     if not sites and forward_pass.config.part("norm").normalises:
         st.info("Both sub-layers are off, and their norms with them.", icon=":material/toggle_off:")
         return
@@ -35,20 +34,20 @@ def _of_a_token(forward_pass, look):
         )
         return
     pick("token", "layer", forward_pass=forward_pass)
-    for site in sites:
+    for site, (sublayer, place) in sites.items():
         table, numbers = normalised(forward_pass, look.layer_of(forward_pass), site, look.token_of(forward_pass))
-        where = "attention" if site == "ln1" else "the feed-forward network"
-        place = norm_place(forward_pass.config.part("placement"))
+        where = "attention" if sublayer == "attention" else "the feed-forward network"
+        called = f"Norm {site[2]}" if site[3:] == "" else f"Second norm {site[2]}"
         biased = "bias" in dict(forward_pass.config.part("norm")("", 1, forward_pass.config.bias).named_parameters())
         gain = f"Gain is 1{' and bias 0' * biased} before any training."
         if forward_pass.kind != "random":
             gain = f"Then it is multiplied by the gain{', and the bias is added' * biased}, as learnt."
         figure(
-            f"Norm {site[-1]}, {place} {where}: “{forward_pass.labels[look.token_of(forward_pass)]}” before and after",
+            f"{called}, {place} {where}: “{forward_pass.labels[look.token_of(forward_pass)]}” before and after",
             sure(f"{_formula(forward_pass.config.norm, numbers)} {gain}", numbers["variance"]),
             weights(forward_pass),
         )
-        chart(charts.before_after(), table, f"The token's vector before and after norm {site[-1]}.", height=260)
+        chart(charts.before_after(), table, f"The token's vector before and after {called.lower()}.", height=260)
 
 
 def _formula(name: str, n: dict) -> str:

@@ -68,7 +68,7 @@ def pattern(look, journey, at) -> torch.Tensor | None:
     if at not in journey.patterns:
         return None
     weights, head = journey.patterns[at], _head(look, journey)
-    return (weights[head - 1] if head else weights.mean(0)).masked_fill(~journey.allowed, math.nan)
+    return (weights[head - 1] if head else weights.mean(0)).masked_fill(~journey.allowed_in(at), math.nan)
 
 
 def said_of(look, journey, at, of_words) -> str:

@@ -41,9 +41,9 @@ def layers(context):
         _reached(context, rolled),
         f"Heads averaged{', a residual counted as much as attention' * forward_pass.config.residual_attention} (Abnar and Zuidema, 2020): what could flow, not what did",
     )
-    shown = torch.stack([rolled[layer], rolled[-1]] if layer < len(rolled) - 1 else [rolled[-1]]).masked_fill(
-        ~forward_pass.allowed, torch.nan
-    )
+    reached = experiment.reachable(forward_pass)
+    chosen = [layer, -1] if layer < len(rolled) - 1 else [-1]
+    shown = torch.stack([rolled[at].masked_fill(~reached[at], torch.nan) for at in chosen])
     titles = [f"up to layer {layer + 1}", f"up to layer {len(rolled)}"][-len(shown) :]
     heatmaps(
         "rollout", shown, labels, labels, titles=titles, what="share of the word's stream, row from column", blank="masked",

@@ -73,9 +73,10 @@ def _weights(reading, layer: int, head: int, config) -> torch.Tensor | None:
     """(T, T), NaN where the mask forbids looking; None without attention. A model with fewer layers or heads shows its last."""
     if not reading.patterns:
         return None
-    pattern = reading.patterns[min(layer, len(reading.patterns)) - 1]
+    at = min(layer, len(reading.patterns)) - 1
+    pattern = reading.patterns[at]
     weights = pattern[min(head, config.n_heads) - 1] if head else pattern.mean(0)
-    return weights.masked_fill(~reading.allowed, math.nan)
+    return weights.masked_fill(~reading.allowed[at], math.nan)
 
 
 def _said(arms, bits) -> str:

@@ -1,0 +1,16 @@
+"""Settings beyond single entries of menus, which laws try beside these: what numbers and switches change, together and alone.
+
+They fit a small model of at least two heads, of which each has a width that half of can be turned.
+"""
+
+from core.model.parts import MENUS
+
+RECENT = [
+    {"n_kv_heads": 1},
+    {"n_heads": 4, "n_kv_heads": 2, "qk_norm": True, "position": "rope", "rope_share": 0.5, "nope_every": 2},
+    {"score_cap": 2.0, "logit_cap": 5.0, "position": "alibi"},
+    {"window": 2},
+    {"window": 3, "global_every": 2, "mask": "causal", "position": "rope", "rope_base": 100.0},
+    {"activation": "geglu", "matched": True, "d_ff": None},
+    *({"parallel": True, "placement": name} for name in MENUS["placement"]),
+]
