@@ -63,8 +63,10 @@ def reference(config, training, seed):
     parameters = list(network.parameters())
     if training.optimiser == "adamw":
         made = torch.optim.AdamW(parameters, weight_decay=training.weight_decay, foreach=False, fused=False)
-    else:
+    elif training.optimiser == "sgd":
         made = torch.optim.SGD(parameters, momentum=0.9, weight_decay=training.weight_decay, foreach=False)
+    else:
+        made = MuonByHand(network, training.weight_decay)
     data, dropout = generator(seed, f"{training.task}.training"), generator(seed, "dropout")
     test_tokens, test_targets = each(generator(seed, f"{training.task}.held_out"), each.test, held_out=True)
     for step in range(1, training.steps + 1):
@@ -90,6 +92,41 @@ def reference(config, training, seed):
             right = network(test_tokens).argmax(-1) == test_targets
         accuracy = (right & (test_targets != IGNORE)).sum() / (test_targets != IGNORE).sum()
         yield step, loss.item(), accuracy.item(), norm.item(), (change.norm() / before.norm()).item(), rate
+
+
+class MuonByHand:
+    """In float64, a matrix at a time, by its singular values (Jordan, 2024); all else by PyTorch's AdamW."""
+
+    def __init__(self, network, weight_decay):
+        self.matrices = {name: p for name, p in network.blocks.named_parameters() if p.ndim == 2}
+        rest = [p for p in network.parameters() if all(p is not each for each in self.matrices.values())]
+        self.adam = torch.optim.AdamW(rest, weight_decay=weight_decay, foreach=False, fused=False)
+        self.momentum = {name: torch.zeros_like(p, dtype=torch.float64) for name, p in self.matrices.items()}
+        self.param_groups, self.weight_decay = self.adam.param_groups, weight_decay
+
+    def zero_grad(self):
+        self.adam.zero_grad()
+        for p in self.matrices.values():
+            p.grad = None
+
+    def step(self):
+        self.adam.step()
+        rate = self.param_groups[0]["lr"]
+        for name, p in self.matrices.items():
+            gradient = p.grad.double()
+            self.momentum[name] = 0.95 * self.momentum[name] + 0.05 * gradient
+            change = 0.05 * gradient + 0.95 * self.momentum[name]
+            pieces = change.chunk(3) if name.endswith("qkv.weight") else [change]
+            change = torch.cat([0.2 * math.sqrt(max(each.shape)) * self.orthogonal(each) for each in pieces])
+            p.data = (p.double() * (1 - rate * self.weight_decay) - rate * change).float().data
+
+    @staticmethod
+    def orthogonal(x):
+        u, s, vt = torch.linalg.svd(x, full_matrices=False)
+        s = s / s.norm()
+        for _ in range(5):
+            s = 3.4445 * s - 4.7750 * s**3 + 2.0315 * s**5
+        return u @ torch.diag(s) @ vt
 
 
 @pytest.mark.parametrize("change", [{}, {"clip": 0.5}, {"decay": "linear"}, {"weight_decay": 1.0}], ids=str)

@@ -17,6 +17,7 @@ from core.model.parts.init import generator
 from core.model.transformer import Transformer
 from core.model.transformer.dropout import dropping
 from core.tasks.task import IGNORE, one_side
+from core.train.muon import matrices
 from core.train.run import SLICE, Row
 from core.train.settings import Training, optimiser
 
@@ -62,7 +63,7 @@ def train(config: Config, training: Training, problem: Problem, device: str, dty
     model = Transformer(config, problem.vocabulary).to(device)
     weights = list(model.parameters())
     make, fused = optimiser[training.optimiser], device != "mps"
-    update = make(weights, training.learning_rate, training.weight_decay, fused)
+    update = make(weights, matrices(model), training.learning_rate, training.weight_decay, fused)
     data, dropout = generator(config.seed, f"{training.task}.training"), generator(config.seed, "dropout")
     unseen = generator(config.seed, f"{training.task}.held_out")
     test = sequences(problem, unseen, problem.test, training.length, held_out=True)

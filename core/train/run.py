@@ -23,6 +23,7 @@ from core.model.transformer.dropout import dropping
 from core.settings.device import Machine
 from core.settings.setting import ConfigError
 from core.tasks import IGNORE, task
+from core.train.muon import matrices
 from core.train.settings import Training, optimiser
 
 SLICE = 64  # sequences at once when accuracy is measured
@@ -128,7 +129,8 @@ class Run:
         self.model = model(state)
         self.parameters = list(self.model.parameters())
         make = optimiser[training.optimiser]
-        self.optimiser = make(self.parameters, training.learning_rate, training.weight_decay, device != "mps")
+        rate, shrink = training.learning_rate, training.weight_decay
+        self.optimiser = make(self.parameters, matrices(self.model), rate, shrink, device != "mps")
         if state.optimiser:
             self.optimiser.load_state_dict(copy.deepcopy(state.optimiser))  # it would go on in the same tensors
         self.data = _stream(state.seed, f"{training.task}.training", state.data)

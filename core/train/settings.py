@@ -1,7 +1,7 @@
 """What a training is made of: task, budget, optimiser and the course of the learning rate."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +10,13 @@ import torch
 from core.settings.menu import Menu
 from core.settings.setting import Settings, setting
 from core.tasks import task
+from core.train.muon import Muon
 
 # Share of the way after warm-up, 0 to 1 -> factor of the learning rate.
 decay: Menu[Callable[[float], float]] = Menu("Decay")
-# (parameters, learning rate, weight decay, fused) -> what makes gradients into changes.
-optimiser: Menu[Callable[[Iterable[torch.Tensor], float, float, bool], torch.optim.Optimizer]] = Menu("Optimiser")
+# (parameters, heights of the matrices in each, learning rate, weight decay, fused) -> what makes gradients into changes.
+Make = Callable[[Sequence[torch.Tensor], Sequence[tuple[int, ...]], float, float, bool], torch.optim.Optimizer]
+optimiser: Menu[Make] = Menu("Optimiser")
 
 
 @decay
@@ -37,7 +39,11 @@ def cosine(progress: float) -> float:
 
 @optimiser
 def adamw(
-    parameters: Iterable[torch.Tensor], learning_rate: float, weight_decay: float, fused: bool
+    parameters: Sequence[torch.Tensor],
+    heights: Sequence[tuple[int, ...]],
+    learning_rate: float,
+    weight_decay: float,
+    fused: bool,
 ) -> torch.optim.Optimizer:
     """AdamW: a step size of its own for every parameter, from its past gradients (Loshchilov and Hutter, 2019)."""
     return torch.optim.AdamW(parameters, lr=learning_rate, weight_decay=weight_decay, fused=fused)
@@ -45,10 +51,26 @@ def adamw(
 
 @optimiser
 def sgd(
-    parameters: Iterable[torch.Tensor], learning_rate: float, weight_decay: float, fused: bool
+    parameters: Sequence[torch.Tensor],
+    heights: Sequence[tuple[int, ...]],
+    learning_rate: float,
+    weight_decay: float,
+    fused: bool,
 ) -> torch.optim.Optimizer:
     """SGD: gradient descent with momentum 0.9; needs a higher learning rate than AdamW, about 0.1."""
     return torch.optim.SGD(parameters, lr=learning_rate, momentum=0.9, weight_decay=weight_decay, fused=fused)
+
+
+@optimiser
+def muon(
+    parameters: Sequence[torch.Tensor],
+    heights: Sequence[tuple[int, ...]],
+    learning_rate: float,
+    weight_decay: float,
+    fused: bool,
+) -> torch.optim.Optimizer:
+    """Muon: momentum made orthogonal for every matrix of a block, AdamW for the rest (Jordan, 2024); scaled so that AdamW's rates fit."""
+    return Muon(parameters, heights, learning_rate, weight_decay)
 
 
 RATES = tuple(float(f"{digit}e{power}") for power in (-4, -3, -2, -1) for digit in (1, 2, 3, 5)) + (1.0,)

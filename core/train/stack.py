@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch.func import functional_call, stack_module_state, vmap
 
 from core.tasks import IGNORE
+from core.train.muon import matrices
 from core.train.run import SLICE, Row, Run, State
 from core.train.settings import optimiser
 
@@ -55,7 +56,8 @@ class _Stack:
         self.named = stack_module_state([run.model for run in runs])[0]
         self.weights = list(self.named.values())
         make, fused = optimiser[self.training.optimiser], self.machine.torch_device != "mps"
-        self.optimiser = make(self.weights, self.training.learning_rate, self.training.weight_decay, fused)
+        rate, shrink = self.training.learning_rate, self.training.weight_decay
+        self.optimiser = make(self.weights, matrices(self.model), rate, shrink, fused)
         kept = [run.optimiser.state_dict() for run in runs]
         beside = {
             at: {name: _beside([each["state"][at][name] for each in kept], runs[0].parameters[at]) for name in names}

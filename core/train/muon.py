@@ -1,0 +1,80 @@
+"""Muon: momentum whose direction is made orthogonal, for the matrices of the blocks; AdamW for everything else (Jordan, 2024)."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from core.model.transformer import Linear, Transformer
+
+MOMENTUM, STEPS, COEFFICIENTS = (
+    0.95,
+    5,
+    (3.4445, -4.7750, 2.0315),
+)  # Jordan (2024): Nesterov's momentum, and the iteration
+BETAS, EPSILON, TINY = (0.9, 0.999), 1e-8, 1e-7  # AdamW's own, and the least norm that is divided by
+MATCH = 0.2  # of √(larger side): so that an update is as large as one of AdamW, whose rates then fit (Liu et al., 2025, section 2.2)
+
+
+def matrices(model: Transformer) -> list[tuple[int, ...]]:
+    """Of each parameter, in the order of model.parameters(): the heights of the matrices that lie one below the other in it;
+    none for what is no matrix of a block."""
+    heights = {
+        id(module.weight): tuple(module.parts.values())
+        for module in model.blocks.modules()
+        if isinstance(module, Linear)
+    }
+    return [heights.get(id(parameter), ()) for parameter in model.parameters()]
+
+
+class Muon(torch.optim.Optimizer):
+    """parameters: of several runs side by side, too: (S, …) for (…). heights: of each, as matrices() gives them."""
+
+    def __init__(
+        self, parameters: Sequence[torch.Tensor], heights: Sequence[tuple[int, ...]], lr: float, weight_decay: float
+    ):
+        super().__init__(parameters, {"lr": lr, "weight_decay": weight_decay})
+        self.heights = dict(zip(parameters, heights))
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                gradient, state = parameter.grad, self.state[parameter]
+                if gradient is None:
+                    continue
+                parameter.mul_(1 - group["lr"] * group["weight_decay"])
+                heights = self.heights[parameter]
+                change = _direction(gradient, state, heights) if heights else _adam(gradient, state)
+                parameter.sub_(group["lr"] * change)
+
+
+def _direction(gradient: torch.Tensor, state: dict[str, Any], heights: tuple[int, ...]) -> torch.Tensor:
+    if not state:
+        state["momentum"] = torch.zeros_like(gradient)
+    momentum = state["momentum"].lerp_(gradient, 1 - MOMENTUM)
+    pieces = gradient.lerp(momentum, MOMENTUM).split(list(heights), -2)  # type: ignore[no-untyped-call]
+    return torch.cat([MATCH * max(each.shape[-2:]) ** 0.5 * orthogonal(each) for each in pieces], -2)
+
+
+def orthogonal(x: torch.Tensor) -> torch.Tensor:  # (…, m, n) -> the same
+    """About U·Vᵀ where x is U·S·Vᵀ: five steps of Newton and Schulz, after which all singular values are near 1 (Jordan, 2024)."""
+    a, b, c = COEFFICIENTS
+    tall = x.shape[-2] > x.shape[-1]
+    x = x.mT if tall else x
+    x = x / torch.linalg.matrix_norm(x, keepdim=True).clamp_min(TINY)
+    for _ in range(STEPS):
+        square = x @ x.mT
+        x = a * x + (b * square + c * square @ square) @ x
+    return x.mT if tall else x
+
+
+def _adam(gradient: torch.Tensor, state: dict[str, Any]) -> torch.Tensor:
+    if not state:
+        state |= {"step": torch.zeros(()), "mean": torch.zeros_like(gradient), "square": torch.zeros_like(gradient)}
+    state["step"] += 1
+    mean = state["mean"].lerp_(gradient, 1 - BETAS[0])
+    square = state["square"].lerp_(gradient.square(), 1 - BETAS[1])
+    first, second = (1 - beta ** state["step"].item() for beta in BETAS)
+    change: torch.Tensor = (mean / first) / ((square / second).sqrt() + EPSILON)
+    return change

@@ -1,0 +1,101 @@
+"""Muon against PyTorch's own, against the paper's equation in float64, and its other half against PyTorch's AdamW."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from core.model.config import Config
+from core.model.transformer import Transformer
+from core.tasks import task
+from core.train import Training, train
+from core.train.muon import Muon, matrices, orthogonal
+
+SHAPES = [(8, 8), (24, 16), (16, 24), (1, 9), (48, 16)]
+
+
+def numbers(*shape, seed=0):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_iteration_is_the_papers_odd_polynomial_of_the_singular_values(shape):
+    """In float64, by a singular value decomposition: U f(f(…S…)) Vᵀ with f(s) = a·s + b·s³ + c·s⁵, from s / ‖S‖."""
+    x = numbers(*shape).double()
+    u, s, vt = np.linalg.svd(x.numpy(), full_matrices=False)
+    s = s / np.sqrt((s**2).sum())
+    for _ in range(5):
+        s = 3.4445 * s - 4.7750 * s**3 + 2.0315 * s**5
+    np.testing.assert_allclose(orthogonal(x).numpy(), (u * s) @ vt, atol=1e-10)
+    np.testing.assert_allclose(orthogonal(x.float()).numpy(), (u * s) @ vt, atol=1e-4)
+
+
+def test_singular_values_come_near_1_and_directions_stay():
+    made = orthogonal(numbers(32, 32))
+    values = torch.linalg.svdvals(made)
+    assert 0.3 < values.min() and values.max() < 1.3
+    assert torch.equal(orthogonal(torch.zeros(4, 3)), torch.zeros(4, 3))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_matrix_moves_as_under_pytorchs_muon(shape):
+    """Which iterates in bfloat16: so to two digits of an update, and exactly in what does not go through the iteration."""
+    ours, theirs = (torch.nn.Parameter(numbers(*shape)) for _ in range(2))
+    mine = Muon([ours], [(shape[0],)], 0.02, 0.1)
+    other = torch.optim.Muon([theirs], lr=0.02, weight_decay=0.1, momentum=0.95, adjust_lr_fn="match_rms_adamw")
+    for step in range(6):
+        ours.grad, theirs.grad = (numbers(*shape, seed=step + 9) for _ in range(2))
+        mine.step()
+        other.step()
+    moved, wanted = (each.detach() - numbers(*shape) * (1 - 0.02 * 0.1) ** 6 for each in (ours, theirs))
+    assert (moved - wanted).norm() < 0.02 * wanted.norm()
+    torch.testing.assert_close(mine.state[ours]["momentum"], other.state[theirs]["momentum_buffer"])
+
+
+def test_everything_else_moves_as_under_pytorchs_adamw():
+    shapes = [(5,), (7, 3)]
+    ours, theirs = ([torch.nn.Parameter(numbers(*shape)) for shape in shapes] for _ in range(2))
+    mine = Muon(ours, [(), ()], 0.01, 0.3)
+    other = torch.optim.AdamW(theirs, lr=0.01, weight_decay=0.3)
+    for step in range(8):
+        for at, (a, b) in enumerate(zip(ours, theirs)):
+            a.grad, b.grad = (numbers(*a.shape, seed=10 * step + at) for _ in range(2))
+        mine.step()
+        other.step()
+    for a, b in zip(ours, theirs):
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_matrices_that_lie_one_below_the_other_are_made_orthogonal_each_by_itself():
+    whole = torch.nn.Parameter(numbers(20, 8))
+    parts = [torch.nn.Parameter(part.clone()) for part in numbers(20, 8).split([12, 4, 4])]
+    one = Muon([whole], [(12, 4, 4)], 0.02, 0.0)
+    three = Muon(parts, [(12,), (4,), (4,)], 0.02, 0.0)
+    whole.grad = numbers(20, 8, seed=5)
+    for part, gradient in zip(parts, whole.grad.split([12, 4, 4])):
+        part.grad = gradient.clone()
+    one.step()
+    three.step()
+    torch.testing.assert_close(whole, torch.cat(list(parts)))
+
+
+def test_it_is_the_matrices_of_the_blocks_and_nothing_else():
+    model = Transformer(
+        Config(d_model=16, n_heads=4, n_kv_heads=2, activation="swiglu", qk_norm=True, position="learned"), ["a", "b"]
+    )
+    heights = dict(zip([name for name, _ in model.named_parameters()], matrices(model)))
+    assert {name: each for name, each in heights.items() if each} == {
+        "blocks.0.attn.qkv.weight": (16, 8, 8), "blocks.0.attn.out.weight": (16,),
+        "blocks.0.mlp.w_in.weight": (64, 64), "blocks.0.mlp.w_out.weight": (16,),
+    }  # fmt: skip
+    assert {"embed", "position.weight", "unembed.weight", "blocks.0.attn.q_norm"} <= heights.keys()
+
+
+def test_it_learns():
+    training = Training(task="copy", optimiser="muon", steps=60, batch=16, warmup=0)
+    *_, last = train(task["copy"].config(d_model=16, n_heads=2, n_layers=1), training, 0)
+    *_, plain = train(
+        task["copy"].config(d_model=16, n_heads=2, n_layers=1), dataclasses.replace(training, learning_rate=1e-4), 0
+    )
+    assert last.accuracy > 0.5 > plain.accuracy
