@@ -58,21 +58,28 @@ def acts_in_attention(part: type[Position]) -> bool:
 
 @functools.lru_cache(maxsize=64)
 @torch.inference_mode(False)  # kept tables must also serve a training that comes later
-def sinusoid(length: int, width: int) -> torch.Tensor:  # -> (T, D)
+def sinusoid(length: int, width: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:  # -> (T, D)
     """sin and cos of t / 10000^(2i/D) in alternate columns (Vaswani et al., 2017, section 3.5)."""
     even = torch.arange(0, width, 2, dtype=torch.float64)
     angle = torch.arange(length, dtype=torch.float64)[:, None] * torch.exp(even * (-math.log(10000.0) / width))
-    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, :width].float()
+    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, :width].to(dtype)
 
 
 @functools.lru_cache(maxsize=64)
 @torch.inference_mode(False)
-def rotation(length: int, width: int, base: float) -> tuple[torch.Tensor, torch.Tensor]:  # -> 2 × (T, width)
+def rotation(
+    length: int, width: int, base: float, dtype: torch.dtype = torch.float32
+) -> tuple[torch.Tensor, torch.Tensor]:  # -> 2 × (T, width)
     """cos and sin of t / base^(2i/width), once for each half of what is turned (Su et al., 2021; half-split as in Llama)."""
     even = torch.arange(0, width, 2, dtype=torch.float64)
     angle = torch.arange(length, dtype=torch.float64)[:, None] * torch.exp(even * (-math.log(base) / width))
     angle = torch.cat([angle, angle], dim=-1)
-    return angle.cos().float(), angle.sin().float()
+    return angle.cos().to(dtype), angle.sin().to(dtype)
+
+
+def exact(x: torch.Tensor) -> torch.dtype:
+    """In what numbers a table for x is kept: as fine as x has them, and never coarser than float32."""
+    return torch.promote_types(x.dtype, torch.float32)
 
 
 def turn(
@@ -101,7 +108,7 @@ class sinusoidal(Position):
     """Sinusoidal: adds a fixed pattern of sines and cosines to each token (Vaswani et al., 2017)."""
 
     def embed(self, x: torch.Tensor, start: int = 0) -> torch.Tensor:
-        return x + sinusoid(start + x.shape[-2], x.shape[-1])[start:].to(x)
+        return x + sinusoid(start + x.shape[-2], x.shape[-1], exact(x))[start:].to(x)
 
 
 @position
@@ -135,7 +142,8 @@ class rope(Position):
 
     def rotate(self, q: torch.Tensor, k: torch.Tensor, start: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
         end = start + q.shape[-2]
-        cos, sin = (part[start:end].to(q) for part in rotation(-(-end // ROWS) * ROWS, self.turned, self.base))
+        tables = rotation(-(-end // ROWS) * ROWS, self.turned, self.base, exact(q))
+        cos, sin = (table[start:end].to(q) for table in tables)
         if self.rest:  # as GPT-NeoX: the first numbers of each head are turned, the others are left as they are
             (q, *more_q), (k, *more_k) = (torch.split(x, [self.turned, self.rest], -1) for x in (q, k))
             return torch.cat([turn(q, cos, sin), *more_q], -1), torch.cat([turn(k, cos, sin), *more_k], -1)
@@ -150,8 +158,11 @@ class alibi(Position):
 
     def __init__(self, config: "Config", draw: Draw | None = None):
         super().__init__(config)
-        self.register_buffer("slopes", torch.tensor(slopes(config.n_heads))[:, None, None], persistent=False)
+        self.exact = slopes(config.n_heads)
+        self.register_buffer("slopes", torch.tensor(self.exact)[:, None, None], persistent=False)
 
     def bias(self, scores: torch.Tensor) -> torch.Tensor:
-        keys = torch.arange(scores.shape[-1], device=scores.device)
-        return scores - self.slopes * (keys - keys[-scores.shape[-2] :, None]).abs()
+        keys, slope = torch.arange(scores.shape[-1], device=scores.device), self.slopes
+        if scores.dtype == torch.float64:  # which the buffer, made from float32, would be too coarse for
+            slope = torch.tensor(self.exact, dtype=torch.float64, device=scores.device)[:, None, None]
+        return scores - slope * (keys - keys[-scores.shape[-2] :, None]).abs()
