@@ -1,0 +1,228 @@
+"""Core against the models of 2022 to 2026 as Hugging Face's transformers has them, small and with random weights.
+
+Each uses some of core's parts together, and nothing that core does not have: what they have besides (a factor on the
+embedding, a gain counted from 1, a norm over all heads at once) is put into the weights, or taken out of theirs.
+"""
+
+import pytest
+import torch
+
+from core.model.config import Config
+from core.model.transformer import Transformer
+
+transformers = pytest.importorskip("transformers")
+
+WORDS = tuple("abcdefghijk")
+SIZES = {
+    "vocab_size": len(WORDS), "hidden_size": 32, "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 4,
+    "intermediate_size": 24, "max_position_embeddings": 64, "tie_word_embeddings": False, "pad_token_id": 0, "bos_token_id": 1,
+    "eos_token_id": 1,
+}  # fmt: skip
+OURS = {
+    "d_model": 32, "n_heads": 4, "n_kv_heads": 2, "n_layers": 4, "d_ff": 24, "bias": False, "norm": "RMSNorm", "mask": "causal",
+    "position": "rope", "activation": "swiglu",
+}  # fmt: skip
+TOKENS = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6, 5, 10], [2, 7, 1, 8, 2, 8, 1, 8, 2, 8]])
+EPSILON = {"rms_norm_eps": 1e-5}
+NORMS = {"ln1": "input_layernorm", "ln2": "post_attention_layernorm"}
+SANDWICH = {
+    "ln1": "input_layernorm", "ln1_post": "post_attention_layernorm", "ln2": "pre_feedforward_layernorm",
+    "ln2_post": "post_feedforward_layernorm",
+}  # fmt: skip
+
+
+def rope(theta):
+    return {"rope_parameters": {"rope_type": "default", "rope_theta": theta}}
+
+
+def llama():
+    theirs = transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES, **EPSILON, **rope(500.0)))
+    return theirs, Config(**OURS, rope_base=500.0), NORMS, 0
+
+
+def qwen3():
+    """QK-norm, and heads of a width of their own."""
+    theirs = transformers.Qwen3ForCausalLM(transformers.Qwen3Config(**SIZES, **EPSILON, **rope(10000.0), head_dim=12))
+    return theirs, Config(**OURS, d_head=12, qk_norm=True), NORMS, 0
+
+
+def olmo2():
+    """Norms on outputs. Its QK-norm goes over all heads at once, which core has not: it is taken out."""
+    theirs = transformers.Olmo2ForCausalLM(transformers.Olmo2Config(**SIZES, **EPSILON, **rope(10000.0)))
+    for layer in theirs.model.layers:
+        layer.self_attn.q_norm = layer.self_attn.k_norm = torch.nn.Identity()
+    norms = {"ln1": "post_attention_layernorm", "ln2": "post_feedforward_layernorm"}
+    return theirs, Config(**OURS, placement="output"), norms, 0
+
+
+def gemma2():
+    """Sandwich norms, both soft-caps, a window in every other layer, GeGLU; queries are divided by √(width) of their own choice."""
+    theirs = transformers.Gemma2ForCausalLM(transformers.Gemma2Config(
+        **SIZES, **EPSILON, **rope(10000.0), head_dim=8, query_pre_attn_scalar=8, sliding_window=4, attn_logit_softcapping=0.7,
+        final_logit_softcapping=1.5, hidden_activation="gelu"))  # fmt: skip
+    changes = {
+        "placement": "sandwich",
+        "activation": "geglu",
+        "window": 4,
+        "global_every": 2,
+        "score_cap": 0.7,
+        "logit_cap": 1.5,
+    }
+    return theirs, Config(**OURS | changes), SANDWICH, 1
+
+
+def gemma3():
+    """Sandwich norms, QK-norm, a window in all but every third layer."""
+    theirs = transformers.Gemma3ForCausalLM(transformers.Gemma3TextConfig(
+        **SIZES, **EPSILON, head_dim=8, query_pre_attn_scalar=8, sliding_window=3, hidden_activation="gelu",
+        layer_types=["sliding_attention", "sliding_attention", "full_attention", "sliding_attention"],
+        rope_parameters={kind: {"rope_type": "default", "rope_theta": 10000.0} for kind in ("sliding_attention", "full_attention")},
+    ))  # fmt: skip
+    changes = {"placement": "sandwich", "activation": "geglu", "qk_norm": True, "window": 3, "global_every": 3}
+    return theirs, Config(**OURS | changes), SANDWICH, 1
+
+
+def smollm3():
+    """No positions in every second layer."""
+    theirs = transformers.SmolLM3ForCausalLM(
+        transformers.SmolLM3Config(**SIZES, **EPSILON, **rope(2000.0), no_rope_layer_interval=2)
+    )
+    return theirs, Config(**OURS, rope_base=2000.0, nope_every=2), NORMS, 0
+
+
+def gpt_neox():
+    """Sub-layers in parallel, a quarter of each head turned, LayerNorm and biases."""
+    sizes = {name: value for name, value in SIZES.items() if name != "num_key_value_heads"}
+    theirs = transformers.GPTNeoXForCausalLM(transformers.GPTNeoXConfig(
+        **sizes, hidden_act="gelu", use_parallel_residual=True,
+        rope_parameters={"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.25}))  # fmt: skip
+    config = Config(
+        **OURS | {"n_kv_heads": 4, "bias": True, "norm": "LayerNorm", "activation": "gelu"},
+        parallel=True,
+        rope_share=0.25,
+    )
+    return theirs, config, NORMS, 0
+
+
+MODELS = [llama, qwen3, olmo2, gemma2, gemma3, smollm3, gpt_neox]
+
+
+def shaken(theirs):
+    """Weights that show a forgotten gain or bias, and attention that is far from even."""
+    stream = torch.Generator().manual_seed(4)
+    with torch.no_grad():
+        for name, parameter in theirs.named_parameters():
+            size = 0.3 if parameter.ndim == 1 else parameter.shape[-1] ** -0.5 if "embed" not in name else 1.0
+            parameter.add_(size * torch.randn(parameter.shape, generator=stream, dtype=parameter.dtype))
+    theirs.set_attn_implementation("eager")
+    return theirs.eval()
+
+
+def by_our_names(theirs, config, norms, one):
+    """Of all their weights, or of all their gradients: {our name: a function of (their tensors by name) -> ours}.
+
+    one: what their gains are counted from, 0 or 1.
+    """
+    neox = hasattr(theirs, "gpt_neox")
+    body, layers, last = ("gpt_neox", "layers", "final_layer_norm") if neox else ("model", "layers", "norm")
+    heads, size = config.n_heads, config.d_head
+
+    def rows(name):  # GPT-NeoX has queries, keys and values head by head
+        return lambda w: w[name].unflatten(0, (heads, 3, size)).transpose(0, 1).flatten(0, 2)
+
+    made = {"embed": lambda w: w[f"{body}.{'embed_in' if neox else 'embed_tokens'}.weight"],
+            "unembed.weight": lambda w: w["lm_head.weight"]}  # fmt: skip
+    made["ln_final.weight"] = lambda w: w[f"{body}.{last}.weight"]
+    if neox:
+        made["ln_final.bias"] = lambda w: w[f"{body}.{last}.bias"]
+    for layer in range(config.n_layers):
+        there, here = f"{body}.{layers}.{layer}", f"blocks.{layer}"
+        for kind in ("weight", "bias")[: 1 + neox]:
+            for ours, name in norms.items():
+                made[f"{here}.{ours}.{kind}"] = lambda w, name=f"{there}.{name}.{kind}": w[name]
+            if neox:
+                made[f"{here}.attn.qkv.{kind}"] = rows(f"{there}.attention.query_key_value.{kind}")
+                for ours, name in {
+                    "attn.out": "attention.dense",
+                    "mlp.w_in": "mlp.dense_h_to_4h",
+                    "mlp.w_out": "mlp.dense_4h_to_h",
+                }.items():
+                    made[f"{here}.{ours}.{kind}"] = lambda w, name=f"{there}.{name}.{kind}": w[name]
+        if not neox:
+            made[f"{here}.attn.qkv.weight"] = lambda w, at=there: torch.cat(
+                [w[f"{at}.self_attn.{each}_proj.weight"] for each in "qkv"]
+            )
+            made[f"{here}.attn.out.weight"] = lambda w, at=there: w[f"{at}.self_attn.o_proj.weight"]
+            made[f"{here}.mlp.w_in.weight"] = lambda w, at=there: torch.cat(
+                [w[f"{at}.mlp.{each}_proj.weight"] for each in ("up", "gate")]
+            )
+            made[f"{here}.mlp.w_out.weight"] = lambda w, at=there: w[f"{at}.mlp.down_proj.weight"]
+            if config.qk_norm:
+                for each in "qk":
+                    made[f"{here}.attn.{each}_norm"] = lambda w, name=f"{there}.self_attn.{each}_norm.weight": w[name]
+    return made
+
+
+def both(build, dtype):
+    theirs, config, norms, one = build()
+    theirs = shaken(theirs).to(dtype)
+    names = by_our_names(theirs, config, norms, one)
+    weights = {name: make(dict(theirs.named_parameters())).detach().clone() for name, make in names.items()}
+    if one:  # Gemma multiplies the embedding by √d_model, and by 1 + gain
+        weights["embed"] *= torch.tensor(config.d_model**0.5, dtype=dtype)
+        weights |= {
+            name: each + 1
+            for name, each in weights.items()
+            if ".ln" in name or name.startswith("ln_") or name.endswith("_norm")
+        }
+    ours = Transformer(config, WORDS).to(dtype)
+    ours.load_state_dict(weights)
+    return theirs, ours, names, config
+
+
+@pytest.mark.parametrize(
+    "dtype, near", [(torch.float32, 1e-5), (torch.float64, 1e-6)], ids=str
+)  # their angles are float32 even then
+@pytest.mark.parametrize("build", MODELS, ids=lambda build: build.__name__)
+def test_logits_and_gradients_are_theirs(build, dtype, near):
+    theirs, ours, names, config = both(build, dtype)
+    wanted, got = theirs(TOKENS).logits, ours(TOKENS)
+    size = wanted.abs().max().item()
+    assert size > 0.5
+    torch.testing.assert_close(got, wanted, rtol=0, atol=near * max(1, size))
+    way = torch.randn(got.shape, generator=torch.Generator().manual_seed(1), dtype=dtype)
+    (got * way).sum().backward()
+    (wanted * way).sum().backward()
+    gradients = {name: p.grad for name, p in theirs.named_parameters()}
+    for name, parameter in ours.named_parameters():
+        expected = names[name](gradients)
+        if name == "embed" and "gemma" in build.__name__:
+            expected = expected / config.d_model**0.5  # ours is theirs times that
+        scale = max(1.0, expected.abs().max().item())
+        torch.testing.assert_close(
+            parameter.grad, expected, rtol=0, atol=5 * near * scale, msg=lambda m, name=name: f"{name}: {m}"
+        )
+
+
+@pytest.mark.parametrize("build", MODELS, ids=lambda build: build.__name__)
+def test_each_part_shows(build):
+    """Without any one of its parts the model is another: so each was compared."""
+    _, ours, _, config = both(build, torch.float32)
+    usual, state = Config(d_model=32, n_heads=4, n_layers=4), ours.state_dict()
+    with torch.no_grad():
+        right = ours(TOKENS)
+        for name in (
+            "score_cap",
+            "logit_cap",
+            "window",
+            "global_every",
+            "rope_share",
+            "rope_base",
+            "nope_every",
+            "parallel",
+        ):
+            if getattr(config, name) == getattr(usual, name):
+                continue
+            other = Transformer(config.replace(**{name: getattr(usual, name)}), WORDS)
+            other.load_state_dict(state)
+            assert (other(TOKENS) - right).abs().max() > 1e-3, name
