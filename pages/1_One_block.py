@@ -19,14 +19,15 @@ from ui.kit.session import values
 from ui.kit.session.values import put
 from ui.shared.sentence import NO_WORD, sentence
 
-GROUPS = ("Size", "Parts", "More parts", "Machine")
+GROUPS = ("Size", "Parts", "Attention in detail", "More parts", "Machine")
+FOLDED = ("Attention in detail", "More parts", "Machine")
 
 with page(ONE_BLOCK):
     (text, chosen, machine, look, pinned), notes = ONE_BLOCK.settings(Input, BlockConfig, Machine, BlockLook, Pins)
     config, kind = chosen.plain, chosen.weights
     back = partial(values.take, {"weights": kind}, BlockConfig, Machine)
     sidebar(
-        GROUPS, chosen, machine, look, folded=("More parts", "Machine"), back=back, without=chosen.unavailable,
+        GROUPS, chosen, machine, look, folded=FOLDED, back=back, without=chosen.unavailable,
         notes=NOTES[kind],
     )  # fmt: skip
     compared = pins.row(baseline(kind, config), pinned, lambda text: put(beside=text), can_be_had(kind))

@@ -18,7 +18,7 @@ from ui.kit.pages import DEPTH
 from ui.kit.session import values
 from ui.shared.sentence import NO_WORD, sentence
 
-GROUPS = ("Depth", "Size", "Parts", "More parts", "Machine")
+GROUPS = ("Depth", "Size", "Parts", "Attention in detail", "More parts", "Machine")
 HIDDEN = ("n_layers", "dropout")  # depth is set by the passes; nothing is dropped here
 WHOSE = "The weights are random here: no model is trained to read its own output a hundred times. What shows is what the parts do by themselves."
 
@@ -32,7 +32,7 @@ with page(DEPTH):
         depth,
         config,
         machine,
-        folded=("More parts", "Machine"),
+        folded=("Attention in detail", "More parts", "Machine"),
         without=HIDDEN,
         notes={"Depth": WHOSE},
         back=back,

@@ -25,8 +25,18 @@ from ui.training.taken_away import models, scripts
 from ui.training.task_row import task_row
 
 KINDS = (Training, Learner, Machine, Removed, Trial)
-GROUPS = ("Comparison", "Task", "Training", "Size", "Parts", "More parts", "More training", "Machine")
-FOLDED = ("Task", "More parts", "More training", "Machine")
+GROUPS = (
+    "Comparison",
+    "Task",
+    "Training",
+    "Size",
+    "Parts",
+    "Attention in detail",
+    "More parts",
+    "More training",
+    "Machine",
+)
+FOLDED = ("Task", "Attention in detail", "More parts", "More training", "Machine")
 HIDDEN = ("task", "padding")  # the task stands above; its sequences need no padding
 
 

@@ -13,7 +13,7 @@ from core.model.config import Config
 from core.model.parts import MENUS
 from core.model.text import EXAMPLES, Input, words
 from core.settings.device import Machine
-from tests.pages import back, control, move, setting, tell, widget, written
+from tests.pages import back, control, controls, move, setting, tell, widget, written
 from ui.block import view as views
 from ui.block.context import BlockLook
 from ui.shared.base import maps
@@ -34,6 +34,10 @@ def opened(page: str = PAGE, **params) -> AppTest:
 
 def told(app) -> str:
     return " ".join(e.value for e in [*app.warning, *app.error]).replace("\\", "")
+
+
+def said_on(app) -> list[str]:
+    return [each.value.replace("\\", "") for each in [*fine(app).markdown, *app.caption]]
 
 
 def fine(app) -> AppTest:
@@ -372,3 +376,27 @@ def test_the_script_of_1_4_and_8_heads_holds_all_three(monkeypatch):
     for text in [write() for write in taken]:
         assert all(f'"{name}":' in text for name in ("1 head", "4 heads", "8 heads"))
     assert len(taken) == 2
+
+
+def test_what_is_kept_of_a_text_is_said_with_what_sharing_saves():
+    words = said_on(opened(view="cost", weights="random", n_kv_heads="2", window="4"))
+    said = next(each for each in words if "Keys and values" in each)
+    bytes_of_a_token = 2 * 2 * 16 * 4  # keys and values, two heads of each, 16 numbers, 4 bytes
+    assert (
+        f"Keys and values: {bytes_of_a_token} bytes for each token, 2 times less than with keys of its own for each head"
+        in said
+    )
+    assert "A layer with a window keeps no more than 4 tokens." in said
+    whole = next(each for each in said_on(opened(view="cost", weights="random")) if "Keys and values" in each)
+    assert "512 bytes for each token (float32)" in whole and "window" not in whole
+    assert not any(
+        "Keys and values" in each for each in said_on(opened(view="cost", weights="random", attention="off"))
+    )
+
+
+def test_a_control_that_would_do_nothing_is_not_there_until_it_would():
+    shown = controls(opened(weights="random"))
+    assert "window" in shown and not {"global_every", "rope_share", "rope_base", "nope_every", "matched"} & shown.keys()
+    assert {"global_every", "matched"} <= controls(opened(weights="random", window="3", activation="swiglu")).keys()
+    assert {"rope_share", "rope_base", "nope_every"} <= controls(opened(weights="random", position="rope")).keys()
+    assert "rope_share" in controls(opened(weights="random", rope_share="0.5")), "so that it can be brought back"

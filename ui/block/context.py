@@ -40,13 +40,21 @@ class BlockConfig(Config):
         4,
         among=lambda config: config.one_of("n_heads") or Config.settings()["n_heads"].among(config),
     )
+    n_kv_heads: int = setting_like(
+        Config,
+        "n_kv_heads",
+        None,
+        among=lambda config: (
+            [config.n_kv_heads] if config.weights != "random" else Config.settings()["n_kv_heads"].among(config)
+        ),
+    )
     n_layers: int = setting_like(Config, "n_layers", None, follows=_as_usual("n_layers"))
     seed: int = setting_like(Config, "seed", 0, among=lambda config: config.one_of("seed"))
     position: str = setting_like(Config, "position", None, follows=_as_usual("position"))
     mask: str = setting_like(Config, "mask", None, follows=_as_usual("mask"))
     weights: str = setting("trained", "Weights", "Whose weights the block has.", group="Weights", menu=weights)
 
-    FIRST = ("weights",)
+    FIRST = ("weights", *Config.FIRST)
 
     def _check_together(self) -> None:
         super()._check_together()
@@ -86,9 +94,24 @@ class BlockConfig(Config):
         if self.weights == "random":
             return []
         if self.weights == "cut":
-            return ["d_model", "n_layers", "d_ff", "d_head", "init"]
+            return [
+                "d_model",
+                "n_layers",
+                "d_ff",
+                "d_head",
+                "init",
+                *_without_weights(self.seed, tuple(family.listed())),
+            ]
         same = [name for name in Config.settings() if len(family.values(name)) < 2]
         return [name for name in same if name not in ("seed", "padding", "dropout")]
+
+
+@lru_cache(maxsize=16)
+def _without_weights(seed: int, there: tuple[tuple[str, int], ...]) -> list[str]:
+    """Switches for which the trained model has no weights. there: the models that ship."""
+    base = family.BASELINE.replace(seed=seed)
+    switches = [name for name, known in Config.settings().items() if known.kind is bool]
+    return [name for name in switches if weights["cut"].refused(apply({name: not getattr(base, name)}, base))]
 
 
 def _plain(config: BlockConfig, other: Config | None) -> Config | None:

@@ -13,6 +13,7 @@ from ui.kit.page import chart, figure
 from ui.shared.base import weights
 
 MB = 10**6
+LENGTHS = (128, 1024)  # tokens of a text, beside this one
 
 
 @view
@@ -25,6 +26,7 @@ def cost(context):
         _operations(forward_pass)
     with right:
         _memory(forward_pass)
+        _kept(forward_pass)
         _growth(forward_pass)
     if not beside.second() and st.button("Time this pass 15 times", icon=":material/timer:", key="time_it"):
         _time(forward_pass)
@@ -61,6 +63,26 @@ def _memory(forward_pass):
         "Formulas",
     )
     _bars(memory, "bytes", "Memory of activations by part.")
+
+
+def _kept(forward_pass):
+    """Keys and values; nothing without attention."""
+    config, dtype = forward_pass.config, forward_pass.machine.dtype
+    lengths = sorted({len(forward_pass.tokens), *LENGTHS})
+    kept = {count(length, "token"): formulas.kept_bytes(config, length, dtype) for length in lengths}
+    if not config.attention:
+        return
+    per_token = formulas.kept_bytes(config, 1, dtype)
+    shared = f", {config.n_heads // config.n_kv_heads} times less than with keys of its own for each head" * (
+        config.n_kv_heads < config.n_heads
+    )
+    figure(
+        "What is kept while a text goes on?",
+        f"Keys and values: {per_token:,} bytes for each token{shared} ({dtype})."
+        + f" A layer with a window keeps no more than {count(config.window, 'token')}." * (config.window > 0),
+        "Formulas",
+    )
+    _bars(kept, "bytes", "Memory of keys and values by length of text.")
 
 
 def _growth(forward_pass):

@@ -58,7 +58,7 @@ def of(settings, name: str) -> Control:
         offered = choices(settings, name)
         made = _made(seen, kind, name, now, offered, known.label, number=known.kind) | {"help": known.help}
         if kind in PLACES:
-            made["options"] = [known.menu.label(each) if known.menu else str(each) for each in offered]
+            made["options"] = [known.menu.label(each) if known.menu else f"{each:,g}" for each in offered]
         if kind == "choice":
             made["about"] = [known.menu.help(each) for each in offered]
         if kind == "range":

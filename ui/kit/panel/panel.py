@@ -90,6 +90,13 @@ def _back(settings, everything: Callable):
 
 
 def _members(settings, group: str) -> list[str]:
-    """The settings of a group that have a control: those from menus last, which stand in pairs."""
-    names = [name for name, known in settings.settings().items() if known.group == group and kind_of(settings, name)]
+    """The settings of a group that have a control: those from menus last, which stand in pairs. One that does nothing beside the
+    others has none, but where it was moved: so that it can be brought back."""
+    names = [
+        name
+        for name, known in settings.settings().items()
+        if known.group == group
+        and kind_of(settings, name)
+        and (known.acts is None or known.acts(settings) or getattr(settings, name) != values.default(settings, name))
+    ]
     return sorted(names, key=lambda name: settings.settings()[name].menu is not None)
