@@ -12,5 +12,10 @@ RECENT = [
     {"window": 2},
     {"window": 3, "global_every": 2, "mask": "causal", "position": "rope", "rope_base": 100.0},
     {"activation": "geglu", "matched": True, "d_ff": None},
+    {"gate": True, "softmax": "sink", "n_heads": 4, "n_kv_heads": 2},
+    {"value_residual": True, "skips": True, "n_layers": 4},
+    {"value_residual": True, "shared": True, "mask": "causal"},
+    {"residual_scale": "layerscale", "placement": "sandwich", "residual_ffn": False},
+    {"norm": "DyT", "bias": False, "softmax": "off_by_one", "mask": "causal", "residual_scale": "layerscale"},
     *({"parallel": True, "placement": name} for name in MENUS["placement"]),
 ]

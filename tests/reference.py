@@ -49,8 +49,13 @@ class Sentence:
     def run(self):
         x = [self.weights["embed"][token] + self.position_vector(at) for at, token in enumerate(self.tokens)]
         self.record("embed", x)
-        for layer in range(self.config.n_layers):
-            x = self.block(layer, x)
+        self.first_values, outputs, layers = None, [], self.config.n_layers
+        for layer in range(layers):
+            partner = layers - 1 - layer  # the last layer's is the first
+            if self.config.skips and partner < layer:
+                x = [a + self.weights["skip"][partner] * b for a, b in zip(x, outputs[partner])]
+            x = self.block(0 if self.config.shared else layer, x)
+            outputs.append(x)
         if self.config.placement not in READ_THROUGH_A_NORM:
             raise unknown("placement", self.config.placement)
         if READ_THROUGH_A_NORM[self.config.placement]:
@@ -87,10 +92,19 @@ class Sentence:
             self.record(f"{name}_raw", y)
             second = "_post" * (placement == "sandwich")
             y = self.norm(norm_site + second, where + second, y)
+        elif self.config.residual_scale != "none":
+            self.record(f"{name}_raw", y)
+        y = self.scaled(f"blocks.{layer}.add_{'attention' if name == 'attn' else 'ffn'}.scale.gain", y)
         self.record(f"{name}_out", y)
         total = [a + b for a, b in zip(x, y)] if residual else y
         self.record(sum_site, total)
         return self.norm(norm_site, where, total) if placement == "post" else total
+
+    def scaled(self, where, y):
+        scale = self.config.residual_scale
+        if scale not in ("none", "rezero", "layerscale"):
+            raise unknown("residual_scale", scale)
+        return y if scale == "none" else [self.weights[where] * vector for vector in y]
 
     # Attention
 
@@ -102,6 +116,17 @@ class Sentence:
         for group in range(groups):
             k.append([self.turned(layer, "k", row, config.n_heads + group, at) for at, row in enumerate(stacked)])
             v.append([row[self.rows(config.n_heads + groups + group)] for row in stacked])
+        if config.value_residual:
+            if self.first_values is None:
+                self.first_values = v
+            else:
+                v = [[(a + b) / 2 for a, b in zip(*values)] for values in zip(v, self.first_values)]
+        gates = [self.linear(f"{where}.gate", vector) for vector in x] if config.gate else None
+        gate = (
+            [[1 / (1 + np.exp(-row[self.rows(head)])) for row in gates] for head in range(config.n_heads)]
+            if gates
+            else None
+        )
         for head in range(config.n_heads):
             group = head // (config.n_heads // groups)  # heads in a row have one group: 0, 0, 1, 1
             q.append([self.turned(layer, "q", row, head, at) for at, row in enumerate(stacked)])
@@ -119,15 +144,31 @@ class Sentence:
                 visible = [key for key in range(length) if self.may_see(layer, query, key)]
                 if not visible:
                     continue  # sees nothing: weights of zero, and a z of zero
-                largest = max(scores[head][query][key] for key in visible)
+                nobody = self.score_of_nobody(where, head)
+                largest = max([scores[head][query][key] for key in visible] + nobody)
                 share = {key: math.exp(scores[head][query][key] - largest) for key in visible}
+                whole = sum(share.values()) + sum(math.exp(score - largest) for score in nobody)
                 for key in visible:
-                    pattern[head][query][key] = share[key] / sum(share.values())
+                    pattern[head][query][key] = share[key] / whole
                     z[head][query] += pattern[head][query][key] * v[group][key]
-        for site, value in zip(("q", "k", "v", "scores", "pattern", "z"), (q, k, v, scores, pattern, z)):
+        for site, value in zip(("q", "k", "v", "scores", "pattern"), (q, k, v, scores, pattern)):
             self.record(site, value)
+        if gate:
+            self.record("gate", gate)
+            z = [[a * b for a, b in zip(*of_head)] for of_head in zip(z, gate)]
+        self.record("z", z)
         joined = [np.concatenate([z[head][at] for head in range(config.n_heads)]) for at in range(length)]
         return [self.linear(f"{where}.out", vector) for vector in joined]
+
+    def score_of_nobody(self, where, head):
+        """What stands in the denominator beside the words: scores of nobody."""
+        if self.config.softmax == "usual":
+            return []
+        if self.config.softmax == "off_by_one":
+            return [0.0]
+        if self.config.softmax == "sink":
+            return [self.weights[f"{where}.softmax.score"][head]]
+        raise unknown("softmax", self.config.softmax)
 
     def rows(self, number):
         """Which rows of the stacked queries, keys and values are those of a head: all heads' queries first, then keys, then values."""
@@ -217,6 +258,9 @@ class Sentence:
                 variance = sum((number - mean) ** 2 for number in vector) / len(vector)
                 shift = self.weights.get(f"{where}.bias", 0.0)
                 normal.append((vector - mean) / math.sqrt(variance + NORM_EPSILON) * gain + shift)
+            elif name == "DyT":
+                squeezed = np.array([math.tanh(self.weights[f"{where}.alpha"][0] * number) for number in vector])
+                normal.append(squeezed * gain + self.weights.get(f"{where}.bias", 0.0))
             elif name == "RMSNorm":
                 mean_square = sum(number**2 for number in vector) / len(vector)
                 normal.append(vector / math.sqrt(mean_square + NORM_EPSILON) * gain)

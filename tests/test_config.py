@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core import Config, ConfigError
-from core.model.basics import allowed_heads
+from core.model.config.basics import allowed_heads
 from core.model.parts import MENUS
 from core.settings.wording import shorten
 

@@ -89,6 +89,12 @@ BLOCK = {  # name -> (config, tokens, whether dropout acts)
         TOKENS,
         False,
     ),
+    "gated, with a sink": (SMALL.replace(gate=True, softmax="sink", value_residual=True, n_layers=2), TOKENS, False),
+    "one block, skips": (
+        SMALL.replace(shared=True, n_layers=3, skips=True, residual_scale="layerscale", norm="DyT"),
+        TOKENS,
+        False,
+    ),
     "matched": (SMALL.replace(activation="geglu", matched=True, d_ff=None), TOKENS, False),
     "one token, no attention": (SMALL.replace(attention=False, residual_ffn=False), ["it's"], False),
 }
@@ -100,6 +106,7 @@ DEPTH = {  # name -> (configs, the baseline first, tokens, depth)
             "− attention, post": SMALL.replace(attention=False, placement="post"),
             "neither": SMALL.replace(ffn=False, attention=False),
             "+ tied embeddings": SMALL.replace(tied=True),
+            "values of the first, gated": SMALL.replace(value_residual=True, gate=True, softmax="off_by_one"),
             "shared keys, in parallel": SMALL.replace(n_kv_heads=1, parallel=True, window=2, placement="output"),
             "wide heads, turned": SMALL.replace(d_head=20, position="rope"),
             'wide, "quoted"': Config(d_model=32, position="rope", n_heads=8, activation="swiglu", mask="causal"),

@@ -59,10 +59,11 @@ class Bare:
         self.real = self.ids != 0 if config.padding else None
 
     def start(self):
+        self.memory = {}
         return self.model.position.embed(self.model.embed[self.ids])
 
     def step(self, x, at):
-        return self.model.blocks[self.order[at]](x, self.model.allowed(self.ids, self.real))
+        return self.model.layer(self.order[at], x, self.model.allowed(self.ids, self.real), self.memory)
 
     def loss(self, x):
         """Each real token names its successor, the last one the first: minus the logarithm of the chance it gives it."""
@@ -95,11 +96,14 @@ class Bare:
     def parts(self, name, tensor):
         hidden = self.config.d_ff
         wide = [heads * self.config.d_head for heads in (self.config.n_heads, *[self.config.n_kv_heads] * 2)]
-        if name in ("attn.q_norm", "attn.k_norm"):
-            return [(f"{name[5:]} gain", tensor)]
+        if name.endswith((".q_norm", ".k_norm", ".alpha", ".score", ".gain")):
+            *path, kind = name.split(".")
+            return [(f"{path[-1 if path[-1] != 'scale' else -2]} {kind}", tensor)]
         letter = "W" if name.endswith("weight") else "b"
         if name.startswith("attn.qkv"):
             return [(f"{letter}_{part}", tensor[sum(wide[:at]) : sum(wide[: at + 1])]) for at, part in enumerate("QKV")]
+        if name.startswith("attn.gate"):
+            return [(f"{letter}_G", tensor)]
         if name.startswith("mlp.w_in"):
             parts = [(f"{letter}_in", tensor[:hidden])]
             return parts + [(f"{letter}_gate", tensor[hidden:])] * (len(tensor) > hidden)

@@ -65,7 +65,7 @@ def test_the_sites_are_these_in_this_order():
     assert (
         list(SITES)
         == (
-            "embed resid_pre ln1 q k v scores pattern z attn_raw ln1_post attn_out resid_mid ln2 mlp_pre mlp_post mlp_raw ln2_post "
+            "embed resid_pre ln1 q k v scores pattern gate z attn_raw ln1_post attn_out resid_mid ln2 mlp_pre mlp_post mlp_raw ln2_post "
             "mlp_out resid_post ln_final logits"
         ).split()
     )
@@ -109,6 +109,11 @@ def test_it_runs_forward_and_backward_and_every_parameter_gets_a_gradient(change
     logits = model(TOKENS, real if padded else None)
     assert logits.shape == (2, 6, len(WORDS))
     assert logits.isfinite().all()
+    with torch.no_grad():  # ReZero's begin at 0, and nothing before them is asked to change
+        for name, parameter in model.named_parameters():
+            if name.endswith(".gain"):
+                parameter += 0.3
+    logits = model(TOKENS, real if padded else None)
     # A plain sum would not do: the sum over a LayerNorm's outputs is a constant.
     (logits * torch.randn(logits.shape, generator=generator(0, "loss"))).sum().backward()
     for name, parameter in model.named_parameters():
@@ -229,7 +234,9 @@ def test_the_global_random_states_are_untouched(change):
 # The residual stream
 
 
-@pytest.mark.parametrize("change", named([c for c in without("placement") if not any("residual" in key for key in c)]))
+@pytest.mark.parametrize(
+    "change", named([c for c in without("placement") if not any("residual" in key or key == "skips" for key in c)])
+)
 @pytest.mark.parametrize("share", [0.0, 0.5])
 def test_the_stream_is_the_sum_of_what_was_written_to_it(change, share):
     config = BASE.replace(n_layers=3, placement="pre", dropout=share).replace(**change)
@@ -334,7 +341,10 @@ def test_weights_sum_to_1_or_are_all_zero(change, padding):
     for layer, (pattern, z) in enumerate(zip(seen["pattern"], seen["z"])):
         may_look = within(anywhere, config.window_in(layer))
         assert (pattern >= 0).all()  # and not NaN
-        torch.testing.assert_close(pattern.sum(-1), may_look.any(-1).float())
+        if config.part("softmax").sums_to_one:
+            torch.testing.assert_close(pattern.sum(-1), may_look.any(-1).float())
+        else:  # the rest is given to nobody
+            assert (pattern.sum(-1) < 1).all() and (pattern.sum(-1) > 0)[may_look.any(-1)].all()
         assert (pattern[~may_look] == 0).all()
         assert (z[~may_look.any(-1)] == 0).all()
     assert seen["logits"][0].isfinite().all()

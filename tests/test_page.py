@@ -121,7 +121,7 @@ def test_every_control_at_its_ends(name, value):
         ("d_model", "9" * 5000, "from 8 to 1600"),
         ("n_heads", "5", "1, 2, 4, 8, 16, 32, 64"),
         ("dropout", "nan", "from 0.0 to 0.9"),
-        ("norm", "<script>alert(1)</script>", "LayerNorm, RMSNorm, none"),
+        ("norm", "<script>alert(1)</script>", "LayerNorm, RMSNorm, DyT, none"),
         ("seed", "-1", "from 0"),
         ("attention", "maybe", "on or off"),
         ("device", "tpu", "cuda, mps, cpu"),
@@ -345,7 +345,9 @@ def test_no_setting_breaks_core(values, text):
     assert seen.output.isfinite().all()
     for pattern in seen.sites.get("pattern", []):
         total = pattern.sum(-1)
-        assert ((total - 1).abs() < 1e-5).logical_or(total == 0).all()
+        if config.part("softmax").sums_to_one:
+            assert ((total - 1).abs() < 1e-5).logical_or(total == 0).all()
+        assert (total < 1 + 1e-5).all() and (pattern >= 0).all()
 
 
 @pytest.mark.parametrize("view", views)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from core import Config, Transformer, trace
-from core.model.basics import allowed_heads
+from core.model.config.basics import allowed_heads
 from core.model.parts import MENUS
 from core.model.parts.init import Draw
 from core.model.trace import SITES
@@ -26,7 +26,7 @@ def build(config):
     noise = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            if ".ln" in name or name.startswith("ln_final") or name.endswith(("q_norm", "k_norm")):
+            if ".ln" in name or name.startswith("ln_final") or name.endswith(("_norm", ".score", ".gain", "skip")):
                 parameter += 0.3 * torch.randn(parameter.shape, generator=noise)
     return model
 
@@ -142,7 +142,7 @@ def test_a_lone_token_and_a_sentence_of_nothing_but_padding():
 
 def test_the_reference_sees_every_site():
     """Otherwise a comparison of what both have recorded could leave a site out."""
-    config = Config(d_model=8, n_heads=2, d_ff=8, placement="sandwich")
+    config = Config(d_model=8, n_heads=2, d_ff=8, placement="sandwich", gate=True)
     model = build(config)
     expected = reference.forward(reference.weights_of(model), config, TOKENS.tolist())
     assert list(expected) == list(SITES) == list(observe(model, TOKENS, None))

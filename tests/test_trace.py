@@ -12,7 +12,9 @@ from core.model.parts.init import generator
 from core.model.trace import SITES
 from core.model.transformer.dropout import drop, dropping
 
-CONFIG = Config(d_model=16, n_heads=4, d_ff=24, n_layers=2, seed=3, placement="sandwich")  # which has every site
+CONFIG = Config(
+    d_model=16, n_heads=4, d_ff=24, n_layers=2, seed=3, placement="sandwich", gate=True
+)  # which has every site
 WORDS = ("<pad>", "the", "court", "held", "that")
 TOKENS = torch.tensor([[1, 2, 3, 4, 1], [4, 3, 2, 1, 2]])
 

@@ -22,6 +22,8 @@ def by_hand(name: str, values: list[float]) -> list[float]:
     if name == "RMSNorm":
         size = math.sqrt(math.fsum(v * v for v in values) / len(values) + 1e-5)
         return [v / size for v in values]
+    if name == "DyT":
+        return [math.tanh(0.5 * v) for v in values]
     assert name == "none"
     return values
 

@@ -22,7 +22,7 @@ from core.model.parts.init import generator
 from core.model.parts.mask import within
 from core.model.text import shown
 from core.model.trace import trace
-from core.model.transformer import Transformer
+from core.model.transformer import Memory, Transformer
 from core.model.transformer.dropout import dropping
 from core.settings.setting import ConfigError
 
@@ -111,14 +111,14 @@ def travel(
     A stream can come back from infinity, but what it then is means nothing: NaN from there on.
     """
     model, ids, real = prepare(config, tokens, device, dtype)
-    x, allowed, n_real = model.start(ids), model.allowed(ids, real), len(tokens)
+    x, allowed, n_real, memory = model.start(ids), model.allowed(ids, real), len(tokens), Memory()
     values = [summary(x[:, :n_real])]
     patterns: dict[int, torch.Tensor] = {}
     for number, at in enumerate(order, 1):
         if not x[:, :n_real].isfinite().all():
             break
         with trace(sites=["pattern"]) as recorded:
-            x = model.blocks[at](x, allowed)
+            x = model.layer(at, x, allowed, memory)
         pattern = recorded["pattern"][0] if recorded else None
         values.append(summary(x[:, :n_real], None if pattern is None else attention_entropy(pattern, n_real)))
         if pattern is not None and number in shown:

@@ -41,16 +41,8 @@ def block_svg(
     """
     changed = set(p.config.write() if usual is None else difference(p.config, usual)) if knocked is None else set()
     picture = Picture(p, layer, knocked, changed, beside)
-    shapes, y = [], 18
-    shape = _shape(p.sites["resid_pre"][layer])
-    many = f"layer {layer + 1} of {p.config.n_layers}" if p.config.n_layers > 1 else "in"
-    shapes.append(text(STREAM, 12, f"{many}: {shape}", "small middle"))
-    if adds_to_tokens(p.config.part("position")) and layer == 0:
-        name = MENUS["position"].label(p.config.position).lower()
-        shapes.append(text(STREAM + 58, 12, f"+ {name} positions", "small" + " changed" * (knocked is None)))
-    strip, height = layers_svg(p.config, layer, y + 2)
-    shapes.append(strip)
-    y += height
+    shape, (strip, height) = _shape(p.sites["resid_pre"][layer]), layers_svg(p.config, layer, 20)
+    shapes, y = [*_what_enters(p.config, layer, shape, changed, knocked is None), strip], 18 + height
     beginning = y + 12
     for sublayer in (picture.attention(), picture.ffn(beginning)):
         part, height = sublayer.draw(y)
@@ -63,6 +55,16 @@ def block_svg(
         f'<svg viewBox="0 0 {WIDTH} {y + 42}" role="group" aria-label="{label}" xmlns="http://www.w3.org/2000/svg">'
         f"{''.join(shapes)}</svg>"
     )
+
+
+def _what_enters(c: Config, layer: int, shape: str, changed: set[str], marked: bool) -> list[str]:
+    """The words above a layer's stream. marked: whether positions are marked as a change."""
+    many = f"layer {layer + 1} of {c.n_layers}{', one block' * c.shared}" if c.n_layers > 1 else "in"
+    words, early = [text(STREAM, 12, f"{many}: {shape}", "small middle")], c.early_of(layer)
+    more = {f"+ what left layer {(early or 0) + 1}": "skips" in changed} if early is not None else {}
+    if adds_to_tokens(c.part("position")) and layer == 0:
+        more[f"+ {MENUS['position'].label(c.position).lower()} positions"] = marked
+    return words + [text(STREAM + 62, 12, said, "small" + " changed" * is_new) for said, is_new in more.items()]
 
 
 def describe(config: Config) -> str:
@@ -93,7 +95,7 @@ class Picture:
         c = self.seen.config
         inside = [f"{c.n_heads} head{'s' * (c.n_heads != 1)} × {c.d_head}"]
         inside += [f"keys and values: {count(c.n_kv_heads, 'head')}"] * (c.n_kv_heads < c.n_heads)
-        inside.append(f"softmax(Q·Kᵀ{f'/√{c.d_head}' if c.scale else ''})·V")
+        inside.append(f"softmax(Q·Kᵀ{f'/√{c.d_head}' if c.scale else ''})·V{' × gate' * c.gate}")
         inside_attention = acts_in_attention(c.part("position"))
         inside += in_lines(in_attention(c, self.layer))
         there = "attn_out" in self.seen.sites
@@ -192,6 +194,8 @@ def in_attention(c: Config, layer: int) -> list[str]:
             MENUS["position"].label(c.position) + f" {c.rope_share:.0%}" * (position.turns and c.rope_share < 1)
         )
         parts += [f"base {c.rope_base:,.0f}"] * (position.turns and c.rope_base != Config().rope_base)
+    parts += [MENUS["softmax"].label(c.softmax)] * (c.softmax != Config().softmax)
+    parts += ["½ values of layer 1"] * (c.value_residual and layer > 0)
     parts += [f"cap {c.score_cap:g}"] * (c.score_cap > 0) + [f"window {window}"] * (window > 0)
     return parts + [f"{c.padding} padding"] * (c.padding > 0)
 

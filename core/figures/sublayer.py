@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from core.experiments.forward import Pass
 from core.figures.svg import arrow, box, line, part, text
+from core.model.parts import MENUS
 
 STREAM, CENTRE, SIDE = 58, 196, 291  # x of the stream, of the sub-layers, and of what passes them by
 BOX, NORM = 172, 104  # widths
@@ -67,7 +68,10 @@ class Sublayer:
         joint = at + 16
         parts += line("wire", (CENTRE, at), (CENTRE, joint), (STREAM + 9, joint)) + arrow(STREAM + 9, joint, "left")
         added = " × ".join(map(str, self.seen.sites[self.site][self.layer].shape))
+        scale = self.seen.config.residual_scale
         parts += text(CENTRE + 6, joint - 4, added, "small")
+        if scale != "none":
+            parts += text(CENTRE - 40, joint - 4, f"× {MENUS['residual_scale'].label(scale)}", "small middle changed")
         if self.gone:
             parts += text((CENTRE + STREAM) / 2, joint + 6, "✕", "middle cross")
             parts += text((CENTRE + STREAM) / 2 + 10, joint + 14, f"{self.site} knocked out", "small changed")

@@ -15,14 +15,22 @@ from core.model.parts import MENUS
 from core.model.parts.init import Draw
 from core.model.parts.placement import halves, norm_places
 from core.model.trace import trace
-from core.model.transformer import FeedForward, Linear, MultiHeadAttention, Transformer, adder, visible
+from core.model.transformer import FeedForward, Join, Linear, Memory, MultiHeadAttention, Transformer, visible
 from core.settings.device import Machine
 
 Map = Callable[..., torch.Tensor]  # streams (V, T, D) side by side -> the same
 Make = Callable[[Config, list[int]], Map]  # (settings, numbers of the variants that have them) -> what they go through
 Made = TypeVar("Made", bound=torch.nn.Module)
 
-FAMILY = ("d_model", "n_layers", "seed", "init", "padding", "dropout")  # what all members of one Many have in common
+FAMILY = (
+    "d_model",
+    "n_layers",
+    "seed",
+    "init",
+    "padding",
+    "dropout",
+    "shared",
+)  # what all members of one Many have in common
 ATTENTION, FFN, NORM = map(
     Config.read_by, ("attention", "ffn", "norm")
 )  # the settings that each part reads beside those
@@ -75,15 +83,21 @@ class Many:
 
     def streams(self, order: Iterable[int]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """What enters the first pass and what leaves each one: (V, T, D), and the attention entropy in bits: (V,)."""
-        x = self._start
+        x, first, n_layers = self._start, self.configs[0], self.configs[0].n_layers
         yield x, torch.full((len(x),), torch.nan, device=x.device)
+        skipping = self._at([at for at, config in enumerate(self.configs) if config.skips])
+        early: dict[int, torch.Tensor] = {}
         for at in order:
-            self._redraw(at)
+            self._redraw(first.block_of(at))
             self._entropy = torch.full((len(x),), torch.nan, device=x.device)
             entered = x
             with trace(self._watch, sites=[]):
                 for sublayer in self._sublayers:
                     x = sublayer(x, entered)
+            if len(skipping):
+                early[at], partner = x[skipping], n_layers - 2 - at  # of the next layer
+                if partner <= at and partner in early:
+                    x = x.index_add(0, skipping, early[partner])  # times 1, as the number is before training
             yield x, self._entropy
 
     def _watch(self, site: str, layer: int, x: torch.Tensor) -> None:
@@ -121,7 +135,7 @@ class Many:
 
         def cut(c: Config) -> tuple[Map, Map]:
             norms = [self._norm(c) for _ in norm_places(c.part("placement"))]
-            return halves(c.part("placement"), norms[0], adder("", "", getattr(c, residual)), *norms[1:])
+            return halves(c.part("placement"), norms[0], self._join(c, getattr(c, residual)), *norms[1:])
 
         def before(c: Config, at: list[int]) -> Map:
             read, beside = cut(c)[0], c.parallel and name == "ffn"
@@ -140,17 +154,20 @@ class Many:
 
         return some
 
+    def _join(self, config: Config, residual: bool) -> torch.nn.Module:
+        return self._placed(Join("", "", residual, config.part("residual_scale")(config.d_model)))
+
     def _norm(self, config: Config) -> torch.nn.Module:
         module: torch.nn.Module = config.part("norm")("ln", config.d_model, config.bias)
         return self._placed(module)
 
     def _attention(self, config: Config, members: list[int]) -> Map:
         module = self._part("attn", MultiHeadAttention, config)
-        reading, allowed = self._at(members), self._allowed[config.mask]
+        reading, allowed, memory = self._at(members), self._allowed[config.mask], Memory()
 
         def attend(x: torch.Tensor) -> torch.Tensor:
             self._reading = reading
-            read: torch.Tensor = module(x, allowed)
+            read: torch.Tensor = module(x, allowed, memory=memory)
             return read
 
         return attend

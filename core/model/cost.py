@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import pandas as pd
+from torch import nn
 
 from core.model.config import Config
 from core.model.parts.activation import inputs
@@ -13,22 +14,33 @@ BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 
 def parameters(config: Config, vocabulary: int = 0) -> dict[str, int]:
     """Numbers to learn, by part, over all layers. `vocabulary`: how many different tokens (0: the blocks alone)."""
-    D, F, gates, layers = config.d_model, config.d_ff, inputs(config.part("activation")), config.n_layers
+    D, F, gates, layers = config.d_model, config.d_ff, inputs(config.part("activation")), config.n_blocks
     q, kv = (heads * config.d_head for heads in (config.n_heads, config.n_kv_heads))
-    norm = sum(p.numel() for p in config.part("norm")("", D, config.bias).parameters())
+    norm = count(config.part("norm")("", D, config.bias))
     places, sublayers = norm_places(config.part("placement")), config.attention + config.ffn
     projections = D * 2 * (q + kv) + config.bias * (q + 2 * kv + D)
+    heads = count(config.part("softmax")(config.n_heads)) + config.qk_norm * 2 * config.d_head
+    gate = config.gate * (D * q + config.bias * q)
+    scale = count(config.part("residual_scale")(D))
     counts = {
-        "attention": config.attention * (projections + config.qk_norm * 2 * config.d_head) * layers,
+        "attention": config.attention * (projections + heads + gate) * layers,
         "ffn": config.ffn * (D * F * (gates + 1) + config.bias * (gates * F + D)) * layers,
         "norm": sublayers * norm * len(places) * layers,
+        "residual scale": sublayers * scale * layers,
     }
+    counts = {part: many for part, many in counts.items() if many or part != "residual scale"}
     if vocabulary:
         counts["embedding"] = vocabulary * D
         counts["positions"] = config.part("position").table_rows * D
         counts["last norm"] = norm * ("after" not in places)
+        counts["skips"] = config.skips * (config.n_layers // 2)
         counts["unembedding"] = vocabulary * D * (not config.tied)
     return counts
+
+
+def count(part: nn.Module) -> int:
+    """How many numbers a part learns."""
+    return sum(p.numel() for p in part.parameters())
 
 
 def flops(config: Config, tokens: int) -> dict[str, int]:
@@ -36,7 +48,7 @@ def flops(config: Config, tokens: int) -> dict[str, int]:
     D, F, T, layers = config.d_model, config.d_ff, tokens, config.n_layers
     q, kv = (heads * config.d_head for heads in (config.n_heads, config.n_kv_heads))
     return {
-        "projections Q, K, V, O": config.attention * 4 * T * D * (q + kv) * layers,
+        "projections Q, K, V, O": config.attention * (4 * (q + kv) + 2 * q * config.gate) * T * D * layers,
         "scores and weighted sum": config.attention * 4 * T * T * q * layers,
         "ffn": config.ffn * 2 * T * D * F * (inputs(config.part("activation")) + 1) * layers,
     }
@@ -56,9 +68,10 @@ def activations(config: Config, tokens: int, dtype: str = "float32") -> dict[str
     """Bytes of everything a trace records in one pass, by part (a tensor that stands at two sites counts twice)."""
     D, F, T, H, layers = config.d_model, config.d_ff, tokens, config.n_heads, config.n_layers
     places = norm_places(config.part("placement"))
-    of_sublayer = 2 + config.part("norm").normalises * len(places) + ("on the output of" in places)
+    raw = "on the output of" in places or config.residual_scale != "none"
+    of_sublayer = 2 + config.part("norm").normalises * len(places) + raw
     vectors = 1 + config.attention * of_sublayer + (of_sublayer if config.ffn else 1)  # resid_pre first
-    of_heads = config.attention * 2 * (H + config.n_kv_heads) * config.d_head  # q, k, v, z
+    of_heads = config.attention * ((2 + config.gate) * H + 2 * config.n_kv_heads) * config.d_head  # q, gate, z; k, v
     size = BYTES[dtype]
     return {
         "token vectors": size * T * (D + layers * (D * vectors + of_heads)),

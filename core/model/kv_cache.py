@@ -2,7 +2,7 @@
 
 import torch
 
-from core.model.transformer import Block, Transformer
+from core.model.transformer import Memory, Transformer
 
 
 class Kept:
@@ -36,7 +36,7 @@ class Past:
             raise ValueError(
                 f"mask is {model.config.mask}; keys and values can be kept only where no token sees what comes after it."
             )
-        self.layers = [Kept(block.window) for block in model.blocks if isinstance(block, Block)]
+        self.layers = [Kept(model.config.window_in(layer)) for layer in range(model.config.n_layers)]
         self.length = 0
 
     def go_on(
@@ -46,6 +46,7 @@ class Past:
         x = model.start(tokens, before)
         alone = model.mask.sees_all_before and self.length - before == 1
         allowed = None if alone else model.mask(self.length, tokens.device)[before:]
-        for block, kept in zip(model.blocks, self.layers):
-            x = block(x, allowed, kept)
+        memory = Memory()
+        for layer, kept in enumerate(self.layers):
+            x = model.layer(layer, x, allowed, memory, kept)
         return x

@@ -8,8 +8,8 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from core.experiments.training.plan import BASELINE
-from core.model.basics import Basics
 from core.model.config import Config
+from core.model.config.basics import Basics
 from core.model.variants import apply, name_of
 from core.settings.device import Machine
 from core.settings.setting import ConfigError

@@ -5,6 +5,8 @@ from torch import nn
 
 from core.model.parts.init import Init, uniform
 from core.model.parts.position import Position
+from core.model.parts.residual import Scale
+from core.model.parts.softmax import Softmax
 from core.model.trace import tap
 from core.tasks import IGNORE
 
@@ -56,7 +58,23 @@ class toy_init(Init):
         return uniform(shape, 0.5, stream)
 
 
-TOYS = {"norm": toy_norm, "placement": toy_placement, "activation": toy_activation, "position": toy_position, "mask": toy_mask, "init": toy_init}  # fmt: skip
+class toy_softmax(Softmax):
+    """Toy softmax: squares in place of exponentials."""
+
+    def forward(self, scores, allowed=None):
+        squares = scores.square() + 1e-6
+        squares = squares if allowed is None else squares * allowed
+        return squares / squares.sum(-1, keepdim=True).clamp_min(1e-12)
+
+
+class toy_scale(Scale):
+    """Toy scale: half of it."""
+
+    def forward(self, y):
+        return y / 2
+
+
+TOYS = {"norm": toy_norm, "placement": toy_placement, "activation": toy_activation, "position": toy_position, "mask": toy_mask, "init": toy_init, "softmax": toy_softmax, "residual_scale": toy_scale}  # fmt: skip
 
 
 def toy_task(generator, batch, length, vocabulary):

@@ -43,9 +43,10 @@ def sharpest(forward_pass, layer, patterns, first: int = 0) -> str:
 
 
 def all_heads(forward_pass, patterns, layer, head):
+    at_most = "" if forward_pass.config.part("softmax").sums_to_one else "at most "
     figure(
         "Who reads from whom?"
-        + " Each row is one word reading, and adds up to 1. Click a head to open it." * beside.alone(),
+        + f" Each row is one word reading, and adds up to {at_most}1. Click a head to open it." * beside.alone(),
         sharpest(forward_pass, layer, patterns),
         weights(forward_pass),
     )

@@ -82,7 +82,8 @@ def walk(p: Pass, layer: int, head: int) -> list[Step]:
     scores, z = p.sites["scores"][layer][head], p.sites["z"][layer]
     written = p.sites.get("attn_raw", p.sites["attn_out"])[layer]
     visible = scores.masked_fill(~p.allowed_in(layer), -math.inf)
-    queries, keys, values, scaled, hidden, out = _said(p.config, layer, head)
+    queries, keys, values, scaled, hidden, becomes, out = _said(p.config, layer, head)
+    mixed = _mixed(p, layer, head)
     dropped = " Dropout has acted on the weights before." * p.dropout
     return [
         Step("Queries", *queries, q, "dimension"),
@@ -91,11 +92,30 @@ def walk(p: Pass, layer: int, head: int) -> list[Step]:
         Step("Raw scores", "Q·Kᵀ", "How well each query fits each key.", q @ k.T, "token"),
         Step("Scaled scores", *scaled, scores, "token"),
         Step("Mask", *hidden, visible, "token"),
-        Step("Softmax", "exp(s) / Σ exp(s)", "Weights: none is below 0, 0 where it may not look, and each row sums to 1.", p.sites["pattern"][layer][head], "token"),
-        Step("Weighted sum", "z = weights · V", f"Each token's mixture of the values it read.{dropped}", z[head], "dimension"),
+        Step("Softmax", *becomes, p.sites["pattern"][layer][head], "token"),
+        *mixed,
         Step("Concatenation", "all heads side by side", "The mixtures of all heads, one after another.", z.transpose(0, 1).flatten(1), "dimension"),
         Step("Output projection", out[0], f"{out[1]}{dropped}", written, "dimension"),
     ]  # fmt: skip
+
+
+def _mixed(p: Pass, layer: int, head: int) -> list[Step]:
+    """What a head has read: before its gate, and after it."""
+    dropped = " Dropout has acted on the weights before." * p.dropout
+    about, z = f"Each token's mixture of the values it read.{dropped}", p.sites["z"][layer][head]
+    if not p.config.gate:
+        return [Step("Weighted sum", "z = weights · V", about, z, "dimension")]
+    gate, bias = p.sites["gate"][layer][head], p.config.bias
+    return [
+        Step(
+            "Gate",
+            f"sigmoid(x·W_G{' + b_G' * bias})",
+            "How far each number may pass: 0 not at all, 1 wholly.",
+            gate,
+            "dimension",
+        ),
+        Step("Weighted sum", "z = (weights · V) × gate", f"{about} Times the gate.", z, "dimension"),
+    ]
 
 
 def group_of(config: Config, head: int) -> int:
@@ -115,15 +135,20 @@ def _said(c: Config, layer: int, head: int) -> list[tuple[str, str]]:
         else "Left as they are: scaling is off."
     )
     sized += f" Then squeezed between −{c.score_cap:g} and {c.score_cap:g}." if c.score_cap else ""
+    softmax = c.part("softmax")
+    adds_up = "each row sums to 1" if softmax.sums_to_one else "what a row lacks to 1 goes to nobody"
+    values = f"x·W_V{' + b_V' * bias}"
+    values = f"½ · ({values}) + ½ · V of layer 1" if c.value_residual and layer else values
     hidden = f" In this layer it sees no farther than {count(window, 'token')}, itself counted." if window else ""
     on_output = "on the output of" in norm_places(c.part("placement")) and c.part("norm").normalises
     does = "is added to the stream" if c.residual_attention else "takes the place of the stream (residual off)"
     return [
         (f"Q = x·W_Q{' + b_Q' * bias}{turned}", "What each token is looking for."),
         (f"K = x·W_K{' + b_K' * bias}{turned}{shared}", "What each token offers to be found by."),
-        (f"V = x·W_V{' + b_V' * bias}{shared}", "What each token hands over when it is read."),
+        (f"V = {values}{shared}", "What each token hands over when it is read."),
         (f"{cap}Q·Kᵀ{f' / √{c.d_head}' if c.scale else ''}{position.on_scores}", sized),
         ("−∞ where it may not look", f"What a token may not see gets minus infinity.{hidden}"),
+        (softmax.formula, f"Weights: none is below 0, 0 where it may not look, and {adds_up}."),
         (f"concat·W_O{' + b_O' * bias}", f"Mixes the heads; this {'goes through its norm and ' * on_output}{does}."),
     ]
 

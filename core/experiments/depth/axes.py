@@ -72,7 +72,12 @@ AXES = {  # at first 3 × 2 × 2 × 4 × 2 = 96 variants
     "global_every": _numbers("global_every", 0, 2),
     "rope_share": _numbers("rope_share", 0.25, 0.5, 1.0),
     "nope_every": _numbers("nope_every", 0, 2),
+    "softmax": _menu("softmax"),
+    "gate": _switch("gate"),
+    "value_residual": _switch("value_residual"),
     "parallel": _switch("parallel"),
+    "residual_scale": _menu("residual_scale"),
+    "skips": _switch("skips"),
 }
 
 

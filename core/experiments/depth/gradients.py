@@ -103,7 +103,7 @@ def weight_rows(model: Transformer, grads: dict[str, torch.Tensor]) -> list[tupl
             pieces = torch.split(gradient, list(module.parts.values()))
         elif kind in ("weight", "bias"):
             names, pieces = [f"{path[-1]} {'gain' if kind == 'weight' else 'bias'}"], (gradient,)
-        else:  # it stands alone: q_norm
-            names, pieces = [f"{kind} gain"], (gradient,)
+        else:  # it has a name of its own: attn q_norm, ln1 alpha
+            names, pieces = [f"{path[-1] if path[-1] != 'scale' else path[-2]} {kind}"], (gradient,)
         rows += [(layer + 1, each, norm(piece)) for each, piece in zip(names, pieces)]
     return rows

@@ -53,7 +53,9 @@ def parts(model: Transformer) -> list[Part]:
 
 
 def _blocks(model: Transformer) -> list[Block]:
-    return [block for block in model.blocks if isinstance(block, Block)]
+    """Of every layer."""
+    every = [model.blocks[model.config.block_of(layer)] for layer in range(model.config.n_layers)]
+    return [block for block in every if isinstance(block, Block)]
 
 
 @torch.inference_mode()
@@ -70,7 +72,11 @@ def contributions(
     start = written["embed", 0]
     stream = start.new_zeros(len(known), *start.shape)  # (parts, Q, D): they add up to what the model's stream is
     stream[0] = start
+    early: dict[int, torch.Tensor] = {}
     for layer, block in enumerate(_blocks(model)):
+        earlier = model.config.early_of(layer)
+        if model.skip is not None and earlier in early:
+            stream = stream + model.skip[earlier] * early[earlier]
         lost = {site for cut in cuts if cut.layer == layer for site in cut.sites()}
         if block.attn is not None:
             wrote = torch.zeros_like(stream)
@@ -88,6 +94,7 @@ def contributions(
             site = "mlp_raw" if ("mlp_raw", layer) in written and not thrown_away else "mlp_out"
             wrote[known[Part("ffn", layer)]] = written[site, layer]
             stream = _joined(block, stream, wrote, thrown_away, block.add_ffn, block.ln2, *block.more2)
+        early[layer] = stream
     stream = _norm(model.ln_final, stream)
     words = model.embed if model.unembed is None else model.unembed.weight
     return torch.einsum("pqd,qd->pq", stream, words[right] - words[wrong]).float().cpu()
@@ -98,7 +105,7 @@ def _joined(
 ) -> torch.Tensor:  # 2 × (parts, Q, D) -> the same
     """The stream's parts after a sub-layer; as_it_is: what stands in the place of a knock-out goes through no norm of its own."""
     first, *more = [partial(_norm, norm) for norm in norms]
-    put = (lambda x, _: add(x, wrote)) if as_it_is else add
+    put = (lambda x, _: add.plain(x, wrote)) if as_it_is else add
     after: torch.Tensor = block.place(stream, lambda _: wrote, first, put, *more)
     return after
 

@@ -16,6 +16,7 @@ from core.model.cost import activations
 from core.model.knockout import Cut, Lesion, Recorded, cuts, name_of
 from core.model.parts.placement import norm_places
 from core.model.trace import trace
+from core.model.transformer import Memory
 from core.settings.memory import check_memory, max_mb
 from core.settings.progress import told_as, turn
 
@@ -157,18 +158,25 @@ class Bench:
         if not chosen:
             return self.baseline
         q, logits, written = self.questions, [], []
-        begin = min(cut.layer for cut in chosen)  # all before it is as it was
+        begin = self._begin(chosen)
         for at, (first, end, asked, width) in self._in_turn(enumerate(self.slices)):
             x, row, position = self.streams[at][begin], q.row[asked] - first, q.position[asked]
             allowed = self.model.allowed(torch.empty(1, width, device=self.device), self._real(first, end, width))
             written.append(Written(row, position, begin))
+            memory = Memory()
             lesion = Lesion(chosen, mode, self.recorded[at] if mode != "zero" else {}, begin)
             with trace(lesion, written[-1], sites=()):
-                for block in self.model.blocks[begin:]:
-                    x = block(x, allowed)
+                for layer in range(begin, self.model.config.n_layers):
+                    x = self.model.layer(layer, x, allowed, memory)
             logits.append(self.model.read(x[row, position]).float().cpu())
         answers = Answers(torch.cat(logits), q.right, self.whole.wrong, q.among)
         return self._effect(chosen, mode, answers, self.baseline.written | _joined(written))
+
+    def _begin(self, chosen: tuple[Cut, ...]) -> int:
+        """The layer with which a pass with these cuts begins: all before it is as it was. Where early layers leave something for
+        late ones, the first."""
+        left = self.model.config.skips or self.model.config.value_residual
+        return 0 if left else min(cut.layer for cut in chosen)
 
     def _effect(self, chosen: tuple[Cut, ...], mode: str, answers: Answers, written: Sites) -> Effect:
         each = {name: call(answers, self.whole) for name, call in effect.items()}
@@ -200,7 +208,7 @@ def sizes(opened: Opened, q: Questions) -> tuple[int, int, int, int]:
     streams = texts * width * c.d_model * c.n_layers
     recorded = texts * width * (c.n_heads * c.d_head + 2 * c.d_model) * c.n_layers
     # What each part wrote, and whom it read.
-    raw = "on the output of" in norm_places(c.part("placement"))
+    raw = "on the output of" in norm_places(c.part("placement")) or c.residual_scale != "none"
     parts = asked * c.n_layers * ((2 + 2 * raw) * c.d_model + c.n_heads * (c.d_head + 2 * width))
     answers = 7 * asked * len(opened.model.vocabulary)  # once as they come, and three times as float64
     return 4 * streams, 4 * recorded, 4 * parts, 4 * answers

@@ -8,6 +8,8 @@ from core.model.parts.mask import mask
 from core.model.parts.norm import norm
 from core.model.parts.placement import placement
 from core.model.parts.position import position
+from core.model.parts.residual import residual_scale
+from core.model.parts.softmax import softmax
 from core.settings.menu import Menu
 
 MENUS: "dict[str, Menu[Any]]" = {
@@ -17,4 +19,6 @@ MENUS: "dict[str, Menu[Any]]" = {
     "mask": mask,
     "position": position,
     "init": init,
+    "softmax": softmax,
+    "residual_scale": residual_scale,
 }

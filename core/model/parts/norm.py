@@ -64,6 +64,26 @@ class RMSNorm(nn.Module):
         return x * (at.square().mean(-1, keepdim=True) + EPSILON).rsqrt() * self.weight
 
 
+@norm
+class DyT(nn.Module):
+    """DyT: no norm but a squeeze: tanh(α·x) with a learned α, 0.5 at first, then gain and bias (Zhu et al., 2025, section 4)."""
+
+    def __init__(self, site: str, width: int, bias: bool = True):
+        super().__init__()
+        self.site = site
+        self.alpha = nn.Parameter(torch.full((1,), 0.5))
+        self.weight = nn.Parameter(torch.ones(width))
+        self.bias = nn.Parameter(torch.zeros(width)) if bias else None
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
+        squeezed = torch.tanh(self.alpha * x) * self.weight
+        return tap(self.site, squeezed if self.bias is None else squeezed + self.bias)
+
+    def linear(self, x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:  # 2 × (…, D) -> (…, D)
+        slope = torch.where(at == 0, self.alpha, torch.tanh(self.alpha * at) / at.where(at != 0, 1.0))
+        return x * slope * self.weight
+
+
 @norm(normalises=False)
 class none(nn.Module):
     """None: no normalisation; numbers are free to grow or fade from layer to layer."""

@@ -1,7 +1,8 @@
 """The transformer, a file each: linear maps, attention, feed-forward network, block, stack, and dropout that acts where it is asked for."""
 
-from core.model.transformer.attention import MultiHeadAttention, weights
-from core.model.transformer.block import Block, adder
+from core.model.parts.softmax import weights
+from core.model.transformer.attention import Memory, MultiHeadAttention
+from core.model.transformer.block import Block, Join
 from core.model.transformer.feed_forward import FeedForward
 from core.model.transformer.linear import Linear, Part, drawing
 from core.model.transformer.stack import Transformer, visible
@@ -9,11 +10,12 @@ from core.model.transformer.stack import Transformer, visible
 __all__ = [
     "Block",
     "FeedForward",
+    "Join",
     "Linear",
+    "Memory",
     "MultiHeadAttention",
     "Part",
     "Transformer",
-    "adder",
     "drawing",
     "visible",
     "weights",

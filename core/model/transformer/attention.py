@@ -15,6 +15,8 @@ from core.model.trace import tap
 from core.model.transformer.dropout import drop
 from core.model.transformer.linear import Linear, Part, drawing
 
+Memory = dict[Any, torch.Tensor]  # what layers leave for later ones, by name or by their own number
+
 
 class MultiHeadAttention(Part):
     """softmax(Q·Kᵀ/√d_head)·V in n_heads subspaces of d_head numbers each (Vaswani et al., 2017, section 3.2).
@@ -31,6 +33,10 @@ class MultiHeadAttention(Part):
         self.dropout = config.dropout
         self.sizes = [d_head * heads for heads in (self.n_heads, self.n_kv_heads, self.n_kv_heads)]
         self.qkv = Linear(width, dict(zip("QKV", self.sizes)), config.bias, draw)
+        self.softmax = config.part("softmax")(config.n_heads)
+        self.gate = None
+        if config.gate:
+            self.gate = Linear(width, {"G": self.sizes[0]}, config.bias, draw)
         self.out = Linear(self.sizes[0], {"O": width}, config.bias, draw)
         self.q_norm = self.k_norm = None
         if config.qk_norm:
@@ -44,14 +50,18 @@ class MultiHeadAttention(Part):
         self.window = self.config.window_in(layer)
 
     def forward(
-        self, x: torch.Tensor, allowed: torch.Tensor | None = None, kept: Any = None
+        self, x: torch.Tensor, allowed: torch.Tensor | None = None, kept: Any = None, memory: Memory | None = None
     ) -> torch.Tensor:  # (B, T, D), bool (…, T, K) True where a query may look -> (B, T, D)
-        """kept: keys and values of the tokens before these (core/model/kv_cache.py), which the new ones are added to."""
+        """kept: keys and values of the tokens before these (core/model/kv_cache.py), which the new ones are added to.
+        memory: what layers of one pass leave for later ones: the first leaves its values.
+        """
         B, T, _ = x.shape
         q, k, v = (part.view(B, T, heads, -1).transpose(1, 2) for part, heads in zip(
             self.qkv(x).split(self.sizes, -1), (self.n_heads, self.n_kv_heads, self.n_kv_heads)))  # fmt: skip
         if self.q_norm is not None and self.k_norm is not None:
             q, k = head_norm(q, self.q_norm), head_norm(k, self.k_norm)
+        if self.config.value_residual and memory is not None:  # "identity" form: ½ and ½ (Zhou et al., 2024, section 3)
+            v = (v + memory["values"]) / 2 if "values" in memory else memory.setdefault("values", v)
         q, k = self.position.rotate(q, k, 0 if kept is None else kept.length)
         q, k, v = tap("q", q), tap("k", k), tap("v", v)  # (B, H, T, d_head), of k and v (B, n_kv_heads, T, d_head)
         if kept is not None:
@@ -60,8 +70,11 @@ class MultiHeadAttention(Part):
         if self.config.score_cap:
             scores = capped(scores, self.config.score_cap)
         scores = tap("scores", self.position.bias(scores))  # (B, H, T, K)
-        pattern = drop(tap("pattern", weights(scores, self.seen(allowed, scores))), self.dropout)
-        z = tap("z", self.shared(pattern, v))  # (B, H, T, d_head)
+        pattern = drop(tap("pattern", self.softmax.forward(scores, self.seen(allowed, scores))), self.dropout)
+        z = self.shared(pattern, v)  # (B, H, T, d_head)
+        if self.gate is not None:
+            z = z * tap("gate", self.gate(x).sigmoid().view(B, T, self.n_heads, -1).transpose(1, 2))
+        z = tap("z", z)
         return drop(self.out(z.transpose(1, 2).flatten(2)), self.dropout)
 
     def shared(self, of_heads: torch.Tensor, of_groups: torch.Tensor) -> torch.Tensor:
@@ -87,15 +100,3 @@ def head_norm(x: torch.Tensor, gain: torch.Tensor) -> torch.Tensor:  # (B, H, T,
 def capped(x: torch.Tensor, cap: float) -> torch.Tensor:
     """cap · tanh(x / cap): nearly x where that is small, never beyond ± cap (Gemma 2, 2024, section 2)."""
     return cap * torch.tanh(x / cap)
-
-
-def weights(scores: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.Tensor:
-    """Softmax over what a query may look at; a query that may look at nothing gets zeros.
-
-    (…, T, T), bool broadcastable to it -> (…, T, T)
-    """
-    if allowed is None:
-        return scores.softmax(-1)
-    alone = ~allowed.any(-1, keepdim=True)
-    # A row of −inf would give NaN, and NaN gradients even if it were overwritten: such rows pass the softmax unmasked.
-    return scores.masked_fill(~(allowed | alone), -math.inf).softmax(-1).masked_fill(alone, 0.0)

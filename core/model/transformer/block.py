@@ -1,7 +1,6 @@
 """One block: both sub-layers, each with its norm and its residual."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import torch
@@ -11,7 +10,7 @@ from core.model.config import Config
 from core.model.parts.init import Draw
 from core.model.parts.placement import halves, norm_places
 from core.model.trace import tap
-from core.model.transformer.attention import MultiHeadAttention
+from core.model.transformer.attention import Memory, MultiHeadAttention
 from core.model.transformer.feed_forward import FeedForward
 from core.model.transformer.linear import Part, drawing
 
@@ -28,16 +27,18 @@ class Block(Part):
         draw = (draw or drawing(config)).at(f"blocks.{layer}")
         self.place: Callable[..., torch.Tensor] = config.part("placement")
         where = norm_places(self.place)
-        self.on_output, self.parallel = "on the output of" in where, config.parallel
+        scale, self.parallel = config.part("residual_scale"), config.parallel
+        # Whether something acts between what a sub-layer computes and the stream.
+        self.on_output = "on the output of" in where or config.residual_scale != "none"
         self.attn = self.mlp = None
         if config.attention:
             self.attn = MultiHeadAttention(config, draw.at("attn"), layer)
             self.ln1, *self.more1 = self._norms(config, "ln1", len(where))
-            self.add_attention = adder("attn_out", "resid_mid", config.residual_attention)
+            self.add_attention = Join("attn_out", "resid_mid", config.residual_attention, scale(config.d_model))
         if config.ffn:
             self.mlp = FeedForward(config, draw.at("mlp"))
             self.ln2, *self.more2 = self._norms(config, "ln2", len(where))
-            self.add_ffn = adder("mlp_out", "resid_post", config.residual_ffn)
+            self.add_ffn = Join("mlp_out", "resid_post", config.residual_ffn, scale(config.d_model))
 
     def _norms(self, config: Config, site: str, many: int) -> list[nn.Module]:
         """The norms of a sub-layer, by the name of their site: ln1, and of two ln1_post."""
@@ -46,13 +47,17 @@ class Block(Part):
         return [self.get_submodule(name) for name in (site, f"{site}_post")[:many]]
 
     def forward(
-        self, x: torch.Tensor, allowed: torch.Tensor | None = None, kept: Any = None
+        self, x: torch.Tensor, allowed: torch.Tensor | None = None, kept: Any = None, memory: Memory | None = None
     ) -> torch.Tensor:  # (B, T, D), bool (…, T, K) -> (B, T, D)
         entered = x = tap("resid_pre", x)
         attn, mlp = self.attn, self.mlp
         if attn is not None:
             x = self.place(
-                x, self.raw("attn_raw", lambda y: attn(y, allowed, kept)), self.ln1, self.add_attention, *self.more1
+                x,
+                self.raw("attn_raw", lambda y: attn(y, allowed, kept, memory)),
+                self.ln1,
+                self.add_attention,
+                *self.more1,
             )
         if mlp is None:
             return tap("resid_post", x)
@@ -73,14 +78,17 @@ class Block(Part):
         return (lambda y: tap(site, sublayer(y))) if self.on_output else sublayer
 
 
-def adder(wrote: str, site: str, residual: bool) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
-    """How what a sub-layer writes joins the stream: added where the residual is on, in its place where it is off."""
-    return partial(added if residual else replaced, wrote, site)
+class Join(Part):
+    """How what a sub-layer writes joins the stream: times its scale, and added where the residual is on, in its place where it is off."""
 
+    def __init__(self, wrote: str, site: str, residual: bool, scale: nn.Module):
+        super().__init__()
+        self.wrote, self.site, self.residual, self.scale = wrote, site, residual, scale
 
-def added(wrote: str, site: str, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    return tap(site, x + tap(wrote, y))
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:  # 2 × (…, D) -> (…, D)
+        return self.plain(x, self.scale.forward(y))
 
-
-def replaced(wrote: str, site: str, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    return tap(site, tap(wrote, y))
+    def plain(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """Without the scale."""
+        y = tap(self.wrote, y)
+        return tap(self.site, x + y if self.residual else y)

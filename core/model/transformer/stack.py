@@ -12,7 +12,7 @@ from core.model.parts.init import Draw
 from core.model.parts.norm import norm
 from core.model.parts.placement import norm_places
 from core.model.trace import tap
-from core.model.transformer.attention import capped
+from core.model.transformer.attention import Memory, capped
 from core.model.transformer.block import Block
 from core.model.transformer.dropout import drop
 from core.model.transformer.linear import Linear, drawing
@@ -35,10 +35,13 @@ class Transformer(nn.Module):
         self.mask = config.part("mask")
         self.embed = nn.Parameter(draw.at("embed").rows(self.vocabulary, config.d_model))
         self.position = config.part("position")(config, draw.at("pos_embed"))
-        self.blocks = nn.ModuleList(Block(config, layer, draw) for layer in range(config.n_layers))
+        self.blocks = nn.ModuleList(Block(config, layer, draw) for layer in range(config.n_blocks))
         # Where no norm acts on the stream itself, it is read through one more (GPT-2's ln_f).
         last = norm["none"] if "after" in norm_places(config.part("placement")) else config.part("norm")
         self.ln_final = last("ln_final", config.d_model, config.bias)
+        self.skip = None
+        if config.skips:
+            self.skip = nn.Parameter(torch.ones(config.n_layers // 2))  # of late layers, the last one first
         self.unembed: Linear | None = None
         if not config.tied:
             self.unembed = Linear(config.d_model, {"U": len(self.vocabulary)}, False, draw.at("unembed"))
@@ -46,16 +49,29 @@ class Transformer(nn.Module):
     def stream(
         self, tokens: torch.Tensor, real: torch.Tensor | None = None, order: list[int] | None = None, past: Any = None
     ) -> torch.Tensor:  # int (B, T), bool (B, T) False where padding -> (B, T, D)
-        """What leaves the last block, before the last norm. order: which blocks to go through; all, once, if None.
+        """What leaves the last block, before the last norm. order: which layers to go through; all, once, if None.
 
-        past: a core.model.kv_cache.Past, to read on where it ended. Without padding, and all blocks, once.
+        past: a core.model.kv_cache.Past, to read on where it ended. Without padding, and all layers, once.
         """
         if past is not None:
             x: torch.Tensor = past.go_on(self, tokens)
             return x
-        x, allowed = self.start(tokens), self.allowed(tokens, real)
-        for block in self.blocks if order is None else [self.blocks[at] for at in order]:
-            x = block(x, allowed)
+        allowed, memory = self.allowed(tokens, real), Memory()
+        x = self.start(tokens)
+        for at in range(self.config.n_layers) if order is None else order:
+            x = self.layer(at, x, allowed, memory)
+        return x
+
+    def layer(
+        self, at: int, x: torch.Tensor, allowed: torch.Tensor | None, memory: Memory, kept: Any = None
+    ) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
+        """One layer, counted from 0. memory: what the layers of this pass leave for later ones; kept: its keys and values, where a text goes on."""
+        config = self.config
+        x = self.blocks[config.block_of(at)](x, allowed, kept, memory)
+        if self.skip is not None:
+            memory[at], early = x, config.early_of(at + 1)
+            if early in memory:  # what the next layer reads, too
+                x = x + self.skip[early] * memory[early]
         return x
 
     def start(self, tokens: torch.Tensor, start: int = 0) -> torch.Tensor:  # int (B, T) -> (B, T, D)

@@ -4,128 +4,24 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
-from core.model.basics import Basics, allowed_heads
+from core.model.config.attention import Attention
+from core.model.config.basics import allowed_heads
 from core.model.parts import MENUS
 from core.model.parts.activation import inputs
-from core.model.parts.position import acts_in_attention
 from core.settings.setting import ConfigError, setting
 
 
 @dataclass(frozen=True)
-class Config(Basics):
+class Config(Attention):
     """The settings of a transformer block and of the stack made from it. Frozen and hashable: usable as a cache key.
 
-    Here stand the parts that models have had since; those of the block as it was published are in core/model/basics.py.
+    Here stand settings of the block and the stack that came later; basics.py has those of the block as it was published,
+    attention.py what attention has had since.
     Raises ConfigError, in words, for a value that cannot be: which field, why, and what is allowed.
     """
 
     FIRST = ("activation", "matched")  # d_ff follows them
 
-    n_kv_heads: int = setting(
-        None,
-        "Key-value heads (n_kv_heads)",
-        "Heads of keys and values. Where they are fewer, several query heads share one: grouped-query attention (Ainslie et "
-        "al., 2023). With a single one it is multi-query attention (Shazeer, 2019). Follows n_heads until you move it.",
-        group="Attention in detail",
-        short="key-value heads",
-        kind=int,
-        low=1,
-        high=64,
-        follows=lambda config: config.n_heads,
-        among=lambda config: [n for n in range(1, config.n_heads + 1) if config.n_heads % n == 0],
-        acts=lambda config: config.n_heads > 1,
-        read_by=("attention",),
-    )
-    qk_norm: bool = setting(
-        False,
-        "QK-norm",
-        "RMSNorm with a learned gain for each head's queries and keys, before positions act. So scores cannot grow with the "
-        "stream (qk_norm; Henry et al., 2020; in Qwen 3 and Gemma 3).",
-        group="Attention in detail",
-        short="QK-norm",
-        read_by=("attention",),
-    )
-    score_cap: float = setting(
-        0.0,
-        "Soft-cap of scores",
-        "Squeezes scores between − and + this: cap · tanh(score / cap). 0: no cap (score_cap; Gemma 2, section 2, has 50).",
-        group="Attention in detail",
-        short="score cap",
-        low=0.0,
-        high=1000.0,
-        step=1.0,
-        top=50.0,
-        offers=(2.0,),
-        read_by=("attention",),
-    )
-    window: int = setting(
-        0,
-        "Window",
-        "How far a token sees, itself counted. 0: as far as the mask lets it (window; sliding-window attention, Beltagy et al., "
-        "2020; Mistral 7B).",
-        group="Attention in detail",
-        short="window",
-        low=0,
-        high=1024,
-        step=1,
-        top=32,
-        offers=(4,),
-        read_by=("attention",),
-    )
-    global_every: int = setting(
-        0,
-        "Without window: every … layer",
-        "Every so many layers one has no window, the others have it. 0: all have it (global_every; Gemma 2 has 2, Gemma 3 has 6).",
-        group="Attention in detail",
-        short="global every",
-        low=0,
-        high=100,
-        step=1,
-        top=6,
-        offers=(2,),
-        acts=lambda config: config.window > 0,
-        read_by=("attention",),
-    )
-    rope_share: float = setting(
-        1.0,
-        "Share that RoPE turns",
-        "The part of each head's numbers that RoPE turns; the rest knows no position (rope_share; GPT-NeoX has 0.25).",
-        group="Attention in detail",
-        short="RoPE share",
-        low=0.05,
-        high=1.0,
-        step=0.05,
-        offers=(0.25,),
-        acts=lambda config: MENUS["position"][config.position].turns,
-        read_by=("attention",),
-    )
-    rope_base: float = setting(
-        10000.0,
-        "Base of RoPE",
-        "The slowest pair turns about once in 2π times this many tokens (rope_base; Llama 3 has 500,000 for long texts).",
-        group="Attention in detail",
-        short="RoPE base",
-        low=2.0,
-        high=1e8,
-        among=lambda config: sorted({100.0, 1000.0, 10000.0, 100000.0, 500000.0, 1000000.0, config.rope_base}),
-        acts=lambda config: MENUS["position"][config.position].turns,
-        read_by=("attention",),
-    )
-    nope_every: int = setting(
-        0,
-        "No positions: every … layer",
-        "Every so many layers one does not turn or shift anything by position. 0: none (nope_every; NoPE layers, 4 in SmolLM 3 "
-        "and Llama 4).",
-        group="Attention in detail",
-        short="no positions every",
-        low=0,
-        high=100,
-        step=1,
-        top=6,
-        offers=(2,),
-        acts=lambda config: acts_in_attention(MENUS["position"][config.position]),
-        read_by=("attention",),
-    )
     parallel: bool = setting(
         False,
         "Parallel sub-layers",
@@ -135,6 +31,32 @@ class Config(Basics):
         short="parallel sub-layers",
         acts=lambda config: config.attention and config.ffn,
         read_by=("norm",),
+    )
+    residual_scale: str = setting(
+        "none",
+        "Scale of what is added",
+        "What each sub-layer's output is multiplied by before it joins the stream.",
+        group="More parts",
+        short="residual scale",
+        menu=MENUS["residual_scale"],
+        read_by=("norm",),
+    )
+    skips: bool = setting(
+        False,
+        "Skips from early to late",
+        "The last layer also reads what left the first one, the last but one what left the second, and so on. Each is times a "
+        "learned number, 1 at first (skips; as in a U-Net: Bao et al., 2023).",
+        group="More parts",
+        short="skips",
+        acts=lambda config: config.n_layers > 1,
+    )
+    shared: bool = setting(
+        False,
+        "One block for all layers",
+        "All layers are one block, gone through again and again (shared; Universal Transformer, Dehghani et al., 2019).",
+        group="More parts",
+        short="shared layers",
+        acts=lambda config: config.n_layers > 1,
     )
     matched: bool = setting(
         False,
@@ -194,13 +116,27 @@ class Config(Basics):
                 1.0,
             )
 
+    @property
+    def n_blocks(self) -> int:
+        """Blocks with weights of their own."""
+        return 1 if self.shared else self.n_layers
+
+    def block_of(self, layer: int) -> int:
+        """Which block a layer goes through, both counted from 0."""
+        return 0 if self.shared else layer
+
+    def early_of(self, layer: int) -> int | None:
+        """The layer whose output a late one reads too, both counted from 0; None: none."""
+        early = self.n_layers - 1 - layer
+        return early if self.skips and early < layer else None
+
     def window_in(self, layer: int) -> int:
         """How far attention sees in a layer, counted from 0; 0: as far as the mask lets it."""
-        return 0 if every(self.global_every, layer) else self.window
+        return 0 if every(self.global_every, self.block_of(layer)) else self.window
 
     def position_in(self, layer: int) -> Any:
         """The position encoding that acts in a layer's attention."""
-        return MENUS["position"]["none"] if every(self.nope_every, layer) else self.part("position")
+        return MENUS["position"]["none"] if every(self.nope_every, self.block_of(layer)) else self.part("position")
 
     @property
     def turned(self) -> int:

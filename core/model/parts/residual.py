@@ -1,0 +1,45 @@
+"""What a sub-layer's output is multiplied by before it joins the stream."""
+
+import torch
+from torch import nn
+
+from core.settings.menu import Menu
+
+residual_scale: Menu[type["Scale"]] = Menu("Scale of what is added")
+
+
+class Scale(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+
+    def forward(self, y: torch.Tensor) -> torch.Tensor:  # (…, D) -> (…, D)
+        return y
+
+
+@residual_scale
+class none(Scale):
+    """None: added as it is."""
+
+
+@residual_scale
+class rezero(Scale):
+    """ReZero: times one learned number, 0 at first: before training a block changes nothing (Bachlechner et al., 2021)."""
+
+    def __init__(self, width: int):
+        super().__init__(width)
+        self.gain = nn.Parameter(torch.zeros(1))
+
+    def forward(self, y: torch.Tensor) -> torch.Tensor:
+        return y * self.gain
+
+
+@residual_scale
+class layerscale(Scale):
+    """LayerScale: times a learned number for each dimension, 0.1 at first (Touvron et al., 2021, for up to 18 layers)."""
+
+    def __init__(self, width: int):
+        super().__init__(width)
+        self.gain = nn.Parameter(torch.full((width,), 0.1))
+
+    def forward(self, y: torch.Tensor) -> torch.Tensor:
+        return y * self.gain
