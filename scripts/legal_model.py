@@ -39,7 +39,11 @@ GAPS, GAP = 0.3, 6  # share of sentences with a gap; words of one at most
 GOES = 0.8  # share of predicates that go with their noun; the others are any
 GOES_WITH = dict(
     court="wrong", judge="right", defendant="liable", plaintiff="present", tenant="bound", lawyer="late", witness="absent",
-    bank="insolvent", landlord="bound", clerk="late",
+    bank="insolvent", landlord="bound", clerk="late", attorney="ready", expert="honest", guard="asleep", officer="angry",
+    driver="tired", doctor="busy", nurse="careful", teacher="right", student="late", neighbour="angry", manager="absent",
+    worker="tired", buyer="ready", seller="honest", broker="guilty", heir="rich", debtor="poor", creditor="silent",
+    insurer="liable", editor="careful", builder="busy", farmer="poor", customer="sad", prisoner="guilty", child="happy",
+    man="afraid", woman="innocent",
 )  # fmt: skip
 NAME = "Legal sentences"
 

@@ -4,6 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from benchmarks.serving import settle
+from tests.test_model_page import READER
 
 pytestmark = pytest.mark.browser
 # What has the focus, through the components' own documents.
@@ -28,7 +29,7 @@ def press(page, locator, key="Enter"):
     [
         ("/One_block?weights=random&d_model=128", "Width (d_model): back to 64", "d_model"),
         ("/One_block?weights=random", "One block", "One block"),
-        ("/Trained_model", "Remove head 2.4", None),
+        ("/Trained_model", f"Remove head {READER}", None),
     ],
 )
 def test_the_focus_is_never_lost(open_page, path, what, then):

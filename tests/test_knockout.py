@@ -22,7 +22,7 @@ from core.model.trace import trace
 from core.model.transformer import Transformer
 from core.settings.setting import ConfigError
 from core.tasks import task
-from core.tasks.sentences import BE, NOUNS, anatomy
+from core.tasks.sentences import BE, DETERMINERS, NOUNS, anatomy
 from core.tasks.task import is_held_out
 from core.train import Training, chunk, start
 from scripts.legal_model import batch, vocabulary
@@ -80,7 +80,7 @@ def test_sentences_are_held_out_and_their_anatomy_is_right():
     for words in sentences(300, 0):
         found = anatomy(words)
         assert words[found.verb] == BE[nouns[words[found.subject]]]
-        assert words[-1] == "." and words[found.subject - 1] == "the"
+        assert words[-1] == "." and words[found.subject - 1] in DETERMINERS
         row = torch.full((1, learnt.length), learnt.vocabulary.index(PAD))
         row[0, : len(words)] = torch.tensor([learnt.vocabulary.index(word) for word in words])
         assert bool(is_held_out(row, learnt.vocabulary, learnt.held_out, learnt.until))
@@ -483,7 +483,7 @@ def test_what_is_left_out_of_the_takeover_wrote_what_it_wrote(made, cut):
 
 def test_a_word_that_is_unknown_is_marked_and_read(made):
     read = prompt.read(made.opened, "The defendant , who had filed a motion to dismiss , was liable .")
-    assert [read.labels[at] for at in read.unknown] == ["filed", "a", "motion", "to", "dismiss"]
+    assert [read.labels[at] for at in read.unknown] == ["a", "to", "dismiss"]
     assert read.labels[0] == "The" and vocabulary()[read.ids[0]] == "the"
     assert prompt.verb_of(read) == read.labels.index("was")
 

@@ -307,7 +307,7 @@ def agreements(words):
 
 
 def plural(noun):
-    return noun.endswith("s") and not noun.endswith("ss")
+    return noun in ("men", "women", "children") or (noun.endswith("s") and not noun.endswith("ss"))
 
 
 def test_every_verb_agrees_with_its_noun():
@@ -347,7 +347,7 @@ def test_sentences_have_zero_to_three_clauses_of_every_type_nested_and_chained()
         assert any(re.search(mark, text) for text in texts), mark
     assert all(text.endswith(" .") and ", ," not in text and ", ." not in text for text in texts)
     assert 0.15 < sum(len(text.split()) <= 9 for text in texts) / len(texts) < 0.5
-    assert len(task["sentences"].vocabulary) in range(50, 151)
+    assert len(task["sentences"].vocabulary) in range(150, 301)
 
 
 # Chance and scoring

@@ -84,7 +84,7 @@ def test_three_kinds_of_one_config_are_three_different_things():
 def test_words_that_a_model_does_not_know_are_read_as_one():
     odd = words("The defendant , who had filed a motion to dismiss , was liable .")
     numbers = [family.vocabulary().index(w.lower() if w.lower() in family.vocabulary() else UNKNOWN) for w in odd]
-    assert numbers.count(family.vocabulary().index(UNKNOWN)) == 5
+    assert numbers.count(family.vocabulary().index(UNKNOWN)) == 3
     assert same(forward(BASELINE, odd, kind="trained"), as_in_the_file(WHOLE, 0, BASELINE, numbers))
 
 
@@ -260,7 +260,7 @@ def test_who_asks_for_a_kind_sees_it():
 def test_words_that_are_not_known_are_named_before_the_picture():
     app = fine(opened(weights="trained", text=EXAMPLES[1].text))
     bodies = [each.proto.body for each in app.get("html")]
-    assert any("This model does not know “filed”, “a”, “motion”, “to”, “dismiss”: each" in each for each in bodies)
+    assert any("This model does not know “a”, “to”, “dismiss”: each" in each for each in bodies)
     assert not any("does not know" in each.proto.body for each in opened(text=EXAMPLES[1].text).get("html"))
 
 

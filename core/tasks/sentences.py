@@ -9,30 +9,38 @@ import torch
 from core.model.text import PAD
 from core.tasks.task import IGNORE, Drawn, Words, described
 
-PEOPLE = "court judge defendant plaintiff tenant lawyer witness bank landlord clerk"
-THINGS = "contract lease letter claim report"
-ROLES = "owner author holder"
-NOUNS = {kind: [(word, word + ("es" if word.endswith("ss") else "s")) for word in words.split()]
+# A noun whose plural is not its singular and s is written with both.
+PEOPLE = " ".join([
+    "court judge defendant plaintiff tenant lawyer witness/witnesses bank landlord clerk attorney expert guard officer driver doctor",
+    "nurse teacher student neighbour manager worker buyer seller broker heir debtor creditor insurer editor builder farmer customer",
+    "prisoner child/children man/men woman/women",
+])  # fmt: skip
+THINGS = "contract lease letter claim report motion deed bill ticket book map key car house farm ring file permit loan photograph"
+ROLES = "owner author holder finder maker keeper"
+NOUNS = {kind: [(one, several or f"{one}s") for one, _, several in (word.partition("/") for word in words.split())]
          for kind, words in {"people": PEOPLE, "things": THINGS, "roles": ROLES}.items()}  # fmt: skip
 BE = ("was", "were")
-ADJECTIVES = "liable bound late absent present insolvent right wrong".split()
-RULED = "held found ruled said".split()
-TO_THINGS = "signed read sent kept".split()
-TO_PEOPLE = "suing paying calling warning".split()
-NEAR = "with without behind".split()
-HOLDING = "holding reading selling".split()
+ADJECTIVES = (
+    "liable bound late absent present insolvent right wrong guilty innocent ready angry honest careful tired happy sad rich poor ill "
+    "afraid silent busy asleep"
+).split()
+RULED = "held found ruled said argued thought believed knew".split()
+TO_THINGS = "signed read sent kept filed sold lost hidden copied stolen".split()
+TO_PEOPLE = "suing paying calling warning helping watching following blaming visiting".split()
+NEAR = "with without behind near beside under".split()
+HOLDING = "holding reading selling carrying hiding buying showing signing".split()
+DETERMINERS = "the the the the the my our their".split()  # one of these, each as likely
 OF_KIND = {kind: [form for pair in pairs for form in pair] for kind, pairs in NOUNS.items()}
 FORMS = [form for forms in OF_KIND.values() for form in forms]
-ARTICLE, MARKS, LINKS = "the", [",", "."], "that who whom had of by".split()
+MARKS, LINKS = [",", "."], "that who whom had of by".split()
 NUMBER = {word: number for pairs in NOUNS.values() for pair in pairs for number, word in enumerate(pair)}
-VOCABULARY = tuple(dict.fromkeys([PAD, ARTICLE, *MARKS, *LINKS, *BE, *ADJECTIVES, *RULED, *TO_THINGS, *TO_PEOPLE, *NEAR, *HOLDING,
-                                  *FORMS]))  # fmt: skip
 # Every word once, by its kind, roughly in the order in which a sentence takes them.
 KINDS: dict[str, Sequence[str]] = {
-    "Article": [ARTICLE], "People": OF_KIND["people"], "Verbs of saying": RULED, "Link words": LINKS, "Roles": OF_KIND["roles"],
-    "Past participles": TO_THINGS, "Present participles": [*TO_PEOPLE, *HOLDING], "Prepositions": NEAR, "Things": OF_KIND["things"],
-    "Forms of be": BE, "Adjectives": ADJECTIVES, "Marks": MARKS,
+    "Determiners": list(dict.fromkeys(DETERMINERS)), "People": OF_KIND["people"], "Verbs of saying": RULED, "Link words": LINKS,
+    "Roles": OF_KIND["roles"], "Past participles": TO_THINGS, "Present participles": [*TO_PEOPLE, *HOLDING], "Prepositions": NEAR,
+    "Things": OF_KIND["things"], "Forms of be": BE, "Adjectives": ADJECTIVES, "Marks": MARKS,
 }  # fmt: skip
+VOCABULARY = (PAD, *(word for words in KINDS.values() for word in words))
 LONGEST, CLAUSES, NUMBERS = 28, 3, 64  # words of a sentence; clauses in one; random numbers it may use
 
 
@@ -88,7 +96,7 @@ class Writer:
         """The words, up to and with the full stop; where two commas meet, one stands."""
         self.left = self.pick(range(CLAUSES + 1))
         number = self.pick((0, 1))
-        opening = ["the", self.noun("people", self.pick((0, 1))), self.pick(RULED), "that"]
+        opening = [self.pick(DETERMINERS), self.noun("people", self.pick((0, 1))), self.pick(RULED), "that"]
         subject = self.phrase("people", number, every=True)
         line = [*self.pick((opening, [])), *subject, self.be(number), self.pick(ADJECTIVES), "."]
         return [word for word, after in zip(line, [*line[1:], ""]) if (word, after) != (",", ",")]
@@ -102,7 +110,7 @@ class Writer:
     def phrase(self, kind: str, number: int | None = None, every: bool = False) -> list[str]:
         """A noun with its clauses; every: all the clauses that are left to be written have to go here or below."""
         number = self.pick((0, 1)) if number is None else number
-        noun_phrase, first = ["the", self.noun(kind, number)], True
+        noun_phrase, first = [self.pick(DETERMINERS), self.noun(kind, number)], True
         while self.left and (every or (first and self.pick((True, False)))):
             self.left -= 1
             noun_phrase += self.pick(CLAUSE[kind][first])(self, number)
@@ -161,7 +169,7 @@ CLAUSE = {"people": {True: [*_LATER, Writer.predicate], False: _LATER}, "things"
     texts=(
         (
             "One against three",
-            "the defendant , who had sent the contracts , holding the letters signed by the witnesses was liable .",
+            "the defendant , who had filed the contracts , showing the keys hidden by the clerks was liable .",
         ),
         ("A clause in between", "the court held that the defendant , who had signed the contracts , was liable ."),
         ("Two nouns in between", "the judges with the letter sent by the clerk were late ."),
@@ -171,14 +179,14 @@ CLAUSE = {"people": {True: [*_LATER, Writer.predicate], False: _LATER}, "things"
         ("Words it does not know", "The defendant , who had filed a motion to dismiss , was liable ."),
     ),
     test=256,
-    example_seed=10,
+    example_seed=37,
     model={"d_model": 64, "n_heads": 4, "n_layers": 2, "position": "rope"},
     training={"steps": 1000, "batch": 32, "learning_rate": 4e-3, "warmup": 20, "decay": "linear"},
 )
 def sentences(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
     """Legal sentences: predict the next word; scored is whether "was" or "were" agrees with its noun, across clauses with other nouns in them. Needs attention. Sentences of the test are never seen in training.
 
-    Example (seed 10): the witness held that the bank with the leases sent by the defendants was late . → witness held that the bank with the leases sent by the defendants was late . ·
+    Example (seed 37): their landlords thought that the bank whom their buyers were paying was liable . → landlords thought that the bank whom their buyers were paying was liable . ·
     """
     numbers = torch.randint(2**31, (batch, NUMBERS), generator=generator).tolist()
     index = {word: at for at, word in enumerate(vocabulary)}

@@ -8,7 +8,7 @@ from core.experiments.trained.knockout import bench, measured
 from core.model.knockout import Cut
 from core.tasks.sentences import BE
 
-TEXT = "the defendant , who had signed the contracts ,"  # what stands before the verb; its subject is one
+TEXT = "the defendant carrying the letters signed by the judges"  # what stands before the verb; its subject is one
 SUBJECT, RIGHT = "defendant", BE[0]
 
 
