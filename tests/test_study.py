@@ -62,6 +62,19 @@ def test_the_hash_of_today_is_that_of_tomorrow():
     assert RUN.hash == "c3b8a9684036918c1cd7ddadf79e7d65"
 
 
+def test_a_task_that_draws_other_data_than_before_is_another_training():
+    run = dataclasses.replace(RUN, training=Training(task="sentences"))
+    before = run.hash
+    del run.__dict__["hash"], run.__dict__["spec"]
+    learnt = task["sentences"]
+    object.__setattr__(learnt, "revision", learnt.revision + 1)
+    try:
+        assert run.hash != before
+    finally:
+        object.__setattr__(learnt, "revision", learnt.revision - 1)
+    assert "revision" not in RUN.spec and RUN.hash == "c3b8a9684036918c1cd7ddadf79e7d65"
+
+
 @pytest.mark.parametrize("name", [*SETTINGS, "seed"])
 def test_any_other_setting_gives_another_hash(name):
     config, training = RUN.config, RUN.training

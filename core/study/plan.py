@@ -61,7 +61,9 @@ class Run:
             }
             for part, of in parts.items()
         }
-        return json.dumps({"format": FORMAT} | values, sort_keys=True, separators=(",", ":"))
+        revision = task[self.training.task].revision
+        data = {"revision": revision} if revision > 1 else {}
+        return json.dumps({"format": FORMAT} | data | values, sort_keys=True, separators=(",", ":"))
 
     @cached_property
     def hash(self) -> str:

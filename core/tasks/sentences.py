@@ -180,6 +180,7 @@ CLAUSE = {"people": {True: [*_LATER, Writer.predicate], False: _LATER}, "things"
     ),
     test=256,
     example_seed=37,
+    revision=2,  # since it has two hundred words
     model={"d_model": 64, "n_heads": 4, "n_layers": 2, "position": "rope"},
     training={"steps": 1000, "batch": 32, "learning_rate": 4e-3, "warmup": 20, "decay": "linear"},
 )
