@@ -82,7 +82,7 @@ def test_any_other_setting_gives_another_hash(name):
         changed = {name: 24 if name == "length" else other(TRAINING[name], getattr(training, name))}
         run = dataclasses.replace(RUN, training=dataclasses.replace(training, **changed))
     else:
-        value = {"n_heads": 8, "d_model": 64, "d_head": 16}.get(
+        value = {"n_heads": 8, "d_model": 64, "d_head": 16, "n_kv_heads": 2}.get(
             name, other(Config.settings()[name], getattr(config, name))
         )
         run = dataclasses.replace(RUN, config=config.replace(**{name: value}))
@@ -213,7 +213,7 @@ MISTAKES = {
     "a device": (HEAD + 'device = "tpu"', "Line 4: device is “tpu”; it must be one of auto, cuda, mps, cpu."),
     "a precision": (HEAD + 'dtype = "float16"\ndevice = "cpu"', "Line 4: dtype is float16"),
     "a setting": (HEAD + "[base]\n\nwidth = 3", "Line 6: base.width is no setting; there are d_model, n_heads"),
-    "a value": (HEAD + '[base]\nnorm = "layer"', "Line 5: base.norm is “layer”; it must be one of LayerNorm, RMSNorm, none."),
+    "a value": (HEAD + '[base]\nnorm = "layer"', "Line 5: base.norm is “layer”; it must be one of LayerNorm, RMSNorm, DyT, none."),
     "a number": (HEAD + "[base]\nd_model = 7", "Line 5: base.d_model is 7; it must be a whole number from 8 to 1600."),
     "not a number": (HEAD + "[training]\nlearning_rate = nan", "Line 5: training.learning_rate is nan; it must be"),
     "a fraction": (HEAD + "[training]\nsteps = 1.5", "Line 5: training.steps is 1.5; it must be a whole number"),
