@@ -16,7 +16,9 @@ else:
     from ui.kit.server.hidden import Hidden
     from ui.kit.server.lifespan import lifespan
     from ui.kit.server.silent import Silent
+    from ui.kit.server.theme import read_once
     from ui.kit.server.uploads import UploadLimit
 
+    read_once()
     between = [Middleware(Hidden), Middleware(Silent), Middleware(UploadLimit)]
     app = App(__file__, routes=routes(), middleware=between, lifespan=lifespan)

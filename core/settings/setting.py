@@ -12,6 +12,7 @@ from core.settings.wording import shorten
 
 LONGEST = 20_000  # characters of a text, where its setting says nothing else
 ANY = 1_000_000  # of one that is cut, and not refused, where it is too long
+SHORT = 100  # characters of a text with which settings are kept once they are checked
 YES, NO = ("on", "true", "yes", "1"), ("off", "false", "no", "0")
 
 
@@ -144,12 +145,34 @@ class Settings:
         self._check_together()
 
     def _check_each(self) -> None:
+        """A page builds the same settings over and over: what has been checked once, a part added to a menu aside, is known."""
+        kind: Any = type(self)
+        texts, menus = kind._texts_and_menus()
+        given = tuple(self.__dict__.values())
+        try:
+            if any(len(getattr(self, name) or "") > SHORT for name in texts):
+                raise TypeError("it would be kept")
+            checked = _checked(kind, tuple(self.__dict__), given, tuple(map(type, given)), sum(map(len, menus)))
+        except TypeError:  # what cannot be looked up is not kept
+            self._check_slowly()
+        else:
+            self.__dict__.update(checked)
+
+    def _check_slowly(self) -> None:
         known = self.settings()
         for name in [*self.FIRST, *(name for name in known if name not in self.FIRST)]:
             value, follows = getattr(self, name), known[name].follows
             if value is None and follows:
                 value = follows(self)
             object.__setattr__(self, name, known[name].check(name, value))
+
+    @classmethod
+    @functools.cache
+    def _texts_and_menus(cls) -> tuple[list[str], list[Menu[Any]]]:
+        """Names of the settings that are free texts; all menus."""
+        known = cls.settings()
+        texts = [name for name, each in known.items() if each.kind is str and each.menu is None]
+        return texts, [each.menu for each in known.values() if each.menu is not None]
 
     def _check_together(self) -> None:
         """Raises ConfigError where values cannot be together, each of which could be by itself."""
@@ -212,6 +235,17 @@ class Settings:
             if field.name in also or (not self.follows(field.name) if known.follows else value != field.default):
                 params[field.name] = known.write(value)
         return params
+
+
+@functools.lru_cache(maxsize=1024)
+def _checked(
+    kind: type[Settings], names: tuple[str, ...], given: tuple[Any, ...], types: tuple[type, ...], entries: int
+) -> dict[str, Any]:
+    """Settings with each value checked by itself. types: of the values, of which 1, 1.0 and True are equal."""
+    settings = object.__new__(kind)
+    settings.__dict__.update(zip(names, given))
+    settings._check_slowly()
+    return dict(settings.__dict__)
 
 
 def setting_like(kind: type[Settings], name: str, default: Any, **changes: Any) -> Any:

@@ -58,7 +58,9 @@ class Task:
     rivals: tuple[tuple[str, ...], ...] = ()  # if given: only these words are scored, each against its group
     test: int = 64  # sequences on which accuracy is measured
     example_seed: int = 0
-    revision: int = 1  # raised when the same seed comes to draw other data: what was trained before is then another training
+    revision: int = (
+        1  # raised when the same seed comes to draw other data: what was trained before is then another training
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__name__", self.draw.__name__)

@@ -20,7 +20,8 @@ class Silent:
 
         async def in_time(message):
             try:
-                await asyncio.wait_for(send(message), self.patience)
+                async with asyncio.timeout(self.patience):  # wait_for would begin a task for every message
+                    await send(message)
             except TimeoutError:
                 raise OSError("the browser does not read what it asked for") from None
 
