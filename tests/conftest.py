@@ -21,6 +21,7 @@ settings.register_profile("lab", deadline=None, derandomize=True, max_examples=2
 settings.load_profile("lab")
 
 
+PATIENCE = 90_000  # milliseconds of a busy machine; what is there already is not waited for
 MOST = 4  # cases of one test that are run quickly
 LONG = ("browser", "slow", "thorough")  # marks of what is not
 
@@ -89,7 +90,7 @@ def chromium():
         pytest.skip("no Chromium found; install one, or set CHROMIUM to its path")
     from playwright.sync_api import expect
 
-    expect.set_options(timeout=20_000)  # of a busy machine; what is there already is not waited for
+    expect.set_options(timeout=PATIENCE)
     with browser() as made:
         yield made
 
@@ -108,6 +109,7 @@ def open_page(chromium, address):
     def opened(path="/One_block", theme="light", width=1400, height=900, at=None):
         context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
         contexts.append(context)
+        context.set_default_timeout(PATIENCE)
         page = context.new_page()
         page.on("dialog", lambda dialog: errors.append(f"pop-up: {dialog.message}"))
         page.on("pageerror", lambda error: errors.append(str(error)))
