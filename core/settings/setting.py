@@ -147,12 +147,11 @@ class Settings:
     def _check_each(self) -> None:
         """A page builds the same settings over and over: what has been checked once, a part added to a menu aside, is known."""
         kind: Any = type(self)
-        texts, menus = kind._texts_and_menus()
-        given = tuple(self.__dict__.values())
+        given = tuple([(name, type(value), value) for name, value in self.__dict__.items()])
         try:
-            if any(len(getattr(self, name) or "") > SHORT for name in texts):
+            if any(isinstance(value, str) and len(value) > SHORT for _, _, value in given):
                 raise TypeError("it would be kept")
-            checked = _checked(kind, tuple(self.__dict__), given, tuple(map(type, given)), sum(map(len, menus)))
+            checked = _checked(kind, given, sum(map(len, kind._menus())))
         except TypeError:  # what cannot be looked up is not kept
             self._check_slowly()
         else:
@@ -168,11 +167,8 @@ class Settings:
 
     @classmethod
     @functools.cache
-    def _texts_and_menus(cls) -> tuple[list[str], list[Menu[Any]]]:
-        """Names of the settings that are free texts; all menus."""
-        known = cls.settings()
-        texts = [name for name, each in known.items() if each.kind is str and each.menu is None]
-        return texts, [each.menu for each in known.values() if each.menu is not None]
+    def _menus(cls) -> list[Menu[Any]]:
+        return [each.menu for each in cls.settings().values() if each.menu is not None]
 
     def _check_together(self) -> None:
         """Raises ConfigError where values cannot be together, each of which could be by itself."""
@@ -238,12 +234,10 @@ class Settings:
 
 
 @functools.lru_cache(maxsize=1024)
-def _checked(
-    kind: type[Settings], names: tuple[str, ...], given: tuple[Any, ...], types: tuple[type, ...], entries: int
-) -> dict[str, Any]:
-    """Settings with each value checked by itself. types: of the values, of which 1, 1.0 and True are equal."""
+def _checked(kind: type[Settings], given: tuple[tuple[str, type, Any], ...], entries: int) -> dict[str, Any]:
+    """Settings with each value checked by itself. given: with their types, as 1, 1.0 and True are equal."""
     settings = object.__new__(kind)
-    settings.__dict__.update(zip(names, given))
+    settings.__dict__.update((name, value) for name, _, value in given)
     settings._check_slowly()
     return dict(settings.__dict__)
 
