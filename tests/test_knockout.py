@@ -145,9 +145,8 @@ def by_hand(logits, whole, q):
     rows = []
     for n in range(len(logits)):
         scores, base = logits[n].double().tolist(), whole[n].double().tolist()
-        log, base_log = (
-            [v - max(x) - math.log(sum(math.exp(u - max(x)) for u in x)) for v in x] for x in (scores, base)
-        )
+        totals = [math.log(sum(math.exp(v) for v in x)) for x in (scores, base)]
+        log, base_log = ([v - total for v in x] for x, total in zip((scores, base), totals))
         right, wrong = int(q.right[n]), int(q.wrong[n])
         if wrong < 0:
             wrong = max((v, t) for t, v in enumerate(base) if t != right)[1]
