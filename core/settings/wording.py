@@ -2,7 +2,7 @@
 
 import math
 
-KEY = "head 2.4: layer 2, head 4, counted from 1"  # to be said once on each page that names heads so
+KEY = "head 2.3: layer 2, head 3, counted from 1"  # to be said once on each page that names heads so
 
 
 def head_name(layer: int, head: int, layered: bool = True) -> str:

@@ -182,7 +182,7 @@ CLAUSE = {"people": {True: [*_LATER, Writer.predicate], False: _LATER}, "things"
     example_seed=37,
     revision=2,  # since it has two hundred words
     model={"d_model": 64, "n_heads": 4, "n_layers": 2, "position": "rope"},
-    training={"steps": 1000, "batch": 32, "learning_rate": 4e-3, "warmup": 20, "decay": "linear"},
+    training={"steps": 2000, "batch": 32, "learning_rate": 6e-3, "warmup": 20, "decay": "linear"},
 )
 def sentences(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
     """Legal sentences: predict the next word; scored is whether "was" or "were" agrees with its noun, across clauses with other nouns in them. Needs attention. Sentences of the test are never seen in training.
