@@ -8,6 +8,7 @@ from core.model.parts import MENUS
 RECENT = [
     {"n_kv_heads": 1},
     {"n_heads": 4, "n_kv_heads": 2, "qk_norm": True, "position": "rope", "rope_share": 0.5, "nope_every": 2},
+    {"parallel": True, "residual_ffn": False},  # attention is then lost
     {"score_cap": 2.0, "logit_cap": 5.0, "position": "alibi"},
     {"window": 2},
     {"window": 3, "global_every": 2, "mask": "causal", "position": "rope", "rope_base": 100.0},

@@ -22,7 +22,7 @@ settings.load_profile("lab")
 
 
 PATIENCE = 90_000  # milliseconds of a busy machine; what is there already is not waited for
-MOST = 4  # cases of one test that are run quickly
+MOST = 3  # cases of one test that are run quickly
 LONG = ("browser", "slow", "thorough")  # marks of what is not
 
 

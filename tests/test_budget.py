@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import FlopCounterMode
 
 from core.model.config import Config
 from core.model.transformer import Transformer
@@ -18,6 +19,7 @@ from core.settings.memory import MemoryLimit
 from core.tasks import task
 from core.train import Training, budget, chunk, held_out, start
 from core.train.budget import TimeLimit, check, duration, expected, max_seconds, memory, seconds, span
+from core.train.muon import matrices, orthogonal
 
 
 def settings_of(name, **changes) -> Training:
@@ -126,6 +128,23 @@ CHANGES = [
     ({"placement": "post", "position": "alibi", "dropout": 0.1, "tied": True}, {"batch": 64}),
     ({"attention": False}, {"batch": 200}),
     ({"ffn": False, "n_heads": 8}, {"batch": 48}),
+    (
+        {
+            "score_cap": 5.0,
+            "softmax": "sink",
+            "qk_norm": True,
+            "gate": True,
+            "value_residual": True,
+            "window": 9,
+            "norm": "DyT",
+            "placement": "sandwich",
+            "residual_scale": "layerscale",
+            "skips": True,
+            "n_layers": 4,
+            "d_ff": 8,
+        },
+        {"batch": 64},
+    ),
 ]
 
 
@@ -142,6 +161,23 @@ def test_memory_is_never_below_what_a_chunk_holds(name, model, training):
     assert done.step == 2 and held.most > came
     needed, held_in_all = memory(config, training), held.most + came + packed
     assert held_in_all <= needed < 5 * held_in_all  # what could be trained is not refused either
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"n_kv_heads": 1, "gate": True, "activation": "swiglu"}, {"ffn": False}, {"n_layers": 3, "d_head": 8}],
+    ids=str,
+)
+def test_what_muon_costs_is_counted(changes):
+    config = task["copy"].config(**changes)
+    model = Transformer(config, task["copy"].vocabulary)
+    with FlopCounterMode(display=False) as counted:
+        for parameter, heights in zip(model.parameters(), matrices(model)):
+            for piece in parameter.detach().split(list(heights), 0) if heights else ():
+                orthogonal(piece)
+    slower = settings_of("copy", optimiser="muon")
+    more = budget.step_seconds(config, slower) - budget.step_seconds(config, replace(slower, optimiser="adamw"))
+    assert more == pytest.approx(budget.PER_OPERATION * counted.get_total_flops(), rel=1e-9)
 
 
 @pytest.mark.parametrize("name", task)

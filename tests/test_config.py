@@ -103,6 +103,11 @@ def test_numpy_numbers_become_plain_ones(field):
     assert getattr(config, field) == 8 and type(getattr(config, field)) is int
 
 
+def test_a_negative_zero_is_a_zero():
+    for zero in (-0.0, 0.0, -0.0):
+        assert math.copysign(1, Config(score_cap=zero).score_cap) == 1
+
+
 def test_what_was_given_is_shown_shortened_and_printable():
     message = str(refusal(norm="<b>\n\0" + "x" * 1000))
     assert "<b>��xxx" in message and "…" in message and len(message) < 150

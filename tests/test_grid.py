@@ -4,12 +4,14 @@ import itertools
 
 import numpy as np
 import pytest
+import torch
 
 from core import Config, ConfigError
 from core.experiments.depth.axes import AXES, MOST, RESIDUALS, Axes, combinations, write_axes
 from core.experiments.depth.depth import Depth, blocks, travel
-from core.experiments.depth.grid import Grid, grid, travel_together
+from core.experiments.depth.grid import Grid, _bytes, grid, travel_together
 from core.measure.stream_statistics import statistic
+from core.model.batched_variants import Many
 from core.model.parts import MENUS
 from core.model.variants import apply
 from core.settings.device import Machine
@@ -342,6 +344,27 @@ def test_a_grid_that_needs_too_much_memory_is_refused_before_it_runs(monkeypatch
     monkeypatch.setenv("ABLATION_MAX_MB", "1")
     with pytest.raises(MemoryLimit, match="This grid would need"):
         grid(Config(d_model=256, n_heads=4), Axes(), WORDS, HERE, Depth(1))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_the_estimate_is_above_the_weights_that_are_made_and_the_streams_that_wait(dtype):
+    """Variants that differ in what attention or the feed-forward network reads have weights of their own."""
+    switches = itertools.product([False, True], [False, True], ["usual", "sink"], ["gelu", "swiglu"], [0, 3])
+    family = [
+        Config(d_model=96, n_heads=4, gate=gate, qk_norm=normed, softmax=softmax, activation=activation, window=window)
+        for gate, normed, softmax, activation, window in switches
+    ]
+    many = Many(family, WORDS, torch.arange(len(WORDS))[None], None, Machine(device="cpu", dtype=dtype))
+    held = {
+        p.untyped_storage().data_ptr(): p.untyped_storage().nbytes()
+        for _, part in many._parts
+        for p in part.parameters()
+    }
+    assert len(many._parts) == 16 + 2
+    assert sum(held.values()) < _bytes(family, WORDS, many.machine)
+    deep = [config.replace(n_layers=40, skips=True, n_heads=n) for config in family for n in (1, 2)]
+    more = _bytes(deep, WORDS, many.machine) - _bytes([each.replace(skips=False) for each in deep], WORDS, many.machine)
+    assert more >= 20 * len(deep) * len(WORDS) * 96 * 4
 
 
 def test_a_text_without_words_is_refused():

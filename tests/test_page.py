@@ -402,3 +402,14 @@ def test_a_control_that_would_do_nothing_is_not_there_until_it_would():
     assert {"global_every", "matched"} <= controls(opened(weights="random", window="3", activation="swiglu")).keys()
     assert {"rope_share", "rope_base", "nope_every"} <= controls(opened(weights="random", position="rope")).keys()
     assert "rope_share" in controls(opened(weights="random", rope_share="0.5")), "so that it can be brought back"
+
+
+def test_what_was_chosen_as_it_would_be_anyway_can_be_let_go_again():
+    app = opened(n_heads="4")
+    tell(tell(app, "n_kv_heads", 2), "n_kv_heads", 4)
+    assert control(app, "n_kv_heads")["back"] == "4" and "n_kv_heads" in app.query_params
+    tell(app, "n_heads", 8)
+    assert setting(app, "n_kv_heads") == 4 and control(app, "n_kv_heads")["back"] == "8"
+    back(app, "n_kv_heads")
+    assert setting(app, "n_kv_heads") == 8 and "back" not in control(app, "n_kv_heads")
+    assert "n_kv_heads" not in app.query_params

@@ -103,5 +103,5 @@ def test_a_block_alone_names_its_heads_by_their_number(said):
 
 
 def test_the_name_of_a_head():
-    assert head_name(1, 3) == Cut(1, "head", 3).name == "head 2.4" == KEY.split(":")[0]
+    assert head_name(1, 2) == Cut(1, "head", 2).name == "head 2.3" == KEY.split(":")[0]
     assert head_name(0, 3, layered=False) == "head 4"

@@ -152,6 +152,11 @@ def test_of_what_there_are_no_weights_is_said(kind, changes, why):
         forward(config, TOKENS, kind=kind)
 
 
+def test_a_part_whose_own_name_has_a_comma_is_named_whole():
+    why = weights["trained"].refused(BASELINE.replace(init="normal_1", norm="none"))
+    assert "without norm" in why and f"with {Config.settings()['init'].change('normal_1')}" in why and "N(0, 1)" in why
+
+
 def test_without_the_files_it_is_said_that_there_are_none(monkeypatch):
     monkeypatch.setattr(family, "listed", dict)
     assert weights["trained"].refused(BASELINE) == "The trained models, models/family, do not ship here."

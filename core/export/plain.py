@@ -143,7 +143,7 @@ def gradient_norms(
         out = model.stream(ids, real, order)
     loss = successor_loss(model, out, ids, len(tokens))
     streams, blocks = [*recorded["resid_pre"], out], dict(model.blocks.named_parameters())
-    gradients = torch.autograd.grad(loss, [*streams, *blocks.values()])
+    gradients = torch.autograd.grad(loss, [*streams, *blocks.values()], materialize_grads=True)
     rows = weight_rows(model, dict(zip(blocks, gradients[len(streams) :])))
     return [norm(each) for each in gradients[: len(streams)]], rows
 

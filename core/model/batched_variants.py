@@ -11,6 +11,7 @@ import torch
 
 from core.measure.stream_statistics import attention_entropy
 from core.model.config import Config
+from core.model.cost import parameters
 from core.model.parts import MENUS
 from core.model.parts.init import Draw
 from core.model.parts.placement import halves, norm_places
@@ -49,6 +50,15 @@ def stream_of(config: Config) -> Config:
 def families(configs: Sequence[Config]) -> list[list[int]]:
     """Which configs can run side by side: their numbers."""
     return list(_groups(configs, FAMILY).values())
+
+
+def numbers(configs: Sequence[Config]) -> int:
+    """How many numbers the sub-layers of Many hold: each that differs in its settings has weights of its own."""
+    one = [config.replace(n_layers=1) for config in configs]
+    parts = (("attention", ATTENTION), ("ffn", FFN))
+    return sum(
+        parameters(one[group[0]])[part] for part, fields in parts for group in _groups(one, (part, *fields)).values()
+    )
 
 
 class Many:
@@ -95,7 +105,9 @@ class Many:
                 for sublayer in self._sublayers:
                     x = sublayer(x, entered)
             if len(skipping):
-                early[at], partner = x[skipping], n_layers - 2 - at  # of the next layer
+                partner = n_layers - 2 - at  # of the next layer
+                if partner >= at:
+                    early[at] = x[skipping]
                 if partner <= at and partner in early:
                     x = x.index_add(0, skipping, early[partner])  # times 1, as the number is before training
             yield x, self._entropy

@@ -115,7 +115,7 @@ def difference(config: Config, baseline: Config) -> Changes:
     return changes
 
 
-def name_of(changes: Changes) -> str:
+def name_of(changes: Changes, between: str = ", ") -> str:
     """A variant's name: "− residual (FFN), 8 heads"."""
     settings = Config.settings()
     names = [settings[name].change(changes[name]) for name in settings if name in changes]
@@ -123,7 +123,7 @@ def name_of(changes: Changes) -> str:
     if all(each in names for each in both):
         names[names.index(both[0])] = "− residual"
         names.remove(both[1])
-    return ", ".join(names)
+    return between.join(names)
 
 
 @dataclass(frozen=True)

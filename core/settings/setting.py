@@ -78,7 +78,7 @@ class Setting:
             good = isinstance(value, number) and not isinstance(value, bool) and self.low <= value <= self.high
         if not good:
             raise ConfigError(name, f"{name} is {shorten(value)}; it must be {self.allowed()}.")
-        return self.kind(value)
+        return self.kind(value) + 0.0 if self.kind is float else self.kind(value)  # -0.0 is 0
 
     def read(self, name: str, text: str) -> Any:
         """The value that a link's text stands for, or ConfigError."""

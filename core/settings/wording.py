@@ -6,7 +6,7 @@ KEY = "head 2.3: layer 2, head 3, counted from 1"  # to be said once on each pag
 
 
 def head_name(layer: int, head: int, layered: bool = True) -> str:
-    """ "head 2.4" (layer 2, head 4); "head 4" where there is only one layer to speak of. Given from 0, named from 1."""
+    """ "head 2.3" (layer 2, head 3); "head 3" where there is only one layer to speak of. Given from 0, named from 1."""
     return f"head {layer + 1}.{head + 1}" if layered else f"head {head + 1}"
 
 

@@ -7,11 +7,13 @@ from dataclasses import replace
 
 from core.model import cost
 from core.model.config import Config
+from core.model.parts.activation import inputs
 from core.model.parts.init import generator
 from core.settings.environment import whole_number
 from core.settings.memory import MemoryLimit, max_mb
 from core.tasks import task
 from core.train.match import flops
+from core.train.muon import STEPS
 from core.train.run import SLICE, State
 from core.train.settings import Training
 
@@ -53,12 +55,24 @@ def step_seconds(config: Config, training: Training) -> float:
     words, length, batch = len(task[training.task].vocabulary), training.length, training.batch
     operations = 3 * batch * flops(config, length, words)
     numbers = batch * (sum(cost.activations(config, length).values()) / 4 + 2 * length * words)
+    if training.optimiser == "muon":
+        operations += _orthogonal(config)
     return (
         PER_SUBLAYER * config.n_layers * (2 * config.attention + config.ffn)
         + PER_OPERATION * operations
         + PER_PARAMETER * sum(cost.parameters(config, words).values())
         + PER_ACTIVATION * numbers
     )
+
+
+def _orthogonal(config: Config) -> int:
+    """Operations of Muon in a step (core.train.muon.orthogonal): of each matrix m × n two products m · m · n and one m³, STEPS times."""
+    q, kv = (heads * config.d_head for heads in (config.n_heads, config.n_kv_heads))
+    widths = config.attention * [q, q, kv, kv, *[q] * config.gate] + config.ffn * [config.d_ff] * (
+        1 + inputs(config.part("activation"))
+    )
+    sides = [sorted((width, config.d_model)) for width in widths]
+    return config.n_blocks * STEPS * sum(4 * m * m * n + 2 * m**3 for m, n in sides)
 
 
 @functools.cache
@@ -81,10 +95,21 @@ def memory(config: Config, training: Training) -> int:
     words = len(learnt.vocabulary)
     weights = COPIES * 4 * sum(cost.parameters(config, words).values())
     learning, measuring = (
-        sum(cost.activations(each, training.length).values()) + 3 * 4 * training.length * words
+        sum(cost.activations(each, training.length).values())
+        + _between(each, training.length)
+        + 3 * 4 * training.length * words
         for each in (config, config.replace(n_layers=1))
     )
     return weights + 2 * max(training.batch * learning, min(SLICE, learnt.test) * measuring)
+
+
+def _between(config: Config, length: int) -> int:
+    """Bytes of one sequence that no trace records, and that are kept for the way back: capped and masked scores, queries and keys
+    before their norm, mixed values, early streams."""
+    scores = bool(config.score_cap) + (config.mask != "none" or bool(config.window))
+    of_heads = config.qk_norm * 2 * (config.n_heads + config.n_kv_heads) + config.value_residual * config.n_kv_heads
+    numbers = scores * config.n_heads * length + of_heads * config.d_head + config.skips * config.d_model
+    return 4 * config.n_layers * config.attention * length * numbers
 
 
 def kept(config: Config, training: Training) -> int:

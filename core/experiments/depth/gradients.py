@@ -70,7 +70,7 @@ def _run(config: Config, tokens: tuple[str, ...], machine: Machine, depth: Depth
         loss = successor_loss(model, out, ids, len(tokens))
         streams = [*recorded["resid_pre"], out]
         blocks = dict(model.blocks.named_parameters())
-        grads = torch.autograd.grad(loss, [*streams, *blocks.values()])
+        grads = torch.autograd.grad(loss, [*streams, *blocks.values()], materialize_grads=True)
         rows = weight_rows(model, dict(zip(blocks, grads[len(streams) :])))
         stream = np.array([norm(each) for each in grads[: len(streams)]])
         table = pd.DataFrame(rows, columns=["layer", "weight", "value"]).astype({"layer": int, "value": float})

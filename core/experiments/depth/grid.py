@@ -13,9 +13,9 @@ from core.experiments.depth.depth import CHUNK, Depth, until_diverged
 from core.experiments.forward import numbered
 from core.experiments.pieces import steps
 from core.measure.stream_statistics import SAME, Streams, statistic
-from core.model.batched_variants import Many, families, stream_of
+from core.model.batched_variants import Many, families, numbers, stream_of
 from core.model.config import Config
-from core.model.cost import activations, run_bytes
+from core.model.cost import BYTES, activations, run_bytes
 from core.model.text import vocabulary
 from core.model.variants import apply
 from core.settings.cache import cached
@@ -144,11 +144,13 @@ def travel_together(
 
 
 def _bytes(family: list[Config], tokens: Sequence[str], machine: Machine) -> int:
-    """The weights of the largest, and what one block of each keeps."""
+    """The weights of the largest and of all parts that differ, what one block of each keeps, and what waits to be skipped to."""
     length, known = len(tokens) + family[0].padding, len(vocabulary(list(tokens)))
     kept = sum(sum(activations(config, length, machine.dtype).values()) // config.n_layers for config in family)
-    different = {(c.activation, c.d_ff, c.n_heads * c.d_head): c for c in family}.values()
-    return max(run_bytes(config, 1, known, machine.dtype) for config in different) + kept
+    waiting = 4 * length * family[0].d_model * (family[0].n_layers // 2 + 1) * sum(c.skips for c in family)
+    largest = max(run_bytes(config.replace(n_layers=1), 1, known, machine.dtype) for config in family)
+    weights = numbers(family) * (4 + (machine.dtype != "float32") * BYTES[machine.dtype])
+    return int(largest + 1.2 * weights) + kept + waiting
 
 
 def _measure(

@@ -15,6 +15,7 @@ from core.model.trace import tap
 from core.model.transformer.dropout import drop
 from core.model.transformer.linear import Linear, Part, drawing
 
+TINY = 1e-30  # the least cap that is divided by: float32 holds it
 Memory = dict[Any, torch.Tensor]  # what layers leave for later ones, by name or by their own number
 
 
@@ -99,4 +100,4 @@ def head_norm(x: torch.Tensor, gain: torch.Tensor) -> torch.Tensor:  # (B, H, T,
 
 def capped(x: torch.Tensor, cap: float) -> torch.Tensor:
     """cap · tanh(x / cap): nearly x where that is small, never beyond ± cap (Gemma 2, 2024, section 2)."""
-    return cap * torch.tanh(x / cap)
+    return cap * torch.tanh(x / max(cap, TINY))

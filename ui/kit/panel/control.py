@@ -64,7 +64,7 @@ def of(settings, name: str) -> Control:
         if kind == "range":
             made |= {"low": offered[0], "high": offered[1], "step": known.step}
         fresh = values.default(settings, name)
-        if now != fresh:
+        if now != fresh or values.is_held(settings, name):
             made["back"] = known.menu.label(fresh) if known.menu else known.write(fresh)
         return made
 

@@ -86,8 +86,8 @@ function drawnRow(panel, one, bare) {
   }
   if (bare) return row.box
   row.back.hidden = one.back === undefined
-  row.back.title = `Back to ${one.back}`
-  row.back.setAttribute("aria-label", `${one.label}: back to ${one.back}`)
+  row.back.title = row.back.hidden ? "" : `Back to ${one.back}`
+  row.back.setAttribute("aria-label", row.back.hidden ? "" : `${one.label}: back to ${one.back}`)
   row.box.classList.toggle("changed", one.back !== undefined)
   row.about(one)
   return row.box

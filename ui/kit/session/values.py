@@ -213,6 +213,11 @@ def default(settings, name: str):
     return follows(settings) if follows else type(settings).__dataclass_fields__[name].default
 
 
+def is_held(settings, name: str) -> bool:
+    """Whether a setting that would follow others has been chosen, be it as it would be anyway: it no longer follows."""
+    return bool(settings.settings()[name].follows) and name in _fixed(settings, visitor().wanted)
+
+
 def free(settings, name: str):
     """One setting back to that, from a button's callback."""
     put(**{name: default(settings, name)})
