@@ -24,7 +24,7 @@ from core.model.variants import Pins, apply, decode
 from core.settings.device import Machine
 from core.settings.setting import ConfigError
 from tests import reference
-from tests.pages import components, controls, move, setting, tell
+from tests.pages import components, control, controls, move, setting, tell
 from tests.pages import words as offered
 from tests.test_page import fine, opened, told
 from ui.block import view as views
@@ -224,6 +224,20 @@ def test_a_part_that_is_switched_off_stands_beside_the_trained_model():
     )
     names = " ".join(each.proto.body for each in app.get("html"))
     assert "cut afterwards: without norm" in names and "baseline: trained with all parts" in names
+
+
+def test_what_is_moved_in_the_sidebar_is_what_stands_beside_though_a_pill_is_pressed():
+    app = fine(opened(weights="trained", variants="ffn-off"))
+    assert control(app, "difference") and "beside" not in controls(app)
+    app = fine(tell(app, "residual_attention", False))
+    assert app.query_params["beside"] == "now"
+    assert control(app, "beside")["value"] == control(app, "beside")["options"].index("now: − residual (attention)")
+    assert "Trained without residual (attention), seed 0" in " ".join(kinds_shown(app)).replace("\\", "")
+    app = fine(tell(app, "beside", "ffn-off"))
+    assert "Trained without FFN, seed 0" in " ".join(kinds_shown(app))
+    app = fine(tell(app, "seed", 1))  # moves all of them
+    assert any("Trained without FFN, seed 1" in each.value for each in app.markdown)
+    assert app.query_params["beside"] == "ffn-off"
 
 
 def test_pills_offer_what_was_trained_and_what_was_not_is_left_out_with_a_reason():

@@ -80,12 +80,24 @@ def activations(config: Config, tokens: int, dtype: str = "float32") -> dict[str
     }
 
 
+def between(config: Config, tokens: int, dtype: str = "float32") -> int:
+    """Bytes of what no trace records and the way back needs: scores before a cap and a mask, queries and keys before their norm, keys and
+    values as each query head has them, mixed values, streams that wait to be skipped to."""
+    scores = bool(config.score_cap) + (config.mask != "none" or bool(config.window)) + (config.softmax != "usual")
+    of_heads = config.qk_norm * 2 * (config.n_heads + config.n_kv_heads) + config.value_residual * config.n_kv_heads
+    of_heads += 2 * config.n_heads * (config.n_kv_heads < config.n_heads)
+    numbers = (
+        config.attention * (scores * config.n_heads * tokens + of_heads * config.d_head) + config.skips * config.d_model
+    )
+    return BYTES[dtype] * config.n_layers * tokens * numbers
+
+
 def run_bytes(config: Config, tokens: int, vocabulary: int, dtype: str = "float32") -> int:
     """Memory a traced pass asks for: weights as drawn (float32) and in another precision, activations as recorded, as
     many again under way, and in float32 for those who look; a fifth on top."""
     copied = dtype != "float32"
     weights = sum(parameters(config, vocabulary).values()) * (4 + copied * BYTES[dtype])
-    recorded = 2 * sum(activations(config, tokens, dtype).values())
+    recorded = 2 * (sum(activations(config, tokens, dtype).values()) + between(config, tokens, dtype))
     shown = copied * sum(activations(config, tokens).values())
     return int(1.2 * (weights + recorded + shown))
 

@@ -96,20 +96,11 @@ def memory(config: Config, training: Training) -> int:
     weights = COPIES * 4 * sum(cost.parameters(config, words).values())
     learning, measuring = (
         sum(cost.activations(each, training.length).values())
-        + _between(each, training.length)
+        + cost.between(each, training.length)
         + 3 * 4 * training.length * words
         for each in (config, config.replace(n_layers=1))
     )
     return weights + 2 * max(training.batch * learning, min(SLICE, learnt.test) * measuring)
-
-
-def _between(config: Config, length: int) -> int:
-    """Bytes of one sequence that no trace records, and that are kept for the way back: capped and masked scores, queries and keys
-    before their norm, mixed values, early streams."""
-    scores = bool(config.score_cap) + (config.mask != "none" or bool(config.window))
-    of_heads = config.qk_norm * 2 * (config.n_heads + config.n_kv_heads) + config.value_residual * config.n_kv_heads
-    numbers = scores * config.n_heads * length + of_heads * config.d_head + config.skips * config.d_model
-    return 4 * config.n_layers * config.attention * length * numbers
 
 
 def kept(config: Config, training: Training) -> int:

@@ -14,7 +14,8 @@ from ui.kit.page import literal
 from ui.kit.pages import ONE_BLOCK
 from ui.kit.panel.control import among, of
 from ui.kit.panel.panel import bar
-from ui.kit.session.values import put
+from ui.kit.session.values import amend, put
+from ui.kit.session.visitor import visitor
 from ui.pictures import drawing
 
 ALONE = ("compare",)  # views that show all variants by themselves
@@ -23,9 +24,8 @@ ALONE = ("compare",)  # views that show all variants by themselves
 def with_and_without(context: BlockContext):
     """The block and the view that is open; and the same of the variant that stands beside it, where there is one."""
     baseline, *others = context.variants
-    variant = next(
-        (each for each in others if _text(context, each) == context.look.beside), others[0] if others else None
-    )
+    asked = _asked(context, others)
+    variant = next((each for each in others if _text(context, each) == asked), others[0] if others else None)
     picture, view = st.columns([3, 7], gap="medium")
     with picture:
         _drawings(context, baseline, variant)
@@ -37,6 +37,19 @@ def with_and_without(context: BlockContext):
             ONE_BLOCK.open_view(context)
         else:
             _both(context, baseline, variant, others)
+
+
+def _asked(context: BlockContext, others: list[Variant]) -> str:
+    """Which variant is to stand beside the baseline: what has just been moved in the sidebar, or no picture would follow the hand."""
+    held, asked = visitor().kept, context.look.beside
+    now = next((each.name for each in others if each.colour == NOW), "")
+    name, before = held.get("beside", (now, asked))
+    if now and now != name and asked == before != "now":
+        held["beside"] = now, "now"
+        amend(context.look, beside="now")
+        st.rerun()  # its link says so, too
+    held["beside"] = now, asked
+    return asked
 
 
 def _both(context: BlockContext, baseline: Variant, variant: Variant, others: list[Variant]):
