@@ -101,8 +101,8 @@ def test_the_picture_holds_every_word_and_says_what_it_shows(chosen, wrong, remo
 def test_what_is_said_names_the_likelier_word():
     whole, without = Side({"was": 0.7, "were": 0.1}, 9, 10), Side({"was": 0.2, "were": 0.3}, 5, 10)
     assert said_of(whole, without, False) == (
-        f"Next word: **was 0.70**, were 0.10 ({RIGHT} is right). Right in **9 of 10** held-out sentences."
+        f"Next word: **was 0.70**, were 0.10, all other words 0.20 ({RIGHT} is right). Right in **9 of 10** held-out sentences."
     )
     assert said_of(whole, without, True) == (
-        f"Next word: was 0.20, **were 0.30** ({RIGHT} is right). Right in **5 of 10** held-out sentences; with the head 9 of 10."
+        f"Next word: was 0.20, **were 0.30**, all other words 0.50 ({RIGHT} is right). Right in **5 of 10** held-out sentences; with the head 9 of 10."
     )

@@ -90,7 +90,7 @@ EXPERIMENTS = (  # title, what to look for, the page, the link's parameters
 )
 
 
-WRAPPED = "<style>[data-testid='stMain'] [data-testid='stPageLink'] p { white-space: normal; overflow: visible; line-height: 1.25; } [data-testid='stMain'] [data-testid='stPageLink'] a { padding-left: 0; }</style>"
+WRAPPED = "<style>[data-testid='stMain'] [data-testid='stPageLink'] p { white-space: normal; overflow: visible; line-height: 1.25; } [data-testid='stMain'] [data-testid='stPageLink'] a { padding-left: 0; } [data-testid='stMain'] [data-testid='stPageLink'] a:focus-visible { outline: 2px solid; outline-offset: 2px; }</style>"
 
 
 def of_the_model() -> list:

@@ -21,7 +21,7 @@ from ui.shared.models import SHIPPED, known
 CSS = f"""
 .root {{ font-family: var(--st-font); overflow-x: auto; }} .picture {{ max-width: 800px; }}
 svg {{ width: 100%; height: auto; display: block; }} text {{ fill: var(--st-text-color); }} .middle {{ text-anchor: middle; }}
-.word {{ font-size: 17px; }} .chosen {{ font-weight: 700; }} .figure {{ font-size: 12px; fill: {BASELINE}; font-weight: 600; }} .verdict {{ font-size: 12px; }}
+.word {{ font-size: 17px; }} .chosen {{ font-weight: 700; }} .figure {{ font-size: 12px; fill: color-mix(in srgb, {BASELINE} 55%, var(--st-text-color)); font-weight: 600; }} .verdict {{ font-size: 12px; }}
 .arc {{ fill: none; stroke: {BASELINE}; stroke-linecap: round; }} .arc.off {{ stroke: var(--st-text-color); stroke-dasharray: 3 6; stroke-width: 1.5; stroke-opacity: 0.4; }}
 .figure.off {{ fill: var(--st-text-color); opacity: 0.5; text-decoration: line-through; }}
 .slot {{ fill: color-mix(in srgb, {BASELINE} 14%, transparent); stroke: {BASELINE}; stroke-width: 1.5; }}
@@ -72,7 +72,7 @@ def told(whole: Side, without: Side, removed: bool) -> str:
     )
     right = f"Right in **{side.right} of {side.of}** held-out sentences"
     return (
-        f"Next word: {words} ({RIGHT} is right). {right}"
+        f"Next word: {words}, all other words {1 - sum(side.chances.values()):.2f} ({RIGHT} is right). {right}"
         + f"; with the head {whole.right} of {whole.of}." * removed
         + "." * (not removed)
     )
