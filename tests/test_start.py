@@ -83,6 +83,11 @@ def test_the_switch_shows_the_other_side_and_its_figures(made, removed):
         "**Take a block apart**", "**Train without a part**", "**What else is in this model?**",
     ]  # fmt: skip
     assert not told(app)
+    assert dict(app.query_params) == ({"removed": "on"} if removed else {})
+    again = AppTest.from_file("../app.py", default_timeout=90)
+    for key, value in app.query_params.items():
+        again.query_params[key] = value
+    assert fine(again.run()).toggle[0].value == removed
 
 
 @pytest.mark.parametrize("chosen, wrong", [("was", False), ("were", True)])

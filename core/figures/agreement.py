@@ -33,7 +33,9 @@ def agreement_svg(words: Sequence[str], weights: Sequence[float], chosen: str, w
             f'stroke-width="{1 + 7 * weight:.2f}" stroke-opacity="{0.2 + 0.8 * weight:.2f}"/>'
         )
         if weight >= WRITTEN:
-            shapes.append(text((slot + at) / 2, top - 5 - 3.5 * weight, f"{weight:.2f}", "figure middle" + " off" * removed))
+            shapes.append(
+                text((slot + at) / 2, top - 5 - 3.5 * weight, f"{weight:.2f}", "figure middle" + " off" * removed)
+            )
     for at, word in zip(middles, words):
         shapes.append(text(at, LINE, word, "word middle"))
     width = LETTER * len(chosen) + GAP

@@ -13,12 +13,12 @@ from core.settings.wording import count
 from core.study.plan import StudyError
 from core.study.summary import read_summary
 from ui.kit.glossary import explained
-from ui.kit.page import capital, in_words, page
+from ui.kit.page import capital, in_words, notice, page
 from ui.kit.pages import DEPTH, ONE_BLOCK, START, TRAINED_MODEL, TRAINING, Page
 from ui.pictures.matrix import matrix
 from ui.shared.model_defaults import reader
 from ui.shared.models import SHIPPED
-from ui.start.hero import hero
+from ui.start.hero import StartLook, hero
 
 RESULTS = Path(__file__).parent.parent.parent / "results"
 EXPERIMENTS = (  # title, what to look for, the page, the link's parameters
@@ -90,7 +90,11 @@ EXPERIMENTS = (  # title, what to look for, the page, the link's parameters
 )
 
 
-WRAPPED = "<style>[data-testid='stMain'] [data-testid='stPageLink'] p { white-space: normal; overflow: visible; line-height: 1.25; } [data-testid='stMain'] [data-testid='stPageLink'] a { padding-left: 0; } [data-testid='stMain'] [data-testid='stPageLink'] a:focus-visible { outline: 2px solid; outline-offset: 2px; }</style>"
+WRAPPED = """<style>
+[data-testid='stMain'] [data-testid='stPageLink'] p { white-space: normal; overflow: visible; line-height: 1.25; }
+[data-testid='stMain'] [data-testid='stPageLink'] a { padding-left: 0; }
+[data-testid='stMain'] [data-testid='stPageLink'] a:focus-visible { outline: 2px solid; outline-offset: 2px; }
+</style>"""
 
 
 def of_the_model() -> list:
@@ -164,10 +168,11 @@ def matrix_table() -> pd.DataFrame:
 
 def start():
     with page(START):
-        START.settings()  # no controls here, but whoever comes back to a page finds it as it was
+        (look,), notes = START.settings(StartLook)
+        notice(*notes)
         st.html(WRAPPED)
         st.title("What is each part of a transformer for? Take it out and see.", anchor=False)
-        hero()
+        hero(look.removed)
         with in_words():
             measured()
         st.header("Experiments", anchor=False)

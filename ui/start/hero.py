@@ -1,6 +1,7 @@
 """The first screen: one sentence, one head, one switch, and what it costs."""
 
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
@@ -10,18 +11,20 @@ from core.experiments.trained.flip import RIGHT, SUBJECT, Side, flip
 from core.figures.agreement import agreement_svg
 from core.figures.palette import BASELINE, VARIANTS
 from core.settings.memory import MemoryLimit
-from core.settings.setting import ConfigError
+from core.settings.setting import ConfigError, Settings, setting
 from core.settings.wording import KEY, head_name
 from ui.kit.page import capital
 from ui.kit.pages import ONE_BLOCK, TRAINED_MODEL, TRAINING
 from ui.kit.server.scripts import served
+from ui.kit.session.visitor import at
 from ui.shared.model_defaults import reader
 from ui.shared.models import SHIPPED, known
 
 CSS = f"""
 .root {{ font-family: var(--st-font); overflow-x: auto; }} .picture {{ max-width: 800px; }}
 svg {{ width: 100%; height: auto; display: block; }} text {{ fill: var(--st-text-color); }} .middle {{ text-anchor: middle; }}
-.word {{ font-size: 17px; }} .chosen {{ font-weight: 700; }} .figure {{ font-size: 12px; fill: color-mix(in srgb, {BASELINE} 55%, var(--st-text-color)); font-weight: 600; }} .verdict {{ font-size: 12px; }}
+.word {{ font-size: 17px; }} .chosen {{ font-weight: 700; }} .verdict {{ font-size: 12px; }}
+.figure {{ font-size: 12px; fill: color-mix(in srgb, {BASELINE} 55%, var(--st-text-color)); font-weight: 600; }}
 .arc {{ fill: none; stroke: {BASELINE}; stroke-linecap: round; }} .arc.off {{ stroke: var(--st-text-color); stroke-dasharray: 3 6; stroke-width: 1.5; stroke-opacity: 0.4; }}
 .figure.off {{ fill: var(--st-text-color); opacity: 0.5; text-decoration: line-through; }}
 .slot {{ fill: color-mix(in srgb, {BASELINE} 14%, transparent); stroke: {BASELINE}; stroke-width: 1.5; }}
@@ -35,20 +38,29 @@ _picture = st.components.v2.component(
 )
 
 
-def hero():
+@dataclass(frozen=True)
+class StartLook(Settings):
+    """What is looked at on the start page."""
+
+    removed: bool = setting(
+        False, "Remove the head", "Whether the head that reads the subject is removed from the model.", group="Look"
+    )
+
+
+def hero(removed: bool):
     """Drawn where the model that ships can be opened; its card says why where it cannot."""
     with suppress(ConfigError, CheckpointError, MemoryLimit):
         layer, head = reader(SHIPPED)
-        _hero(flip(known(SHIPPED), layer - 1, head - 1), layer, head)
+        _hero(flip(known(SHIPPED), layer - 1, head - 1), layer, head, removed)
 
 
-def _hero(made, layer: int, head: int):
+def _hero(made, layer: int, head: int, removed: bool):
     name = head_name(layer - 1, head - 1)
     st.markdown(
         f"A small language model has learnt to write legal sentences. One of its parts, {name}, looks back from "
         f"the verb to its subject, **{SUBJECT}**. Remove it, and read what happens. :gray[({capital(KEY)}.)]"
     )
-    removed = st.toggle(f"Remove {name}", key="hero_removed")
+    st.toggle(f"Remove {name}", **at("removed", removed))
     side = made.without if removed else made.whole
     picture = agreement_svg(made.words, made.weights, side.chosen, side.wrong, removed)
     _picture(key="hero", data={"picture": picture, "clicked": False})
