@@ -76,6 +76,7 @@ def test_the_text_that_stands_for_a_picture_says_the_finding(open_page, place, p
         .first.inner_text()
         .split("\n")[1]
         .split("Random weights")[0]
+        .split("Trained with")[0]
         .strip()
     )
     assert len(sentence) > 20

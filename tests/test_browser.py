@@ -109,9 +109,10 @@ def test_arrow_keys_move_over_the_cells(open_page):
     canvas.focus()
     for _ in range(3):
         page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowRight")
-    weight = patterns(forward(BASELINE, words(DEFAULT_TEXT), kind="trained"), 1)[0, 3, 1].item()
-    expect(page.locator(".st-key-all_heads .tip")).to_have_text(f"head 2.1: who → defendant  {weight:.3f}")
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    weight = patterns(forward(BASELINE, words(DEFAULT_TEXT), kind="trained"), 1)[0, 3, 3].item()
+    expect(page.locator(".st-key-all_heads .tip")).to_have_text(f"head 2.1: who → who  {weight:.3f}")
 
 
 def test_a_click_opens_that_head(open_page):

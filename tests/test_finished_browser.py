@@ -44,6 +44,17 @@ def test_a_click_on_a_cell_shows_its_curves_and_trains_nothing(open_page, theme,
     expect(page.get_by_text("What each part is for, measured")).to_be_visible()
 
 
+def test_a_mean_that_goes_on_has_no_cross_at_its_beginning(open_page):
+    some = TABLE[(TABLE.task == "reverse, 6 layers, hot") & (TABLE.variant == "− norm")].iloc[0]
+    assert 0 < some.diverged < some.seeds + some.diverged
+    page = open_page(f"/{some.link}")
+    curves(page).first.locator("path").first.wait_for()
+    settle(page)
+    assert len(means(curves(page).first, VARIANT)) > 10
+    for cross in page.locator("path.ended").all():
+        assert float(cross.get_attribute("d")[1:].split(" ")[0]) > 50
+
+
 def test_it_is_trained_anew_by_one_click_whatever_becomes_of_a_worker_and_after_a_reload_it_is_there_again(open_page):
     with server() as (address, process):
         page = open_page("/", at=address)

@@ -136,10 +136,11 @@ function draw(panel, m, width) {
       for (const point of found)
         if (point)
           out.push(`<circle cx="${point[0].toFixed(1)}" cy="${point[1].toFixed(1)}" r="${broad * 0.62 + 0.9}" fill="${colour}"/>`)
-    // where the line breaks off: at its end, or, where the first values are missing (a gradient travels back), at its start
+    // where the line breaks off: at its end, or, where the first values are missing (a gradient travels back), at its start;
+    // nowhere where it goes all the way, as a mean does of which some seeds are left
     const last = line.values.findLastIndex((v) => v !== null)
     const end = last === line.values.length - 1 ? line.values.findIndex((v) => v !== null) : last
-    if (line.ended && last >= 0) {
+    if (line.ended && last >= 0 && !(end === 0 && last > 0)) {
       const [x, at] = found[end]
       out.push(`<path d="M${x - 5} ${at - 5}l10 10m0 -10l-10 10" stroke="${colour}" stroke-width="3" class="ended"/>`)
     }
