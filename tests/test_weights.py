@@ -212,6 +212,11 @@ def test_whatever_control_is_moved_there_are_weights_for_it(kind):
             assert config.weights == kind and forward(config.plain, TOKENS, kind=kind)
 
 
+@pytest.mark.parametrize("kind", ["trained", "cut"])
+def test_a_width_that_no_model_has_is_not_offered(kind):
+    assert not {"d_model", "d_ff", "d_head", "n_layers"} & set(controls(fine(opened(weights=kind))))
+
+
 def test_a_part_that_is_switched_off_stands_beside_the_trained_model():
     app = fine(move(opened(weights="trained"), norm="none").run())
     said = " ".join(kinds_shown(app))

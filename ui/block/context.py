@@ -102,7 +102,10 @@ class BlockConfig(Config):
                 "init",
                 *_without_weights(self.seed, tuple(family.listed())),
             ]
-        same = [name for name in Config.settings() if len(family.values(name)) < 2]
+        same = [
+            "d_head",
+            *(name for name in Config.settings() if len(family.values(name)) < 2),
+        ]  # a head's width follows
         return [name for name in same if name not in ("seed", "padding", "dropout")]
 
 
