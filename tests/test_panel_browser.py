@@ -16,7 +16,7 @@ WATCH = """() => {
   window.shown = []
   const look = () => {
     const roots = [...document.querySelectorAll(".st-key-drawing *")].flatMap((each) => each.shadowRoot ?? [])
-    const words = roots.map((root) => root.textContent.match(/in: 14 × (\\d+)/)?.[1]).find(Boolean)
+    const words = roots.map((root) => root.textContent.match(/in: \\d+ × (\\d+)/)?.[1]).find(Boolean)
     if (words && words !== window.shown.at(-1)) window.shown.push(words)
     window.looking = requestAnimationFrame(look)
   }
