@@ -154,8 +154,8 @@ class Config(Attention):
 
     def replace(self, **changes: Any) -> "Config":
         """A copy with some settings changed. As many key-value heads as heads stay so."""
-        if "n_heads" in changes and self.follows("n_kv_heads"):
-            changes = {"n_kv_heads": None} | changes
+        if "n_heads" in changes and self.n_kv_heads == self.n_heads:  # a script's plain Config has no follows()
+            changes = {"n_kv_heads": changes["n_heads"]} | changes
         return dataclasses.replace(self, **changes)
 
     def others(self) -> list[tuple[str, Any]]:
