@@ -157,16 +157,11 @@ def _check(kind: str, config: Config) -> None:
         raise ConfigError("weights", why, "random")
 
 
-def _named(config: Config) -> list[str]:
-    """What a config changes in the trained baseline: ["− norm"]."""
+def _changed(config: Config) -> str:
+    """What a config changes in the trained baseline, as it stands behind "trained": "with all parts", "without norm", "with 1 head"."""
     from core.checkpoints import family
 
-    return name_of(difference(family.plain(config), family.BASELINE), "\n").splitlines()
-
-
-def _changed(config: Config) -> str:
-    """The same as it stands behind "trained": "with all parts", "without norm", "with 1 head"."""
-    names = _named(config)
+    names = name_of(difference(family.plain(config), family.BASELINE), "\n").splitlines()
     out, put = [name[2:] for name in names if name.startswith("− ")], [name for name in names if name[:2] != "− "]
     said = ["without " + " and ".join(out)] * bool(out) + ["with " + " and ".join(put)] * bool(put)
     return " and ".join(said) or "with all parts"

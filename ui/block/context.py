@@ -102,10 +102,8 @@ class BlockConfig(Config):
                 "init",
                 *_without_weights(self.seed, tuple(family.listed())),
             ]
-        same = [
-            "d_head",
-            *(name for name in Config.settings() if len(family.values(name)) < 2),
-        ]  # a head's width follows
+        # a head's width follows how many there are
+        same = [name for name in Config.settings() if name == "d_head" or len(family.values(name)) < 2]
         return [name for name in same if name not in ("seed", "padding", "dropout")]
 
 
