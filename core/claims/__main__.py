@@ -1,0 +1,38 @@
+"""Measures every claim and writes results/claims.csv: `make claims`, which trains what it needs first, or
+
+    python -m core.claims [--only warm_up …] [--table results/claims.csv]
+
+Those that are not named stay as they are in the table.
+"""
+
+import argparse
+from contextlib import suppress
+from pathlib import Path
+
+import torch
+
+from core.claims import claim, judged
+from core.claims.evidence import Evidence
+from core.claims.results import FILE, read_values, write_values
+from core.claims.wording import result
+from core.study.plan import StudyError
+
+
+def main() -> None:
+    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    given.add_argument("--only", nargs="+", choices=list(claim), default=list(claim), metavar="CLAIM")
+    given.add_argument("--table", type=Path, default=FILE)
+    args = given.parse_args()
+    torch.set_num_threads(1)
+    values = {}
+    with suppress(StudyError, OSError):
+        values = read_values(args.table)
+    for name in args.only:
+        values[name] = dict(claim[name](Evidence()))
+        said = judged(values[name], claim[name])
+        print(f"{claim.label(name)}: {result(said, claim[name])}", flush=True)
+        write_values(args.table, {each: values[each] for each in claim if each in values})
+
+
+if __name__ == "__main__":
+    main()

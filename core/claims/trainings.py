@@ -1,0 +1,219 @@
+"""Claims about what is learnt: measured on trainings, from their curves."""
+
+from core.claims.claim import Values, claim
+from core.claims.evidence import Evidence, minus
+
+SENTENCES = "a language model of two layers, 300 steps, grammar about half way; twelve seeds"
+WITHIN = 0.05  # of accuracy: what is called no difference
+
+
+def _sentences(variants: str = "none", **others: str) -> tuple[str, dict[str, str]]:
+    return "training", {"task": "sentences", "steps": "300", "variants": variants} | others
+
+
+def _on_sentences(evidence: Evidence, variant: str) -> Values:
+    return minus(evidence.accuracy("sentences", "sentences", variant), evidence.accuracy("sentences", "sentences"))
+
+
+@claim(
+    paper="Xiong et al., 2020: On layer normalization in the Transformer architecture, section 4",
+    here="twelve layers learn to reverse a sequence at a learning rate of 0.005, with 100 steps of warm-up and without; ten seeds",
+    number="What warm-up gains with post-norm, minus what it gains with pre-norm",
+    smallest=0.3,
+    live=("training", {"task": "reverse", "n_layers": "12", "learning_rate": "0.005", "warmup": "0", "variants": "placement-post"}),
+)  # fmt: skip
+def warm_up(evidence: Evidence) -> Values:
+    """Post-norm needs warm-up, pre-norm does not: with the norm after each sum, gradients near the output are large at first."""
+    post = minus(evidence.accuracy("warm_up", "reverse", "post-norm, warm-up"), evidence.accuracy("warm_up", "reverse", "post-norm"))  # fmt: skip
+    return minus(post, minus(evidence.accuracy("warm_up", "reverse", "warm-up"), evidence.accuracy("warm_up", "reverse")))  # fmt: skip
+
+
+@claim(
+    paper="Vaswani et al., 2017: Attention is all you need, section 3.2.1",
+    here="induction with a single head of width 128, queries and keys of variance 1; five seeds",
+    number="Accuracy with scaling minus accuracy without",
+    smallest=0.3,
+    live=("training", {"task": "induction", "d_model": "128", "n_heads": "1", "init": "xavier", "variants": "scale-off"}),
+)  # fmt: skip
+def scaling(evidence: Evidence) -> Values:
+    """Scores have to be divided by √d_k: where heads are wide, the softmax is else so sharp that no gradient is left."""
+    wide = "induction, one wide head"
+    return minus(evidence.accuracy("ablation_matrix", wide), evidence.accuracy("ablation_matrix", wide, "− scaling"))
+
+
+@claim(
+    paper="Shazeer, 2020: GLU variants improve Transformer, table 1",
+    here=SENTENCES,
+    number="Accuracy with SwiGLU minus accuracy with GELU, at equal parameters",
+    smallest=0.02,
+    live=_sentences("activation-swiglu__matched-on"),
+)
+def gated_ffn(evidence: Evidence) -> Values:
+    """Gated activations are better at equal parameters: a value times a gate, with two thirds of the width."""
+    return _on_sentences(evidence, "SwiGLU, equal parameters")
+
+
+@claim(
+    paper="Zhang and Sennrich, 2019: Root mean square layer normalization, section 6",
+    here=SENTENCES,
+    number="Accuracy with RMSNorm minus accuracy with LayerNorm",
+    smallest=WITHIN,
+    alike=True,
+    live=_sentences("norm-RMSNorm"),
+)
+def rms_norm(evidence: Evidence) -> Values:
+    """RMSNorm does as well as LayerNorm: the mean need not be taken off."""
+    return _on_sentences(evidence, "RMSNorm")
+
+
+@claim(
+    paper="Kazemnejad et al., 2023: The impact of positional encoding on length generalization in Transformers, section 5",
+    here="two layers learn a − b modulo 37 and are not told which number came first; ten seeds",
+    number="Accuracy with the causal mask minus accuracy without a mask, both without positions",
+    smallest=0.2,
+    live=("training", {"task": "subtraction", "position": "none", "n_layers": "2", "variants": "mask-none"}),
+)
+def no_positions(evidence: Evidence) -> Values:
+    """A causal model learns positions without being told: the mask itself shows how many tokens came before."""
+    return minus(
+        evidence.accuracy("no_positions", "subtraction"), evidence.accuracy("no_positions", "subtraction", "no mask")
+    )
+
+
+@claim(
+    paper="Dehghani et al., 2023: Scaling vision Transformers to 22 billion parameters, section 2",
+    here="four layers learn induction at three and at ten times the usual learning rate; ten seeds",
+    number="Accuracy with QK-norm minus accuracy without, mean of both rates",
+    smallest=0.1,
+    live=("training", {"task": "induction", "n_layers": "4", "learning_rate": "0.03", "variants": "qk_norm-on"}),
+)
+def qk_norm(evidence: Evidence) -> Values:
+    """QK-norm allows higher learning rates: with normed queries and keys, scores cannot grow without limit."""
+    names = [("QK-norm", "baseline"), ("rate 0.03, QK-norm", "rate 0.03")]
+    gains = [
+        minus(evidence.accuracy("qk_norm", "induction", one), evidence.accuracy("qk_norm", "induction", other))
+        for one, other in names
+    ]
+    return {seed: sum(gain[seed] for gain in gains) / len(gains) for seed in gains[0]}
+
+
+@claim(
+    paper="Geva et al., 2021: Transformer feed-forward layers are key-value memories",
+    here="a table of facts to be memorised, and pairs to be read from the text, each with the FFN and without; ten seeds",
+    number="What taking the FFN out costs on facts, minus what it costs on recall from the text",
+    smallest=0.2,
+    live=("training", {"task": "facts", "variants": "ffn-off"}),
+)
+def memories(evidence: Evidence) -> Values:
+    """Feed-forward networks are memories: what was learnt by heart is kept in them, what stands in the text is not."""
+    facts, recall = (
+        minus(evidence.accuracy("memories", name), evidence.accuracy("memories", name, "− FFN"))
+        for name in ("facts", "recall")
+    )
+    return minus(facts, recall)
+
+
+@claim(
+    paper="Olsson et al., 2022: In-context learning and induction heads, argument 2",
+    here="a sequence that repeats itself has to be gone on with, by one layer and by two; ten seeds",
+    number="Accuracy of two layers minus accuracy of one",
+    smallest=0.3,
+    live=("training", {"task": "induction", "variants": "n_layers-1"}),
+)
+def induction(evidence: Evidence) -> Values:
+    """Induction needs two layers: one tells each token what stood before it, the next finds the token after its twin."""
+    return minus(evidence.accuracy("induction", "induction"), evidence.accuracy("induction", "induction", "1 layer"))
+
+
+@claim(
+    paper="Olsson et al., 2022: In-context learning and induction heads, argument 1",
+    here="the same task, two layers: the accuracy of every sixth step of 300; ten seeds",
+    number="The most that is gained within a tenth of the training, as a share of all that is gained",
+    smallest=0.5,
+    points=False,
+    live=("training", {"task": "induction"}),
+)
+def suddenly(evidence: Evidence) -> Values:
+    """Induction comes suddenly: most of it is learnt in a small part of the training."""
+    shares = {}
+    for seed, rows in evidence.curves("induction", "induction").items():
+        accuracy = {row.step: row.accuracy for row in rows}
+        wide, whole = max(accuracy) // 10, rows[-1].accuracy - rows[0].accuracy
+        gains = [accuracy[step] - accuracy[step - wide] for step in accuracy if step - wide in accuracy]
+        shares[seed] = max(gains) / whole
+    return shares
+
+
+@claim(
+    paper="Ainslie et al., 2023: GQA: training generalized multi-query Transformer models, section 3",
+    here=SENTENCES,
+    number="Accuracy with two heads of keys and values minus accuracy with four",
+    smallest=WITHIN,
+    alike=True,
+    live=_sentences("n_kv_heads-2"),
+)
+def grouped_queries(evidence: Evidence) -> Values:
+    """Grouped queries cost little: heads can share keys and values, and half of them need not be kept."""
+    return _on_sentences(evidence, "2 key-value heads")
+
+
+@claim(
+    paper="Zhu et al., 2025: Transformers without normalization, section 5",
+    here=SENTENCES,
+    number="Accuracy with DyT minus accuracy with LayerNorm",
+    smallest=WITHIN,
+    alike=True,
+    live=_sentences("norm-DyT"),
+)
+def dyt(evidence: Evidence) -> Values:
+    """DyT can replace the norm: squeezing every number by tanh does as well as dividing by their spread."""
+    return _on_sentences(evidence, "DyT")
+
+
+@claim(
+    paper="Zhou et al., 2024: Value residual learning, section 4",
+    here=SENTENCES,
+    number="Accuracy with value residual minus accuracy without",
+    smallest=0.02,
+    live=_sentences("value_residual-on"),
+)
+def value_residual(evidence: Evidence) -> Values:
+    """Value residual helps: a later layer that also reads the values of the first one learns faster."""
+    return _on_sentences(evidence, "value residual")
+
+
+@claim(
+    paper="Jordan, 2024: Muon, an optimizer for hidden layers in neural networks",
+    here=SENTENCES,
+    number="Accuracy with Muon minus accuracy with AdamW, at the same learning rate",
+    smallest=0.02,
+    live=_sentences(optimiser="muon"),
+)
+def muon(evidence: Evidence) -> Values:
+    """Muon learns in fewer steps than AdamW: a matrix is changed in all its directions alike."""
+    return _on_sentences(evidence, "Muon")
+
+
+@claim(
+    paper="Bachlechner et al., 2021: ReZero is all you need, section 4",
+    here="six layers without any norm learn to reverse a sequence at a learning rate of 0.015; ten seeds",
+    number="Accuracy with ReZero minus accuracy without, neither with a norm",
+    smallest=0.3,
+    live=("training", {"task": "reverse", "n_layers": "6", "learning_rate": "0.015", "norm": "none", "variants": "residual_scale-rezero"}),
+)  # fmt: skip
+def rezero(evidence: Evidence) -> Values:
+    """ReZero trains deep models without a norm: each sub-layer is multiplied by a number that begins at zero."""
+    return minus(evidence.accuracy("rezero", "reverse", "ReZero"), evidence.accuracy("rezero", "reverse"))
+
+
+@claim(
+    paper="Black et al., 2022: GPT-NeoX-20B, section 2.1",
+    here=SENTENCES,
+    number="Accuracy with parallel sub-layers minus accuracy one after the other",
+    smallest=WITHIN,
+    alike=True,
+    live=_sentences("parallel-on"),
+)
+def parallel(evidence: Evidence) -> Values:
+    """Attention and FFN can work at the same time: the FFN need not wait for what attention has read."""
+    return _on_sentences(evidence, "parallel sub-layers")

@@ -1,0 +1,60 @@
+"""The studies that ship with their results: what each asks, its file, the table of its cells, and the curves behind them.
+
+One more is one more entry here and its file in studies/; `make matrix` trains it and puts its results into results/.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from core.settings.menu import Menu
+
+ROOT = Path(__file__).parent.parent.parent.parent
+
+shipped: Menu[Callable[[], None]] = Menu(
+    "Shipped studies"
+)  # by the names of their files; the text is the study's question
+
+
+@shipped
+def ablation_matrix() -> None:
+    """Taken out: What is each part of a transformer block for: what does it cost, task by task, to take it out?"""
+
+
+@shipped
+def attention() -> None:
+    """Attention: Today's attention: what do shared keys, windows, caps, gates and sinks cost, and what do they give?"""
+
+
+@shipped
+def norm_and_stream() -> None:
+    """Norm and stream: Other norms, other places for them, other ways for the stream: which of them does a model notice?"""
+
+
+@shipped
+def feed_forward() -> None:
+    """Feed-forward: Which nonlinearity, and is a gate worth its third matrix at equal parameters?"""
+
+
+@shipped
+def positions() -> None:
+    """Positions: How should a model be told where a word stands, and in which layers?"""
+
+
+@shipped
+def optimisers() -> None:
+    """Optimiser: Muon or AdamW, and what are warm-up, decay and clipping worth?"""
+
+
+def study_of(name: str) -> Path:
+    """Its file."""
+    return ROOT / "studies" / f"{name}.toml"
+
+
+def table_of(name: str) -> Path:
+    """Its summary (core.study.summary.read_summary)."""
+    return ROOT / "results" / f"{name}.csv"
+
+
+def curves_of(name: str) -> Path:
+    """Every row of every run (core.study.curves.read_curves)."""
+    return ROOT / "results" / "curves" / f"{name}.npz"
