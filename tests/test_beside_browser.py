@@ -73,6 +73,24 @@ def test_a_change_is_found_by_its_words(open_page, width):
     assert "variants" not in params(page)
 
 
+@pytest.mark.parametrize("path", ["/One_block?weights=random", "/Depth"])
+def test_the_list_of_changes_stays_under_the_pointer(open_page, path):
+    """A click pushes the word that opens it aside: the next click meets what was to be met."""
+    page = open_page(path, width=1400)
+    page.get_by_text("More …").click()
+    ticks = page.locator(".sheet .tick:visible")
+    wanted, boxes = [], []
+    for at in (1, 3, 4):
+        boxes.append(ticks.nth(at).bounding_box())
+        wanted.append(ticks.nth(at).text_content())
+    for box in boxes:
+        page.mouse.click(box["x"] + 12, box["y"] + box["height"] / 2)
+    settle(page)
+    assert page.locator(".sheet .tick", has=page.locator(":checked")).all_text_contents() == wanted
+    for at, box in zip((1, 3, 4), boxes):
+        assert ticks.nth(at).bounding_box() == pytest.approx(box, abs=2)
+
+
 def test_what_is_typed_and_not_confirmed_stays_while_something_else_moves(open_page):
     page = open_page("/One_block")
     field = page.get_by_role("textbox", name="Sentence")

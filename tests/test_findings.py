@@ -163,6 +163,8 @@ def test_spread_evenly_is_over_what_each_real_token_may_see():
         wanted = math.fsum(math.log2(n) for n in sees) / len(sees)
         assert evenly(journey) == pytest.approx(wanted, abs=1e-6)
         assert f"(spread evenly: {wanted:.2f})" in finding("entropy", {"baseline": journey})
+        left = travel(Config(padding=padding, mask=mask, softmax="sink"), TOKENS, None, Depth(2))
+        assert f"(spread evenly, with nothing left over: {wanted:.2f})" in finding("entropy", {"baseline": left})
 
 
 def test_numbers_in_sentences():
@@ -184,7 +186,7 @@ def test_the_gradients_sentence_names_everyone_and_tells_the_two_ways_to_diverge
     text = gradient_view.travelled(found)
     assert "None to be followed: baseline (diverged on the way forward)." in text
     assert f"v1 {number(found['v1'].stream[0] / found['v1'].stream[-1])}" in text
-    assert text.startswith("From the last pass back to the input the gradient changes by a factor of v1 ")
+    assert text.startswith("How many times as large the gradient is at the input as at the last pass: v1 ")
     assert ", v2 1." in text
 
 

@@ -131,7 +131,7 @@ def test_every_control_at_its_ends(name, value):
         ("text", "a\0b", "control characters"),
         ("text", "word " * 20_000, "10,000"),
         ("text", "word " * 300, "256"),
-        ("pairs", "1-99", "1 to 14"),
+        ("pairs", "1-99", "1 to 12"),
         ("view", "basement", "attention"),
     ],
 )
@@ -402,6 +402,14 @@ def test_a_control_that_would_do_nothing_is_not_there_until_it_would():
     assert {"global_every", "matched"} <= controls(opened(weights="random", window="3", activation="swiglu")).keys()
     assert {"rope_share", "rope_base", "nope_every"} <= controls(opened(weights="random", position="rope")).keys()
     assert "rope_share" in controls(opened(weights="random", rope_share="0.5")), "so that it can be brought back"
+
+
+@pytest.mark.parametrize(
+    ("params", "step"), [({}, 1), ({"position": "rope"}, 2), ({"position": "rope", "rope_share": "0.5"}, 1)]
+)
+def test_where_rope_turns_all_of_a_head_its_width_goes_by_pairs(params, step):
+    shown = control(opened(weights="random", **params), "d_head")
+    assert (shown["step"], shown["low"] % step) == (step, 0)
 
 
 def test_what_was_chosen_as_it_would_be_anyway_can_be_let_go_again():

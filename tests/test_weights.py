@@ -258,13 +258,14 @@ def test_pills_offer_what_was_trained_and_what_was_not_is_left_out_with_a_reason
 
 def test_a_link_with_a_size_that_no_model_has_opens_as_it_did():
     app = fine(opened(weights="trained", d_model="128", variants="norm-none"))
-    assert "No model was trained with d_model 128. So “Trained” has no weights for it. Used instead: random." in notes(
+    assert "No model was trained with d_model 128. So “Trained” has no weights for it. Used instead: Random." in notes(
         app
     )
     assert setting(app, "weights") == "random" and setting(app, "n_layers") == 1 and setting(app, "position") == "none"
     app = fine(opened(weights="trained", norm="none", ffn="off"))
-    assert "No model was trained without FFN and norm. So “Trained” has no weights for it. Used instead: cut." in notes(
-        app
+    assert (
+        "No model was trained without FFN and norm. So “Trained” has no weights for it. Used instead: Cut afterwards."
+        in notes(app)
     )
 
 

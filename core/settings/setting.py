@@ -29,7 +29,7 @@ class Setting:
     """One setting. A slider first ends at `top` and opens up to `high` when it is pushed there.
 
     `follows` computes the value from the other settings for as long as none is given (the default is then None).
-    `among` gives the values that a slider stops at, where they are not evenly spaced.
+    `among` gives the values that a slider stops at, where they are not evenly spaced; `stride` its step, where others say so.
     `once`: it acts when a link is opened, and is over then.
     A text has at most `high` characters.
     `offers`: values that one click can bring, of a number that has no list. `acts`: whether it does anything beside the other settings;
@@ -44,6 +44,7 @@ class Setting:
     low: float | None = None
     high: float | None = None
     step: float | None = None
+    stride: Callable[[Any], float] | None = None
     top: float | None = None
     menu: Menu[Any] | None = None
     follows: Callable[[Any], Any] | None = None

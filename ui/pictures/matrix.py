@@ -31,7 +31,7 @@ _matrix = st.components.v2.component(
 def matrix(summary, key: str, on_open: Callable[[Line], None] | None = None):
     """Draw a table of core.study.tables.summary_table. on_open: called with the line of a cell before it is opened."""
     columns = summary.task.nunique()
-    svg = f'<div style="max-width: {200 + 120 * columns}px; min-width: {120 + 72 * columns}px">{matrix_svg(summary, links=True)}</div>'
+    svg = f'<div style="max-width: {200 + 120 * columns}px; min-width: calc({120 + 68 * columns}px / var(--ablation-zoom, 1))">{matrix_svg(summary, links=True)}</div>'
     clicked = _matrix(key=key, data=svg, on_open_change=lambda: None).open
     if isinstance(clicked, str) and f'href="{escape(clicked)}"' in svg:
         if on_open:

@@ -33,11 +33,12 @@ def sharpest(forward_pass, layer, patterns, first: int = 0) -> str:
     above = (patterns[:, : forward_pass.n_real] - even[: forward_pass.n_real, None]).nan_to_num_(-1)
     head, rest = divmod(int(above.argmax()), above[0].numel())
     reader, source = divmod(rest, above.shape[2])
+    left = "" if forward_pass.config.part("softmax").sums_to_one else ", with nothing left over,"
     if above[head, reader, source] < 0.0005:
         return "No weight stands out from an even spread."
     return sure(
         f"Stands out most: in {forward_pass.head_name(layer, first + head)}, “{forward_pass.labels[reader]}” puts {patterns[head, reader, source]:.3f} of its "
-        f"attention on “{forward_pass.labels[source]}”; an even spread would be {even[reader]:.3f}.",
+        f"attention on “{forward_pass.labels[source]}”; an even spread{left} would be {even[reader]:.3f}.",
         patterns[head, reader, source],
     )
 

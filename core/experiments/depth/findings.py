@@ -174,7 +174,8 @@ def _narrowed(meter: str, journey: Journey) -> str:
     n, end = last(journey, meter)
     begin, values = start(journey, meter), journey.of(meter)
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    even = f"(spread evenly: {fixed(evenly(journey))})"
+    left = "" if journey.config.part("softmax").sums_to_one else ", with nothing left over"
+    even = f"(spread evenly{left}: {fixed(evenly(journey))})"
     if abs(end - begin) <= 0.05:
         if fixed(low) == fixed(high):
             return f"attention stays at {fixed(end)} bits over {passes(n)} {even}"

@@ -91,7 +91,7 @@ class Attention(Basics):
     global_every: int = setting(
         0,
         "Without window: every … layer",
-        "Every so many layers one has no window, the others have it. 0: all have it (global_every; Gemma 2 has 2, Gemma 3 has 6).",
+        "Every so many layers one has no window, the others have it. 0: all have it (global_every; Gemma 2 has 2, Gemma 3 has 6). One block for all layers counts as the first.",
         group="Attention in detail",
         short="global every",
         low=0,
@@ -131,7 +131,7 @@ class Attention(Basics):
         0,
         "No positions: every … layer",
         "Every so many layers one does not turn or shift anything by position. 0: none (nope_every; NoPE layers, 4 in SmolLM 3 "
-        "and Llama 4).",
+        "and Llama 4). One block for all layers counts as the first.",
         group="Attention in detail",
         short="no positions every",
         low=0,

@@ -161,6 +161,7 @@ class Basics(Settings):
         low=1,
         high=1600,
         step=1,
+        stride=lambda config: 2 if config.turns_all else 1,
         top=128,
         # At least 1: heads that do not divide d_model are refused as such, and not for the width that they would have.
         follows=lambda config: max(1, config.d_model // config.n_heads),

@@ -101,7 +101,7 @@ class Config(Attention):
             self._check_turned()
 
     def _check_turned(self) -> None:
-        if self.rope_share == 1 and self.d_head % 2:
+        if self.turns_all and self.d_head % 2:
             raise ConfigError(
                 "position",
                 f"position is {self.position}, which turns pairs of numbers, so d_head must be even; it is {self.d_head}. "
@@ -115,6 +115,11 @@ class Config(Attention):
                 "Choose a larger share, another d_head, or other positions.",
                 1.0,
             )
+
+    @property
+    def turns_all(self) -> bool:
+        """Whether RoPE turns all numbers of a head, pair by pair: they are then even in number."""
+        return MENUS["position"][self.position].turns and self.rope_share == 1
 
     @property
     def n_blocks(self) -> int:

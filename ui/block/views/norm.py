@@ -29,9 +29,7 @@ def _of_a_token(forward_pass, look):
         st.info("Both sub-layers are off, and their norms with them.", icon=":material/toggle_off:")
         return
     if not sites:
-        st.info(
-            "There is no norm in this block. Choose LayerNorm or RMSNorm under Parts.", icon=":material/toggle_off:"
-        )
+        st.info("There is no norm in this block. Choose one under Parts.", icon=":material/toggle_off:")
         return
     pick("token", "layer", forward_pass=forward_pass)
     for site, (sublayer, place) in sites.items():

@@ -53,7 +53,7 @@ def travelled(of_variants) -> str:
     without = [f"{name} ({lost(each)})" for name, each in of_variants.items() if each.diverged]
     without += [f"{name} (nothing leaves the last pass)" for name, each in of_variants.items() if each.stream[-1] == 0]
     phrases = (
-        f"From the last pass back to the input the gradient changes by a factor of {', '.join(factors)}."
+        f"How many times as large the gradient is at the input as at the last pass: {', '.join(factors)}."
         if factors
         else ""
     )

@@ -34,6 +34,12 @@ def stops(settings, name: str) -> list | None:
     return among(settings) if among else None
 
 
+def step_of(settings, name: str) -> float:
+    """How far one step of a slider goes: by pairs, where the other settings ask for it."""
+    known = settings.settings()[name]
+    return known.stride(settings) if known.stride else known.step
+
+
 def choices(settings, name: str) -> list:
     """What the control of a setting offers now: the entries of its menu, or the ends of its slider."""
     known, value = settings.settings()[name], getattr(settings, name)
@@ -46,7 +52,8 @@ def choices(settings, name: str) -> list:
     top = known.top or (8 * settings.d_model if known.follows else known.high)
     # pushed to its end, a slider opens up to all that is allowed
     top = known.high if value >= top else min(top, known.high)
-    low = min(value, known.step) if known.kind is int and known.step > 1 else known.low
+    step = step_of(settings, name)
+    low = min(value, step) if known.kind is int and step > 1 else known.low
     return [low, top]
 
 
@@ -62,7 +69,7 @@ def of(settings, name: str) -> Control:
         if kind == "choice":
             made["about"] = [known.menu.help(each) for each in offered]
         if kind == "range":
-            made |= {"low": offered[0], "high": offered[1], "step": known.step}
+            made |= {"low": offered[0], "high": offered[1], "step": step_of(settings, name)}
         fresh = values.default(settings, name)
         if now != fresh or values.is_held(settings, name):
             made["back"] = known.menu.label(fresh) if known.menu else known.write(fresh)

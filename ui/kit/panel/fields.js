@@ -107,7 +107,7 @@ function pills(row, tell) {
     const left = [...list.children].filter((each) => !each.hidden)
     if (event.key === "Enter" && left.length === 1) left[0].firstChild.click()
   }
-  const turned = (value, is) => { is ? chosen.add(value) : chosen.delete(value); mark(); tell(false) }
+  const turned = (value, is) => { is ? chosen.add(value) : chosen.delete(value); mark(); stay(); tell(false) }
   const one = (text, value) => ticked("checkbox", text, undefined, { value, onchange: (event) => turned(value, event.target.checked) })
   const mark = () => {
     for (const input of field.querySelectorAll("input[type=checkbox]")) {
@@ -124,7 +124,20 @@ function pills(row, tell) {
     sheet.lastChild.style.translate = ""
     const over = sheet.lastChild.getBoundingClientRect().right + 12 - document.documentElement.clientWidth
     if (over > 0) sheet.lastChild.style.translate = `${-over}px`
+    at = corner()
     search.focus({ preventScroll: true })
+  }
+  // While it is open it stays where it is, though what is chosen in it pushes the word that opens it aside.
+  let at
+  const corner = () => {
+    const [box, its] = [field, sheet.lastChild].map((each) => each.getBoundingClientRect())
+    return [its.left - box.left, its.top - box.top]
+  }
+  const stay = () => {
+    if (!sheet.open || !at || getComputedStyle(sheet.lastChild).position === "fixed") return
+    sheet.lastChild.style.translate = ""
+    const now = corner()
+    sheet.lastChild.style.translate = `${at[0] - now[0]}px ${at[1] - now[1]}px`
   }
   row.read = () => [...chosen]
   row.show = (now) => {
@@ -150,6 +163,7 @@ function pills(row, tell) {
     inSight(field)
     later()
     later = () => {}
+    stay()
   }
   return field
 }

@@ -197,7 +197,8 @@ def _fixed(chosen, wanted) -> set[str]:
 def _instead(error: ConfigError, chosen) -> str:
     each = chosen.settings()[error.field]
     free_text = each.kind is str and each.menu is None
-    return "" if free_text else f"Used instead: {each.write(getattr(chosen, error.field))}."
+    value = getattr(chosen, error.field)
+    return "" if free_text else f"Used instead: {each.menu.label(value) if each.menu else each.write(value)}."
 
 
 def put(**values):

@@ -117,7 +117,7 @@ def _bars(rows, rank_by, unit):
     name = effects.effect.label(rank_by)
     rows = rows.head(SHOWN).assign(clear=lambda table: [apart(*ends) for ends in zip(table.low, table.high)])
     figure(
-        f"Ranked by {name}",
+        f"Ranked by {name[:1].lower() if name[1:2].islower() else name[:1]}{name[1:]}",
         "Bars: mean change with its 95 % interval, corrected for all parts (Holm). Pale: not distinguishable from noise.",
     )
     chart(
