@@ -1,4 +1,4 @@
-# make run (PORT=8501) · make test · make test-all (make rest, make browser) · make lint · make matrix · make legal-model · make family · make docs: each makes .venv and installs what is missing, once.
+# make run (PORT=8501) · make test · make test-all (make rest, make browser) · make lint · make matrix · make claims · make legal-model · make family · make docs: each makes .venv and installs what is missing, once.
 PYTHON ?= python3
 PORT ?= 8501
 BIN := .venv/bin
@@ -6,8 +6,9 @@ QUIETLY := --quiet --disable-pip-version-check
 # PyTorch without CUDA, a tenth of the size: taken on Linux where there is no NVIDIA GPU, if it can be reached.
 CPU_BUILD := https://download.pytorch.org/whl/cpu
 
-MATRIX := results/ablation_matrix.csv
-CURVES := results/ablation_matrix_curves.npz
+# The studies that ship (core/study/file/shipped.py), and those that are trained for claims alone.
+SHIPPED := ablation_matrix attention norm_and_stream feed_forward positions optimisers
+CLAIMS := $(basename $(notdir $(wildcard studies/claims/*.toml)))
 STORE ?= studies.sqlite
 
 TWO := -n 2 --dist loadfile
@@ -16,7 +17,7 @@ export PYTHONHASHSEED := 0
 # What Python has compiled is kept for the next process, of which the tests start hundreds.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test rest browser test-all lint matrix legal-model family reference docs
+.PHONY: run test rest browser test-all lint matrix claims legal-model family reference docs
 
 .venv/app: requirements.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -51,11 +52,20 @@ lint: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Train the ablation matrix (what is missing of it), say whether it agrees with the one that ships, and put it in its place, with its curves.
+# Train the studies that ship (what is missing of them), say whether each agrees with what ships, and put it in its place, with its curves.
 matrix: .venv/app
-	$(BIN)/python -m core.study run studies/ablation_matrix.toml --database $(STORE)
-	-test ! -f $(MATRIX) || $(BIN)/python -m core.study check studies/ablation_matrix.toml --with $(MATRIX) --database $(STORE)
-	$(BIN)/python -m core.study export studies/ablation_matrix.toml --summary $(MATRIX) --picture docs/ablation_matrix.svg --curves $(CURVES) --database $(STORE)
+	$(BIN)/python -m core.study run $(SHIPPED:%=studies/%.toml) --database $(STORE)
+	for name in $(SHIPPED); do \
+	  test ! -f results/$$name.csv || $(BIN)/python -m core.study check studies/$$name.toml --with results/$$name.csv --database $(STORE); \
+	  $(BIN)/python -m core.study export studies/$$name.toml --summary results/$$name.csv --curves results/curves/$$name.npz --database $(STORE) || exit 1; \
+	done
+	$(BIN)/python -m core.study export studies/ablation_matrix.toml --picture docs/ablation_matrix.svg --database $(STORE)
+
+# Train what the claims of papers are measured on (what is missing of it), and measure them.
+claims: .venv/app
+	$(BIN)/python -m core.study run $(CLAIMS:%=studies/claims/%.toml) --database $(STORE)
+	for name in $(CLAIMS); do $(BIN)/python -m core.study export studies/claims/$$name.toml --curves results/curves/claims/$$name.npz --database $(STORE) || exit 1; done
+	$(BIN)/python -m core.claims
 
 # Train the language model that ships in models/legal, and write down beside it what it can do.
 legal-model: .venv/app

@@ -77,7 +77,7 @@ with page(TRAINING):
         panel.bar("views", [TRAINING.tabs()])
         live(trainings, planned, look)
     else:
-        if shipped() is None:
+        if None in shipped():
             st.caption(DAMAGED)
         experiments.cards(KINDS)
     takeaway.offer(TRAINING.name, scripts(planned), models(trainings), shown=take_away)

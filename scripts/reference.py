@@ -5,6 +5,7 @@ Every part, task, statistic and setting with the words that it has on screen; a 
 
 from pathlib import Path
 
+from core.claims import claim
 from core.experiments.depth.depth import Depth, blocks
 from core.experiments.trained.effects import effect
 from core.experiments.weights import weights
@@ -18,6 +19,7 @@ from core.model.variants import ablation
 from core.settings.device import Machine
 from core.settings.menu import Menu
 from core.settings.setting import Settings
+from core.study.file.shipped import shipped
 from core.tasks import task
 from core.train.match import match
 from core.train.settings import Training, decay, optimiser
@@ -48,6 +50,9 @@ def page() -> str:
             "",
             "## What is measured",
             *(line for menu in NUMBERS for line in entries(menu)),
+            "",
+            "## What ships",
+            *(line for menu in (shipped, claim) for line in entries(menu)),
             "",
             "## Settings",
             *(line for title, kind in SETTINGS.items() for line in settings(title, kind)),

@@ -38,7 +38,7 @@ def fresh_memory(monkeypatch, tmp_path):
     """Nobody has trained anything before, and nothing ships."""
     monkeypatch.setattr(jobs.workers(), "kept", LRUCache(32))
     monkeypatch.setattr(jobs.workers(), "rows", LRUCache(16))
-    monkeypatch.setattr(finished, "CURVES", tmp_path / "curves.npz")
+    monkeypatch.setattr(finished, "FILES", [tmp_path / "curves.npz"])
 
 
 def plan_of(app):
@@ -56,7 +56,7 @@ def ship(**params):
         for seed in plan.seeds:
             run = Run("", "", arm.config.replace(seed=seed), plan.training, plan.machine)
             rows[run.hash] = list(train(run.config, run.training, seed, run.machine))
-    write_curves(finished.CURVES, rows, MADE_BY)
+    write_curves(finished.FILES[0], rows, MADE_BY)
     jobs.workers().kept = LRUCache(32)
     jobs.workers().rows = LRUCache(16)
     return plan
@@ -135,7 +135,7 @@ def test_every_view_opens_on_what_ships(view):
 @pytest.mark.parametrize("data", [None, b"", b"PK\x03\x04 and no more"], ids=["missing", "empty", "cut"])
 def test_a_file_of_curves_that_is_damaged_costs_the_curves_and_is_said(data):
     if data is not None:
-        finished.CURVES.write_bytes(data)
+        finished.FILES[0].write_bytes(data)
     app = fine(opened(**TINY, **CPU))
     assert finished.DAMAGED in texts(app) and "Press Start" in texts(app)
     app = finish(fine(button(app, "start").click().run()))
@@ -143,7 +143,7 @@ def test_a_file_of_curves_that_is_damaged_costs_the_curves_and_is_said(data):
 
 
 def test_a_file_that_is_put_right_is_read_again():
-    finished.CURVES.write_bytes(b"no curves")
+    finished.FILES[0].write_bytes(b"no curves")
     assert finished.DAMAGED in texts(opened(**TINY, **CPU))
     ship(**TINY, **CPU)
     assert SHIPS in texts(opened(**TINY, **CPU))

@@ -87,7 +87,7 @@ def test_a_model_that_ships_and_is_damaged_costs_its_card_on_the_start_page_alon
         "Trained model" in label for label in labels
     )
     assert not any("Who is liable" in label for label in labels)
-    assert "Each part taken out by itself" in everything(app) and str(shipped.parent) not in everything(app)
+    assert "One change at a time" in everything(app) and str(shipped.parent) not in everything(app)
 
 
 @pytest.mark.parametrize("damage", DAMAGES[:2])

@@ -16,7 +16,7 @@ from core.study import __main__ as command
 from core.study.command import codes
 from core.study.database.store import Store
 from core.study.summary import NUMBERS, TEXTS, read_summary
-from core.study.tables import TABLES, export, summary_table
+from core.study.tables import TABLES, export, judged_table, summary_table
 from tests.studies import TEXT, fill, study
 from tests.test_model_page import opened
 from tests.test_page import fine
@@ -91,7 +91,7 @@ def test_variants_that_are_called_like_formulas_survive_the_way_out_and_back(sto
         assert {f"'{name}" for name in NAMES} <= set(cells)
         assert not [cell for cell in cells if cell[:1] in ("=", "@", "+") or (cell[:1] == "-" and not _number(cell))]
     read = read_summary("x.csv")
-    pd.testing.assert_frame_equal(read, summary_table(store, number), check_dtype=False)
+    pd.testing.assert_frame_equal(read, judged_table(store, number), check_dtype=False)
     code, out, _ = called(capsys, "check", "made up", "--with", "x.csv")
     assert code == codes.COMPLETE and out.startswith("12 cells: 12 the same to the last digit, 0 not")
 

@@ -25,7 +25,7 @@ from ui.kit.session.visitor import VISITOR
 from ui.studies import server
 from ui.studies import view as views
 from ui.studies.context import StudyContext, StudyLook
-from ui.studies.shipped import NAME
+from ui.studies.shipped import NAMES
 from ui.studies.taken_away import parquet
 
 PAGE = "pages/4_Studies.py"
@@ -179,7 +179,7 @@ def test_the_newest_study_is_shown_first(store):
     filled(store, "complete", "half")
     app = good(opened())
     assert setting(app, "study") == "half"
-    assert widget(app.selectbox, "study").options == ["half", "complete", NAME]
+    assert widget(app.selectbox, "study").options == ["half", "complete", *NAMES]
     widget(app.selectbox, "study").set_value("complete").run()
     assert "18 done" in texts(good(app)) and app.query_params["study"] in ("complete", ["complete"])
 

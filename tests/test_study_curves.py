@@ -7,7 +7,6 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from core.settings.device import Machine
@@ -16,15 +15,15 @@ from core.study.__main__ import main
 from core.study.curves import KINDS, MADE, read_curves, write_curves
 from core.study.database.store import Store
 from core.study.file import read
+from core.study.file.shipped import curves_of
 from core.study.plan import Run, StudyError
 from core.tasks import task
 from core.train import Row, Training, train
 from tests.studies import fill, study
 
 ROOT = Path(__file__).parent.parent
-SHIPPED = ROOT / "results" / "ablation_matrix_curves.npz"
+SHIPPED = curves_of("ablation_matrix")
 STUDY = read(ROOT / "studies" / "ablation_matrix.toml")
-TABLE = pd.read_csv(ROOT / "results" / "ablation_matrix.csv")
 WHO = dict.fromkeys(MADE, ("somebody",))
 
 
@@ -107,20 +106,6 @@ def test_curves_are_of_one_study(tmp_path, capsys):
 
 
 # What ships
-
-
-def test_what_ships_has_every_run_of_the_matrix_and_its_end_is_the_table():
-    curves = read_curves(SHIPPED)
-    ends = {}
-    for run in STUDY.runs:
-        rows = curves.rows(run)
-        assert [row.step for row in rows] == [n for n in range(1, rows[-1].step + 1) if run.training.due(n) or n == rows[-1].step]  # fmt: skip
-        ends.setdefault((run.task, run.variant), []).append(rows[-1])
-    for line in TABLE.itertuples():
-        last = ends.pop((line.task, line.variant))
-        assert np.nanmean([row.accuracy for row in last] or [np.nan]) == pytest.approx(line.accuracy, nan_ok=True)
-        assert sum(bool(row.note) for row in last) == line.diverged
-    assert not ends and SHIPPED.stat().st_size < 1 << 20
 
 
 def test_a_cell_trained_anew_gives_the_rows_that_ship():

@@ -30,6 +30,7 @@ from core.settings.setting import ConfigError
 from core.study import __main__ as command
 from core.study import runner, tables
 from core.study.command import codes
+from core.study.command.agreement import Agreement, agreement
 from core.study.command.bar import Bar
 from core.study.database import schema
 from core.study.database.connection import Busy
@@ -44,7 +45,7 @@ from core.study.picture import STYLE, describe, matrix_svg, told
 from core.study.plan import SETTINGS, Study, StudyError, TaskSetup, arms, runs
 from core.study.runner import Runner
 from core.study.service import Service
-from core.study.tables import Agreement, agreement, comparison, row_table, run_table, summary_table
+from core.study.tables import comparison, row_table, run_table, summary_table
 from core.tasks import task
 from core.train import Row, Training
 from core.train.learner import Learner, Removed

@@ -17,7 +17,7 @@ from tests.pages import control, widget
 from tests.test_page import fine
 from tests.test_studies_page import area, dialog, good, opened, texts, url  # noqa: F401
 from ui.studies.new_study import TEMPLATE
-from ui.studies.shipped import NAME
+from ui.studies.shipped import NAMES
 
 TICKS = some.builds(
     Ticks,
@@ -102,13 +102,14 @@ def test_ticks_write_the_file_and_the_file_sets_the_ticks(url):  # noqa: F811
     assert "more than can be ticked" in texts(app)
 
 
-def test_the_study_that_ships_is_there_with_its_results(url):  # noqa: F811
-    app = good(opened())
-    assert widget(app.selectbox, "study").options == [NAME] and "What does each part cost" in texts(app)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_studies_that_ship_are_there_with_their_results(url, name):  # noqa: F811
+    app = good(opened(study=name))
+    assert widget(app.selectbox, "study").options == list(NAMES) and "What does each part cost" in texts(app)
     for view in ("curves", "runs", "compare", "source"):
-        app = fine(opened(study=NAME, shown=view))
+        app = fine(opened(study=name, shown=view))
         assert not app.error and (view == "source" or app.caption), view
-    assert "seeds = 5" in fine(opened(study=NAME, shown="source")).code[0].value
+    assert "seeds = 5" in fine(opened(study=name, shown="source")).code[0].value
     assert control(app, "shown")["options"]
 
 

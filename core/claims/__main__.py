@@ -14,7 +14,7 @@ import torch
 from core.claims import claim, judged
 from core.claims.evidence import Evidence
 from core.claims.results import FILE, read_values, write_values
-from core.claims.wording import result
+from core.claims.wording import told
 from core.study.plan import StudyError
 
 
@@ -30,7 +30,7 @@ def main() -> None:
     for name in args.only:
         values[name] = dict(claim[name](Evidence()))
         said = judged(values[name], claim[name])
-        print(f"{claim.label(name)}: {result(said, claim[name])}", flush=True)
+        print(f"{claim.label(name)}: {told(said, claim[name])}", flush=True)
         write_values(args.table, {each: values[each] for each in claim if each in values})
 
 

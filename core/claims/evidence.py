@@ -12,12 +12,10 @@ from core.study.plan import Study, StudyError
 from core.tasks import task
 from core.train import Row
 
-CLAIMS = "claims"  # the folder of the studies that are trained for claims alone, beside those that ship for themselves
-
 
 def place_of(name: str) -> str:
     """Of a study, as its files are found by it: "attention", "claims/warm_up"."""
-    return name if name in shipped else f"{CLAIMS}/{name}"
+    return name if name in shipped else f"claims/{name}"
 
 
 @lru_cache

@@ -65,7 +65,7 @@ def on_the_first(asked: Transformer, tokens: torch.Tensor) -> float:
     number="Similarity of all words after ten layers without residuals, minus with them (1: all are the same)",
     smallest=0.3,
     points=False,
-    live=("depth", {"ffn": "off", "norm": "none", "blocks": "separate", "variants": "residual_attention-off", "statistic": "cosine"}),
+    live=("depth", {"ffn": "off", "norm": "none", "blocks": "separate", "variants": "residual_attention-off"}),
 )  # fmt: skip
 def rank_collapse(evidence: Evidence) -> Values:
     """Without residuals attention makes all words alike: pure attention loses rank doubly exponentially with depth."""

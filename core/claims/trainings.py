@@ -17,7 +17,7 @@ def _on_sentences(evidence: Evidence, variant: str) -> Values:
 
 @claim(
     paper="Xiong et al., 2020: On layer normalization in the Transformer architecture, section 4",
-    here="twelve layers learn to reverse a sequence at a learning rate of 0.005, with 100 steps of warm-up and without; ten seeds",
+    here="twelve layers learn to reverse a sequence at a learning rate of 0.005, with 100 steps of warm-up and without; six seeds",
     number="What warm-up gains with post-norm, minus what it gains with pre-norm",
     smallest=0.3,
     live=("training", {"task": "reverse", "n_layers": "12", "learning_rate": "0.005", "warmup": "0", "variants": "placement-post"}),
@@ -68,7 +68,7 @@ def rms_norm(evidence: Evidence) -> Values:
 
 @claim(
     paper="Kazemnejad et al., 2023: The impact of positional encoding on length generalization in Transformers, section 5",
-    here="two layers learn a − b modulo 37 and are not told which number came first; ten seeds",
+    here="two layers learn a − b modulo 37 and are not told which number came first; six seeds",
     number="Accuracy with the causal mask minus accuracy without a mask, both without positions",
     smallest=0.2,
     live=("training", {"task": "subtraction", "position": "none", "n_layers": "2", "variants": "mask-none"}),
@@ -82,7 +82,7 @@ def no_positions(evidence: Evidence) -> Values:
 
 @claim(
     paper="Dehghani et al., 2023: Scaling vision Transformers to 22 billion parameters, section 2",
-    here="four layers learn induction at three and at ten times the usual learning rate; ten seeds",
+    here="four layers learn induction at three and at ten times the usual learning rate; six seeds",
     number="Accuracy with QK-norm minus accuracy without, mean of both rates",
     smallest=0.1,
     live=("training", {"task": "induction", "n_layers": "4", "learning_rate": "0.03", "variants": "qk_norm-on"}),
@@ -99,7 +99,7 @@ def qk_norm(evidence: Evidence) -> Values:
 
 @claim(
     paper="Geva et al., 2021: Transformer feed-forward layers are key-value memories",
-    here="a table of facts to be memorised, and pairs to be read from the text, each with the FFN and without; ten seeds",
+    here="a table of facts to be memorised, and pairs to be read from the text, each with the FFN and without; six seeds",
     number="What taking the FFN out costs on facts, minus what it costs on recall from the text",
     smallest=0.2,
     live=("training", {"task": "facts", "variants": "ffn-off"}),
@@ -115,7 +115,7 @@ def memories(evidence: Evidence) -> Values:
 
 @claim(
     paper="Olsson et al., 2022: In-context learning and induction heads, argument 2",
-    here="a sequence that repeats itself has to be gone on with, by one layer and by two; ten seeds",
+    here="a sequence that repeats itself has to be gone on with, by one layer and by two; six seeds",
     number="Accuracy of two layers minus accuracy of one",
     smallest=0.3,
     live=("training", {"task": "induction", "variants": "n_layers-1"}),
@@ -127,7 +127,7 @@ def induction(evidence: Evidence) -> Values:
 
 @claim(
     paper="Olsson et al., 2022: In-context learning and induction heads, argument 1",
-    here="the same task, two layers: the accuracy of every sixth step of 300; ten seeds",
+    here="the same task, two layers: the accuracy of every sixth step of 300; six seeds",
     number="The most that is gained within a tenth of the training, as a share of all that is gained",
     smallest=0.5,
     points=False,
@@ -196,7 +196,7 @@ def muon(evidence: Evidence) -> Values:
 
 @claim(
     paper="Bachlechner et al., 2021: ReZero is all you need, section 4",
-    here="six layers without any norm learn to reverse a sequence at a learning rate of 0.015; ten seeds",
+    here="six layers without any norm learn to reverse a sequence at a learning rate of 0.015; six seeds",
     number="Accuracy with ReZero minus accuracy without, neither with a norm",
     smallest=0.3,
     live=("training", {"task": "reverse", "n_layers": "6", "learning_rate": "0.015", "norm": "none", "variants": "residual_scale-rezero"}),

@@ -1,12 +1,14 @@
 """A claim's result in words: from the interval that is shown, and nothing else."""
 
 import math
+from collections import Counter
+from collections.abc import Iterable
 
 from core.claims.claim import DOES_NOT, REPLICATES, UNDECIDED, Claim, Judged
 from core.experiments.training.sentences import points
 from core.settings.wording import count, fixed
 
-BECAUSE = {  # (verdict, whether the claim is that there is no such effect) -> why, with the smallest effect in words
+BECAUSE = {  # (verdict, whether the claim is that there is no such effect) -> why
     (REPLICATES, False): "the whole interval is above {smallest}",
     (DOES_NOT, False): "the whole interval is below {smallest}",
     (UNDECIDED, False): "the interval holds {smallest}",
@@ -26,10 +28,26 @@ def smallest(of: Claim) -> str:
     return number(of.smallest, of) + " points" * of.points
 
 
-def result(found: Judged, of: Claim) -> str:
-    """ "62.1 points (51.0 to 73.2, 10 seeds): replicates here, the whole interval is above 30.0 points." """
-    mean, low, high, seeds = found.interval
-    shown = (
-        f"{number(mean, of)}{' points' * of.points} ({number(low, of)} to {number(high, of)}, {count(seeds, 'seed')})"
+def shown(found: Judged, of: Claim) -> str:
+    """ "62.1 points (51.0 to 73.2)" """
+    mean, low, high, _ = found.interval
+    span = "no interval" if math.isnan(low) else f"{number(low, of)} to {number(high, of)}"
+    return f"{number(mean, of)}{' points' * of.points} ({span})"
+
+
+def told(found: Judged, of: Claim) -> str:
+    """ "62.1 points (51.0 to 73.2), 10 seeds: replicates here, the whole interval is above 30.0 points." """
+    why = BECAUSE[found.verdict, of.alike].format(smallest=smallest(of))
+    if math.isnan(found.interval.low):
+        why = "there is no interval"
+    return f"{shown(found, of)}, {count(found.interval.n, 'seed')}: {found.verdict}, {why}."
+
+
+def tally(found: Iterable[Judged]) -> str:
+    """ "18 claims: 9 replicate here, 3 do not, 6 are undecided." """
+    many = Counter(each.verdict for each in found)
+    yes, no, rest = many[REPLICATES], many[DOES_NOT], many[UNDECIDED]
+    return (
+        f"{count(yes + no + rest, 'claim')}: {yes} replicate{'s' * (yes == 1)} here, {no} do{'es' * (no == 1)} not, "
+        f"{rest} {'is' if rest == 1 else 'are'} undecided."
     )
-    return f"{shown}: {found.verdict}, {BECAUSE[found.verdict, of.alike].format(smallest=smallest(of))}."

@@ -86,6 +86,7 @@ def told(line: Line) -> str:
     seeds = count(line.seeds, "seed")
     more = f" {line.diverged} of {line.seeds + line.diverged} seeds diverged." if line.diverged else ""
     more += f" {line.missing} not trained yet." if line.missing else ""
+    more += f" Learning rate, chosen on the other seeds: {line.rates} of them." if getattr(line, "rates", "") else ""
     if math.isnan(line.accuracy):
         return f"{first}{more or ' nothing to tell yet.'}"
     got = f"{percent(line.accuracy)} right ({seeds}"

@@ -16,6 +16,7 @@ from core.settings.setting import ConfigError
 from core.settings.wording import count
 from core.tasks import task
 from core.train import State, Training, budget, start
+from core.train.match import match, widened
 
 FORMAT = 1  # of what is hashed and stored; to be raised when the same settings come to mean other numbers
 MODEL = {
@@ -163,15 +164,21 @@ def variant_name(changes: dict[str, Any]) -> str:
     return ", ".join(word for word in words if word)
 
 
-def arms(setting: TaskSetup, variants: dict[str, dict[str, Any]]) -> tuple[Arms, list[str]]:
-    """-> ({variant: (config, training)}, the baseline first; why others are left out). Raises ConfigError for the baseline."""
+def arms(setting: TaskSetup, variants: dict[str, dict[str, Any]], equal: str = "nothing") -> tuple[Arms, list[str]]:
+    """-> ({variant: (config, training)}, the baseline first; why others are left out). equal: what all have as much of as the
+    baseline (core.train.match). Raises ConfigError for the baseline."""
     first = setting.baseline()
+    length, words = setting.training({}).length, len(task[setting.task].vocabulary)
+    wanted = match[equal](first, length, words)
     planned, notes = {BASELINE: (first, setting.training({}))}, []
     names = {arm: name for name, arm in planned.items()}
     for name, changes in variants.items():
         try:
             model = {field: value for field, value in changes.items() if field in MODEL}
-            arm = apply(model, first), setting.training(changes)
+            fitted = apply(model, first)
+            if equal != "nothing":
+                fitted = widened(fitted, wanted, lambda tried: match[equal](tried, length, words))
+            arm = fitted, setting.training(changes)
         except ConfigError as error:
             notes.append(f"{setting.name}: {name} is left out: {error}")
             continue

@@ -2,8 +2,8 @@
 
 import math
 import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +15,16 @@ from core.export.sheets import write_csv
 from core.measure.intervals import Paired, interval
 from core.study.database.queries import HIDDEN, Line
 from core.study.database.schema import DIVERGED, ENDED, runs
+from core.study.database.searched import chosen
 from core.study.database.store import Store
+from core.study.file.guards import in_words, is_searched
 from core.study.link import parameters, query
 from core.study.plan import StudyError, machine_of, read_settings
-from core.study.summary import lines
 from core.tasks import task
 from core.train import Row
 from core.train.match import match
 
 Name = tuple[str, str]  # of a cell: task, variant
-Accuracy = dict[tuple[str, str, int], float]  # (task, variant, seed) -> in the last row
 
 COLUMNS = [column.name for column in runs.c if column.name not in HIDDEN]  # of Store.runs, where there are none too
 UNTOLD = ["owner", "heartbeat"]  # columns that say something only while a run is under way
@@ -53,23 +53,49 @@ def summary_table(store: Store, study: int) -> pd.DataFrame:
     parameters, flops (of one sequence, forward), steps, seconds (of a worker, on average); link: what opens the cell on
     the page Training. Needs no run to be done.
     """
-    last, specs = store.results(study), store.specs(study)
     cells: dict[Name, list[Line]] = {}
-    accuracy: Accuracy = {}
     for run in store.runs(study, spec=False):
         cells.setdefault((run.task, run.variant), []).append(run)
-        accuracy[run.task, run.variant, run.seed] = last.get(run.id, math.nan)
+    return _summary(cells, store.results(study), store.specs(study))
+
+
+def judged_table(store: Store, study: int) -> pd.DataFrame:
+    """What a study is judged by: its summary, or where its learning rates were searched, that of the rates that were chosen.
+    guards: what was held equal or searched, in words."""
+    source = next((each.source for each in store.studies() if each.id == study), "")
+    table = (searched_table if is_searched(source) else summary_table)(store, study)
+    return table.assign(guards=in_words(source))
+
+
+def searched_table(store: Store, study: int) -> pd.DataFrame:
+    """The same of a study whose file has `search`: a line per task and model, each seed at the rate that was chosen for it on the
+    other seeds (core.study.database.searched); rates: which, and how often. Empty where two seeds are not trained yet."""
+    last, specs = store.results(study), store.specs(study)
+    cells: dict[Name, list[Line]] = {}
+    rates: list[str] = []
+    for key, several in chosen(store.runs(study, spec=False), last, specs).items():
+        if several:
+            many = Counter(rate for _, rate in several)
+            often = max(several, key=lambda each: many[each[1]])[0]
+            specs[key] = specs[often.task, often.variant]
+            cells[key] = [run for run, _ in several]
+            rates.append(", ".join(f"{rate:g} on {of}" for rate, of in sorted(many.items())))
+    return _summary(cells, last, specs).assign(rates=rates)
+
+
+def _summary(
+    cells: Mapping[Name, Sequence[Line]], last: Mapping[int, float], specs: Mapping[Name, str]
+) -> pd.DataFrame:
+    """cells: a run per seed; last: run -> accuracy at its end; specs: of one run of each cell."""
+    accuracy = {key: {run.seed: last.get(run.id, math.nan) for run in several} for key, several in cells.items()}
     off_by: dict[Name, Paired] = {}
     for name in dict.fromkeys(name for name, _ in cells):
+        base = accuracy.get((name, BASELINE), {})
         several = [key for key in cells if key[0] == name and key[1] != BASELINE]
-        off_by |= gaps({key: _pair(cells[key], accuracy) for key in several})
-    return pd.DataFrame(_line(runs, specs, accuracy, off_by.get(key)) for key, runs in cells.items())
-
-
-def _pair(runs: Sequence[Line], accuracy: Accuracy) -> tuple[dict[int, float], dict[int, float]]:
-    """Seed -> accuracy of one task and variant, and of its baseline."""
-    own = {run.seed: accuracy[run.task, run.variant, run.seed] for run in runs}
-    return own, {seed: accuracy.get((runs[0].task, BASELINE, seed), math.nan) for seed in own}
+        off_by |= gaps(
+            {key: (accuracy[key], {seed: base.get(seed, math.nan) for seed in accuracy[key]}) for key in several}
+        )
+    return pd.DataFrame(_line(key, runs, specs, accuracy[key], off_by.get(key)) for key, runs in cells.items())
 
 
 def link(spec: str, baseline: str | None, seeds: list[int]) -> str:
@@ -79,24 +105,24 @@ def link(spec: str, baseline: str | None, seeds: list[int]) -> str:
     return query(parameters(*own, first, seeds, machine_of(spec)))
 
 
-def _line(runs: Sequence[Line], specs: dict[Name, str], accuracy: Accuracy, off: Paired | None) -> dict[str, Any]:
-    """The line of one task and variant; runs: one per seed; off: its difference, None for a baseline."""
-    first = runs[0]
-    spec, baseline = specs[first.task, first.variant], specs.get((first.task, BASELINE))
-    own, _ = _pair(runs, accuracy)
+def _line(
+    name: Name, runs: Sequence[Line], specs: Mapping[Name, str], own: Mapping[int, float], off: Paired | None
+) -> dict[str, Any]:
+    """The line of one task and variant; runs: one per seed; own: their accuracy; off: its difference, None for a baseline."""
+    spec, baseline = specs[name], specs.get((name[0], BASELINE))
     mean, off = interval(own.values(), RANGE), off or gap({}, {})
     config, training = read_settings(spec)
     learnt = task[training.task]
     sizes = {name: match[name](config, training.length, len(learnt.vocabulary)) for name in ("parameters", "flops")}
     seconds = [run.seconds for run in runs if run.state in ENDED and not run.known]
     return {
-        "task": first.task, "of": training.task, "variant": first.variant,
+        "task": name[0], "of": training.task, "variant": name[1],
         "accuracy": mean.mean, "low": mean.low, "high": mean.high, "seeds": mean.n,
         "diverged": sum(run.state == DIVERGED for run in runs),
         "missing": sum(run.state not in ENDED for run in runs),
         "difference": off.mean, "difference_low": off.low, "difference_high": off.high, "p": off.p,
         "chance": learnt.chance, "best": learnt.best, **sizes,
-        "steps": first.steps, "seconds": sum(seconds) / len(seconds) if seconds else math.nan,
+        "steps": training.steps, "seconds": sum(seconds) / len(seconds) if seconds else math.nan,
         "link": link(spec, baseline, [run.seed for run in runs]),
     }  # fmt: skip
 
@@ -134,72 +160,7 @@ def comparison(store: Store, one: int, other: int) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=names)
 
 
-CLOSE = 0.01  # of an accuracy: closer than that is the same where all seeds agreed and there is no interval
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """Of a summary with an earlier one. cells: how many are in both; same: how many of them to the last digit; off: sentences
-    on those that differ; empty: how many have no value in either; new, gone: names of those only in this one, only in that."""
-
-    cells: int
-    same: int
-    off: list[str]
-    empty: int = 0
-    new: tuple[str, ...] = ()
-    gone: tuple[str, ...] = ()
-
-    @property
-    def whole(self) -> bool:
-        """Whether they have the same cells, and none differs."""
-        return not (self.off or self.new or self.gone)
-
-
-def agreement(now: pd.DataFrame, before: pd.DataFrame) -> Agreement:
-    """Whether every cell's accuracy, and difference, lies in the interval that it had before, widened by CLOSE."""
-    cells = {(line.task, line.variant): line for line in lines(before)}
-    same, empty, many = 0, 0, 0
-    off, new = [], []
-    for line in lines(now):
-        name = f"{line.task}, {line.variant}"
-        old = cells.pop((line.task, line.variant), None)
-        if old is None:
-            new.append(name)
-            continue
-        many += 1
-        moved = [_moved(line, old, *columns) for columns in COMPARED]
-        words = [each for _, each in moved if each]
-        if words:
-            off.append(f"{name}: {'; '.join(words)}.")
-        elif math.isnan(line.accuracy) and not (line.diverged or old.diverged):
-            empty += 1
-        else:
-            same += all(equal for equal, _ in moved) and line.diverged == old.diverged
-    return Agreement(many, same, off, empty, tuple(new), tuple(f"{task}, {variant}" for task, variant in cells))
-
-
-COMPARED = [("accuracy", "low", "high"), ("difference", "difference_low", "difference_high")]
-
-
-def _moved(line: Any, old: Any, column: str, lowest: str, highest: str) -> tuple[bool, str]:
-    """-> (whether a value is the same to the last digit, how it differs by more than it may)"""
-    value, mean, low, high = getattr(line, column), *(getattr(old, name) for name in (column, lowest, highest))
-    if math.isnan(value) or math.isnan(mean):
-        if math.isnan(value) and math.isnan(mean):
-            return True, ""
-        return False, f"{column} {_shown(value)} now, {_shown(mean)} before"
-    known = not math.isnan(low)
-    low, high = (low, high) if known else (mean, mean)
-    if low - CLOSE <= value <= high + CLOSE:
-        return value == mean, ""
-    return False, f"{column} {value:.3f} now, {mean:.3f}{f' [{low:.3f}, {high:.3f}]' * known} before"
-
-
-def _shown(value: float) -> str:
-    return "has no value" if math.isnan(value) else f"{value:.3f}"
-
-
-TABLES = {"runs": run_table, "rows": row_table, "summary": summary_table}
+TABLES = {"runs": run_table, "rows": row_table, "summary": judged_table}
 
 
 FILE = "study.toml"  # of the study, beside its tables: says whose they are

@@ -10,17 +10,19 @@ import streamlit as st
 from core.experiments.training.showcase import showcase
 from core.settings.setting import ConfigError
 from core.settings.wording import count
+from core.study.file.shipped import shipped, table_of
 from core.study.plan import StudyError
 from core.study.summary import read_summary
 from ui.kit.glossary import explained
 from ui.kit.page import capital, in_words, notice, page
 from ui.kit.pages import DEPTH, ONE_BLOCK, START, TRAINED_MODEL, TRAINING, Page
+from ui.kit.panel.control import tabs
+from ui.kit.panel.panel import bar
 from ui.pictures.matrix import matrix
 from ui.shared.model_defaults import reader
 from ui.shared.models import SHIPPED
 from ui.start.hero import StartLook, hero
 
-RESULTS = Path(__file__).parent.parent.parent / "results"
 EXPERIMENTS = (  # title, what to look for, the page, the link's parameters
     (
         "Take the residual out",
@@ -144,26 +146,29 @@ def card(there: Page, experiments: Callable[[], list]):
                     st.caption(text)
 
 
-def measured():
-    """The ablation matrix that ships: what each part costs on each task."""
+def measured(look: StartLook):
+    """The studies that ship: what each part costs on each task, or gives."""
     st.header("What each part is for, measured", anchor=False)
+    bar("studies", [tabs("Parts", shipped, "parts")])
+    path = table_of(look.parts)
     try:
-        cells = matrix_table()
+        cells = _table(path, path.stat().st_mtime_ns)
     except (OSError, StudyError):
-        raise ConfigError("results", "The table of the ablation matrix, results/ablation_matrix.csv, is missing or damaged; make matrix makes it again.") from None  # fmt: skip
+        raise ConfigError("results", f"The table of this study, results/{path.name}, is missing or damaged; make matrix makes it again.") from None  # fmt: skip
+    st.markdown(f"**{shipped.help(look.parts)}**")
     st.caption(
-        f"Each part taken out by itself, on {count(cells.task.nunique(), 'task')}, {count(cells.seeds.max(), 'seed')} each. Change of accuracy in percentage points: "
-        "mean and 95 % interval (paired t, corrected for the parts of a task by Holm's method). Pale: not distinguishable from seed noise. Click a cell to see how it was learnt. "
-        "All of it: results/ablation_matrix.csv, made by “make matrix”.",
+        f"One change at a time, on {count(cells.task.nunique(), 'task')}, {count(cells.seeds.max(), 'seed')} each. Change of accuracy in percentage points: "
+        "mean and 95 % interval (paired t, corrected for the rows of a task by Holm's method). Pale: not distinguishable from seed noise. Click a cell to see how it was learnt. "
+        f"All of it: results/{path.name}, made by “make matrix”.",
         help=explained("Holm", "paired t"),
     )
     matrix(cells, "home_matrix")
 
 
 @st.cache_data
-def matrix_table() -> pd.DataFrame:
+def _table(path: Path, stamp: int) -> pd.DataFrame:
     """Raises OSError or StudyError for a file that is not there, or not whole."""
-    return read_summary(RESULTS / "ablation_matrix.csv")
+    return read_summary(path)
 
 
 def start():
@@ -174,7 +179,7 @@ def start():
         st.title("What is each part of a transformer for? Take it out and see.", anchor=False)
         hero(look.removed)
         with in_words():
-            measured()
+            measured(look)
         st.header("Experiments", anchor=False)
         for column, shown in zip(st.columns(len(CARDS), gap="small"), CARDS):
             with column:

@@ -13,6 +13,7 @@ from core.figures.palette import BASELINE, VARIANTS
 from core.settings.memory import MemoryLimit
 from core.settings.setting import ConfigError, Settings, setting
 from core.settings.wording import KEY, head_name
+from core.study.file.shipped import shipped
 from ui.kit.page import capital
 from ui.kit.pages import ONE_BLOCK, TRAINED_MODEL, TRAINING
 from ui.kit.server.scripts import served
@@ -45,6 +46,7 @@ class StartLook(Settings):
     removed: bool = setting(
         False, "Remove the head", "Whether the head that reads the subject is removed from the model.", group="Look"
     )
+    parts: str = setting("ablation_matrix", "Parts", "Which study is shown.", group="Look", menu=shipped)
 
 
 def hero(removed: bool):

@@ -12,7 +12,7 @@ from ui.studies.buttons import buttons, can_write
 from ui.studies.context import StudyContext, StudyLook
 from ui.studies.new_study import ask, new_study
 from ui.studies.progress import progress
-from ui.studies.shipped import shipped
+from ui.studies.shipped import offered, ships
 
 UNWRITABLE = "This store cannot be written: its studies can be looked at, and nothing can be changed here."
 
@@ -21,13 +21,12 @@ def choose(look: StudyLook) -> StudyContext | None:
     """The row in which a study is chosen -> that study as it is now, or None where there is none."""
     store = server.store()
     known = {study.name: study for study in store.studies()} if store else {}
-    ships = shipped(look)
-    name = _name(look, known, ships)
+    shipped = offered()
+    name = _name(look, known, shipped)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if known or ships:
-            offered = (*reversed(known), *([ships.name] if ships else []))
-            shown = one_of("study", name, offered)
-            st.selectbox("Study", offered, **shown, label_visibility="collapsed", width="stretch")
+        if known or shipped:
+            every = (*reversed(known), *shipped)
+            st.selectbox("Study", every, **one_of("study", name, every), label_visibility="collapsed", width="stretch")
         st.button(
             "New study",
             icon=":material/add:",
@@ -44,7 +43,7 @@ def choose(look: StudyLook) -> StudyContext | None:
     if name not in known:
         if not known:
             nothing()
-        return ships
+        return ships(name, look) if name in shipped else None
     study = known[name]
     now = standing(store, study.id)
     with place:
@@ -55,12 +54,12 @@ def choose(look: StudyLook) -> StudyContext | None:
     return StudyContext(store, study.id, study.name, study.question, study.source, summary, others, look)
 
 
-def _name(look: StudyLook, known: dict, ships: StudyContext | None) -> str:
-    """The study that is looked at: the one of the link, or else the newest, or else the one that ships."""
-    if look.study in known or ships and look.study == ships.name:
+def _name(look: StudyLook, known: dict, shipped: list[str]) -> str:
+    """The study that is looked at: the one of the link, or else the newest, or else the first that ships."""
+    if look.study in known or look.study in shipped:
         return look.study
     if not known:
-        return ships.name if ships else look.study
+        return shipped[0] if shipped else look.study
     if look.study:
         st.warning(literal(f"There is no study “{look.study}” here."), icon=":material/info:")
     newest = next(reversed(known))
@@ -72,5 +71,5 @@ def nothing():
     """What there is to start."""
     st.caption(
         "No study of your own yet. A study trains variants × tasks × seeds unattended, and keeps every number: start one here, or with "
-        "“python -m core.study run studies/ablation_matrix.toml”. The one that ships, the ablation matrix, has been run already."
+        "“python -m core.study run studies/ablation_matrix.toml”. Those that ship have been run already."
     )

@@ -13,7 +13,7 @@ from core.study.database.store import Store
 from core.study.file import parse
 from core.study.plan import Study
 from core.study.service import Service
-from core.study.tables import summary_table
+from core.study.tables import judged_table
 from core.workers import cluster
 from core.workers.protocol import WorkerPool
 from ui.kit import jobs
@@ -51,7 +51,7 @@ def service() -> Service:
 @st.cache_data(max_entries=20, show_spinner=False)
 def summary(_store: Store, url: str, study: int, stamp: str) -> pd.DataFrame:
     """The summary of a study; computed anew when what is in the store is (stamp)."""
-    return summary_table(_store, study)
+    return judged_table(_store, study)
 
 
 def parsed(text: str) -> Study:

@@ -8,6 +8,8 @@ from pathlib import Path
 from core.experiments.training.plan import Plan
 from core.settings.wording import count
 from core.study.curves import MADE, Curves, Made, read_curves
+from core.study.file.shipped import curves_of
+from core.study.file.shipped import shipped as studies
 from core.study.plan import Run, StudyError
 from core.train import Row, State
 from ui.kit import jobs
@@ -15,10 +17,8 @@ from ui.kit.jobs import StartedTrainings
 from ui.kit.page import literal
 from ui.shared.known import from_study
 
-CURVES = Path(__file__).parent.parent.parent / "results" / "ablation_matrix_curves.npz"
-DAMAGED = (
-    "The curves that ship, results/ablation_matrix_curves.npz, are missing or damaged; make matrix makes them again."
-)
+FILES = [curves_of(name) for name in studies]
+DAMAGED = "Curves that ship, in results/curves, are missing or damaged; make matrix and make claims make them again."
 
 
 @dataclass(frozen=True)
@@ -68,21 +68,23 @@ def _done_here(planned: Plan) -> FinishedTrainings | None:
 
 
 def _shipped(planned: Plan) -> FinishedTrainings | None:
-    curves = shipped()
-    return _of(curves, planned) if curves else None
+    return _of(tuple(filter(None, shipped())), planned)
 
 
 @lru_cache(maxsize=16)
-def _of(curves: Curves, planned: Plan) -> FinishedTrainings | None:
+def _of(files: Sequence[Curves], planned: Plan) -> FinishedTrainings | None:
     """Looked up once: a page asks several times."""
-    runs = {}
-    for name, run in _runs(planned):
-        rows = curves.rows(run)
-        if rows is None:
-            return None
-        runs[name] = rows
-    said = f"These results ship with the lab: {_these(planned)}. {_made_by(curves.made)}"
-    return FinishedTrainings(planned, runs, "Shipped results", said, anew=True)
+    for curves in files:
+        runs = {}
+        for name, run in _runs(planned):
+            rows = curves.rows(run)
+            if rows is None:
+                break
+            runs[name] = rows
+        else:
+            said = f"These results ship with the lab: {_these(planned)}. {_made_by(curves.made)}"
+            return FinishedTrainings(planned, runs, "Shipped results", said, anew=True)
+    return None
 
 
 def _from_study(planned: Plan) -> FinishedTrainings | None:
@@ -110,16 +112,20 @@ def _made_by(made: Made) -> str:
     return f"Made on {device} by PyTorch {torch}, NumPy {numpy} and Python {python}, with the lab's commit {code[:7]}."
 
 
-def shipped() -> Curves | None:
-    """The curves that ship; None where their file is missing or damaged."""
+def shipped() -> list[Curves | None]:
+    """The curves that ship, a file for each study; None for one that is missing or damaged."""
+    return [_file(path) for path in FILES]
+
+
+def _file(path: Path) -> Curves | None:
     try:
-        stamp = CURVES.stat()
-        return _read(CURVES, stamp.st_mtime_ns, stamp.st_size)
+        stamp = path.stat()
+        return _read(path, stamp.st_mtime_ns, stamp.st_size)
     except OSError:
         return None
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=32)
 def _read(path: Path, *stamp: int) -> Curves | None:
     """Read once: a page is drawn again and again."""
     try:

@@ -10,6 +10,7 @@ from core.export.sheets import write_csv
 from core.export.slug import slug
 from core.settings.wording import count
 from core.study import file
+from core.study.command.agreement import agreement
 from core.study.command.codes import COMPLETE, INCOMPLETE
 from core.study.command.state import SHOWN, state_of
 from core.study.command.train import train
@@ -21,7 +22,7 @@ from core.study.database.stored import made_of
 from core.study.picture import STYLE, matrix_svg
 from core.study.plan import NOTHING, Study, StudyError, told
 from core.study.summary import read_summary
-from core.study.tables import agreement, export, summary_table
+from core.study.tables import export, judged_table
 from core.train import Row
 from core.workers.pool import worker_count
 
@@ -70,7 +71,7 @@ def export_(given: Namespace) -> int:
     store = Store(given.database, create=False)
     numbers = list(dict.fromkeys(found(store, each) for each in given.studies))
     if given.summary or given.picture:
-        _write(summary_table(store, numbers[0]), given)
+        _write(judged_table(store, numbers[0]), given)
     if given.curves:
         _write_curves(store, numbers[0], Path(given.curves))
     names = {each.id: each.name for each in store.studies()}
@@ -107,7 +108,7 @@ def _write_curves(store: Store, study: int, path: Path) -> None:
 
 def check(given: Namespace) -> int:
     store = Store(given.database, create=False)
-    now = summary_table(store, found(store, given.studies[0]))
+    now = judged_table(store, found(store, given.studies[0]))
     agreed = agreement(now, read_summary(given.before))
     said = f"{agreed.same} the same to the last digit, {len(agreed.off)} not within the interval they had"
     said += f", {agreed.empty} without a value in either" * bool(agreed.empty)

@@ -13,6 +13,7 @@ from core.settings.device import Machine
 from core.settings.setting import ConfigError, Setting
 from core.settings.wording import shorten
 from core.study import plan
+from core.study.file.guards import at_every_rate, read_equal, read_rates
 from core.study.file.lines import KeyPath, dotted
 from core.study.file.mistakes import Mistakes
 from core.study.file.names import CALLED, LONGEST_NAME, can_be_called, meant
@@ -21,7 +22,21 @@ from core.study.plan import MODEL, SETTINGS, TRAINING, Arms, Study, TaskSetup
 from core.tasks import task
 from core.train import Training, start
 
-KEYS = ("name", "question", "tasks", "seeds", "device", "dtype", "base", "training", "task", "variants", "axes")
+KEYS = (
+    "name",
+    "question",
+    "tasks",
+    "seeds",
+    "device",
+    "dtype",
+    "base",
+    "training",
+    "task",
+    "variants",
+    "axes",
+    "equal",
+    "search",
+)
 
 
 class Reader:
@@ -42,11 +57,14 @@ class Reader:
         machine, seeds = self.machine(), self.seeds()
         base = self.changes(("base",), MODEL) | self.changes(("training",), TRAINING)
         settings, variants = self.settings(base), self.variants()
+        equal = read_equal(self.document.get("equal", "nothing"), self.mistakes)
+        rates = read_rates(self.document.get("search", []), self.mistakes)
+        variants = at_every_rate(variants, rates) if rates else variants
         arms: dict[str, Arms] = {}
         notes: list[str] = []
         for setting in settings:
             try:
-                arms[setting.name], more = plan.arms(setting, variants)
+                arms[setting.name], more = plan.arms(setting, variants, equal)
                 notes += more
             except ConfigError as error:
                 at = [("task", setting.name), ("training",), ("base",)]

@@ -45,6 +45,10 @@ def optimisers() -> None:
     """Optimiser: Muon or AdamW, and what are warm-up, decay and clipping worth?"""
 
 
+# Those that are trained for the claims of papers alone (core/claims), by the same kind of name.
+CLAIMED = tuple(f"claims/{path.stem}" for path in sorted((ROOT / "studies" / "claims").glob("*.toml")))
+
+
 def study_of(name: str) -> Path:
     """Its file."""
     return ROOT / "studies" / f"{name}.toml"

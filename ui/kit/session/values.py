@@ -195,9 +195,8 @@ def _fixed(chosen, wanted) -> set[str]:
 
 
 def _instead(error: ConfigError, chosen) -> str:
-    each = chosen.settings()[error.field]
+    each, value = chosen.settings()[error.field], getattr(chosen, error.field)
     free_text = each.kind is str and each.menu is None
-    value = getattr(chosen, error.field)
     return "" if free_text else f"Used instead: {each.menu.label(value) if each.menu else each.write(value)}."
 
 

@@ -14,6 +14,7 @@ READING = (
     "Change of accuracy against the baseline in percentage points: mean over seeds and 95 % interval (paired t). "
     "Intervals are corrected for the variants of a task by Holm's method. Pale: not distinguishable from seed noise."
 )
+SEARCHED = " For each seed the rate is chosen on the other seeds, from the same list for all models."
 
 
 @view
@@ -27,6 +28,8 @@ def matrix(context):
         "What does each part cost, on each task?",
         f"{READING} A click opens the experiment on the page {TRAINING.name}.",
     )
+    if "guards" in kept and kept.guards.iloc[0] != "none":
+        st.caption(f"Held for all models alike: {kept.guards.iloc[0]}.{SEARCHED * ('rates' in kept)}")
     picture(kept, "study_matrix", partial(_hand_over, context))
     with st.expander("The same as a table"):
         table(kept.drop(columns=["link"]), "Accuracy, difference and cost of each cell.", taken=kept, width="stretch")

@@ -1,0 +1,223 @@
+"""Fair comparisons in studies: what is held equal, and for each model the learning rate that suits it, chosen where it is not judged."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
+
+from core.experiments.training.plan import BASELINE, Trial, plan
+from core.model.variants import Variant, ablation, apply
+from core.settings.device import Machine
+from core.study.__main__ import main
+from core.study.database.schema import FAILED, QUEUED
+from core.study.database.store import Store
+from core.study.file import parse
+from core.study.file.guards import in_words, is_searched, name_at, without_rate
+from core.study.file.ticks import ticks
+from core.study.picture import told
+from core.study.plan import TRAINING, StudyError, arms
+from core.study.plan import TaskSetup as Setup
+from core.study.summary import lines
+from core.study.tables import judged_table, searched_table, summary_table
+from core.tasks import task
+from core.train import Training
+from core.train.match import CLOSE, match
+from tests.holm import differences
+from tests.studies import TEXT, fill, rows_of  # noqa: F401
+
+NAN = math.nan
+RATES = (0.001, 0.01)
+SEARCHED = parse(TEXT.replace('device = "cpu"', f'device = "cpu"\nsearch = {list(RATES)}'))
+DEFAULT = {name: task[name].training["learning_rate"] for name in ("copy", "reverse")}
+HERE = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = Store(str(tmp_path / "studies.sqlite"))
+    yield made
+    made.close()
+
+
+# What is searched
+
+
+def test_every_model_has_the_same_rates_to_choose_from():
+    found: dict = {}
+    for run in SEARCHED.runs:
+        model = run.task, without_rate(run.variant, run.training.learning_rate)
+        found.setdefault(model, set()).add((run.training.learning_rate, run.seed))
+        plain = run.config.replace(seed=0), run.training.batch
+        assert plain[1] == 8 and (run.config.norm == "none") == (model[1] == "− norm")
+    assert {model for _, model in found} == {BASELINE, "− norm", "1 head"}
+    for (name, _), each in found.items():
+        assert each == {(rate, seed) for rate in (*RATES, DEFAULT[name]) for seed in range(3)}
+
+
+@given(
+    some.sampled_from([BASELINE, "− norm", "8 heads, 2 key-value heads", "learning rate", ", learning rate 0.1"]),
+    some.sampled_from([0.001, 1e-6, 0.5, 30.0, 1 / 3]),
+)
+def test_a_models_name_can_be_read_from_its_name_at_a_rate(name, rate):
+    assert without_rate(name_at(name, rate), rate) == name
+    assert without_rate(name, rate) == name or name.endswith(TRAINING["learning_rate"].change(rate))
+
+
+def slowly(outcomes) -> dict:
+    """(task, model) -> seed -> (accuracy, rate), by going through all seeds and rates."""
+    cells: dict = {}
+    for run, outcome in zip(SEARCHED.runs, outcomes):
+        model = run.task, without_rate(run.variant, run.training.learning_rate)
+        cells.setdefault(model, {}).setdefault(run.training.learning_rate, {})[run.seed] = outcome
+    found = {}
+    for (name, model), grid in cells.items():
+        whole = [seed for seed in range(3) if not any(isinstance(of[seed], str) for of in grid.values())]
+        found[name, model] = {}
+        for seed in whole if len(whole) > 1 else []:
+            best = None
+            for rate in sorted(grid):
+                others = [grid[rate][other] for other in whole if other != seed]
+                score = sum(task[name].chance if math.isnan(value) else value for value in others)
+                if best is None or score > best[0] + 1e-12:
+                    best = score, rate
+            found[name, model][seed] = grid[best[1]][seed], best[1]
+    return found
+
+
+OUTCOMES = some.one_of(some.integers(0, 20).map(lambda n: n / 20), some.sampled_from([NAN, 0.5, FAILED]))
+
+
+@HERE
+@given(some.lists(OUTCOMES, min_size=len(SEARCHED.runs), max_size=len(SEARCHED.runs)))
+def test_a_seed_is_judged_at_the_rate_that_was_best_on_the_others(tmp_path_factory, outcomes):
+    store = Store(str(tmp_path_factory.mktemp("store") / "studies.sqlite"))
+    of = {run.hash: outcome for run, outcome in zip(SEARCHED.runs, outcomes)}
+    table = searched_table(store, fill(store, SEARCHED, lambda run: of[run.hash]))
+    wanted = {name: seeds for name, seeds in slowly(outcomes).items() if seeds}
+    assert set(zip(table.task, table.variant)) == set(wanted) if len(table) else not wanted
+    for line in table.itertuples() if len(table) else ():
+        seeds = wanted[line.task, line.variant]
+        values = [value for value, _ in seeds.values() if not math.isnan(value)]
+        assert line.seeds == len(values) and line.diverged == len(seeds) - len(values)
+        assert line.accuracy == pytest.approx(np.mean(values) if values else NAN, nan_ok=True)
+        rates = [rate for _, rate in seeds.values()]
+        assert line.rates == ", ".join(f"{rate:g} on {rates.count(rate)}" for rate in sorted(set(rates)))
+    store.close()
+
+
+def test_differences_are_those_of_the_chosen_runs_corrected_by_holm(store):
+    def outcome(run) -> float:
+        return round(0.5 + 0.4 * math.sin(len(run.variant) * 3 + 5 * run.seed + 100 * run.training.learning_rate), 3)
+
+    table = searched_table(store, fill(store, SEARCHED, outcome)).set_index(["task", "variant"])
+    wanted = slowly(list(map(outcome, SEARCHED.runs)))
+    for name in ("copy", "reverse"):
+        base = wanted[name, BASELINE]
+        apart = {
+            model: [round(value - base[seed][0], 6) for seed, (value, _) in seeds.items()]
+            for (of, model), seeds in wanted.items()
+            if of == name and model != BASELINE
+        }
+        for model, (mean, low, high, _, p) in differences(apart, -1, 1).items():
+            line = table.loc[name, model]
+            assert (line.difference, line.difference_low, line.difference_high, line.p) == pytest.approx((mean, low, high, p), abs=1e-6)  # fmt: skip
+
+
+def test_what_is_not_searched_is_judged_as_before(store):
+    plain = parse(TEXT)
+    number = fill(store, plain, lambda run: 0.5)
+    table = judged_table(store, number)
+    pd.testing.assert_frame_equal(table.drop(columns="guards"), summary_table(store, number))
+    assert set(table.guards) == {"none"} and not is_searched(plain.source)
+
+
+def test_two_seeds_are_needed(store):
+    one = parse(SEARCHED.source.replace("seeds = 3", "seeds = 1"))
+    assert judged_table(store, fill(store, one, lambda run: 0.5)).empty
+    assert judged_table(store, fill(store, SEARCHED, lambda run: QUEUED)).empty
+
+
+# What is held equal
+
+
+@pytest.mark.parametrize("kind", ["parameters", "flops"])
+@pytest.mark.parametrize("part", ablation)
+def test_what_is_held_equal_is_as_on_the_page_training(part, kind):
+    """The same model as Training makes, and as dear as the baseline wherever it can be."""
+    changes = ablation[part]()
+    setting = Setup("recall", "recall", {})
+    planned, _ = arms(setting, {"it": changes}, kind)
+    first = task["recall"].config()
+    shown, _ = plan([Variant("baseline", first), Variant("it", apply(changes, first), 1)], Training(task="recall"), Trial(match=kind), Machine())  # fmt: skip
+    ours = planned.get("it")
+    theirs = next((arm.config for arm in shown.arms if arm.name == "it"), None)
+    assert (ours and ours[0]) == theirs
+    if theirs:
+        costs = [match[kind](each, 18, len(task["recall"].vocabulary)) for each in (theirs, first)]
+        assert abs(costs[0] / costs[1] - 1) <= CLOSE
+
+
+def test_a_study_says_what_it_holds_equal(store):
+    text = TEXT.replace('device = "cpu"', 'device = "cpu"\nequal = "parameters"')
+    table = judged_table(store, fill(store, parse(text), lambda run: 0.5))
+    assert set(table.guards) == {"equal parameters"}
+    for name, cells in table.groupby("task"):
+        base = cells[cells.variant == BASELINE].parameters.item()
+        assert (abs(cells.parameters / base - 1) <= CLOSE).all(), name
+    assert (
+        in_words('equal = "flops"\nsearch = [0.1, 0.2]') == "equal FLOPs, learning rate searched"
+        and in_words("") == "none"
+    )
+
+
+# Mistakes, and all of it from the command
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('equal = "steps"', "equal is “steps”; it must be one of nothing, parameters, flops."),
+        ("equal = 3", "equal is 3; it must be one of"),
+        ("search = 0.1", "search is 0.1; it must be a list of at most 12 learning rates."),
+        ("search = [0.1, 'fast']", "search is"),
+        ("search = [0.1, -1]", "learning rates. search is -1"),
+        (f"search = {[n / 100 for n in range(1, 14)]}", "at most 12 learning rates."),
+    ],
+)
+def test_mistakes_are_named(line, words):
+    with pytest.raises(StudyError) as error:
+        parse(TEXT.replace('device = "cpu"', f'device = "cpu"\n{line}'))
+    assert words in str(error.value)
+
+
+def test_one_that_is_guarded_cannot_be_ticked():
+    assert ticks(SEARCHED.source) is None
+
+
+@pytest.mark.thorough
+def test_a_searched_study_is_trained_and_exported_by_the_command(tmp_path):
+    text = (
+        SEARCHED.source.replace("steps = 40", "steps = 4")
+        .replace("every = 20", "every = 2")
+        .replace('["copy", "reverse"]', '["copy"]')
+    )
+    (tmp_path / "study.toml").write_text(text.replace('device = "cpu"', 'device = "cpu"\nequal = "parameters"'))
+    url = ["--database", f"sqlite:///{tmp_path}/store.sqlite"]
+    assert main(["run", str(tmp_path / "study.toml"), *url]) == 0
+    assert main(["export", "made up", "--summary", str(tmp_path / "made.csv"), *url]) == 0
+    table = pd.read_csv(tmp_path / "made.csv")
+    assert list(table.variant) == [BASELINE, "− norm", "1 head"] and (table.seeds == 3).all()
+    assert set(table.guards) == {"equal parameters, learning rate searched"}
+    assert all(sum(int(each.split(" on ")[1]) for each in rates.split(", ")) == 3 for rates in table.rates)
+
+
+def test_a_cell_says_which_rates_were_chosen(store):
+    table = judged_table(store, fill(store, SEARCHED, lambda run: 0.5 + run.training.learning_rate))
+    for line in lines(table):
+        assert line.rates == "0.01 on 3" and "Learning rate, chosen on the other seeds: 0.01 on 3 of them." in told(
+            line
+        )
+    assert "Learning rate" not in told(next(lines(judged_table(store, fill(store, parse(TEXT), lambda run: 0.5)))))
