@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from core.claims.evidence import Evidence
-from core.measure.intervals import LEVEL, Interval, interval
+from core.measure.intervals import LEVEL, Interval, Within, interval
 from core.settings.menu import Menu
 
 Values = Mapping[int, float]  # seed -> what was measured
@@ -23,7 +23,7 @@ class Claim(Protocol):
 
     paper: authors, year, title, and where in it. here: the experiment at this size. number: what is measured.
     smallest: the effect that counts at the least. alike: whether the claim is that there is none so large.
-    points: whether the number is a difference of accuracies, shown in percentage points. live: what opens the experiment.
+    points: whether the number is a difference of accuracies, shown in percentage points. within: what it can be at all. live: what opens the experiment.
     """
 
     paper: str
@@ -32,12 +32,13 @@ class Claim(Protocol):
     smallest: float
     alike: bool
     points: bool
+    within: Within
     live: Link
 
     def __call__(self, evidence: Evidence, /) -> Values: ...
 
 
-claim: Menu[Claim] = Menu("Claims", alike=False, points=True)
+claim: Menu[Claim] = Menu("Claims", alike=False, points=True, within=(-1.0, 1.0))
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Judged:
 
 def judged(values: Values, of: Claim) -> Judged:
     """The verdict on a claim, from its numbers."""
-    found = interval(values.values(), level=1 - (1 - LEVEL) / len(claim))
+    found = interval(values.values(), of.within, 1 - (1 - LEVEL) / len(claim))
     return Judged(found, verdict(found, of.smallest, of.alike))
 
 

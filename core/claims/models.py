@@ -19,7 +19,7 @@ from core.train import Training, chunk, model, start
 
 CPU = Machine(device="cpu")
 TEXT = "the court held that the defendant , who had signed the contracts , was liable .".split()
-DRAWS, SEEDS = range(10), range(6)
+DRAWS, SEEDS = range(10), range(5)
 STEPS, ROWS = 600, 512  # of the language models; rows of text on which each is asked
 SMALL = 0.01  # of accuracy: what a head may cost that can be removed
 FIRST = 3  # tokens of a row that have too little before them to choose from
@@ -63,6 +63,7 @@ def on_the_first(asked: Transformer, tokens: torch.Tensor) -> float:
     paper="Dong et al., 2021: Attention is not all you need, theorem 2.2",
     here="ten layers of attention alone, random weights, no norm and no FFN; ten draws of the weights",
     number="Similarity of all words after ten layers without residuals, minus with them (1: all are the same)",
+    within=(-2.0, 2.0),
     smallest=0.3,
     points=False,
     live=("depth", {"ffn": "off", "norm": "none", "blocks": "separate", "variants": "residual_attention-off"}),
@@ -80,8 +81,9 @@ def rank_collapse(evidence: Evidence) -> Values:
 
 @claim(
     paper="Michel et al., 2019: Are sixteen heads really better than one?, section 3.2",
-    here="language models of two layers with four heads each, trained for 600 steps; six seeds, 512 rows of text",
+    here="language models of two layers with four heads each, trained for 600 steps; five seeds, 512 rows of text",
     number="Share of the heads that can be removed, one at a time, for less than one point of accuracy",
+    within=(0.0, 1.0),
     smallest=0.5,
     points=False,
     live=("trained", {"taken": "sweep"}),
@@ -93,7 +95,7 @@ def heads_can_go(evidence: Evidence) -> Values:
 
 @claim(
     paper="Qiu et al., 2025: Gated attention for large language models, section 4.3",
-    here="the same language models, and the same again with a gate behind each head; six seeds, 512 rows of text",
+    here="the same language models, and the same again with a gate behind each head; five seeds, 512 rows of text",
     number="Attention to the first word of a row without gates, minus with them",
     smallest=0.05,
     points=False,

@@ -1,5 +1,7 @@
 """Claims about what is learnt: measured on trainings, from their curves."""
 
+import math
+
 from core.claims.claim import Values, claim
 from core.claims.evidence import Evidence, minus
 
@@ -19,6 +21,7 @@ def _on_sentences(evidence: Evidence, variant: str) -> Values:
     paper="Xiong et al., 2020: On layer normalization in the Transformer architecture, section 4",
     here="twelve layers learn to reverse a sequence at a learning rate of 0.005, with 100 steps of warm-up and without; six seeds",
     number="What warm-up gains with post-norm, minus what it gains with pre-norm",
+    within=(-2.0, 2.0),
     smallest=0.3,
     live=("training", {"task": "reverse", "n_layers": "12", "learning_rate": "0.005", "warmup": "0", "variants": "placement-post"}),
 )  # fmt: skip
@@ -101,6 +104,7 @@ def qk_norm(evidence: Evidence) -> Values:
     paper="Geva et al., 2021: Transformer feed-forward layers are key-value memories",
     here="a table of facts to be memorised, and pairs to be read from the text, each with the FFN and without; six seeds",
     number="What taking the FFN out costs on facts, minus what it costs on recall from the text",
+    within=(-2.0, 2.0),
     smallest=0.2,
     live=("training", {"task": "facts", "variants": "ffn-off"}),
 )
@@ -129,6 +133,7 @@ def induction(evidence: Evidence) -> Values:
     paper="Olsson et al., 2022: In-context learning and induction heads, argument 1",
     here="the same task, two layers: the accuracy of every sixth step of 300; six seeds",
     number="The most that is gained within a tenth of the training, as a share of all that is gained",
+    within=(0.0, math.inf),
     smallest=0.5,
     points=False,
     live=("training", {"task": "induction"}),

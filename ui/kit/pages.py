@@ -73,4 +73,8 @@ TRAINED_MODEL = Page(
     "trained", "pages/5_Trained_model.py", "Trained model", ":material/neurology:",
     "A small language model, taken apart.", "taken",
 )  # fmt: skip
-PAGES = (START, ONE_BLOCK, DEPTH, TRAINING, STUDIES, TRAINED_MODEL)  # in the order of the menu
+CLAIMS = Page(
+    "claims", "pages/6_Claims.py", "Claims", ":material/fact_check:",
+    "What papers say, and whether it is so here.", "shown",
+)  # fmt: skip
+PAGES = (START, ONE_BLOCK, DEPTH, TRAINING, STUDIES, TRAINED_MODEL, CLAIMS)  # in the order of the menu

@@ -1,0 +1,31 @@
+"""Claims: what papers say of the parts of a transformer, and whether it is so in models of this size."""
+
+import streamlit as st
+
+from core.claims import claim, judged
+from core.claims.results import FILE, read_values
+from core.settings.setting import ConfigError
+from core.study.plan import StudyError
+from ui.claims.context import ClaimsContext, ClaimsLook
+from ui.kit import takeaway
+from ui.kit.page import head, notice, page
+from ui.kit.pages import CLAIMS
+
+
+@st.cache_data
+def measured(stamp: int) -> dict[str, dict[int, float]]:
+    """Raises StudyError, OSError."""
+    return read_values(FILE)
+
+
+with page(CLAIMS):
+    (look,), notes = CLAIMS.settings(ClaimsLook)
+    head(CLAIMS, [CLAIMS.tabs()])
+    notice(*notes)
+    try:
+        values = measured(FILE.stat().st_mtime_ns)
+    except (OSError, StudyError):
+        raise ConfigError("results", "The table of claims, results/claims.csv, is missing or damaged; make claims makes it again.") from None  # fmt: skip
+    found = {name: judged(values[name], claim[name]) for name in claim}
+    CLAIMS.open_view(ClaimsContext(values, found, look))
+    takeaway.offer(CLAIMS.name, {}, of="claims")

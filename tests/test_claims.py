@@ -1,0 +1,321 @@
+"""Claims of papers: the rule, the numbers behind each claim, and every sentence that can be said of one; each computed another way."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as some
+from scipy import stats
+
+from core.claims import DOES_NOT, REPLICATES, UNDECIDED, Judged, claim, judged, models, verdict
+from core.claims.evidence import Evidence, study
+from core.claims.results import FILE, read_values, write_values
+from core.claims.wording import number, smallest, tally, told
+from core.measure.intervals import Interval
+from core.model.config import Config
+from core.model.trace import trace
+from core.model.transformer import Transformer
+from core.study.curves import read_curves
+from core.study.file.shipped import ROOT, curves_of
+from core.study.plan import StudyError
+from core.tasks import task
+
+SHIPPED = read_values()
+MEASURED = ("rank_collapse", "heads_can_go", "sinks")  # on models, not on trainings
+of_each_claim = pytest.mark.parametrize("name", claim)
+
+
+# The rule
+
+
+@given(some.floats(-1, 1), some.floats(0, 1), some.floats(0.01, 0.5), some.booleans())
+def test_the_rule_is_that_of_every_value_that_the_interval_holds(mean, reach, effect, alike):
+    found = Interval(mean, mean - reach, mean + reach, 5)
+    held = np.linspace(found.low, found.high, 2001)
+    counts = np.abs(held) < effect if alike else held > effect
+    said = verdict(found, effect, alike)
+    edge = np.isclose(held[[0, -1]], effect).any() or np.isclose(held[[0, -1]], -effect).any()
+    if edge:
+        return
+    if alike and held[0] < -effect and held[-1] > effect:
+        assert said == UNDECIDED
+    elif counts.all():
+        assert said == REPLICATES
+    elif not counts.any():
+        assert said == DOES_NOT
+    else:
+        assert said == UNDECIDED
+
+
+@pytest.mark.parametrize("alike", [False, True])
+def test_without_an_interval_nothing_is_decided(alike):
+    assert verdict(Interval(0.9, math.nan, math.nan, 1), 0.1, alike) == UNDECIDED
+
+
+@of_each_claim
+def test_intervals_of_all_claims_hold_together(name):
+    values = list(SHIPPED[name].values())
+    found = judged(SHIPPED[name], claim[name]).interval
+    if np.std(values) == 0:
+        assert found.low == found.high == values[0]
+        return
+    low, high = stats.t.interval(1 - 0.05 / len(claim), len(values) - 1, np.mean(values), stats.sem(values))
+    low, high = max(low, claim[name].within[0]), min(high, claim[name].within[1])
+    assert (found.mean, found.low, found.high, found.n) == pytest.approx((np.mean(values), low, high, len(values)))
+    assert all(claim[name].within[0] <= value <= claim[name].within[1] for value in values)
+    assert len(values) >= 5
+
+
+# The definitions
+
+
+@of_each_claim
+def test_a_claim_says_what_it_has_to(name):
+    of = claim[name]
+    authors, _, title = of.paper.partition(": ")
+    assert authors[-4:].isdigit() and title and of.here and of.number and 0 < of.smallest < 1
+    assert not of.here.endswith(".") and not of.number.endswith(".")
+
+
+def last(name: str, learnt: str, variant: str = "baseline") -> dict[int, float]:
+    """Seed -> accuracy at the end, read from the file of curves without the project's reader; guessing where it diverged."""
+    file = ROOT / "results" / "curves" / (f"{name}.npz" if curves_of(name).exists() else f"claims/{name}.npz")
+    with np.load(file) as packed:
+        arrays = {key: packed[key] for key in packed.files}
+    ends = np.cumsum(arrays["rows"]) - 1
+    at = {run.decode(): (end, gone) for run, end, gone in zip(arrays["run"], ends, arrays["diverged"])}
+    found = {}
+    for run in study(name).runs:
+        if (run.task, run.variant) == (learnt, variant):
+            end, gone = at[run.hash]
+            found[run.seed] = task[run.training.task].chance if gone else float(arrays["accuracy"][end])
+    return found
+
+
+def off(one, other) -> dict[int, float]:
+    return {seed: one[seed] - other[seed] for seed in one}
+
+
+def grammar(variant):
+    return lambda: off(last("sentences", "sentences", variant), last("sentences", "sentences"))
+
+
+def sudden():
+    """The largest gain within a tenth of the training, step by step."""
+    with np.load(curves_of("claims/induction")) as packed:
+        arrays = {key: packed[key] for key in packed.files}
+    starts, found = np.concatenate([[0], np.cumsum(arrays["rows"])]), {}
+    runs = [each.decode() for each in arrays["run"]]
+    for run in study("induction").runs:
+        if run.variant == "baseline":
+            rows = slice(starts[runs.index(run.hash)], starts[runs.index(run.hash) + 1])
+            steps, accuracy = arrays["step"][rows], arrays["accuracy"][rows].astype(float)
+            best = max(accuracy[j] - accuracy[i] for i in range(len(steps)) for j in range(len(steps)) if steps[j] - steps[i] == 30)  # fmt: skip
+            found[run.seed] = best / (accuracy[-1] - accuracy[0])
+    return found
+
+
+BY_HAND = {
+    "warm_up": lambda: off(
+        off(last("warm_up", "reverse", "post-norm, warm-up"), last("warm_up", "reverse", "post-norm")),
+        off(last("warm_up", "reverse", "warm-up"), last("warm_up", "reverse")),
+    ),
+    "scaling": lambda: off(
+        last("ablation_matrix", "induction, one wide head"),
+        last("ablation_matrix", "induction, one wide head", "− scaling"),
+    ),
+    "gated_ffn": grammar("SwiGLU, equal parameters"),
+    "rms_norm": grammar("RMSNorm"),
+    "no_positions": lambda: off(
+        last("no_positions", "subtraction"), last("no_positions", "subtraction", "no mask")
+    ),
+    "qk_norm": lambda: {
+        seed: np.mean([
+            last("qk_norm", "induction", "QK-norm")[seed] - last("qk_norm", "induction")[seed],
+            last("qk_norm", "induction", "rate 0.03, QK-norm")[seed] - last("qk_norm", "induction", "rate 0.03")[seed],
+        ])
+        for seed in range(6)
+    },
+    "memories": lambda: off(
+        off(last("memories", "facts"), last("memories", "facts", "− FFN")),
+        off(last("memories", "recall"), last("memories", "recall", "− FFN")),
+    ),
+    "induction": lambda: off(last("induction", "induction"), last("induction", "induction", "1 layer")),
+    "suddenly": sudden,
+    "grouped_queries": grammar("2 key-value heads"),
+    "dyt": grammar("DyT"),
+    "value_residual": grammar("value residual"),
+    "muon": grammar("Muon"),
+    "rezero": lambda: off(last("rezero", "reverse", "ReZero"), last("rezero", "reverse")),
+    "parallel": grammar("parallel sub-layers"),
+}  # fmt: skip
+
+
+def test_every_claim_is_measured_in_one_of_two_ways():
+    assert {*BY_HAND, *MEASURED} == set(claim)
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_what_ships_of_a_claim_is_what_its_trainings_say(name):
+    assert claim[name](Evidence()) == pytest.approx(BY_HAND[name]())
+    assert SHIPPED[name] == pytest.approx(BY_HAND[name]())
+
+
+def test_a_training_that_diverged_counts_with_what_guessing_gets():
+    class Curves:
+        @staticmethod
+        def rows(run):
+            (row,) = (read_curves(curves_of("claims/rezero")).rows(run)[-1],)
+            return [row._replace(accuracy=0.9, note="diverged at step 3" * (run.seed == 0))]
+
+    got = Evidence(lambda _: Curves).accuracy("rezero", "reverse")
+    assert got == {seed: task["reverse"].chance if seed == 0 else 0.9 for seed in range(6)}
+
+
+@pytest.mark.parametrize("asked", [("rezero", "reverse", "no such"), ("rezero", "copy", "baseline")])
+def test_what_is_not_in_a_study_is_said(asked):
+    with pytest.raises(StudyError, match="is not there, or not trained on every seed"):
+        Evidence().curves(*asked)
+
+
+def test_words_that_attention_alone_makes_alike():
+    """The claim's number of its first draw, in float64 and by hand."""
+
+    def alike(residual: bool) -> float:
+        config = Config(seed=0, ffn=False, norm="none", residual_attention=residual, n_layers=10)
+        words = list(dict.fromkeys(models.TEXT))
+        model = Transformer(config, tuple(words)).double()
+        ids = torch.tensor([[words.index(word) for word in models.TEXT]])
+        with torch.inference_mode(), trace(sites=("resid_post",)) as seen:
+            model(ids)
+        x = seen["resid_post"][-1][0].double().numpy()
+        x /= np.linalg.norm(x, axis=1, keepdims=True)
+        return np.mean([x[i] @ x[j] for i in range(len(x)) for j in range(len(x)) if i != j])
+
+    assert SHIPPED["rank_collapse"][0] == pytest.approx(alike(False) - alike(True), abs=0.02)
+    assert claim["rank_collapse"](Evidence()) == pytest.approx(SHIPPED["rank_collapse"], abs=1e-3)
+
+
+@pytest.fixture(scope="module")
+def small():
+    config = task["sentences"].config(d_model=16, n_heads=2, n_layers=2, seed=3)
+    return Transformer(config, task["sentences"].vocabulary)
+
+
+def test_a_head_is_removed_where_it_writes(small):
+    tokens, targets = models.texts(0, 16)
+
+    def right(head: tuple[int, int] | None) -> float:
+        def edit(site, layer, x):
+            if site == "z" and head and layer == head[0]:
+                x = x.clone()
+                x[:, head[1]] = 0
+                return x
+            return None
+
+        with torch.inference_mode(), trace(edit, sites=()):
+            logits = small(tokens)
+        found, learnt = [], task["sentences"]
+        for row, column in zip(*torch.nonzero(targets != -100, as_tuple=True)):
+            answer = learnt.vocabulary[int(targets[row, column])]
+            for rivals in learnt.rivals:
+                if answer in rivals:
+                    scores = {word: logits[row, column, learnt.vocabulary.index(word)].item() for word in rivals}
+                    found.append(max(scores, key=scores.get) == answer)
+        return float(np.mean(found))
+
+    drops = [right(None) - right((layer, head)) for layer in range(2) for head in range(2)]
+    assert models.removable(small, tokens, targets) == np.mean([drop < 0.01 for drop in drops])
+    assert models.accuracy(small, tokens, targets) == pytest.approx(right(None))
+
+
+def test_attention_to_the_first_word_is_an_average_of_weights(small):
+    tokens, _ = models.texts(0, 4)
+    with torch.inference_mode(), trace(sites=("pattern",)) as seen:
+        small(tokens)
+    weights = [
+        seen["pattern"][layer][row, head, reader, 0].item()
+        for layer in range(2) for row in range(4) for head in range(2) for reader in range(3, tokens.shape[1])
+    ]  # fmt: skip
+    assert models.on_the_first(small, tokens) == pytest.approx(np.mean(weights), abs=1e-6)
+
+
+def test_shares_of_heads_are_shares_of_eight():
+    assert all((8 * value).is_integer() and 0 <= value <= 1 for value in SHIPPED["heads_can_go"].values())
+    assert set(SHIPPED["heads_can_go"]) == set(SHIPPED["sinks"]) == set(models.SEEDS)
+
+
+# What is said
+
+
+@pytest.mark.parametrize("alike", [False, True])
+@pytest.mark.parametrize(
+    ("low", "high"), [(0.31, 0.4), (-0.1, 0.2), (0.2, 0.4), (-0.5, 0.5), (-0.6, -0.4), (math.nan, math.nan)]
+)
+@pytest.mark.parametrize("points", [True, False])
+def test_every_verdict_is_told_with_its_reason(low, high, alike, points):
+    class Of:
+        pass
+
+    Of.smallest, Of.alike, Of.points = 0.3, alike, points
+    mean = 0.1 if math.isnan(low) else (low + high) / 2
+    found = Interval(mean, low, high, 7)
+    said = told(Judged(found, verdict(found, 0.3, alike)), Of)
+    edge = "30.0 points" if points else "0.30"
+    if math.isnan(low):
+        reason = "undecided, there is no interval."
+    elif alike:
+        inside, outside = max(abs(low), abs(high)) < 0.3, low > 0.3 or high < -0.3
+        reason = f"replicates here, the whole interval is within ±{edge}." if inside else f"does not replicate here, the whole interval is outside ±{edge}." if outside else f"undecided, the interval is neither within ±{edge} nor outside."  # fmt: skip
+    else:
+        reason = f"replicates here, the whole interval is above {edge}." if low > 0.3 else f"does not replicate here, the whole interval is below {edge}." if high < 0.3 else f"undecided, the interval holds {edge}."  # fmt: skip
+    assert said.endswith(f"7 seeds: {reason}")
+    unit = 100 if points else 1
+    figure = said.split(" ")[0].replace("−", "-")
+    assert float(figure) == pytest.approx(mean * unit, abs=0.06 if points else 0.006)
+    assert ("no interval" in said) == math.isnan(low)
+
+
+@pytest.mark.parametrize("many", [(1, 0, 0), (0, 1, 1), (2, 3, 4)])
+def test_the_tally_counts(many):
+    kinds = (REPLICATES, DOES_NOT, UNDECIDED)
+    found = [Judged(Interval(0, 0, 0, 5), kind) for kind, n in zip(kinds, many) for _ in range(n)]
+    yes, no, open_ = many
+    said = tally(found)
+    assert said.startswith(f"{sum(many)} claim{'s' * (sum(many) > 1)}: ")
+    assert (f"{yes} replicates here" if yes == 1 else f"{yes} replicate here") in said
+    assert (f"{no} does not" if no == 1 else f"{no} do not") in said
+    assert f"{open_} {'is' if open_ == 1 else 'are'} undecided." in said
+
+
+@of_each_claim
+def test_numbers_have_the_unit_of_the_claim(name):
+    of = claim[name]
+    assert smallest(of) == (f"{100 * of.smallest:.1f} points" if of.points else f"{of.smallest:.2f}")
+    assert number(math.nan, of) == "no number"
+
+
+# The file
+
+
+def test_what_is_written_is_read_to_the_last_bit(tmp_path):
+    values = {name: {seed: 1 / (seed + 3) for seed in range(5)} for name in claim}
+    write_values(tmp_path / "claims.csv", values)
+    assert read_values(tmp_path / "claims.csv") == values
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "claim,seed\n", "claim,seed,value\nno such,0,1\n", "claim,seed,value\nscaling,zero,1\n", "claim,seed,value\nscaling,0,much\n", FILE.read_text()[:300]],
+)  # fmt: skip
+def test_a_file_that_is_damaged_or_not_whole_is_refused_in_words(tmp_path, text):
+    (tmp_path / "claims.csv").write_text(text)
+    with pytest.raises(StudyError, match="make claims makes it again"):
+        read_values(tmp_path / "claims.csv")
+
+
+def test_the_table_ships_in_the_order_of_the_menu():
+    assert list(dict.fromkeys(pd.read_csv(FILE).claim)) == list(claim)

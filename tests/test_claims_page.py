@@ -1,0 +1,71 @@
+"""The page "Claims" without a browser: every claim, its experiment behind the link, and what becomes of a damaged table."""
+
+import json
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.claims import claim, judged
+from core.claims.results import FILE, read_values
+from core.claims.wording import tally, told
+from tests.pages import components
+from tests.test_page import fine, opened, said_on
+from tests.test_page import told as warned
+from ui.kit.pages import CLAIMS, PAGES
+
+of_each_claim = pytest.mark.parametrize("name", claim)
+
+
+def rows(app) -> list[dict]:
+    (listed,) = components(app, "ablation_claims")
+    return json.loads(json.loads(listed.json))["rows"]
+
+
+def test_the_list_holds_every_claim_with_its_verdict():
+    app = fine(opened(CLAIMS.path))
+    values = read_values()
+    found = {name: judged(values[name], claim[name]) for name in claim}
+    assert any(tally(found.values()) in each for each in said_on(app)) and not warned(app)
+    assert [row["title"] for row in rows(app)] == [claim.label(name) for name in claim]
+    assert [row["verdict"] for row in rows(app)] == [each.verdict for each in found.values()]
+    for row, name in zip(rows(app), claim):
+        assert row["said"] == f"{claim.label(name)}: {told(found[name], claim[name])}"
+        assert claim[name].paper.startswith(row["paper"]) and "nan" not in row["picture"]
+
+
+@of_each_claim
+def test_one_claim_says_how_it_was_measured(name):
+    app = fine(opened(CLAIMS.path, shown="evidence", claim=name))
+    said = " ".join(said_on(app))
+    found = judged(read_values()[name], claim[name])
+    assert told(found, claim[name]) in said and claim[name].number in said and claim[name].here in said
+    assert f"--only {name}" in said and not warned(app)
+    assert rows(app)[0]["picture"].count('class="seed"') == found.interval.n
+
+
+@of_each_claim
+def test_its_experiment_opens_as_it_is_meant(name):
+    """Nothing in the link is refused or changed, and Training knows what is trained."""
+    there, params = claim[name].live
+    page = next(page for page in PAGES if page.key == there)
+    app = AppTest.from_file("../app.py", default_timeout=90).switch_page(page.path)
+    for key, value in params.items():
+        app.query_params[key] = value
+    app = fine(app.run())
+    assert not warned(app)
+    asked = {key: value for key, value in params.items() if value not in ("none", "reverse")}  # the page's own
+    assert asked.items() <= dict(app.query_params).items()
+
+
+@pytest.mark.parametrize("data", [None, b"claim,seed,value\n", b"\x80"], ids=["missing", "empty", "bytes"])
+def test_a_damaged_table_is_said_in_words(data, tmp_path, monkeypatch):
+    import streamlit as st
+
+    path = tmp_path / FILE.name
+    if data is not None:
+        path.write_bytes(data)
+    monkeypatch.setattr("core.claims.results.FILE", path)
+    st.cache_data.clear()
+    app = fine(opened(CLAIMS.path))
+    st.cache_data.clear()
+    assert "make claims makes it again" in warned(app)

@@ -1,0 +1,40 @@
+import pandas as pd
+import streamlit as st
+
+from core.claims import claim
+from core.claims.wording import smallest, told
+from ui.claims.context import view
+from ui.kit.page import capital, figure, literal, small_table
+from ui.kit.pages import PAGES
+from ui.kit.session.visitor import one_of
+from ui.pictures.claims import claims
+
+RERUN = "Anew: `make claims` trains all of it. `python -m core.claims --only {name}` measures this one on the trainings that ship."
+
+
+@view
+def evidence(context):
+    """One claim: the experiment, every seed, and the rule; from here it can be run."""
+    names = list(claim)
+    shown = one_of("claim", context.look.claim, names)
+    st.selectbox("Claim", names, format_func=claim.label, label_visibility="collapsed", **shown)
+    name = context.look.claim
+    of, found, values = claim[name], context.found[name], context.values[name]
+    figure(capital(claim.help(name)), told(found, of))
+    claims("claim", {name: found}, values=list(values.values()))
+    rule = f"within ±{smallest(of)}" if of.alike else f"above {smallest(of)}"
+    st.markdown(
+        f"**Source:** {literal(of.paper)}.  \n**Here:** {literal(of.here)}.  \n**Measured:** {literal(of.number)}.  \n"
+        f"**Rule, fixed before the run:** it replicates here where the whole interval is {rule}."
+    )
+    there, params = of.live
+    to = next(page for page in PAGES if page.key == there)
+    st.page_link(to.path, label=f"**Open the experiment** on the page {to.name}", icon=to.icon, query_params=params)
+    rows = pd.DataFrame({"seed": list(values), "value": list(values.values())})
+    with st.expander("Every seed"):
+        small_table(
+            rows.assign(value=rows.value.map("{:.4f}".format), seed=rows.seed.map(str)),
+            "Every seed of this claim.",
+            rows,
+        )
+    st.caption(RERUN.format(name=name))

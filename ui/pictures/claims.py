@@ -1,0 +1,66 @@
+"""Claims of papers in a list: each with its interval beside the effect that it is judged by, and the verdict."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import streamlit as st
+
+from core.claims import DOES_NOT, REPLICATES, Claim, Judged, claim
+from core.claims.wording import number, shown, told
+from core.figures.palette import BASELINE, VARIANTS
+from core.figures.spread import WIDTH, spread_svg
+from ui.kit.server.scripts import served
+from ui.kit.session.visitor import picked_in
+
+KINDS = {REPLICATES: "yes", DOES_NOT: "no"}
+CSS = f"""
+.root {{ font-family: var(--st-font); color: var(--st-text-color); }}
+.row {{ display: grid; grid-template-columns: minmax(0, 1fr) {WIDTH}px 190px; gap: 4px 20px; align-items: center; width: 100%; box-sizing: border-box;
+  padding: 7px 8px; border: 0; border-bottom: 1px solid var(--st-border-color); background: none; font: inherit; color: inherit; text-align: left; }}
+button.row {{ cursor: pointer; }} button.row:hover, button.row:focus-visible {{ background: var(--st-secondary-background-color); outline: none; box-shadow: inset 3px 0 var(--st-primary-color); }}
+b {{ display: block; font-size: 15px; }} i {{ font-style: normal; font-weight: 400; opacity: 0.8; font-size: 12.5px; }} small {{ font-size: 12.5px; opacity: 0.8; }}
+.yes b {{ color: color-mix(in srgb, {BASELINE} 62%, var(--st-text-color)); }} .no b {{ color: color-mix(in srgb, {VARIANTS[0]} 72%, var(--st-text-color)); }}
+svg {{ width: 100%; max-width: {WIDTH}px; height: auto; display: block; }} text {{ fill: var(--st-text-color); font-size: 11px; opacity: 0.75; }} .middle {{ text-anchor: middle; }}
+.zone {{ fill: {BASELINE}; opacity: 0.16; }} .edge {{ stroke: {BASELINE}; stroke-dasharray: 3 3; }}
+.axis {{ stroke: var(--st-text-color); opacity: 0.25; }} .reach {{ stroke: var(--st-text-color); stroke-width: 3; }} .mean {{ fill: var(--st-text-color); }}
+.seed {{ fill: var(--st-text-color); opacity: 0.35; }}
+@media (max-width: 760px) {{ .row {{ grid-template-columns: minmax(0, 1fr); }} }}
+"""
+_claims = st.components.v2.component(
+    "ablation_claims",
+    html='<div class="root"></div>',
+    css=CSS,
+    js=served((Path(__file__).parent / "claims.js").read_text()),
+)
+
+
+def claims(
+    key: str, found: Mapping[str, Judged], on_pick: Callable[[str], None] | None = None, values: Sequence[float] = ()
+):
+    """Draw them. found: claim -> its result; on_pick: called with the claim that is clicked; values: seed by seed, of a single one."""
+    names = list(found)
+
+    def picked():
+        at = picked_in(key, int)
+        if at is not None and on_pick and 0 <= at < len(names):
+            on_pick(names[at])
+
+    rows = [_row(claim[name], claim.label(name), found[name], values) for name in names]
+    _claims(key=key, data=json.dumps({"rows": rows, "pick": on_pick is not None}), on_picked_change=picked)
+
+
+def _row(of: Claim, label: str, found: Judged, values: Sequence[float]) -> dict[str, str]:
+    picture = spread_svg(
+        found.interval[:3], of.smallest, of.alike, lambda value: number(value, of) if value else "0", values
+    )
+    return {
+        "title": label,
+        "paper": of.paper.partition(":")[0],
+        "what": of.number,
+        "picture": picture,
+        "kind": KINDS.get(found.verdict, "open"),
+        "verdict": found.verdict,
+        "number": shown(found, of),
+        "said": f"{label}: {told(found, of)}",
+    }
