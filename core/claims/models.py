@@ -94,7 +94,7 @@ def heads_can_go(evidence: Evidence) -> Values:
 
 
 @claim(
-    paper="Qiu et al., 2025: Gated attention for large language models, section 4.3",
+    paper="Qiu et al., 2025: Gated attention for large language models",
     here="the same language models, and the same again with a gate behind each head; five seeds, 512 rows of text",
     number="Attention to the first word of a row without gates, minus with them",
     smallest=0.05,

@@ -18,7 +18,7 @@ def _on_sentences(evidence: Evidence, variant: str) -> Values:
 
 
 @claim(
-    paper="Xiong et al., 2020: On layer normalization in the Transformer architecture, section 4",
+    paper="Xiong et al., 2020: On layer normalization in the Transformer architecture",
     here="twelve layers learn to reverse a sequence at a learning rate of 0.005, with 100 steps of warm-up and without; six seeds",
     number="What warm-up gains with post-norm, minus what it gains with pre-norm",
     within=(-2.0, 2.0),
@@ -57,7 +57,7 @@ def gated_ffn(evidence: Evidence) -> Values:
 
 
 @claim(
-    paper="Zhang and Sennrich, 2019: Root mean square layer normalization, section 6",
+    paper="Zhang and Sennrich, 2019: Root mean square layer normalization",
     here=SENTENCES,
     number="Accuracy with RMSNorm minus accuracy with LayerNorm",
     smallest=WITHIN,
@@ -176,7 +176,7 @@ def dyt(evidence: Evidence) -> Values:
 
 
 @claim(
-    paper="Zhou et al., 2024: Value residual learning, section 4",
+    paper="Zhou et al., 2024: Value residual learning",
     here=SENTENCES,
     number="Accuracy with value residual minus accuracy without",
     smallest=0.02,
@@ -200,7 +200,7 @@ def muon(evidence: Evidence) -> Values:
 
 
 @claim(
-    paper="Bachlechner et al., 2021: ReZero is all you need, section 4",
+    paper="Bachlechner et al., 2021: ReZero is all you need",
     here="six layers without any norm learn to reverse a sequence at a learning rate of 0.015; six seeds",
     number="Accuracy with ReZero minus accuracy without, neither with a norm",
     smallest=0.3,
