@@ -9,7 +9,7 @@ from ui.kit.pages import PAGES
 from ui.kit.session.visitor import one_of
 from ui.pictures.claims import claims
 
-RERUN = "Anew: `make claims` trains all of it. `python -m core.claims --only {name}` measures this one on the trainings that ship."
+RERUN = "Anew: “make claims” trains all of it. “python -m core.claims --only {name}” measures this one on the trainings that ship."
 
 
 @view
@@ -37,4 +37,4 @@ def evidence(context):
             "Every seed of this claim.",
             rows,
         )
-    st.caption(RERUN.format(name=name))
+    st.caption(literal(RERUN.format(name=name)))
