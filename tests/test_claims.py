@@ -11,6 +11,7 @@ from hypothesis import strategies as some
 from scipy import stats
 
 from core.claims import DOES_NOT, REPLICATES, UNDECIDED, Judged, claim, judged, models, verdict
+from core.claims.__main__ import main
 from core.claims.evidence import Evidence, study
 from core.claims.results import FILE, read_values, write_values
 from core.claims.wording import number, smallest, tally, told
@@ -315,6 +316,15 @@ def test_a_file_that_is_damaged_or_not_whole_is_refused_in_words(tmp_path, text)
     (tmp_path / "claims.csv").write_text(text)
     with pytest.raises(StudyError, match="make claims makes it again"):
         read_values(tmp_path / "claims.csv")
+
+
+def test_one_claim_measured_anew_leaves_the_others_and_one_that_is_new_too(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "claims.csv"
+    old = {name: values for name, values in SHIPPED.items() if name != "induction"}  # as before it was a claim
+    write_values(path, old)
+    monkeypatch.setattr("sys.argv", ["claims", "--only", "induction", "--table", str(path)])
+    main()
+    assert read_values(path) == SHIPPED and claim.label("induction") in capsys.readouterr().out
 
 
 def test_the_table_ships_in_the_order_of_the_menu():

@@ -15,7 +15,8 @@ from core.study.__main__ import main
 from core.study.database.schema import FAILED, QUEUED
 from core.study.database.store import Store
 from core.study.file import parse
-from core.study.file.guards import in_words, is_searched, name_at, without_rate
+from core.study.file.guards import SEARCHED as RATE_SEARCHED
+from core.study.file.guards import guards, name_at, without_rate
 from core.study.file.ticks import ticks
 from core.study.picture import told
 from core.study.plan import TRAINING, StudyError, arms
@@ -26,7 +27,7 @@ from core.tasks import task
 from core.train import Training
 from core.train.match import CLOSE, match
 from tests.holm import differences
-from tests.studies import TEXT, fill, rows_of  # noqa: F401
+from tests.studies import TEXT, fill
 
 NAN = math.nan
 RATES = (0.001, 0.01)
@@ -131,7 +132,7 @@ def test_what_is_not_searched_is_judged_as_before(store):
     number = fill(store, plain, lambda run: 0.5)
     table = judged_table(store, number)
     pd.testing.assert_frame_equal(table.drop(columns="guards"), summary_table(store, number))
-    assert set(table.guards) == {"none"} and not is_searched(plain.source)
+    assert set(table.guards) == {"none"} and guards(plain.source) == []
 
 
 def test_two_seeds_are_needed(store):
@@ -167,10 +168,8 @@ def test_a_study_says_what_it_holds_equal(store):
     for name, cells in table.groupby("task"):
         base = cells[cells.variant == BASELINE].parameters.item()
         assert (abs(cells.parameters / base - 1) <= CLOSE).all(), name
-    assert (
-        in_words('equal = "flops"\nsearch = [0.1, 0.2]') == "equal FLOPs, learning rate searched"
-        and in_words("") == "none"
-    )
+    both = ["equal FLOPs", RATE_SEARCHED]
+    assert guards('equal = "flops"\nsearch = [0.1, 0.2]') == both and guards("") == []
 
 
 # Mistakes, and all of it from the command
@@ -191,6 +190,21 @@ def test_mistakes_are_named(line, words):
     with pytest.raises(StudyError) as error:
         parse(TEXT.replace('device = "cpu"', f'device = "cpu"\n{line}'))
     assert words in str(error.value)
+
+
+def test_every_rate_is_counted_before_anything_is_made():
+    """A hundred bytes that would ask for a million runs."""
+    text = TEXT.replace("seeds = 3", "seeds = 10000").replace(
+        'device = "cpu"', f"search = {[n / 100 for n in range(1, 11)]}"
+    )
+    with pytest.raises(StudyError, match=r"660,000 runs \(2 tasks, 33 variants, 10,000 seeds\)"):
+        parse(text)
+
+
+def test_no_model_has_the_name_of_another_at_one_of_the_rates():
+    text = TEXT.replace('device = "cpu"', "search = [0.01]").replace('"1 head"', '"learning rate 0.01"')
+    with pytest.raises(StudyError, match="and so is a variant"):
+        parse(text)
 
 
 def test_one_that_is_guarded_cannot_be_ticked():

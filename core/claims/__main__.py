@@ -6,7 +6,6 @@ Those that are not named stay as they are in the table.
 """
 
 import argparse
-from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -15,7 +14,6 @@ from core.claims import claim, judged
 from core.claims.evidence import Evidence
 from core.claims.results import FILE, read_values, write_values
 from core.claims.wording import told
-from core.study.plan import StudyError
 
 
 def main() -> None:
@@ -24,14 +22,13 @@ def main() -> None:
     given.add_argument("--table", type=Path, default=FILE)
     args = given.parse_args()
     torch.set_num_threads(1)
-    values = {}
-    with suppress(StudyError, OSError):
-        values = read_values(args.table)
+    # What stays must be read; where all is measured anew, the table need not even be there.
+    values = {} if set(args.only) == set(claim) else read_values(args.table, whole=False)
     for name in args.only:
         values[name] = dict(claim[name](Evidence()))
         said = judged(values[name], claim[name])
         print(f"{claim.label(name)}: {told(said, claim[name])}", flush=True)
-        write_values(args.table, {each: values[each] for each in claim if each in values})
+        write_values(args.table, {each: values[each] for each in claim if values.get(each)})
 
 
 if __name__ == "__main__":

@@ -50,6 +50,10 @@ class Evidence:
         curves = self.curves(name, learnt, variant)
         return {seed: of[learnt].chance if rows[-1].note else rows[-1].accuracy for seed, rows in curves.items()}
 
+    def gain(self, name: str, learnt: str, one: str, other: str = BASELINE) -> dict[int, float]:
+        """Seed -> accuracy of one variant minus that of the other."""
+        return minus(self.accuracy(name, learnt, one), self.accuracy(name, learnt, other))
+
 
 def minus(one: Mapping[int, float], other: Mapping[int, float]) -> dict[int, float]:
     """Seed by seed."""

@@ -9,7 +9,7 @@ from core.claims.evidence import Evidence, minus
 from core.experiments.depth.depth import Depth, travel
 from core.measure.stream_statistics import statistic
 from core.model.config import Config
-from core.model.knockout import Cut, Lesion
+from core.model.knockout import Lesion, cuts
 from core.model.parts.init import generator
 from core.model.trace import trace
 from core.model.transformer import Transformer
@@ -48,7 +48,7 @@ def accuracy(asked: Transformer, tokens: torch.Tensor, targets: torch.Tensor, *e
 def removable(asked: Transformer, tokens: torch.Tensor, targets: torch.Tensor) -> float:
     """The share of the heads without which, one at a time, accuracy falls by less than SMALL."""
     whole, config = accuracy(asked, tokens, targets), asked.config
-    heads = [Cut(layer, "head", head) for layer in range(config.n_layers) for head in range(config.n_heads)]
+    heads = [cut for cut in cuts(config) if cut.part == "head"]
     return sum(whole - accuracy(asked, tokens, targets, Lesion((cut,))) < SMALL for cut in heads) / len(heads)
 
 
@@ -61,7 +61,7 @@ def on_the_first(asked: Transformer, tokens: torch.Tensor) -> float:
 
 @claim(
     paper="Dong et al., 2021: Attention is not all you need, theorem 2.2",
-    here="ten layers of attention alone, random weights, no norm and no FFN; ten draws of the weights",
+    here="ten layers of attention alone, random weights, no norm and no FFN",
     number="Similarity of all words after ten layers without residuals, minus with them (1: all are the same)",
     within=(-2.0, 2.0),
     smallest=0.3,
@@ -81,7 +81,7 @@ def rank_collapse(evidence: Evidence) -> Values:
 
 @claim(
     paper="Michel et al., 2019: Are sixteen heads really better than one?, section 3.2",
-    here="language models of two layers with four heads each, trained for 600 steps; five seeds, 512 rows of text",
+    here="language models of two layers with four heads each, trained for 600 steps; 512 rows of text",
     number="Share of the heads that can be removed, one at a time, for less than one point of accuracy",
     within=(0.0, 1.0),
     smallest=0.5,
@@ -95,7 +95,7 @@ def heads_can_go(evidence: Evidence) -> Values:
 
 @claim(
     paper="Qiu et al., 2025: Gated attention for large language models",
-    here="the same language models, and the same again with a gate behind each head; five seeds, 512 rows of text",
+    here="the same language models, and the same again with a gate behind each head; 512 rows of text",
     number="Attention to the first word of a row without gates, minus with them",
     smallest=0.05,
     points=False,

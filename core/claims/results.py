@@ -20,8 +20,9 @@ def write_values(path: Path, values: Mapping[str, Values]) -> None:
     path.write_text(write_csv(pd.DataFrame(rows, columns=list(COLUMNS))) or "", encoding="utf-8")
 
 
-def read_values(path: Path = FILE) -> dict[str, dict[int, float]]:
-    """Claim -> seed -> number, of every claim that there is. Raises StudyError for a file that does not hold them, OSError."""
+def read_values(path: Path = FILE, whole: bool = True) -> dict[str, dict[int, float]]:
+    """Claim -> seed -> number, of every claim that there is; whole: whether none may lack. Raises StudyError for a file that does
+    not hold them, OSError."""
     try:
         table = read_csv(path, ("claim",))
         kept: dict[str, dict[int, float]] = {name: {} for name in claim}
@@ -30,6 +31,6 @@ def read_values(path: Path = FILE) -> dict[str, dict[int, float]]:
     except (ValueError, KeyError, TypeError, MemoryError):
         raise StudyError([f"{path.name} is no table of claims: make claims makes it again."]) from None
     lacking = [name for name, values in kept.items() if not values]
-    if lacking:
+    if whole and lacking:
         raise StudyError([f"{path.name} has nothing on {lacking[0]}: make claims makes it again."])
     return kept

@@ -4,8 +4,9 @@ import math
 
 from core.claims.claim import Values, claim
 from core.claims.evidence import Evidence, minus
+from core.experiments.training.plan import BASELINE
 
-SENTENCES = "a language model of two layers, 300 steps, grammar about half way; twelve seeds"
+SENTENCES = "a language model of two layers, 300 steps, grammar about half way"
 WITHIN = 0.05  # of accuracy: what is called no difference
 
 
@@ -14,12 +15,12 @@ def _sentences(variants: str = "none", **others: str) -> tuple[str, dict[str, st
 
 
 def _on_sentences(evidence: Evidence, variant: str) -> Values:
-    return minus(evidence.accuracy("sentences", "sentences", variant), evidence.accuracy("sentences", "sentences"))
+    return evidence.gain("sentences", "sentences", variant)
 
 
 @claim(
     paper="Xiong et al., 2020: On layer normalization in the Transformer architecture",
-    here="twelve layers learn to reverse a sequence at a learning rate of 0.005, with 100 steps of warm-up and without; six seeds",
+    here="twelve layers learn to reverse a sequence at a learning rate of 0.005, with 100 steps of warm-up and without",
     number="What warm-up gains with post-norm, minus what it gains with pre-norm",
     within=(-2.0, 2.0),
     smallest=0.3,
@@ -27,21 +28,20 @@ def _on_sentences(evidence: Evidence, variant: str) -> Values:
 )  # fmt: skip
 def warm_up(evidence: Evidence) -> Values:
     """Post-norm needs warm-up, pre-norm does not: with the norm after each sum, gradients near the output are large at first."""
-    post = minus(evidence.accuracy("warm_up", "reverse", "post-norm, warm-up"), evidence.accuracy("warm_up", "reverse", "post-norm"))  # fmt: skip
-    return minus(post, minus(evidence.accuracy("warm_up", "reverse", "warm-up"), evidence.accuracy("warm_up", "reverse")))  # fmt: skip
+    post = evidence.gain("warm_up", "reverse", "post-norm, warm-up", "post-norm")
+    return minus(post, evidence.gain("warm_up", "reverse", "warm-up"))
 
 
 @claim(
     paper="Vaswani et al., 2017: Attention is all you need, section 3.2.1",
-    here="induction with a single head of width 128, queries and keys of variance 1; five seeds",
+    here="induction with a single head of width 128, queries and keys of variance 1",
     number="Accuracy with scaling minus accuracy without",
     smallest=0.3,
     live=("training", {"task": "induction", "d_model": "128", "n_heads": "1", "init": "xavier", "variants": "scale-off"}),
 )  # fmt: skip
 def scaling(evidence: Evidence) -> Values:
     """Scores have to be divided by √d_k: where heads are wide, the softmax is else so sharp that no gradient is left."""
-    wide = "induction, one wide head"
-    return minus(evidence.accuracy("ablation_matrix", wide), evidence.accuracy("ablation_matrix", wide, "− scaling"))
+    return evidence.gain("ablation_matrix", "induction, one wide head", BASELINE, "− scaling")
 
 
 @claim(
@@ -71,38 +71,33 @@ def rms_norm(evidence: Evidence) -> Values:
 
 @claim(
     paper="Kazemnejad et al., 2023: The impact of positional encoding on length generalization in Transformers, section 5",
-    here="two layers learn a − b modulo 37 and are not told which number came first; six seeds",
+    here="two layers learn a − b modulo 37 and are not told which number came first",
     number="Accuracy with the causal mask minus accuracy without a mask, both without positions",
     smallest=0.2,
     live=("training", {"task": "subtraction", "position": "none", "n_layers": "2", "variants": "mask-none"}),
 )
 def no_positions(evidence: Evidence) -> Values:
     """A causal model learns positions without being told: the mask itself shows how many tokens came before."""
-    return minus(
-        evidence.accuracy("no_positions", "subtraction"), evidence.accuracy("no_positions", "subtraction", "no mask")
-    )
+    return evidence.gain("no_positions", "subtraction", BASELINE, "no mask")
 
 
 @claim(
     paper="Dehghani et al., 2023: Scaling vision Transformers to 22 billion parameters, section 2",
-    here="four layers learn induction at three and at ten times the usual learning rate; six seeds",
+    here="four layers learn induction at three and at ten times the usual learning rate",
     number="Accuracy with QK-norm minus accuracy without, mean of both rates",
     smallest=0.1,
     live=("training", {"task": "induction", "n_layers": "4", "learning_rate": "0.03", "variants": "qk_norm-on"}),
 )
 def qk_norm(evidence: Evidence) -> Values:
     """QK-norm allows higher learning rates: with normed queries and keys, scores cannot grow without limit."""
-    names = [("QK-norm", "baseline"), ("rate 0.03, QK-norm", "rate 0.03")]
-    gains = [
-        minus(evidence.accuracy("qk_norm", "induction", one), evidence.accuracy("qk_norm", "induction", other))
-        for one, other in names
-    ]
-    return {seed: sum(gain[seed] for gain in gains) / len(gains) for seed in gains[0]}
+    usual = evidence.gain("qk_norm", "induction", "QK-norm")
+    higher = evidence.gain("qk_norm", "induction", "rate 0.03, QK-norm", "rate 0.03")
+    return {seed: (usual[seed] + higher[seed]) / 2 for seed in usual}
 
 
 @claim(
     paper="Geva et al., 2021: Transformer feed-forward layers are key-value memories",
-    here="a table of facts to be memorised, and pairs to be read from the text, each with the FFN and without; six seeds",
+    here="a table of facts to be memorised, and pairs to be read from the text, each with the FFN and without",
     number="What taking the FFN out costs on facts, minus what it costs on recall from the text",
     within=(-2.0, 2.0),
     smallest=0.2,
@@ -110,28 +105,25 @@ def qk_norm(evidence: Evidence) -> Values:
 )
 def memories(evidence: Evidence) -> Values:
     """Feed-forward networks are memories: what was learnt by heart is kept in them, what stands in the text is not."""
-    facts, recall = (
-        minus(evidence.accuracy("memories", name), evidence.accuracy("memories", name, "− FFN"))
-        for name in ("facts", "recall")
-    )
+    facts, recall = (evidence.gain("memories", name, BASELINE, "− FFN") for name in ("facts", "recall"))
     return minus(facts, recall)
 
 
 @claim(
     paper="Olsson et al., 2022: In-context learning and induction heads, argument 2",
-    here="a sequence that repeats itself has to be gone on with, by one layer and by two; six seeds",
+    here="a sequence that repeats itself has to be gone on with, by one layer and by two",
     number="Accuracy of two layers minus accuracy of one",
     smallest=0.3,
     live=("training", {"task": "induction", "variants": "n_layers-1"}),
 )
 def induction(evidence: Evidence) -> Values:
     """Induction needs two layers: one tells each token what stood before it, the next finds the token after its twin."""
-    return minus(evidence.accuracy("induction", "induction"), evidence.accuracy("induction", "induction", "1 layer"))
+    return evidence.gain("induction", "induction", BASELINE, "1 layer")
 
 
 @claim(
     paper="Olsson et al., 2022: In-context learning and induction heads, argument 1",
-    here="the same task, two layers: the accuracy of every sixth step of 300; six seeds",
+    here="the same task, two layers: the accuracy of every sixth step of 300",
     number="The most that is gained within a tenth of the training, as a share of all that is gained",
     within=(0.0, math.inf),
     smallest=0.5,
@@ -201,14 +193,14 @@ def muon(evidence: Evidence) -> Values:
 
 @claim(
     paper="Bachlechner et al., 2021: ReZero is all you need",
-    here="six layers without any norm learn to reverse a sequence at a learning rate of 0.015; six seeds",
+    here="six layers without any norm learn to reverse a sequence at a learning rate of 0.015",
     number="Accuracy with ReZero minus accuracy without, neither with a norm",
     smallest=0.3,
     live=("training", {"task": "reverse", "n_layers": "6", "learning_rate": "0.015", "norm": "none", "variants": "residual_scale-rezero"}),
 )  # fmt: skip
 def rezero(evidence: Evidence) -> Values:
     """ReZero trains deep models without a norm: each sub-layer is multiplied by a number that begins at zero."""
-    return minus(evidence.accuracy("rezero", "reverse", "ReZero"), evidence.accuracy("rezero", "reverse"))
+    return evidence.gain("rezero", "reverse", "ReZero")
 
 
 @claim(

@@ -37,9 +37,8 @@ def shown(found: Judged, of: Claim) -> str:
 
 def told(found: Judged, of: Claim) -> str:
     """ "62.1 points (51.0 to 73.2), 10 seeds: replicates here, the whole interval is above 30.0 points." """
-    why = BECAUSE[found.verdict, of.alike].format(smallest=smallest(of))
-    if math.isnan(found.interval.low):
-        why = "there is no interval"
+    told_apart = not math.isnan(found.interval.low)
+    why = BECAUSE[found.verdict, of.alike].format(smallest=smallest(of)) if told_apart else "there is no interval"
     return f"{shown(found, of)}, {count(found.interval.n, 'seed')}: {found.verdict}, {why}."
 
 

@@ -25,6 +25,11 @@ def fixed(value: float, digits: int = 2) -> str:
     return (text.lstrip("-") if float(text) == 0 else text).replace("-", "−")
 
 
+def in_sentence(label: str) -> str:
+    """A label as it stands within a sentence: "logit difference", but "KL divergence"."""
+    return label.lower() if label[1:].islower() else label
+
+
 def count(n: int, one: str) -> str:
     """A number of things: 1 token, 2 tokens."""
     return f"{n:,} {one}{'' if n == 1 else 's'}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-from core.experiments.training.plan import BASELINE
+from core.experiments.training.plan import BASELINE, cost_of
 from core.model.config import Config
 from core.model.config.basics import Basics
 from core.model.variants import apply, name_of
@@ -16,7 +16,7 @@ from core.settings.setting import ConfigError
 from core.settings.wording import count
 from core.tasks import task
 from core.train import State, Training, budget, start
-from core.train.match import match, widened
+from core.train.match import widened
 
 FORMAT = 1  # of what is hashed and stored; to be raised when the same settings come to mean other numbers
 MODEL = {
@@ -167,17 +167,14 @@ def variant_name(changes: dict[str, Any]) -> str:
 def arms(setting: TaskSetup, variants: dict[str, dict[str, Any]], equal: str = "nothing") -> tuple[Arms, list[str]]:
     """-> ({variant: (config, training)}, the baseline first; why others are left out). equal: what all have as much of as the
     baseline (core.train.match). Raises ConfigError for the baseline."""
-    first = setting.baseline()
-    length, words = setting.training({}).length, len(task[setting.task].vocabulary)
-    wanted = match[equal](first, length, words)
-    planned, notes = {BASELINE: (first, setting.training({}))}, []
+    first, training = setting.baseline(), setting.training({})
+    wanted = cost_of(first, training, equal)
+    planned, notes = {BASELINE: (first, training)}, []
     names = {arm: name for name, arm in planned.items()}
     for name, changes in variants.items():
         try:
             model = {field: value for field, value in changes.items() if field in MODEL}
-            fitted = apply(model, first)
-            if equal != "nothing":
-                fitted = widened(fitted, wanted, lambda tried: match[equal](tried, length, words))
+            fitted = widened(apply(model, first), wanted, lambda tried: cost_of(tried, training, equal))
             arm = fitted, setting.training(changes)
         except ConfigError as error:
             notes.append(f"{setting.name}: {name} is left out: {error}")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from core.experiments.training.plan import BASELINE
+from core.experiments.training.plan import BASELINE, cost_of
 from core.experiments.training.results import RANGE, gap, gaps
 from core.export.sheets import write_csv
 from core.measure.intervals import Paired, interval
@@ -17,12 +17,11 @@ from core.study.database.queries import HIDDEN, Line
 from core.study.database.schema import DIVERGED, ENDED, runs
 from core.study.database.searched import chosen
 from core.study.database.store import Store
-from core.study.file.guards import in_words, is_searched
+from core.study.file.guards import SEARCHED, guards
 from core.study.link import parameters, query
 from core.study.plan import StudyError, machine_of, read_settings
 from core.tasks import task
 from core.train import Row
-from core.train.match import match
 
 Name = tuple[str, str]  # of a cell: task, variant
 
@@ -62,9 +61,9 @@ def summary_table(store: Store, study: int) -> pd.DataFrame:
 def judged_table(store: Store, study: int) -> pd.DataFrame:
     """What a study is judged by: its summary, or where its learning rates were searched, that of the rates that were chosen.
     guards: what was held equal or searched, in words."""
-    source = next((each.source for each in store.studies() if each.id == study), "")
-    table = (searched_table if is_searched(source) else summary_table)(store, study)
-    return table.assign(guards=in_words(source))
+    given = guards(next((each.source for each in store.studies() if each.id == study), ""))
+    table = (searched_table if SEARCHED in given else summary_table)(store, study)
+    return table.assign(guards=", ".join(given) or "none")
 
 
 def searched_table(store: Store, study: int) -> pd.DataFrame:
@@ -113,7 +112,7 @@ def _line(
     mean, off = interval(own.values(), RANGE), off or gap({}, {})
     config, training = read_settings(spec)
     learnt = task[training.task]
-    sizes = {name: match[name](config, training.length, len(learnt.vocabulary)) for name in ("parameters", "flops")}
+    sizes = {kind: cost_of(config, training, kind) for kind in ("parameters", "flops")}
     seconds = [run.seconds for run in runs if run.state in ENDED and not run.known]
     return {
         "task": name[0], "of": training.task, "variant": name[1],

@@ -90,7 +90,7 @@ def plan(variants: list[Variant], training: Training, trial: Trial, machine: Mac
     """
     first, *rest = variants
     arms, notes, kept = [Arm(BASELINE, first.config, 0, frozenset())], [], []
-    wanted = _cost(first.config, training, trial.match)
+    wanted = cost_of(first.config, training, trial.match)
     for variant in rest:
         config = variant.config.replace(seed=first.config.seed)
         arm = _arm(variant.name, config, variant.colour, {variant.name}, training, trial, wanted)
@@ -148,7 +148,8 @@ def _check_apart(one: dict[str, Any], other: dict[str, Any]) -> None:
         raise ConfigError("variants", how or f"they set {', '.join(shared)} to different values.")
 
 
-def _cost(config: Config, training: Training, kind: str) -> int:
+def cost_of(config: Config, training: Training, kind: str) -> int:
+    """What a model costs on the sequences of a training: kind of core.train.match."""
     return match[kind](config, training.length, len(task[training.task].vocabulary))
 
 
@@ -163,10 +164,10 @@ def _arm(
 ) -> Arm:
     if trial.match == "nothing":
         return Arm(name, config, colour, frozenset(members))
-    matched = widened(config, wanted, lambda tried: _cost(tried, training, trial.match))
+    matched = widened(config, wanted, lambda tried: cost_of(tried, training, trial.match))
     there = {"d_model": True, "d_ff": config.ffn, "d_head": config.attention}
     changes = [f"{n} {getattr(matched, n)}" for n in there if there[n] and getattr(matched, n) != getattr(config, n)]
-    off = _cost(matched, training, trial.match) / wanted - 1
+    off = cost_of(matched, training, trial.match) / wanted - 1
     if abs(off) > CLOSE:
         changes.append(f"not to be held equal: {100 * off:+.0f} % {match.label(trial.match)}".replace("-", "−"))
     return Arm(name, matched, colour, frozenset(members), ", ".join(changes))

@@ -12,6 +12,7 @@ from core.study.plan import TRAINING
 from core.train.match import match
 
 MOST_RATES = 12
+SEARCHED = "learning rate searched"
 Variants = dict[str, dict[str, Any]]  # name -> what it changes
 
 
@@ -27,12 +28,18 @@ def without_rate(name: str, rate: float) -> str:
     return BASELINE if name == words else name.removesuffix(f", {words}")
 
 
-def at_every_rate(variants: Variants, rates: Sequence[float]) -> Variants:
-    """Each variant as it is, then the baseline and each of them at every rate: the same ones for all."""
+def at_every_rate(variants: Variants, rates: Sequence[float], mistakes: Mistakes) -> Variants:
+    """Each variant as it is, then the baseline and each of them at every rate: the same ones for all. None may have the name of
+    another."""
     every: Mapping[str, dict[str, Any]] = {BASELINE: {}, **variants}
-    return variants | {
+    searched = {
         name_at(name, rate): changes | {"learning_rate": rate} for name, changes in every.items() for rate in rates
     }
+    for name in variants.keys() & searched.keys():
+        mistakes.add(
+            ("search",), f"search: a model at one of the rates is called {shorten(name)}, and so is a variant."
+        )
+    return variants | searched
 
 
 def read_equal(given: Any, mistakes: Mistakes) -> str:
@@ -56,14 +63,9 @@ def read_rates(given: Any, mistakes: Mistakes) -> tuple[float, ...]:
         return ()
 
 
-def is_searched(source: str) -> bool:
-    """Whether the file of a study, as the store has it, searches learning rates."""
-    return bool(tomllib.loads(source).get("search")) if source else False
-
-
-def in_words(source: str) -> str:
-    """ "equal parameters, learning rate searched", or "none"."""
-    given = tomllib.loads(source) if source else {}
+def guards(source: str) -> list[str]:
+    """What the file of a study, as the store has it, holds alike for all its models: ["equal parameters", SEARCHED]."""
+    given = tomllib.loads(source)
     kind = given.get("equal", "nothing")
     words = [f"equal {match.label(kind)}".replace("Parameters", "parameters")] if kind != "nothing" else []
-    return ", ".join([*words, *["learning rate searched"] * bool(given.get("search"))]) or "none"
+    return [*words, *[SEARCHED] * bool(given.get("search"))]

@@ -59,7 +59,7 @@ class Reader:
         settings, variants = self.settings(base), self.variants()
         equal = read_equal(self.document.get("equal", "nothing"), self.mistakes)
         rates = read_rates(self.document.get("search", []), self.mistakes)
-        variants = at_every_rate(variants, rates) if rates else variants
+        variants = at_every_rate(variants, rates, self.mistakes) if rates else variants
         arms: dict[str, Arms] = {}
         notes: list[str] = []
         for setting in settings:

@@ -21,7 +21,7 @@ def check_count(document: dict[str, Any], mistakes: Mistakes) -> None:
     variants = _length(document, "variants", dict) + (_product(map(len, values)) if values else 0)
     many = {
         "task": max(1, _length(document, "tasks", list)),
-        "variant": 1 + variants,  # the baseline, too
+        "variant": (1 + variants) * (1 + _length(document, "search", list)),  # the baseline, too, each at every rate
         "seed": seeds if isinstance(seeds, int) else _length(document, "seeds", list),
     }
     _check_many(mistakes, "run", many, MOST_RUNS)

@@ -9,7 +9,7 @@ from core.experiments.training.sentences import points
 from core.figures import charts
 from core.measure.intervals import apart
 from core.model.knockout import Cut, cuts, mode
-from core.settings.wording import count, number
+from core.settings.wording import count, in_sentence, number
 from core.train.budget import TimeLimit, duration
 from ui.kit.page import chart, figure, literal
 from ui.kit.panel.control import tabs
@@ -114,10 +114,10 @@ def _map(context, rows, unit):
 
 
 def _bars(rows, rank_by, unit):
-    name = effects.effect.label(rank_by)
+    name = in_sentence(effects.effect.label(rank_by))
     rows = rows.head(SHOWN).assign(clear=lambda table: [apart(*ends) for ends in zip(table.low, table.high)])
     figure(
-        f"Ranked by {name[:1].lower() if name[1:2].islower() else name[:1]}{name[1:]}",
+        f"Ranked by {name}",
         "Bars: mean change with its 95 % interval, corrected for all parts (Holm). Pale: not distinguishable from noise.",
     )
     chart(
