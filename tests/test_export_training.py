@@ -13,6 +13,7 @@ import sys
 import pytest
 import torch
 
+from core.experiments.training.judged import judged
 from core.experiments.training.plan import Arm, Plan, Trial, plan
 from core.experiments.training.results import every_row, summary
 from core.export.forms import FLAVOURS
@@ -79,7 +80,23 @@ COMBINED, _ = plan(
     Trial(seeds=3, match="parameters", together=True),
     CPU,
 )  # fmt: skip
+GUARDED, SEARCHED, TIMED = (
+    plan(
+        [Variant("baseline", SMALL), Variant("− FFN", SMALL.replace(ffn=False), 1), Variant("− norm", SMALL.replace(norm="none", init="normal_1", n_layers=3, position="none"), 2)],
+        Training(**SHORT | {"task": "copy", "steps": 11} | more),
+        Trial(seeds=3, **trial),
+        CPU,
+    )[0]
+    for trial, more in (
+        ({"search": "three", "match": "time"}, {}),
+        ({"search": "five"}, {"optimiser": "sgd", "learning_rate": 0.5}),
+        ({"match": "time"}, {"optimiser": "muon"}),
+    )
+)  # fmt: skip
 CASES = {
+    "equal time, rate searched": GUARDED,
+    "rate searched, some diverge": SEARCHED,
+    "equal time": TIMED,
     **{name: _of_task(at, name) for at, name in enumerate(task)},
     "every part": _plan(_cycled(), length=5),
     "switches": _plan(SWITCHES, 2, length=7, warmup=0, decay="cosine", weight_decay=0.5),
@@ -112,7 +129,7 @@ def _right(name):
     """What core gives: (arm, seed) -> rows."""
     made = CASES[name]
     runs = {key: list(train(s.config, s.training, s.seed, s.machine)) for key, s in made.states().items()}
-    return every_row(runs, made), summary(runs, made)
+    return every_row(runs, made), summary(judged(runs, made).runs, made)
 
 
 @pytest.fixture(scope="module")
@@ -258,9 +275,12 @@ def test_scripts_have_the_settings_of_the_plan(made):
     assert _defined(training_script("core", made), "\n\n\ndef show")["PLAN"] == made
     there = _defined(training_script("torch", made), "\n\n\n# core/model/trace.py")
     assert vars(there["Training"]()) == _plain(made.training)
+    ways = {name: (a.config, how) for a in made.arms for name, how in made.ways(a).items()}
     assert {name: vars(each) for name, each in there["VARIANTS"].items()} == {
-        a.name: _plain(a.config) for a in made.arms
+        name: _plain(config) for name, (config, _) in ways.items()
     }
+    otherwise = {name: _plain(how) for name, (_, how) in ways.items() if how != made.training}
+    assert {name: vars(each) for name, each in there.get("OTHERWISE", {}).items()} == otherwise
     assert list(there["SEEDS"]) == made.seeds
     assert there["VOCABULARY"] == task[made.training.task].vocabulary
 
@@ -317,7 +337,7 @@ def accuracy(generator, batch, length, vocabulary):  # what the loop of the scri
 task.pop("accuracy")
 
 
-def rmsprop(parameters, learning_rate, weight_decay, fused):
+def rmsprop(parameters, heights, learning_rate, weight_decay, fused):
     """RMSprop: divides by what gradients usually are."""
     return torch.optim.RMSprop(parameters, lr=learning_rate, weight_decay=weight_decay)
 

@@ -9,13 +9,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from core.experiments.training.plan import BASELINE, Trial, plan
+from core.experiments.training.plan import SEARCHED as RATE_SEARCHED
 from core.model.variants import Variant, ablation, apply
 from core.settings.device import Machine
 from core.study.__main__ import main
 from core.study.database.schema import FAILED, QUEUED
 from core.study.database.store import Store
 from core.study.file import parse
-from core.study.file.guards import SEARCHED as RATE_SEARCHED
 from core.study.file.guards import guards, name_at, without_rate
 from core.study.file.ticks import ticks
 from core.study.picture import told
@@ -26,6 +26,7 @@ from core.study.tables import judged_table, searched_table, summary_table
 from core.tasks import task
 from core.train import Training
 from core.train.match import CLOSE, match
+from core.train.search import search
 from tests.holm import differences
 from tests.studies import TEXT, fill
 
@@ -56,6 +57,39 @@ def test_every_model_has_the_same_rates_to_choose_from():
     assert {model for _, model in found} == {BASELINE, "− norm", "1 head"}
     for (name, _), each in found.items():
         assert each == {(rate, seed) for rate in (*RATES, DEFAULT[name]) for seed in range(3)}
+
+
+@pytest.mark.parametrize("kind", search)
+def test_rates_of_the_menu_are_around_each_models_own(kind):
+    """SGD has another rate than the baseline, and is searched around its own; no rate is trained twice, and nothing is left out."""
+    text = TEXT.replace('device = "cpu"', f'search = "{kind}"').replace(
+        "{n_heads = 1}", '{optimiser = "sgd", learning_rate = 0.1}'
+    )
+    made, factors = parse(text), {"none": (), "three": (3,), "five": (3, 9)}[kind]
+    assert not made.notes
+    for name in ("copy", "reverse"):
+        for model, own in {BASELINE: DEFAULT[name], "− norm": DEFAULT[name], "1 head": 0.1}.items():
+            found = [
+                run.training.learning_rate
+                for run in made.runs
+                if (run.task, without_rate(run.variant, run.training.learning_rate), run.seed) == (name, model, 0)
+            ]
+            wanted = sorted([own, *(own * f for f in factors), *(own / f for f in factors)])
+            assert sorted(found) == pytest.approx(wanted, rel=0.005)
+    assert guards(text) == [RATE_SEARCHED] * (kind != "none")
+
+
+def test_a_rate_of_the_list_that_is_a_models_own_is_no_second_training():
+    own = DEFAULT["copy"]
+    made = parse(TEXT.replace('device = "cpu"', f"search = [{own}, 0.1]").replace('["copy", "reverse"]', '["copy"]'))
+    assert len(made.runs) == 3 * 3 * 2 and not made.notes
+
+
+def test_a_task_can_have_its_own_variants():
+    text = TEXT + '[task.copy]\nvariants = ["1 head"]\n[task.reverse]\nvariants = []\n'
+    found = {(run.task, run.variant) for run in parse(text).runs}
+    assert found == {("copy", BASELINE), ("copy", "1 head"), ("reverse", BASELINE)}
+    assert ticks(text) is None
 
 
 @given(
@@ -96,7 +130,7 @@ OUTCOMES = some.one_of(some.integers(0, 20).map(lambda n: n / 20), some.sampled_
 def test_a_seed_is_judged_at_the_rate_that_was_best_on_the_others(tmp_path_factory, outcomes):
     store = Store(str(tmp_path_factory.mktemp("store") / "studies.sqlite"))
     of = {run.hash: outcome for run, outcome in zip(SEARCHED.runs, outcomes)}
-    table = searched_table(store, fill(store, SEARCHED, lambda run: of[run.hash]))
+    table = searched_table(store, fill(store, SEARCHED, lambda run: of[run.hash]), "")
     wanted = {name: seeds for name, seeds in slowly(outcomes).items() if seeds}
     assert set(zip(table.task, table.variant)) == set(wanted) if len(table) else not wanted
     for line in table.itertuples() if len(table) else ():
@@ -113,7 +147,7 @@ def test_differences_are_those_of_the_chosen_runs_corrected_by_holm(store):
     def outcome(run) -> float:
         return round(0.5 + 0.4 * math.sin(len(run.variant) * 3 + 5 * run.seed + 100 * run.training.learning_rate), 3)
 
-    table = searched_table(store, fill(store, SEARCHED, outcome)).set_index(["task", "variant"])
+    table = searched_table(store, fill(store, SEARCHED, outcome), "").set_index(["task", "variant"])
     wanted = slowly(list(map(outcome, SEARCHED.runs)))
     for name in ("copy", "reverse"):
         base = wanted[name, BASELINE]
@@ -157,7 +191,7 @@ def test_what_is_held_equal_is_as_on_the_page_training(part, kind):
     theirs = next((arm.config for arm in shown.arms if arm.name == "it"), None)
     assert (ours and ours[0]) == theirs
     if theirs:
-        costs = [match[kind](each, 18, len(task["recall"].vocabulary)) for each in (theirs, first)]
+        costs = [match[kind](each, Training(task="recall")) for each in (theirs, first)]
         assert abs(costs[0] / costs[1] - 1) <= CLOSE
 
 
@@ -178,10 +212,16 @@ def test_a_study_says_what_it_holds_equal(store):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ('equal = "steps"', "equal is “steps”; it must be one of nothing, parameters, flops."),
+        ('equal = "steps"', "equal is “steps”; it must be one of nothing, parameters, flops, time."),
         ("equal = 3", "equal is 3; it must be one of"),
-        ("search = 0.1", "search is 0.1; it must be a list of at most 12 learning rates."),
+        ("search = 0.1", "search is 0.1; it must be one of none, three, five, or a list of at most 12 learning rates."),
         ("search = [0.1, 'fast']", "search is"),
+        ('search = "two"', "search is “two”; it must be one of none, three, five"),
+        (
+            '[task.copy]\nvariants = ["− norm", "9 heads"]',
+            "task “copy” cannot be so: variants is ['− norm', '9 heads']; it must be",
+        ),
+        ("[task.copy]\nvariants = 3", "variants is 3; it must be a list of names of variants."),
         ("search = [0.1, -1]", "learning rates. search is -1"),
         (f"search = {[n / 100 for n in range(1, 14)]}", "at most 12 learning rates."),
     ],

@@ -117,7 +117,9 @@ def test_it_runs_forward_and_backward_and_every_parameter_gets_a_gradient(change
     # A plain sum would not do: the sum over a LayerNorm's outputs is a constant.
     (logits * torch.randn(logits.shape, generator=generator(0, "loss"))).sum().backward()
     for name, parameter in model.named_parameters():
-        assert parameter.grad is not None, name
+        if parameter.grad is None:  # what the second of two sub-layers side by side replaces reaches nothing
+            assert change == {"parallel": True, "residual_ffn": False} and name.split(".")[2] in ("attn", "ln1"), name
+            continue
         assert parameter.grad.isfinite().all(), name
         assert parameter.grad.any(), name
 
@@ -146,7 +148,7 @@ def test_tracing_changes_nothing_bit_for_bit(change):
         with traces[0] if traces else torch.enable_grad():
             logits = model(TOKENS)
         logits.square().sum().backward()
-        return [logits, *(parameter.grad.clone() for parameter in model.parameters())]
+        return [logits, *(parameter.grad.clone() for parameter in model.parameters() if parameter.grad is not None)]
 
     plain = outputs()
     for watched in (trace(), trace(sites=["pattern"]), trace(lambda site, layer, x: None), trace(lambda s, n, x: x)):

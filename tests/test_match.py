@@ -9,13 +9,17 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 
+from core.experiments.training.plan import Trial
+from core.model import cost
 from core.model.config import Config
 from core.model.parts import MENUS
 from core.model.transformer import Transformer
 from core.model.variants import ablation, apply
 from core.settings.setting import ConfigError
 from core.tasks import task
-from core.train.match import CLOSE, match, widened
+from core.train import Training
+from core.train.budget import step_seconds
+from core.train.match import CLOSE, held, match, widened
 
 KINDS = ("parameters", "flops")
 CHANGES = {name: part() for name, part in ablation.items()} | {
@@ -45,7 +49,7 @@ def size(kind, config, tokens, words) -> int:
 def fitted(kind, name, change):
     """-> (the task's model, with the change, and that made as large as the first; tokens, words)"""
     full, learnt = task[name].config(), task[name]
-    measured = lambda config: match[kind](config, learnt.length, len(learnt.vocabulary))  # noqa: E731
+    measured = lambda config: match[kind](config, Training(task=name))  # noqa: E731
     changed = apply(change, full)
     return full, changed, widened(changed, measured(full), measured), learnt.length, learnt.vocabulary
 
@@ -75,9 +79,7 @@ def test_every_task_without_every_part_comes_within_two_percent(kind, name, chan
 def test_the_formula_is_what_is_counted(kind, name):
     for change in CHANGES.values():
         config, learnt = apply(change, task[name].config()), task[name]
-        assert match[kind](config, learnt.length, len(learnt.vocabulary)) == size(
-            kind, config, learnt.length, learnt.vocabulary
-        )
+        assert match[kind](config, Training(task=name)) == size(kind, config, learnt.length, learnt.vocabulary)
 
 
 def test_flops_by_hand():
@@ -89,12 +91,38 @@ def test_flops_by_hand():
         + 2 * 12 * 32 * 32  # output
         + 2 * 12 * 32 * 128 * 2  # feed-forward
     )
-    assert match["flops"](task["reverse"].config(), 12, 16) == 4 * layer + 2 * 12 * 32 * 16
+    assert match["flops"](task["reverse"].config(), Training(task="reverse", length=12)) == 4 * layer + 2 * 12 * 32 * 16
 
 
 def test_nothing_is_held_equal_at_first():
-    assert list(match) == ["nothing", "parameters", "flops"]
-    assert match["nothing"](Config(), 10, 10) == 0
+    assert list(match) == ["nothing", "parameters", "flops", "time"] and Trial().match == "nothing"
+    model = task["copy"].config(), Training(task="copy")
+    assert held("nothing", model, (Config(), Training())) == (*model, "")
+
+
+# As much time: the steps
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("name", task)
+def test_steps_are_as_many_as_take_the_baselines_time(name, change):
+    full, training = task[name].config(), Training(task=name)
+    changed = apply(CHANGES[change], full)
+    made, how, said = held("time", (changed, training), (full, training))
+    assert made == changed  # no width is touched
+    each, wanted = step_seconds(changed, training), training.steps * step_seconds(full, training)
+    assert abs(how.steps * each - wanted) <= each / 2 * (1 + 1e-9)
+    assert said == (f"{how.steps:,} steps" if how.steps != training.steps else "")
+    differing = {field for field in Training.settings() if getattr(how, field) != getattr(training, field)}
+    assert differing <= {"steps", "every"}
+    assert 40 <= how.steps / how.every <= 110 or how.every == 1  # about as many rows
+
+
+def test_steps_end_where_a_training_may():
+    slow, quick = Config(n_layers=12, d_model=256), Config(d_model=8, n_heads=1)
+    most = Training.settings()["steps"].high
+    assert held("time", (quick, Training()), (slow, Training(steps=90_000)))[1].steps == most
+    assert held("time", (slow, Training()), (quick, Training(steps=1)))[1].steps == 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -148,7 +176,7 @@ def test_what_is_larger_than_the_baseline_is_made_narrower():
 def test_at_the_bounds_the_closest_that_can_be_is_taken():
     full = Config(d_model=1600, n_heads=1, n_layers=100, position="learned")
     changed = full.replace(n_layers=1, d_ff=None)
-    measured = lambda config: match["parameters"](config, 8, 10)  # noqa: E731
+    measured = lambda config: sum(cost.parameters(config, 10).values())  # noqa: E731
     made = widened(changed, measured(full), measured)
     assert made.d_ff == 8192 and made.d_model == 1600  # there is no more
     assert measured(changed) < measured(made) < measured(full)
@@ -181,7 +209,11 @@ def test_any_model_without_any_part(case, kind, tokens):
     except ConfigError:
         assume(False)
     words = [f"w{n}" for n in range(10)]
-    measured = lambda config: match[kind](config, tokens, len(words))  # noqa: E731
+    measured = (
+        (lambda config: sum(cost.parameters(config, len(words)).values()))
+        if kind == "parameters"
+        else (lambda config: cost.forward_flops(config, tokens, len(words)))
+    )
     wanted = measured(full)
     made = widened(changed, wanted, measured)
     assert measured(made) == size(kind, made, tokens, words)

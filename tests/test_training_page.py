@@ -311,7 +311,10 @@ def test_two_visitors_have_their_own():
 def test_models_can_be_held_equal(kind):
     app = trained(match=kind, variants="ffn-off~attention-off", **(TINY | {"d_model": "32", "n_heads": "4"}))
     legend = next(each.proto.body for each in app.get("html") if "class='legend'" in each.proto.body)
-    assert "− FFN (d_" in legend and "− attention (d_ff" in legend
+    wide = "− FFN (d_" in legend and "− attention (d_ff" in legend
+    assert wide or (kind == "time" and re.search(r"− FFN \(\d+ steps\)", legend) and "− attention (" in legend)
+    held = f"Held alike for all models: equal {kind if kind == 'parameters' else match.label(kind)[0].lower() + match.label(kind)[1:]}"
+    assert held.replace("fLOPs", "FLOPs") in texts(app)
 
 
 def test_all_combinations_of_three():
@@ -341,7 +344,8 @@ def test_every_number_at_its_ends_opens(name):
         ("learning_rate", "fast", "number from"),
         ("length", "500", "length"),
         ("seeds", "99", "from 1 to 30"),
-        ("match", "time", "one of nothing"),
+        ("match", "steps", "one of nothing"),
+        ("search", "two", "one of none"),
         ("variants", "~".join(encode(part()) for part in ablation.values()), "at most 4"),
         ("d_model", "7", "d_model"),
         ("decay", "sudden", "one of none"),

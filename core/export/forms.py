@@ -90,9 +90,9 @@ def settings_call(settings: Settings, before: int = 0) -> str:
     return call_text(f"{type(settings).__name__}({{}})", named(given), before)
 
 
-def changed_text(config: Config, baseline: Config, form: str, same: str, before: int) -> str:
-    """A config as what it changes in the baseline, d_ff and d_head too where they only follow: form, or same."""
-    names = [field.name for field in dataclasses.fields(Config)]
+def changed_text(config: Settings, baseline: Settings, form: str, same: str, before: int) -> str:
+    """Settings as what they change in others of their kind, d_ff and d_head too where they only follow: form, or same."""
+    names = [field.name for field in dataclasses.fields(baseline)]
     changes = {name: getattr(config, name) for name in names if getattr(config, name) != getattr(baseline, name)}
     return call_text(form, named(changes), before) if changes else same
 

@@ -12,13 +12,14 @@ import torch.nn.functional as F
 
 from core.export.plain import section
 from core.model.config import Config
-from core.model.cost import flops, parameters
+from core.model.cost import forward_flops, parameters
 from core.model.parts.init import generator
 from core.model.transformer import Transformer
 from core.model.transformer.dropout import dropping
 from core.tasks.task import IGNORE, one_side
 from core.train.muon import matrices
 from core.train.run import SLICE, Row
+from core.train.search import choose
 from core.train.settings import Training, optimiser
 
 
@@ -41,21 +42,41 @@ def print_training(
     problem: Problem,
     device: str,
     dtype: torch.dtype,
+    otherwise: dict[str, Training] | None = None,
+    search: dict[str, dict[float, str]] | None = None,
+    guessing: float = 0.0,
 ) -> None:
-    """Train every model with every seed; print the curves, row by row, and then where they end."""
+    """Train every model with every seed; print the curves, row by row, and then where they end.
+
+    otherwise: how those are trained that are trained in another way; search: model -> learning rate -> its
+    run, of which for each seed that one counts whose rate was best on the other seeds; guessing: what a run that diverged counts with.
+    """
     torch.set_num_threads(1)  # as in the app: several would add the same numbers in another order
     ends: dict[str, list[float]] = {name: [] for name in variants}
 
     def rows() -> Iterator[tuple[object, ...]]:
         for seed in seeds:
             for name, config in variants.items():
-                for row in train(config.replace(seed=seed), training, problem, device, dtype):
+                how = (otherwise or {}).get(name, training)
+                for row in train(config.replace(seed=seed), how, problem, device, dtype):
                     yield name, seed, *row
                 ends[name].append(row.accuracy)
 
     section("rows", ("variant", "seed", *Row._fields), rows())
-    summary = [(name, *mean(ends[name]), *size(variants[name], training, problem)) for name in variants]
+    counted = counts(ends, search, guessing) if search else ends
+    summary = [(name, *mean(each), *size(variants[name], training, problem)) for name, each in counted.items()]
     section("accuracy", ("variant", "accuracy", "seeds", "parameters", "flops"), summary)
+
+
+def counts(
+    ends: dict[str, list[float]], search: dict[str, dict[float, str]], guessing: float
+) -> dict[str, list[float]]:
+    """Of every model the accuracies that count, seed by seed."""
+    counted = {}
+    for model, runs in search.items():
+        chosen = choose({rate: dict(enumerate(ends[name])) for rate, name in runs.items()}, guessing)
+        counted[model] = [ends[runs[rate]][at] for at, rate in chosen.items()]
+    return counted
 
 
 def train(config: Config, training: Training, problem: Problem, device: str, dtype: torch.dtype) -> Iterator[Row]:
@@ -160,5 +181,4 @@ def mean(accuracies: list[float]) -> tuple[float, int]:
 def size(config: Config, training: Training, problem: Problem) -> tuple[int, int]:
     """-> (parameters, floating point operations of one sequence on its way forward)"""
     words = len(problem.vocabulary)
-    unembedding = 2 * training.length * config.d_model * words
-    return sum(parameters(config, words).values()), sum(flops(config, training.length).values()) + unembedding
+    return sum(parameters(config, words).values()), forward_flops(config, training.length, words)

@@ -27,7 +27,16 @@ from core.model.transformer import Transformer
 from core.tasks import Task, task
 from core.train.settings import Training
 
-SETTINGS = ("VARIANTS", "SEEDS", "VOCABULARY", "DEVICE", "DTYPE", "problem")  # names that a script gives itself
+SETTINGS = (
+    "VARIANTS",
+    "OTHERWISE",
+    "SEARCH",
+    "SEEDS",
+    "VOCABULARY",
+    "DEVICE",
+    "DTYPE",
+    "problem",
+)  # names that a script gives itself
 
 TRAINING = """\
 # rows: the curves. loss: of the step's batch; accuracy: on held-out sequences; gradient_norm: before clipping;
@@ -61,7 +70,8 @@ def _core(plan: Plan) -> str:
 
 def _torch(plan: Plan) -> str:
     learnt, baseline = task[plan.training.task], plan.arms[0].config
-    configs = {arm.name: arm.config for arm in plan.arms}
+    ways = {name: (arm.config, how) for arm in plan.arms for name, how in plan.ways(arm).items()}
+    configs = {name: config for name, (config, _) in ways.items()}
     taken = values(plan.training, *configs.values())
     taken |= {name: {getattr(learnt, name)} for name in ("held_out", "until", "rivals")}
     bundle = Bundle([Transformer, Training, learnt.draw, Problem, print_training], taken, SETTINGS)
@@ -72,7 +82,19 @@ def _torch(plan: Plan) -> str:
     ]
     problem = _problem(learnt, bundle.name_of(learnt.draw)).replace("\n", "\n    ")
     call = f"problem = {problem}\n"
-    call += "    print_training(VARIANTS, SEEDS, Training(), problem, DEVICE, DTYPE)"
+    otherwise = {name: how for name, (_, how) in ways.items() if how != plan.training}
+    more = ", OTHERWISE" * bool(otherwise)
+    if otherwise:
+        changes = [
+            f"{quoted(name)}: {changed_text(how, plan.training, 'Training({})', '', 6 + len(quoted(name)))}"
+            for name, how in otherwise.items()
+        ]
+        lines.append(f"OTHERWISE = {braces(changes, before=WIDTH)}")
+    if plan.trial.search != "none":
+        lines.append(f"SEARCH = {_search(plan)}")
+        lines.append(f"GUESSING = {learnt.chance!r}")
+        more += ", SEARCH, GUESSING"
+    call += f"    print_training(VARIANTS, SEEDS, Training(), problem, DEVICE, DTYPE{more})"
     return torch_script(bundle, TRAINING, plan.machine, [baseline, plan.training], lines, call)
 
 
@@ -85,6 +107,17 @@ def _problem(learnt: Task, draw: str) -> str:
         if name not in Problem._field_defaults or value != Problem._field_defaults[name]
     ]
     return call_text("Problem({})", [draw, "VOCABULARY", *given], before=len("    problem = "))
+
+
+def _search(plan: Plan) -> str:
+    """The runs of each model by their learning rates."""
+    runs = {
+        arm.name: [f"{how.learning_rate!r}: {quoted(name)}" for name, how in plan.ways(arm).items()]
+        for arm in plan.arms
+    }
+    return braces(
+        [f"{quoted(name)}: {braces(each, before=6 + len(quoted(name)))}" for name, each in runs.items()], before=WIDTH
+    )
 
 
 def _words(vocabulary: tuple[str, ...]) -> str:
@@ -103,7 +136,8 @@ def _arm(arm: Arm, baseline: Config) -> str:
     """Arm(…), with all that is not a default."""
     given = {field.name: getattr(arm, field.name) for field in dataclasses.fields(arm) if _is_given(arm, field)}
     config = changed_text(arm.config, baseline, "BASELINE.replace({})", "BASELINE", before=8 + len("config="))
-    fields = [f"{name}={config if name == 'config' else _value(value)}" for name, value in given.items()]
+    written = {"config": config, "training": settings_call(arm.training, 8 + len("training=")) if arm.training else ""}
+    fields = [f"{name}={written.get(name) or _value(value)}" for name, value in given.items()]
     return call_text("Arm({})", fields, before=4)
 
 
@@ -127,6 +161,7 @@ import torch
 
 from core import Config
 from core.settings.device import Machine
+from core.experiments.training.judged import judged
 from core.experiments.training.plan import Arm, Plan, Trial
 from core.experiments.training.results import every_row, summary
 from core.train import Training, train
@@ -142,7 +177,7 @@ PLAN = Plan(tuple(ARMS), TRAINING, TRIAL, MACHINE)
 $SHOW
 torch.set_num_threads(1)  # as in the app: several would add the same numbers in another order
 
-runs = {(arm.name, seed): list(train(arm.config, TRAINING, seed, MACHINE)) for seed in PLAN.seeds for arm in ARMS}
+runs = {(name, seed): list(train(config, how, seed, MACHINE)) for name, config, how, seed in PLAN.trainings()}
 show("rows", every_row(runs, PLAN))
-show("accuracy", summary(runs, PLAN))
+show("accuracy", summary(judged(runs, PLAN).runs, PLAN))
 """

@@ -54,6 +54,11 @@ def flops(config: Config, tokens: int) -> dict[str, int]:
     }
 
 
+def forward_flops(config: Config, tokens: int, vocabulary: int) -> int:
+    """Floating point operations of one sequence on its way forward, its scores for every word of the vocabulary included."""
+    return sum(flops(config, tokens).values()) + 2 * tokens * config.d_model * vocabulary
+
+
 def kept_bytes(config: Config, tokens: int, dtype: str = "float32") -> int:
     """Bytes of the keys and values that are kept while a text of so many tokens goes on: of a layer with a window no more than
     it holds (core/model/kv_cache.py)."""

@@ -19,11 +19,12 @@ def parameters(
     baseline: tuple[Config, Training],
     seeds: Collection[int],
     machine: dict[str, str],
+    search: str = "none",
 ) -> dict[str, str]:
     """The link's parameters that open a variant beside its baseline, with these seeds, on this machine.
 
     The page compares models of one training. A variant that is trained in another way than its baseline, or that cannot
-    be said as changes of it, is opened alone. Seeds are there a first one and how many: all from the least to the greatest.
+    be said as changes of it, is opened alone. search: how the learning rate of each is searched (core.train.search). Seeds are there a first one and how many: all from the least to the greatest.
     """
     first, how = baseline
     changes = difference(config.replace(seed=0), first.replace(seed=0))
@@ -33,7 +34,7 @@ def parameters(
     written = Learner(task=training.task, **values).write() | training.write()
     written |= {name: value for name, value in machine.items() if value != getattr(Machine(), name)}
     many, most = max(seeds) - min(seeds) + 1, Trial.settings()["seeds"].high
-    written |= Trial(seeds=many if most is None else min(many, int(most))).write()
+    written |= Trial(seeds=many if most is None else min(many, int(most)), search=search).write()
     return written | {"variants": (encode(changes) if together else "") or NOTHING}
 
 

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-from core.experiments.training.plan import BASELINE, cost_of
+from core.experiments.training.plan import BASELINE
 from core.model.config import Config
 from core.model.config.basics import Basics
 from core.model.variants import apply, name_of
 from core.settings.device import Machine
 from core.settings.setting import ConfigError
-from core.settings.wording import count
+from core.settings.wording import count, shorten
 from core.tasks import task
 from core.train import State, Training, budget, start
-from core.train.match import widened
+from core.train.match import held
 
 FORMAT = 1  # of what is hashed and stored; to be raised when the same settings come to mean other numbers
 MODEL = {
@@ -119,6 +119,14 @@ class TaskSetup:
     name: str
     task: str
     changes: dict[str, Any]
+    only: Any = None  # the variants that are trained on it, as the file names them; all of them where it names none
+
+    def among(self, variants: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        """Those that are trained on it. Raises ConfigError."""
+        wanted = list(variants) if self.only is None else self.only
+        if not (isinstance(wanted, list) and all(isinstance(name, str) and name in variants for name in wanted)):
+            raise ConfigError("variants", f"variants is {shorten(wanted)}; it must be a list of names of variants.")
+        return {name: variants[name] for name in wanted}
 
     def baseline(self) -> Config:
         """Raises ConfigError."""
@@ -168,14 +176,12 @@ def arms(setting: TaskSetup, variants: dict[str, dict[str, Any]], equal: str = "
     """-> ({variant: (config, training)}, the baseline first; why others are left out). equal: what all have as much of as the
     baseline (core.train.match). Raises ConfigError for the baseline."""
     first, training = setting.baseline(), setting.training({})
-    wanted = cost_of(first, training, equal)
     planned, notes = {BASELINE: (first, training)}, []
     names = {arm: name for name, arm in planned.items()}
     for name, changes in variants.items():
         try:
             model = {field: value for field, value in changes.items() if field in MODEL}
-            fitted = widened(apply(model, first), wanted, lambda tried: cost_of(tried, training, equal))
-            arm = fitted, setting.training(changes)
+            arm = held(equal, (apply(model, first), setting.training(changes)), (first, training))[:2]
         except ConfigError as error:
             notes.append(f"{setting.name}: {name} is left out: {error}")
             continue

@@ -2,14 +2,14 @@
 
 import math
 import tomllib
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from core.experiments.training.plan import BASELINE, cost_of
+from core.experiments.training.judged import counted
+from core.experiments.training.plan import BASELINE
 from core.experiments.training.results import RANGE, gap, gaps
 from core.export.sheets import write_csv
 from core.measure.intervals import Paired, interval
@@ -17,11 +17,12 @@ from core.study.database.queries import HIDDEN, Line
 from core.study.database.schema import DIVERGED, ENDED, runs
 from core.study.database.searched import chosen
 from core.study.database.store import Store
-from core.study.file.guards import SEARCHED, guards
+from core.study.file.guards import guards, search_of
 from core.study.link import parameters, query
 from core.study.plan import StudyError, machine_of, read_settings
 from core.tasks import task
 from core.train import Row
+from core.train.match import match
 
 Name = tuple[str, str]  # of a cell: task, variant
 
@@ -61,29 +62,32 @@ def summary_table(store: Store, study: int) -> pd.DataFrame:
 def judged_table(store: Store, study: int) -> pd.DataFrame:
     """What a study is judged by: its summary, or where its learning rates were searched, that of the rates that were chosen.
     guards: what was held equal or searched, in words."""
-    given = guards(next((each.source for each in store.studies() if each.id == study), ""))
-    table = (searched_table if SEARCHED in given else summary_table)(store, study)
-    return table.assign(guards=", ".join(given) or "none")
+    source = next((each.source for each in store.studies() if each.id == study), "")
+    search = search_of(source)
+    table = summary_table(store, study) if search == "none" else searched_table(store, study, search)
+    return table.assign(guards=", ".join(guards(source)) or "none")
 
 
-def searched_table(store: Store, study: int) -> pd.DataFrame:
+def searched_table(store: Store, study: int, search: str) -> pd.DataFrame:
     """The same of a study whose file has `search`: a line per task and model, each seed at the rate that was chosen for it on the
-    other seeds (core.study.database.searched); rates: which, and how often. Empty where two seeds are not trained yet."""
+    other seeds (core.study.database.searched); rates: which, and how often. Empty where two seeds are not trained yet. search: of the
+    menu (core.train.search), and so of the links, or "" where they are of a list that no link has: then a cell opens at the rate that
+    was chosen most often."""
     last, specs = store.results(study), store.specs(study)
     cells: dict[Name, list[Line]] = {}
     rates: list[str] = []
     for key, several in chosen(store.runs(study, spec=False), last, specs).items():
         if several:
-            many = Counter(rate for _, rate in several)
-            often = max(several, key=lambda each: many[each[1]])[0]
-            specs[key] = specs[often.task, often.variant]
+            many = [rate for _, rate in several]
+            often = max(several, key=lambda each: many.count(each[1]))[0]
+            specs[key] = specs[key if search else (often.task, often.variant)]
             cells[key] = [run for run, _ in several]
-            rates.append(", ".join(f"{rate:g} on {of}" for rate, of in sorted(many.items())))
-    return _summary(cells, last, specs).assign(rates=rates)
+            rates.append(counted(many))
+    return _summary(cells, last, specs, search or "none").assign(rates=rates)
 
 
 def _summary(
-    cells: Mapping[Name, Sequence[Line]], last: Mapping[int, float], specs: Mapping[Name, str]
+    cells: Mapping[Name, Sequence[Line]], last: Mapping[int, float], specs: Mapping[Name, str], search: str = "none"
 ) -> pd.DataFrame:
     """cells: a run per seed; last: run -> accuracy at its end; specs: of one run of each cell."""
     accuracy = {key: {run.seed: last.get(run.id, math.nan) for run in several} for key, several in cells.items()}
@@ -94,25 +98,30 @@ def _summary(
         off_by |= gaps(
             {key: (accuracy[key], {seed: base.get(seed, math.nan) for seed in accuracy[key]}) for key in several}
         )
-    return pd.DataFrame(_line(key, runs, specs, accuracy[key], off_by.get(key)) for key, runs in cells.items())
+    return pd.DataFrame(_line(key, runs, specs, accuracy[key], off_by.get(key), search) for key, runs in cells.items())
 
 
-def link(spec: str, baseline: str | None, seeds: list[int]) -> str:
+def link(spec: str, baseline: str | None, seeds: list[int], search: str = "none") -> str:
     """What opens a cell (or one run of it) on the page Training beside its baseline; spec: of any of its runs."""
     own = read_settings(spec)
     first = read_settings(baseline) if baseline else own
-    return query(parameters(*own, first, seeds, machine_of(spec)))
+    return query(parameters(*own, first, seeds, machine_of(spec), search))
 
 
 def _line(
-    name: Name, runs: Sequence[Line], specs: Mapping[Name, str], own: Mapping[int, float], off: Paired | None
+    name: Name,
+    runs: Sequence[Line],
+    specs: Mapping[Name, str],
+    own: Mapping[int, float],
+    off: Paired | None,
+    search: str,
 ) -> dict[str, Any]:
     """The line of one task and variant; runs: one per seed; own: their accuracy; off: its difference, None for a baseline."""
     spec, baseline = specs[name], specs.get((name[0], BASELINE))
     mean, off = interval(own.values(), RANGE), off or gap({}, {})
     config, training = read_settings(spec)
     learnt = task[training.task]
-    sizes = {kind: cost_of(config, training, kind) for kind in ("parameters", "flops")}
+    sizes = {kind: match[kind](config, training) for kind in ("parameters", "flops")}
     seconds = [run.seconds for run in runs if run.state in ENDED and not run.known]
     return {
         "task": name[0], "of": training.task, "variant": name[1],
@@ -122,7 +131,7 @@ def _line(
         "difference": off.mean, "difference_low": off.low, "difference_high": off.high, "p": off.p,
         "chance": learnt.chance, "best": learnt.best, **sizes,
         "steps": training.steps, "seconds": sum(seconds) / len(seconds) if seconds else math.nan,
-        "link": link(spec, baseline, [run.seed for run in runs]),
+        "link": link(spec, baseline, [run.seed for run in runs], search),
     }  # fmt: skip
 
 

@@ -12,7 +12,6 @@ from core.model.parts.init import generator
 from core.settings.environment import whole_number
 from core.settings.memory import MemoryLimit, max_mb
 from core.tasks import task
-from core.train.match import flops
 from core.train.muon import STEPS
 from core.train.run import SLICE, State
 from core.train.settings import Training
@@ -53,7 +52,7 @@ def seconds(config: Config, training: Training) -> float:
 def step_seconds(config: Config, training: Training) -> float:
     """One step without the drawing of its data."""
     words, length, batch = len(task[training.task].vocabulary), training.length, training.batch
-    operations = 3 * batch * flops(config, length, words)
+    operations = 3 * batch * cost.forward_flops(config, length, words)
     numbers = batch * (sum(cost.activations(config, length).values()) / 4 + 2 * length * words)
     if training.optimiser == "muon":
         operations += _orthogonal(config)

@@ -1,41 +1,81 @@
-"""A fair comparison: widen what is left of a model until it costs as much as the one from which a part was taken."""
+"""A fair comparison: a model from which a part was taken, changed until it costs as much as the one that has it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from core.model import cost
 from core.model.config import Config
 from core.model.variants import apply
 from core.settings.menu import Menu
 from core.settings.setting import ConfigError
+from core.tasks import task
+from core.train.budget import step_seconds
+from core.train.settings import Training
 
 CLOSE = 0.02  # how far off, relatively, still counts as the same cost
 WIDER = 16  # steps of d_model that are tried where the sub-layers alone cannot be made to fit
 
-Measured = Callable[[Config], int]  # what a config costs
+Measured = Callable[[Config], float]  # what a config costs
 
-# (config, tokens of a sequence, words of the vocabulary) -> what it costs
-match: Menu[Callable[[Config, int, int], int]] = Menu("Hold equal")
+# (config, how it is trained) -> what it costs. by_steps: whether the number of steps is changed, and no width.
+match: Menu[Callable[[Config, Training], float]] = Menu("Hold equal", by_steps=False)
 
 
 @match
-def nothing(config: Config, tokens: int, vocabulary: int) -> int:
+def nothing(config: Config, training: Training) -> float:
     """Nothing: a part is taken out, and its parameters with it."""
     return 0
 
 
 @match
-def parameters(config: Config, tokens: int, vocabulary: int) -> int:
+def parameters(config: Config, training: Training) -> float:
     """Parameters: the widths of what is left are changed until there are as many numbers to learn as before."""
-    return sum(cost.parameters(config, vocabulary).values())
+    return sum(cost.parameters(config, len(task[training.task].vocabulary)).values())
 
 
 @match
-def flops(config: Config, tokens: int, vocabulary: int) -> int:
+def flops(config: Config, training: Training) -> float:
     """FLOPs: the widths of what is left are changed until a forward pass takes as many floating point operations as before."""
-    return sum(cost.flops(config, tokens).values()) + 2 * tokens * config.d_model * vocabulary
+    return cost.forward_flops(config, training.length, len(task[training.task].vocabulary))
 
 
-def widened(config: Config, wanted: int, measured: Measured) -> Config:
+@match(by_steps=True)
+def time(config: Config, training: Training) -> float:
+    """Training time: a model whose steps are quicker is trained for more of them, by the time that a step is expected to take."""
+    return step_seconds(config, training)
+
+
+Model = tuple[Config, Training]
+
+
+def held(kind: str, model: Model, baseline: Model) -> tuple[Config, Training, str]:
+    """A model that costs as much as the baseline does, and what was changed for that, in words. kind: of the menu."""
+    (config, training), wanted = model, match[kind](*baseline)
+    if kind == "nothing":
+        return config, training, ""
+    if match[kind].by_steps:  # type: ignore[attr-defined]  # a fact of the menu
+        steps = _steps(training, wanted * baseline[1].steps / match[kind](config, training))
+        return config, steps, f"{steps.steps:,} steps" if steps != training else ""
+    fitted = widened(config, wanted, lambda tried: match[kind](tried, training))
+    there = {"d_model": True, "d_ff": config.ffn, "d_head": config.attention}
+    changes = [f"{n} {getattr(fitted, n)}" for n in there if there[n] and getattr(fitted, n) != getattr(config, n)]
+    off = match[kind](fitted, training) / wanted - 1
+    if abs(off) > CLOSE:
+        changes.append(f"not to be held equal: {100 * off:+.0f} % {match.label(kind)}".replace("-", "−"))
+    return fitted, training, ", ".join(changes)
+
+
+def _steps(training: Training, wanted: float) -> Training:
+    """For so many steps, as near as they may be, with about as many rows."""
+    most = Training.settings()["steps"].high
+    steps = max(1, min(round(wanted), int(most or wanted)))
+    if steps == training.steps:
+        return training
+    every = max(1, round(training.every * steps / training.steps))
+    return replace(training, steps=steps, every=every)
+
+
+def widened(config: Config, wanted: float, measured: Measured) -> Config:
     """The config with its widths changed so that measured(config) comes as close to `wanted` as it can.
 
     d_ff is changed where there is a feed-forward network, else the width of the heads (d_head); where that alone stays
@@ -57,11 +97,11 @@ def widened(config: Config, wanted: int, measured: Measured) -> Config:
     return best
 
 
-def _off(config: Config, wanted: int, measured: Measured) -> float:
+def _off(config: Config, wanted: float, measured: Measured) -> float:
     return abs(measured(config) - wanted) / wanted
 
 
-def _fitted(config: Config, name: str, wanted: int, measured: Measured) -> Config:
+def _fitted(config: Config, name: str, wanted: float, measured: Measured) -> Config:
     """The width at which the cost, a straight line in it, comes closest to what is wanted."""
     step = 2 if name == "d_head" and config.part("position").turns else 1
     at = {width: measured(config.replace(**{name: width})) for width in (step, 2 * step)}

@@ -2,11 +2,13 @@
 
 import time
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import streamlit as st
 
+from core.experiments.training.judged import Judge
 from core.experiments.training.plan import Plan
+from core.experiments.training.results import Runs
 from core.settings.cache import once
 from core.settings.ending import later
 from core.settings.environment import whole_number
@@ -36,15 +38,24 @@ class StartedTrainings:
     plan: Plan
     job: Job
     since: float
+    judge: Judge = field(init=False, compare=False)
     origin = "Trained here"
 
+    def __post_init__(self):
+        object.__setattr__(self, "judge", Judge(self.plan, self.job.rows))
+
     @property
-    def runs(self) -> dict:
-        return self.job.rows
+    def runs(self) -> Runs:
+        """(model, seed) -> the rows that are compared (core.experiments.training.judged)."""
+        return self.judge.now.runs
+
+    @property
+    def every_run(self) -> Runs:
+        return self.judge.every
 
     @property
     def states(self) -> dict:
-        return self.job.states
+        return {key: self.job.states[name, key[1]] for key, name in self.judge.now.names.items()}
 
     @property
     def going(self) -> bool:

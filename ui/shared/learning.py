@@ -9,7 +9,7 @@ from core.tasks import task
 from ui.kit.page import table
 from ui.kit.takeaway import note
 from ui.pictures.curves import Line, Panel, curves
-from ui.shared.trainings import arms_shown, gone, label, legend
+from ui.shared.trainings import arms_shown, gone, label, legend, rates_chosen, said_alike
 
 # With the rest as wide as a page of 1280 pixels.
 WIDTHS = {"model": 125, "accuracy, %": 120, "seeds": 85, "Δ accuracy, points": 135, "parameters": 115, "MFLOP": 90}
@@ -44,7 +44,7 @@ def learning(trainings):
     ]  # fmt: skip
     names = {arm.colour: label(arm) for arm in arms_shown(trainings)}
     curves("learning", panels, names, x="step", at=steps or [0], ends=(0, plan.training.steps), height=265, across=2)
-    note("every row of every run", lambda: results.every_row(trainings.runs, plan))
+    note("every row of every run", lambda: results.every_row(trainings.every_run, plan))
     costs(trainings)
     if learnt.remains and sentences.beats_chance(trainings.runs, plan):
         st.caption(f"Why more than chance is left: {learnt.remains}")
@@ -52,10 +52,16 @@ def learning(trainings):
 
 def costs(trainings):
     """What each model got right, and what it costs, beside each other."""
-    summary = results.summary(trainings.runs, trainings.plan)
+    summary, chosen = results.summary(trainings.runs, trainings.plan), rates_chosen(trainings)
     several = len(trainings.plan.seeds) > 1
+    if chosen:
+        summary = summary.assign(rates=summary.variant.map(chosen))
+    if trainings.plan.guards:
+        st.caption(said_alike(trainings.plan.guards))
+    rates = {"learning rate on seeds": list(summary.rates)} if chosen else {}
     rows = pd.DataFrame({
         "model": [f"{row.variant}{f' ({row.note})' if row.note else ''}" for row in summary.itertuples()],
+        **rates,
         "accuracy, %": [span(row.accuracy, row.low, row.high, several) for row in summary.itertuples()],
         "seeds": [f"{row.seeds}{f' ({row.diverged} diverged)' if row.diverged else ''}" for row in summary.itertuples()],
         "Δ accuracy, points": [span(row.difference, row.difference_low, row.difference_high, several) for row in summary.itertuples()],

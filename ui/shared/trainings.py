@@ -1,6 +1,8 @@
 """What is said of trainings, on Training and of the runs of a study: who has which colour, and who diverged."""
 
 from core.experiments.training import results
+from core.experiments.training.judged import rates
+from core.experiments.training.plan import SEARCHED, guards
 from ui.kit import pins
 from ui.kit.jobs import StartedTrainings
 
@@ -8,6 +10,22 @@ from ui.kit.jobs import StartedTrainings
 def arms_shown(trainings: StartedTrainings) -> list:
     """The models that have a colour: the baseline and its variants, without their combinations."""
     return [arm for arm in trainings.plan.arms if arm.colour is not None]
+
+
+TIMED = guards("time", False)[0]
+
+
+def said_alike(held: list[str]) -> str:
+    """What is held alike for all models, as a caption; nothing where nothing is."""
+    chosen = " For each seed the rate counts that was best on the other seeds." * (SEARCHED in held)
+    timed = " Each curve stands at the baseline's steps: at what a model had learnt by that time." * (TIMED in held)
+    return f"Held alike for all models: {', '.join(held)}.{chosen}{timed}" if held else ""
+
+
+def rates_chosen(trainings: StartedTrainings) -> dict[str, str]:
+    """Model -> which learning rates were chosen, and on how many seeds; nothing where they are not searched."""
+    plan = trainings.plan
+    return rates(plan, trainings.judge.now.names) if plan.trial.search != "none" else {}
 
 
 def label(arm) -> str:

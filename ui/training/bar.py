@@ -78,11 +78,10 @@ def _said(planned, trainings, same, known) -> str:
 def _takes(planned) -> str:
     """What there is to train, and how long that takes here."""
     pool = jobs.workers()
-    many = len(planned.arms) * planned.trial.seeds
     states = planned.states().values()
     least, most = (expected(states, pool.count, pace) for pace in pool.pace.span)
     soon = (
-        f"{count(many, 'training')} of {count(planned.training.steps, 'step')}: about "
+        f"{count(len(states), 'training')} of {count(planned.training.steps, 'step')}: about "
         f"{span(least, most)} on {count(pool.count, 'worker')}"
     )
     known = pool.known(states)

@@ -1,17 +1,19 @@
 """Trainings that are known to the end, though this visitor has not started them: this server has done them, or they ship with the lab."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
+from core.experiments.training.judged import Judge
 from core.experiments.training.plan import Plan
+from core.experiments.training.results import Runs
 from core.settings.wording import count
 from core.study.curves import MADE, Curves, Made, read_curves
 from core.study.file.shipped import CLAIMED, curves_of
 from core.study.file.shipped import shipped as studies
 from core.study.plan import Run, StudyError
-from core.train import Row, State
+from core.train import State
 from ui.kit import jobs
 from ui.kit.jobs import StartedTrainings
 from ui.kit.page import literal
@@ -27,12 +29,25 @@ class FinishedTrainings:
     this server; states: none where the models were not kept."""
 
     plan: Plan
-    runs: Mapping[tuple[str, int], Sequence[Row]]
+    judge: Judge
     origin: str
     said: str
     anew: bool = False
-    states: dict[tuple[str, int], State] = field(default_factory=dict)
+    every_state: dict[tuple[str, int], State] = field(default_factory=dict)
     going = False
+
+    @property
+    def runs(self) -> Runs:
+        return self.judge.now.runs
+
+    @property
+    def every_run(self) -> Runs:
+        return self.judge.every
+
+    @property
+    def states(self) -> dict[tuple[str, int], State]:
+        names = self.judge.now.names if self.every_state else {}
+        return {key: self.every_state[name, key[1]] for key, name in names.items()}
 
 
 def to_show(planned: Plan) -> StartedTrainings | FinishedTrainings | None:
@@ -47,11 +62,9 @@ def finished(planned: Plan) -> FinishedTrainings | None:
 
 
 def _runs(planned: Plan):
-    """(arm, seed), and what is trained. Lazily: most plans are unknown, and known to be so after the first."""
-    for arm in planned.arms:
-        for seed in planned.seeds:
-            config = arm.config.replace(seed=seed)
-            yield (arm.name, seed), Run("", arm.name, config, planned.training, planned.machine)
+    """(name of the run, seed), and what is trained. Lazily: most plans are unknown, and known to be so after the first."""
+    for name, config, training, seed in planned.trainings():
+        yield (name, seed), Run("", name, config.replace(seed=seed), training, planned.machine)
 
 
 def _done_here(planned: Plan) -> FinishedTrainings | None:
@@ -64,7 +77,7 @@ def _done_here(planned: Plan) -> FinishedTrainings | None:
         states |= {name: state} if state else {}
     said = f"This server has done these before, for you or for another visitor: {_these(planned)}."
     whole = states if len(states) == len(runs) else {}  # views compare models: all of them or none
-    return FinishedTrainings(planned, runs, "Trained here before", said, states=whole)
+    return FinishedTrainings(planned, Judge(planned, runs), "Trained here before", said, every_state=whole)
 
 
 def _shipped(planned: Plan) -> FinishedTrainings | None:
@@ -83,7 +96,7 @@ def _of(files: Sequence[Curves], planned: Plan) -> FinishedTrainings | None:
             runs[name] = rows
         else:
             said = f"These results ship with the lab: {_these(planned)}. {_made_by(curves.made)}"
-            return FinishedTrainings(planned, runs, "Shipped results", said, anew=True)
+            return FinishedTrainings(planned, Judge(planned, runs), "Shipped results", said, anew=True)
     return None
 
 
@@ -97,13 +110,13 @@ def _from_study(planned: Plan) -> FinishedTrainings | None:
         sources.append(known)
     made = {name: sorted({each for source in sources for each in source.made[name]}) for name in MADE}
     said = f"From the study “{literal(sources[0].study)}”: {_these(planned)}. {_made_by(made)}"
-    return FinishedTrainings(planned, runs, "Results of a study", said, anew=True)
+    return FinishedTrainings(planned, Judge(planned, runs), "Results of a study", said, anew=True)
 
 
 def _these(planned: Plan) -> str:
     first, last = planned.seeds[0], planned.seeds[-1]
     seeds = f"seeds {first} to {last}" if last > first else f"seed {first}"
-    return f"{count(len(planned.arms) * len(planned.seeds), 'training')}, {seeds}"
+    return f"{count(len(list(planned.trainings())), 'training')}, {seeds}"
 
 
 def _made_by(made: Made) -> str:

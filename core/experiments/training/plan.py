@@ -1,6 +1,6 @@
 """Baseline and variants trained side by side, several seeds each: what is run."""
 
-from collections.abc import Collection
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -9,11 +9,13 @@ from core.model.config import Config
 from core.model.variants import Variant, apply, difference, name_of
 from core.settings.device import Machine
 from core.settings.setting import ConfigError, Settings, setting
-from core.tasks import task
+from core.settings.wording import in_sentence
 from core.train import State, Training, start
-from core.train.match import CLOSE, match, widened
+from core.train.match import held, match
+from core.train.search import ENOUGH, at_rate, search
 
 BASELINE = "baseline"
+SEARCHED = "learning rate searched"
 
 
 @dataclass(frozen=True)
@@ -34,10 +36,18 @@ class Trial(Settings):
     match: str = setting(
         "nothing",
         "Hold equal",
-        "Whether the widths of what is left after a part is taken out are changed, so that all models cost the same.",
+        "Whether the widths of what is left after a part is taken out are changed, or its steps, so that all models cost the same.",
         group="Comparison",
         short="held equal",
         menu=match,
+    )
+    search: str = setting(
+        "none",
+        "Search the learning rate",
+        "Whether each model is trained at several learning rates. For each seed the one counts that was best on the other seeds.",
+        group="Comparison",
+        short="search",
+        menu=search,
     )
     together: bool = setting(
         False,
@@ -56,8 +66,9 @@ class Arm:
     config: Config
     colour: int | None  # None for a combination of several variants
     members: frozenset[str]
-    note: str = ""  # how it was widened
+    note: str = ""  # what was changed so that it costs as much as the baseline
     also: tuple[frozenset[str], ...] = ()  # combinations that come out as this very model
+    training: Training | None = None  # None: as the plan says
 
 
 @dataclass(frozen=True)
@@ -74,13 +85,34 @@ class Plan:
         first = self.arms[0].config.seed
         return list(range(first, first + self.trial.seeds))
 
+    def ways(self, arm: Arm) -> dict[str, Training]:
+        """How a model is trained, by the names of its runs: its own name, and one for each other learning rate that is tried."""
+        own = arm.training or self.training
+        rates = search[self.trial.search](own.learning_rate)
+        return {arm.name: own} | {at_rate(arm.name, rate): replace(own, learning_rate=rate) for rate in rates}
+
+    def trainings(self) -> Iterator[tuple[str, Config, Training, int]]:
+        """Everything that is trained, in order: name of the run, model, training, seed."""
+        for seed in self.seeds:
+            for arm in self.arms:
+                for name, training in self.ways(arm).items():
+                    yield name, arm.config, training, seed
+
     def states(self) -> dict[tuple[str, int], State]:
-        """(arm, seed) -> a training before its first step. Raises ConfigError for what cannot be trained."""
+        """(name of the run, seed) -> a training before its first step. Raises ConfigError for what cannot be trained."""
         return {
-            (arm.name, seed): start(arm.config, self.training, seed, self.machine)
-            for seed in self.seeds
-            for arm in self.arms
+            (name, seed): start(config, training, seed, self.machine)
+            for name, config, training, seed in self.trainings()
         }
+
+    @property
+    def guards(self) -> list[str]:
+        return guards(self.trial.match, self.trial.search != "none")
+
+
+def guards(equal: str, searched: bool) -> list[str]:
+    """What is held alike for all models, in words: ["equal parameters", SEARCHED]. equal: of core.train.match."""
+    return [f"equal {in_sentence(match.label(equal))}"] * (equal != "nothing") + [SEARCHED] * searched
 
 
 def plan(variants: list[Variant], training: Training, trial: Trial, machine: Machine) -> tuple[Plan, list[str]]:
@@ -90,10 +122,12 @@ def plan(variants: list[Variant], training: Training, trial: Trial, machine: Mac
     """
     first, *rest = variants
     arms, notes, kept = [Arm(BASELINE, first.config, 0, frozenset())], [], []
-    wanted = cost_of(first.config, training, trial.match)
+    if trial.search != "none" and trial.seeds < ENOUGH:
+        trial = replace(trial, search="none")
+        notes.append("With one seed no learning rate is searched: it would be chosen on the other seeds.")
     for variant in rest:
         config = variant.config.replace(seed=first.config.seed)
-        arm = _arm(variant.name, config, variant.colour, {variant.name}, training, trial, wanted)
+        arm = _arm(Arm(variant.name, config, variant.colour, frozenset({variant.name})), arms[0], training, trial)
         twin = _twin(arms, arm)
         if twin is None:
             arms.append(arm)
@@ -103,7 +137,7 @@ def plan(variants: list[Variant], training: Training, trial: Trial, machine: Mac
             notes.append(f"{variant.name} is left out here: as it would be trained, it is the same as {other}.")
     combined, refused = _combined(first.config, kept) if trial.together else ([], [])
     for name, config, members in combined:
-        arm = _arm(name, config, None, members, training, trial, wanted)
+        arm = _arm(Arm(name, config, None, frozenset(members)), arms[0], training, trial)
         twin = _twin(arms, arm)
         if twin is None:
             arms.append(arm)
@@ -148,26 +182,7 @@ def _check_apart(one: dict[str, Any], other: dict[str, Any]) -> None:
         raise ConfigError("variants", how or f"they set {', '.join(shared)} to different values.")
 
 
-def cost_of(config: Config, training: Training, kind: str) -> int:
-    """What a model costs on the sequences of a training: kind of core.train.match."""
-    return match[kind](config, training.length, len(task[training.task].vocabulary))
-
-
-def _arm(
-    name: str,
-    config: Config,
-    colour: int | None,
-    members: Collection[str],
-    training: Training,
-    trial: Trial,
-    wanted: int,
-) -> Arm:
-    if trial.match == "nothing":
-        return Arm(name, config, colour, frozenset(members))
-    matched = widened(config, wanted, lambda tried: cost_of(tried, training, trial.match))
-    there = {"d_model": True, "d_ff": config.ffn, "d_head": config.attention}
-    changes = [f"{n} {getattr(matched, n)}" for n in there if there[n] and getattr(matched, n) != getattr(config, n)]
-    off = cost_of(matched, training, trial.match) / wanted - 1
-    if abs(off) > CLOSE:
-        changes.append(f"not to be held equal: {100 * off:+.0f} % {match.label(trial.match)}".replace("-", "−"))
-    return Arm(name, matched, colour, frozenset(members), ", ".join(changes))
+def _arm(arm: Arm, baseline: Arm, training: Training, trial: Trial) -> Arm:
+    """Changed so that it costs what the baseline does."""
+    config, how, note = held(trial.match, (arm.config, training), (baseline.config, training))
+    return replace(arm, config=config, training=how if how != training else None, note=note)

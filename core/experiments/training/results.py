@@ -8,7 +8,6 @@ import pandas as pd
 
 from core.experiments.training.plan import Plan
 from core.measure.intervals import LEVEL, Interval, Paired, geometric, interval, paired, together
-from core.tasks import task
 from core.train import Row
 from core.train.match import match
 
@@ -101,12 +100,11 @@ def summary(runs: Runs, plan: Plan) -> pd.DataFrame:
     diverged (how many did); difference to the baseline, difference_low, difference_high, p (paired t-test on the seeds
     that diverged in neither; corrected for all variants, Holm); parameters, parameters_difference (relative); flops (of one sequence, forward),
     flops_difference; note (how it was widened); loss; steps_to_90 (mean over the seeds that came to 90 % right, of the
-    first step at which they had; as coarse as the rows are), seeds_at_90 (how many did).
+    first step at which they had; as coarse as the rows are), seeds_at_90 (how many did); guards (what was held alike for all).
     """
     base, step = plan.arms[0], common(runs, plan)
-    words = len(task[plan.training.task].vocabulary)
-    size = {arm.name: match["parameters"](arm.config, plan.training.length, words) for arm in plan.arms}
-    work = {arm.name: match["flops"](arm.config, plan.training.length, words) for arm in plan.arms}
+    size = {arm.name: match["parameters"](arm.config, plan.training) for arm in plan.arms}
+    work = {arm.name: match["flops"](arm.config, plan.training) for arm in plan.arms}
     rows, nothing, known = [], gap({}, {}), differences(runs, plan, step)
     for arm in plan.arms:
         mean = accuracy(runs, plan, arm.name, step)
@@ -121,7 +119,7 @@ def summary(runs: Runs, plan: Plan) -> pd.DataFrame:
             "parameters": size[arm.name], "parameters_difference": size[arm.name] / size[base.name] - 1,
             "flops": work[arm.name], "flops_difference": work[arm.name] / work[base.name] - 1,
             "note": arm.note,
-            "steps_to_90": quick.mean, "seeds_at_90": quick.n,
+            "steps_to_90": quick.mean, "seeds_at_90": quick.n, "guards": ", ".join(plan.guards) or "none",
         })  # fmt: skip
     return pd.DataFrame(rows)
 

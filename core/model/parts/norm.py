@@ -40,7 +40,8 @@ class LayerNorm(nn.Module):
         return tap(self.site, F.layer_norm(x, weight.shape, weight, bias, EPSILON))
 
     def linear(self, x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:  # 2 × (…, D) -> (…, D)
-        return (x - x.mean(-1, keepdim=True)) * (at.var(-1, correction=0, keepdim=True) + EPSILON).rsqrt() * self.weight
+        scale = (at.var(-1, correction=0, keepdim=True) + EPSILON).rsqrt()
+        return (x - x.mean(-1, keepdim=True)) * scale * self.weight
 
 
 @norm(

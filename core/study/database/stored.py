@@ -9,7 +9,8 @@ from core.study.curves import MADE, Made
 from core.study.database.queries import Line
 from core.study.database.schema import ENDED
 from core.study.database.store import Store
-from core.study.plan import Run, read_run, read_settings
+from core.study.file.guards import without_rate
+from core.study.plan import TRAINING, Run, read_run, read_settings
 from core.train import Row, Training
 
 
@@ -32,6 +33,10 @@ class Stored:
     runs: dict[tuple[str, int], list[Row]]
     notes: tuple[str, ...] = ()
     origin = "From the store"
+
+    @property
+    def every_run(self) -> dict[tuple[str, int], list[Row]]:
+        return self.runs
 
 
 def stored(store: Store, study: int, task: str, variants: list[str]) -> Stored | None:
@@ -77,11 +82,17 @@ def stored(store: Store, study: int, task: str, variants: list[str]) -> Stored |
 
 
 def cell(store: Store, study: int, task: str, variant: str) -> list[tuple[Run, list[Row], Made]]:
-    """Every run of a cell and of its baseline that has its result: with its rows, and what made them.
+    """Every run of a cell and of its baseline that has its result, at every learning rate: with its rows, and what made them.
 
     Raises ConfigError for settings that this version does not have, or a device that no machine has.
     """
-    specs = {name: read_run(*name, spec) for name, spec in store.specs(study).items() if name in _beside(task, variant)}
+    known = store.specs(study)
+    near = {name: read_run(*name, known[name]) for name in known if name[0] == task and _may_be(name[1], variant)}
+    specs = {
+        name: run
+        for name, run in near.items()
+        if {run.variant, without_rate(run.variant, run.training.learning_rate)} & {BASELINE, variant}
+    }
     lines = [run for run in store.runs(study, *ENDED, spec=False) if (run.task, run.variant) in specs]
     rows: dict[int | None, list[Row]] = {}
     for run, *row in store.rows(study, [line.id for line in lines]):
@@ -94,9 +105,9 @@ def cell(store: Store, study: int, task: str, variant: str) -> list[tuple[Run, l
     return found
 
 
-def _beside(task: str, variant: str) -> set[tuple[str, str]]:
-    """A cell, and the baseline that it is compared with."""
-    return {(task, BASELINE), (task, variant)}
+def _may_be(name: str, variant: str) -> bool:
+    """Whether a run's name can be that of a variant or of its baseline, or of one of them at a learning rate."""
+    return name in (BASELINE, variant) or name.startswith((f"{variant}, ", TRAINING["learning_rate"].short))
 
 
 def made_of(lines: Collection[Line]) -> Made:

@@ -13,7 +13,7 @@ from core.settings.device import Machine
 from core.settings.setting import ConfigError, Setting
 from core.settings.wording import shorten
 from core.study import plan
-from core.study.file.guards import at_every_rate, read_equal, read_rates
+from core.study.file.guards import at_every_rate, read_equal, read_search
 from core.study.file.lines import KeyPath, dotted
 from core.study.file.mistakes import Mistakes
 from core.study.file.names import CALLED, LONGEST_NAME, can_be_called, meant
@@ -58,13 +58,13 @@ class Reader:
         base = self.changes(("base",), MODEL) | self.changes(("training",), TRAINING)
         settings, variants = self.settings(base), self.variants()
         equal = read_equal(self.document.get("equal", "nothing"), self.mistakes)
-        rates = read_rates(self.document.get("search", []), self.mistakes)
-        variants = at_every_rate(variants, rates, self.mistakes) if rates else variants
+        rates = read_search(self.document.get("search", "none"), self.mistakes)
         arms: dict[str, Arms] = {}
         notes: list[str] = []
         for setting in settings:
             try:
-                arms[setting.name], more = plan.arms(setting, variants, equal)
+                asked = at_every_rate(setting, setting.among(variants), rates, self.mistakes)
+                arms[setting.name], more = plan.arms(setting, asked, equal)
                 notes += more
             except ConfigError as error:
                 at = [("task", setting.name), ("training",), ("base",)]
@@ -160,10 +160,10 @@ class Reader:
         return [each for each in values if each]
 
     def setting(self, name: str, table: Any, base: dict[str, Any]) -> TaskSetup | None:
-        own = self.changes(("task", name), SETTINGS, table, ("task",))
+        own = self.changes(("task", name), SETTINGS, table, ("task", "variants"))
         known = table.get("task", name) if isinstance(table, dict) else name
         if isinstance(known, str) and known in task:
-            return TaskSetup(name, known, base | own)
+            return TaskSetup(name, known, base | own, table.get("variants") if isinstance(table, dict) else None)
         if known == name:
             words = "which is no task either"
             if not self.tasks_told:

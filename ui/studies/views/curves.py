@@ -31,6 +31,10 @@ def curves(context):
     if runs is None:
         st.caption("There is no seed yet on which all of these have numbers.")
         return
+    if "rates" in summary:
+        st.caption(
+            "Every model at its own learning rate: of those that were searched, the matrix says which were chosen."
+        )
     for note in runs.notes:
         st.caption(literal(note))
     learning(runs)

@@ -7,6 +7,7 @@ from ui.kit.page import figure, literal, table
 from ui.kit.pages import TRAINING
 from ui.pictures.matrix import matrix as picture
 from ui.shared.known import hand_over
+from ui.shared.trainings import said_alike
 from ui.studies.cells import cells
 from ui.studies.context import view
 
@@ -14,7 +15,6 @@ READING = (
     "Change of accuracy against the baseline in percentage points: mean over seeds and 95 % interval (paired t). "
     "Intervals are corrected for the variants of a task by Holm's method. Pale: not distinguishable from seed noise."
 )
-SEARCHED = " For each seed the rate is chosen on the other seeds, from the same list for all models."
 
 
 @view
@@ -29,7 +29,7 @@ def matrix(context):
         f"{READING} A click opens the experiment on the page {TRAINING.name}.",
     )
     if "guards" in kept and kept.guards.iloc[0] != "none":
-        st.caption(f"Held for all models alike: {kept.guards.iloc[0]}.{SEARCHED * ('rates' in kept)}")
+        st.caption(said_alike(kept.guards.iloc[0].split(", ")))
     picture(kept, "study_matrix", partial(_hand_over, context))
     with st.expander("The same as a table"):
         table(kept.drop(columns=["link"]), "Accuracy, difference and cost of each cell.", taken=kept, width="stretch")

@@ -4,8 +4,11 @@ from core.experiments.training import results
 from core.settings.wording import number
 from ui.pictures.curves import Panel, curves
 from ui.shared.learning import lines
-from ui.shared.trainings import arms_shown, label, legend
+from ui.shared.trainings import arms_shown, label, legend, rates_chosen
 from ui.training.context import view
+
+ALIKE = "The same for all models."
+CHOSEN = "Of each model the mean over seeds, of the rates that were chosen for them."
 
 
 @view
@@ -16,13 +19,14 @@ def steps(context):
     at, gradients = lines(trainings, "gradient_norm", log=True)
     _, updates = lines(trainings, "update_size", log=True)
     _, rates = lines(trainings, "learning_rate")
-    rate = replace(rates[0], low=None, high=None, seeds=None)  # the same for all models and seeds
+    rates = [replace(rate, low=None, high=None, seeds=None) for rate in rates]
+    apart = rates_chosen(trainings)
     clip = trainings.plan.training.clip
     panels = [
         Panel("How strongly does the error pull?", "Norm of all gradients together, before clipping", pulled(trainings), gradients,
               log=True, marks=((clip, "clipped to"),) if clip else ()),
         Panel("How far does a step go?", "Norm of the change of all weights / their norm", moved(trainings), updates, log=True),
-        Panel("What is the learning rate?", "Warm-up, then decay", "The same for all models.", [rate]),
+        Panel("What is the learning rate?", "Warm-up, then decay", CHOSEN if apart else ALIKE, rates if apart else rates[:1]),
     ]  # fmt: skip
     names = {arm.colour: label(arm) for arm in arms_shown(trainings)}
     curves(

@@ -1,0 +1,99 @@
+"""The page Training with guards: each model at the learning rate that suits it, and what is held equal, from the click to the table."""
+
+import re
+
+import pandas as pd
+import pytest
+
+from core.experiments.training.judged import judged, rates
+from core.experiments.training.plan import Trial
+from core.experiments.training.results import summary
+from core.study.file import parse
+from core.train import train
+from core.train.search import search
+from tests.pages import tables as tables_of
+from tests.studies import TEXT
+from tests.test_page import fine
+from tests.test_study_tables import open_link
+from tests.test_training_page import TINY, back, move, opened, running, start_line, texts, trained
+
+SHORT = TINY | {"task": "copy", "variants": "ffn-off"}
+
+
+@pytest.mark.parametrize("kind", [each for each in search if each != "none"])
+def test_each_model_stands_at_the_rate_that_its_other_seeds_chose(kind):
+    app = trained(search=kind, **SHORT)
+    plan = running(app).plan
+    many = {"three": 3, "five": 5}[kind] * 4
+    assert f"Done: {many} trainings" in start_line(app)
+    runs = {(name, seed): list(train(config, how, seed)) for name, config, how, seed in plan.trainings()}
+    found = judged(runs, plan)
+    assert running(app).runs == found.runs
+    taken = tables_of(app)["Accuracy and cost of each model"]()
+    wanted = summary(found.runs, plan).assign(rates=lambda table: table.variant.map(rates(plan, found.names)))
+    pd.testing.assert_frame_equal(taken.reset_index(drop=True), wanted)
+    assert set(taken.guards) == {"learning rate searched"}
+    assert "Held alike for all models: learning rate searched." in texts(app)
+    assert "For each seed the rate counts that was best on the other seeds." in texts(app)
+    assert [list(each.value["learning rate on seeds"]) for each in app.dataframe] == [list(wanted.rates)]
+    for state in running(app).states.values():
+        assert state.training.learning_rate in {
+            how.learning_rate for arm in plan.arms for how in plan.ways(arm).values()
+        }
+    names = {name for name, _ in running(app).every_run}
+    assert set(tables_of(app)["every row of every run"]().variant) == names and len(names) == many // 2
+
+
+def test_with_one_seed_it_says_why_nothing_is_searched():
+    app = fine(opened(search="three", **SHORT | {"seeds": "1", "seed": "71"}))
+    assert "With one seed no learning rate is searched" in texts(app)
+    assert re.search(r"2 trainings of 6 steps", start_line(app))
+
+
+def test_it_is_told_before_the_start_how_many_are_trained():
+    app = fine(opened(**SHORT, seed="72"))
+    assert "4 trainings of 6 steps" in start_line(app)
+    move(app, search="five").run()
+    assert "20 trainings of 6 steps" in start_line(fine(app)) and app.query_params["search"] == "five"
+    assert "search" not in fine(back(app)).query_params
+
+
+@pytest.mark.parametrize("view", ["learning", "play", "answers", "attention", "steps", "together"])
+def test_every_view_opens_with_all_guards(view):
+    app = trained(search="three", match="time", trained=view, **SHORT)
+    assert not app.error and not app.exception
+
+
+def test_equal_time_says_where_the_curves_stand():
+    app = trained(match="time", **SHORT)
+    assert "Each curve stands at the baseline's steps" in texts(app)
+    assert re.search(r"− FFN \(\d+ steps\)", texts(app))
+
+
+def test_the_link_of_a_searched_cell_opens_the_search(tmp_path):
+    """A study that is searched as the page can search it: its cell is what the page then shows, to the last run."""
+    from core.study.database.store import Store
+    from core.study.tables import judged_table
+    from tests.studies import fill
+
+    made = parse(TEXT.replace('device = "cpu"', 'device = "cpu"\nsearch = "three"'))
+    store = Store(str(tmp_path / "studies.sqlite"))
+    table = judged_table(store, fill(store, made, lambda run: 0.5 + run.training.learning_rate))
+    store.close()
+    of = {}
+    for run in made.runs:
+        of.setdefault(run.task, set()).add((run.config, run.training))
+    for line in table.itertuples():
+        plan = open_link(line.link)
+        assert plan.trial == Trial(seeds=3, search="three")
+        asked = {(config.replace(seed=seed), how) for _, config, how, seed in plan.trainings()}
+        assert asked <= of[line.task] and len(asked) == 9 * len(plan.arms)
+        assert plan.arms[-1].name == ("baseline" if line.variant == "baseline" else plan.arms[-1].name)
+
+
+@pytest.mark.parametrize("kind", ["none", "three"])
+def test_the_learning_rate_is_said_to_be_one_only_where_it_is(kind):
+    app = trained(trained="steps", search=kind, **SHORT)
+    drawn = "".join(str(each.proto) for each in app.get("bidi_component"))
+    assert ("The same for all models." in drawn) == (kind == "none")
+    assert ("of the rates that were chosen for them." in drawn) == (kind == "three")
