@@ -248,3 +248,18 @@ def test_a_task_that_brings_another_default_takes_no_keys_away(chromium, address
     assert int(batch.input_value()) >= 32 + 12 * 8
     assert params(page)["batch"] == batch.input_value()
     page.close()
+
+
+@pytest.mark.parametrize("key, then", [("ArrowRight", 100), ("ArrowLeft", 50)])
+def test_a_value_between_two_steps_is_shown_as_it_is(open_page, key, then):
+    """As a link may have it; the first move goes to the next step."""
+    page = open_page("/Training?steps=60")
+    field, said = page.locator("[data-name=steps] input"), page.locator("[data-name=steps] output")
+    expect(said).to_have_text("60")
+    assert field.input_value() == "60" and field.get_attribute("aria-valuetext") == "60"
+    field.press(key)
+    expect(said).to_have_text(str(then))
+    assert params(page)["steps"] == str(then)
+    field.press("ArrowRight")
+    expect(said).to_have_text(str(then + 50))
+    assert params(page)["steps"] == str(then + 50)

@@ -91,9 +91,9 @@ def test_the_link_of_a_searched_cell_opens_the_search(tmp_path):
         assert plan.arms[-1].name == ("baseline" if line.variant == "baseline" else plan.arms[-1].name)
 
 
-@pytest.mark.parametrize("kind", ["none", "three"])
-def test_the_learning_rate_is_said_to_be_one_only_where_it_is(kind):
-    app = trained(trained="steps", search=kind, **SHORT)
+@pytest.mark.parametrize("guards", [{}, {"search": "three"}, {"match": "time"}])
+def test_the_learning_rate_is_said_to_be_one_only_where_it_is(guards):
+    app = trained(trained="steps", **guards, **SHORT)
     drawn = "".join(str(each.proto) for each in app.get("bidi_component"))
-    assert ("The same for all models." in drawn) == (kind == "none")
-    assert ("of the rates that were chosen for them." in drawn) == (kind == "three")
+    assert ("The same for all models." in drawn) == (not guards)
+    assert ("Of each model, mean over seeds." in drawn) == bool(guards)

@@ -43,7 +43,7 @@ class Trial(Settings):
     )
     search: str = setting(
         "none",
-        "Search the learning rate",
+        "Search rate",
         "Whether each model is trained at several learning rates. For each seed the one counts that was best on the other seeds.",
         group="Comparison",
         short="search",

@@ -3,8 +3,17 @@
 
 const FIELDS = {
   range: (id, row, tell) => slider(id, row, tell, (one) => {
-    row.field.min = one.low; row.field.max = one.high; row.field.step = one.step
+    const steps = (one.value - one.low) / one.step
+    const between = Math.abs(steps - Math.round(steps)) > 1e-9 // as a link may have it: the browser would show another value
+    row.field.min = one.low; row.field.max = one.high; row.field.step = between ? "any" : one.step
     row.text = (value) => String(Number(value.toPrecision(6)))
+    row.snap = () => { // the first move goes to the next step in its direction
+      const value = Number(row.field.value)
+      if (row.field.step !== "any" || value === one.value) return
+      const to = (value > one.value ? Math.ceil : Math.floor)((value - one.low) / one.step)
+      row.field.step = one.step
+      row.field.value = one.low + to * one.step
+    }
   }),
   stops: (id, row, tell) => slider(id, row, tell, (one) => {
     row.field.min = 0; row.field.max = one.options.length - 1; row.field.step = 1
@@ -79,8 +88,8 @@ function slider(id, row, tell, bounds) {
   let down = false
   field.onpointerdown = () => { down = true }
   field.onpointerup = field.onpointercancel = () => { down = false }
-  field.oninput = () => { write(); if (down) tell(true) }
-  field.onchange = () => { down = false; write(); tell(false) } // a pointer may be let go elsewhere
+  field.oninput = () => { row.snap?.(); write(); if (down) tell(true) }
+  field.onchange = () => { down = false; row.snap?.(); write(); tell(false) } // a pointer may be let go elsewhere
   return field
 }
 

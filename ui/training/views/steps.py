@@ -4,11 +4,11 @@ from core.experiments.training import results
 from core.settings.wording import number
 from ui.pictures.curves import Panel, curves
 from ui.shared.learning import lines
-from ui.shared.trainings import arms_shown, label, legend, rates_chosen
+from ui.shared.trainings import arms_shown, label, legend
 from ui.training.context import view
 
 ALIKE = "The same for all models."
-CHOSEN = "Of each model the mean over seeds, of the rates that were chosen for them."
+EACH = "Of each model, mean over seeds."
 
 
 @view
@@ -20,13 +20,13 @@ def steps(context):
     _, updates = lines(trainings, "update_size", log=True)
     _, rates = lines(trainings, "learning_rate")
     rates = [replace(rate, low=None, high=None, seeds=None) for rate in rates]
-    apart = rates_chosen(trainings)
+    apart = trainings.plan.trial.search != "none" or any(arm.training for arm in trainings.plan.arms)
     clip = trainings.plan.training.clip
     panels = [
         Panel("How strongly does the error pull?", "Norm of all gradients together, before clipping", pulled(trainings), gradients,
               log=True, marks=((clip, "clipped to"),) if clip else ()),
         Panel("How far does a step go?", "Norm of the change of all weights / their norm", moved(trainings), updates, log=True),
-        Panel("What is the learning rate?", "Warm-up, then decay", CHOSEN if apart else ALIKE, rates if apart else rates[:1]),
+        Panel("What is the learning rate?", "Warm-up, then decay", EACH if apart else ALIKE, rates if apart else rates[:1]),
     ]  # fmt: skip
     names = {arm.colour: label(arm) for arm in arms_shown(trainings)}
     curves(
