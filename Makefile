@@ -7,7 +7,7 @@ QUIETLY := --quiet --disable-pip-version-check
 CPU_BUILD := https://download.pytorch.org/whl/cpu
 
 # The studies that ship (core/study/file/shipped.py), and those that are trained for claims alone.
-SHIPPED := ablation_matrix attention norm_and_stream feed_forward positions optimisers
+SHIPPED := ablation_matrix attention norm_and_stream feed_forward positions optimisers own_learning_rates
 CLAIMS := $(basename $(notdir $(wildcard studies/claims/*.toml)))
 STORE ?= studies.sqlite
 

@@ -13,7 +13,7 @@ import sys
 import pytest
 import torch
 
-from core.experiments.training.judged import judged
+from core.experiments.training.judged import judged, rates
 from core.experiments.training.plan import Arm, Plan, Trial, plan
 from core.experiments.training.results import every_row, summary
 from core.export.forms import FLAVOURS
@@ -129,7 +129,8 @@ def _right(name):
     """What core gives: (arm, seed) -> rows."""
     made = CASES[name]
     runs = {key: list(train(s.config, s.training, s.seed, s.machine)) for key, s in made.states().items()}
-    return every_row(runs, made), summary(judged(runs, made).runs, made)
+    found = judged(runs, made)
+    return every_row(runs, made), summary(found.runs, made, rates(made, found.names))
 
 
 @pytest.fixture(scope="module")
@@ -190,10 +191,16 @@ def test_a_script_prints_the_rows_to_the_last_bit(name, flavour, printed):
     if flavour == "core":
         _check(found["accuracy"], ends)
         return
-    columns = ["variant", "accuracy", "seeds", "parameters", "flops"]
+    columns = ["variant", "accuracy", "seeds", "parameters", "flops", *["rates"] * ("rates" in ends)]
     assert found["accuracy"][0] == columns and len(found["accuracy"]) == len(ends) + 1
     for line, row in zip(found["accuracy"][1:], ends[columns].itertuples(index=False)):
-        assert [line[0], *map(int, line[2:])] == [row.variant, row.seeds, row.parameters, row.flops]
+        assert [line[0], *map(int, line[2:5]), *line[5:]] == [
+            row.variant,
+            row.seeds,
+            row.parameters,
+            row.flops,
+            *row[5:],
+        ]
         assert float(line[1]) == pytest.approx(row.accuracy, abs=1e-15, nan_ok=True)
 
 

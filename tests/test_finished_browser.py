@@ -45,7 +45,7 @@ def test_a_click_on_a_cell_shows_its_curves_and_trains_nothing(open_page, theme,
 
 
 def test_a_mean_that_goes_on_has_no_cross_at_its_beginning(open_page):
-    some = TABLE[(TABLE.task == "reverse, 6 layers, hot") & (TABLE.variant == "− norm")].iloc[0]
+    some = TABLE[(TABLE.task == "reverse, 6 layers, high rate") & (TABLE.variant == "− norm")].iloc[0]
     assert 0 < some.diverged < some.seeds + some.diverged
     page = open_page(f"/{some.link}")
     curves(page).first.locator("path").first.wait_for()

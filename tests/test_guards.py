@@ -28,7 +28,7 @@ from core.train import Training
 from core.train.match import CLOSE, match
 from core.train.search import search
 from tests.holm import differences
-from tests.studies import TEXT, fill
+from tests.studies import TEXT, fill, late_loss
 
 NAN = math.nan
 RATES = (0.001, 0.01)
@@ -92,6 +92,26 @@ def test_a_task_can_have_its_own_variants():
     assert ticks(text) is None
 
 
+@pytest.mark.parametrize(
+    ("variants", "words"),
+    [
+        ('"fast" = {learning_rate = 0.01}', "search: “fast” differs from “baseline” in nothing but the learning rate"),
+        ('"a" = {norm = "none", learning_rate = 0.01}', "“a” differs from “− norm” in nothing but the learning rate"),
+        ("[axes]\nlearning_rate = [0.01, 0.03]", "“learning rate 0.01” differs from “baseline” in nothing but"),
+        (
+            '[axes]\nnorm = ["RMSNorm"]\nlearning_rate = [0.01, 0.03]',
+            "RMSNorm, learning rate 0.03” differs from “RMSNorm, l",
+        ),
+    ],
+)
+def test_two_that_differ_in_the_searched_rate_alone_are_refused(variants, words):
+    """They would be one model, with the rates of both."""
+    with pytest.raises(StudyError) as error:
+        parse(TEXT.replace('device = "cpu"', 'device = "cpu"\nsearch = "three"') + variants)
+    assert words in str(error.value)
+    assert parse(TEXT + variants)  # without a search they are two
+
+
 @given(
     some.sampled_from([BASELINE, "− norm", "8 heads, 2 key-value heads", "learning rate", ", learning rate 0.1"]),
     some.sampled_from([0.001, 1e-6, 0.5, 30.0, 1 / 3]),
@@ -102,23 +122,23 @@ def test_a_models_name_can_be_read_from_its_name_at_a_rate(name, rate):
 
 
 def slowly(outcomes) -> dict:
-    """(task, model) -> seed -> (accuracy, rate), by going through all seeds and rates."""
+    """(task, model) -> seed -> (accuracy, rate) or None where one of its rates is lacking, by going through all seeds and rates."""
     cells: dict = {}
     for run, outcome in zip(SEARCHED.runs, outcomes):
         model = run.task, without_rate(run.variant, run.training.learning_rate)
-        cells.setdefault(model, {}).setdefault(run.training.learning_rate, {})[run.seed] = outcome
+        cells.setdefault(model, {}).setdefault(run.seed, []).append(
+            (run.training.learning_rate, outcome, late_loss(run))
+        )
     found = {}
-    for (name, model), grid in cells.items():
-        whole = [seed for seed in range(3) if not any(isinstance(of[seed], str) for of in grid.values())]
-        found[name, model] = {}
-        for seed in whole if len(whole) > 1 else []:
-            best = None
-            for rate in sorted(grid):
-                others = [grid[rate][other] for other in whole if other != seed]
-                score = sum(task[name].chance if math.isnan(value) else value for value in others)
-                if best is None or score > best[0] + 1e-12:
-                    best = score, rate
-            found[name, model][seed] = grid[best[1]][seed], best[1]
+    for model, seeds in cells.items():
+        found[model] = {}
+        for seed, several in seeds.items():
+            if any(isinstance(outcome, str) for _, outcome, _ in several):
+                found[model][seed] = None
+                continue
+            known = [(loss, rate, outcome) for rate, outcome, loss in several if not math.isnan(outcome)]
+            least = min(known) if known else (NAN, min(rate for rate, _, _ in several), NAN)
+            found[model][seed] = least[2], least[1]
     return found
 
 
@@ -127,18 +147,18 @@ OUTCOMES = some.one_of(some.integers(0, 20).map(lambda n: n / 20), some.sampled_
 
 @HERE
 @given(some.lists(OUTCOMES, min_size=len(SEARCHED.runs), max_size=len(SEARCHED.runs)))
-def test_a_seed_is_judged_at_the_rate_that_was_best_on_the_others(tmp_path_factory, outcomes):
+def test_a_seed_is_judged_at_the_rate_that_ends_with_the_least_loss(tmp_path_factory, outcomes):
     store = Store(str(tmp_path_factory.mktemp("store") / "studies.sqlite"))
     of = {run.hash: outcome for run, outcome in zip(SEARCHED.runs, outcomes)}
     table = searched_table(store, fill(store, SEARCHED, lambda run: of[run.hash]), "")
-    wanted = {name: seeds for name, seeds in slowly(outcomes).items() if seeds}
-    assert set(zip(table.task, table.variant)) == set(wanted) if len(table) else not wanted
-    for line in table.itertuples() if len(table) else ():
-        seeds = wanted[line.task, line.variant]
-        values = [value for value, _ in seeds.values() if not math.isnan(value)]
-        assert line.seeds == len(values) and line.diverged == len(seeds) - len(values)
+    wanted = slowly(outcomes)
+    assert list(zip(table.task, table.variant)) == list(wanted)
+    for line in table.itertuples():
+        ended = [seed for seed in wanted[line.task, line.variant].values() if seed]
+        values = [value for value, _ in ended if not math.isnan(value)]
+        assert (line.seeds, line.diverged, line.missing) == (len(values), len(ended) - len(values), 3 - len(ended))
         assert line.accuracy == pytest.approx(np.mean(values) if values else NAN, nan_ok=True)
-        rates = [rate for _, rate in seeds.values()]
+        rates = [rate for _, rate in ended]
         assert line.rates == ", ".join(f"{rate:g} on {rates.count(rate)}" for rate in sorted(set(rates)))
     store.close()
 
@@ -169,10 +189,19 @@ def test_what_is_not_searched_is_judged_as_before(store):
     assert set(table.guards) == {"none"} and guards(plain.source) == []
 
 
-def test_two_seeds_are_needed(store):
+def test_one_seed_is_enough_and_none_is_nothing(store):
     one = parse(SEARCHED.source.replace("seeds = 3", "seeds = 1"))
-    assert judged_table(store, fill(store, one, lambda run: 0.5)).empty
-    assert judged_table(store, fill(store, SEARCHED, lambda run: QUEUED)).empty
+    assert set(judged_table(store, fill(store, one, lambda run: 0.5)).seeds) == {1}
+    nothing = judged_table(store, fill(store, SEARCHED, lambda run: QUEUED))
+    assert set(nothing.missing) == {3} and set(nothing.rates) == {""}
+
+
+def test_a_rate_at_which_a_run_diverged_is_chosen_only_where_all_did(store):
+    high = max(RATES)
+    table = judged_table(store, fill(store, SEARCHED, lambda run: NAN if run.training.learning_rate == high else 0.1))
+    assert (table.diverged == 0).all() and not any(f"{high:g} on" in rates for rates in table.rates)
+    gone = judged_table(store, fill(store, SEARCHED, lambda run: NAN))
+    assert (gone.diverged == 3).all() and gone.accuracy.isna().all()
 
 
 # What is held equal
@@ -219,8 +248,9 @@ def test_a_study_says_what_it_holds_equal(store):
         ('search = "two"', "search is “two”; it must be one of none, three, five"),
         (
             '[task.copy]\nvariants = ["− norm", "9 heads"]',
-            "task “copy” cannot be so: variants is ['− norm', '9 heads']; it must be",
+            "task “copy” cannot be so: variants names “9 heads”, which is no variant; there are “− norm, 1 head”.",
         ),
+        ('[task.copy]\nsearch = "three"', "task.copy.search belongs at the top of the file, before the first table."),
         ("[task.copy]\nvariants = 3", "variants is 3; it must be a list of names of variants."),
         ("search = [0.1, -1]", "learning rates. search is -1"),
         (f"search = {[n / 100 for n in range(1, 14)]}", "at most 12 learning rates."),
@@ -239,6 +269,8 @@ def test_every_rate_is_counted_before_anything_is_made():
     )
     with pytest.raises(StudyError, match=r"660,000 runs \(2 tasks, 33 variants, 10,000 seeds\)"):
         parse(text)
+    with pytest.raises(StudyError, match=r"450,000 runs \(1 task, 5 variants, 90,000 seeds\)"):
+        parse('name = "a"\ntasks = ["copy"]\nseeds = 90000\nsearch = "five"\n')
 
 
 def test_no_model_has_the_name_of_another_at_one_of_the_rates():
@@ -271,7 +303,5 @@ def test_a_searched_study_is_trained_and_exported_by_the_command(tmp_path):
 def test_a_cell_says_which_rates_were_chosen(store):
     table = judged_table(store, fill(store, SEARCHED, lambda run: 0.5 + run.training.learning_rate))
     for line in lines(table):
-        assert line.rates == "0.01 on 3" and "Learning rate, chosen on the other seeds: 0.01 on 3 of them." in told(
-            line
-        )
+        assert line.rates and f"Learning rate, chosen by the training loss: {line.rates} seeds." in told(line)
     assert "Learning rate" not in told(next(lines(judged_table(store, fill(store, parse(TEXT), lambda run: 0.5)))))

@@ -1,4 +1,4 @@
-"""What is compared on the page Training: the run at the learning rate that the other seeds chose, and each model by the time it took."""
+"""What is compared on the page Training: the run whose training ends with the lowest loss, and each model by the time it took."""
 
 import dataclasses
 import math
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from core.experiments.training.judged import Judge, judged, rates
+from core.experiments.training.judged import Judge, at_an_end, judged, rates
 from core.experiments.training.plan import Arm, Plan, Trial, plan
 from core.experiments.training.results import summary
 from core.model.config import Config
@@ -16,7 +16,7 @@ from core.settings.device import Machine
 from core.tasks import task
 from core.train import Row, Training, train
 from core.train.match import match
-from core.train.search import choose, search
+from core.train.search import choose, late_loss, search
 
 SMALL = {"d_model": 8, "n_heads": 2, "d_ff": 8, "n_layers": 1}
 SHORT = Training(task="copy", steps=20, batch=4, every=5, warmup=0, learning_rate=0.03)
@@ -32,8 +32,8 @@ def planned(**trial) -> Plan:
     return plan(BOTH, SHORT, Trial(**{"seeds": 3} | trial), CPU)[0]
 
 
-def row(step: int, accuracy: float, note: str = "") -> Row:
-    return Row(step, 1.0, accuracy, 1.0, 0.1, 0.03, note)
+def row(step: int, accuracy: float, note: str = "", loss: float = 1.0) -> Row:
+    return Row(step, loss, accuracy, 1.0, 0.1, 0.03, note)
 
 
 # The rates
@@ -62,59 +62,63 @@ def test_no_rate_is_tried_that_a_training_cannot_have(rate):
         assert all(known.low <= each <= known.high for each in search[kind](rate))
 
 
-def test_one_seed_has_no_other_that_could_choose():
-    made, notes = plan(BOTH, SHORT, Trial(seeds=1, search="three"), CPU)
-    assert made.trial.search == "none" and len(list(made.trainings())) == 3
-    assert any("it would be chosen on the other seeds" in note for note in notes)
+@given(some.lists(some.tuples(some.integers(1, 40), some.floats(0, 10)), max_size=12), some.integers(1, 40))
+def test_a_late_loss_is_the_mean_of_the_last_tenth(losses, end):
+    late = [loss for step, loss in losses if end * 0.9 + 1e-9 < step <= end]
+    found = late_loss(losses, end)
+    assert found == (pytest.approx(sum(late) / len(late)) if late else math.inf)
 
 
-@given(some.data())
-@settings(max_examples=200)
-def test_a_rate_is_chosen_by_the_other_seeds(data):
-    """By trying: for a seed the rate whose mean over the other seeds is highest, guessing where it diverged, the least of equals."""
-    values = some.one_of(some.sampled_from([math.nan, 0.25, 0.5, 1.0]), some.floats(0, 1))
-    grid = {
-        rate: {seed: data.draw(values) for seed in range(4) if data.draw(some.integers(0, 9))}
-        for rate in (0.1, 0.01, 0.3)
-    }
-    chosen = choose(grid, 0.25)
-    whole = [seed for seed in range(4) if all(seed in of for of in grid.values())]
-    assert list(chosen) == (whole if len(whole) > 1 else [])
-    for seed, rate in chosen.items():
-        means = {}
-        for each, of in grid.items():
-            others = [0.25 if math.isnan(of[other]) else of[other] for other in whole if other != seed]
-            means[each] = math.fsum(others) / len(others)
-        assert means[rate] >= max(means.values()) - 1e-12
-        assert all(rate <= each for each in means if means[each] == means[rate])
+@given(
+    some.dictionaries(
+        some.sampled_from([0.001, 0.003, 0.01, 0.03]), some.sampled_from([0.5, 1.0, math.inf]), min_size=1
+    )
+)
+def test_the_rate_of_the_least_loss_is_chosen_the_lowest_of_equals(losses):
+    rate = choose(losses)
+    assert all(losses[rate] < loss or (losses[rate] == loss and rate <= other) for other, loss in losses.items())
 
 
 @given(some.data())
 @settings(max_examples=60)
 def test_what_is_compared_is_the_run_at_the_chosen_rate(data):
-    """Runs that have come to different steps: the choice is made where all of a model's runs have come."""
+    """Runs that have come to different steps: the choice is made where all of a model's runs of a seed have come, each seed by itself."""
     made = planned(search="three", seeds=2)
     steps, runs = [1, 5, 10, 15, 20], {}
     for name, _, _, seed in made.trainings():
-        rows = [row(step, data.draw(some.integers(0, 4)) / 4) for step in steps[: data.draw(some.integers(1, 5))]]
+        many = data.draw(some.integers(1, 5))
+        rows = [row(step, 0.5, loss=data.draw(some.integers(0, 20)) / 4) for step in steps[:many]]
         lost = data.draw(some.integers(0, 5)) == 0
-        runs[name, seed] = [*rows, row(rows[-1].step + 1, math.nan, "diverged at step 2")] if lost else rows
+        gone = row(rows[-1].step + 1, math.nan, "diverged at step 2", math.inf)
+        runs[name, seed] = [*rows, gone] if lost else rows
     found = judged(runs, made)
     for arm in made.arms:
-        ways, guess = made.ways(arm), task["copy"].chance
-        here = {(name, seed): runs[name, seed] for name in ways for seed in (0, 1)}
-        step = min((each[-1].step for each in here.values() if not each[-1].note), default=20)
-        for seed, other in ((0, 1), (1, 0)):
+        ways = made.ways(arm)
+        for seed in (0, 1):
+            here = {name: runs[name, seed] for name in ways}
+            going = {name: rows for name, rows in here.items() if not rows[-1].note}
+            end = min((rows[-1].step for rows in going.values()), default=0)
             worth = {}
-            for name, way in ways.items():
-                of = here[name, other]
-                at = [each.accuracy for each in of if each.step == step]
-                worth[way.learning_rate, name] = guess if of[-1].note or not at else at[0]
-            best = max(worth.values())
-            name = min(key for key in worth if worth[key] == best)[1]
+            for name, rows in going.items():
+                late = [each.loss for each in rows if 0.9 * end + 1e-9 < each.step <= end]
+                worth[sum(late) / len(late), ways[name].learning_rate] = name
+            name = worth[min(worth)] if worth else min(ways, key=lambda each: ways[each].learning_rate)
             assert found.names[arm.name, seed] == name and found.runs[arm.name, seed] == runs[name, seed]
         told = rates(made, found.names)[arm.name]
         assert sum(int(each.split(" on ")[1]) for each in told.split(", ")) == 2
+
+
+def test_seeds_are_chosen_for_by_themselves():
+    """What another seed has learnt changes nothing: the values that are compared are independent of each other."""
+    made = planned(search="three", seeds=3)
+    runs = {(name, seed): [row(20, 0.5, loss=(len(name) * 7 + seed * 5) % 11)] for name, _, _, seed in made.trainings()}
+    before = judged(runs, made).names
+    for name, seed in list(runs):
+        if seed == 2:
+            runs[name, seed] = [row(20, 0.5, loss=100.0 - runs[name, seed][0].loss)]
+    after = judged(runs, made).names
+    assert all(before[key] == after[key] for key in before if key[1] != 2)
+    assert any(before[key] != after[key] for key in before)
 
 
 def test_before_the_first_numbers_each_model_stands_at_its_own_rate():
@@ -123,6 +127,16 @@ def test_before_the_first_numbers_each_model_stands_at_its_own_rate():
     found = judged(runs, made)
     assert set(found.runs) == {(arm.name, seed) for arm in made.arms for seed in range(3)}
     assert all(name == arm for (arm, _), name in found.names.items())
+
+
+@pytest.mark.parametrize("best", ["", ", learning rate 0.01", ", learning rate 0.09"])
+def test_a_best_rate_at_an_end_of_those_tried_is_told(best):
+    made = planned(search="three")
+    runs = {
+        (name, seed): [row(20, 0.5, loss=float(name not in (f"− FFN{best}", "baseline", "− norm")))]
+        for name, _, _, seed in made.trainings()
+    }
+    assert at_an_end(made, judged(runs, made).names) == ["− FFN"] * bool(best)
 
 
 def test_what_is_not_searched_is_compared_as_it_is():
@@ -137,7 +151,7 @@ def test_what_is_not_searched_is_compared_as_it_is():
 def test_a_curve_stands_at_the_baselines_steps_as_far_as_it_had_come_by_then():
     made = planned(match="time")
     arm = next(arm for arm in made.arms if arm.name == "− FFN")
-    assert arm.training.steps > SHORT.steps and arm.note == f"{arm.training.steps} steps"
+    assert arm.training.steps > SHORT.steps and arm.note.startswith(f"{arm.training.steps} steps")
     runs = {(name, seed): list(train(config, way, seed, CPU)) for name, config, way, seed in made.trainings()}
     found = judged(runs, made).runs
     for seed in range(3):
@@ -148,7 +162,14 @@ def test_a_curve_stands_at_the_baselines_steps_as_far_as_it_had_come_by_then():
             assert each == newest._replace(step=each.step)
         assert found["− FFN", seed][-1].accuracy == runs["− FFN", seed][-1].accuracy
     table = summary(found, made)
-    assert set(table.guards) == {"equal training time"} and table.note[0] == ""
+    assert set(table.guards) == {"equal estimated training time"} and table.note[0] == ""
+
+
+def test_one_that_diverges_where_the_baseline_is_measured_has_one_row_there():
+    long = Arm("long", Config(), 1, frozenset({"long"}), training=dataclasses.replace(SHORT, steps=40, every=10))
+    made = Plan((Arm("baseline", Config(), 0, frozenset()), long), SHORT, Trial(seeds=1, match="time"), CPU)
+    runs = {("baseline", 0): [row(1, 0.5)], ("long", 0): [row(1, 0.1), row(10, math.nan, "diverged at step 10")]}
+    assert [each.step for each in judged(runs, made).runs["long", 0]] == [1, 5]
 
 
 def test_one_that_diverged_is_lost_at_the_time_it_was():
@@ -157,7 +178,7 @@ def test_one_that_diverged_is_lost_at_the_time_it_was():
     own = [row(1, 0.1), row(2, 0.2), row(4, 0.4), row(5, math.nan, "diverged at step 5")]
     runs = {("baseline", 0): [row(step, 0.5) for step in (1, 5, 10, 15, 20)], ("slow", 0): own}
     kept = judged(runs, made).runs["slow", 0]
-    assert [(each.step, each.accuracy) for each in kept[:-1]] == [(1, 0.1), (5, 0.2), (10, 0.4)]
+    assert [(each.step, each.accuracy) for each in kept[:-1]] == [(1, 0.1), (5, 0.2)]
     assert kept[-1].step == 10 and kept[-1].note == "diverged at step 5"
 
 
@@ -186,5 +207,5 @@ def test_it_is_worked_out_anew_when_there_are_more_rows():
     best = next(name for name in made.ways(made.arms[0]) if name != "baseline")
     before = judge.now
     for name, seed in runs:
-        runs[name, seed].append(row(5, float(name == best)))
-    assert judge.now is not before and set(judge.now.names[("baseline", seed)] for seed in (0, 1)) == {best}
+        runs[name, seed].append(row(5, 0.0, loss=float(name != best)))
+    assert judge.now is not before and {judge.now.names["baseline", seed] for seed in (0, 1)} == {best}

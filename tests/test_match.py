@@ -2,6 +2,7 @@
 
 import bisect
 import dataclasses
+import re
 
 import pytest
 import torch
@@ -112,17 +113,26 @@ def test_steps_are_as_many_as_take_the_baselines_time(name, change):
     assert made == changed  # no width is touched
     each, wanted = step_seconds(changed, training), training.steps * step_seconds(full, training)
     assert abs(how.steps * each - wanted) <= each / 2 * (1 + 1e-9)
-    assert said == (f"{how.steps:,} steps" if how.steps != training.steps else "")
+    off = how.steps * each / wanted - 1
+    assert said == ", ".join(
+        [f"{how.steps:,} steps"] * (how != training)
+        + [f"not to be held equal: {100 * off:+.0f} % Estimated training time".replace("-", "−")] * (abs(off) > CLOSE)
+    )
     differing = {field for field in Training.settings() if getattr(how, field) != getattr(training, field)}
-    assert differing <= {"steps", "every"}
+    assert differing <= {"steps", "every", "warmup"}
+    assert abs(how.warmup - training.warmup * how.steps / training.steps) <= 0.5
     assert 40 <= how.steps / how.every <= 110 or how.every == 1  # about as many rows
 
 
 def test_steps_end_where_a_training_may():
     slow, quick = Config(n_layers=12, d_model=256), Config(d_model=8, n_heads=1)
     most = Training.settings()["steps"].high
-    assert held("time", (quick, Training()), (slow, Training(steps=90_000)))[1].steps == most
-    assert held("time", (slow, Training()), (quick, Training(steps=1)))[1].steps == 1
+    _, how, said = held("time", (quick, Training(steps=90_000)), (slow, Training(steps=90_000)))
+    assert how.steps == most and re.fullmatch(
+        r"100,000 steps, not to be held equal: −\d+ % Estimated training time", said
+    )
+    _, how, said = held("time", (slow, Training(steps=1)), (quick, Training(steps=1)))
+    assert how.steps == 1 and re.fullmatch(r"not to be held equal: \+[\d]+ % Estimated training time", said)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,5 +1,6 @@
 """What ships as measured: each table is of its study, the picture is of its table, every cell opens its experiment and has its curves."""
 
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +10,12 @@ import pytest
 from core.experiments.training.plan import BASELINE
 from core.study.curves import read_curves
 from core.study.file import read
+from core.study.file.guards import without_rate
 from core.study.file.shipped import CLAIMED, curves_of, shipped, study_of, table_of
 from core.study.link import parameters, query
 from core.study.picture import STYLE, matrix_svg
 from core.study.plan import MODEL, TRAINING
+from core.study.summary import AS_SET, SEARCHED, beside_one_rate, is_sparse
 
 ROOT = Path(__file__).parent.parent
 TABLE = pd.read_csv(table_of("ablation_matrix"))
@@ -33,28 +36,46 @@ def test_the_menu_and_the_makefile_say_what_the_file_says(name):
 def test_the_table_has_every_cell_of_the_study_and_its_link(name):
     table, study = pd.read_csv(table_of(name)), STUDIES[name]
     first = {run.task: run for run in study.runs if run.variant == BASELINE}
-    seeds = {(run.task, run.variant): [] for run in study.runs}
-    for run in study.runs:
+    search = tomllib.loads(study.source).get("search", "none")
+    asked = [
+        run
+        for run in study.runs
+        if search == "none" or without_rate(run.variant, run.training.learning_rate) == run.variant
+    ]
+    seeds = {(run.task, run.variant): [] for run in asked}
+    for run in asked:
         seeds[run.task, run.variant].append(run.seed)
     links = {}
-    for run in study.runs:
+    for run in asked:
         base, machine = first[run.task], {"device": run.machine.device, "dtype": run.machine.dtype}
-        made = parameters(run.config, run.training, (base.config, base.training), seeds[run.task, run.variant], machine)
+        several = seeds[run.task, run.variant]
+        made = parameters(run.config, run.training, (base.config, base.training), several, machine, search)
         links[run.task, run.variant] = query(made)
     assert dict(zip(zip(table.task, table.variant), table.link)) == links
     assert (table.seeds + table.diverged == 5).all() and (table.missing == 0).all()
 
 
+def best_by_loss(runs):
+    """runs: rate -> the rows of each seed -> the last rows of those that are judged: with the least loss in their last tenth."""
+    chosen = []
+    for seed in zip(*(runs[rate] for rate in sorted(runs))):
+        late = [np.mean([row.loss for row in rows if row.step > 0.9 * rows[-1].step]) for rows in seed]
+        worth = [np.inf if rows[-1].note else loss for rows, loss in zip(seed, late)]
+        chosen.append(seed[int(np.argmin(worth))][-1])
+    return chosen
+
+
 @pytest.mark.parametrize("name", STUDIES)
 def test_the_curves_have_every_run_of_the_study_and_end_where_its_table_does(name):
-    curves, ends = read_curves(curves_of(name)), {}
+    curves, ends, search = read_curves(curves_of(name)), {}, "\nsearch = " in STUDIES[name].source
     for run in STUDIES[name].runs:
         rows = curves.rows(run)
         assert [row.step for row in rows] == [n for n in range(1, rows[-1].step + 1) if run.training.due(n) or n == rows[-1].step]  # fmt: skip
-        ends.setdefault((run.task, run.variant), []).append(rows[-1])
+        model = without_rate(run.variant, run.training.learning_rate) if search else run.variant
+        ends.setdefault((run.task, model), {}).setdefault(run.training.learning_rate, []).append(rows)
     assert curves_of(name).stat().st_size < KEPT
     for line in pd.read_csv(table_of(name)).itertuples() if name in shipped else ():
-        last = ends.pop((line.task, line.variant))
+        last = best_by_loss(ends.pop((line.task, line.variant)))
         assert np.nanmean([row.accuracy for row in last] or [np.nan]) == pytest.approx(line.accuracy, nan_ok=True)
         assert sum(bool(row.note) for row in last) == line.diverged
     assert not ends or name in CLAIMED
@@ -83,6 +104,33 @@ def test_every_part_has_a_row_and_so_has_every_entry_of_its_menu(setting):
     }
     menu = set((MODEL | TRAINING)[setting].menu or ()) - {"gelu_tanh"}  # which is GELU to three digits
     assert len(asked) > 1 and menu <= asked
+
+
+def test_each_part_is_searched_on_the_task_that_tells_most():
+    """Where its difference is largest of those whose interval does not hold 0, or largest where every interval does."""
+    wanted = {}
+    for name in set(shipped) - {"own_learning_rates"}:
+        for variant, cells in pd.read_csv(table_of(name)).query("variant != 'baseline'").groupby("variant"):
+            clear = (cells.difference_low * cells.difference_high > 0) & (cells.difference_low != cells.difference_high)
+            clear |= (cells.difference_low == cells.difference_high) & (cells.difference != 0)
+            told = cells[clear] if clear.any() else cells
+            wanted[variant] = told.link[told.difference.abs().idxmax()]
+    table = pd.read_csv(table_of("own_learning_rates")).query("variant != 'baseline'")
+    assert {line.variant: line.link.replace("&search=three", "") for line in table.itertuples()} == wanted
+    assert set(table.guards) == {"learning rate searched"}
+
+
+def test_what_is_searched_stands_beside_the_same_at_one_rate():
+    tables = [pd.read_csv(table_of(name)) for name in shipped]
+    searched = tables[-1].query("variant != 'baseline'")
+    both = beside_one_rate(tables[-1], tables)
+    assert list(dict.fromkeys(both.task)) == [AS_SET, SEARCHED] and len(both) == 2 * len(searched)
+    for _, pair in both.groupby("variant"):
+        left, right = (pair[pair.task == side].iloc[0] for side in (AS_SET, SEARCHED))
+        there = searched[(searched.task == right.cell[0]) & (searched.variant == right.cell[1])].iloc[0]
+        assert right.variant == f"{there.variant}: {there.task}" and right.difference == there.difference
+        assert right.link.replace("&search=three", "") == left.link
+    assert is_sparse(tables[-1]) and not any(map(is_sparse, tables[:-1]))
 
 
 def test_the_picture_is_of_the_table():

@@ -312,9 +312,9 @@ def test_models_can_be_held_equal(kind):
     app = trained(match=kind, variants="ffn-off~attention-off", **(TINY | {"d_model": "32", "n_heads": "4"}))
     legend = next(each.proto.body for each in app.get("html") if "class='legend'" in each.proto.body)
     wide = "− FFN (d_" in legend and "− attention (d_ff" in legend
-    assert wide or (kind == "time" and re.search(r"− FFN \(\d+ steps\)", legend) and "− attention (" in legend)
-    held = f"Held alike for all models: equal {kind if kind == 'parameters' else match.label(kind)[0].lower() + match.label(kind)[1:]}"
-    assert held.replace("fLOPs", "FLOPs") in texts(app)
+    assert wide or (kind == "time" and re.search(r"− FFN \(\d+ steps[,)]", legend) and "− attention (" in legend)
+    words = {"parameters": "parameters", "flops": "FLOPs", "time": "estimated training time"}[kind]
+    assert f"Held alike for all models: equal {words}." in texts(app)
 
 
 def test_all_combinations_of_three():

@@ -4,7 +4,7 @@ As in plain.py, only torch, the standard library, and functions of core that nee
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import torch
@@ -19,7 +19,7 @@ from core.model.transformer.dropout import dropping
 from core.tasks.task import IGNORE, one_side
 from core.train.muon import matrices
 from core.train.run import SLICE, Row
-from core.train.search import choose
+from core.train.search import choose, counted, late_loss
 from core.train.settings import Training, optimiser
 
 
@@ -37,46 +37,42 @@ class Problem(NamedTuple):
 
 def print_training(
     variants: dict[str, Config],
-    seeds: Iterable[int],
+    seeds: Sequence[int],
     training: Training,
     problem: Problem,
     device: str,
     dtype: torch.dtype,
     otherwise: dict[str, Training] | None = None,
     search: dict[str, dict[float, str]] | None = None,
-    guessing: float = 0.0,
 ) -> None:
     """Train every model with every seed; print the curves, row by row, and then where they end.
 
-    otherwise: how those are trained that are trained in another way; search: model -> learning rate -> its
-    run, of which for each seed that one counts whose rate was best on the other seeds; guessing: what a run that diverged counts with.
+    otherwise: how those are trained that are trained in another way; search: model -> learning rate -> name of its run, of which for
+    each seed the one counts that ends with the lowest loss.
     """
     torch.set_num_threads(1)  # as in the app: several would add the same numbers in another order
     ends: dict[str, list[float]] = {name: [] for name in variants}
+    late: dict[str, list[float]] = {name: [] for name in variants}
 
     def rows() -> Iterator[tuple[object, ...]]:
         for seed in seeds:
             for name, config in variants.items():
-                how = (otherwise or {}).get(name, training)
+                how, losses = (otherwise or {}).get(name, training), []
                 for row in train(config.replace(seed=seed), how, problem, device, dtype):
                     yield name, seed, *row
+                    losses.append((row.step, row.loss))
                 ends[name].append(row.accuracy)
+                late[name].append(math.inf if row.note else late_loss(losses, how.steps))
+
+    def end(runs: dict[float, str]) -> tuple[object, ...]:
+        rates = [choose({rate: late[name][at] for rate, name in runs.items()}) for at in range(len(seeds))]
+        accuracies = [ends[runs[rate]][at] for at, rate in enumerate(rates)]
+        return *mean(accuracies), *size(variants[runs[rates[0]]], training, problem), counted(rates)
 
     section("rows", ("variant", "seed", *Row._fields), rows())
-    counted = counts(ends, search, guessing) if search else ends
-    summary = [(name, *mean(each), *size(variants[name], training, problem)) for name, each in counted.items()]
-    section("accuracy", ("variant", "accuracy", "seeds", "parameters", "flops"), summary)
-
-
-def counts(
-    ends: dict[str, list[float]], search: dict[str, dict[float, str]], guessing: float
-) -> dict[str, list[float]]:
-    """Of every model the accuracies that count, seed by seed."""
-    counted = {}
-    for model, runs in search.items():
-        chosen = choose({rate: dict(enumerate(ends[name])) for rate, name in runs.items()}, guessing)
-        counted[model] = [ends[runs[rate]][at] for at, rate in chosen.items()]
-    return counted
+    models = search or {name: {training.learning_rate: name} for name in variants}
+    columns = ("variant", "accuracy", "seeds", "parameters", "flops", *["rates"] * bool(search))
+    section("accuracy", columns, [(model, *end(runs)[: len(columns) - 1]) for model, runs in models.items()])
 
 
 def train(config: Config, training: Training, problem: Problem, device: str, dtype: torch.dtype) -> Iterator[Row]:

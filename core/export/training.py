@@ -92,8 +92,7 @@ def _torch(plan: Plan) -> str:
         lines.append(f"OTHERWISE = {braces(changes, before=WIDTH)}")
     if plan.trial.search != "none":
         lines.append(f"SEARCH = {_search(plan)}")
-        lines.append(f"GUESSING = {learnt.chance!r}")
-        more += ", SEARCH, GUESSING"
+        more += ", SEARCH"
     call += f"    print_training(VARIANTS, SEEDS, Training(), problem, DEVICE, DTYPE{more})"
     return torch_script(bundle, TRAINING, plan.machine, [baseline, plan.training], lines, call)
 
@@ -161,7 +160,7 @@ import torch
 
 from core import Config
 from core.settings.device import Machine
-from core.experiments.training.judged import judged
+from core.experiments.training.judged import judged, rates
 from core.experiments.training.plan import Arm, Plan, Trial
 from core.experiments.training.results import every_row, summary
 from core.train import Training, train
@@ -179,5 +178,6 @@ torch.set_num_threads(1)  # as in the app: several would add the same numbers in
 
 runs = {(name, seed): list(train(config, how, seed, MACHINE)) for name, config, how, seed in PLAN.trainings()}
 show("rows", every_row(runs, PLAN))
-show("accuracy", summary(judged(runs, PLAN).runs, PLAN))
+found = judged(runs, PLAN)
+show("accuracy", summary(found.runs, PLAN, rates(PLAN, found.names)))
 """

@@ -23,6 +23,7 @@ LESS = VARIANTS[0]
 COLUMN, ROW, LINE, LETTER = 96, 40, 15, 7.6  # width and height of a cell, height of a line of words, width of a letter
 PALE = 0.4  # of the colour, where a difference cannot be told from seed noise
 LETTERS = 13, 26  # of a task's name in one line, and of a variant's
+FEW = 2  # columns beside which there is room for longer names of variants
 COLOURS = f"""
 .less {{ fill: {LESS}; }} .more {{ fill: {MORE}; }}
 text {{ font-size: 13px; }} .name {{ font-weight: 600; }} .small {{ font-size: 10.5px; }}
@@ -43,7 +44,8 @@ def matrix_svg(summary: pd.DataFrame, links: bool = False, style: str = "") -> s
     tasks, variants = (list(dict.fromkeys(summary[name])) for name in ("task", "variant"))
     cells: dict[tuple[str, str], Line] = {(line.task, line.variant): line for line in lines_of(summary)}
     heads = [wrap(name, LETTERS[0], max_lines=3, placeholder="…") for name in tasks]
-    names = [wrap(name, LETTERS[1], max_lines=2, placeholder="…") for name in variants]
+    wide = LETTERS[1] * (2 if len(tasks) <= FEW and max(map(len, variants), default=0) > 2 * LETTERS[1] - 8 else 1)
+    names = [wrap(name, wide, max_lines=2, placeholder="…") for name in variants]
     head, left = 12 + LINE * max(map(len, heads)), 14 + LETTER * max(len(line) for lines in names for line in lines)
     width, height = left + COLUMN * len(tasks), head + ROW * len(variants)
     shapes = [
@@ -86,7 +88,7 @@ def told(line: Line) -> str:
     seeds = count(line.seeds, "seed")
     more = f" {line.diverged} of {line.seeds + line.diverged} seeds diverged." if line.diverged else ""
     more += f" {line.missing} not trained yet." if line.missing else ""
-    more += f" Learning rate, chosen on the other seeds: {line.rates} of them." if getattr(line, "rates", "") else ""
+    more += f" Learning rate, chosen by the training loss: {line.rates} seeds." if getattr(line, "rates", "") else ""
     if math.isnan(line.accuracy):
         return f"{first}{more or ' nothing to tell yet.'}"
     got = f"{percent(line.accuracy)} right ({seeds}"

@@ -124,8 +124,12 @@ class TaskSetup:
     def among(self, variants: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         """Those that are trained on it. Raises ConfigError."""
         wanted = list(variants) if self.only is None else self.only
-        if not (isinstance(wanted, list) and all(isinstance(name, str) and name in variants for name in wanted)):
+        if not isinstance(wanted, list):
             raise ConfigError("variants", f"variants is {shorten(wanted)}; it must be a list of names of variants.")
+        unknown = [name for name in wanted if not isinstance(name, str) or name not in variants]
+        if unknown:
+            there = f"there are {shorten(', '.join(variants), 200)}" if variants else "there are none"
+            raise ConfigError("variants", f"variants names {shorten(unknown[0])}, which is no variant; {there}.")
         return {name: variants[name] for name in wanted}
 
     def baseline(self) -> Config:

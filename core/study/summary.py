@@ -1,14 +1,16 @@
 """The summary of a study, as it was exported: read again, and checked to be whole."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
+from core.experiments.training.plan import BASELINE
 from core.export.sheets import read_csv
 from core.settings.wording import shorten
+from core.study.link import read_query
 from core.study.plan import StudyError
 
 TEXTS = ("task", "of", "variant", "link")
@@ -16,6 +18,8 @@ NUMBERS = (
     "accuracy", "low", "high", "seeds", "diverged", "missing", "difference", "difference_low", "difference_high", "p",
     "chance", "best", "parameters", "flops", "steps", "seconds",
 )  # fmt: skip
+
+AS_SET, SEARCHED = "one rate for all", "each at its own rate"  # the columns of a study whose rates were searched
 
 
 Line = Any  # with its columns as attributes: as many types as columns
@@ -42,3 +46,31 @@ def read_summary(path: str | Path) -> pd.DataFrame:
     if empty or wrong:
         raise StudyError([f"{path} is no whole summary of a study: look at its column {(empty + wrong)[0]}."])
     return table
+
+
+def is_sparse(table: pd.DataFrame) -> bool:
+    """Whether fewer than a third of all tasks and variants meet."""
+    return 3 * len(table) < table.task.nunique() * table.variant.nunique()
+
+
+def in_one_column(table: pd.DataFrame, title: str) -> pd.DataFrame:
+    """All cells but the baselines as one column, with the task in the name of each row; cell: (task, variant), as they were."""
+    kept = table[table.variant != BASELINE]
+    names = [f"{line.variant}: {line.task}" for line in lines(kept)]
+    cells = pd.Series(list(zip(kept.task, kept.variant)), index=kept.index, dtype=object)
+    return kept.assign(task=title, variant=names, cell=cells)
+
+
+def beside_one_rate(searched: pd.DataFrame, others: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """The cells of a study whose learning rates were searched, and those of other studies that are the same but for that, as their
+    links say: two columns, a row for each model and task, in the order of the others."""
+    plain = [line for table in others for line in table.to_dict("records") if "search" not in read_query(line["link"])]
+    known, order = {_asked(line["link"]): line for line in plain}, [line["variant"] for line in plain]
+    right = in_one_column(searched.sort_values("variant", key=lambda names: names.map(order.index)), SEARCHED)
+    left = [known[_asked(line.link)] | {"variant": line.variant} for line in lines(right) if _asked(line.link) in known]
+    return pd.concat([pd.DataFrame(left).assign(task=AS_SET, rates=""), right], ignore_index=True)
+
+
+def _asked(link: str) -> frozenset[tuple[str, str]]:
+    """What a link asks for, but for the search."""
+    return frozenset((name, value) for name, value in read_query(link).items() if name != "search")

@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from core.experiments.training.judged import counted
 from core.experiments.training.plan import BASELINE
 from core.experiments.training.results import RANGE, gap, gaps
 from core.export.sheets import write_csv
@@ -23,6 +22,7 @@ from core.study.plan import StudyError, machine_of, read_settings
 from core.tasks import task
 from core.train import Row
 from core.train.match import match
+from core.train.search import counted
 
 Name = tuple[str, str]  # of a cell: task, variant
 
@@ -69,20 +69,19 @@ def judged_table(store: Store, study: int) -> pd.DataFrame:
 
 
 def searched_table(store: Store, study: int, search: str) -> pd.DataFrame:
-    """The same of a study whose file has `search`: a line per task and model, each seed at the rate that was chosen for it on the
-    other seeds (core.study.database.searched); rates: which, and how often. Empty where two seeds are not trained yet. search: of the
+    """The same of a study whose file has `search`: a line per task and model, each seed at the rate that was chosen for it
+    (core.study.database.searched); rates: which, and how often. search: of the
     menu (core.train.search), and so of the links, or "" where they are of a list that no link has: then a cell opens at the rate that
     was chosen most often."""
     last, specs = store.results(study), store.specs(study)
     cells: dict[Name, list[Line]] = {}
     rates: list[str] = []
-    for key, several in chosen(store.runs(study, spec=False), last, specs).items():
-        if several:
-            many = [rate for _, rate in several]
-            often = max(several, key=lambda each: many.count(each[1]))[0]
-            specs[key] = specs[key if search else (often.task, often.variant)]
-            cells[key] = [run for run, _ in several]
-            rates.append(counted(many))
+    for key, several in chosen(store.runs(study, spec=False), store.late_losses(study), specs).items():
+        many = [rate for _, rate in several if not math.isnan(rate)]
+        often = max(several, key=lambda each: many.count(each[1]))[0]
+        specs[key] = specs[key if search else (often.task, often.variant)]
+        cells[key] = [run for run, _ in several]
+        rates.append(counted(many))
     return _summary(cells, last, specs, search or "none").assign(rates=rates)
 
 

@@ -8,6 +8,7 @@ from core.model.config import Config
 from core.model.variants import apply
 from core.settings.menu import Menu
 from core.settings.setting import ConfigError
+from core.settings.wording import count
 from core.tasks import task
 from core.train.budget import step_seconds
 from core.train.settings import Training
@@ -41,7 +42,7 @@ def flops(config: Config, training: Training) -> float:
 
 @match(by_steps=True)
 def time(config: Config, training: Training) -> float:
-    """Training time: a model whose steps are quicker is trained for more of them, by the time that a step is expected to take."""
+    """Estimated training time: a model whose steps are quicker is trained for more of them, by the time that a step is expected to take."""
     return step_seconds(config, training)
 
 
@@ -54,25 +55,34 @@ def held(kind: str, model: Model, baseline: Model) -> tuple[Config, Training, st
     if kind == "nothing":
         return config, training, ""
     if match[kind].by_steps:  # type: ignore[attr-defined]  # a fact of the menu
-        steps = _steps(training, wanted * baseline[1].steps / match[kind](config, training))
-        return config, steps, f"{steps.steps:,} steps" if steps != training else ""
+        how = _steps(training, wanted * baseline[1].steps / match[kind](config, training))
+        said = [count(how.steps, "step")] * (how != training)
+        return (
+            config,
+            how,
+            ", ".join([*said, *_off_by(how.steps * match[kind](config, how) / (wanted * baseline[1].steps), kind)]),
+        )
     fitted = widened(config, wanted, lambda tried: match[kind](tried, training))
     there = {"d_model": True, "d_ff": config.ffn, "d_head": config.attention}
     changes = [f"{n} {getattr(fitted, n)}" for n in there if there[n] and getattr(fitted, n) != getattr(config, n)]
-    off = match[kind](fitted, training) / wanted - 1
-    if abs(off) > CLOSE:
-        changes.append(f"not to be held equal: {100 * off:+.0f} % {match.label(kind)}".replace("-", "−"))
-    return fitted, training, ", ".join(changes)
+    return fitted, training, ", ".join([*changes, *_off_by(match[kind](fitted, training) / wanted, kind)])
+
+
+def _off_by(share: float, kind: str) -> list[str]:
+    """Where a cost cannot be held equal, how far off it stays."""
+    off = 100 * (share - 1)
+    return [f"not to be held equal: {off:+.0f} % {match.label(kind)}".replace("-", "−")] * (abs(off) > 100 * CLOSE)
 
 
 def _steps(training: Training, wanted: float) -> Training:
-    """For so many steps, as near as they may be, with about as many rows."""
+    """For so many steps, as near as they may be, with about as many rows, and as large a share of them for the warm-up."""
     most = Training.settings()["steps"].high
     steps = max(1, min(round(wanted), int(most or wanted)))
     if steps == training.steps:
         return training
-    every = max(1, round(training.every * steps / training.steps))
-    return replace(training, steps=steps, every=every)
+    every, warmup = (round(each * steps / training.steps) for each in (training.every, training.warmup))
+    known = Training.settings()["warmup"].high
+    return replace(training, steps=steps, every=max(1, every), warmup=min(warmup, int(known or warmup)))
 
 
 def widened(config: Config, wanted: float, measured: Measured) -> Config:

@@ -6,10 +6,10 @@ import streamlit as st
 from core.experiments.training import results, sentences
 from core.measure.intervals import Interval
 from core.tasks import task
-from ui.kit.page import table
+from ui.kit.page import literal, table
 from ui.kit.takeaway import note
 from ui.pictures.curves import Line, Panel, curves
-from ui.shared.trainings import arms_shown, gone, label, legend, rates_chosen, said_alike
+from ui.shared.trainings import arms_shown, gone, label, legend, rates_chosen, said_alike, said_of_ends
 
 # With the rest as wide as a page of 1280 pixels.
 WIDTHS = {"model": 125, "accuracy, %": 120, "seeds": 85, "Δ accuracy, points": 135, "parameters": 115, "MFLOP": 90}
@@ -52,12 +52,11 @@ def learning(trainings):
 
 def costs(trainings):
     """What each model got right, and what it costs, beside each other."""
-    summary, chosen = results.summary(trainings.runs, trainings.plan), rates_chosen(trainings)
+    chosen = rates_chosen(trainings)
+    summary = results.summary(trainings.runs, trainings.plan, chosen)
     several = len(trainings.plan.seeds) > 1
-    if chosen:
-        summary = summary.assign(rates=summary.variant.map(chosen))
     if trainings.plan.guards:
-        st.caption(said_alike(trainings.plan.guards))
+        st.caption(f"{said_alike(trainings.plan.guards)} {literal(said_of_ends(trainings))}")
     rates = {"learning rate on seeds": list(summary.rates)} if chosen else {}
     rows = pd.DataFrame({
         "model": [f"{row.variant}{f' ({row.note})' if row.note else ''}" for row in summary.itertuples()],

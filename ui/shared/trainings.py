@@ -1,7 +1,7 @@
 """What is said of trainings, on Training and of the runs of a study: who has which colour, and who diverged."""
 
 from core.experiments.training import results
-from core.experiments.training.judged import rates
+from core.experiments.training.judged import at_an_end, rates
 from core.experiments.training.plan import SEARCHED, guards
 from ui.kit import pins
 from ui.kit.jobs import StartedTrainings
@@ -17,7 +17,9 @@ TIMED = guards("time", False)[0]
 
 def said_alike(held: list[str]) -> str:
     """What is held alike for all models, as a caption; nothing where nothing is."""
-    chosen = " For each seed the rate counts that was best on the other seeds." * (SEARCHED in held)
+    chosen = " For each seed the rate counts that ends with the lowest training loss; the test has no say in it." * (
+        SEARCHED in held
+    )
     timed = " Each curve stands at the baseline's steps: at what a model had learnt by that time." * (TIMED in held)
     return f"Held alike for all models: {', '.join(held)}.{chosen}{timed}" if held else ""
 
@@ -25,7 +27,31 @@ def said_alike(held: list[str]) -> str:
 def rates_chosen(trainings: StartedTrainings) -> dict[str, str]:
     """Model -> which learning rates were chosen, and on how many seeds; nothing where they are not searched."""
     plan = trainings.plan
-    return rates(plan, trainings.judge.now.names) if plan.trial.search != "none" else {}
+    if plan.trial.search == "none":
+        return {}
+    known = rates(plan, trainings.judge.now.names)
+    return {arm.name: known[arm.name] if _ended(trainings, arm) else "–" for arm in plan.arms}
+
+
+def _ended(trainings: StartedTrainings, arm) -> bool:
+    """Whether a model has been trained to the end at all its rates, with all seeds."""
+    runs = [
+        (trainings.every_run[name, seed], way)
+        for name, way in trainings.plan.ways(arm).items()
+        for seed in trainings.plan.seeds
+    ]
+    return all(rows and (rows[-1].note or rows[-1].step == way.steps) for rows, way in runs)
+
+
+def said_of_ends(trainings: StartedTrainings) -> str:
+    """Of which models the best rate that was tried stands at an end of those that were; nothing where it does of none."""
+    ended = {name for name, said in rates_chosen(trainings).items() if said != "–"}
+    found = [name for name in at_an_end(trainings.plan, trainings.judge.now.names) if name in ended] if ended else []
+    return (
+        f"The highest or the lowest rate tried was best for {', '.join(found)}: one beyond may be better."
+        if found
+        else ""
+    )
 
 
 def label(arm) -> str:

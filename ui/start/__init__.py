@@ -12,7 +12,7 @@ from core.settings.setting import ConfigError
 from core.settings.wording import count
 from core.study.file.shipped import shipped, table_of
 from core.study.plan import StudyError
-from core.study.summary import read_summary
+from core.study.summary import beside_one_rate, is_sparse, read_summary
 from ui.kit.glossary import explained
 from ui.kit.page import capital, in_words, notice, page
 from ui.kit.pages import DEPTH, ONE_BLOCK, START, TRAINED_MODEL, TRAINING, Page
@@ -125,6 +125,11 @@ def of_training() -> list:
     ]
 
 
+SEARCHED = (
+    "Each part on the task on which it makes the most difference. Left: all models at the rate that the task sets. Right: each "
+    "at the best of three rates: that one, a third of it, three times it. For each seed the one counts that ends with the lowest training loss. "
+    "The tasks were picked by the figures on the left, so these are rather too large."
+)
 CARDS = (  # a page, and what lists its experiments
     (ONE_BLOCK, partial(experiments_on, ONE_BLOCK)),
     (DEPTH, partial(experiments_on, DEPTH)),
@@ -153,16 +158,29 @@ def measured(look: StartLook):
     path = table_of(look.parts)
     try:
         cells = _table(path, path.stat().st_mtime_ns)
+        searched = is_sparse(cells)
+        cells = _beside_one_rate(cells) if searched else cells
     except (OSError, StudyError):
         raise ConfigError("results", f"The table of this study, results/{path.name}, is missing or damaged; make matrix makes it again.") from None  # fmt: skip
     st.markdown(f"**{shipped.help(look.parts)}**")
+    about = (
+        SEARCHED
+        if searched
+        else f"One change at a time, on {count(cells.task.nunique(), 'task')}, {count(cells.seeds.max(), 'seed')} each."
+    )
     st.caption(
-        f"One change at a time, on {count(cells.task.nunique(), 'task')}, {count(cells.seeds.max(), 'seed')} each. Change of accuracy in percentage points: "
+        f"{about} Change of accuracy in percentage points: "
         "mean and 95 % interval (paired t, corrected for the rows of a task by Holm's method). Pale: not distinguishable from seed noise. Click a cell to see how it was learnt. "
         f"All of it: results/{path.name}, made by “make matrix”.",
         help=explained("Holm", "paired t"),
     )
     matrix(cells, "home_matrix")
+
+
+def _beside_one_rate(searched: pd.DataFrame) -> pd.DataFrame:
+    """The same cells where all have one rate, beside them. Raises OSError or StudyError."""
+    paths = [table_of(name) for name in shipped]
+    return beside_one_rate(searched, [_table(path, path.stat().st_mtime_ns) for path in paths])
 
 
 @st.cache_data

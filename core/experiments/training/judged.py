@@ -2,15 +2,13 @@
 
 import math
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from core.experiments.training.plan import Arm, Plan
-from core.experiments.training.results import Runs, at, diverged
-from core.tasks import task
+from core.experiments.training.results import Runs, diverged
 from core.train import Row
-from core.train.search import choose
+from core.train.search import choose, counted, late_loss
 
 Key = tuple[str, int]  # of a model or of one of its runs, and the seed
 
@@ -24,8 +22,8 @@ class Judged:
 
 
 def judged(runs: Runs, plan: Plan) -> Judged:
-    """Of each model and seed one run. Where rates are searched, that whose rate the other seeds were best at (core.train.search),
-    at the newest step that all of the model's runs have come to; before there is one, and with a single seed, that at its own rate.
+    """Of each model and seed one run. Where rates are searched, that whose late losses are least (core.train.search), as far as all of
+    them have come; before there are any, that at the model's own rate.
 
     The rows of a model that is trained for more or fewer steps than the plan says, because each takes less or more time, stand at the
     baseline's steps: at each of them what was measured last by then.
@@ -35,33 +33,25 @@ def judged(runs: Runs, plan: Plan) -> Judged:
     found: dict[Key, list[Row]] = {}
     names: dict[Key, str] = {}
     for arm in plan.arms:
-        own = {
-            (name, seed): _on_steps(runs[name, seed], (arm.training or plan.training).steps, plan)
-            for name in plan.ways(arm)
-            for seed in plan.seeds
-        }
-        for seed, name in _chosen(own, arm, plan).items():
-            found[arm.name, seed], names[arm.name, seed] = own[name, seed], name
+        for seed in plan.seeds:
+            name = _chosen({name: runs[name, seed] for name in plan.ways(arm)}, arm, plan)
+            names[arm.name, seed] = name
+            found[arm.name, seed] = _on_steps(runs[name, seed], (arm.training or plan.training).steps, plan)
     return Judged(found, names)
 
 
-def _chosen(runs: Runs, arm: Arm, plan: Plan) -> dict[int, str]:
-    """Seed -> which of a model's runs is judged."""
-    ways = plan.ways(arm)
-    ends = [rows[-1].step if rows else 0 for rows in runs.values() if not diverged(rows)]
-    step = min(ends, default=plan.training.steps)
-    if len(ways) == 1 or not step:
-        return dict.fromkeys(plan.seeds, arm.name)
-    accuracies = {
-        name: {
-            seed: math.nan if diverged(runs[name, seed]) else at(runs[name, seed], step, "accuracy")
-            for seed in plan.seeds
-        }
-        for name in ways
+def _chosen(runs: Mapping[str, list[Row]], arm: Arm, plan: Plan) -> str:
+    """Which of a model's runs of one seed is judged."""
+    end = min((rows[-1].step if rows else 0 for rows in runs.values() if not diverged(rows)), default=1)
+    if not end:
+        return arm.name
+    losses = {
+        way.learning_rate: math.inf
+        if diverged(runs[name])
+        else late_loss([(row.step, row.loss) for row in runs[name]], end)
+        for name, way in plan.ways(arm).items()
     }
-    by_rate = {ways[name].learning_rate: name for name in ways}
-    of = choose({rate: accuracies[name] for rate, name in by_rate.items()}, task[plan.training.task].chance)
-    return {seed: by_rate[of[seed]] if seed in of else arm.name for seed in plan.seeds}
+    return next(name for name, way in plan.ways(arm).items() if way.learning_rate == choose(losses))
 
 
 def _on_steps(rows: list[Row], steps: int, plan: Plan) -> list[Row]:
@@ -75,7 +65,7 @@ def _on_steps(rows: list[Row], steps: int, plan: Plan) -> list[Row]:
     placed = [
         whole[bisect_right(own, at_most) - 1]._replace(step=step)
         for step, at_most in reached.items()
-        if whole and at_most <= rows[-1].step
+        if whole and (at_most < rows[-1].step or at_most == rows[-1].step and not rows[-1].note)
     ]
     lost = [row._replace(step=min(training.steps, math.ceil(row.step / scale))) for row in rows if row.note]
     return placed + lost
@@ -91,9 +81,15 @@ def rates(plan: Plan, names: Mapping[Key, str]) -> dict[str, str]:
     }
 
 
-def counted(values: Sequence[float]) -> str:
-    """ "0.003 on 2, 0.01 on 1"."""
-    return ", ".join(f"{value:g} on {of}" for value, of in sorted(Counter(values).items()))
+def at_an_end(plan: Plan, names: Mapping[Key, str]) -> list[str]:
+    """The models for which, on most seeds, the highest or the lowest rate was chosen: one beyond may suit them better."""
+    found = []
+    for arm in plan.arms:
+        tried = [way.learning_rate for way in plan.ways(arm).values()]
+        chosen = [plan.ways(arm)[names[arm.name, seed]].learning_rate for seed in plan.seeds]
+        if len(tried) > 1 and any(2 * chosen.count(end) > len(chosen) for end in (min(tried), max(tried))):
+            found.append(arm.name)
+    return found
 
 
 class Judge:

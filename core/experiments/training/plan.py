@@ -12,7 +12,7 @@ from core.settings.setting import ConfigError, Settings, setting
 from core.settings.wording import in_sentence
 from core.train import State, Training, start
 from core.train.match import held, match
-from core.train.search import ENOUGH, at_rate, search
+from core.train.search import at_rate, search
 
 BASELINE = "baseline"
 SEARCHED = "learning rate searched"
@@ -44,7 +44,7 @@ class Trial(Settings):
     search: str = setting(
         "none",
         "Search rate",
-        "Whether each model is trained at several learning rates. For each seed the one counts that was best on the other seeds.",
+        "Whether each model is trained at several learning rates. For each seed the one counts that ends with the lowest training loss.",
         group="Comparison",
         short="search",
         menu=search,
@@ -122,9 +122,6 @@ def plan(variants: list[Variant], training: Training, trial: Trial, machine: Mac
     """
     first, *rest = variants
     arms, notes, kept = [Arm(BASELINE, first.config, 0, frozenset())], [], []
-    if trial.search != "none" and trial.seeds < ENOUGH:
-        trial = replace(trial, search="none")
-        notes.append("With one seed no learning rate is searched: it would be chosen on the other seeds.")
     for variant in rest:
         config = variant.config.replace(seed=first.config.seed)
         arm = _arm(Arm(variant.name, config, variant.colour, frozenset({variant.name})), arms[0], training, trial)

@@ -93,14 +93,14 @@ def gaps(pairs: Mapping[Name, tuple[dict[int, float], dict[int, float]]], within
     return together(lambda key, level: gap(*pairs[key], within, level), pairs)
 
 
-def summary(runs: Runs, plan: Plan) -> pd.DataFrame:
+def summary(runs: Runs, plan: Plan, rates: Mapping[str, str] | None = None) -> pd.DataFrame:
     """One row per arm at the newest step that all have come to.
 
     variant; accuracy, low, high (95 % interval); seeds (that did not diverge, of which accuracy and loss are means);
     diverged (how many did); difference to the baseline, difference_low, difference_high, p (paired t-test on the seeds
     that diverged in neither; corrected for all variants, Holm); parameters, parameters_difference (relative); flops (of one sequence, forward),
     flops_difference; note (how it was widened); loss; steps_to_90 (mean over the seeds that came to 90 % right, of the
-    first step at which they had; as coarse as the rows are), seeds_at_90 (how many did); guards (what was held alike for all).
+    first step at which they had; as coarse as the rows are), seeds_at_90 (how many did); guards (what was held alike for all); rates, where they are given (variant -> which learning rates were chosen).
     """
     base, step = plan.arms[0], common(runs, plan)
     size = {arm.name: match["parameters"](arm.config, plan.training) for arm in plan.arms}
@@ -121,7 +121,8 @@ def summary(runs: Runs, plan: Plan) -> pd.DataFrame:
             "note": arm.note,
             "steps_to_90": quick.mean, "seeds_at_90": quick.n, "guards": ", ".join(plan.guards) or "none",
         })  # fmt: skip
-    return pd.DataFrame(rows)
+    table = pd.DataFrame(rows)
+    return table.assign(rates=table.variant.map(rates)) if rates else table
 
 
 def differences(runs: Runs, plan: Plan, step: int) -> dict[str, Paired]:

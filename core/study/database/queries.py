@@ -10,6 +10,7 @@ from core.study.database.opening import Database
 from core.study.database.schema import DIVERGED, DONE, rows, runs, studies
 from core.study.plan import NOTHING, Stored, Study
 from core.train import Row
+from core.train.search import late_loss
 
 Line = sqlalchemy.Row[*tuple[Any, ...]]  # of a result, with its columns as attributes
 HIDDEN = ("study", "place", "wanted")  # columns of a run that say nothing to a reader
@@ -88,6 +89,17 @@ class Queries(Database):
         done = and_(runs.c.study == study, runs.c.wanted, runs.c.state == DONE)
         with self.reading() as connection:
             return dict(connection.execute(select(runs.c.id, rows.c.accuracy).join(rows, end).where(done)).all())
+
+    def late_losses(self, study: int) -> dict[int, float]:
+        """Run -> core.train.search.late_loss, of those that were trained to the end and did not diverge."""
+        late = and_(rows.c.run == runs.c.id, 10 * rows.c.step > 9 * runs.c.steps)
+        done = and_(runs.c.study == study, runs.c.wanted, runs.c.state == DONE)
+        found: dict[tuple[int, int], list[tuple[int, float]]] = {}
+        with self.reading() as connection:
+            query = select(runs.c.id, runs.c.steps, rows.c.step, rows.c.loss).join(rows, late).where(done)
+            for run, steps, step, loss in connection.execute(query.order_by(rows.c.step)):
+                found.setdefault((run, steps), []).append((step, loss))
+        return {run: late_loss(losses, steps) for (run, steps), losses in found.items()}
 
     def rows(self, study: int, of: list[int] | None = None) -> Sequence[Line]:
         """(run, *Row) of every run of a study that is asked for (or of these), in the order of runs and steps."""

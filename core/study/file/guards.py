@@ -41,6 +41,12 @@ def at_every_rate(setting: TaskSetup, variants: Variants, rates: Rates, mistakes
         for rate in rates(own[name])
         if rate != own[name]
     }
+    alike: dict[frozenset[tuple[str, Any]], str] = {}
+    for name, changes in every.items() if searched else ():
+        twin = alike.setdefault(frozenset(changes.items() - {("learning_rate", changes.get("learning_rate"))}), name)
+        if twin != name:
+            words = f"search: {shorten(name)} differs from {shorten(twin)} in nothing but the learning rate, which is searched."
+            mistakes.add(("variants", name), words)
     for name in variants.keys() & searched.keys():
         mistakes.add(
             ("search",), f"search: a model at one of the rates is called {shorten(name)}, and so is a variant."

@@ -37,6 +37,7 @@ KEYS = (
     "equal",
     "search",
 )
+GUARDS = ("equal", "search")
 
 
 class Reader:
@@ -121,7 +122,8 @@ class Reader:
                 continue
             if name not in allowed:
                 near = "" if name in SETTINGS else meant(name, allowed)
-                self.mistakes.add((*path, name), f"{self.unknown(path, name)}; there are {', '.join(allowed)}.{near}")
+                there = f"; there are {', '.join(allowed)}" * (name not in GUARDS)
+                self.mistakes.add((*path, name), f"{self.unknown(path, name)}{there}.{near * (name not in GUARDS)}")
                 continue
             try:
                 kept[name] = value_of(allowed[name], dotted((*path, name)), value)
@@ -132,6 +134,8 @@ class Reader:
     def unknown(self, path: KeyPath, name: str) -> str:
         if name == "seed":
             return f"{dotted((*path, name))}: the seeds of a study are set by seeds, outside"
+        if name in GUARDS:
+            return f"{dotted((*path, name))} belongs at the top of the file, before the first table"
         if name in SETTINGS:
             return f"{dotted((*path, name))} belongs under {'training' if name in TRAINING else 'base'}"
         return f"{dotted((*path, name))} is no setting"

@@ -45,6 +45,11 @@ def optimisers() -> None:
     """Optimiser: Muon or AdamW, and what are warm-up, decay and clipping worth?"""
 
 
+@shipped
+def own_learning_rates() -> None:
+    """At its own rate: What is left of each part's effect where every model has the learning rate that suits it?"""
+
+
 # Those that are trained for the claims of papers alone (core/claims), by the same kind of name.
 CLAIMED = tuple(f"claims/{path.stem}" for path in sorted((ROOT / "studies" / "claims").glob("*.toml")))
 

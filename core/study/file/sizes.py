@@ -8,6 +8,7 @@ from core.settings.wording import count, shorten
 from core.study.file.mistakes import Mistakes
 from core.study.plan import Arms
 from core.train import budget
+from core.train.search import search
 
 MOST_RUNS = 100_000
 MOST_TRAININGS = 20_000  # that differ in more than the seed: each is looked at, ten thousand in a second
@@ -21,7 +22,7 @@ def check_count(document: dict[str, Any], mistakes: Mistakes) -> None:
     variants = _length(document, "variants", dict) + (_product(map(len, values)) if values else 0)
     many = {
         "task": max(1, _length(document, "tasks", list)),
-        "variant": (1 + variants) * (1 + _length(document, "search", list)),  # the baseline, too, each at every rate
+        "variant": (1 + variants) * (1 + _rates(document.get("search"))),  # the baseline, too, each at every rate
         "seed": seeds if isinstance(seeds, int) else _length(document, "seeds", list),
     }
     _check_many(mistakes, "run", many, MOST_RUNS)
@@ -36,6 +37,13 @@ def _check_many(mistakes: Mistakes, what: str, many: dict[str, int], most: int, 
         words = f"these are {_plural(whole, what)}{how} ({parts}); a study may have {most:,}."
         mistakes.add(("seeds",) if "seed" in many else ("axes",), words)
         raise mistakes.error()
+
+
+def _rates(given: Any) -> int:
+    """At how many rates each model is trained besides its own: of a list, or of an entry of the menu."""
+    if isinstance(given, str) and given in search:
+        return len(search[given](1.0))
+    return len(given) if isinstance(given, list) else 0
 
 
 def _length(document: dict[str, Any], key: str, kind: type[Sized]) -> int:

@@ -46,6 +46,7 @@ const FIELDS = {
       }
       field.children[one.value].firstChild.checked = true
       inSight(field)
+      requestAnimationFrame(() => inSight(field)) // at first it has no place yet
     }
     return field
   },

@@ -3,6 +3,7 @@ from functools import partial
 import streamlit as st
 
 from core.study.picture import told
+from core.study.summary import in_one_column, is_sparse
 from ui.kit.page import figure, literal, table
 from ui.kit.pages import TRAINING
 from ui.pictures.matrix import matrix as picture
@@ -30,7 +31,8 @@ def matrix(context):
     )
     if "guards" in kept and kept.guards.iloc[0] != "none":
         st.caption(said_alike(kept.guards.iloc[0].split(", ")))
-    picture(kept, "study_matrix", partial(_hand_over, context))
+    drawn = in_one_column(kept, "change of accuracy") if is_sparse(kept) else kept
+    picture(drawn, "study_matrix", partial(_hand_over, context))
     with st.expander("The same as a table"):
         table(kept.drop(columns=["link"]), "Accuracy, difference and cost of each cell.", taken=kept, width="stretch")
         for line in kept[kept.diverged > 0].itertuples():
@@ -39,4 +41,5 @@ def matrix(context):
 
 def _hand_over(context, line):
     if context.store is not None:
-        hand_over(context.store, context.number, context.name, line.task, line.variant)
+        name, variant = getattr(line, "cell", (line.task, line.variant))
+        hand_over(context.store, context.number, context.name, name, variant)

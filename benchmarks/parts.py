@@ -1,0 +1,213 @@
+"""What the parts of the models since 2020 cost those who do not use them, and those who do.
+
+    python -m benchmarks.parts [before attention grid time] [--commit 1781aa4] [--seconds 20]
+
+before: a measured pass and a step of training with the default settings, over the same in an older commit (that before these parts,
+if no other is named): both trees side by side, each in a process of its own, in turn. attention: a pass and a step with a window, and
+with fewer key-value heads, over full attention. grid: 96 variants of axes that these parts brought × 24 blocks, all at once and one
+after another. time: what trainings take that are to take as long as their baseline (Hold equal, Training time). One thread, in turn,
+medians of the ratios within one run.
+"""
+
+import argparse
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+
+from benchmarks.depth import LAYERS, in_turn, operations
+from core import Config, Transformer, trace
+from core.experiments.depth import grid as experiment
+from core.experiments.depth.axes import Axes
+from core.experiments.depth.depth import Depth
+from core.experiments.depth.depth import _run as travel
+from core.measure.tensor_meters import reduce
+from core.measure.tensor_sums import Watcher
+from core.model.variants import ablation, apply
+from core.settings.device import Machine
+from core.settings.memory import reuse_freed_memory
+from core.tasks import task
+from core.train import Training, start
+from core.train.match import held
+from core.train.run import Run
+
+ROOT = Path(__file__).parent.parent
+BEFORE = "1781aa4"  # the last commit without them
+SIZES = ((2, 64, 4, 10), (4, 128, 4, 64), (6, 256, 8, 128))  # layers, d_model, heads, tokens
+# 96 variants of parts that came since:
+GRID = "norm-LayerNorm__placement-pre+output+sandwich__residual-both__activation-gelu__n_heads-4__n_kv_heads-1+4"
+GRID += "__qk_norm-on+off__window-0+4__softmax-usual+sink__gate-on+off"
+# In either tree: on each line from outside one more call, and how long it took.
+CHILD = """
+import sys, time
+import torch
+from core import Config, Transformer, trace
+from core.measure.tensor_meters import reduce
+from core.measure.tensor_sums import Watcher
+from core.settings.memory import reuse_freed_memory
+from core.train import Training, start
+from core.train.run import Run
+
+kind, layers, width, heads, length = sys.argv[1], *map(int, sys.argv[2:])
+torch.set_num_threads(1)
+reuse_freed_memory()
+config = Config(d_model=width, n_heads=heads, n_layers=layers)
+model, tokens = Transformer(config, [str(n) for n in range(length)]), torch.arange(length)[None]
+
+
+def measured():
+    with torch.inference_mode():
+        watcher = Watcher()
+        with trace(watcher):
+            model.stream(tokens)
+        reduce(watcher)
+
+
+training = Training(task="copy", length=length, batch=8, steps=100_000, every=100_000)
+call = measured if kind == "pass" else Run(start(config.replace(mask="causal"), training, 0)).step
+for line in sys.stdin:
+    begin = time.perf_counter()
+    call()
+    print(time.perf_counter() - begin, flush=True)
+"""
+
+
+def median_ratio(one, other) -> float:
+    return statistics.median(b / a for a, b in zip(one, other))
+
+
+def before(commit: str, seconds: float):
+    with tempfile.TemporaryDirectory() as folder:
+        there = Path(folder) / "before"
+        subprocess.run(["git", "worktree", "add", "--quiet", "--detach", there, commit], cwd=ROOT, check=True)
+        try:
+            for size in SIZES:
+                for kind in ("pass", "step"):
+                    old, new = beside([there, ROOT], [kind, *map(str, size)], seconds)
+                    print(
+                        f"{kind}, {size[0]} layers, d_model {size[1]}, T {size[3]}: before {1e3 * statistics.median(old):8.2f} ms   "
+                        f"now {1e3 * statistics.median(new):8.2f} ms   ratio {median_ratio(old, new):.3f}   ({len(old)} each)",
+                        flush=True,
+                    )
+        finally:
+            subprocess.run(["git", "worktree", "remove", "--force", there], cwd=ROOT, check=True)
+
+
+def beside(trees, given, seconds: float) -> list[list[float]]:
+    """Seconds of each call, in turn, in a process for each tree, after twenty that do not count."""
+    command = [sys.executable, "-c", CHILD, *given]
+    children = [
+        subprocess.Popen(command, cwd=tree, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for tree in trees
+    ]
+    took: list[list[float]] = [[] for _ in children]
+    end = None
+    while end is None or time.monotonic() < end:
+        for child, each in zip(children, took):
+            child.stdin.write("\n")
+            child.stdin.flush()
+            each.append(float(child.stdout.readline()))
+        if len(took[0]) == 20:
+            end = time.monotonic() + seconds
+    for child in children:
+        child.stdin.close()
+        child.wait()
+    return [each[20:] for each in took]
+
+
+def attention():
+    variants = {
+        "full": {},
+        "window of 8": {"window": 8},
+        "window of 8, every second layer full": {"window": 8, "global_every": 2},
+        "2 key-value heads": {"n_kv_heads": 2},
+        "1 key-value head": {"n_kv_heads": 1},
+    }
+    for layers, width, heads, length in SIZES:
+        base = Config(d_model=width, n_heads=heads, n_layers=layers, mask="causal")
+        training = Training(task="copy", length=length, batch=8, steps=100_000, every=100_000)
+        configs = {name: base.replace(**changes) for name, changes in variants.items()}
+        passes = [watched(config, length) for config in configs.values()]
+        steps = [Run(start(config, training, 0)).step for config in configs.values()]
+        print(f"{layers} layers, d_model {width}, {heads} heads, T {length}: pass and step over full attention")
+        with torch.inference_mode():
+            looked = in_turn(passes, 60, "cpu")
+        learnt = in_turn(steps, 30, "cpu")
+        for name, one, other in zip(configs, looked, learnt):
+            print(f"  {name:38} {median_ratio(looked[0], one):.2f}   {median_ratio(learnt[0], other):.2f}", flush=True)
+
+
+def watched(config, length):
+    model, tokens = Transformer(config, [str(n) for n in range(length)]), torch.arange(length)[None]
+
+    def call():
+        watcher = Watcher()
+        with trace(watcher):
+            model.stream(tokens)
+        return reduce(watcher)
+
+    return call
+
+
+def grid():
+    axes, depth = Axes(GRID), Depth(LAYERS, "separate")
+    tokens, machine = tuple(f"w{n}" for n in range(10)), Machine("cpu")
+
+    def together():
+        return experiment._run.__wrapped__(Config(), axes, tokens, machine, depth)
+
+    configs = together().configs
+
+    def one_by_one():
+        for config in configs:
+            travel.__wrapped__(config.replace(n_layers=1), tokens, machine, depth, 0)
+
+    fast, slow = in_turn([together], 9, "cpu")[0], in_turn([one_by_one], 1, "cpu")[0]
+    print(f"grid of new axes ({GRID}), {len(configs)} variants × {LAYERS} blocks: {statistics.median(fast):.0f} ms, {operations(together, 'cpu'):,} operations")  # fmt: skip
+    print(f"  one variant after another: {statistics.median(slow):.0f} ms, {operations(one_by_one, 'cpu'):,} operations, {statistics.median(slow) / statistics.median(fast):.1f} times as long")  # fmt: skip
+
+
+def equal_time():
+    """Of each part that can be taken out: a tenth of the steps it would have, over a tenth of its baseline's."""
+    for name in ("reverse", "recall", "facts"):
+        full, training = task[name].config(), Training(task=name)
+        models = {"baseline": (full, training)}
+        for part, make in ablation.items():
+            changed = apply(make(), full)
+            if changed != full:
+                models[part] = held("time", (changed, training), (full, training))[:2]
+
+        def trained(config, how):
+            run = Run(start(config, how, 0))
+            for _ in range(max(1, how.steps // 10)):
+                run.step()
+
+        took = in_turn([lambda c=config, h=how: trained(c, h) for config, how in models.values()], 3, "cpu")
+        print(f"{name}: time of the training over its baseline's")
+        for (part, (_, how)), each in zip(models.items(), took):
+            print(f"  {part:22} {how.steps:5} steps   {median_ratio(took[0], each):.2f}", flush=True)
+
+
+def main():
+    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args.add_argument("what", nargs="*", default=["before", "attention", "grid", "time"])
+    args.add_argument("--commit", default=BEFORE)
+    args.add_argument("--seconds", type=float, default=20)
+    given = args.parse_args()
+    torch.set_num_threads(1)
+    reuse_freed_memory()
+    calls = {
+        "before": lambda: before(given.commit, given.seconds),
+        "attention": attention,
+        "grid": grid,
+        "time": equal_time,
+    }
+    for what in given.what:
+        calls[what]()
+
+
+if __name__ == "__main__":
+    main()
