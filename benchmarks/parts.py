@@ -38,9 +38,12 @@ from core.train.run import Run
 ROOT = Path(__file__).parent.parent
 BEFORE = "1781aa4"  # the last commit without them
 SIZES = ((2, 64, 4, 10), (4, 128, 4, 64), (6, 256, 8, 128))  # layers, d_model, heads, tokens
-# 96 variants of parts that came since:
-GRID = "norm-LayerNorm__placement-pre+output+sandwich__residual-both__activation-gelu__n_heads-4__n_kv_heads-1+4"
-GRID += "__qk_norm-on+off__window-0+4__softmax-usual+sink__gate-on+off"
+# 96 variants each: those at first with another axis in the place of the number of heads, and of six axes that came since.
+NEW = {
+    **{f"{axis} beside four that were there": f"n_heads-4__{axis}-{entries}" for axis, entries in (("qk_norm", "on+off"), ("window", "0+4"), ("n_kv_heads", "1+4"), ("gate", "on+off"), ("parallel", "on+off"))},
+    "six new ones": "norm-LayerNorm__placement-pre+output+sandwich__residual-both__activation-gelu__n_heads-4__n_kv_heads-1+4"
+    "__qk_norm-on+off__window-0+4__softmax-usual+sink__gate-on+off",
+}  # fmt: skip
 # In either tree: on each line from outside one more call, and how long it took.
 CHILD = """
 import sys, time
@@ -80,12 +83,12 @@ def median_ratio(one, other) -> float:
     return statistics.median(b / a for a, b in zip(one, other))
 
 
-def before(commit: str, seconds: float):
+def before(commit: str, seconds: float, sizes: int):
     with tempfile.TemporaryDirectory() as folder:
         there = Path(folder) / "before"
         subprocess.run(["git", "worktree", "add", "--quiet", "--detach", there, commit], cwd=ROOT, check=True)
         try:
-            for size in SIZES:
+            for size in SIZES[:sizes]:
                 for kind in ("pass", "step"):
                     old, new = beside([there, ROOT], [kind, *map(str, size)], seconds)
                     print(
@@ -106,7 +109,8 @@ def beside(trees, given, seconds: float) -> list[list[float]]:
     took: list[list[float]] = [[] for _ in children]
     end = None
     while end is None or time.monotonic() < end:
-        for child, each in zip(children, took):
+        turn = len(took[0]) % 2  # A B, B A: neither is always the second
+        for child, each in list(zip(children, took))[:: -1 if turn else 1]:
             child.stdin.write("\n")
             child.stdin.flush()
             each.append(float(child.stdout.readline()))
@@ -152,9 +156,13 @@ def watched(config, length):
     return call
 
 
-def grid():
-    axes, depth = Axes(GRID), Depth(LAYERS, "separate")
-    tokens, machine = tuple(f"w{n}" for n in range(10)), Machine("cpu")
+def grids():
+    for name, axes in NEW.items():
+        grid(name, Axes(axes))
+
+
+def grid(name: str, axes: Axes):
+    tokens, machine, depth = tuple(f"w{n}" for n in range(10)), Machine("cpu"), Depth(LAYERS, "separate")
 
     def together():
         return experiment._run.__wrapped__(Config(), axes, tokens, machine, depth)
@@ -165,9 +173,13 @@ def grid():
         for config in configs:
             travel.__wrapped__(config.replace(n_layers=1), tokens, machine, depth, 0)
 
-    fast, slow = in_turn([together], 9, "cpu")[0], in_turn([one_by_one], 1, "cpu")[0]
-    print(f"grid of new axes ({GRID}), {len(configs)} variants × {LAYERS} blocks: {statistics.median(fast):.0f} ms, {operations(together, 'cpu'):,} operations")  # fmt: skip
-    print(f"  one variant after another: {statistics.median(slow):.0f} ms, {operations(one_by_one, 'cpu'):,} operations, {statistics.median(slow) / statistics.median(fast):.1f} times as long")  # fmt: skip
+    fast, slow = in_turn([together], 7, "cpu")[0], in_turn([one_by_one], 1, "cpu")[0]
+    times = statistics.median(slow) / statistics.median(fast)
+    print(
+        f"grid of {name}, {len(configs)} variants × {LAYERS} blocks: {statistics.median(fast):.0f} ms, {operations(together, 'cpu'):,} "
+        f"operations; one after another {statistics.median(slow):.0f} ms, {operations(one_by_one, 'cpu'):,}: {times:.1f} times as long",
+        flush=True,
+    )
 
 
 def equal_time():
@@ -196,13 +208,14 @@ def main():
     args.add_argument("what", nargs="*", default=["before", "attention", "grid", "time"])
     args.add_argument("--commit", default=BEFORE)
     args.add_argument("--seconds", type=float, default=20)
+    args.add_argument("--sizes", type=int, default=len(SIZES), help="how many of the sizes, the smallest first")
     given = args.parse_args()
     torch.set_num_threads(1)
     reuse_freed_memory()
     calls = {
-        "before": lambda: before(given.commit, given.seconds),
+        "before": lambda: before(given.commit, given.seconds, given.sizes),
         "attention": attention,
-        "grid": grid,
+        "grid": grids,
         "time": equal_time,
     }
     for what in given.what:

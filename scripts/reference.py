@@ -22,11 +22,12 @@ from core.settings.setting import Settings
 from core.study.file.shipped import shipped
 from core.tasks import task
 from core.train.match import match
+from core.train.otherwise import otherwise
 from core.train.search import search
 from core.train.settings import Training, decay, optimiser
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference.md"
-PARTS = (*MENUS.values(), weights, ablation, knockout.part, knockout.mode, blocks, optimiser, decay, match, search)
+PARTS = (*MENUS.values(), weights, ablation, knockout.part, knockout.mode, blocks, optimiser, decay, otherwise, match, search)
 NUMBERS = (meter, statistic, effect)
 SETTINGS = {"A block and a stack": Config, "Training": Training, "Depth": Depth, "The next word": Sampling, "The machine": Machine}  # fmt: skip
 

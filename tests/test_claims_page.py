@@ -11,7 +11,9 @@ from core.claims.wording import tally, told
 from tests.pages import components
 from tests.test_page import fine, opened, said_on
 from tests.test_page import told as warned
-from ui.kit.pages import CLAIMS, PAGES
+from tests.test_training_page import texts
+from ui.claims.views.evidence import live
+from ui.kit.pages import CLAIMS, TRAINING
 
 of_each_claim = pytest.mark.parametrize("name", claim)
 
@@ -43,11 +45,16 @@ def test_one_claim_says_how_it_was_measured(name):
     assert rows(app)[0]["picture"].count('class="seed"') == found.interval.n
 
 
+SHIPS = "These results ship with the lab"
+NOT_STORED = {"sinks"}  # whole language models, of which no curve is kept
+
+
 @of_each_claim
 def test_its_experiment_opens_as_it_is_meant(name):
     """Nothing in the link is refused or changed, and Training knows what is trained."""
-    there, params = claim[name].live
-    page = next(page for page in PAGES if page.key == there)
+    values = read_values()[name]
+    page, params = live(claim[name], values)
+    assert page.key == claim[name].live[0] and claim[name].live[1].items() <= params.items()
     app = AppTest.from_file("../app.py", default_timeout=90).switch_page(page.path)
     for key, value in params.items():
         app.query_params[key] = value
@@ -55,6 +62,8 @@ def test_its_experiment_opens_as_it_is_meant(name):
     assert not warned(app)
     asked = {key: value for key, value in params.items() if value not in ("none", "reverse")}  # the page's own
     assert asked.items() <= dict(app.query_params).items()
+    if page is TRAINING and name not in NOT_STORED:
+        assert f"{SHIPS}: {len(values) * 2 if params.get('variants') != 'none' else len(values)} training" in texts(app)
 
 
 @pytest.mark.parametrize("data", [None, b"claim,seed,value\n", b"\x80"], ids=["missing", "empty", "bytes"])

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from core.experiments.training.combined import effects, interactions
 from core.experiments.training.judged import Judge, at_an_end, judged, rates
 from core.experiments.training.plan import Arm, Plan, Trial, plan
 from core.experiments.training.results import summary
@@ -16,6 +17,7 @@ from core.settings.device import Machine
 from core.tasks import task
 from core.train import Row, Training, train
 from core.train.match import match
+from core.train.otherwise import otherwise
 from core.train.search import choose, late_loss, search
 
 SMALL = {"d_model": 8, "n_heads": 2, "d_ff": 8, "n_layers": 1}
@@ -209,3 +211,44 @@ def test_it_is_worked_out_anew_when_there_are_more_rows():
     for name, seed in runs:
         runs[name, seed].append(row(5, 0.0, loss=float(name != best)))
     assert judge.now is not before and {judge.now.names["baseline", seed] for seed in (0, 1)} == {best}
+
+
+# Trained in another way
+
+
+@pytest.mark.parametrize("kind", otherwise)
+def test_the_baseline_can_be_trained_once_more_in_another_way(kind):
+    training = dataclasses.replace(SHORT, decay="linear", warmup=5)
+    made, notes = plan(BOTH, training, Trial(seeds=2, otherwise=kind), CPU)
+    alone = plan(BOTH, training, Trial(seeds=2), CPU)[0]
+    assert made.arms[:3] == alone.arms and not notes
+    more = made.arms[3:]
+    assert len(more) == (kind != "nothing")
+    for arm in more:
+        assert arm.config == made.arms[0].config and arm.colour not in [each.colour for each in alone.arms]
+        assert arm.name == otherwise.label(kind)
+        (way,) = made.ways(arm).values()
+        changes = otherwise[kind]()
+        assert changes and way == dataclasses.replace(training, **changes)
+
+
+def test_a_way_that_is_the_baselines_is_left_out_and_said():
+    made, notes = plan(BOTH, SHORT, Trial(otherwise="no_warmup"), CPU)
+    assert len(made.arms) == 3 and notes == ["no warm-up is left out here: the baseline is trained so already."]
+
+
+def test_another_way_is_searched_and_timed_like_a_model():
+    made = plan(BOTH, SHORT, Trial(seeds=1, otherwise="sgd", search="three", match="time"), CPU)[0]
+    arm = made.arms[-1]
+    rates = sorted(way.learning_rate for way in made.ways(arm).values())
+    assert rates == pytest.approx([0.0333, 0.1, 0.3]) and {way.optimiser for way in made.ways(arm).values()} == {"sgd"}
+    long = dataclasses.replace(SHORT, steps=20_000)
+    muon = plan(BOTH, long, Trial(seeds=1, otherwise="muon", match="time"), CPU)[0].arms[-1]
+    assert muon.training.steps < long.steps  # its products take time
+
+
+def test_parts_that_are_taken_out_are_told_from_ways_of_training():
+    made = plan(BOTH, SHORT, Trial(seeds=2, otherwise="no_decay", together=True), CPU)[0]
+    made = plan(BOTH, dataclasses.replace(SHORT, decay="linear"), made.trial, CPU)[0]
+    runs = {(name, seed): [row(20, 0.5)] for name, _, _, seed in made.trainings()}
+    assert list(effects(runs, made).part) == ["− FFN", "− norm"] and len(interactions(runs, made)) == 1

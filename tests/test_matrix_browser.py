@@ -98,3 +98,28 @@ def test_on_a_phone_the_names_of_rows_stay_while_the_tasks_go_by(matrix, theme):
     page.keyboard.press("Home")
     settle(page)
     assert page.locator(CELLS).first.bounding_box()["x"] >= box["x"] + box["width"] - 1
+
+
+def test_back_from_a_cell_leads_to_the_study_that_was_open(open_page):
+    """Streamlit's own switch wrote the cell's settings into the address of the start page, too: Back led there, with a warning."""
+    page = open_page("/?parts=positions")
+    page.locator(CELLS).nth(3).click()
+    page.wait_for_url("**/Training?*")
+    settle(page)
+    page.go_back()
+    page.locator(CELLS).first.wait_for()
+    settle(page)
+    assert "parts=positions" in page.url and "steps" not in page.url
+    assert "no setting here" not in page.locator("body").inner_text()
+    page.go_forward()
+    page.wait_for_url("**/Training?*")
+    settle(page)
+    assert "no setting here" not in page.locator("body").inner_text()
+
+
+def test_on_a_phone_the_study_that_is_open_is_in_sight(open_page):
+    page = open_page("/?parts=own_learning_rates", width=390, height=800)
+    page.locator(CELLS).first.wait_for()
+    page.wait_for_timeout(500)
+    its = page.locator(".tabs label", has=page.locator("input:checked")).last.bounding_box()
+    assert its["x"] >= 0 and its["x"] + its["width"] <= 390

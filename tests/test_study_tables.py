@@ -49,6 +49,7 @@ from core.study.tables import comparison, row_table, run_table, summary_table
 from core.tasks import task
 from core.train import Row, Training
 from core.train.learner import Learner, Removed
+from core.train.otherwise import otherwise
 from core.workers import job as jobs
 from core.workers.pool import ProcessPool
 from tests.databases import database, postgresql  # noqa: F401  (fixtures)
@@ -764,14 +765,15 @@ def opens(runs_, baseline) -> None:
     """The link of some seeds of a cell opens their trainings, beside the baseline where one page can show both."""
     first = runs_[0]
     plan = open_link(linked(runs_, baseline))
-    assert plan.training == first.training and plan.trial.match == "nothing" and not plan.trial.together
+    assert plan.trial.match == "nothing" and not plan.trial.together
+    assert (plan.arms[-1].training or plan.training) == first.training
     configs = [arm.config.replace(seed=0) for arm in plan.arms]
     assert configs[-1] == first.config.replace(seed=0)
     seeds = [run.seed for run in runs_]
     assert plan.seeds == list(range(min(seeds), min(max(seeds), min(seeds) + 29) + 1))
     assert plan.machine == first.machine
-    if baseline and baseline[0].training == first.training and len(configs) == 2:
-        assert configs[0] == baseline[0].config.replace(seed=0)
+    if baseline and len(configs) == 2:
+        assert configs[0] == baseline[0].config.replace(seed=0) and plan.training == baseline[0].training
     else:
         assert len(configs) == 1
 
@@ -981,3 +983,21 @@ def test_a_task_cannot_be_called_what_cannot_be_shown(name):
     quoted = json.dumps(name)
     with pytest.raises(StudyError, match="a task cannot be called"):
         parse(f'name = "x"\ntasks = [{quoted}]\n[task.{quoted}]\ntask = "copy"\n')
+
+
+@pytest.mark.parametrize("kind", [each for each in otherwise if each != "nothing"])
+def test_what_is_trained_in_another_way_opens_beside_its_baseline(kind):
+    changes = ", ".join(f"{name} = {json.dumps(value)}" for name, value in otherwise[kind]().items())
+    text = TEXT.replace('["copy", "reverse"]', '["copy"]').replace(
+        "steps = 40", 'steps = 40\nwarmup = 5\ndecay = "linear"'
+    )
+    made = parse(text + f'"other way" = {{{changes}}}\n')
+    cells = {}
+    for run in made.runs:
+        cells.setdefault(run.variant, []).append(run)
+    opens(cells["other way"], cells[BASELINE])
+    plan = open_link(linked(cells["other way"], cells[BASELINE]))
+    assert plan.trial.otherwise == kind and [arm.name for arm in plan.arms] == [BASELINE, otherwise.label(kind)]
+    assert {run.config.replace(seed=0) for run in made.runs if run.variant == BASELINE} == {
+        plan.arms[0].config.replace(seed=0)
+    }

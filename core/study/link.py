@@ -1,6 +1,7 @@
 """From a study to the page "Training": the link that opens what a cell or a run was trained with."""
 
 from collections.abc import Collection
+from dataclasses import replace
 from urllib.parse import parse_qsl, quote, urlencode
 
 from core.experiments.training.plan import Trial
@@ -9,6 +10,7 @@ from core.model.variants import NOTHING, apply, difference, encode
 from core.settings.device import Machine
 from core.train import Training
 from core.train.learner import Learner
+from core.train.otherwise import otherwise
 
 PAGE = "Training"
 
@@ -23,19 +25,28 @@ def parameters(
 ) -> dict[str, str]:
     """The link's parameters that open a variant beside its baseline, with these seeds, on this machine.
 
-    The page compares models of one training. A variant that is trained in another way than its baseline, or that cannot
-    be said as changes of it, is opened alone. search: how the learning rate of each is searched (core.train.search). Seeds are there a first one and how many: all from the least to the greatest.
+    The page compares models of one training. What is trained in another way than its baseline is opened beside it where the menu of
+    other ways has it (core.train.otherwise), and else alone, as is what cannot be said as changes of it. search: how the learning rate of each is searched (core.train.search). Seeds are there a first one and how many: all from the least to the greatest.
     """
     first, how = baseline
     changes = difference(config.replace(seed=0), first.replace(seed=0))
-    together = how == training and apply(changes, first.replace(seed=0)) == config.replace(seed=0)
-    shown = first if together else config
+    also = "nothing" if changes or how == training else also_trained(training, how)
+    together = (how == training or also != "nothing") and apply(changes, first.replace(seed=0)) == config.replace(
+        seed=0
+    )
+    shown, training = (first, how) if together else (config, training)
     values = {name: getattr(shown, name) for name in Config.settings()} | {"seed": min(seeds)}
     written = Learner(task=training.task, **values).write() | training.write()
     written |= {name: value for name, value in machine.items() if value != getattr(Machine(), name)}
     many, most = max(seeds) - min(seeds) + 1, Trial.settings()["seeds"].high
-    written |= Trial(seeds=many if most is None else min(many, int(most)), search=search).write()
+    written |= Trial(seeds=many if most is None else min(many, int(most)), search=search, otherwise=also).write()
     return written | {"variants": (encode(changes) if together else "") or NOTHING}
+
+
+def also_trained(training: Training, how: Training) -> str:
+    """The entry of the menu by which one training becomes another; "nothing" where none does."""
+    found = (name for name, changes in otherwise.items() if replace(how, **changes()) == training)
+    return next(found, "nothing")
 
 
 def query(params: dict[str, str]) -> str:

@@ -2,10 +2,12 @@
 // browser's own (a new tab, copying the address), since every cell is a link. All cells are one stop for Tab, and arrows lead
 // from one to the next; where the screen is narrow, the names of the rows stay while the columns go by.
 export default function ({ data, parentElement, setTriggerValue }) {
-  const root = parentElement.querySelector(".root")
-  if (root.shown !== data) {
-    root.shown = data
-    root.innerHTML = data
+  const root = parentElement.querySelector(".root"), there = (href) => new URL(href, document.baseURI)
+  if (data.to && root.to !== data.to) turn(there(data.to)) // told by the server, once it has taken down what it needs
+  root.to = data.to
+  if (root.shown !== data.svg) {
+    root.shown = data.svg
+    root.innerHTML = data.svg
     root.rows = gridded(root.querySelector("svg"))
     namesStay(root)
     stop(root, root.rows.flat().find(Boolean))
@@ -15,7 +17,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const link = event.target.closest("a")
     if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return
     event.preventDefault()
-    setTriggerValue("open", link.getAttribute("href"))
+    if (data.asks) setTriggerValue("open", link.getAttribute("href"))
+    else turn(there(link.getAttribute("href")))
   }
   root.onkeydown = (event) => {
     const link = event.target.closest("a")

@@ -1,16 +1,16 @@
 """The picture of what each part costs on each task; every cell is a link to the experiment behind it."""
 
 from collections.abc import Callable
-from html import escape
 from pathlib import Path
 
 import streamlit as st
 
-from core.study.link import read_query
+from core.study.link import query, read_query
 from core.study.picture import COLOURS, matrix_svg
 from core.study.summary import Line, lines
-from ui.kit.pages import TRAINING
+from ui.kit.panel.menu import TURN
 from ui.kit.server.scripts import served
+from ui.kit.session.visitor import calm_visitor
 
 CSS = f"""
 .root {{ font-family: var(--st-font); overflow-x: auto; }}
@@ -24,16 +24,21 @@ _matrix = st.components.v2.component(
     "ablation_matrix",
     html='<div class="root"></div>',
     css=CSS,
-    js=served((Path(__file__).parent / "matrix.js").read_text()),
+    js=served(TURN + (Path(__file__).parent / "matrix.js").read_text()),
 )
 
 
 def matrix(summary, key: str, on_open: Callable[[Line], None] | None = None):
     """Draw a table of core.study.tables.summary_table. on_open: called with the line of a cell before it is opened."""
-    columns = summary.task.nunique()
+    columns, kept = summary.task.nunique(), calm_visitor().kept
     svg = f'<div style="max-width: {200 + 120 * columns}px; min-width: calc({120 + 68 * columns}px / var(--ablation-zoom, 1))">{matrix_svg(summary, links=True)}</div>'
-    clicked = _matrix(key=key, data=svg, on_open_change=lambda: None).open
-    if isinstance(clicked, str) and f'href="{escape(clicked)}"' in svg:
-        if on_open:
-            on_open(next(line for line in lines(summary) if read_query(line.link) == read_query(clicked)))
-        st.switch_page(TRAINING.path, query_params=read_query(clicked))
+
+    def opened():
+        clicked = st.session_state[key].open
+        asked = read_query(clicked) if isinstance(clicked, str) else None
+        line = next((line for line in lines(summary) if read_query(line.link) == asked), None)
+        if line is not None and on_open:
+            on_open(line)
+            kept[key] = query(asked)
+
+    _matrix(key=key, data={"svg": svg, "asks": bool(on_open), "to": kept.pop(key, "")}, on_open_change=opened)

@@ -69,7 +69,8 @@ def _name(look: StudyLook, known: dict, shipped: list[str]) -> str:
 
 def nothing():
     """What there is to start."""
+    here = "start one here, or with" if may_write() else "start one with"
     st.caption(
-        "No study of your own yet. A study trains variants × tasks × seeds unattended, and keeps every number: start one here, or with "
+        f"No study of your own yet. A study trains variants × tasks × seeds unattended, and keeps every number: {here} "
         "“python -m core.study run studies/ablation_matrix.toml”. Those that ship have been run already."
     )

@@ -6,12 +6,13 @@ from itertools import combinations
 from typing import Any
 
 from core.model.config import Config
-from core.model.variants import Variant, apply, difference, name_of
+from core.model.variants import MOST, Variant, apply, difference, name_of
 from core.settings.device import Machine
 from core.settings.setting import ConfigError, Settings, setting
 from core.settings.wording import in_sentence
 from core.train import State, Training, start
 from core.train.match import held, match
+from core.train.otherwise import otherwise
 from core.train.search import at_rate, search
 
 BASELINE = "baseline"
@@ -48,6 +49,14 @@ class Trial(Settings):
         group="Comparison",
         short="search",
         menu=search,
+    )
+    otherwise: str = setting(
+        "nothing",
+        "Also trained",
+        "Whether the baseline is trained once more in another way, with the same seeds and data.",
+        group="Comparison",
+        short="also trained",
+        menu=otherwise,
     )
     together: bool = setting(
         False,
@@ -132,6 +141,15 @@ def plan(variants: list[Variant], training: Training, trial: Trial, machine: Mac
         else:
             other = arms[twin].name if twin else "the baseline"
             notes.append(f"{variant.name} is left out here: as it would be trained, it is the same as {other}.")
+    changed = replace(training, **otherwise[trial.otherwise]())
+    name = otherwise.label(trial.otherwise)
+    if changed != training:
+        colour = next((n for n in range(1, MOST + 1) if n not in [arm.colour for arm in arms]), None)
+        arms.append(
+            _arm(Arm(name, first.config, colour, frozenset({name}), training=changed), arms[0], training, trial)
+        )
+    elif trial.otherwise != "nothing":
+        notes.append(f"{name} is left out here: the baseline is trained so already.")
     combined, refused = _combined(first.config, kept) if trial.together else ([], [])
     for name, config, members in combined:
         arm = _arm(Arm(name, config, None, frozenset(members)), arms[0], training, trial)
@@ -181,5 +199,5 @@ def _check_apart(one: dict[str, Any], other: dict[str, Any]) -> None:
 
 def _arm(arm: Arm, baseline: Arm, training: Training, trial: Trial) -> Arm:
     """Changed so that it costs what the baseline does."""
-    config, how, note = held(trial.match, (arm.config, training), (baseline.config, training))
+    config, how, note = held(trial.match, (arm.config, arm.training or training), (baseline.config, training))
     return replace(arm, config=config, training=how if how != training else None, note=note)

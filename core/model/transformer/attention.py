@@ -57,8 +57,11 @@ class MultiHeadAttention(Part):
         memory: what layers of one pass leave for later ones: the first leaves its values.
         """
         B, T, _ = x.shape
-        q, k, v = (part.view(B, T, heads, -1).transpose(1, 2) for part, heads in zip(
-            self.qkv(x).split(self.sizes, -1), (self.n_heads, self.n_kv_heads, self.n_kv_heads)))  # fmt: skip
+        if self.n_kv_heads == self.n_heads:  # the same views in fewer calls, which a small model feels
+            q, k, v = self.qkv(x).view(B, T, 3, self.n_heads, -1).permute(2, 0, 3, 1, 4).unbind()
+        else:
+            parts = zip(self.qkv(x).split(self.sizes, -1), (self.n_heads, self.n_kv_heads, self.n_kv_heads))
+            q, k, v = (part.view(B, T, heads, -1).transpose(1, 2) for part, heads in parts)
         if self.q_norm is not None and self.k_norm is not None:
             q, k = head_norm(q, self.q_norm), head_norm(k, self.k_norm)
         if self.config.value_residual and memory is not None:  # "identity" form: ½ and ½ (Zhou et al., 2024, section 3)

@@ -5,7 +5,7 @@ from core.claims import claim
 from core.claims.wording import smallest, told
 from ui.claims.context import view
 from ui.kit.page import capital, figure, literal, small_table
-from ui.kit.pages import PAGES
+from ui.kit.pages import PAGES, TRAINING, Page
 from ui.kit.session.visitor import one_of
 from ui.pictures.claims import claims
 
@@ -27,8 +27,7 @@ def evidence(context):
         f"**Source:** {literal(of.paper)}.  \n**Here:** {literal(of.here)}.  \n**Measured:** {literal(of.number)}.  \n"
         f"**Rule, fixed before the run:** it replicates here where the whole interval is {rule}."
     )
-    there, params = of.live
-    to = next(page for page in PAGES if page.key == there)
+    to, params = live(of, values)
     st.page_link(to.path, label=f"**Open the experiment** on the page {to.name}", icon=to.icon, query_params=params)
     rows = pd.DataFrame({"seed": list(values), "value": list(values.values())})
     with st.expander("Every seed"):
@@ -38,3 +37,12 @@ def evidence(context):
             rows,
         )
     st.caption(literal(RERUN.format(name=name)))
+
+
+def live(of, values) -> tuple[Page, dict[str, str]]:
+    """The page on which a claim's experiment is open, and its link: where it is trained, with the seeds of the claim, so that what
+    ships of it is shown at once."""
+    there, params = of.live
+    to = next(page for page in PAGES if page.key == there)
+    as_measured = {"seeds": str(len(values)), "device": "cpu"}
+    return to, dict(params) | (as_measured if to is TRAINING else {})

@@ -1,5 +1,4 @@
-// The menu of pages. A plain click turns to a page as the browser's Back would, which Streamlit follows without loading all of it
-// again; the mark, which the address has while it is asked for, says that it was no Back (ui/kit/session/address.py).
+// The menu of pages. A plain click turns to a page (turn.js), any other is the browser's own.
 
 const LARGE = "ablation-presenter" // kept by the browser, for all pages
 
@@ -57,15 +56,6 @@ function selected(text) {
   field.remove()
   focused?.focus({ preventScroll: true })
   return is
-}
-
-function turn(to) {
-  for (const [name, value] of new URLSearchParams(location.search)) if (name.startsWith("embed")) to.searchParams.append(name, value)
-  const asked = new URL(to)
-  asked.searchParams.append("menu", "")
-  history.pushState({}, "", asked)
-  window.dispatchEvent(new PopStateEvent("popstate"))
-  history.replaceState({}, "", to)
 }
 
 function made() {

@@ -11,10 +11,11 @@ from ui.kit.server.scripts import served
 from ui.kit.session import values
 
 HERE = Path(__file__).parent
+TURN = (HERE / "turn.js").read_text()  # before the script of whatever leads to another page
 _menu = st.components.v2.component(
     "ablation_menu",
     html=(HERE / "menu.html").read_text(),
-    js=served((HERE / "menu.js").read_text(), css=(HERE / "menu.css").read_text()),
+    js=served(TURN + (HERE / "menu.js").read_text(), css=(HERE / "menu.css").read_text()),
     isolate_styles=False,
 )
 

@@ -14,7 +14,7 @@ from ui.training.context import view
 def together(context):
     """Together: what each part is worth alone, what with the others, and whether their losses add up."""
     plan, runs = context.trainings.plan, context.trainings.runs
-    singles = [arm for arm in plan.arms if arm.colour]
+    singles = [arm for arm in plan.arms if arm.colour and arm.config != plan.arms[0].config]
     if len(singles) < 2:
         st.info("Two variants at least can act together: choose another one above.", icon=":material/add:")
         return
@@ -47,6 +47,8 @@ def worth_said(interaction) -> str:
     if math.isnan(most.removed_low):
         return f"Alone, {most.part} costs the most: {sentences.points(most.removed)} points. One seed says nothing about noise."
     certain = known[known.removed_low > 0]
+    if certain.empty and most.removed <= 0:
+        return "Alone, none of them costs anything on average."
     if certain.empty:
         return f"Alone, no loss can be told from seed noise; the largest is {sentences.points(most.removed)} points, of {most.part}."
     most = certain.loc[certain.removed.idxmax()]
