@@ -27,7 +27,19 @@ from core.train.search import search
 from core.train.settings import Training, decay, optimiser
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference.md"
-PARTS = (*MENUS.values(), weights, ablation, knockout.part, knockout.mode, blocks, optimiser, decay, otherwise, match, search)
+PARTS = (
+    *MENUS.values(),
+    weights,
+    ablation,
+    knockout.part,
+    knockout.mode,
+    blocks,
+    optimiser,
+    decay,
+    otherwise,
+    match,
+    search,
+)
 NUMBERS = (meter, statistic, effect)
 SETTINGS = {"A block and a stack": Config, "Training": Training, "Depth": Depth, "The next word": Sampling, "The machine": Machine}  # fmt: skip
 
