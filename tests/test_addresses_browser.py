@@ -18,6 +18,7 @@ PARAMETERS = {
     "Training": "task=copy&steps=50",
     "Studies": "shown=runs",
     "Trained_model": "taken=words",
+    "Claims": "shown=evidence",
 }
 
 
