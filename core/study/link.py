@@ -26,7 +26,8 @@ def parameters(
     """The link's parameters that open a variant beside its baseline, with these seeds, on this machine.
 
     The page compares models of one training. What is trained in another way than its baseline is opened beside it where the menu of
-    other ways has it (core.train.otherwise), and else alone, as is what cannot be said as changes of it. search: how the learning rate of each is searched (core.train.search). Seeds are there a first one and how many: all from the least to the greatest.
+    other ways has it (core.train.otherwise), and else alone, as is what cannot be said as changes of it. search: how the learning
+    rate of each is searched (core.train.search). Seeds are there a first one and how many: all from the least to the greatest.
     """
     first, how = baseline
     changes = difference(config.replace(seed=0), first.replace(seed=0))

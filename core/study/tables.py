@@ -70,9 +70,8 @@ def judged_table(store: Store, study: int) -> pd.DataFrame:
 
 def searched_table(store: Store, study: int, search: str) -> pd.DataFrame:
     """The same of a study whose file has `search`: a line per task and model, each seed at the rate that was chosen for it
-    (core.study.database.searched); rates: which, and how often. search: of the
-    menu (core.train.search), and so of the links, or "" where they are of a list that no link has: then a cell opens at the rate that
-    was chosen most often."""
+    (core.study.database.searched); rates: which, and how often. search: of the menu (core.train.search), and so of the links, or ""
+    where they are of a list that no link has: then a cell opens at the rate that was chosen most often."""
     last, specs = store.results(study), store.specs(study)
     cells: dict[Name, list[Line]] = {}
     rates: list[str] = []

@@ -57,11 +57,8 @@ def held(kind: str, model: Model, baseline: Model) -> tuple[Config, Training, st
     if match[kind].by_steps:  # type: ignore[attr-defined]  # a fact of the menu
         how = _steps(training, wanted * baseline[1].steps / match[kind](config, training))
         said = [count(how.steps, "step")] * (how != training)
-        return (
-            config,
-            how,
-            ", ".join([*said, *_off_by(how.steps * match[kind](config, how) / (wanted * baseline[1].steps), kind)]),
-        )
+        share = how.steps * match[kind](config, how) / (wanted * baseline[1].steps)
+        return config, how, ", ".join([*said, *_off_by(share, kind)])
     fitted = widened(config, wanted, lambda tried: match[kind](tried, training))
     there = {"d_model": True, "d_ff": config.ffn, "d_head": config.attention}
     changes = [f"{n} {getattr(fitted, n)}" for n in there if there[n] and getattr(fitted, n) != getattr(config, n)]

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
-from core.experiments.training.judged import Judge
+from core.experiments.training.judged import Compared, Judge
 from core.experiments.training.plan import Plan
-from core.experiments.training.results import Runs
 from core.settings.cache import once
 from core.settings.ending import later
 from core.settings.environment import whole_number
@@ -32,7 +31,7 @@ _begun: weakref.WeakSet[Job] = weakref.WeakSet()  # by all visitors; a job is go
 
 
 @dataclass(frozen=True)
-class StartedTrainings:
+class StartedTrainings(Compared):
     """The trainings of a plan that a visitor has started, and the job that does them."""
 
     plan: Plan
@@ -45,17 +44,8 @@ class StartedTrainings:
         object.__setattr__(self, "judge", Judge(self.plan, self.job.rows))
 
     @property
-    def runs(self) -> Runs:
-        """(model, seed) -> the rows that are compared (core.experiments.training.judged)."""
-        return self.judge.now.runs
-
-    @property
-    def every_run(self) -> Runs:
-        return self.judge.every
-
-    @property
-    def states(self) -> dict:
-        return {key: self.job.states[name, key[1]] for key, name in self.judge.now.names.items()}
+    def every_state(self) -> dict:
+        return self.job.states
 
     @property
     def going(self) -> bool:

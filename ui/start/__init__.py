@@ -125,7 +125,7 @@ def of_training() -> list:
     ]
 
 
-SEARCHED = (
+AT_ITS_OWN_RATE = (
     "Each part on the task on which it makes the most difference. Left: all models at the rate that the task sets. Right: each "
     "at the best of three rates: that one, a third of it, three times it. For each seed the one counts that ends with the lowest training loss. "
     "The tasks were picked by the figures on the left, so these are rather too large."
@@ -164,7 +164,7 @@ def measured(look: StartLook):
         raise ConfigError("results", f"The table of this study, results/{path.name}, is missing or damaged; make matrix makes it again.") from None  # fmt: skip
     st.markdown(f"**{shipped.help(look.parts)}**")
     about = (
-        SEARCHED
+        AT_ITS_OWN_RATE
         if searched
         else f"One change at a time, on {count(cells.task.nunique(), 'task')}, {count(cells.seeds.max(), 'seed')} each."
     )

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from core.experiments.training.judged import Judge
+from core.experiments.training.judged import Compared, Judge
 from core.experiments.training.plan import Plan
-from core.experiments.training.results import Runs
 from core.settings.wording import count
 from core.study.curves import MADE, Curves, Made, read_curves
 from core.study.file.shipped import CLAIMED, curves_of
@@ -24,9 +23,9 @@ DAMAGED = "Curves that ship, in results/curves, are missing or damaged; make mat
 
 
 @dataclass(frozen=True)
-class FinishedTrainings:
+class FinishedTrainings(Compared):
     """What the views are handed of them. said: whose they are, in sentences; anew: whether they were not trained by
-    this server; states: none where the models were not kept."""
+    this server; every_state: none where the models were not kept."""
 
     plan: Plan
     judge: Judge
@@ -35,19 +34,6 @@ class FinishedTrainings:
     anew: bool = False
     every_state: dict[tuple[str, int], State] = field(default_factory=dict)
     going = False
-
-    @property
-    def runs(self) -> Runs:
-        return self.judge.now.runs
-
-    @property
-    def every_run(self) -> Runs:
-        return self.judge.every
-
-    @property
-    def states(self) -> dict[tuple[str, int], State]:
-        names = self.judge.now.names if self.every_state else {}
-        return {key: self.every_state[name, key[1]] for key, name in names.items()}
 
 
 def to_show(planned: Plan) -> StartedTrainings | FinishedTrainings | None:

@@ -16,7 +16,7 @@ def effects(runs: Runs, plan: Plan) -> pd.DataFrame:
     alone is gone; alone, …: accuracy won when it alone comes back to the model that lacks all of them. At the newest
     step that all have reached, over the seeds on which neither of the two diverged; each of the two columns corrected
     for all parts (Holm)."""
-    singles = [arm for arm in plan.arms if arm.colour and arm.config != plan.arms[0].config]
+    singles = plan.parts
     by, step = _by_members(plan), common(runs, plan)
     every = frozenset(arm.name for arm in singles)
     of: Callable[[frozenset[str]], dict[int, float]] = lambda members: _scores_of(runs, plan, by.get(members), step)  # noqa: E731
@@ -35,9 +35,7 @@ def interactions(runs: Runs, plan: Plan) -> pd.DataFrame:
     mean over its own, where there are none)."""
     by, step = _by_members(plan), common(runs, plan)
     results = {}
-    for one, other in combinations(
-        [arm.name for arm in plan.arms if arm.colour and arm.config != plan.arms[0].config], 2
-    ):
+    for one, other in combinations([arm.name for arm in plan.parts], 2):
         four = [by.get(frozenset(members)) for members in ((), (one,), (other,), (one, other))]
         there = [name for name in four if name is not None]
         if len(there) == len(four):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from core.experiments.training.plan import Arm, Plan
 from core.experiments.training.results import Runs, diverged
-from core.train import Row
+from core.train import Row, State
 from core.train.search import choose, counted, late_loss
 
 Key = tuple[str, int]  # of a model or of one of its runs, and the seed
@@ -28,7 +28,7 @@ def judged(runs: Runs, plan: Plan) -> Judged:
     The rows of a model that is trained for more or fewer steps than the plan says, because each takes less or more time, stand at the
     baseline's steps: at each of them what was measured last by then.
     """
-    if plan.trial.search == "none" and not any(arm.training for arm in plan.arms):
+    if plan.one_training:
         return Judged(runs, {(arm.name, seed): arm.name for arm in plan.arms for seed in plan.seeds})
     found: dict[Key, list[Row]] = {}
     names: dict[Key, str] = {}
@@ -45,13 +45,12 @@ def _chosen(runs: Mapping[str, list[Row]], arm: Arm, plan: Plan) -> str:
     end = min((rows[-1].step if rows else 0 for rows in runs.values() if not diverged(rows)), default=1)
     if not end:
         return arm.name
-    losses = {
-        way.learning_rate: math.inf
-        if diverged(runs[name])
-        else late_loss([(row.step, row.loss) for row in runs[name]], end)
-        for name, way in plan.ways(arm).items()
-    }
-    return next(name for name, way in plan.ways(arm).items() if way.learning_rate == choose(losses))
+    named = {way.learning_rate: name for name, way in plan.ways(arm).items()}
+    return named[choose({rate: _loss(runs[name], end) for rate, name in named.items()})]
+
+
+def _loss(rows: list[Row], end: int) -> float:
+    return math.inf if diverged(rows) else late_loss([(row.step, row.loss) for row in rows], end)
 
 
 def _on_steps(rows: list[Row], steps: int, plan: Plan) -> list[Row]:
@@ -75,10 +74,7 @@ def rates(plan: Plan, names: Mapping[Key, str]) -> dict[str, str]:
     """Model -> which learning rates were chosen, and on how many seeds; nothing where they are not searched."""
     if plan.trial.search == "none":
         return {}
-    return {
-        arm.name: counted([plan.ways(arm)[names[arm.name, seed]].learning_rate for seed in plan.seeds])
-        for arm in plan.arms
-    }
+    return {arm.name: counted(_rates_of(arm, plan, names)) for arm in plan.arms}
 
 
 def at_an_end(plan: Plan, names: Mapping[Key, str]) -> list[str]:
@@ -86,10 +82,16 @@ def at_an_end(plan: Plan, names: Mapping[Key, str]) -> list[str]:
     found = []
     for arm in plan.arms:
         tried = [way.learning_rate for way in plan.ways(arm).values()]
-        chosen = [plan.ways(arm)[names[arm.name, seed]].learning_rate for seed in plan.seeds]
+        chosen = _rates_of(arm, plan, names)
         if len(tried) > 1 and any(2 * chosen.count(end) > len(chosen) for end in (min(tried), max(tried))):
             found.append(arm.name)
     return found
+
+
+def _rates_of(arm: Arm, plan: Plan, names: Mapping[Key, str]) -> list[float]:
+    """The one that was chosen, for each seed."""
+    ways = plan.ways(arm)
+    return [ways[names[arm.name, seed]].learning_rate for seed in plan.seeds]
 
 
 class Judge:
@@ -104,3 +106,26 @@ class Judge:
         if rows != self._seen[0]:
             self._seen = rows, judged({key: list(each) for key, each in self.every.items()}, self.plan)
         return self._seen[1]
+
+
+class Compared:
+    """What is compared of the trainings of a plan. judge: of its runs; every_state: (name of the run, seed) -> how far it is trained, or
+    nothing where models were not kept."""
+
+    judge: Judge
+    every_state: Mapping[Key, State]
+
+    @property
+    def runs(self) -> Runs:
+        """(model, seed) -> the rows that are compared."""
+        return self.judge.now.runs
+
+    @property
+    def every_run(self) -> Runs:
+        """(name of the run, seed) -> rows, at each learning rate that is tried."""
+        return self.judge.every
+
+    @property
+    def states(self) -> dict[Key, State]:
+        names = self.judge.now.names if self.every_state else {}
+        return {key: self.every_state[name, key[1]] for key, name in names.items()}

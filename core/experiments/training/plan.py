@@ -115,6 +115,16 @@ class Plan:
         }
 
     @property
+    def one_training(self) -> bool:
+        """Whether all models are trained alike, each once with each seed."""
+        return self.trial.search == "none" and not any(arm.training for arm in self.arms)
+
+    @property
+    def parts(self) -> list[Arm]:
+        """The single variants of the model: not the baseline, no combination, and not the baseline trained in another way."""
+        return [arm for arm in self.arms if arm.colour and arm.config != self.arms[0].config]
+
+    @property
     def guards(self) -> list[str]:
         return guards(self.trial.match, self.trial.search != "none")
 

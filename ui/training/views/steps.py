@@ -20,13 +20,13 @@ def steps(context):
     _, updates = lines(trainings, "update_size", log=True)
     _, rates = lines(trainings, "learning_rate")
     rates = [replace(rate, low=None, high=None, seeds=None) for rate in rates]
-    apart = trainings.plan.trial.search != "none" or any(arm.training for arm in trainings.plan.arms)
+    alike = trainings.plan.one_training
     clip = trainings.plan.training.clip
     panels = [
         Panel("How strongly does the error pull?", "Norm of all gradients together, before clipping", pulled(trainings), gradients,
               log=True, marks=((clip, "clipped to"),) if clip else ()),
         Panel("How far does a step go?", "Norm of the change of all weights / their norm", moved(trainings), updates, log=True),
-        Panel("What is the learning rate?", "Warm-up, then decay", EACH if apart else ALIKE, rates if apart else rates[:1]),
+        Panel("What is the learning rate?", "Warm-up, then decay", ALIKE if alike else EACH, rates[:1] if alike else rates),
     ]  # fmt: skip
     names = {arm.colour: label(arm) for arm in arms_shown(trainings)}
     curves(

@@ -14,8 +14,7 @@ from ui.training.context import view
 def together(context):
     """Together: what each part is worth alone, what with the others, and whether their losses add up."""
     plan, runs = context.trainings.plan, context.trainings.runs
-    singles = [arm for arm in plan.arms if arm.colour and arm.config != plan.arms[0].config]
-    if len(singles) < 2:
+    if len(plan.parts) < 2:
         st.info("Two variants at least can act together: choose another one above.", icon=":material/add:")
         return
     if not plan.trial.together:
