@@ -1,4 +1,4 @@
-# make run (PORT=8501) · make test · make test-all (make rest, make browser) · make lint · make matrix · make claims · make legal-model · make family · make docs: each makes .venv and installs what is missing, once.
+# make run (PORT=8501) · make test · make test-all (make rest, make browser) · make lint · make matrix · make claims · make lessons · make legal-model · make family · make docs: each makes .venv and installs what is missing, once.
 PYTHON ?= python3
 PORT ?= 8501
 BIN := .venv/bin
@@ -9,6 +9,7 @@ CPU_BUILD := https://download.pytorch.org/whl/cpu
 # The studies that ship (core/study/file/shipped.py), and those that are trained for claims alone.
 SHIPPED := ablation_matrix attention norm_and_stream feed_forward positions optimisers own_learning_rates
 CLAIMS := $(basename $(notdir $(wildcard studies/claims/*.toml)))
+LESSONS := $(basename $(notdir $(wildcard studies/lessons/*.toml)))
 STORE ?= studies.sqlite
 
 TWO := -n 2 --dist loadfile
@@ -17,7 +18,7 @@ export PYTHONHASHSEED := 0
 # What Python has compiled is kept for the next process, of which the tests start hundreds.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test rest browser test-all lint matrix claims legal-model family reference docs
+.PHONY: run test rest browser test-all lint matrix claims lessons legal-model family reference docs
 
 .venv/app: requirements.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -65,7 +66,12 @@ matrix: .venv/app
 claims: .venv/app
 	$(BIN)/python -m core.study run $(CLAIMS:%=studies/claims/%.toml) --database $(STORE)
 	for name in $(CLAIMS); do $(BIN)/python -m core.study export studies/claims/$$name.toml --curves results/curves/claims/$$name.npz --database $(STORE) || exit 1; done
-	$(BIN)/python -m core.claims
+	$(BIN)/python -m core.teaching.claims
+
+# Train what lessons are measured on (what is missing of it).
+lessons: .venv/app
+	$(BIN)/python -m core.study run $(LESSONS:%=studies/lessons/%.toml) --database $(STORE)
+	for name in $(LESSONS); do $(BIN)/python -m core.study export studies/lessons/$$name.toml --curves results/curves/lessons/$$name.npz --database $(STORE) || exit 1; done
 
 # Train the language model that ships in models/legal, and write down beside it what it can do.
 legal-model: .venv/app

@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from core.claims import claim, judged
-from core.claims.results import FILE, read_values
 from core.settings.setting import ConfigError
 from core.study.plan import StudyError
+from core.teaching.claims import claim, judged
+from core.teaching.claims.results import FILE, read_values
 from ui.claims.context import ClaimsContext, ClaimsLook
 from ui.kit import takeaway
 from ui.kit.page import head, notice, page

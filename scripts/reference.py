@@ -5,7 +5,6 @@ Every part, task, statistic and setting with the words that it has on screen; a 
 
 from pathlib import Path
 
-from core.claims import claim
 from core.experiments.depth.depth import Depth, blocks
 from core.experiments.trained.effects import effect
 from core.experiments.weights import weights
@@ -21,6 +20,7 @@ from core.settings.menu import Menu
 from core.settings.setting import Settings
 from core.study.file.shipped import shipped
 from core.tasks import task
+from core.teaching.claims import claim
 from core.train.match import match
 from core.train.otherwise import otherwise
 from core.train.search import search

@@ -10,11 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as some
 from scipy import stats
 
-from core.claims import DOES_NOT, REPLICATES, UNDECIDED, Judged, claim, judged, models, verdict
-from core.claims.__main__ import main
-from core.claims.evidence import Evidence, study
-from core.claims.results import FILE, read_values, write_values
-from core.claims.wording import number, smallest, tally, told
 from core.measure.intervals import Interval
 from core.model.config import Config
 from core.model.trace import trace
@@ -23,6 +18,11 @@ from core.study.curves import read_curves
 from core.study.file.shipped import ROOT, curves_of
 from core.study.plan import StudyError
 from core.tasks import task
+from core.teaching.claims import DOES_NOT, REPLICATES, UNDECIDED, Judged, claim, judged, models, verdict
+from core.teaching.claims.__main__ import main
+from core.teaching.claims.evidence import Evidence, study
+from core.teaching.claims.results import FILE, read_values, write_values
+from core.teaching.claims.wording import number, smallest, tally, told
 
 SHIPPED = read_values()
 MEASURED = ("rank_collapse", "heads_can_go", "sinks")  # on models, not on trainings

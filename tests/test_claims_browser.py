@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from benchmarks.serving import settle
-from core.claims import claim
+from core.teaching.claims import claim
 
 pytestmark = pytest.mark.browser
 

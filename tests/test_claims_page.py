@@ -5,9 +5,9 @@ import json
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.claims import claim, judged
-from core.claims.results import FILE, read_values
-from core.claims.wording import tally, told
+from core.teaching.claims import claim, judged
+from core.teaching.claims.results import FILE, read_values
+from core.teaching.claims.wording import tally, told
 from tests.pages import components
 from tests.test_page import fine, opened, said_on
 from tests.test_page import told as warned
@@ -73,7 +73,7 @@ def test_a_damaged_table_is_said_in_words(data, tmp_path, monkeypatch):
     path = tmp_path / FILE.name
     if data is not None:
         path.write_bytes(data)
-    monkeypatch.setattr("core.claims.results.FILE", path)
+    monkeypatch.setattr("core.teaching.claims.results.FILE", path)
     st.cache_data.clear()
     app = fine(opened(CLAIMS.path))
     st.cache_data.clear()

@@ -11,7 +11,7 @@ from core.experiments.training.plan import BASELINE
 from core.study.curves import read_curves
 from core.study.file import read
 from core.study.file.guards import without_rate
-from core.study.file.shipped import CLAIMED, curves_of, shipped, study_of, table_of
+from core.study.file.shipped import ALONE, curves_of, shipped, study_of, table_of
 from core.study.link import parameters, query
 from core.study.picture import STYLE, matrix_svg
 from core.study.plan import MODEL, TRAINING
@@ -19,7 +19,7 @@ from core.study.summary import AS_SET, SEARCHED, beside_one_rate, is_sparse
 
 ROOT = Path(__file__).parent.parent
 TABLE = pd.read_csv(table_of("ablation_matrix"))
-STUDIES = {name: read(study_of(name)) for name in (*shipped, *CLAIMED)}
+STUDIES = {name: read(study_of(name)) for name in (*shipped, *ALONE)}
 KEPT = 1 << 20  # bytes of a study's curves at most
 of_each_study = pytest.mark.parametrize("name", shipped)
 
@@ -78,7 +78,7 @@ def test_the_curves_have_every_run_of_the_study_and_end_where_its_table_does(nam
         last = best_by_loss(ends.pop((line.task, line.variant)))
         assert np.nanmean([row.accuracy for row in last] or [np.nan]) == pytest.approx(line.accuracy, nan_ok=True)
         assert sum(bool(row.note) for row in last) == line.diverged
-    assert not ends or name in CLAIMED
+    assert not ends or name in ALONE
 
 
 @pytest.mark.parametrize("variant", [name for name in TABLE.variant.unique() if name != BASELINE])

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.whole
 
 ROOT = Path(__file__).parent.parent.parent
 # From the ground up: a package imports from those before it. `figures` and `experiments` read passes; `export` what experiments found.
-CORE = "settings measure model tasks train workers checkpoints experiments figures export study claims".split()
+CORE = "settings measure model tasks train workers checkpoints experiments figures export study teaching".split()
 # What all pages use, from the ground up; above it one folder per page, and none of them looks into another.
 SHARED = ["kit", "pictures", "shared"]
 ENTRIES = 12  # in a folder

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from core.claims import Judged, claim
 from core.settings.menu import Menu
 from core.settings.setting import Settings, setting
+from core.teaching.claims import Judged, claim
 
 view = Menu("Views of claims")
 

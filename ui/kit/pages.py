@@ -77,4 +77,12 @@ CLAIMS = Page(
     "claims", "pages/6_Claims.py", "Claims", ":material/fact_check:",
     "What papers say, and whether it is so here.", "shown",
 )  # fmt: skip
-PAGES = (START, ONE_BLOCK, DEPTH, TRAINING, STUDIES, TRAINED_MODEL, CLAIMS)  # in the order of the menu
+LESSONS = Page(
+    "lessons",
+    "pages/7_Lessons.py",
+    "Lessons",
+    ":material/school:",
+    "Predict, see, explain: thirteen questions.",
+    "shown",
+)
+PAGES = (START, ONE_BLOCK, DEPTH, TRAINING, STUDIES, TRAINED_MODEL, CLAIMS, LESSONS)  # in the order of the menu

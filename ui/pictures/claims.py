@@ -6,10 +6,10 @@ from pathlib import Path
 
 import streamlit as st
 
-from core.claims import DOES_NOT, REPLICATES, Claim, Judged, claim
-from core.claims.wording import number, shown, told
 from core.figures.palette import BASELINE, VARIANTS
 from core.figures.spread import WIDTH, spread_svg
+from core.teaching.claims import DOES_NOT, REPLICATES, Claim, Judged, claim
+from core.teaching.claims.wording import number, shown, told
 from ui.kit.server.scripts import served
 from ui.kit.session.visitor import picked_in
 

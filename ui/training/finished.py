@@ -9,7 +9,7 @@ from core.experiments.training.judged import Compared, Judge
 from core.experiments.training.plan import Plan
 from core.settings.wording import count
 from core.study.curves import MADE, Curves, Made, read_curves
-from core.study.file.shipped import CLAIMED, curves_of
+from core.study.file.shipped import ALONE, curves_of
 from core.study.file.shipped import shipped as studies
 from core.study.plan import Run, StudyError
 from core.train import State
@@ -18,7 +18,7 @@ from ui.kit.jobs import StartedTrainings
 from ui.kit.page import literal
 from ui.shared.known import from_study
 
-FILES = [curves_of(name) for name in (*studies, *CLAIMED)]
+FILES = [curves_of(name) for name in (*studies, *ALONE)]
 DAMAGED = "Curves that ship, in results/curves, are missing or damaged; make matrix and make claims make them again."
 
 

@@ -50,8 +50,12 @@ def own_learning_rates() -> None:
     """At its own rate: What is left of each part's effect where every model has the learning rate that suits it?"""
 
 
-# Those that are trained for the claims of papers alone (core/claims), by the same kind of name.
-CLAIMED = tuple(f"claims/{path.stem}" for path in sorted((ROOT / "studies" / "claims").glob("*.toml")))
+# Those that are trained for claims of papers (core/teaching/claims) or for lessons (core/teaching/lessons) alone, by the same kind of name.
+ALONE = tuple(
+    f"{folder}/{path.stem}"
+    for folder in ("claims", "lessons")
+    for path in sorted((ROOT / "studies" / folder).glob("*.toml"))
+)
 
 
 def study_of(name: str) -> Path:

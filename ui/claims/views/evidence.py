@@ -1,15 +1,15 @@
 import pandas as pd
 import streamlit as st
 
-from core.claims import claim
-from core.claims.wording import smallest, told
+from core.teaching.claims import claim
+from core.teaching.claims.wording import smallest, told
 from ui.claims.context import view
 from ui.kit.page import capital, figure, literal, small_table
 from ui.kit.pages import PAGES, TRAINING, Page
 from ui.kit.session.visitor import one_of
 from ui.pictures.claims import claims
 
-RERUN = "Anew: “make claims” trains all of it. “python -m core.claims --only {name}” measures this one on the trainings that ship."
+RERUN = "Anew: “make claims” trains all of it. “python -m core.teaching.claims --only {name}” measures this one on the trainings that ship."
 
 
 @view

@@ -1,7 +1,7 @@
 import pandas as pd
 
-from core.claims import claim
-from core.claims.wording import tally
+from core.teaching.claims import claim
+from core.teaching.claims.wording import tally
 from ui.claims.context import view
 from ui.kit import takeaway
 from ui.kit.page import figure

@@ -4,9 +4,9 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 
-from core.claims.claim import DOES_NOT, REPLICATES, UNDECIDED, Claim, Judged
 from core.experiments.training.sentences import points
 from core.settings.wording import count, fixed
+from core.teaching.claims.claim import DOES_NOT, REPLICATES, UNDECIDED, Claim, Judged
 
 BECAUSE = {  # (verdict, whether the claim is that there is no such effect) -> why
     (REPLICATES, False): "the whole interval is above {smallest}",

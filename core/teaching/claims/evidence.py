@@ -7,7 +7,7 @@ from functools import lru_cache
 from core.experiments.training.plan import BASELINE
 from core.study.curves import Curves, read_curves
 from core.study.file import read
-from core.study.file.shipped import curves_of, shipped, study_of
+from core.study.file.shipped import ALONE, curves_of, shipped, study_of
 from core.study.plan import Study, StudyError
 from core.tasks import task
 from core.train import Row
@@ -15,7 +15,7 @@ from core.train import Row
 
 def place_of(name: str) -> str:
     """Of a study, as its files are found by it: "attention", "claims/warm_up"."""
-    return name if name in shipped else f"claims/{name}"
+    return next((place for place in (*shipped, *ALONE) if place.rpartition("/")[2] == name), name)
 
 
 @lru_cache

@@ -1,6 +1,6 @@
 """Measures every claim and writes results/claims.csv: `make claims`, which trains what it needs first, or
 
-    python -m core.claims [--only warm_up …] [--table results/claims.csv]
+    python -m core.teaching.claims [--only warm_up …] [--table results/claims.csv]
 
 Those that are not named stay as they are in the table.
 """
@@ -10,10 +10,10 @@ from pathlib import Path
 
 import torch
 
-from core.claims import claim, judged
-from core.claims.evidence import Evidence
-from core.claims.results import FILE, read_values, write_values
-from core.claims.wording import told
+from core.teaching.claims import claim, judged
+from core.teaching.claims.evidence import Evidence
+from core.teaching.claims.results import FILE, read_values, write_values
+from core.teaching.claims.wording import told
 
 
 def main() -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from core.claims.claim import Values, claim
 from core.export.sheets import read_csv, write_csv
 from core.study.file.shipped import table_of
 from core.study.plan import StudyError
+from core.teaching.claims.claim import Values, claim
 
 FILE = table_of("claims")
 COLUMNS = ("claim", "seed", "value")

@@ -2,9 +2,9 @@
 
 import math
 
-from core.claims.claim import Values, claim
-from core.claims.evidence import Evidence, minus
 from core.experiments.training.plan import BASELINE
+from core.teaching.claims.claim import Values, claim
+from core.teaching.claims.evidence import Evidence, minus
 
 SENTENCES = "a language model of two layers, 300 steps, grammar about half way"
 WITHIN = 0.05  # of accuracy: what is called no difference

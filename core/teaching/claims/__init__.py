@@ -4,7 +4,7 @@ Whoever imports any of it has every claim in the menu.
 """
 
 # isort: off
-from core.claims.claim import DOES_NOT, REPLICATES, UNDECIDED, Claim, Judged, claim, judged, verdict
-from core.claims import trainings, models  # noqa: F401
+from core.teaching.claims.claim import DOES_NOT, REPLICATES, UNDECIDED, Claim, Judged, claim, judged, verdict
+from core.teaching.claims import trainings, models  # noqa: F401
 
 __all__ = ["DOES_NOT", "REPLICATES", "UNDECIDED", "Claim", "Judged", "claim", "judged", "verdict"]

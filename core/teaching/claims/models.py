@@ -4,8 +4,6 @@ from functools import lru_cache
 
 import torch
 
-from core.claims.claim import Values, claim
-from core.claims.evidence import Evidence, minus
 from core.experiments.depth.depth import Depth, travel
 from core.measure.stream_statistics import statistic
 from core.model.config import Config
@@ -15,6 +13,8 @@ from core.model.trace import trace
 from core.model.transformer import Transformer
 from core.settings.device import Machine
 from core.tasks import task
+from core.teaching.claims.claim import Values, claim
+from core.teaching.claims.evidence import Evidence, minus
 from core.train import Training, chunk, model, start
 
 CPU = Machine(device="cpu")

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from core.claims.evidence import Evidence
 from core.measure.intervals import LEVEL, Interval, Within, interval
 from core.settings.menu import Menu
+from core.teaching.claims.evidence import Evidence
 
 Values = Mapping[int, float]  # seed -> what was measured
 Link = tuple[str, Mapping[str, str]]  # key of a page, and the parameters of the experiment there

@@ -1,0 +1,179 @@
+"""What was measured beside what was predicted, as pictures (SVG): values as bars, or curves over passes and steps.
+
+Classes carry the meaning: `bar` and `curve` what was measured, `reach` its interval, `mark` what somebody predicted, `open` what
+is not measured yet. `first` is what the prediction is about.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from typing import NamedTuple
+
+from core.figures.palette import BASELINE, VARIANTS
+from core.figures.svg import line, text
+
+WIDTH, MARGIN = 460, 8
+LABEL, FIGURE = 140, 84  # room for the names on the left of bars, and for the numbers on their right
+ROW, BAR = 44, 18
+CURVE_HEIGHT, FOOT = 190, 34
+STYLE = (
+    f".bar.first,.curve.first{{fill:{VARIANTS[0]};stroke:{VARIANTS[0]}}}.bar,.curve{{fill:{BASELINE};stroke:{BASELINE}}}"
+    ".bar{stroke:none!important}.curve{fill:none!important;stroke-width:2.5}"
+    f".spread{{fill:{BASELINE};opacity:.15}}.spread.first{{fill:{VARIANTS[0]}}}"
+    ".reach{stroke:currentColor;stroke-width:2;fill:none}.axis{stroke:currentColor;opacity:.25}"
+    ".mark{fill:#E69F00;fill-opacity:.28;stroke:#E69F00;stroke-width:2;stroke-dasharray:5 3}"
+    "text{fill:currentColor;font-size:13px}.small{font-size:11.5px;opacity:.8}.middle{text-anchor:middle}.end{text-anchor:end}"
+    ".open{opacity:.55;font-size:17px}.sketch{fill:none;stroke:currentColor;stroke-width:2.5}"
+)
+
+
+class Bar(NamedTuple):
+    """low, high: of its interval. note: what stands below its number, as where somebody ranked it."""
+
+    label: str
+    mean: float
+    low: float
+    high: float
+    note: str = ""
+
+
+class Line(NamedTuple):
+    """A curve with its interval at each place."""
+
+    label: str
+    at: Sequence[int]
+    mean: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
+
+
+Mark = tuple[float, float]  # what was predicted, from and to; either may be infinite
+
+
+def _svg(height: float, shapes: Sequence[str], said: str, width: float = WIDTH) -> str:
+    return (
+        f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{escape(said, quote=True)}" '
+        f'xmlns="http://www.w3.org/2000/svg"><style>{STYLE}</style>{"".join(shapes)}</svg>'
+    )
+
+
+def _ends(values: Sequence[float], *marks: Mark | None) -> tuple[float, float]:
+    """From where to where an axis reaches that shows these values, 0, and as much of the marks as is finite."""
+    finite = [each for each in (*values, *(end for mark in marks for end in mark or ()), 0.0) if math.isfinite(each)]
+    low, high = min(finite), max(finite)
+    return low, high if high > low else low + 1.0
+
+
+def bars_svg(
+    bars: Sequence[Bar],
+    written: Callable[[float], str],
+    mark: Mark | None,
+    words: Mapping[str, str],
+    hidden: bool = False,
+    scale: Mark | None = None,
+) -> str:
+    """The mark stands on the first bar. written: a number as it is shown; hidden: nothing is measured yet, and only names and the
+    mark show; scale: from where to where the axis reaches at the least."""
+    values = [] if hidden else [each for bar in bars for each in (bar.mean, bar.low, bar.high)]
+    low, high = _ends(values, mark, scale)
+    left, right = MARGIN + LABEL, WIDTH - MARGIN - FIGURE
+
+    def x(value: float) -> float:
+        return round(left + (right - left) * (min(max(value, low), high) - low) / (high - low), 1)
+
+    shapes = [f'<line class="axis" x1="{x(0.0)}" x2="{x(0.0)}" y1="4" y2="{ROW * len(bars)}"/>']
+    for at, bar in enumerate(bars):
+        top = ROW * at + (ROW - BAR) / 2
+        shapes.append(text(left - 10, top + BAR - 5, bar.label, "end"))
+        if at == 0 and mark:
+            from_, to = x(mark[0]), x(mark[1])
+            shapes.append(f'<rect class="mark" x="{from_}" y="{top - 8:g}" width="{max(3.0, to - from_):.1f}" height="{BAR + 16}" rx="4"/>')  # fmt: skip
+        shapes += [text(right + 10, top + BAR - 4, "?", "open")] if hidden else _bar(bar, x, top, at == 0)
+        if not hidden:
+            shapes.append(text(right + 10, top + BAR - 5, written(bar.mean), "figure"))
+            shapes.append(text(right + 10, top + BAR + 9, bar.note, "small"))
+    foot = ROW * len(bars) + 14.0
+    if scale or not hidden:
+        shapes += [text(x(end), foot, written(end), f"small {kind}") for end, kind in ((low, ""), (high, "end"))]
+    if mark:
+        middle = min(max((x(mark[0]) + x(mark[1])) / 2, left + 50), right - 50)
+        shapes.append(text(middle, foot + 18, words["your_prediction"], "small middle"))
+    return _svg(foot + 24 if mark else foot + 6, shapes, said_of_bars(bars, written, mark, words, hidden))
+
+
+def _bar(bar: Bar, x: Callable[[float], float], top: float, first: bool) -> list[str]:
+    """One bar with its interval."""
+    start, end = sorted((x(0.0), x(bar.mean)))
+    shapes = [f'<rect class="bar{" first" * first}" x="{start}" y="{top:g}" width="{max(1.5, end - start):.1f}" height="{BAR}" rx="2"/>']  # fmt: skip
+    if bar.low < bar.high:
+        shapes.append(line("reach", (x(bar.low), top + BAR / 2), (x(bar.high), top + BAR / 2)))
+    return shapes
+
+
+def said_of_bars(
+    bars: Sequence[Bar], written: Callable[[float], str], mark: Mark | None, words: Mapping[str, str], hidden: bool
+) -> str:
+    """The picture in words, for those who cannot see it."""
+    listed = [
+        bar.label if hidden else f"{bar.label}: {written(bar.mean)}{f' ({bar.note})' * bool(bar.note)}" for bar in bars
+    ]
+    return ". ".join(listed) + (f". {words['your_prediction']}: {marked(mark, written)}" * bool(mark)) + "."
+
+
+def marked(mark: Mark | None, written: Callable[[float], str]) -> str:
+    """A predicted range in words: "0.2 to 0.9", "≥ 0.9", "< 0.2"."""
+    low, high = mark or (-math.inf, math.inf)
+    if math.isinf(low):
+        return f"< {written(high)}"
+    return f"≥ {written(low)}" if math.isinf(high) else f"{written(low)} – {written(high)}"
+
+
+def curves_svg(
+    lines: Sequence[Line], written: Callable[[float], str], mark: Mark | None, words: Mapping[str, str], over: str
+) -> str:
+    """The mark stands at the end of the first curve. over: what they run over, in words."""
+    values = [each for one in lines for each in (*one.mean, *one.low, *one.high)]
+    low, high = _ends(values, mark)
+    left, right, bottom = 46, WIDTH - MARGIN - 160, float(CURVE_HEIGHT)
+    start, end = min(one.at[0] for one in lines), max(one.at[-1] for one in lines)
+
+    def x(at: float) -> float:
+        return round(left + (right - left) * (at - start) / max(1, end - start), 1)
+
+    def y(value: float) -> float:
+        return round(bottom - (bottom - 12) * (min(max(value, low), high) - low) / (high - low), 1)
+
+    shapes = [f'<line class="axis" x1="{left}" x2="{right}" y1="{y(each)}" y2="{y(each)}"/>' for each in (low, high)]
+    shapes += [text(left - 8, y(each) + 4, written(each), "small end") for each in (low, high)]
+    shapes += [
+        text(x(start), bottom + 18, f"{over} {start}", "small"),
+        text(x(end), bottom + 18, str(end), "small end"),
+    ]
+    if mark:
+        top, foot = y(mark[1]), y(mark[0])
+        shapes.append(f'<rect class="mark" x="{right - 8}" y="{top}" width="22" height="{max(3.0, foot - top):.1f}" rx="4"/>')  # fmt: skip
+        shapes.append(text(right + 22, max(12.0, min(bottom - 2, top + 12)), words["your_prediction"], "small"))
+    places: list[float] = []
+    for at, one in reversed(list(enumerate(lines))):
+        first = " first" * (at == 0)
+        there = list(zip(one.at, one.low)) + list(zip(reversed(one.at), reversed(one.high)))
+        shapes.append(f'<polygon class="spread{first}" points="{" ".join(f"{x(a)},{y(b)}" for a, b in there if b == b)}"/>')  # fmt: skip
+        shapes.append(line(f"curve{first}", *((x(a), y(b)) for a, b in zip(one.at, one.mean) if b == b)))
+        place = y(one.mean[-1]) + 4
+        for other in sorted([*places, y(mark[1]) + 12] if mark else places):
+            place = other + 16 if abs(place - other) < 15 else place
+        places.append(place)
+        shapes.append(text(right + 22, place, f"{one.label}: {written(one.mean[-1])}", "small"))
+    said = ". ".join(f"{one.label}: {written(one.mean[0])} → {written(one.mean[-1])}" for one in lines)
+    return _svg(
+        CURVE_HEIGHT + FOOT, shapes, f"{said}." + f" {words['your_prediction']}: {marked(mark, written)}." * bool(mark)
+    )
+
+
+def sketch_svg(heights: Sequence[float], said: str) -> str:
+    """The shape of a curve to choose. heights: from 0 to 1."""
+    width, height = 130, 64
+    step = (width - 16) / (len(heights) - 1)
+    points = [(round(8 + step * at, 1), round(height - 8 - (height - 16) * each, 1)) for at, each in enumerate(heights)]
+    frame = f'<line class="axis" x1="8" x2="{width - 8}" y1="{height - 6}" y2="{height - 6}"/>'
+    return _svg(height, [frame, line("sketch", *points)], said, width)

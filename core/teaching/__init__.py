@@ -1,0 +1,1 @@
+"""What is made of results for those who learn: claims of papers, lessons."""

@@ -1,0 +1,222 @@
+"""Reads lessons/*.toml. docs/pages/lessons.md says how one is written; here stands what is refused, and in which words."""
+
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from core.settings.wording import shorten
+from core.teaching.lessons.lesson import (
+    FIELD,
+    Lesson,
+    LessonError,
+    Number,
+    Option,
+    Prediction,
+    Scale,
+    Transfer,
+    Value,
+    Way,
+)
+from core.teaching.lessons.outcome import combine
+from core.teaching.lessons.prediction import VERDICTS, kind
+from core.teaching.lessons.readings import reading
+
+T = TypeVar("T")
+FOLDER = Path(__file__).parent.parent.parent.parent / "lessons"
+PAGES = ("block", "depth", "training", "studies", "trained", "claims")  # to which an experiment may lead
+LONGEST = 100_000  # bytes of a file
+
+
+class Table:
+    """A table of a lesson's file: what is read of it is taken out; what is left over at the end is unknown."""
+
+    def __init__(self, lesson: str, place: str, given: Any) -> None:
+        if not isinstance(given, dict):
+            raise LessonError(lesson, f"{place} is {shorten(given)}; it must be a table.")
+        self.lesson, self.place, self.rest = lesson, place, dict(given)
+
+    def refuse(self, message: str) -> LessonError:
+        return LessonError(self.lesson, message)
+
+    def at(self, name: str) -> str:
+        return f"{self.place}.{name}" if self.place else name
+
+    def take(self, name: str, of: type[T], default: T | None = None) -> T:
+        value = self.rest.pop(name, default)
+        if of is float and type(value) is int:
+            value = float(value)
+        if type(value) is not of:
+            words = {str: "text", int: "a whole number", float: "a number", list: "a list", dict: "a table"}[of]
+            raise self.refuse(f"{self.at(name)} is {shorten(value)}; it must be {words}.")
+        if of is str and not value and default != "":
+            raise self.refuse(f"{self.at(name)} is empty.")
+        return value
+
+    def one_of(self, name: str, known: Sequence[str] | Mapping[str, Any], default: str | None = None) -> str:
+        value = self.take(name, str, default)
+        if value not in known:
+            raise self.refuse(f"{self.at(name)} is {shorten(value)}; it must be one of {', '.join(known)}.")
+        return value
+
+    def names(self, name: str, known: Mapping[str, Any], least: int = 1) -> tuple[str, ...]:
+        given = self.take(name, list)
+        if len(given) < least or any(each not in known for each in given) or len(set(given)) < len(given):
+            raise self.refuse(f"{self.at(name)} must name at least {least} of the values: {', '.join(known)}.")
+        return tuple(given)
+
+    def table(self, name: str) -> "Table":
+        return Table(self.lesson, self.at(name), self.take(name, dict))
+
+    def tables(self, name: str) -> "list[Table]":
+        return [Table(self.lesson, f"{self.at(name)} {n}", each) for n, each in enumerate(self.take(name, list), 1)]
+
+    def done(self) -> None:
+        if self.rest:
+            raise self.refuse(f"{', '.join(map(self.at, self.rest))}: there is no such entry.")
+
+
+def lesson_of(name: str, given: Mapping[str, Any]) -> Lesson:
+    """A lesson from what its file holds. Raises LessonError."""
+    table = Table(name, "", given)
+    values = {key: _value(Table(name, f"values.{key}", each)) for key, each in table.take("values", dict, {}).items()}
+    prediction = _prediction(table.table("prediction"), values) if "prediction" in table.rest else None
+    explanation = _explanation(table, values) if prediction else {}
+    made = Lesson(
+        name=name,
+        number=table.take("number", int),
+        title=table.take("title", str),
+        minutes=table.take("minutes", int),
+        difficulty=table.one_of("difficulty", ("first steps", "goes deeper")),
+        question=table.take("question", str),
+        values=values,
+        shown=table.names("shown", values) if "shown" in table.rest else tuple(values),
+        picture=table.take("picture", str) if prediction else "",
+        prediction=prediction,
+        experiment=_way(table.table("experiment")) if prediction else None,
+        explanation=explanation,
+        means=table.take("means", str) if prediction else "",
+        challenge=_way(table.table("challenge")) if prediction else None,
+        transfer=_transfer(table.table("transfer")) if prediction else None,
+        ways=tuple(map(_way, table.tables("ways"))) if not prediction else (),
+    )
+    table.done()
+    asked = {*made.prediction.number.of, *made.prediction.ranked} if made.prediction else set()
+    if made.given & asked or made.given - set(values):
+        raise table.refuse("question and prediction may name {values} only that are not what is predicted.")
+    return made
+
+
+def _value(table: Table) -> Value:
+    params = table.take("of", dict, {})
+    if not all(isinstance(each, str) for each in params.values()):
+        raise table.refuse(f"{table.place}.of: every parameter is text, as in a link.")
+    made = Value(table.take("label", str), table.one_of("reading", reading), params)
+    unknown = [each for each in params if each not in reading[made.reading].takes]
+    if unknown:
+        raise table.refuse(f"{table.place}.of: “{made.reading}” does not take {', '.join(map(shorten, unknown))}.")
+    table.done()
+    return made
+
+
+def _prediction(table: Table, values: Mapping[str, Value]) -> Prediction:
+    kind_of = table.one_of("kind", kind)
+    ranked = table.names("ranked", values, 2) if kind_of == "rank" else ()
+    number = Number("value", ranked[:1], "") if ranked else _number(table.table("number"), values)
+    options = tuple(map(_option, table.tables("options"))) if kind_of in ("choice", "curve") else ()
+    made = Prediction(
+        kind_of,
+        table.take("asks", str),
+        number,
+        options,
+        _scale(table.table("scale")) if kind_of == "number" else None,
+        ranked,
+    )
+    if kind_of in ("choice", "curve") and not 2 <= len(options) <= 5:
+        raise table.refuse("prediction.options: there must be two to five of them.")
+    ordered = sorted(options, key=lambda option: option.low)
+    if any(one.high > other.low for one, other in zip(ordered, ordered[1:])):
+        raise table.refuse("prediction.options: two of them overlap, so that both could be right.")
+    if kind_of == "curve" and (
+        not all(option.sketch for option in options) or not reading[values[number.of[0]].reading].curve
+    ):
+        raise table.refuse("prediction: a curve needs a sketch for each option, and a reading that has a curve.")
+    table.done()
+    return made
+
+
+def _number(table: Table, values: Mapping[str, Value]) -> Number:
+    made = Number(table.one_of("kind", combine), table.names("of", values), table.take("label", str))
+    needed = 2 if made.kind in ("ratio", "difference") else 1
+    if len(made.of) != needed:
+        raise table.refuse(f"{table.place}.of must name {needed} of the values for a {made.kind}.")
+    if made.kind == "difference" and reading[values[made.of[0]].reading].unit != "percent":
+        raise table.refuse(f"{table.place}: a difference is one of shares; compare other numbers by their ratio.")
+    table.done()
+    return made
+
+
+def _option(table: Table) -> Option:
+    sketch = tuple(table.take("sketch", list, []))
+    if any(type(each) not in (int, float) or not 0 <= each <= 1 for each in sketch) or len(sketch) == 1:
+        raise table.refuse(f"{table.place}.sketch must hold heights from 0 to 1, two at least.")
+    low, high = table.take("from", float, -math.inf), table.take("to", float, math.inf)
+    if not low < high:
+        raise table.refuse(f"{table.place}: “from” must be less than “to”.")
+    made = Option(table.take("text", str), low, high, table.take("instead", str, ""), tuple(map(float, sketch)))
+    table.done()
+    return made
+
+
+def _scale(table: Table) -> Scale:
+    within = table.take("within", list)
+    made = Scale(
+        table.take("low", float),
+        table.take("high", float),
+        table.take("step", float),
+        tuple(float(each) for each in within if type(each) in (int, float)),
+    )
+    if not (made.low < made.high and made.step > 0 and made.within and len(made.within) == len(within)):
+        raise table.refuse(f"{table.place}: low must be less than high, step above 0, and within a list of numbers.")
+    table.done()
+    return made
+
+
+def _explanation(table: Table, values: Mapping[str, Value]) -> dict[str, str]:
+    given = table.table("explanation")
+    texts = {name: given.take(name, str) for name in VERDICTS}
+    given.done()
+    for text in (*texts.values(), str(table.rest.get("means", ""))):
+        for name, _ in FIELD.findall(text):
+            if name not in (*values, "outcome"):
+                known = ", ".join([*values, "outcome"])
+                raise table.refuse(f"an explanation names {{{name}}}; there are {known}.")
+    return texts
+
+
+def _way(table: Table) -> Way:
+    made = Way(table.take("text", str), table.one_of("page", PAGES), table.take("link", dict, {}))
+    if not all(isinstance(each, str) for each in made.params.values()):
+        raise table.refuse(f"{table.place}.link: every parameter is text, as in a link.")
+    table.done()
+    return made
+
+
+def _transfer(table: Table) -> Transfer:
+    options = tuple(map(str, table.take("options", list)))
+    made = Transfer(table.take("asks", str), options, table.take("right", int) - 1, table.take("because", str))
+    if not (2 <= len(options) <= 5 and 0 <= made.right < len(options)):
+        raise table.refuse("transfer: two to five options, and “right” the number of one of them, from 1.")
+    table.done()
+    return made
+
+
+def load(path: Path) -> dict[str, Any]:
+    """What a lesson's file holds. Raises LessonError."""
+    try:
+        if path.stat().st_size > LONGEST:
+            raise LessonError(path.stem, f"its file is larger than {LONGEST:,} bytes.")
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise LessonError(path.stem, f"its file cannot be read: {error}.") from None

@@ -1,0 +1,294 @@
+"""Lessons without a page: every file, every number in it computed another way, every verdict, every refusal."""
+
+import copy
+import math
+from itertools import permutations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as some
+
+from core.checkpoints import family
+from core.measure.intervals import Interval
+from core.model.config import Config
+from core.model.transformer import Transformer
+from core.teaching.lessons import prediction
+from core.teaching.lessons.language import ENGLISH, is_complete, language, phrases, translated
+from core.teaching.lessons.lesson import FIELD, LessonError
+from core.teaching.lessons.lessons import lesson, problems, read_lesson
+from core.teaching.lessons.outcome import outcome
+from core.teaching.lessons.prediction import AS_PREDICTED, NOT_AS_PREDICTED, UNDECIDED, VERDICTS, interval_of, judged
+from core.teaching.lessons.reader import FOLDER, lesson_of, load
+from core.teaching.lessons.readings import EXACT, measured, reading
+from core.teaching.lessons.wording import filled, reach, written
+
+WITH_PREDICTION = [name for name in lesson if read_lesson(name).prediction]
+of_each = pytest.mark.parametrize("name", WITH_PREDICTION)
+
+
+def answers(of) -> list:
+    """Answers to a prediction, of every kind of outcome."""
+    asked = of.prediction
+    if asked.options:
+        return list(range(len(asked.options)))
+    if asked.ranked:
+        return [list(order) for order in permutations(asked.ranked)]
+    steps = int(round((asked.scale.high - asked.scale.low) / asked.scale.step))
+    places = [asked.scale.low + asked.scale.step * n for n in range(steps + 1)]
+    return [[place, within] for place in places for within in asked.scale.within]
+
+
+def test_all_files_are_read_and_stand_in_the_order_of_their_numbers():
+    assert not problems and set(lesson) == {path.stem for path in FOLDER.glob("*.toml")}
+    assert [read_lesson(name).number for name in lesson] == list(range(len(lesson)))
+    assert all(read_lesson(name).minutes <= 5 for name in lesson)
+    assert [name for name in lesson if name not in WITH_PREDICTION] == ["free_play"]
+
+
+@of_each
+def test_a_choice_has_one_right_answer_and_the_others_say_why_they_are_not(name):
+    of = read_lesson(name)
+    found = [prediction.verdict(of.prediction, answer, outcome(of)) for answer in answers(of)]
+    assert set(found) <= set(VERDICTS) and NOT_AS_PREDICTED in found and AS_PREDICTED in found
+    if of.prediction.options:
+        assert found.count(AS_PREDICTED) == 1 and UNDECIDED not in found
+        for option, verdict in zip(of.prediction.options, found):
+            assert bool(option.instead) == (verdict != AS_PREDICTED)
+
+
+@of_each
+def test_a_verdict_follows_from_the_interval(name):
+    """Once more, seed by seed and the slow way."""
+    of = read_lesson(name)
+    out = outcome(of)
+    for answer in answers(of):
+        said = prediction.verdict(of.prediction, answer, out)
+        if of.prediction.kind == "rank":
+            continue  # test_a_rank_is_judged_pair_by_pair
+        low, high = (
+            (answer[0] - answer[1], answer[0] + answer[1])
+            if of.prediction.kind == "number"
+            else (of.prediction.options[answer].low, of.prediction.options[answer].high)
+        )
+        points = [out.number.found.low, out.number.found.mean, out.number.found.high]
+        nearly = 1e-9 if of.prediction.kind == "number" else 0.0
+        inside = [low - nearly <= each <= high + nearly for each in points]
+        assert said == (AS_PREDICTED if all(inside) else UNDECIDED if any(inside) or points[0] < low < points[2] else NOT_AS_PREDICTED)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [name for name in WITH_PREDICTION if read_lesson(name).prediction.kind == "rank"])
+def test_a_rank_is_judged_pair_by_pair(name):
+    from scipy.stats import ttest_rel
+
+    of = read_lesson(name)
+    out = outcome(of)
+    order = list(of.prediction.ranked)
+    for at, one in enumerate(order):
+        for other in order[at + 1 :]:
+            a, b = (
+                [out.values[each].values[seed] for seed in sorted(out.values[each].values)] for each in (one, other)
+            )
+            found = prediction.differences([one, other], out)[one, other]
+            assert found.mean == pytest.approx(sum(a) / len(a) - sum(b) / len(b))
+            if a != b and len({round(x - y, 12) for x, y in zip(a, b)}) > 1:
+                assert found.p == pytest.approx(float(ttest_rel(a, b).pvalue))
+            turned = prediction.verdict(of.prediction, [other, one], out) if len(order) == 2 else None
+            assert turned in (None, *VERDICTS)
+    clear = [pair for pair, gap in prediction.differences(order, out).items() if gap.clear]
+    right = sorted(order, key=lambda each: -out.values[each].found.mean)
+    assert prediction.verdict(of.prediction, right, out) == (AS_PREDICTED if clear else UNDECIDED)
+    assert prediction.verdict(of.prediction, right[::-1], out) == (NOT_AS_PREDICTED if clear else UNDECIDED)
+
+
+@given(some.floats(-5, 5), some.floats(0, 3), some.floats(-5, 5), some.floats(0.001, 5))
+def test_the_rule(mean, half, low, width):
+    found, high = Interval(mean, mean - half, mean + half, 5), low + width
+    said = judged(found, low, high)
+    if said == AS_PREDICTED:
+        assert low <= found.low and found.high < high
+    elif said == NOT_AS_PREDICTED:
+        assert found.high < low or found.low >= high
+    else:
+        assert found.low < low <= found.high or found.low < high <= found.high
+    assert judged(Interval(mean, math.nan, math.nan, 1), low, high) == UNDECIDED
+
+
+def parameters_of(**settings) -> int:
+    """By building the block and counting."""
+    model = Transformer(Config(**settings), vocabulary=["a"])
+    return sum(each.numel() for each in model.blocks.parameters())
+
+
+def test_heads_and_their_parameters():
+    out = outcome(read_lesson("heads"))
+    assert out.values["eight"].found.mean == parameters_of(n_heads=8) == parameters_of(n_heads=1)
+    assert out.number.per == EXACT and out.number.found[:3] == (1, 1, 1)
+
+
+def test_what_attention_costs():
+    """Two products of T × T × D, two operations each."""
+    out = outcome(read_lesson("cost"))
+    assert out.values["short"].found.mean == 2 * 2 * 100 * 100 * 64
+    assert out.values["long"].found.mean == 2 * 2 * 1000 * 1000 * 64 and out.number.found.mean == 100
+    per_word = 2 * (4 * 64 * 64 + 2 * 64 * 256)
+    assert out.values["block_long"].found.mean == 1000 * per_word + out.values["long"].found.mean
+
+
+def test_temperature_by_hand():
+    model = family.kept(family.WHOLE, 0)
+    words = "the defendant , who had signed the contracts ,".split()
+    ids = torch.tensor([[model.model.vocabulary.index(word) for word in words]])
+    with torch.inference_mode():
+        scores = model.model(ids)[0, -1].double()
+    out, was = outcome(read_lesson("temperature")), model.model.vocabulary.index("was")
+    for name, temperature in (("half", 0.5), ("one", 1), ("two", 2)):
+        weights = [math.exp(float(score - scores.max()) / temperature) for score in scores]
+        assert out.values[name].found.mean == pytest.approx(weights[was] / sum(weights), abs=1e-6)
+
+
+def test_relu_silences_what_is_below_zero():
+    """From the weights themselves: x W + b < 0."""
+    from core.experiments.forward import forward
+    from core.teaching.lessons.readings.reading import CPU, TEXT
+
+    shares = []
+    for seed in range(10):
+        p = forward(Config(activation="relu", seed=seed), TEXT, CPU)
+        shares.append((p.sites["mlp_pre"][0] <= 0).double().mean().item())
+    assert list(measured("silent", {"activation": "relu"}).values.values()) == pytest.approx(shares)
+
+
+@of_each
+def test_what_is_told_beforehand_is_not_what_is_asked(name):
+    of = read_lesson(name)
+    asked = {*of.prediction.number.of, *of.prediction.ranked}
+    assert not of.given & asked
+    assert "{" not in filled(of.question + of.prediction.asks, of)
+
+
+@of_each
+@pytest.mark.parametrize("verdict", [*VERDICTS, "means"])
+def test_texts_hold_the_numbers_that_were_measured(name, verdict):
+    of = read_lesson(name)
+    out = outcome(of)
+    text = of.means if verdict == "means" else of.explanation[verdict]
+    said = filled(text, of, out)
+    assert "{" not in said
+    for field, between in FIELD.findall(text):
+        found = out.number if field == "outcome" else out.values[field]
+        unit = out.unit if field == "outcome" else reading[of.values[field].reading].unit
+        assert (reach(found.found, unit) if between else written(found.found.mean, unit)) in said
+
+
+@of_each
+@given(data=some.data())
+def test_an_answer_is_read_back_as_it_was_written(name, data):
+    asked = read_lesson(name).prediction
+    answer = data.draw(some.sampled_from(answers(read_lesson(name))))
+    assert prediction.read(asked, prediction.write(answer)) == prediction.check(asked, answer)
+
+
+JSON = some.recursive(
+    some.none() | some.booleans() | some.integers() | some.floats() | some.text(max_size=5),
+    lambda inner: some.lists(inner, max_size=4) | some.dictionaries(some.text(max_size=3), inner, max_size=3),
+)
+
+
+@of_each
+@given(answer=JSON)
+def test_what_is_no_answer_is_refused(name, answer):
+    asked = read_lesson(name).prediction
+    try:
+        taken = prediction.check(asked, answer)
+    except ValueError as error:
+        assert "must" in str(error)
+    else:
+        assert prediction.check(asked, taken) == taken
+
+
+def test_texts_that_are_no_answer_are_refused():
+    asked = read_lesson("heads").prediction
+    for text in ("", "nonsense", "[" * 100_000, "1e999", '"0"', "4", "-1", "true", "NaN"):
+        with pytest.raises(ValueError):
+            prediction.read(asked, text)
+
+
+def test_a_number_and_its_range():
+    assert interval_of([0.3, 0.1]) == (0.2, 0.4)
+
+
+BROKEN = {
+    "number": (lambda given: given.update(number="one"), "number is “one”; it must be a whole number"),
+    "difficulty": (lambda given: given.update(difficulty="hard"), "it must be one of first steps, goes deeper"),
+    "title": (lambda given: given.update(title=""), "title is empty"),
+    "unknown": (lambda given: given.update(color="red"), "color: there is no such entry"),
+    "reading": (lambda given: given["values"]["one"].update(reading="mood"), "it must be one of parameters"),
+    "parameter": (lambda given: given["values"]["one"].update(of={"mood": "1"}), "does not take “mood”"),
+    "text": (lambda given: given["values"]["one"].update(of={"n_heads": 1}), "every parameter is text"),
+    "kind": (lambda given: given["prediction"].update(kind="guess"), "it must be one of choice"),
+    "options": (lambda given: given["prediction"].update(options=[]), "two to five"),
+    "overlap": (lambda given: given["prediction"]["options"][0].update({"from": 0.0}), "two of them overlap"),
+    "order": (lambda given: given["prediction"]["options"][0].update({"to": 1.0}), "must be less than"),
+    "value": (lambda given: given["prediction"]["number"].update(of=["nine"]), "must name at least 1 of the values"),
+    "two": (lambda given: given["prediction"]["number"].update(of=["one"]), "must name 2 of the values"),
+    "difference": (lambda given: given["prediction"]["number"].update(kind="difference"), "a difference is one of shares"),
+    "field": (lambda given: given["explanation"].update(undecided="{nine}"), "names {nine}; there are eight, one, outcome"),
+    "told": (lambda given: given.update(question="It is {one}."), "that are not what is predicted"),
+    "page": (lambda given: given["experiment"].update(page="moon"), "it must be one of block"),
+    "right": (lambda given: given["transfer"].update(right=9), "the number of one of them"),
+    "table": (lambda given: given.update(values=3), "must be a table"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_a_fault_in_a_file_is_named(fault):
+    given = copy.deepcopy(load(FOLDER / "heads.toml"))
+    mend, words = BROKEN[fault]
+    mend(given)
+    with pytest.raises(LessonError) as refused:
+        lesson_of("heads", given)
+    assert words in str(refused.value) and str(refused.value).startswith("Lesson “heads”: ")
+
+
+@pytest.mark.parametrize("content", [b"\xff", b"a = ", b"a = 1" + b" " * 200_000, b"a" + b".a" * 30_000 + b" = 1"])
+def test_a_file_that_is_no_lesson_is_refused(content, tmp_path):
+    path = tmp_path / "broken.toml"
+    path.write_bytes(content)
+    with pytest.raises(LessonError, match="Lesson “broken”"):
+        lesson_of("broken", load(path))
+
+
+@pytest.mark.parametrize("name", language)
+def test_a_language_names_nothing_that_is_not_there(name):
+    assert phrases(name).keys() == phrases(ENGLISH).keys()
+    for key, text in phrases(name).items():
+        assert set(FIELD.findall(text)) == set(FIELD.findall(phrases(ENGLISH)[key])), key
+    for each in lesson:
+        of, english = read_lesson(each, name), read_lesson(each)
+        assert of.values.keys() == english.values.keys() and of.number == english.number
+        if name != ENGLISH and is_complete(name, each):
+            assert sorted(texts_of(translated(name, each, load(FOLDER / f"{each}.toml")))) != sorted(texts_of(load(FOLDER / f"{each}.toml")))  # fmt: skip
+            assert not untranslated(name, each)
+
+
+def texts_of(given) -> list[str]:
+    """Texts that somebody reads."""
+    if isinstance(given, dict):
+        kept = [value for key, value in given.items() if key not in NOT_READ]
+        return [text for value in kept for text in texts_of(value)]
+    if isinstance(given, list):
+        return [text for value in given for text in texts_of(value)]
+    return [given] if isinstance(given, str) else []
+
+
+NOT_READ = ("of", "link", "page", "reading", "kind", "ranked", "shown", "difficulty", "right")
+
+
+def untranslated(name: str, each: str) -> list[str]:
+    english, other = load(FOLDER / f"{each}.toml"), translated(name, each, load(FOLDER / f"{each}.toml"))
+    same = [one for one, two in zip(texts_of(english), texts_of(other)) if one == two]
+    return [text for text in same if any(c.isalpha() for c in text) and text not in KEPT]
+
+
+KEPT = ("LayerNorm", "RoPE", "ReLU", "GELU")

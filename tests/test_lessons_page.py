@@ -1,0 +1,216 @@
+"""The page "Lessons" without a browser: predict, see, explain; what the browser kept; every link."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+import core.teaching.lessons.outcome
+from core.teaching.lessons import prediction
+from core.teaching.lessons.lessons import lesson, read_lesson
+from core.teaching.lessons.outcome import outcome
+from core.teaching.lessons.prediction import BECAUSE, NOT_AS_PREDICTED, SURE, VERDICTS
+from core.teaching.lessons.wording import filled
+from tests.pages import components, trigger
+from tests.test_lessons import answers, of_each
+from tests.test_page import fine, opened, said_on
+from tests.test_page import told as warned
+from ui.kit.pages import LESSONS, PAGES
+from ui.kit.session.visitor import VISITOR
+from ui.lessons.progress import KEPT, LONGEST, clean, read
+
+PAGE = LESSONS.path
+
+
+def open_lesson(name: str):
+    return fine(opened(PAGE, shown="one", lesson=name))
+
+
+def answer(app, name: str, chosen):
+    """Choose it in the controls."""
+    of = read_lesson(name).prediction
+    if of.options:
+        return next(each for each in app.radio if each.key == f"answer_{name}").set_value(chosen).run()
+    if of.ranked:
+        for each in chosen[:-1]:
+            box = next(box for box in app.selectbox if box.key.startswith(f"answer_{name}_") and box.value is None)
+            app = box.set_value(each).run()
+        return app
+    percent = 100  # all that are asked for are shares
+    app = next(each for each in app.slider if each.key == f"answer_{name}").set_value(chosen[0] * percent).run()
+    return next(each for each in app.button_group if each.key == f"within_{name}").set_value(chosen[1]).run()
+
+
+def store(app, name: str):
+    return fine(next(each for each in app.button if each.key == f"store_{name}").click().run())
+
+
+def kept(app) -> dict:
+    return app.session_state[VISITOR].kept[KEPT].entries
+
+
+def picture(app) -> str:
+    return json.loads(next(each for each in components(app, "ablation_lesson")).json)["picture"]
+
+
+def of_verdict(name: str, verdict: str):
+    """An answer with this verdict, or None."""
+    of = read_lesson(name)
+    found = (each for each in answers(of) if prediction.verdict(of.prediction, each, outcome(of)) == verdict)
+    return next(found, None)
+
+
+@of_each
+def test_nothing_is_measured_before_the_prediction_is_stored(name, monkeypatch):
+    asked = []
+
+    def watched(reading, params):
+        asked.append((reading, tuple(sorted(params.items()))))
+        return original(reading, params)
+
+    original = core.teaching.lessons.outcome.measured
+    monkeypatch.setattr("core.teaching.lessons.outcome.measured", watched)
+    app = open_lesson(name)
+    of = read_lesson(name)
+    assert not asked and "?" in picture(app) or of.prediction.kind == "curve"
+    app = answer(app, name, answers(of)[0])
+    assert not asked
+    store(app, name)
+    assert len(asked) == len(of.values)
+
+
+@pytest.mark.parametrize("verdict", VERDICTS)
+@of_each
+def test_it_says_what_follows_from_the_numbers(name, verdict):
+    chosen, of = of_verdict(name, verdict), read_lesson(name)
+    if chosen is None:
+        return  # no answer to this one has that verdict
+    app = store(answer(open_lesson(name), name, chosen), name)
+    said, out = " ".join(said_on(app)), outcome(of)
+    words = {
+        "as_predicted": "As predicted",
+        "not_as_predicted": "Not as predicted",
+        "undecided": "Undecided: the seeds do not tell",
+    }
+    assert words[verdict] in said and sum(each in said for each in words.values()) == 1
+    assert filled(of.explanation[verdict], of, out) in said and filled(of.means, of, out) in said
+    if of.prediction.options and verdict == NOT_AS_PREDICTED:
+        assert of.prediction.options[chosen].instead in said
+    shown = of.values[of.shown[0]].label
+    assert shown in picture(app) and "?" not in picture(app).replace("?xml", "")
+
+
+@pytest.mark.parametrize("sure", SURE)
+def test_sure_and_wrong_is_the_most_interesting_case(sure):
+    app = answer(open_lesson("heads"), "heads", 0)
+    next(each for each in app.button_group if each.key == "sure_heads").set_value(sure).run()
+    said = " ".join(said_on(store(app, "heads")))
+    assert ("most interesting case" in said) == (sure >= 2)
+
+
+def test_what_is_right_is_not_called_interesting_however_sure():
+    app = answer(open_lesson("heads"), "heads", 2)
+    next(each for each in app.button_group if each.key == "sure_heads").set_value(3).run()
+    assert "most interesting case" not in " ".join(said_on(store(app, "heads")))
+
+
+@pytest.mark.parametrize("because", ["<b>bold</b> **strong** $x$ :smile:", "a\nb\x00\ud800", "é 漢 \u202e", "x" * 900])
+def test_a_reason_of_any_characters_shows_literally(because):
+    app = answer(open_lesson("heads"), "heads", 0)
+    app = (
+        next(each for each in app.text_input if each.key == "because_heads")
+        .set_value(because.encode("utf-8", "ignore").decode())
+        .run()
+    )
+    app = store(app, "heads")
+    stored = kept(app)["heads"].because
+    assert stored == clean(because.encode("utf-8", "ignore").decode()) and len(stored) <= BECAUSE
+    assert stored in " ".join(said_on(app)) and "<b>" not in " ".join(each.value for each in app.markdown)
+
+
+@of_each
+def test_the_last_question_says_what_is_right(name):
+    of = read_lesson(name)
+    app = store(answer(open_lesson(name), name, answers(of)[0]), name)
+    for at in range(len(of.transfer.options)):
+        app = fine(next(each for each in app.radio if each.key == f"carried_{name}").set_value(at).run())
+        said = " ".join(said_on(app))
+        assert of.transfer.because in said
+        assert (
+            ("Right. " in said)
+            == (at == of.transfer.right)
+            == (f"It is: {of.transfer.options[of.transfer.right]}" not in said)
+        )
+        assert kept(app)[name].carried == at
+
+
+def test_a_prediction_can_be_made_anew():
+    app = store(answer(open_lesson("heads"), "heads", 0), "heads")
+    app = fine(next(each for each in app.button if each.label == "Predict anew").click().run())
+    assert not kept(app) and any(each.key == "store_heads" for each in app.button)
+
+
+def told_by_browser(app, entries) -> object:
+    (component,) = components(app, "ablation_progress")
+    return fine(trigger(app, component, "kept", entries if isinstance(entries, str) else json.dumps(entries)))
+
+
+def test_what_the_browser_has_kept_is_there_again():
+    app = told_by_browser(open_lesson("heads"), {"heads": {"answer": 2, "sure": 3, "because": "why", "carried": 1}})
+    said = " ".join(said_on(app))
+    assert "As predicted" in said and "why" in said and "certain" in said
+    (component,) = components(app, "ablation_progress")
+    assert json.loads(component.json)["entries"]["heads"]["answer"] == 2
+    everything = fine(opened(PAGE))
+    assert "done" not in " ".join(said_on(everything))
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "", "nonsense", "[]", "3", "[" * 50_000, "x" * (LONGEST + 1), '{"heads": 3}', '{"heads": {"answer": 9, "sure": 1}}',
+        '{"heads": {"answer": 1, "sure": 9}}', '{"heads": {"answer": 1, "sure": true}}', '{"heads": {"answer": 1, "sure": 1, "because": 3}}',
+        '{"free_play": {"answer": 1, "sure": 1}}', '{"moon": {"answer": 1, "sure": 1}}', '{"heads": {"answer": 1e999, "sure": 1}}',
+    ],
+)  # fmt: skip
+def test_what_a_browser_cannot_have_kept_is_left_out(told):
+    assert read(told) == {}
+
+
+@given(some.text(max_size=2000))
+def test_a_line_is_cleaned_once_and_for_all(text):
+    line = clean(text)
+    assert clean(line) == line and len(line) <= BECAUSE and all(c.isprintable() for c in line)
+
+
+WAYS = [
+    pytest.param(way, id=f"{name}-{at}")
+    for name in lesson
+    for at, way in enumerate(
+        [*filter(None, (read_lesson(name).experiment, read_lesson(name).challenge)), *read_lesson(name).ways]
+    )
+]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_experiment_opens_as_it_is_meant(way):
+    page = next(each for each in PAGES if each.key == way.page)
+    app = fine(opened(page.path, **way.params))
+    assert not warned(app)
+    for name, value in way.params.items():
+        assert app.query_params.get(name) in ([value], value, None) or name == "weights", name
+
+
+def test_the_list_has_every_lesson_and_opens_it():
+    app = fine(opened(PAGE))
+    titles = [each.label.replace("\\", "") for each in app.button if each.key.startswith("open_")]
+    assert titles == [f"**{read_lesson(name).number} · {read_lesson(name).title}**" for name in lesson]
+    app = fine(next(each for each in app.button if each.key == "open_relu").click().run())
+    assert read_lesson("relu").question in " ".join(said_on(app))
+
+
+def test_free_play_leads_to_every_kind_of_page():
+    app = open_lesson("free_play")
+    assert len(app.get("page_link")) == len(read_lesson("free_play").ways)
+    assert not any(each.key == "store_free_play" for each in app.button)

@@ -1,0 +1,101 @@
+"""What came out, beside what was predicted; the explanation; and what to do with it."""
+
+from functools import partial
+
+import streamlit as st
+
+from core.teaching.lessons.lesson import Lesson, Way
+from core.teaching.lessons.lessons import lesson as every
+from core.teaching.lessons.outcome import Outcome
+from core.teaching.lessons.prediction import AS_PREDICTED, NOT_AS_PREDICTED, verdict
+from core.teaching.lessons.wording import filled
+from ui.kit.page import literal
+from ui.kit.pages import LESSONS, PAGES
+from ui.lessons.progress import Entry, carry, forget
+from ui.lessons.told import SURE_ENOUGH, answer_in_words, instead, measured_in_words, ties
+
+ICONS = {AS_PREDICTED: ":green[:material/check_circle:]", NOT_AS_PREDICTED: ":orange[:material/lightbulb:]"}
+OPEN = ":blue[:material/help:]"
+
+
+def told(lesson: Lesson, entry: Entry, out: Outcome, words):
+    """The verdict, what was said, what was measured, and the explanation."""
+    assert lesson.prediction is not None
+    found = verdict(lesson.prediction, entry.answer, out)
+    said = answer_in_words(lesson, entry.answer, out.unit)
+    sure = words[f"was_sure_{entry.sure}"]
+    because = f" “{literal(entry.because)}”" if entry.because else ""
+    st.markdown(
+        f"#### {ICONS.get(found, OPEN)} {literal(words[found])}\n"
+        f"{literal(words['you_said'])}: {literal(said)} :gray[({literal(sure)})]{because}  \n"
+        f"{literal(words['measured'])}: **{literal(measured_in_words(lesson, out, words))}**"
+    )
+    lines = [
+        filled(lesson.explanation[found], lesson, out),
+        instead(lesson, entry.answer, found),
+        ties(lesson, out, words),
+    ]
+    if found == NOT_AS_PREDICTED and entry.sure >= SURE_ENOUGH:
+        lines.insert(0, words["sure_and_wrong"])
+    st.markdown(literal(" ".join(filter(None, lines))))
+
+
+def after(lesson: Lesson, entry: Entry, out: Outcome, words):
+    """What it means; the experiment, something to change, the question that carries it over, the next lesson."""
+    assert lesson.experiment and lesson.challenge
+    st.markdown(f"**{literal(words['what_it_means'])}**  \n{literal(filled(lesson.means, lesson, out))}")
+    left, right = st.columns(2, gap="large")
+    with left:
+        way(words["run_it"], lesson.experiment)
+        way(words["change_it"], lesson.challenge)
+        names = list(every)
+        following = names[(names.index(lesson.name) + 1) % len(names)]
+        with st.container(horizontal=True):
+            st.page_link(
+                LESSONS.path,
+                label=literal(words["next_lesson"].format(title=every.label(following))),
+                icon=":material/arrow_forward:",
+                query_params={"shown": "one", "lesson": following},
+            )
+            st.button(words["again"], type="tertiary", icon=":material/replay:", on_click=partial(forget, lesson.name))
+    with right:
+        _transfer(lesson, entry, words)
+
+
+def way(title: str, to: Way):
+    """A link to another page, and what to do there."""
+    page = next(each for each in PAGES if each.key == to.page)
+    with st.container(gap=None):
+        st.page_link(
+            page.path,
+            label=f"**{literal(title)}** · {literal(page.name)}",
+            icon=page.icon,
+            query_params=dict(to.params),
+        )
+        st.caption(literal(to.text))
+
+
+def _transfer(lesson: Lesson, entry: Entry, words):
+    asked = lesson.transfer
+    assert asked is not None
+    st.markdown(f"**{literal(words['carry_over'])}**  \n{literal(asked.asks)}")
+    key = f"carried_{lesson.name}"
+    chosen = st.radio(
+        words["carry_over"],
+        range(len(asked.options)),
+        format_func=lambda at: literal(asked.options[at]),
+        index=entry.carried,
+        key=key,
+        label_visibility="collapsed",
+        on_change=_carried,
+        args=(lesson.name, key),
+    )
+    if chosen is not None:
+        first = (
+            words["right"] if chosen == asked.right else words["not_right"].format(answer=asked.options[asked.right])
+        )
+        st.markdown(literal(f"{first} {asked.because}"))
+
+
+def _carried(name: str, key: str):
+    carry(name, st.session_state[key])

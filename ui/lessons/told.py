@@ -1,0 +1,58 @@
+"""Sentences of a lesson: what was said, what was measured, and what follows from it."""
+
+from collections.abc import Mapping
+
+from core.teaching.lessons.lesson import Lesson
+from core.teaching.lessons.outcome import Outcome
+from core.teaching.lessons.prediction import NOT_AS_PREDICTED, Answer, interval_of, undecided_pairs
+from core.teaching.lessons.readings import EXACT
+from core.teaching.lessons.wording import of_what, reach, written
+
+Words = Mapping[str, str]
+SURE_ENOUGH = 2  # from where on somebody was sure
+
+
+def answer_in_words(lesson: Lesson, answer: Answer, unit: str) -> str:
+    """What was predicted: "grows several times", "40 % to 60 %", "pre-norm, then no norm, then post-norm"."""
+    asked = lesson.prediction
+    assert asked is not None
+    if asked.kind == "number":
+        low, high = interval_of(answer)
+        return f"{written(low, unit)} – {written(high, unit)}"
+    if asked.kind == "rank":
+        return " > ".join(lesson.values[name].label for name in answer)
+    return asked.options[answer].text
+
+
+def measured_in_words(lesson: Lesson, out: Outcome, words: Words) -> str:
+    """What was measured, with its interval: "83 % (95 % interval 79 to 86 %, 10 seeds)"."""
+    asked = lesson.prediction
+    assert asked is not None
+    if asked.kind == "rank":
+        order = sorted(asked.ranked, key=lambda name: -out.values[name].found.mean)
+        listed = [f"{lesson.values[name].label} {written(out.values[name].found.mean, out.unit)}" for name in order]
+        return f"{' > '.join(listed)} ({of_what(out.values[order[0]], words)})"
+    found = out.number
+    if found.per == EXACT:
+        return f"{written(found.found.mean, out.unit)} ({of_what(found, words)})"
+    between = words["interval"].format(reach=reach(found.found, out.unit))
+    return f"{written(found.found.mean, out.unit)} ({between}, {of_what(found, words)})"
+
+
+def ties(lesson: Lesson, out: Outcome, words: Words) -> str:
+    """Of a rank: which neighbours cannot be told apart; "" where all can."""
+    asked = lesson.prediction
+    assert asked is not None
+    if asked.kind != "rank":
+        return ""
+    pairs = [
+        " / ".join(lesson.values[name].label for name in pair) for pair in undecided_pairs(list(asked.ranked), out)
+    ]
+    return words["ties"].format(pairs=", ".join(pairs)) if pairs else ""
+
+
+def instead(lesson: Lesson, answer: Answer, verdict: str) -> str:
+    """What is said to whoever chose an answer that was not right."""
+    asked = lesson.prediction
+    assert asked is not None
+    return asked.options[answer].instead if verdict == NOT_AS_PREDICTED and asked.options else ""
