@@ -15,11 +15,12 @@ from core.study import summary
 from core.study.database import connection as databases
 from core.study.plan import StudyError
 from core.tasks import task
-from tests.pages import setting, trigger
+from tests.pages import setting, tell, trigger
 from tests.test_damaged_store import everything
 from tests.test_model_page import READER, bring, opened, small, texts
 from tests.test_page import fine, told
 from tests.test_studies_page import forget
+from ui.kit.pages import ONE_BLOCK
 from ui.shared import models as choose
 from ui.trained.taken_away import folder_of, model_file
 
@@ -186,7 +187,19 @@ def test_a_name_of_half_a_character_is_shown_and_taken_away_harmlessly():
 
 def test_a_text_of_a_million_words_is_cut_before_it_is_read():
     app = fine(opened(prompt="the " * 100_000))
-    assert "text has 400,000 characters; the first 10,000 are read." in texts(app)
+    assert "prompt has 400,000 characters; it may have 10,000, so the rest was cut off." in told(app).replace("\\", "")
+    assert len(setting(app, "prompt")) == 10_000
+
+
+def test_half_a_character_in_a_prompt_is_left_out_and_costs_nothing_else():
+    app = tell(fine(opened()), "prompt", "the dog \ud83d was")
+    assert setting(fine(app), "prompt") == "the dog  was"
+    fine(app.switch_page(ONE_BLOCK.path).run())
+
+
+def test_one_word_of_a_hundred_thousand_letters_is_cut_before_it_is_looked_at():
+    app = tell(fine(opened()), "prompt", "x" * 900_000)
+    assert setting(fine(app), "prompt") == "x" * 10_000
 
 
 def test_a_prompt_at_which_the_tokenizer_fails_is_told(monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 
 from core.study.file import mistakes, parse, read
 from core.study.file.lines import counted, places
-from core.study.plan import StudyError
+from core.study.plan import StudyError, told
 from tests.limited import limited
 
 ROOT = Path(__file__).parent.parent
@@ -18,6 +18,7 @@ DIGITS = "f" * 400_000
 
 REFUSED = {
     "axes": (HEAD + "[axes]\n" + "".join(f"{name} = {AXIS}\n" for name in ("learning_rate", "dropout", "weight_decay")), "Line 3: these are 970,300 runs (1 task, 970,300 variants, 1 seed); a study may have 100,000."),
+    "an empty axis": (HEAD + "[axes]\nnorm = []\n" + "".join(f"{name} = [1, 2, 3, 4, 5, 6, 7, 8]\n" for name in ("n_layers", "batch", "steps", "warmup", "n_heads", "n_kv_heads", "window", "d_ff")), "these are 16,777,217 runs"),
     "axes of two values": (HEAD + "[axes]\n" + "".join(f"x{n} = [1, 2]\n" for n in range(64)), "these are endlessly many runs (1 task, endlessly many variants, 1 seed)"),
     "variants": (HEAD + "[axes]\n" + "".join(f"{name} = {AXIS}\n" for name in ("learning_rate", "dropout")) + "n_heads = [1, 2, 4]", "Line 4: these are 29,404 trainings that differ in more than the seed (1 task, 29,404 variants); a study may have 20,000."),
     "seeds": (HEAD.replace("seeds = 1", "seeds = 10_000_000_000"), "10,000,000,000 runs (1 task, 1 variant, 10,000,000,000 seeds)"),
@@ -71,6 +72,11 @@ ALLOWED = {
     "a question with dots": (HEAD + 'question = "' + "a." * 20_000 + '"  # ' + "b." * 20_000, 1),
     "a question with lines": (HEAD + 'question = """\n"' + "=" * 100_000 + "\n[" + "a." * 50_000 + 'b]\n"""', 1),
 }  # fmt: skip
+
+
+def test_what_a_hundred_thousand_seeds_cost_is_said_in_seconds():
+    found = limited(lambda: told(parse(HEAD.replace("seeds = 1", "seeds = 99_999")), 2), seconds=30, megabytes=300)
+    assert found.kind == "" and "99,999 runs" in found.words, found
 
 
 @pytest.mark.thorough

@@ -49,6 +49,28 @@ def test_keys_in_quick_succession_change_one_setting(open_page, path, label, tim
 
 
 @pytest.mark.parametrize("gap", GAPS)
+def test_keys_that_push_a_slider_beyond_its_first_end_are_not_lost(open_page, gap):
+    """It ends at 32 at first; who comes back from there has the first end again."""
+    page = open_page("/Depth")
+    for key, times in (("ArrowRight", 30), ("ArrowLeft", 20), ("ArrowRight", 17)):
+        press(page, "Passes", key, times, gap)
+    assert params(page) == {"passes": "37"}
+
+
+def test_a_text_too_large_for_a_message_is_cut_in_the_field(open_page):
+    page = open_page("/One_block?weights=random")
+    field = page.get_by_role("textbox", name="Sentence")
+    field.evaluate(
+        "(field, text) => { field.focus(); field.select(); document.execCommand('insertText', false, text) }",
+        "dog " * 280_000,
+    )
+    field.press("Enter")
+    expect(page.get_by_text("it may have 10,000, so the rest was cut off")).to_be_visible(timeout=30_000)
+    press(page, "Width (d_model)", "ArrowRight", 1, 60)
+    assert params(page)["d_model"] == "72"
+
+
+@pytest.mark.parametrize("gap", GAPS)
 def test_clicks_in_quick_succession_change_one_setting(open_page, gap):
     page = open_page("/One_block?weights=random")
     box = page.get_by_role("slider", name="Width (d_model)").bounding_box()

@@ -149,6 +149,21 @@ EXAMPLES = (
 DEFAULT_TEXT = EXAMPLES[0].text
 
 
+def check_text(name: str, text: str) -> None:
+    """Raises ConfigError, with a text that can be used instead, for one that is too long or cannot be shown."""
+    if len(text) > MAX_CHARACTERS:
+        raise ConfigError(
+            name,
+            f"{name} has {len(text):,} characters; it may have {MAX_CHARACTERS:,}, so the rest was cut off.",
+            text[:MAX_CHARACTERS],
+        )
+    plain = "".join(c for c in text if c.isspace() or unicodedata.category(c) not in ("Cc", "Cs"))
+    if plain != text:
+        raise ConfigError(
+            name, f"{name} contained control characters, which cannot be shown; they were left out.", plain
+        )
+
+
 @dataclass(frozen=True)
 class Input(Settings):
     """The text of a pass. Raises ConfigError, with a text that can be used instead, for one that is too long or odd."""
@@ -159,15 +174,4 @@ class Input(Settings):
     )  # fmt: skip
 
     def _check_together(self) -> None:
-        text = self.text
-        if len(text) > MAX_CHARACTERS:
-            raise ConfigError(
-                "text",
-                f"text has {len(text):,} characters; it may have {MAX_CHARACTERS:,}, so the rest was cut off.",
-                text[:MAX_CHARACTERS],
-            )
-        plain = "".join(c for c in text if c.isspace() or unicodedata.category(c) not in ("Cc", "Cs"))
-        if plain != text:
-            raise ConfigError(
-                "text", "text contained control characters, which cannot be shown; they were left out.", plain
-            )
+        check_text("text", self.text)

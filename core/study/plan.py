@@ -73,11 +73,14 @@ class Run:
     @cached_property
     def expected(self) -> float:
         """About how many seconds it takes on one core."""
-        return budget.seconds(self.config, self.training)
+        return _seconds(self.config.with_seed(0), self.training)
 
     def start(self) -> State:
         """Before its first step. Raises ConfigError for what cannot be trained."""
         return start(self.config, self.training, self.seed, self.machine)
+
+
+_seconds = lru_cache(maxsize=4096)(budget.seconds)  # the same for every seed: studies may have ten thousands of them
 
 
 @lru_cache(maxsize=4096)
@@ -202,7 +205,7 @@ def arms(setting: TaskSetup, variants: dict[str, dict[str, Any]], equal: str = "
 def runs(arms: dict[str, Arms], seeds: list[int], machine: Machine) -> tuple[Run, ...]:
     """All of them, one seed after the other: every cell of the table has a first number as early as can be."""
     return tuple(
-        Run(name, variant, config.replace(seed=seed), training, machine)
+        Run(name, variant, config.with_seed(seed), training, machine)
         for seed in seeds
         for name, several in arms.items()
         for variant, (config, training) in several.items()

@@ -11,7 +11,7 @@ from core.settings.memory import max_mb
 from core.study.database.connection import NoStore
 from core.study.database.store import Store
 from core.study.file import parse
-from core.study.plan import Study
+from core.study.plan import Study, StudyError
 from core.study.service import Service
 from core.study.tables import judged_table
 from core.workers import cluster
@@ -56,9 +56,16 @@ def summary(_store: Store, url: str, study: int, stamp: str) -> pd.DataFrame:
 
 def parsed(text: str) -> Study:
     """The study of a text, read once: a page is drawn again and again. Raises StudyError."""
-    return _parsed(text, max_mb())
+    read = _parsed(text, max_mb())
+    if isinstance(read, StudyError):
+        raise read
+    return read
 
 
 @functools.lru_cache(maxsize=4)
-def _parsed(text: str, limit: int) -> Study:
-    return parse(text)
+def _parsed(text: str, limit: int) -> Study | StudyError:
+    """What is refused takes as long to read as what is not, and is kept, too."""
+    try:
+        return parse(text)
+    except StudyError as error:
+        return error

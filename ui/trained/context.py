@@ -11,7 +11,7 @@ from core.experiments.trained.tables import Reading
 from core.model import knockout as lesion
 from core.model.generate import Sampling
 from core.model.knockout import Cut
-from core.model.text import shown
+from core.model.text import check_text, shown
 from core.settings.menu import Menu
 from core.settings.setting import ANY, ConfigError, setting
 from ui.kit.panel.control import of
@@ -81,6 +81,10 @@ class TrainedLook(Picked):
     def _check_each(self):
         known(self.model)
         super()._check_each()
+
+    def _check_together(self):
+        super()._check_together()
+        check_text("prompt", self.prompt)
 
 
 @dataclass(frozen=True)

@@ -163,6 +163,13 @@ class Config(Attention):
             changes = {"n_kv_heads": changes["n_heads"]} | changes
         return dataclasses.replace(self, **changes)
 
+    def with_seed(self, seed: int) -> "Config":
+        """The same with another seed: nothing else depends on it, and need not be checked again. Raises ConfigError."""
+        checked = self.settings()["seed"].check("seed", seed)
+        other = object.__new__(type(self))
+        other.__dict__.update({name: getattr(self, name) for name in self.settings()} | {"seed": checked})
+        return other
+
     def others(self) -> list[tuple[str, Any]]:
         """What one click can change: a setting, and a value that it does not have. Every entry of every menu, every switch,
         fewer and more heads, of other numbers a telling one; nothing that would not act. Whether the rest of the settings can be

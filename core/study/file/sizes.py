@@ -19,7 +19,9 @@ def check_count(document: dict[str, Any], mistakes: Mistakes) -> None:
     """Raises StudyError for more runs than a study may have: by multiplication, before any is made."""
     axes, seeds = document.get("axes"), document.get("seeds", 5)
     values = [each for each in axes.values() if isinstance(each, list)] if isinstance(axes, dict) else []
-    variants = _length(document, "variants", dict) + (_product(map(len, values)) if values else 0)
+    # An empty one is a mistake, and counts as one: the others are multiplied out all the same.
+    lengths = [max(1, len(each)) for each in values]
+    variants = _length(document, "variants", dict) + (_product(lengths) if lengths else 0)
     many = {
         "task": max(1, _length(document, "tasks", list)),
         "variant": (1 + variants) * (1 + _rates(document.get("search"))),  # the baseline, too, each at every rate

@@ -14,6 +14,7 @@ from ui.kit.session.visitor import shows, visitor
 
 Made = dict[str, Any]  # a control as fields.js reads it
 Control = Callable[[dict[str, Any]], Made]  # what makes it, from the session's values
+PASTED = 100_000  # characters that a field takes: with more of them a message would be too large for Streamlit
 PLACES = ("choice", "stops", "tabs")  # kinds of controls that say which place of a list is chosen
 
 
@@ -63,13 +64,15 @@ def of(settings, name: str) -> Control:
     def make(seen) -> Made:
         known, kind, now = settings.settings()[name], kind_of(settings, name), getattr(settings, name)
         offered = choices(settings, name)
-        made = _made(seen, kind, name, now, offered, known.label, number=known.kind) | {"help": known.help}
+        # Keys run ahead of the server: those that push a slider beyond its first end, or back, are of the same slider.
+        reads = (known.kind, known.low, known.high) if kind == "range" else None
+        made = _made(seen, kind, name, now, offered, known.label, reads) | {"help": known.help}
         if kind in PLACES:
             made["options"] = [known.menu.label(each) if known.menu else f"{each:,g}" for each in offered]
         if kind == "choice":
             made["about"] = [known.menu.help(each) for each in offered]
         if kind == "range":
-            made |= {"low": offered[0], "high": offered[1], "step": step_of(settings, name)}
+            made |= {"low": offered[0], "high": offered[1], "most": known.high, "step": step_of(settings, name)}
         fresh = values.default(settings, name)
         if now != fresh or values.is_held(settings, name):
             made["back"] = known.menu.label(fresh) if known.menu else known.write(fresh)
@@ -101,7 +104,8 @@ def choice(label: str, name: str, now, offered: Sequence, words: Sequence[str], 
 
 def field(label: str, name: str, hint: str, on: Callable | None = None) -> Control:
     """A setting that is a text, to be typed. hint: what stands in it while it is empty."""
-    return lambda seen: _made(seen, "text", name, visitor().value(name, seen), [], label) | {"hint": hint, "on": on}
+    more = {"hint": hint, "most": PASTED, "on": on}
+    return lambda seen: _made(seen, "text", name, visitor().value(name, seen), [], label) | more
 
 
 def pills(
@@ -155,32 +159,46 @@ def words(html: str) -> Control:
     return lambda seen: {"kind": "words", "name": "words", "key": "words", "label": "", "html": html}
 
 
-def _made(seen, kind: str, name: str, now, offered, label: str, number: type = int, words: Sequence[str] = ()) -> Made:
-    shown = shows(name, now, (kind, *offered, *words), reader=_reader(kind, number, offered), seen=seen)
+def _made(seen, kind: str, name: str, now, offered, label: str, reads=None, words: Sequence[str] = ()) -> Made:
+    """reads: of a slider: int or float, the least and the most."""
+    reader = _number(*reads) if reads else _reader(kind, offered)
+    offers = (kind,) if reads else (kind, *offered, *words)
+    shown = shows(name, now, offers, reader=reader, seen=seen)
     at = offered.index(now) if kind in PLACES else [offered.index(each) for each in now] if kind == "pills" else now
     made = {"name": name, "key": shown.key, "kind": kind, "label": label, "value": at}
     return made | ({"options": list(words)} if words else {})
 
 
-def _reader(kind: str, number: type, offered) -> Callable:
-    """-> what makes a value of what the browser says. Raises ValueError for what was not offered."""
+def _whole(told, low, high) -> bool:
+    return isinstance(told, int) and not isinstance(told, bool) and low <= told <= high
 
-    def whole(told, low, high) -> bool:
-        return isinstance(told, int) and not isinstance(told, bool) and low <= told <= high
+
+def _number(kind: type, low, high) -> Callable:
+    """-> what makes a slider's value of what the browser says. Raises ValueError for what is not allowed."""
 
     def read(told):
-        if kind in PLACES and whole(told, 0, len(offered) - 1):
+        if kind is int and _whole(told, low, high):
+            return told
+        if kind is float and isinstance(told, int | float) and not isinstance(told, bool) and low <= told <= high:
+            return float(told)
+        raise ValueError(told)
+
+    return read
+
+
+def _reader(kind: str, offered) -> Callable:
+    """-> what makes a value of what the browser says. Raises ValueError for what was not offered."""
+
+    def read(told):
+        if kind in PLACES and _whole(told, 0, len(offered) - 1):
             return offered[told]
         if kind == "switch" and isinstance(told, bool):
             return told
-        if kind == "range" and number is int and whole(told, *offered):
-            return told
-        if kind == "range" and number is float and isinstance(told, int | float) and not isinstance(told, bool):
-            if offered[0] <= told <= offered[1]:
-                return float(told)
         if kind == "text" and isinstance(told, str) and len(told) <= ANY:
-            return told
-        if kind == "pills" and isinstance(told, list) and all(whole(each, 0, len(offered) - 1) for each in told):
+            return "".join(
+                c for c in told if not "\ud800" <= c <= "\udfff"
+            )  # halves of characters cannot stand in a link
+        if kind == "pills" and isinstance(told, list) and all(_whole(each, 0, len(offered) - 1) for each in told):
             return [offered[each] for each in dict.fromkeys(told)]
         raise ValueError(told)
 

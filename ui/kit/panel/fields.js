@@ -5,7 +5,7 @@ const FIELDS = {
   range: (id, row, tell) => slider(id, row, tell, (one) => {
     const steps = (one.value - one.low) / one.step
     const between = Math.abs(steps - Math.round(steps)) > 1e-9 // as a link may have it: the browser would show another value
-    row.field.min = one.low; row.field.max = one.high; row.field.step = between ? "any" : one.step
+    row.field.min = one.low; row.field.max = one.high; row.most = one.most; row.field.step = between ? "any" : one.step
     row.text = (value) => String(Number(value.toPrecision(6)))
     row.snap = () => { // the first move goes to the next step in its direction
       const value = Number(row.field.value)
@@ -68,6 +68,7 @@ const FIELDS = {
     }
     row.show = (one, fresh) => {
       field.placeholder = one.hint
+      field.maxLength = one.most
       if (fresh) typed(false)
       if (!typing) field.value = one.value
     }
@@ -90,7 +91,13 @@ function slider(id, row, tell, bounds) {
   field.onpointerdown = () => { down = true }
   field.onpointerup = field.onpointercancel = () => { down = false }
   field.oninput = () => { row.snap?.(); write(); if (down) tell(true) }
-  field.onchange = () => { down = false; row.snap?.(); write(); tell(false) } // a pointer may be let go elsewhere
+  field.onchange = () => { // a pointer may be let go elsewhere
+    down = false
+    row.snap?.()
+    if (row.most > field.max && field.value === field.max) field.max = row.most // keys go on at once; the server opens it up, too
+    write()
+    tell(false)
+  }
   return field
 }
 
