@@ -264,5 +264,5 @@ class Classes(RuleBasedStateMachine):
             assert own == {place[:2]: answer for place, answer in each.votes.items() if place[2] == number + 1}
 
 
-Classes.TestCase.settings = settings(max_examples=40, stateful_step_count=40)
+Classes.TestCase.settings = settings(max_examples=25, stateful_step_count=40)
 test_any_order = Classes.TestCase
