@@ -8,7 +8,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from sqlalchemy import inspect
+from sqlalchemy import exc, inspect
 
 from core.classroom import OPEN, Classroom, given, tables
 from core.settings.setting import ConfigError
@@ -184,6 +184,19 @@ def test_a_database_that_is_busy_says_so_and_then_is_not(tmp_path, monkeypatch):
     other.execute("ROLLBACK")
     made.vote(0)
     assert made.store.watch(made.code).votes == 1
+
+
+def test_a_process_that_asks_for_too_much_at_once_is_told_to_wait(room, monkeypatch):
+    monkeypatch.setattr("core.classroom.doors.WITHIN", 0.0)
+
+    def full():
+        raise exc.TimeoutError("QueuePool limit of size 5 overflow 10 reached")
+
+    monkeypatch.setattr(room.store._doors.engine.pool, "connect", full)
+    for call in (lambda: room.store.watch(room.code), lambda: room.vote(0)):
+        with pytest.raises(Busy, match="is asked for more than it can do now") as caught:
+            call()
+        assert caught.value.told == "The store is asked for more than it can do now."
 
 
 def test_an_answer_of_the_database_that_is_lost_is_asked_for_again_and_nothing_stands_twice(store, monkeypatch):
