@@ -1,13 +1,14 @@
 """Classes for tests: with some who have joined, and a clock that goes on when it is told to."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pytest
 from sqlalchemy import select
 
-from core.classroom import ClassError, Classroom
+from core.classroom import CLOSED, OPEN, WAITING, ClassError, Classroom
 from core.classroom.tables import polls, rooms, seats, votes
 
+DAY = 24 * 3600
 TIMES = {rooms: ["began"], seats: ["joined", "since"], polls: ["opened", "closes", "closed"], votes: ["at"]}
 
 
@@ -56,3 +57,35 @@ def lesson(store: Classroom, seats: int = 3, asked: str = "") -> Lesson:
     if asked:
         store.open(started.token, asked)
     return Lesson(store, started.code, started.token, [store.join(started.code, f"s{n}") for n in range(seats)])
+
+
+@dataclass
+class Model:
+    """A class as it ought to be; times in seconds since the first step."""
+
+    code: str
+    token: str
+    began: float
+    keys: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    phase: str = WAITING
+    round: int = 0
+    closes: float | None = None
+    shown: bool = False
+    votes: dict[tuple, str] = field(default_factory=dict)  # (question, round, seat) -> answer
+
+    def at(self, now: float) -> str:
+        over = self.phase == OPEN and self.closes is not None and now >= self.closes
+        return CLOSED if over else self.phase
+
+    def spread(self) -> dict:
+        found = {number: {} for number in range(1, self.round + 1)}
+        for (question, number, _), answer in self.votes.items():
+            if question == self.asked[-1]:
+                found[number][answer] = found[number].get(answer, 0) + 1
+        return found
+
+    def takes(self, now: float, place: tuple, answer: str) -> bool:
+        if place in self.votes:
+            return self.votes[place] == answer
+        return self.at(now) == OPEN and place[:2] == (self.asked[-1], self.round)

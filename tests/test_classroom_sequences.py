@@ -1,7 +1,6 @@
 """Anything in any order, against a plain model: what was accepted is there once, nothing else is, and nothing leaks."""
 
 import tempfile
-from dataclasses import dataclass, field
 from unittest import mock
 
 from hypothesis import settings
@@ -9,45 +8,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from core.classroom import CLOSED, DISCUSSION, OPEN, REVEALED, WAITING, ClassError, Classroom
-from tests.classes import later, stored
+from tests.classes import DAY, Model, later, stored
 
-DAY = 24 * 3600
 questions, answers, sides = st.sampled_from("pq"), st.sampled_from("ab"), st.sampled_from([1, 2])
 STEPS = ["open", "close", "discuss", "again", "show", "reveal"]
 times = st.none() | st.sampled_from([10, 1000])
 some = st.integers(0, 11)  # the number of a class, or of a seat in it, counted on from the first where there are fewer
-
-
-@dataclass
-class Model:
-    """A class as it ought to be; times in seconds since the first step."""
-
-    code: str
-    token: str
-    began: float
-    keys: list[str] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
-    phase: str = WAITING
-    round: int = 0
-    closes: float | None = None
-    shown: bool = False
-    votes: dict[tuple, str] = field(default_factory=dict)  # (question, round, seat) -> answer
-
-    def at(self, now: float) -> str:
-        over = self.phase == OPEN and self.closes is not None and now >= self.closes
-        return CLOSED if over else self.phase
-
-    def spread(self) -> dict:
-        found = {number: {} for number in range(1, self.round + 1)}
-        for (question, number, _), answer in self.votes.items():
-            if question == self.asked[-1]:
-                found[number][answer] = found[number].get(answer, 0) + 1
-        return found
-
-    def takes(self, now: float, place: tuple, answer: str) -> bool:
-        if place in self.votes:
-            return self.votes[place] == answer
-        return self.at(now) == OPEN and place[:2] == (self.asked[-1], self.round)
 
 
 having = precondition(lambda self: bool(self.models))
