@@ -15,23 +15,57 @@ T = TypeVar("T")
 BEGIN_WITHIN = 15.0  # seconds that a busy store is waited for when it is opened
 
 
-class Database:
-    """Raises StoreError, in words, for a database that cannot be used; Busy where that may pass.
+class Connected:
+    """A database, read and written in transactions; nothing is asked of it, or made there, before the first of them.
+
+    Raises StoreError, in words, for an address that is none, and in every transaction for what goes wrong; Busy where that
+    may pass.
+    """
+
+    def __init__(self, given: str | None = None) -> None:
+        self.url = address(given)
+        self.name = shown(self.url)
+        self._use(connect(self.url))
+
+    def _use(self, engine: Engine) -> None:
+        self.engine, self._writer = engine, engine.execution_options(writes=True)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that sees one state of the store and changes nothing."""
+        with in_words(self.url), self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction: all of it happens, or nothing."""
+        with in_words(self.url), self._writer.begin() as connection:
+            yield connection
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    def now(self) -> float:
+        """What the database's clock shows: every time in the store is by it, wherever the machine is that wrote it."""
+        with self.reading() as connection:
+            seconds: float = connection.execute(select(clock())).scalar_one()
+            return seconds
+
+
+class Database(Connected):
+    """One that holds a store of studies.
+
+    Raises StoreError, in words, for a database that cannot be used; Busy where that may pass.
 
     seconds: for how long one that is busy, or does not answer, is tried again.
     """
 
     def __init__(self, given: str | None = None, create: bool = True, seconds: float | None = None) -> None:
-        self.url = address(given)
-        self.name = shown(self.url)
+        super().__init__(given)
         if not create and self.url.get_backend_name() == "sqlite" and not os.path.exists(self.url.database or ""):
             raise NoStore(*_nothing("is no store", self.name, "study that is run makes it"))
         self.writable = True
-        self._use(connect(self.url))
         patiently(lambda: self._begin(create), seconds)
-
-    def _use(self, engine: Engine) -> None:
-        self.engine, self._writer = engine, engine.execution_options(writes=True)
 
     def _begin(self, create: bool) -> None:
         """Open it; a file that cannot be written, or a database in which that is not allowed, to be looked at only."""
@@ -67,27 +101,6 @@ class Database:
         if present != VERSION:
             with self.writing() as connection:
                 bring_up_to_date(connection)
-
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """A transaction that sees one state of the store and changes nothing."""
-        with in_words(self.url), self.engine.begin() as connection:
-            yield connection
-
-    @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """A transaction: all of it happens, or nothing."""
-        with in_words(self.url), self._writer.begin() as connection:
-            yield connection
-
-    def close(self) -> None:
-        self.engine.dispose()
-
-    def now(self) -> float:
-        """What the database's clock shows: every time in the store is by it, wherever the machine is that wrote it."""
-        with self.reading() as connection:
-            seconds: float = connection.execute(select(clock())).scalar_one()
-            return seconds
 
 
 def patiently(call: Callable[[], T], seconds: float | None = None) -> T:

@@ -1,0 +1,84 @@
+"""How soon a vote is stored when a class votes.
+
+    python -m benchmarks.classroom [--database ADDRESS] [--seats 100] [--seconds 5] [--processes 1]
+
+So many seats vote, each in a thread of its own, spread evenly over so many seconds (0: all at once), from one process or
+several; then what a look at the class costs. Without an address: SQLite in a folder that goes with it.
+"""
+
+import argparse
+import multiprocessing
+import statistics
+import tempfile
+import threading
+import time
+from functools import partial
+from pathlib import Path
+
+from core.teaching.classroom import Classroom
+
+REASON = "because " + "x" * 100
+
+
+def burst(where: str, code: str, question: str, spread: float, keys: list[str]) -> list[float]:
+    """Each of these seats votes, one after the other begins -> seconds until each vote was stored."""
+    store, took = Classroom(where), []
+    store.watch(code)  # it is connected
+
+    def vote(place: int) -> None:
+        time.sleep(spread * place / len(keys))
+        begun = time.perf_counter()
+        store.vote(code, keys[place], question, 1, "yes", 2, REASON)
+        took.append(time.perf_counter() - begun)
+
+    threads = [threading.Thread(target=vote, args=(place,)) for place in range(len(keys))]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    store.shut()
+    return took
+
+
+def milliseconds(took: list[float]) -> str:
+    ordered = sorted(took)
+    late = ordered[int(0.95 * len(ordered))]
+    return (
+        f"median {1000 * statistics.median(ordered):.1f} ms, p95 {1000 * late:.1f} ms, last {1000 * ordered[-1]:.1f} ms"
+    )
+
+
+def measure(where: str, seats: int, spread: float, processes: int) -> None:
+    store = Classroom(where)
+    started = store.start()
+    keys = [store.join(started.code, f"student {number}") for number in range(seats)]
+    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+        for turn in range(3):
+            store.open(started.token, f"question {turn}")
+            each = partial(burst, where, started.code, f"question {turn}", spread)
+            took = sum(pool.map(each, [keys[first::processes] for first in range(processes)], 1), [])
+            assert store.watch(started.code).votes == seats
+            print(f"{seats} votes within {spread:g} s, {processes} process(es): {milliseconds(took)}")
+    for name, look in (("watch", lambda: store.watch(started.code)), ("of_teacher", lambda: store.of_teacher(started.token)), ("mine", lambda: store.mine(started.code, keys[0]))):  # fmt: skip
+        begun = time.perf_counter()
+        for _ in range(100):
+            look()
+        print(f"{name}: {10 * (time.perf_counter() - begun):.2f} ms")
+    store.end(started.token)
+    store.shut()
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    asked.add_argument("--database")
+    asked.add_argument("--seats", type=int, default=100, help="at most 300, as many as may join within a minute")
+    asked.add_argument("--seconds", type=float, default=5.0)
+    asked.add_argument("--processes", type=int, default=1)
+    given = asked.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        where = given.database or str(Path(folder) / "classes.sqlite")
+        measure(where, given.seats, given.seconds, given.processes)
+
+
+if __name__ == "__main__":
+    main()

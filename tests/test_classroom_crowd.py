@@ -1,0 +1,156 @@
+"""Many at once: threads of one process, several processes, and one that is killed; every accepted vote is there, once."""
+
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from core.teaching.classroom import Classroom
+from tests.classes import lesson, refused, stored
+from tests.databases import database, postgresql  # noqa: F401  (fixtures)
+
+ROOT = Path(__file__).parent.parent
+SEATS = 60
+VOTER = """
+import sys
+from core.teaching.classroom import Classroom
+where, code, answer, *keys = sys.argv[1:]
+store = Classroom(where)
+print("ready", flush=True)
+sys.stdin.readline()
+for key in keys:
+    store.vote(code, key, "q", 1, answer, 1)
+    print(key, flush=True)
+"""
+
+
+@pytest.fixture
+def store(database):  # noqa: F811
+    made = Classroom(database)
+    yield made
+    made.shut()
+
+
+def at_once(*calls) -> list[BaseException]:
+    """Each in a thread of its own -> what they raised."""
+    problems, ready = [], threading.Barrier(len(calls))
+
+    def work(call):
+        ready.wait()
+        try:
+            call()
+        except BaseException as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=work, args=(call,)) for call in calls]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    return problems
+
+
+def voter(where, room, answer, keys) -> subprocess.Popen:
+    """A process that votes for these seats, and prints the key of each whose vote was accepted."""
+    call = [sys.executable, "-c", VOTER, where, room.code, answer, *keys]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(call, cwd=ROOT, text=True, stdin=pipe, stdout=pipe)
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def go(process) -> None:
+    process.stdin.write("\n")
+    process.stdin.flush()
+
+
+def test_sixty_seats_that_vote_at_once_and_send_twice_have_one_vote_each(store):
+    room, accepted = lesson(store, SEATS, "q"), []
+
+    def vote(seat):
+        for _ in range(2):
+            accepted.append((seat, room.vote(seat, f"answer {seat % 3}", because="so").at))
+
+    assert at_once(*[lambda seat=seat: vote(seat) for seat in range(SEATS)]) == []
+    assert len(accepted) == 2 * SEATS and len(set(accepted)) == SEATS  # the second time says when the first one came
+    assert sorted(line[3] for line in stored(store)) == list(range(1, SEATS + 1))
+    assert store.watch(room.code).votes == SEATS and store.of_teacher(room.token).waiting == ()
+
+
+def test_one_seat_that_sends_two_answers_at_once_has_one_of_them(store):
+    room = lesson(store, 2, "q")
+    problems = at_once(*[lambda answer=answer: room.vote(0, answer) for answer in "abcdef"])
+    assert len(problems) == 5 and {error.field for error in problems} == {"vote"}
+    (line,) = stored(store)
+    assert f"“{line[-1]}”" in str(problems[0])
+
+
+def test_what_is_accepted_while_a_question_is_closed_is_counted_and_nothing_else(store):
+    room, accepted = lesson(store, 20, "q"), []
+    seen = []
+
+    def close():
+        store.close(room.token), store.show(room.token)
+        seen.append(store.watch(room.code).distribution[1].get("yes", 0))
+
+    votes = [lambda seat=seat: accepted.append(room.vote(seat)) for seat in range(20)]
+    problems = at_once(*votes[:10], close, *votes[10:])
+    assert {error.field for error in problems} <= {"late"} and len(accepted) + len(problems) == 20
+    assert seen == [len(accepted)] == [len(stored(store))]  # nothing came in after it was shown
+
+
+def test_classes_and_seats_that_begin_at_once_are_apart(database):  # noqa: F811
+    """The tables, too, are made by the first of them."""
+    stores, made = [Classroom(database) for _ in range(4)], []
+    assert at_once(*[lambda each=each: made.append(lesson(each, 0)) for each in stores]) == []
+    assert len({room.code for room in made}) == 4
+    room, keys = made[0], []
+    assert at_once(*[lambda: keys.append(room.store.join(room.code)) for _ in range(20)]) == []
+    assert len(set(keys)) == 20 == room.store.watch(room.code).seats
+    for each in stores:
+        each.shut()
+
+
+def test_votes_from_two_processes_are_all_there(store, database):  # noqa: F811
+    room = lesson(store, 40, "q")
+    processes = [voter(database, room, "yes", room.keys[half::2]) for half in range(2)]
+    for each in processes:
+        go(each)
+    outs = [each.communicate(timeout=120)[0].split() for each in processes]
+    assert outs == [room.keys[half::2] for half in range(2)]
+    assert sorted(line[3] for line in stored(store)) == list(range(1, 41))
+
+
+@pytest.mark.parametrize("after", [1, 7, 20])
+def test_a_process_that_is_killed_has_lost_nothing_that_was_accepted(store, database, after):  # noqa: F811
+    room = lesson(store, 200, "q")
+    process = voter(database, room, "yes", room.keys)
+    go(process)
+    accepted = [process.stdout.readline().strip() for _ in range(after)]
+    process.send_signal(signal.SIGKILL)
+    rest, _ = process.communicate(timeout=60)
+    accepted += [key for key in rest.split() if key in room.keys]
+    found = sorted(line[3] for line in stored(store))
+    # What it was about when it was killed may be there, too, though it could not say so; it may be sent again.
+    assert found in ([*range(1, len(accepted) + 1)], [*range(1, len(accepted) + 2)])
+    for seat in range(len(accepted) + 2):
+        room.vote(seat)
+    with refused("vote", "already in: “yes”"):
+        room.vote(0, "no")
+    assert len(stored(store)) == len(accepted) + 2
+
+
+def test_a_server_that_is_restarted_between_votes_has_them(postgresql):  # noqa: F811
+    where = postgresql.new()
+    store = Classroom(where)
+    room = lesson(store, 3, "q")
+    for seat, end in enumerate((postgresql.stop, postgresql.kill)):
+        room.vote(seat)
+        end()
+        postgresql.start()
+    room.vote(2), room.vote(0)
+    assert len(stored(store)) == 3
+    store.shut()
