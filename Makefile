@@ -1,6 +1,7 @@
-# make run (PORT=8501) · make test · make test-all (make rest, make browser) · make lint · make matrix · make claims · make lessons · make legal-model · make family · make docs: each makes .venv and installs what is missing, once.
+# make run (PORT=8501 ADDRESS=127.0.0.1) · make test · make test-all (make rest, make browser) · make lint · make matrix · make claims · make lessons · make legal-model · make family · make docs: each makes .venv and installs what is missing, once.
 PYTHON ?= python3
 PORT ?= 8501
+ADDRESS ?= 127.0.0.1
 BIN := .venv/bin
 QUIETLY := --quiet --disable-pip-version-check
 # PyTorch without CUDA, a tenth of the size: taken on Linux where there is no NVIDIA GPU, if it can be reached.
@@ -31,7 +32,7 @@ export PYTHONDONTWRITEBYTECODE :=
 	touch $@
 
 run: .venv/app
-	ABLATION_READ_ONLY=$${ABLATION_READ_ONLY:-0} $(BIN)/python -m streamlit run app.py --server.address 127.0.0.1 --server.port $(PORT)
+	ABLATION_READ_ONLY=$${ABLATION_READ_ONLY:-0} $(BIN)/python -m streamlit run app.py --server.address $(ADDRESS) --server.port $(PORT)
 
 # The essentials, two files at a time: every test in a few of its cases (tests/conftest.py).
 test: .venv/dev

@@ -19,6 +19,7 @@ PARAMETERS = {
     "Studies": "shown=runs",
     "Trained_model": "taken=words",
     "Claims": "shown=evidence",
+    "Class": "code=XXXXX",
     "Lessons": "shown=one&lesson=heads",
 }
 

@@ -85,4 +85,12 @@ LESSONS = Page(
     "Predict, see, explain: thirteen questions.",
     "shown",
 )
-PAGES = (START, ONE_BLOCK, DEPTH, TRAINING, STUDIES, TRAINED_MODEL, CLAIMS, LESSONS)  # in the order of the menu
+CLASS = Page(
+    "lessons.classroom",
+    "pages/8_Class.py",
+    "Class",
+    ":material/groups:",
+    "Predict together, on your own devices.",
+    "shown",
+)
+PAGES = (START, ONE_BLOCK, DEPTH, TRAINING, STUDIES, TRAINED_MODEL, CLAIMS, LESSONS, CLASS)  # in the order of the menu

@@ -11,22 +11,24 @@ from ui.lessons.picture import letter
 from ui.lessons.progress import Entry, clean, store
 
 
-def ask(lesson: Lesson, words, then=store) -> Answer | None:
-    """The controls -> the answer as it stands in them, None while there is none. then: called with what is to be stored."""
+def ask(lesson: Lesson, words, then=store, place: str = "", button: str = "") -> Answer | None:
+    """The controls -> the answer as it stands in them, None while there is none. then: called with what is to be stored; place: by
+    which its controls are told from those of another question; button: what it says."""
+    place = place or lesson.name
     asked = lesson.prediction
     assert asked is not None
     st.markdown(f"**{words['predict']}**  \n{literal(filled(asked.asks, lesson))}")
-    answer = ASKED[asked.kind](lesson, asked, words)
+    answer = ASKED[asked.kind](lesson, asked, words, place)
     sure = st.segmented_control(
-        words["sure"], list(SURE), format_func=lambda n: words[f"sure_{n}"], default=1, key=f"sure_{lesson.name}"
+        words["sure"], list(SURE), format_func=lambda n: words[f"sure_{n}"], default=1, key=f"sure_{place}"
     )
     because = st.text_input(
-        words["because"], max_chars=BECAUSE, placeholder=words["because_hint"], key=f"because_{lesson.name}"
+        words["because"], max_chars=BECAUSE, placeholder=words["because_hint"], key=f"because_{place}"
     )
     st.button(
-        words["store"],
+        button or words["store"],
         type="primary",
-        key=f"store_{lesson.name}",
+        key=f"store_{place}",
         disabled=answer is None,
         help=words["store_first"] if answer is None else None,
         on_click=_store,
@@ -40,17 +42,18 @@ def _store(lesson: Lesson, answer, sure, because, then):
     then(lesson.name, Entry(check(lesson.prediction, answer), 1 if sure is None else sure, clean(because or "")))
 
 
-def _choice(lesson: Lesson, asked: Prediction, words) -> int | None:
+def _choice(lesson: Lesson, asked: Prediction, words, place: str) -> int | None:
     curves = asked.kind == "curve"
 
     def label(at: int) -> str:
         return (f"{letter(at)}: " if curves else "") + literal(asked.options[at].text)
 
-    key = f"answer_{lesson.name}"
-    return st.radio(words["predict"], range(len(asked.options)), format_func=label, index=None, key=key, label_visibility="collapsed")  # fmt: skip
+    key = f"answer_{place}"
+    chosen = st.radio(words["predict"], range(len(asked.options)), format_func=label, index=None, key=key, label_visibility="collapsed")  # fmt: skip
+    return chosen if isinstance(chosen, int) else None  # a browser can say anything
 
 
-def _number(lesson: Lesson, asked: Prediction, words) -> list[float] | None:
+def _number(lesson: Lesson, asked: Prediction, words, place: str) -> list[float] | None:
     scale = asked.scale
     assert scale is not None
     unit = reading[lesson.values[asked.number.of[0]].reading].unit
@@ -62,7 +65,7 @@ def _number(lesson: Lesson, asked: Prediction, words) -> list[float] | None:
         (scale.low + scale.high) / 2 * factor,
         scale.step * factor,
         format=f"%g{sign.replace('%', '%%')}",
-        key=f"answer_{lesson.name}",
+        key=f"answer_{place}",
     )
     within = st.segmented_control(
         words["within"],
@@ -70,12 +73,12 @@ def _number(lesson: Lesson, asked: Prediction, words) -> list[float] | None:
         format_func=lambda value: f"± {factor * value:g}{sign}",
         default=scale.within[-1],
         required=True,
-        key=f"within_{lesson.name}",
+        key=f"within_{place}",
     )
     return [round(guess / factor, 9), within]
 
 
-def _rank(lesson: Lesson, asked: Prediction, words) -> list[str] | None:
+def _rank(lesson: Lesson, asked: Prediction, words, name: str) -> list[str] | None:
     order: list[str] = []
     for place in range(len(asked.ranked) - 1):
         left = [name for name in asked.ranked if name not in order]
@@ -84,7 +87,7 @@ def _rank(lesson: Lesson, asked: Prediction, words) -> list[str] | None:
             left,
             index=None,
             format_func=lambda name: lesson.values[name].label,
-            key=f"answer_{lesson.name}_{place}_{'_'.join(order)}",
+            key=f"answer_{name}_{place}_{'_'.join(order)}",
         )
         if chosen is None:
             return None

@@ -40,10 +40,14 @@ def told(lesson: Lesson, entry: Entry, out: Outcome, words):
     st.markdown(literal(" ".join(filter(None, lines))))
 
 
+def means(lesson: Lesson, out: Outcome, words):
+    st.markdown(f"**{literal(words['what_it_means'])}**  \n{literal(filled(lesson.means, lesson, out))}")
+
+
 def after(lesson: Lesson, entry: Entry, out: Outcome, words):
     """What it means; the experiment, something to change, the question that carries it over, the next lesson."""
     assert lesson.experiment and lesson.challenge
-    st.markdown(f"**{literal(words['what_it_means'])}**  \n{literal(filled(lesson.means, lesson, out))}")
+    means(lesson, out, words)
     left, right = st.columns(2, gap="large")
     with left:
         way(words["run_it"], lesson.experiment)
@@ -90,7 +94,7 @@ def _transfer(lesson: Lesson, entry: Entry, words):
         on_change=_carried,
         args=(lesson.name, key),
     )
-    if chosen is not None:
+    if isinstance(chosen, int):  # a browser can say anything
         first = (
             words["right"] if chosen == asked.right else words["not_right"].format(answer=asked.options[asked.right])
         )
@@ -98,4 +102,5 @@ def _transfer(lesson: Lesson, entry: Entry, words):
 
 
 def _carried(name: str, key: str):
-    carry(name, st.session_state[key])
+    if isinstance(st.session_state[key], int):
+        carry(name, st.session_state[key])

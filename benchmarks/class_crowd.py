@@ -1,0 +1,182 @@
+"""A class of many students on one server: real websocket sessions join, vote within five seconds, and are counted.
+
+    python -m benchmarks.class_crowd [--students 100] [--processes 2]
+
+A student opens the page by the class's code, joins, waits for the question, chooses an answer and sends it. Prints how long a vote
+takes from sending to "accepted", how long the projector takes to show it, how slow sliders of others become meanwhile, and how many
+votes were lost or doubled (either is a failure: exit status 1). Several server processes stand behind nginx, and share PostgreSQL or
+SQLite (ABLATION_DATABASE_URL).
+"""
+
+import argparse
+import asyncio
+import contextlib
+import os
+import random
+import statistics
+import sys
+import tempfile
+import time
+
+import websockets
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+from benchmarks import crowd
+from benchmarks.serving import balanced, server
+from core.study.database.connection import VARIABLE
+from core.teaching.classroom import Classroom
+
+WITHIN = 5.0  # seconds in which all vote
+
+
+class Student:
+    """One session. Widgets are known by the ends of their ids."""
+
+    def __init__(self, socket, query: str):
+        self.socket, self.query, self.told = socket, query, ""
+        self.widgets, self.options, self.states = {}, {}, {}
+
+    async def run(self, button: str = ""):
+        """Ask for a run, and wait until it is finished. button: the key of one that is clicked."""
+        message = BackMsg()
+        asked = message.rerun_script
+        asked.query_string, asked.page_name = self.query, "Class"
+        for name, value in self.states.items():
+            state = asked.widget_states.widgets.add(id=self.widgets[name])
+            state.string_value = value
+        if button:
+            asked.widget_states.widgets.add(id=self.widgets[button], trigger_value=True)
+        await self.socket.send(message.SerializeToString())
+        self.told = ""
+        while await self.one() != "script_finished":
+            pass
+
+    async def one(self) -> str:
+        """One message of the server."""
+        answer = ForwardMsg()
+        answer.ParseFromString(await asyncio.wait_for(self.socket.recv(), 120))
+        self._note(answer.delta.new_element)
+        return answer.WhichOneof("type")
+
+    def _note(self, element):
+        for kind in ("button", "radio"):
+            found = getattr(element, kind)
+            if found.id:
+                self.widgets[_key(found.id)] = found.id
+            if kind == "radio" and found.id:
+                self.options[_key(found.id)] = list(found.options)
+        self.told += element.alert.body
+
+
+def _key(widget: str) -> str:
+    """The key that a widget was given stands at the end of its id."""
+    return widget.rsplit("-None-", 1)[-1] if "-None-" in widget else widget.rsplit("-", 1)[-1]
+
+
+def named(student: Student, start: str) -> str:
+    return next(name for name in student.widgets if start in name)
+
+
+async def attend(
+    address: str, code: str, opened: asyncio.Event, joined: list, votes: list, problems: list, after: float
+):
+    """A student's lesson."""
+    try:
+        where = address.replace("http", "ws", 1) + "/_stcore/stream"
+        async with websockets.connect(where, max_size=None, subprotocols=["streamlit"]) as socket:
+            student = Student(socket, f"code={code}")
+            await student.run()
+            await student.run(button=named(student, "join"))
+            joined.append(1)
+            await opened.wait()
+            await asyncio.sleep(after)
+            while not any("answer_" in name for name in student.widgets):  # what all see is up to a second old
+                await student.run()
+                await asyncio.sleep(0.3)
+            asked = named(student, "answer_")
+            student.states[asked] = random.choice(student.options[asked])
+            await student.run()
+            begun = time.perf_counter()
+            await student.run(button=named(student, "store_"))
+            votes.append(time.perf_counter() - begun)
+            if "Your vote is in" not in student.told:
+                problems.append(student.told or "no answer")
+    except Exception as error:  # whatever it is, this student is lost
+        problems.append(repr(error)[:200])
+
+
+async def others(address: str, until: asyncio.Event, moves: list, count: int = 5):
+    """Visitors who move a slider of One block meanwhile, one every second."""
+
+    async def one():
+        where = address.replace("http", "ws", 1) + "/_stcore/stream"
+        async with websockets.connect(where, max_size=None, subprotocols=["streamlit"]) as socket:
+            panel, _ = await crowd.run(socket)
+            number = 1
+            while not until.is_set():
+                begun = time.perf_counter()
+                panel, _ = await crowd.run(socket, panel, random.choice(crowd.VALUES), number)
+                moves.append(time.perf_counter() - begun)
+                number += 1
+                await asyncio.sleep(1)
+
+    await asyncio.gather(*(one() for _ in range(count)))
+
+
+async def lesson(address: str, room: Classroom, students: int) -> bool:
+    started = room.start(["heads"])
+    opened, joined, votes, problems = asyncio.Event(), [], [], []
+    over, before, during = asyncio.Event(), [], []
+    quiet = asyncio.create_task(others(address, over, before))
+    await asyncio.sleep(10)
+    over.set()
+    await quiet
+    over = asyncio.Event()
+    busy = asyncio.create_task(others(address, over, during))
+    begun = time.perf_counter()
+    class_of = [
+        asyncio.create_task(attend(address, started.code, opened, joined, votes, problems, random.uniform(0, WITHIN)))
+        for _ in range(students)
+    ]
+    while len(joined) + len(problems) < students:
+        await asyncio.sleep(0.1)
+    print(f"{len(joined)} joined within {time.perf_counter() - begun:.1f} s")
+    await asyncio.to_thread(room.open, started.token, "heads")
+    opened.set()
+    await asyncio.gather(*class_of)
+    over.set()
+    await busy
+    table = await asyncio.to_thread(room.answers, started.token)
+    doubled = int(table.duplicated(["question", "round", "seat"]).sum())
+    accepted = len(votes) - sum("Your vote" not in each for each in problems if "Error" not in each)
+    ranked = sorted(votes)
+    print(f"vote to accepted: median {1000 * statistics.median(ranked):.0f} ms, p95 {1000 * ranked[int(0.95 * len(ranked)) - 1]:.0f} ms, worst {1000 * ranked[-1]:.0f} ms")  # fmt: skip
+    print(f"{len(table)} of {students} votes stored, {students - len(table)} lost, {doubled} doubled")
+    slower = statistics.median(during) / statistics.median(before)
+    print(f"sliders of others: median {1000 * statistics.median(before):.0f} ms before, {1000 * statistics.median(during):.0f} ms meanwhile: {slower:.2f} times")  # fmt: skip
+    for each in problems[:5]:
+        print("problem:", each)
+    await asyncio.to_thread(room.end, started.token)
+    return len(table) == students == accepted and not doubled and not problems
+
+
+def main():
+    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    given.add_argument("--students", type=int, default=100)
+    given.add_argument("--processes", type=int, default=1)
+    args = given.parse_args()
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        os.environ.setdefault(VARIABLE, f"sqlite:///{folder}/classes.sqlite")
+        if args.processes > 1:
+            behind = [stack.enter_context(server())[0] for _ in range(args.processes)]
+            address = stack.enter_context(balanced(behind))
+        else:
+            address, _ = stack.enter_context(server())
+        fine = asyncio.run(lesson(address, Classroom(), args.students))
+    sys.exit(not fine)
+
+
+if __name__ == "__main__":
+    main()

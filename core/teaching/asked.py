@@ -1,0 +1,108 @@
+"""What a class can be asked: the prediction of a lesson, its last question, the eight questions before and after.
+
+Each has a name, by which the store of classes knows it; an answer is one line of text, by which equal ones are counted.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from core.figures.tally import Count, Distribution
+from core.teaching import check
+from core.teaching.lessons import prediction
+from core.teaching.lessons.language import ENGLISH
+from core.teaching.lessons.lesson import Lesson
+from core.teaching.lessons.lessons import lesson, read_lesson
+from core.teaching.lessons.outcome import Outcome
+from core.teaching.lessons.readings import reading
+
+PREDICTION, CARRY, CHECK = "prediction", "carry", "check"  # kinds
+BEFORE, AFTER = "check/before", "check/after"
+SHOWN = 8  # different answers that are drawn; the others together
+
+
+@dataclass(frozen=True)
+class Asked:
+    """name: in the store. lesson: None of the eight questions."""
+
+    name: str
+    kind: str
+    title: str
+    lesson: Lesson | None = None
+
+    def check(self, text: str) -> str:
+        """An answer, as it is stored. Raises ValueError for what is none."""
+        if self.kind == CHECK:
+            return check.write(check.read(text))
+        assert self.lesson is not None and self.lesson.prediction and self.lesson.transfer
+        if self.kind == PREDICTION:
+            return prediction.write(prediction.read(self.lesson.prediction, text))
+        if text in map(str, range(len(self.lesson.transfer.options))):
+            return text
+        raise ValueError("the answer must be one of those that are offered")
+
+    def counts(self, votes: Distribution, out: Outcome | None = None) -> list[Count]:
+        """How many answered what. out: what was measured, once that may be seen: then the right answers are marked."""
+        rounds = sorted(votes)
+        given = {text for each in votes.values() for text in each}
+        listed = self._in_order(given, votes)
+        counts = [
+            Count(
+                self.in_words(text), [votes[n].get(text, 0) for n in rounds], out is not None and self._right(text, out)
+            )
+            for text in listed[:SHOWN]
+        ]
+        rest = [sum(votes[n].get(text, 0) for text in listed[SHOWN:]) for n in rounds]
+        return counts + ([Count("…", rest)] if any(rest) else [])
+
+    def in_words(self, text: str) -> str:
+        """An answer as somebody reads it."""
+        if self.kind == CHECK:
+            return f"{check.score(text):.0%}".replace("%", " %")
+        assert self.lesson is not None and self.lesson.prediction and self.lesson.transfer
+        if self.kind == CARRY:
+            return self.lesson.transfer.options[int(text)]
+        asked = self.lesson.prediction
+        answer = prediction.read(asked, text)
+        if asked.kind == "rank":
+            return " > ".join(self.lesson.values[name].label for name in answer)
+        if asked.kind == "number":
+            low, high = prediction.interval_of(answer)
+            share = reading[self.lesson.values[asked.number.of[0]].reading].unit == "percent"
+            return f"{100 * low:g} – {100 * high:g} %" if share else f"{low:g} – {high:g}"
+        return asked.options[answer].text
+
+    def _in_order(self, given: set[str], votes: Distribution) -> list[str]:
+        """Options in their own order, whether chosen or not; numbers by size; orders and checks by how many chose them."""
+        of = self.lesson
+        if self.kind == CARRY and of and of.transfer:
+            return list(map(str, range(len(of.transfer.options))))
+        if self.kind == PREDICTION and of and of.prediction and of.prediction.options:
+            return list(map(str, range(len(of.prediction.options))))
+        if self.kind == PREDICTION and of and of.prediction and of.prediction.kind == "number":
+            asked = of.prediction
+            return sorted(given, key=lambda text: prediction.read(asked, text))
+        return sorted(given, key=lambda text: (-sum(each.get(text, 0) for each in votes.values()), text))
+
+    def _right(self, text: str, out: Outcome) -> bool:
+        assert self.lesson is not None and self.lesson.prediction and self.lesson.transfer
+        if self.kind == CARRY:
+            return int(text) == self.lesson.transfer.right
+        asked = self.lesson.prediction
+        return prediction.verdict(asked, prediction.read(asked, text), out) == prediction.AS_PREDICTED
+
+
+def asked(name: str, words: Mapping[str, str], language: str = ENGLISH) -> Asked | None:
+    """What goes by this name; None where nothing does. words: of the language."""
+    if name in (BEFORE, AFTER):
+        return Asked(name, CHECK, words["check_before" if name == BEFORE else "check_after"])
+    of, _, rest = name.partition("/")
+    if of not in lesson or rest not in ("", CARRY) or read_lesson(of).prediction is None:
+        return None
+    made = read_lesson(of, language)
+    return Asked(name, CARRY if rest else PREDICTION, made.title, made)
+
+
+def names() -> list[str]:
+    """All that can be asked, in the order of a class."""
+    predictions = [name for name in lesson if read_lesson(name).prediction]
+    return [BEFORE, *(each for name in predictions for each in (name, f"{name}/{CARRY}")), AFTER]

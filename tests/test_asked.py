@@ -1,0 +1,197 @@
+"""What a class can be asked, how answers are counted, and what is taken home: against plain counts, and the slow way."""
+
+import html.parser
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from core.figures.tally import Count, tally_svg
+from core.teaching import check
+from core.teaching.asked import AFTER, BEFORE, CARRY, PREDICTION, SHOWN, asked, names
+from core.teaching.handout import gained, handout, scores, votes_table
+from core.teaching.lessons import prediction
+from core.teaching.lessons.language import phrases
+from core.teaching.lessons.lessons import lesson, read_lesson
+from core.teaching.lessons.outcome import outcome
+from tests.test_lessons import WITH_PREDICTION, answers
+
+WORDS = phrases("en")
+of_each = pytest.mark.parametrize("name", names())
+
+
+def some_answers(name: str) -> list[str]:
+    of = asked(name, WORDS)
+    if of.kind == PREDICTION:
+        return [prediction.write(each) for each in answers(of.lesson)]
+    if of.kind == CARRY:
+        return list(map(str, range(len(of.lesson.transfer.options))))
+    return [check.write([n % 3] * len(check.items())) for n in range(3)]
+
+
+def test_everything_can_be_asked_and_nothing_else():
+    assert len(names()) == 2 * len(WITH_PREDICTION) + 2
+    for name in ("", "moon", "free_play", "heads/moon", "check", "check/later", "heads/carry/carry"):
+        assert asked(name, WORDS) is None
+
+
+@of_each
+def test_an_answer_is_what_it_was(name):
+    of = asked(name, WORDS)
+    for text in some_answers(name):
+        assert of.check(text) == text and of.in_words(text)
+    for text in ("", "nonsense", "[" * 90, "-1", "99", "null", "[1]"):
+        with pytest.raises(ValueError):
+            of.check(text)
+
+
+@of_each
+@given(data=some.data())
+def test_every_vote_is_counted_once(name, data):
+    of, offered = asked(name, WORDS), some_answers(name)
+    votes = {
+        n: data.draw(some.dictionaries(some.sampled_from(offered), some.integers(1, 9), max_size=12)) for n in (1, 2)
+    }
+    counts = of.counts(votes)
+    assert [sum(each.rounds[n] for each in counts) for n in (0, 1)] == [sum(votes[n].values()) for n in (1, 2)]
+    assert len(counts) <= SHOWN + 1
+    said = {of.in_words(text): text for text in offered}
+    for each in counts:
+        if each.label in said and len(said) == len(offered):
+            assert list(each.rounds) == [votes[n].get(said[each.label], 0) for n in (1, 2)]
+
+
+@pytest.mark.parametrize("name", WITH_PREDICTION)
+def test_the_right_answers_are_marked_only_once_they_may_be_seen(name):
+    of, out = asked(name, WORDS), outcome(read_lesson(name))
+    votes = {1: dict.fromkeys(some_answers(name)[:SHOWN], 1)}
+    assert not any(each.right for each in of.counts(votes))
+    marked = [each.right for each in of.counts(votes, out)]
+    if of.lesson.prediction.options:
+        assert sum(marked) == 1
+        at = next(n for n, each in enumerate(marked) if each)
+        assert prediction.verdict(of.lesson.prediction, at, out) == prediction.AS_PREDICTED
+
+
+class Seen(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.tags, self.told = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.told.append(data)
+
+
+@given(some.lists(some.text(max_size=60), min_size=1, max_size=5), some.integers(0, 10**6))
+def test_a_picture_of_votes_says_what_it_shows(labels, many):
+    svg = tally_svg([Count(label, [many, n]) for n, label in enumerate(labels)], "votes")
+    seen = Seen()
+    seen.feed(svg)
+    assert {tag for tag, _ in seen.tags} <= {"svg", "style", "text", "rect"}
+    assert seen.told.count(str(many)) >= len(labels)
+
+
+def rows(*lines) -> pd.DataFrame:
+    columns = "class question round seat nickname answer sure because seconds".split()
+    return pd.DataFrame([("BCDFG", *line) for line in lines], columns=columns)
+
+
+def test_the_page_to_take_home_holds_what_was_typed_as_text_and_no_names():
+    evil = '<img src=x onerror=alert(1)> "quoted" </html><script>'
+    table = rows(
+        ("heads", 1, 1, "Ann", "0", 1, evil, 3.0),
+        ("heads", 2, 1, "Ann", "2", 1, "", 9.0),
+        (BEFORE, 1, 2, "Bob", check.write([0] * 8), 0, "", 1.0),
+    )
+    page = handout(table, "BCDFG", WORDS)
+    seen = Seen()
+    seen.feed(page)
+    assert {tag for tag, _ in seen.tags} <= set(
+        "html head meta title style body h1 section h2 h3 p svg text rect blockquote".split()
+    )
+    assert (
+        evil in seen.told
+        and "Ann" not in page
+        and "Bob" not in page
+        and "http" not in page.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "")
+    )
+    assert asked("heads", WORDS).title in seen.told and "default-src 'none'" in page
+
+
+def test_changes_of_mind_are_in_words():
+    of = asked("heads", WORDS)
+    table = votes_table(of, pd.DataFrame([[0, 2], [0, 1]], index=["0", "2"], columns=["0", "2"]))
+    assert list(table.index) == list(table.columns) == [of.in_words("0"), of.in_words("2")]
+    assert (
+        votes_table(of, pd.DataFrame()).empty and votes_table(of, pd.DataFrame([[0]], index=["0"], columns=["0"])).empty
+    )
+
+
+def right() -> list[int]:
+    return [item.right for item in check.items()]
+
+
+def test_there_are_eight_questions_with_one_right_answer_each():
+    assert len(check.items()) == 8
+    assert all(0 <= item.right < len(item.options) == 4 and len(set(item.options)) == 4 for item in check.items())
+    assert check.score(check.write(right())) == 1 and check.score(check.write([None] * 8)) == 0
+    assert check.score(check.write([*right()[:2], *[(n + 1) % 4 for n in right()[2:]]])) == 0.25
+
+
+@given(
+    some.dictionaries(
+        some.integers(0, 30), some.tuples(some.integers(0, 8), some.integers(0, 8)), min_size=1, max_size=20
+    )
+)
+def test_the_gain_is_hakes_and_its_interval_the_jackknife_s(seats):
+    before, after = ({seat: pair[n] / 8 for seat, pair in seats.items()} for n in (0, 1))
+    found = check.gain(before, after)
+    a, b = np.array(list(before.values())), np.array(list(after.values()))
+    if a.mean() == 1:
+        assert math.isnan(found.mean)
+        return
+    assert found.mean == pytest.approx((b.mean() - a.mean()) / (1 - a.mean())) and found.n == len(a)
+    left_out = (
+        [(np.delete(b, n).mean() - np.delete(a, n).mean(), 1 - np.delete(a, n).mean()) for n in range(len(a))]
+        if len(a) > 1
+        else []
+    )
+    if left_out and all(rest > 0 for _, rest in left_out):
+        from scipy.stats import t
+
+        parts = np.array([gain / rest for gain, rest in left_out])
+        n = len(parts)
+        error = math.sqrt((n - 1) * ((parts - parts.mean()) ** 2).mean())
+        assert found.low == pytest.approx(found.mean - t.ppf(0.975, n - 1) * error, abs=1e-9)
+        assert found.high == pytest.approx(min(1, found.mean + t.ppf(0.975, n - 1) * error), abs=1e-9)
+
+
+@pytest.mark.parametrize("after", [0.9, 0.5, 0.1])
+def test_what_is_said_of_the_gain_follows_from_its_interval(after):
+    lines = []
+    for seat in range(12):
+        wrong = [(n + 1) % 4 for n in right()]
+        many = 4 + seat % 2
+        lines.append((BEFORE, 1, seat, "", check.write(right()[:many] + wrong[many:]), 0, "", 1.0))
+        many = round(8 * after) + (seat % 3 - 1)
+        lines.append((AFTER, 1, seat, "", check.write(right()[:many] + wrong[many:]), 0, "", 1.0))
+    table = rows(*lines)
+    found = check.gain(scores(table, BEFORE), scores(table, AFTER))
+    said = gained(table, WORDS)
+    assert f"{found.mean:.2f}".replace("-", "−") in said and "12 who answered both" in said
+    assert (WORDS["class_gain_undecided"] in said) == (found.low <= 0 <= found.high)
+
+
+def test_without_answers_nothing_is_said_of_a_gain():
+    assert "no interval yet; 0 answered both" in gained(rows(), WORDS)
+    assert scores(rows((BEFORE, 1, 1, "", "nonsense", 0, "", 1.0)), BEFORE) == {}
+
+
+def test_the_questions_are_those_of_lessons():
+    assert set(lesson) >= {"heads", "residuals", "order"}

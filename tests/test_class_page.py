@@ -1,0 +1,243 @@
+"""The page "Class" without a browser: a teacher, students and a projector at one class."""
+
+import json
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.study.database import connection as databases
+from core.teaching.classroom import CLOSED, OPEN, REVEALED
+from tests.pages import components, trigger
+from tests.test_page import fine, opened, said_on
+from tests.test_page import told as warned
+from ui.kit.pages import CLASS
+from ui.kit.session.visitor import VISITOR
+from ui.lessons.classroom import server
+from ui.lessons.classroom.links import in_the_room, link, qr_svg
+from ui.lessons.classroom.seat import KEPT
+
+
+@pytest.fixture(autouse=True)
+def room(tmp_path, monkeypatch):
+    monkeypatch.setenv("ABLATION_READ_ONLY", "0")
+    monkeypatch.setenv(databases.VARIABLE, f"sqlite:///{tmp_path}/studies.sqlite")
+    server.classroom.clear()
+    server.look_again()
+    yield
+    server.classroom.clear()
+    server.look_again()
+
+
+def button(app, key: str) -> AppTest:
+    return fine(next(each for each in app.button if each.key == key).click().run())
+
+
+def start(*questions) -> tuple[AppTest, str, str]:
+    """-> (the teacher's page, the code, the token)"""
+    app = fine(opened(CLASS.path))
+    if questions:
+        app = next(each for each in app.multiselect if each.key == "class_questions").set_value(list(questions)).run()
+    app = button(app, "start_class")
+    token = (
+        app.query_params["teacher"][0] if isinstance(app.query_params["teacher"], list) else app.query_params["teacher"]
+    )
+    return app, server.classroom().of_teacher(token).code, token
+
+
+def join(code: str, nickname: str = "") -> AppTest:
+    app = fine(opened(CLASS.path, code=code))
+    if nickname:
+        app = next(each for each in app.text_input if each.key == "nickname").set_value(nickname).run()
+    return button(app, "join")
+
+
+def again(app) -> AppTest:
+    server.look_again()
+    return fine(app.run())
+
+
+def choose(app, at: int, because: str = "") -> AppTest:
+    app = again(app)
+    app = app.radio[0].set_value(at).run()
+    if because:
+        app = next(each for each in app.text_input if each.key.startswith("because_")).set_value(because).run()
+    return button(app, next(each.key for each in app.button if each.key.startswith(("store_", "send_"))))
+
+
+def texts(app) -> str:
+    return " ".join([*said_on(app), *(each.value for each in [*app.success, *app.info])]).replace("\\", "")
+
+
+def test_a_class_from_the_first_question_to_the_last():
+    teacher, code, token = start("heads")
+    ann, bob = join(code, "Ann"), join(code)
+    assert "You are in" in texts(ann)
+    teacher = button(again(teacher), "open_question")
+    assert server.classroom().of_teacher(token).phase == OPEN
+    ann, bob = choose(ann, 0, "each head has its own *matrices*"), choose(bob, 2)
+    assert "Your vote is in: about eight times as many parameters" in texts(ann)
+    now = server.classroom().of_teacher(token)
+    assert now.votes == 2 and not now.waiting
+    projector = fine(opened(CLASS.path, shown="projector", code=code))
+    assert "2 of 2 have answered" in " ".join(each.text for each in projector.get("progress")) or "2 of 2" in repr(
+        projector
+    )
+    assert not any("As predicted" in each for each in said_on(ann)) and "ablation_lesson" not in repr(
+        [each.proto for each in projector.get("bidi_component")]
+    )
+    teacher = button(again(teacher), "class_close")
+    assert server.classroom().of_teacher(token).phase == CLOSED
+    assert "Voting is closed" in texts(again(bob))
+    teacher = button(again(teacher), "class_show")
+    pictures = [json.loads(each.json)["picture"] for each in components(again(bob), "ablation_lesson")]
+    assert any("somewhat more" in each for each in pictures) and not any("bar right" in each for each in pictures)
+    teacher = again(teacher)
+    box = next(each for each in teacher.checkbox if each.key.startswith("pick_"))
+    fine(box.set_value(True).run())
+    assert "each head has its own *matrices*" in texts(again(bob)) and "Ann" not in texts(bob)
+    button(again(teacher), "class_reveal")
+    assert server.classroom().of_teacher(token).phase == REVEALED
+    assert "Not as predicted" in texts(again(ann)) and "As predicted" in texts(again(bob))
+
+
+def test_a_second_vote_is_another_one():
+    teacher, code, token = start("heads")
+    ann = join(code)
+    teacher = button(again(teacher), "open_question")
+    ann = choose(ann, 0)
+    for step in ("class_close", "class_discuss_now", "class_again"):
+        teacher = button(again(teacher), step)
+    ann = choose(ann, 2)
+    votes = server.classroom().answers(token)
+    assert votes[["round", "answer"]].values.tolist() == [[1, "0"], [2, "2"]]
+
+
+@pytest.mark.parametrize("name", ["check/before", "heads/carry", "layer_norm", "placement", "knowledge"])
+def test_every_kind_of_question_can_be_answered(name):
+    teacher, code, token = start(name)
+    ann = join(code)
+    button(again(teacher), "open_question")
+    ann = again(ann)
+    for each in list(ann.radio):
+        ann = next(one for one in ann.radio if one.key == each.key).set_value(0).run()
+    while any(box.value is None for box in ann.selectbox):
+        box = next(box for box in ann.selectbox if box.value is None)
+        ann = box.set_value(box.options and next(iter(box.proto.options)) and _first(box)).run()
+    ann = button(ann, next(each.key for each in ann.button if each.key.startswith(("store_", "send_"))))
+    assert "Your vote is in" in texts(ann)
+    (answer,) = server.classroom().answers(token).answer
+    from core.teaching.asked import asked
+    from core.teaching.lessons.language import phrases
+
+    assert asked(name, phrases("en")).check(answer) == answer
+
+
+def _first(box):
+    """The value of the first entry of a list, which shows labels."""
+    from core.teaching.lessons.lessons import read_lesson
+
+    labels = {value.label: key for key, value in read_lesson("placement").values.items()}
+    return labels[box.proto.options[0]]
+
+
+def test_a_late_vote_is_refused_in_words():
+    teacher, code, _ = start("heads")
+    ann = join(code)
+    teacher = button(again(teacher), "open_question")
+    ann = again(ann)
+    ann = ann.radio[0].set_value(1).run()
+    button(again(teacher), "class_close")
+    ann = fine(next(each for each in ann.button if each.key.startswith("store_")).click().run())
+    assert "Your vote is late and does not count" in warned(ann)
+
+
+def test_a_reload_leads_back_to_the_seat():
+    teacher, code, token = start("heads")
+    ann = join(code, "Ann")
+    key = ann.session_state[VISITOR].kept[KEPT][code].key
+    button(again(teacher), "open_question")
+    choose(ann, 1)
+    fresh = fine(opened(CLASS.path, code=code))
+    (component,) = components(fresh, "ablation_seat")
+    fresh = fine(trigger(fresh, component, "kept", key))
+    assert "Your vote is in: somewhat more parameters" in texts(fresh)
+    assert server.classroom().of_teacher(token).seats == 1
+
+
+@pytest.mark.parametrize("key", ["", "x", "no-such-key-here", "a" * 500, "<script>", "0" * 22])
+def test_a_key_that_is_none_leads_to_the_door(key):
+    _, code, token = start("heads")
+    app = fine(opened(CLASS.path, code=code))
+    (component,) = components(app, "ablation_seat")
+    app = fine(trigger(app, component, "kept", key))
+    assert any(each.key == "join" for each in app.button) and server.classroom().of_teacher(token).seats == 0
+
+
+@pytest.mark.parametrize("code", ["XXXXX", "<b>", "ÄÖÜ", "1", "BCDFGBCDFG"])
+def test_a_wrong_code_is_said_and_the_door_is_there(code):
+    start("heads")
+    app = fine(opened(CLASS.path, code=code))
+    assert warned(app) and any(each.key == "enter" for each in app.button)
+
+
+def test_who_guesses_codes_has_to_wait():
+    start("heads")
+    app = fine(opened(CLASS.path))
+    for n in range(server.GUESSES + 2):
+        app = (
+            next(each for each in app.text_input if each.key == "class_code")
+            .set_value(f"BBBB{'BCDFGHJKMNPRTWXY'[n % 16]}")
+            .run()
+        )
+        app = button(app, "enter")
+    assert "wrong codes within a minute" in warned(app)
+
+
+@pytest.mark.parametrize("token", ["", "nonsense", "x" * 64, "<b>"])
+def test_without_the_token_nobody_is_the_teacher(token):
+    _, code, _ = start("heads")
+    app = fine(opened(CLASS.path, shown="teacher", teacher=token, code=code))
+    assert warned(app) and not any(each.key in ("open_question", "end_class") for each in app.button)
+
+
+def test_a_student_is_told_nothing_of_the_teacher_or_of_others():
+    teacher, code, token = start("heads")
+    ann = join(code, "Ann")
+    bob = join(code, "Bob")
+    button(again(teacher), "open_question")
+    choose(ann, 1, "only mine")
+    bob = again(bob)
+    sent = repr([each for each in bob]) + repr(bob.session_state[VISITOR].kept) + texts(bob)
+    assert token not in sent and "only mine" not in sent and "Ann" not in sent
+
+
+def test_two_classes_never_mix():
+    one, code, token = start("heads")
+    two, other, second = start("relu")
+    ann, bob = join(code), join(other)
+    button(again(one), "open_question")
+    assert "Do more heads" in texts(again(ann)) and "You are in" in texts(again(bob))
+    choose(ann, 1)
+    assert server.classroom().answers(second).empty and len(server.classroom().answers(token)) == 1
+
+
+def test_who_may_not_write_cannot_start_a_class_unless_it_is_allowed(monkeypatch):
+    monkeypatch.setenv("ABLATION_READ_ONLY", "1")
+    assert not any(each.key == "start_class" for each in fine(opened(CLASS.path)).button)
+    monkeypatch.setenv(server.VARIABLE, "1")
+    assert any(each.key == "start_class" for each in fine(opened(CLASS.path)).button)
+
+
+def test_the_end_deletes_everything():
+    teacher, code, token = start("heads")
+    ann = join(code)
+    teacher = again(teacher)
+    teacher = fine(next(each for each in teacher.checkbox if each.key == "end_sure").set_value(True).run())
+    button(teacher, "end_class")
+    assert any(each.key == "enter" for each in again(ann).button)
+    assert any(each.key == "enter" for each in fine(opened(CLASS.path, shown="teacher", teacher=token)).button)
+
+
+def test_a_qr_code_is_drawn_and_addresses_are_of_this_network():
+    assert qr_svg(link("http://10.0.0.1:8501/Class", code="BCDFG")).startswith("<svg")
+    assert in_the_room().replace(".", "").isdigit() or in_the_room() == "localhost"

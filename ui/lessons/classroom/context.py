@@ -1,0 +1,35 @@
+"""What the views of the page "Class" share: their menu, what the address says, and the words."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from core.settings.menu import Menu
+from core.settings.setting import Settings, setting
+from core.teaching.asked import Asked, asked
+from core.teaching.lessons.language import ENGLISH, language, phrases
+
+view = Menu("Views of a class")
+
+
+@dataclass(frozen=True)
+class ClassLook(Settings):
+    """What is looked at on the page "Class"."""
+
+    shown: str = setting("student", "View", "Who looks.", group="Look", menu=view)
+    code: str = setting("", "Code", "The five letters of a class.", group="Look", high=12)
+    teacher: str = setting("", "Teacher", "What lets its teacher in: keep it to yourself.", group="Look", high=64)
+    language: str = setting(ENGLISH, "Language", "In which language it is read.", group="Look", menu=language)
+
+
+@dataclass(frozen=True)
+class ClassContext:
+    """What the views are handed. words: of the page, in the language that is chosen."""
+
+    look: ClassLook
+
+    @property
+    def words(self) -> Mapping[str, str]:
+        return phrases(self.look.language)
+
+    def asked(self, name: str) -> Asked | None:
+        return asked(name, self.words, self.look.language)

@@ -1,0 +1,120 @@
+from html import escape
+
+import streamlit as st
+
+from core.settings.wording import count
+from core.teaching.asked import CARRY, CHECK, Asked
+from core.teaching.classroom import DISCUSSION, OPEN, REVEALED, WAITING, ClassError, Watched
+from core.teaching.lessons.outcome import outcome
+from core.teaching.lessons.wording import filled
+from ui.kit.guard import fragment
+from ui.kit.page import literal
+from ui.lessons import picture, result
+from ui.lessons.classroom.context import view
+from ui.lessons.classroom.links import base, link, qr_svg
+from ui.lessons.classroom.pictures import distribution, reasons
+from ui.lessons.classroom.server import watch
+
+EVERY = 1.0  # seconds
+# Nothing but the class: what leads to other pages would only take room.
+ALONE = "<style>[data-testid=stSidebar], [data-testid=stExpandSidebarButton] { display: none }</style>"
+
+
+@view
+def projector(context):
+    """Projector: the question, how many have answered, and later what they answered. No names."""
+    st.html(ALONE)
+    fragment(_draw, run_every=EVERY)(context, base())
+
+
+def _draw(context, address: str):
+    code, words = context.look.code.strip().upper(), context.words
+    try:
+        now = watch(code)
+    except ClassError as error:
+        st.warning(literal(error))
+        return
+    of = context.asked(now.question) if now.question else None
+    if now.phase == WAITING or of is None:
+        _door(code, now, address, words)
+        return
+    left, right = st.columns([4, 1], gap="large")
+    with left:
+        st.markdown(f"## {literal(of.title)}")
+    with right:
+        st.html(
+            f'<div style="font-size:30px;letter-spacing:.15em;font-weight:700;text-align:right">{escape(code)}</div>'
+        )
+    _state(now, words)
+    if now.phase == REVEALED and of.lesson and of.kind != CHECK:
+        _revealed(of, now, words)
+    elif now.phase == OPEN or not now.distribution:
+        _question(of, words)
+        reasons(now.picked, words)
+    else:
+        distribution(of, now, words, revealed=False)
+        reasons(now.picked, words)
+
+
+def _door(code: str, now: Watched, address: str, words):
+    """How to come in."""
+    where = link(address, code=code)
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        picture.draw("qr", qr_svg(where))
+    with right:
+        shown = escape(address.split("//", 1)[-1])
+        st.html(
+            f'<div style="font-size:24px">{escape(words["class_go_to"])}</div><div style="font-size:34px;font-weight:600;overflow-wrap:anywhere">{shown}</div>'
+            f'<div style="font-size:24px;margin-top:24px">{escape(words["class_code"])}</div>'
+            f'<div style="font-size:96px;letter-spacing:.12em;font-weight:700;line-height:1.1">{escape(code)}</div>'
+            f'<div style="font-size:28px;margin-top:16px">{escape(count(now.seats, words["class_student"]))}</div>'
+        )
+
+
+def _state(now: Watched, words):
+    """How many have answered, and for how long they still may."""
+    told = words["class_answered"].format(votes=now.votes, seats=now.seats)
+    if now.phase == OPEN and now.left is not None:
+        told += f" · {words['class_left'].format(n=int(now.left))}"
+    if now.phase != OPEN:
+        told += f" · {words['class_discuss' if now.phase == DISCUSSION else 'class_closed']}"
+    st.progress(min(1.0, now.votes / max(1, now.seats)), text=f"**{literal(told)}**")
+
+
+def _question(of: Asked, words):
+    """The question and its answers, large."""
+    if of.kind == CHECK:
+        st.markdown(f"### {literal(words['check_about'])}")
+        return
+    assert of.lesson is not None and of.lesson.prediction and of.lesson.transfer
+    asked = of.lesson.prediction
+    text = of.lesson.transfer.asks if of.kind == CARRY else filled(asked.asks, of.lesson)
+    question = "" if of.kind == CARRY else f"{literal(filled(of.lesson.question, of.lesson))}\n\n"
+    st.markdown(f"{question}### {literal(text)}")
+    if of.kind == CARRY:
+        options = of.lesson.transfer.options
+    elif asked.ranked:
+        options = tuple(of.lesson.values[name].label for name in asked.ranked)
+    else:
+        options = tuple(option.text for option in asked.options)
+    for at, option in enumerate(options):
+        st.markdown(f"#### {picture.letter(at)} · {literal(option)}")
+    if asked.kind == "curve" and of.kind != CARRY:
+        picture.draw("sketches", picture.sketches(of.lesson))
+
+
+def _revealed(of: Asked, now: Watched, words):
+    """What they said, and what was measured."""
+    left, right = st.columns(2, gap="large")
+    with left:
+        distribution(of, now, words, revealed=True)
+        reasons(now.picked, words)
+    with right:
+        if of.kind == CARRY:
+            st.markdown(f"### {literal(of.lesson.transfer.because)}")
+            return
+        out = outcome(of.lesson)
+        st.markdown(f"**{literal(of.lesson.picture)}**")
+        picture.draw("result", picture.svg(of.lesson, words, None, out))
+        result.means(of.lesson, out, words)

@@ -1,0 +1,79 @@
+"""A student's seat: its key stays in the browser, so that a reload, or a lost connection, leads back to it."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import streamlit as st
+
+from core.study.database.connection import StoreError
+from core.teaching.classroom import ClassError, Vote
+from ui.kit.server.scripts import served
+from ui.kit.session.visitor import calm_visitor, picked_in
+from ui.lessons.classroom.server import classroom, look_again
+
+KEPT = "seats"  # for a visitor: code of a class -> Seat
+KEY = re.compile(r"[\w-]{10,60}")
+
+_component = st.components.v2.component(
+    "ablation_seat",
+    html="<div></div>",
+    js=served((Path(__file__).parent / "seat.js").read_text()),
+)
+
+
+@dataclass
+class Seat:
+    """key: "" before the student has joined; asked: whether the browser has said if it has one; trouble: what was refused last."""
+
+    key: str = ""
+    asked: bool = False
+    trouble: str = ""
+    votes: dict[tuple[str, int], Vote] = field(default_factory=dict)
+
+
+def seat(code: str) -> Seat:
+    """Of this visitor, in a class."""
+    return calm_visitor().kept.setdefault(KEPT, {}).setdefault(code, Seat())
+
+
+def keep(code: str):
+    """Let the browser keep the key, and say whether it has one."""
+    held = seat(code)
+    data = {"code": code, "key": held.key, "asked": held.asked}
+    _component(key=f"seat_{code}", data=data, on_kept_change=lambda: _told(code))
+
+
+def _told(code: str):
+    held, told = seat(code), picked_in(f"seat_{code}", str, "kept")
+    held.asked = True
+    if not held.key and told and KEY.fullmatch(told):
+        take(code, key=told)
+
+
+def take(code: str, nickname: str = "", key: str = ""):
+    """Join, or come back (a callback)."""
+    held = seat(code)
+    held.trouble = ""
+    try:
+        held.key = classroom().join(code, nickname, key)
+        held.votes = dict(classroom().mine(code, held.key))
+    except ClassError as error:
+        held.trouble = "" if key else str(error)  # a seat of a class that is over is none
+    except StoreError as error:
+        held.trouble = error.told
+    look_again()
+
+
+def vote(code: str, question: str, round: int, answer: str, sure: int = 0, because: str = ""):
+    """Send a vote (a callback). It is said to be in only when it is stored."""
+    held = seat(code)
+    held.trouble = ""
+    try:
+        done = classroom().vote(code, held.key, question, round, answer, sure, because)
+        held.votes[question, round] = Vote(answer, sure, because, done.at)
+    except ClassError as error:
+        held.trouble = str(error)
+        held.votes = dict(classroom().mine(code, held.key)) if error.field == "vote" else held.votes
+    except StoreError as error:
+        held.trouble = error.told

@@ -1,0 +1,164 @@
+import streamlit as st
+
+from core.settings.wording import count
+from core.teaching import check
+from core.teaching.asked import CARRY, CHECK, Asked
+from core.teaching.classroom import DISCUSSION, OPEN, REVEALED, WAITING, ClassError, Watched
+from core.teaching.lessons import prediction
+from core.teaching.lessons.outcome import outcome
+from core.teaching.lessons.prediction import SURE
+from ui.kit.guard import fragment
+from ui.kit.page import literal
+from ui.lessons import picture, predict, result
+from ui.lessons.classroom import entrance
+from ui.lessons.classroom.context import view
+from ui.lessons.classroom.pictures import distribution, reasons
+from ui.lessons.classroom.seat import Seat, keep, seat, take, vote
+from ui.lessons.classroom.server import watch
+from ui.lessons.progress import Entry
+
+EVERY = 2.0  # seconds between two looks
+
+
+@view
+def student(context):
+    """Student: joins by a code, predicts, votes."""
+    code, words = context.look.code.strip().upper(), context.words
+    if not code:
+        entrance.draw(context)
+        return
+    try:
+        now = watch(code)
+    except ClassError as error:
+        st.warning(literal(error))
+        entrance.draw(context)
+        return
+    keep(code)
+    held = seat(code)
+    if not held.key:
+        _join(code, held, words)
+        return
+    fragment(_wait, run_every=EVERY)(code, sign(now), words)
+    if held.trouble:
+        st.warning(literal(held.trouble))
+    _draw(context, code, held, now)
+
+
+def sign(now: Watched) -> tuple:
+    """What the page looks like: it is drawn anew where that changes."""
+    return now.phase, now.question, now.round, now.distribution is not None, now.picked
+
+
+def _wait(code: str, before: tuple, words):
+    """Looks again and again, and says how much time is left."""
+    try:
+        now = watch(code)
+    except ClassError:
+        st.rerun()
+    if sign(now) != before:
+        st.rerun()
+    left = f" · {words['class_left'].format(n=int(now.left))}" if now.left is not None else ""
+    st.caption(literal(f"{words['class_name'].format(code=code)} · {count(now.seats, words['class_student'])}{left}"))
+
+
+def _join(code: str, held: Seat, words):
+    st.markdown(f"### {literal(words['class_name'].format(code=code))}")
+    if held.trouble:
+        st.warning(literal(held.trouble))
+    nickname = st.text_input(words["class_nickname"], max_chars=40, key="nickname")
+    st.button(words["class_join"], type="primary", key="join", on_click=take, args=(code, nickname))
+    st.caption(literal(words["class_nothing_else"]))
+
+
+def _draw(context, code: str, held: Seat, now: Watched):
+    words, of = context.words, context.asked(now.question) if now.question else None
+    if now.phase == WAITING or of is None:
+        st.info(literal(words["class_wait"]), icon=":material/hourglass_empty:")
+        return
+    mine = held.votes.get((now.question, now.round))
+    st.markdown(f"### {literal(of.title)}")
+    if now.phase == OPEN and mine is None:
+        _ask(of, code, now, words)
+        return
+    if mine is not None:
+        st.success(literal(words["class_in"].format(answer=of.in_words(mine.answer))), icon=":material/how_to_vote:")
+    told = {OPEN: "class_in_wait", DISCUSSION: "class_discuss"}.get(now.phase, "class_closed")
+    if now.phase != REVEALED:
+        st.markdown(literal(words[told]))
+    reasons(now.picked, words)
+    if now.distribution is not None:
+        distribution(of, now, words, revealed=now.phase == REVEALED)
+    if now.phase == REVEALED:
+        _revealed(of, held, now, words)
+
+
+def _ask(of: Asked, code: str, now: Watched, words):
+    """The question; what is chosen is sent by one button."""
+    place = f"{code}_{now.question}_{now.round}"
+    if of.kind == CHECK:
+        _check(code, now, words, place)
+        return
+    assert of.lesson is not None and of.lesson.transfer
+    if of.kind == CARRY:
+        _carry(of, code, now, words, place)
+        return
+
+    def then(name: str, entry: Entry):
+        vote(code, now.question, now.round, prediction.write(entry.answer), entry.sure, entry.because)
+
+    answer = predict.ask(of.lesson, words, then, place, words["class_send"])
+    if of.lesson.prediction.kind == "curve":
+        picture.draw("sketches", picture.sketches(of.lesson))
+    elif of.lesson.prediction.kind == "number":
+        picture.draw("sketches", picture.svg(of.lesson, words, answer))
+
+
+def _carry(of: Asked, code: str, now: Watched, words, place: str):
+    asked = of.lesson.transfer
+    st.markdown(literal(asked.asks))
+    options = range(len(asked.options))
+    chosen = st.radio(
+        asked.asks, options, format_func=lambda at: literal(asked.options[at]), index=None, key=f"carry_{place}",
+        label_visibility="collapsed",
+    )  # fmt: skip
+    sure = st.segmented_control(
+        words["sure"], list(SURE), format_func=lambda n: words[f"sure_{n}"], default=1, key=f"sure_{place}"
+    )
+    st.button(
+        words["class_send"], type="primary", key=f"send_{place}", disabled=not isinstance(chosen, int),
+        on_click=vote, args=(code, now.question, now.round, str(chosen), 1 if sure is None else sure),
+    )  # fmt: skip
+
+
+def _check(code: str, now: Watched, words, place: str):
+    st.markdown(literal(words["check_about"]))
+    answers = []
+    for n, item in enumerate(check.items()):
+        st.markdown(f"**{n + 1}. {literal(item.asks)}**")
+        options = range(len(item.options))
+        answers.append(
+            st.radio(
+                item.asks, options, format_func=lambda at, item=item: literal(item.options[at]), index=None,
+                key=f"check_{place}_{n}", label_visibility="collapsed",
+            )
+        )  # fmt: skip
+    answers = [each if isinstance(each, int) else None for each in answers]  # a browser can say anything
+    args = (code, now.question, now.round, check.write(answers))
+    st.button(words["class_send"], type="primary", key=f"send_{place}", on_click=vote, args=args)
+
+
+def _revealed(of: Asked, held: Seat, now: Watched, words):
+    """What was measured, beside what this student has said in the newest round."""
+    if of.lesson is None:
+        return
+    if of.kind == CARRY:
+        st.markdown(literal(of.lesson.transfer.because))
+        return
+    votes = [held.votes[key] for key in sorted(held.votes) if key[0] == now.question]
+    out = outcome(of.lesson)
+    if votes:
+        last = votes[-1]
+        entry = Entry(prediction.read(of.lesson.prediction, last.answer), last.sure, last.because)
+        result.told(of.lesson, entry, out, words)
+    picture.draw("result", picture.svg(of.lesson, words, entry.answer if votes else None, out))
+    result.means(of.lesson, out, words)

@@ -1,0 +1,216 @@
+from functools import partial
+
+import streamlit as st
+
+from core.export.sheets import write_csv
+from core.settings.environment import read_only
+from core.settings.wording import count
+from core.study.database.connection import StoreError
+from core.teaching.asked import AFTER, BEFORE, names
+from core.teaching.classroom import CLOSED, DISCUSSION, OPEN, REVEALED, ClassError, TeacherView
+from core.teaching.handout import gained, handout, votes_table
+from ui.kit.guard import fragment
+from ui.kit.page import literal
+from ui.kit.session import values
+from ui.lessons import picture
+from ui.lessons.classroom import entrance
+from ui.lessons.classroom.context import view
+from ui.lessons.classroom.links import base, link, listens_here_alone, qr_svg
+from ui.lessons.classroom.pictures import distribution
+from ui.lessons.classroom.server import classroom, look_again
+
+EVERY = 1.0  # seconds
+TIMES = {None: "class_no_limit", 30: "30 s", 60: "60 s", 120: "2 min", 300: "5 min"}
+TROUBLE = "class_teacher_trouble"
+MOST_PICKED = 3
+
+
+@view
+def teacher(context):
+    """Teacher: asks, closes, shows, reveals."""
+    token, words = context.look.teacher, context.words
+    try:
+        now = classroom().of_teacher(token)
+    except ClassError as error:
+        st.warning(literal(error))
+        entrance.draw(context)
+        return
+    _links(context, now, base())
+    fragment(_draw, run_every=EVERY)(context, token)
+    _home(context, token, now, words)
+
+
+def _links(context, now: TeacherView, address: str):
+    """Two links and a QR code; what may lie between a phone and this computer."""
+    words, students = context.words, link(address, code=now.code)
+    if listens_here_alone():
+        st.info(words["class_here_alone"], icon=":material/wifi_off:")
+    if read_only():
+        st.caption(literal(words["class_disk"]))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"## {now.code}", width="content")
+        with st.popover(words["class_qr"], icon=":material/qr_code:"):
+            picture.draw("qr", qr_svg(students))
+            st.code(students, language=None)
+        projector = {"shown": "projector", "code": now.code}
+        st.link_button(words["class_projector"], link(address, **projector), icon=":material/present_to_all:")
+
+
+def _draw(context, token: str):
+    """What goes on, looked at every second."""
+    words = context.words
+    try:
+        now = classroom().of_teacher(token)
+    except ClassError:
+        st.rerun()
+    trouble = st.session_state.pop(TROUBLE, "")
+    if trouble:
+        st.warning(literal(trouble))
+    _next(context, token, now)
+    of = context.asked(now.question) if now.question else None
+    if of is None:
+        st.caption(literal(count(now.seats, words["class_student"])))
+        return
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        _poll(context, token, now, of)
+    with right:
+        _waiting(now, words)
+        _reasons(token, now, words)
+
+
+def _next(context, token: str, now: TeacherView):
+    """Open a question: the next of those that are planned is offered first."""
+    words = context.words
+    left = [name for name in (*now.planned, *names()) if name not in now.asked]
+    offered = list(dict.fromkeys(left))
+    if not offered:
+        return
+    first, second, third = st.columns([5, 2, 2], vertical_alignment="bottom")
+    with first:
+        name = st.selectbox(
+            words["class_next"],
+            offered,
+            format_func=lambda name: entrance.label(context, name),
+            key=f"next_{len(now.asked)}",
+        )
+    with second:
+        seconds = st.selectbox(
+            words["class_time"],
+            list(TIMES),
+            index=2,
+            format_func=lambda n: words.get(TIMES[n], TIMES[n]),
+            key="seconds",
+        )
+    with third:
+        st.button(
+            words["class_open"], type="primary" if now.phase != OPEN else "secondary", key="open_question",
+            on_click=_do, args=(lambda: classroom().open(token, name, seconds),), width="stretch",
+        )  # fmt: skip
+
+
+def _poll(context, token: str, now: TeacherView, of):
+    words = context.words
+    left = f" · {words['class_left'].format(n=int(now.left))}" if now.left is not None else ""
+    st.markdown(
+        f"### {literal(of.title)} :gray[:small[{literal(words['class_round'].format(n=now.round))}{literal(left)}]]"
+    )
+    told = words["class_answered"].format(votes=now.votes, seats=now.seats)
+    st.progress(min(1.0, now.votes / max(1, now.seats)), text=f"**{literal(told)}**")
+    _steps(token, now, words)
+    distribution(of, now, words, revealed=True, key="teacher_distribution")
+
+
+def _steps(token: str, now: TeacherView, words):
+    """What can be done now."""
+    room = classroom()
+    steps = []
+    if now.phase == OPEN:
+        steps.append(("class_close", "stop_circle", lambda: room.close(token)))
+    if now.phase == CLOSED and now.round == 1:
+        steps.append(("class_discuss_now", "forum", lambda: room.discuss(token)))
+    if now.phase in (CLOSED, DISCUSSION) and now.round == 1:
+        steps.append(("class_again", "how_to_vote", lambda: room.again(token, 60)))
+    if now.phase in (CLOSED, DISCUSSION):
+        shown = now.shown
+        steps.append(("class_hide" if shown else "class_show", "bar_chart", lambda: room.show(token, not shown)))
+        steps.append(("class_reveal", "visibility", lambda: room.reveal(token)))
+    with st.container(horizontal=True):
+        for name, icon, step in steps:
+            st.button(words[name], key=name, icon=f":material/{icon}:", on_click=_do, args=(step,))
+
+
+def _waiting(now: TeacherView, words):
+    """Who has not answered yet."""
+    if now.phase == OPEN and now.waiting:
+        names = ", ".join(nickname or f"{words['class_seat']} {number}" for number, nickname in now.waiting[:40])
+        more = f" + {len(now.waiting) - 40}" if len(now.waiting) > 40 else ""
+        st.caption(literal(f"{words['class_waiting']}: {names}{more}"))
+
+
+def _reasons(token: str, now: TeacherView, words):
+    """Lines to choose from, shown without names."""
+    told = [reason for reason in now.reasons if reason.text]
+    if not told or now.phase == OPEN:
+        return
+    st.markdown(f"**{literal(words['class_pick'])}**")
+    with st.container(height=260):
+        for reason in told:
+            key = f"pick_{reason.id}"
+            st.checkbox(
+                literal(reason.text), value=reason.picked, key=key, on_change=_pick, args=(token, now, reason.id, key)
+            )
+
+
+def _pick(token: str, now: TeacherView, changed: int, key: str):
+    picked = [reason.id for reason in now.reasons if reason.picked and reason.id != changed]
+    if st.session_state[key]:
+        picked.append(changed)
+    if len(picked) > MOST_PICKED:
+        st.session_state[key] = False
+    _do(lambda: classroom().pick(token, picked))
+
+
+def _do(step):
+    """One step of the class (a callback)."""
+    try:
+        step()
+    except ClassError as error:
+        st.session_state[TROUBLE] = str(error)
+    except StoreError as error:
+        st.session_state[TROUBLE] = error.told
+    look_again()
+
+
+def _home(context, token: str, now: TeacherView, words):
+    """What can be taken home, and the end of the class."""
+    st.divider()
+    with st.expander(words["class_home"], icon=":material/download:"):
+        room = classroom()
+        if now.asked:
+            for name in now.asked:
+                of = context.asked(name)
+                if of and now.phase == REVEALED:
+                    table = votes_table(of, room.crosstab(token, name))
+                    if len(table):
+                        st.markdown(f"**{literal(entrance.label(context, name))}**: {literal(words['class_table'])}")
+                        st.table(table)
+        if BEFORE in now.asked and AFTER in now.asked:
+            st.markdown(literal(gained(room.answers(token), words)))
+        with st.container(horizontal=True):
+            st.download_button(
+                words["class_csv"], lambda: write_csv(room.answers(token)), f"class_{now.code}.csv", "text/csv",
+                icon=":material/table:", on_click="ignore",
+            )  # fmt: skip
+            st.download_button(
+                words["class_html"], lambda: handout(room.answers(token), now.code, words, context.look.language),
+                f"class_{now.code}.html", "text/html", icon=":material/description:", on_click="ignore",
+            )  # fmt: skip
+        st.caption(literal(words["class_kept"]))
+        sure = st.checkbox(words["class_end_sure"], key="end_sure")
+        st.button(words["class_end"], disabled=not sure, key="end_class", on_click=partial(_end, token))
+
+
+def _end(token: str):
+    _do(lambda: classroom().end(token))
+    values.put(shown="student", teacher="", code="")
