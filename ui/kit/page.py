@@ -17,11 +17,11 @@ from core.settings.memory import reuse_freed_memory
 from ui.kit import beside, jobs, takeaway
 from ui.kit.glossary import explained
 from ui.kit.guard import in_words, literal, progress_drawn
-from ui.kit.pages import Page
+from ui.kit.pages import PAGES, Page
 from ui.kit.panel.control import Control, title
 from ui.kit.panel.panel import bar, panel
 from ui.kit.server.document import ICON
-from ui.kit.session import address, turns, values
+from ui.kit.session import address, limits, turns, values
 from ui.kit.session.visitor import at_hand, message, state, visitor
 
 LATER = (  # loaded before somebody waits for them, in pieces: where the process ends, no more than one is waited for
@@ -68,6 +68,8 @@ def page(here: Page):
     boot()
     address.turn()
     values.leave_for(here.key)
+    if not limits.allows(here.key):
+        elsewhere()
     jobs.warm()
     takeaway.begin()
     visitor().kept.pop(LAST, None)
@@ -79,6 +81,16 @@ def page(here: Page):
             with place, in_words():
                 draw()
         address.write_when_here()
+
+
+def elsewhere():
+    """What stands on a page that a teacher's link leaves out: where it leads. The page ends here."""
+    held = limits.limits()
+    left = [each for each in PAGES if held and each.key in held.pages]
+    st.info("The link with which this was opened leads to other pages.", icon=":material/lock:")
+    for each in left:
+        st.page_link(each.path, label=each.name, icon=each.icon)
+    st.stop()
 
 
 def head(here: Page, *rows: list[Control], beside_title: Sequence[Control] = ()):

@@ -12,7 +12,7 @@ from core.settings.menu import Menu
 from ui.kit import jobs
 from ui.kit.panel.control import Control, tabs
 from ui.kit.panel.menu import menu
-from ui.kit.session import values
+from ui.kit.session import limits, values
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,8 @@ class Page:
 
     def tabs(self) -> Control:
         """The row of buttons that says which view is open."""
-        return tabs("View", self.views, self.parameter)
+        held = limits.limits()
+        return tabs("View", self.views, self.parameter, left=held.views_of(self.key) if held else ())
 
     def open_view(self, context):
         """Draw the view that is open. context: what the views of this page are handed, with what is looked at as its `look`."""

@@ -81,10 +81,11 @@ def of(settings, name: str) -> Control:
     return make
 
 
-def tabs(label: str, menu, name: str, on: Callable | None = None) -> Control:
-    """The setting `name` as a row of buttons, one for each entry of its menu."""
-    words = {"options": list(map(menu.label, menu)), "about": list(map(menu.help, menu)), "on": on}
-    return lambda seen: _made(seen, "tabs", name, visitor().value(name, seen), list(menu), label) | words
+def tabs(label: str, menu, name: str, on: Callable | None = None, left: Sequence[str] = ()) -> Control:
+    """The setting `name` as a row of buttons, one for each entry of its menu. left: those of them that there are, where not all."""
+    offered = [each for each in menu if each in left] or list(menu)
+    words = {"options": list(map(menu.label, offered)), "about": list(map(menu.help, offered)), "on": on}
+    return lambda seen: _made(seen, "tabs", name, visitor().value(name, seen), offered, label) | words
 
 
 def numbered(label: str, name: str, words: Sequence[str]) -> Control:

@@ -2,6 +2,8 @@
 
 const LARGE = "ablation-presenter" // kept by the browser, for all pages
 
+let large = false
+
 export default function ({ data, parentElement }) {
   const [nav, presenter, link] = parentElement.querySelector(".ablation-menu").children
   link.onclick = () => copy(link.lastChild)
@@ -14,6 +16,10 @@ export default function ({ data, parentElement }) {
     localStorage.setItem(LARGE, localStorage.getItem(LARGE) === "on" ? "off" : "on")
     size()
     window.dispatchEvent(new Event("resize"))
+  }
+  if (data[0]?.large && !large) { // as a teacher's link asks, once
+    large = true
+    localStorage.setItem(LARGE, "on")
   }
   size()
   while (nav.children.length > data.length) nav.lastChild.remove()

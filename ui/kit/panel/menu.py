@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from ui.kit.server.scripts import served
-from ui.kit.session import values
+from ui.kit.session import limits, values
 
 HERE = Path(__file__).parent
 TURN = (HERE / "turn.js").read_text()  # before the script of whatever leads to another page
@@ -31,11 +31,15 @@ def menu(pages, here):
             "here": there is here,
         }
         for there in pages
+        if limits.allows(there.key)
     ]
+    if links and limits.limits() and limits.limits().large:
+        links[0]["large"] = True
     _menu(key="menu", data=links)
 
 
 def _address(path: str, params: dict[str, str]) -> str:
     """Of a page, as seen from any other."""
     name = re.sub(r"^\d+_", "", Path(path).stem) if path.startswith("pages/") else "."
+    params = params | limits.parameter()
     return f"{name}?{urlencode(params)}" if params else name

@@ -7,6 +7,7 @@ column around it, is laid out by itself: that is most of what a move costs.
 
 from collections.abc import Callable
 from functools import partial
+from html import escape
 from pathlib import Path
 
 import streamlit as st
@@ -14,10 +15,16 @@ import streamlit as st
 from ui.kit import beside
 from ui.kit.panel.control import Control, kind_of, of, words
 from ui.kit.server.scripts import served
-from ui.kit.session import values
+from ui.kit.session import limits, values
 from ui.kit.session.visitor import PANEL, calm_visitor, message, picked_in, state, visitor
 
 HERE = Path(__file__).parent
+# Controls above the pictures -> the setting that they move: where a teacher's link does not let it be moved they are not there.
+SETS = {
+    "text": "text", "example_of_text": "text", "prompt": "prompt", "example_of_prompt": "prompt", "lexicon": "prompt",
+    "complete": "prompt", "compared_with": "variants", "pin": "variants", "keep": "variants", "unpin": "variants",
+    "weights": "weights", "model": "model", "remove_here": "out", "cut_list": "out", "task": "task",
+}  # fmt: skip
 _panel = st.components.v2.component(
     "ablation_panel",
     html='<div class="ablation-panel"></div>',
@@ -37,12 +44,21 @@ def panel(groups, *settings, back: Callable, folded=(), without=(), notes=None, 
         members = []
         for one in settings:
             mine = [name for name in _members(one, group) if name not in names]
-            members += [of(one, name)(seen) for name in mine]
+            members += [_member(one, name)(seen) for name in mine if limits.is_seen(name)]
             names.update(mine)  # two kinds may share a setting
         members += [words(notes[group])(seen)] if group in (notes or {}) else []
         if members:
             drawn.append({"name": group, "folded": group in folded, "controls": members})
     _draw(PANEL, seen, {"groups": drawn, "back": label}, on_back_change=partial(_back, settings, back))
+
+
+def _member(settings, name: str) -> Control:
+    """A control; of a setting that a teacher's link locks, what it is."""
+    if limits.is_moved(name):
+        return of(settings, name)
+    known, now = settings.settings()[name], getattr(settings, name)
+    shown = known.menu.label(now) if known.menu else known.write(now)
+    return words(f"{escape(known.label)}: <b>{escape(shown)}</b>")
 
 
 def bar(name: str, *rows: list[Control]):
@@ -51,6 +67,9 @@ def bar(name: str, *rows: list[Control]):
         return
     seen = state()
     made = [[make(seen) for make in row] for row in rows if row]
+    made = [
+        [one for one in row if limits.is_moved(SETS.get(one["name"], "")) or one["name"] not in SETS] for row in made
+    ]
     on = {control["name"]: control.pop("on", None) for row in made for control in row}
     groups = {"groups": [{"controls": row} for row in made]}
     with beside.above():

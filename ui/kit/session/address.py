@@ -14,6 +14,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from ui.kit.guard import fragment
+from ui.kit.session import limits
 from ui.kit.session.visitor import calm_visitor, visitor
 
 _turned = st.components.v2.component(
@@ -36,6 +37,7 @@ def turn():
     """At the beginning of a page: what another page had to tell is no longer true."""
     held = visitor()
     held.link, held.by_menu = None, MENU in st.query_params
+    limits.take(st.query_params.to_dict())
 
 
 def is_back() -> bool:
@@ -47,7 +49,13 @@ def opened() -> dict[str, str]:
     """The link with which the page was asked for."""
     link = st.query_params.to_dict()
     link.pop(MENU, None)
+    link.pop(limits.PARAMETER, None)
     return link
+
+
+def lacks_limits() -> bool:
+    """Whether the address has lost a teacher's limits: opened again it would lead to the whole app."""
+    return limits.parameter().get(limits.PARAMETER) != st.query_params.get(limits.PARAMETER)
 
 
 def is_here() -> bool:
@@ -68,7 +76,7 @@ def write():
     held = calm_visitor()
     if held.link is not None:
         held.sent, held.link, held.told = held.link, None, time.monotonic()
-        st.query_params.from_dict(held.sent)
+        st.query_params.from_dict(held.sent | limits.parameter())
 
 
 def write_when_here():

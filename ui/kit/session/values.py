@@ -11,7 +11,7 @@ import time
 
 from core.settings.setting import ConfigError
 from ui.kit.rights import without_key
-from ui.kit.session import address
+from ui.kit.session import address, limits
 from ui.kit.session.kin import take_along
 from ui.kit.session.visitor import PANEL, Visitor, calm_visitor, hash_of, message, state, visitor
 
@@ -34,7 +34,7 @@ def settings(page: str, *kinds):
         values, notes = _from_link(link or held.bare.get(page, {}), kinds)
     else:
         values, notes = _from_widgets(kinds, held, seen if held.page == page else {}), []
-    chosen, wanted, problems = _together(values)
+    chosen, wanted, problems = _together(limits.applied(page, values))
     if not notes and all(held.settled.get(type(each)) == each for each in chosen):
         notes = held.notes
     params = {name: value for each in chosen for name, value in each.write(_fixed(each, wanted)).items()}
@@ -45,7 +45,8 @@ def settings(page: str, *kinds):
     held.wanted |= wanted
     take_along(held, chosen)
     # On its way under the finger, no value is worth an entry in the browser's history.
-    if not message(seen).get("held") and (held.by_menu or params != opened or not _knows(held, params)):
+    told = params == opened and _knows(held, params) and not address.lacks_limits()
+    if not message(seen).get("held") and (held.by_menu or not told):
         held.link = params
         if address.is_here():
             address.write()
@@ -58,7 +59,7 @@ def leave_for(page: str):
     held = visitor()
     if held.page in ("", page) or address.is_back():
         return
-    chosen, wanted, _ = _together(_from_widgets(held.kinds, held, state()))
+    chosen, wanted, _ = _together(limits.applied(held.page, _from_widgets(held.kinds, held, state())))
     held.settled |= {type(each): each for each in chosen}
     held.wanted |= wanted
     take_along(held, chosen)

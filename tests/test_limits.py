@@ -1,0 +1,166 @@
+"""A teacher's link: what it leaves, what it locks, and that neither the address nor a forged message moves what is locked."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from tests.pages import control, controls, links, move, setting, tell
+from tests.test_page import fine, opened
+from ui.kit.pages import DEPTH, ONE_BLOCK, PAGES, TRAINING
+from ui.kit.session.limits import PARAMETER, Limits, read
+
+NAMES = some.lists(some.from_regex(r"\A[a-z_.]{1,20}\Z"), max_size=5, unique=True).map(tuple)
+BLOCK = Limits(pages=("block",), views=("block.attention", "block.cost"), moved=("d_model",), locked=("norm",))
+
+
+def locked(limits: Limits = BLOCK, page=ONE_BLOCK, **params):
+    return fine(
+        opened(
+            page.path,
+            **{"weights": "random", PARAMETER: limits.write()} | params
+            if page is ONE_BLOCK
+            else {PARAMETER: limits.write()} | params,
+        )
+    )
+
+
+@given(some.builds(Limits, pages=NAMES.filter(bool), views=NAMES, moved=NAMES, locked=NAMES, large=some.booleans()))
+def test_limits_are_read_as_they_were_written(limits):
+    assert read(limits.write()) == limits
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "large",
+        "pages",
+        "moon-1",
+        "pages-block~pages-depth",
+        "pages-<b>",
+        "x" * 5000,
+        "pages-" + "-".join("a" * 300),
+        "views-block.cost",
+    ],
+)
+def test_what_cannot_be_read_limits_nothing(text):
+    assert read(text) is None
+    app = fine(opened(ONE_BLOCK.path, only=text))
+    assert len(links(app)) == len(PAGES)
+
+
+def test_only_what_was_ticked_is_there():
+    app = locked(norm="RMSNorm", d_model="96")
+    assert list(links(app)) == [ONE_BLOCK.name]
+    assert control(app, "view")["options"] == ["Attention", "Cost"]
+    names = controls(app)
+    assert (
+        "d_model" in names
+        and "n_heads" not in names
+        and "norm" not in names
+        and "compared_with" not in names
+        and "text" not in names
+    )
+    shown = [one["html"] for one in _words(app)]
+    assert any("RMSNorm" in each for each in shown)
+    assert setting(app, "norm") == "RMSNorm" and setting(app, "d_model") == 96
+
+
+def _words(app):
+    import json
+
+    from tests.pages import components
+
+    panels = components(app, "ablation_panel")
+    return [
+        one
+        for each in panels
+        for group in json.loads(each.json)["groups"]
+        for one in group["controls"]
+        if one["kind"] == "words"
+    ]
+
+
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("norm", "none"),
+        ("n_heads", "8"),
+        ("view", "steps"),
+        ("text", "another one"),
+        ("variants", "ffn-off"),
+        ("seed", "3"),
+    ],
+)
+def test_the_address_moves_nothing_that_is_locked(name, value):
+    app = locked(norm="RMSNorm")
+    before = {each: setting(app, each) for each in ("norm", "n_heads", "text", "variants", "seed")}
+    app.query_params[name] = value
+    app.query_params["d_model"] = "128"
+    app = fine(app.run())
+    assert {each: setting(app, each) for each in before} == before and setting(app, "d_model") == 128
+    assert setting(app, "view") in ("attention", "cost")
+
+
+def test_an_address_without_the_limits_does_not_lift_them():
+    app = locked(norm="RMSNorm")
+    for text in (None, "pages-block-depth~moved-norm-n_heads", "pages-depth"):
+        if text is None:
+            del app.query_params[PARAMETER]
+        else:
+            app.query_params[PARAMETER] = text
+        app.query_params["n_heads"] = "8"
+        app = fine(app.run())
+        assert setting(app, "n_heads") == 4 and list(links(app)) == [ONE_BLOCK.name]
+
+
+def test_the_address_is_given_its_limits_back():
+    app = locked()
+    del app.query_params[PARAMETER]
+    app = fine(app.run())
+    assert app.query_params[PARAMETER] in (BLOCK.write(), [BLOCK.write()])
+
+
+def test_what_may_be_moved_moves():
+    app = locked()
+    app = fine(move(app, d_model=96).run())
+    assert setting(app, "d_model") == 96
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page is not ONE_BLOCK], ids=lambda page: page.key)
+def test_a_page_that_is_left_out_shows_nothing_but_the_way_back(page):
+    app = locked(page=page)
+    assert not controls(app) and any("leads to other pages" in each.value for each in app.info)
+    assert len(app.get("page_link")) == 1
+    assert not app.button and not app.slider and not app.text_input
+
+
+def test_a_click_in_the_drawing_moves_nothing_that_is_locked():
+    from tests.pages import components, trigger
+
+    app = locked()
+    drawing = next(iter(components(app, "ablation_drawing")))
+    app = fine(trigger(app, drawing, "picked", "residual_attention-off"))
+    assert setting(app, "variants") in ("", "none") and setting(app, "residual_attention") is True
+
+
+def test_a_forged_message_for_a_control_that_is_not_there_does_nothing():
+    app = fine(opened(ONE_BLOCK.path, weights="random"))
+    key = app.session_state["_visitor"].shown["n_heads"][-1].key
+    app = locked()
+    app.session_state["panel"] = {
+        "moved": {"number": 1, "held": False, "values": {key: 8, "norm-1": 0, "n_heads-1": 8}}
+    }
+    app = fine(app.run())
+    assert setting(app, "n_heads") == 4 and setting(app, "norm") == "LayerNorm"
+
+
+def test_locked_values_go_along_to_the_other_pages_that_are_left():
+    limits = Limits(pages=("block", "depth", "training"), moved=("passes",))
+    app = locked(limits, norm="RMSNorm", d_model="96")
+    for page in (DEPTH, TRAINING):
+        app = fine(app.switch_page(page.path).run())
+        assert setting(app, "norm") == "RMSNorm" and setting(app, "d_model") == 96
+    app = fine(app.switch_page(DEPTH.path).run())
+    app = fine(tell(app, "passes", 20))
+    assert setting(app, "passes") == 20
