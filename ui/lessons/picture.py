@@ -50,15 +50,15 @@ def svg(lesson: Lesson, words, answer: Answer | None = None, out: Outcome | None
     first = lesson.values[lesson.shown[0]].reading
     if out and reading[first].curve and lesson.prediction.kind == "curve":
         lines = [_line(lesson, out, name) for name in lesson.shown]
-        return curves_svg(lines, _written(first), _mark(lesson, answer, out), words, words[reading[first].curve])
+        return curves_svg(lines, _written(first, words), _mark(lesson, answer, out), words, words[reading[first].curve])
     bars = [_bar(lesson, words, answer, out, name) for name in lesson.shown]
     asked = lesson.prediction.scale
     scale = (asked.low, asked.high) if asked else None
-    return bars_svg(bars, _written(first), _mark(lesson, answer, out), words, hidden=out is None, scale=scale)
+    return bars_svg(bars, _written(first, words), _mark(lesson, answer, out), words, hidden=out is None, scale=scale)
 
 
-def _written(name: str):
-    return lambda value: written(value, reading[name].unit)
+def _written(name: str, words):
+    return lambda value: written(value, reading[name].unit, words)
 
 
 def _bar(lesson: Lesson, words, answer, out: Outcome | None, name: str) -> Bar:
