@@ -16,6 +16,6 @@ with page(LESSONS):
     views = among("View", "shown", look.shown, list(LESSONS.views), titles)
     head(LESSONS, [views, languages] if len(names) > 1 else [views])
     notice(*notes)
-    keep()
-    spoken(look.language)
     LESSONS.open_view(LessonsContext(look))
+    keep()  # behind what is seen, as parts that take no room but that between them
+    spoken(look.language)

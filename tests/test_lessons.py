@@ -162,6 +162,13 @@ def test_relu_silences_what_is_below_zero():
 
 
 @of_each
+def test_what_is_asked_for_stands_first_in_the_picture(name):
+    """There the prediction is marked."""
+    of = read_lesson(name)
+    assert of.shown[0] == of.prediction.number.of[0]
+
+
+@of_each
 def test_what_is_told_beforehand_is_not_what_is_asked(name):
     of = read_lesson(name)
     asked = {*of.prediction.number.of, *of.prediction.ranked}

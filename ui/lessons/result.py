@@ -48,7 +48,7 @@ def after(lesson: Lesson, entry: Entry, out: Outcome, words):
     """What it means; the experiment, something to change, the question that carries it over, the next lesson."""
     assert lesson.experiment and lesson.challenge
     st.markdown(f"**{literal(words['what_it_means'])}**  \n{literal(filled(lesson.means, lesson, out))}")
-    left, right = st.columns(2, gap="large")
+    left, right = st.columns(2, gap="medium")
     with left:
         way(words["run_it"], lesson.experiment)
         way(words["change_it"], lesson.challenge)
@@ -104,7 +104,7 @@ def _transfer(lesson: Lesson, entry: Entry, words):
         first = (
             words["right"] if chosen == asked.right else words["not_right"].format(answer=asked.options[asked.right])
         )
-        st.markdown(literal(f"{first} {asked.because}"))
+        st.markdown(f"{literal(first)}  \n{literal(asked.because)}")
 
 
 def _carried(name: str, key: str):

@@ -25,7 +25,7 @@ def one(context):
         for to in lesson.ways:
             result.way(words["free"], to)
         return
-    left, right = st.columns(2, gap="large")
+    left, right = st.columns(2, gap="medium")
     if entry is None:
         with left:
             answer = predict.ask(lesson, words)
