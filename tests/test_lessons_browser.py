@@ -64,7 +64,8 @@ def test_a_lesson_to_its_end(open_page, name):
     expect(page.get_by_role("heading", name=of.title)).to_be_visible()
     assert picture.locator(".bar, .curve, .figure").count() == 0
     result, before = written(out.number.found.mean, out.unit), page.content()
-    assert len(result) < 3 or result not in before
+    told = any(result in option.text for option in of.prediction.options)  # one of the answers on offer says it
+    assert len(result) < 3 or told or result not in before
     assert filled(of.means, of, out)[:60] not in before and of.transfer.because not in before
     answer = answered(page, name)
     settle(page)
@@ -92,7 +93,7 @@ def test_a_lesson_to_its_end(open_page, name):
     following = names[(names.index(name) + 1) % len(names)]
     page.get_by_role("link", name=words["next_lesson"].format(title=read_lesson(following).title)).click()
     expect(page.get_by_role("heading", name=read_lesson(following).title)).to_be_visible()
-    assert f"lesson={following}" in page.url
+    assert f"lesson={following}" in page.url or following == names[0]  # a link says what is not as it is at first
     assert not said
 
 

@@ -15,8 +15,10 @@ from core.teaching.lessons.wording import written
 from ui.kit.server.scripts import served
 
 CSS = """
-.root { font-family: var(--st-font); color: var(--st-text-color); position: relative; } .picture svg { width: 100%; max-width: 520px; height: auto; display: block; }
-.sketches { display: flex; gap: 14px; max-width: 520px; } .sketches figure { margin: 0; flex: 1 1 0; min-width: 0; } .sketches figcaption { font-size: 13px; text-align: center; }
+.root { font-family: var(--st-font); color: var(--st-text-color); position: relative; } .picture svg { width: 100%; max-width: 460px; height: auto; display: block; }
+.sketches { display: flex; gap: 14px; max-width: 460px; }
+.sketches figure { margin: 0; flex: 1 1 0; min-width: 0; }
+.sketches figcaption { font-size: 13px; text-align: center; }
 """
 _picture = st.components.v2.component(
     "ablation_lesson",
