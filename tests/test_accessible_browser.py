@@ -13,7 +13,16 @@ from ui.trained import view as trained
 
 pytestmark = pytest.mark.browser
 PLACES = (
-    ["/", "/Training", "/Studies", "/Claims", "/Claims?shown=evidence", "/One_block?variants=norm-none~n_heads-1"]
+    [
+        "/",
+        "/Training",
+        "/Studies",
+        "/Claims",
+        "/Claims?shown=evidence",
+        "/Lessons",
+        "/Lessons?shown=one&lesson=layer_norm&language=de",
+        "/One_block?variants=norm-none~n_heads-1",
+    ]
     + [f"/One_block?view={name}" for name in block]
     + [f"/Depth?variants=norm-none&show={name}" for name in depth]
     + [f"/Trained_model?taken={name}" for name in trained]

@@ -29,7 +29,16 @@ SMALL_PRINT = """() => {
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("path", ["/", "/One_block?view=norm", "/Depth?show=gradients", "/Trained_model?taken=words"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/One_block?view=norm",
+        "/Depth?show=gradients",
+        "/Trained_model?taken=words",
+        "/Lessons?shown=one&lesson=heads",
+    ],
+)
 def test_small_print_has_contrast(open_page, path, theme):
     page = open_page(path, theme=theme)
     page.locator("[data-testid=stMain] :is([data-testid=stCaptionContainer], .stMarkdownColoredText)").first.wait_for()

@@ -2,6 +2,7 @@
 
 import copy
 import math
+import tomllib
 from itertools import permutations
 
 import pytest
@@ -15,6 +16,7 @@ from core.model.config import Config
 from core.model.transformer import Transformer
 from core.teaching.lessons import prediction
 from core.teaching.lessons.language import ENGLISH, is_complete, language, phrases, translated
+from core.teaching.lessons.language import FOLDER as LANGUAGES
 from core.teaching.lessons.lesson import FIELD, LessonError
 from core.teaching.lessons.lessons import lesson, problems, read_lesson
 from core.teaching.lessons.outcome import outcome
@@ -160,6 +162,13 @@ def test_relu_silences_what_is_below_zero():
 
 
 @of_each
+def test_what_is_asked_for_stands_first_in_the_picture(name):
+    """There the prediction is marked."""
+    of = read_lesson(name)
+    assert of.shown[0] == of.prediction.number.of[0]
+
+
+@of_each
 def test_what_is_told_beforehand_is_not_what_is_asked(name):
     of = read_lesson(name)
     asked = {*of.prediction.number.of, *of.prediction.ranked}
@@ -270,6 +279,59 @@ def test_a_language_names_nothing_that_is_not_there(name):
         if name != ENGLISH and is_complete(name, each):
             assert sorted(texts_of(translated(name, each, load(FOLDER / f"{each}.toml")))) != sorted(texts_of(load(FOLDER / f"{each}.toml")))  # fmt: skip
             assert not untranslated(name, each)
+            assert of.language == name and fields_of(name, each) == fields_of(ENGLISH, each)
+    assert not unknown(tomllib.loads((LANGUAGES / f"{name}.toml").read_text(encoding="utf-8")).get("lessons", {}))
+
+
+def fields_of(name: str, each: str) -> list[set]:
+    """The numbers that its texts tell, text by text."""
+    return [set(FIELD.findall(text)) for text in texts_of(translated(name, each, load(FOLDER / f"{each}.toml")))]
+
+
+def unknown(said) -> list[str]:
+    """What a language says of lessons that they do not have."""
+
+    def beyond(texts, given, place: str) -> list[str]:
+        if isinstance(texts, list) and isinstance(given, list):
+            texts, given = dict(enumerate(texts)), dict(enumerate(given))
+        if not (isinstance(texts, dict) and isinstance(given, dict)):
+            return [] if isinstance(texts, str) and isinstance(given, str) else [place]
+        here = [f"{place}.{key}" for key in texts if key not in given]
+        return here + [
+            each for key in texts if key in given for each in beyond(texts[key], given[key], f"{place}.{key}")
+        ]
+
+    return beyond(said, {each: load(FOLDER / f"{each}.toml") for each in lesson}, "lessons")
+
+
+def test_what_no_lesson_has_is_found_in_a_translation():
+    said = {"heads": {"titel": "x", "transfer": {"options": ["2", "4", "8", "16", "32"]}}, "moon": {}}
+    assert unknown(said) == ["lessons.moon", "lessons.heads.titel", "lessons.heads.transfer.options.4"]
+
+
+@pytest.mark.parametrize(
+    "value, unit, text",
+    [
+        (0.826, "percent", "83 %"), (0.9936, "percent", "99,4 %"), (-0.395, "points", "−39,5 Punkte"), (49984, "count", "49\u202f984"),
+        (7.98, "times", "7,98-mal"), (0.00495, "times", "0,00495-mal"), (2.86, "number", "2,86"), (math.nan, "percent", "keine Zahl"),
+    ],
+)  # fmt: skip
+def test_numbers_are_written_as_in_the_language(value, unit, text):
+    assert written(value, unit, phrases("de")) == text
+
+
+def test_intervals_are_written_as_in_the_language():
+    assert reach(Interval(0.02, -0.015, 0.015, 9), "points", phrases("de")) == "−1,5 bis 1,5 Punkte"
+    assert reach(Interval(8, 6.06, 9.91, 9), "times") == "6.06 to 9.91 times"
+    assert reach(Interval(8, math.nan, math.nan, 1), "times") == "no number"
+
+
+def test_a_lesson_that_is_not_translated_is_english_with_its_numbers():
+    of = read_lesson("placement", "de")
+    assert of.language == ENGLISH and of == read_lesson("placement")
+    assert "5.9 %" in filled(of.explanation[AS_PREDICTED], of, outcome(of))
+    german = read_lesson("scaling", "de")
+    assert "99,6 %" in filled(german.means, german, outcome(german))
 
 
 def texts_of(given) -> list[str]:

@@ -12,17 +12,18 @@ from typing import NamedTuple
 from core.figures.palette import BASELINE, VARIANTS
 from core.figures.svg import line, text
 
-WIDTH, MARGIN = 460, 8
-LABEL, FIGURE = 140, 84  # room for the names on the left of bars, and for the numbers on their right
-ROW, BAR = 44, 18
-CURVE_HEIGHT, FOOT = 190, 34
+WIDTH, MARGIN = 380, 8  # as wide as a phone, so that words are not made smaller there
+FIGURE = 96  # room for the numbers on the right of bars
+ROW, NAME, BAR = 56, 22, 18  # a row: the name above, so that it may be long, and the bar below it
+CURVE_HEIGHT, LEGEND, END = 170, 18, 26  # of curves: a line of the legend, and room for the mark at their end
+ROOM = 0.25  # how much of an axis a predicted range may take beyond what was measured: its far end would flatten that
 STYLE = (
     f".bar.first,.curve.first{{fill:{VARIANTS[0]};stroke:{VARIANTS[0]}}}.bar,.curve{{fill:{BASELINE};stroke:{BASELINE}}}"
-    ".bar{stroke:none!important}.curve{fill:none!important;stroke-width:2.5}"
+    ".bar{stroke:none!important}.curve{fill:none!important;stroke-width:2.5}.curve:not(.first){stroke-dasharray:7 4}"
     f".spread{{fill:{BASELINE};opacity:.15}}.spread.first{{fill:{VARIANTS[0]}}}"
     ".reach{stroke:currentColor;stroke-width:2;fill:none}.axis{stroke:currentColor;opacity:.25}"
     ".mark{fill:#E69F00;fill-opacity:.28;stroke:#E69F00;stroke-width:2;stroke-dasharray:5 3}"
-    "text{fill:currentColor;font-size:13px}.small{font-size:11.5px;opacity:.8}.middle{text-anchor:middle}.end{text-anchor:end}"
+    "text{fill:currentColor;font-size:13px}.small{font-size:12px;opacity:.85}.middle{text-anchor:middle}.end{text-anchor:end}"
     ".open{opacity:.55;font-size:17px}.sketch{fill:none;stroke:currentColor;stroke-width:2.5}"
 )
 
@@ -57,10 +58,23 @@ def _svg(height: float, shapes: Sequence[str], said: str, width: float = WIDTH) 
     )
 
 
-def _ends(values: Sequence[float], *marks: Mark | None) -> tuple[float, float]:
-    """From where to where an axis reaches that shows these values, 0, and as much of the marks as is finite."""
-    finite = [each for each in (*values, *(end for mark in marks for end in mark or ()), 0.0) if math.isfinite(each)]
-    low, high = min(finite), max(finite)
+def _ends(values: Sequence[float], mark: Mark | None, scale: Mark | None = None) -> tuple[float, float]:
+    """From where to where an axis reaches that shows these values, 0, the near end of the mark, and some of what is beyond it.
+
+    Without values: all of the mark that is finite. scale: from where to where it reaches at the least.
+    """
+    shown = [each for each in (*values, *(scale or ()), 0.0) if math.isfinite(each)]
+    low, high = min(shown), max(shown)
+    ends = [end for end in mark or () if math.isfinite(end)]
+    if not values:
+        low, high = min(low, *ends, low), max(high, *ends, high)
+    elif mark:
+        near, far = min(low, mark[1]), max(high, mark[0])
+        room = ROOM * (far - near)
+        if near < low or math.isfinite(mark[0]):  # an open end adds nothing where the mark is in sight
+            low = min(near, max(near - room, mark[0]))
+        if far > high or math.isfinite(mark[1]):
+            high = max(far, min(far + room, mark[1]))
     return low, high if high > low else low + 1.0
 
 
@@ -76,27 +90,30 @@ def bars_svg(
     mark show; scale: from where to where the axis reaches at the least."""
     values = [] if hidden else [each for bar in bars for each in (bar.mean, bar.low, bar.high)]
     low, high = _ends(values, mark, scale)
-    left, right = MARGIN + LABEL, WIDTH - MARGIN - FIGURE
+    left, right = MARGIN, WIDTH - MARGIN - FIGURE
 
     def x(value: float) -> float:
         return round(left + (right - left) * (min(max(value, low), high) - low) / (high - low), 1)
 
-    shapes = [f'<line class="axis" x1="{x(0.0)}" x2="{x(0.0)}" y1="4" y2="{ROW * len(bars)}"/>']
+    shapes = []
     for at, bar in enumerate(bars):
-        top = ROW * at + (ROW - BAR) / 2
-        shapes.append(text(left - 10, top + BAR - 5, bar.label, "end"))
+        top = ROW * at + NAME + 4
+        shapes.append(text(left, top - 10, bar.label, "name"))
+        shapes.append(line("axis", (x(0.0), top - 3), (x(0.0), top + BAR + 3)))
+        if hidden:
+            shapes.append(line("axis", (left, top + BAR / 2), (right, top + BAR / 2)))
         if at == 0 and mark:
             from_, to = x(mark[0]), x(mark[1])
-            shapes.append(f'<rect class="mark" x="{from_}" y="{top - 8:g}" width="{max(3.0, to - from_):.1f}" height="{BAR + 16}" rx="4"/>')  # fmt: skip
+            shapes.append(f'<rect class="mark" x="{from_}" y="{top - 5:g}" width="{max(3.0, to - from_):.1f}" height="{BAR + 10}" rx="4"/>')  # fmt: skip
         shapes += [text(right + 10, top + BAR - 4, "?", "open")] if hidden else _bar(bar, x, top, at == 0)
         if not hidden:
             shapes.append(text(right + 10, top + BAR - 5, written(bar.mean), "figure"))
             shapes.append(text(right + 10, top + BAR + 9, bar.note, "small"))
-    foot = ROW * len(bars) + 14.0
+    foot = ROW * len(bars) + 16.0
     if scale or not hidden:
         shapes += [text(x(end), foot, written(end), f"small {kind}") for end, kind in ((low, ""), (high, "end"))]
     if mark:
-        middle = min(max((x(mark[0]) + x(mark[1])) / 2, left + 50), right - 50)
+        middle = min(max((x(mark[0]) + x(mark[1])) / 2, left + 60), right - 40)
         shapes.append(text(middle, foot + 18, words["your_prediction"], "small middle"))
     return _svg(foot + 24 if mark else foot + 6, shapes, said_of_bars(bars, written, mark, words, hidden))
 
@@ -134,14 +151,15 @@ def curves_svg(
     """The mark stands at the end of the first curve. over: what they run over, in words."""
     values = [each for one in lines for each in (*one.mean, *one.low, *one.high)]
     low, high = _ends(values, mark)
-    left, right, bottom = 46, WIDTH - MARGIN - 160, float(CURVE_HEIGHT)
+    top = LEGEND * len(lines) + 14.0
+    left, right, bottom = 50, WIDTH - MARGIN - END, top + CURVE_HEIGHT
     start, end = min(one.at[0] for one in lines), max(one.at[-1] for one in lines)
 
     def x(at: float) -> float:
         return round(left + (right - left) * (at - start) / max(1, end - start), 1)
 
     def y(value: float) -> float:
-        return round(bottom - (bottom - 12) * (min(max(value, low), high) - low) / (high - low), 1)
+        return round(bottom - CURVE_HEIGHT * (min(max(value, low), high) - low) / (high - low), 1)
 
     shapes = [f'<line class="axis" x1="{left}" x2="{right}" y1="{y(each)}" y2="{y(each)}"/>' for each in (low, high)]
     shapes += [text(left - 8, y(each) + 4, written(each), "small end") for each in (low, high)]
@@ -150,24 +168,20 @@ def curves_svg(
         text(x(end), bottom + 18, str(end), "small end"),
     ]
     if mark:
-        top, foot = y(mark[1]), y(mark[0])
-        shapes.append(f'<rect class="mark" x="{right - 8}" y="{top}" width="22" height="{max(3.0, foot - top):.1f}" rx="4"/>')  # fmt: skip
-        shapes.append(text(right + 22, max(12.0, min(bottom - 2, top + 12)), words["your_prediction"], "small"))
-    places: list[float] = []
+        head, foot = y(mark[1]), y(mark[0])
+        shapes.append(f'<rect class="mark" x="{right - 8}" y="{head}" width="22" height="{max(3.0, foot - head):.1f}" rx="4"/>')  # fmt: skip
+        shapes.append(text(WIDTH - MARGIN, bottom + 36, words["your_prediction"], "small end"))
     for at, one in reversed(list(enumerate(lines))):
         first = " first" * (at == 0)
         there = list(zip(one.at, one.low)) + list(zip(reversed(one.at), reversed(one.high)))
         shapes.append(f'<polygon class="spread{first}" points="{" ".join(f"{x(a)},{y(b)}" for a, b in there if b == b)}"/>')  # fmt: skip
         shapes.append(line(f"curve{first}", *((x(a), y(b)) for a, b in zip(one.at, one.mean) if b == b)))
-        place = y(one.mean[-1]) + 4
-        for other in sorted([*places, y(mark[1]) + 12] if mark else places):
-            place = other + 16 if abs(place - other) < 15 else place
-        places.append(place)
-        shapes.append(text(right + 22, place, f"{one.label}: {written(one.mean[-1])}", "small"))
+        place = LEGEND * at + 12.0
+        shapes += [line(f"curve{first}", (left, place - 4), (left + 28, place - 4))]
+        shapes.append(text(left + 36, place, f"{one.label}: {written(one.mean[-1])}", "name"))
     said = ". ".join(f"{one.label}: {written(one.mean[0])} → {written(one.mean[-1])}" for one in lines)
-    return _svg(
-        CURVE_HEIGHT + FOOT, shapes, f"{said}." + f" {words['your_prediction']}: {marked(mark, written)}." * bool(mark)
-    )
+    said += f". {words['your_prediction']}: {marked(mark, written)}." if mark else "."
+    return _svg(bottom + (42 if mark else 24), shapes, said)
 
 
 def sketch_svg(heights: Sequence[float], said: str) -> str:

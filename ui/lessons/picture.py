@@ -15,8 +15,10 @@ from core.teaching.lessons.wording import written
 from ui.kit.server.scripts import served
 
 CSS = """
-.root { font-family: var(--st-font); color: var(--st-text-color); position: relative; } .picture svg { width: 100%; max-width: 640px; height: auto; display: block; }
-.sketches { display: flex; gap: 14px; flex-wrap: wrap; } .sketches figure { margin: 0; width: 150px; } .sketches figcaption { font-size: 13px; text-align: center; }
+.root { font-family: var(--st-font); color: var(--st-text-color); position: relative; } .picture svg { width: 100%; max-width: 460px; height: auto; display: block; }
+.sketches { display: flex; gap: 14px; max-width: 460px; }
+.sketches figure { margin: 0; flex: 1 1 0; min-width: 0; }
+.sketches figcaption { font-size: 13px; text-align: center; }
 """
 _picture = st.components.v2.component(
     "ablation_lesson",
@@ -50,15 +52,15 @@ def svg(lesson: Lesson, words, answer: Answer | None = None, out: Outcome | None
     first = lesson.values[lesson.shown[0]].reading
     if out and reading[first].curve and lesson.prediction.kind == "curve":
         lines = [_line(lesson, out, name) for name in lesson.shown]
-        return curves_svg(lines, _written(first), _mark(lesson, answer, out), words, words[reading[first].curve])
+        return curves_svg(lines, _written(first, words), _mark(lesson, answer, out), words, words[reading[first].curve])
     bars = [_bar(lesson, words, answer, out, name) for name in lesson.shown]
     asked = lesson.prediction.scale
     scale = (asked.low, asked.high) if asked else None
-    return bars_svg(bars, _written(first), _mark(lesson, answer, out), words, hidden=out is None, scale=scale)
+    return bars_svg(bars, _written(first, words), _mark(lesson, answer, out), words, hidden=out is None, scale=scale)
 
 
-def _written(name: str):
-    return lambda value: written(value, reading[name].unit)
+def _written(name: str, words):
+    return lambda value: written(value, reading[name].unit, words)
 
 
 def _bar(lesson: Lesson, words, answer, out: Outcome | None, name: str) -> Bar:

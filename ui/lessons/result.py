@@ -4,13 +4,16 @@ from functools import partial
 
 import streamlit as st
 
+from core.teaching.lessons.language import ENGLISH
 from core.teaching.lessons.lesson import Lesson, Way
 from core.teaching.lessons.lessons import lesson as every
+from core.teaching.lessons.lessons import read_lesson
 from core.teaching.lessons.outcome import Outcome
 from core.teaching.lessons.prediction import AS_PREDICTED, NOT_AS_PREDICTED, verdict
 from core.teaching.lessons.wording import filled
 from ui.kit.page import literal
 from ui.kit.pages import LESSONS, PAGES
+from ui.kit.session import values
 from ui.lessons.progress import Entry, carry, forget
 from ui.lessons.told import SURE_ENOUGH, answer_in_words, instead, measured_in_words, ties
 
@@ -24,11 +27,12 @@ def told(lesson: Lesson, entry: Entry, out: Outcome, words):
     found = verdict(lesson.prediction, entry.answer, out)
     said = answer_in_words(lesson, entry.answer, out.unit)
     sure = words[f"was_sure_{entry.sure}"]
+    about = f" ({literal(lesson.prediction.number.label)})" if lesson.prediction.number.label else ""
     because = f" “{literal(entry.because)}”" if entry.because else ""
     st.markdown(
-        f"#### {ICONS.get(found, OPEN)} {literal(words[found])}\n"
+        f"### {ICONS.get(found, OPEN)} {literal(words[found])}\n"
         f"{literal(words['you_said'])}: {literal(said)} :gray[({literal(sure)})]{because}  \n"
-        f"{literal(words['measured'])}: **{literal(measured_in_words(lesson, out, words))}**"
+        f"{literal(words['measured'])}{about}: **{literal(measured_in_words(lesson, out, words))}**"
     )
     lines = [
         filled(lesson.explanation[found], lesson, out),
@@ -48,22 +52,28 @@ def after(lesson: Lesson, entry: Entry, out: Outcome, words):
     """What it means; the experiment, something to change, the question that carries it over, the next lesson."""
     assert lesson.experiment and lesson.challenge
     means(lesson, out, words)
-    left, right = st.columns(2, gap="large")
+    left, right = st.columns(2, gap="medium")
     with left:
         way(words["run_it"], lesson.experiment)
         way(words["change_it"], lesson.challenge)
-        names = list(every)
-        following = names[(names.index(lesson.name) + 1) % len(names)]
         with st.container(horizontal=True):
-            st.page_link(
-                LESSONS.path,
-                label=literal(words["next_lesson"].format(title=every.label(following))),
-                icon=":material/arrow_forward:",
-                query_params={"shown": "one", "lesson": following},
-            )
+            _following(lesson, words)
             st.button(words["again"], type="tertiary", icon=":material/replay:", on_click=partial(forget, lesson.name))
     with right:
         _transfer(lesson, entry, words)
+
+
+def _following(lesson: Lesson, words):
+    """The link to the next lesson, in the language of the page: a link says all that is not as it is at first."""
+    names, language = list(every), values.value("language")
+    following = names[(names.index(lesson.name) + 1) % len(names)]
+    title = read_lesson(following, language).title
+    st.page_link(
+        LESSONS.path,
+        label=literal(words["next_lesson"].format(title=title)),
+        icon=":material/arrow_forward:",
+        query_params={"shown": "one", "lesson": following} | ({} if language == ENGLISH else {"language": language}),
+    )
 
 
 def way(title: str, to: Way):
@@ -98,7 +108,7 @@ def _transfer(lesson: Lesson, entry: Entry, words):
         first = (
             words["right"] if chosen == asked.right else words["not_right"].format(answer=asked.options[asked.right])
         )
-        st.markdown(literal(f"{first} {asked.because}"))
+        st.markdown(f"{literal(first)}  \n{literal(asked.because)}")
 
 
 def _carried(name: str, key: str):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from core.teaching.lessons.language import phrases
 from core.teaching.lessons.lesson import Lesson
 from core.teaching.lessons.outcome import Outcome
 from core.teaching.lessons.prediction import NOT_AS_PREDICTED, Answer, interval_of, undecided_pairs
@@ -17,8 +18,8 @@ def answer_in_words(lesson: Lesson, answer: Answer, unit: str) -> str:
     asked = lesson.prediction
     assert asked is not None
     if asked.kind == "number":
-        low, high = interval_of(answer)
-        return f"{written(low, unit)} – {written(high, unit)}"
+        low, high = (written(end, unit, phrases(lesson.language)) for end in interval_of(answer))
+        return f"{low} – {high}"
     if asked.kind == "rank":
         return " > ".join(lesson.values[name].label for name in answer)
     return asked.options[answer].text
@@ -30,13 +31,15 @@ def measured_in_words(lesson: Lesson, out: Outcome, words: Words) -> str:
     assert asked is not None
     if asked.kind == "rank":
         order = sorted(asked.ranked, key=lambda name: -out.values[name].found.mean)
-        listed = [f"{lesson.values[name].label} {written(out.values[name].found.mean, out.unit)}" for name in order]
+        listed = [
+            f"{lesson.values[name].label} {written(out.values[name].found.mean, out.unit, words)}" for name in order
+        ]
         return f"{' > '.join(listed)} ({of_what(out.values[order[0]], words)})"
     found = out.number
     if found.per == EXACT:
-        return f"{written(found.found.mean, out.unit)} ({of_what(found, words)})"
-    between = words["interval"].format(reach=reach(found.found, out.unit))
-    return f"{written(found.found.mean, out.unit)} ({between}, {of_what(found, words)})"
+        return f"{written(found.found.mean, out.unit, words)} ({of_what(found, words)})"
+    between = words["interval"].format(reach=reach(found.found, out.unit, words))
+    return f"{written(found.found.mean, out.unit, words)} ({between}, {of_what(found, words)})"
 
 
 def ties(lesson: Lesson, out: Outcome, words: Words) -> str:

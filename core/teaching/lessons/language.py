@@ -33,6 +33,7 @@ def _read(name: str) -> dict[str, Any]:
     return held
 
 
+@functools.cache
 def phrases(name: str) -> Mapping[str, str]:
     """The words around lessons, by their keys."""
     return {**_read(ENGLISH)["words"], **_read(name)["words"]}

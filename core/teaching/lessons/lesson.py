@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from core.settings.setting import ConfigError
+from core.teaching.lessons.language import ENGLISH
 
 FIELD = re.compile(r"\{(\w+)(:range)?\}")  # in a text: a value's name, and whether its interval is meant
 
@@ -95,7 +96,9 @@ class Transfer:
 
 @dataclass(frozen=True)
 class Lesson:
-    """shown: names of the values in its picture. explanation: for each verdict, a text. ways: of the lesson without a prediction."""
+    """shown: names of the values in its picture. explanation: for each verdict, a text. ways: of the lesson without a prediction.
+    language: of its texts.
+    """
 
     name: str
     number: int
@@ -113,6 +116,7 @@ class Lesson:
     challenge: Way | None
     transfer: Transfer | None
     ways: tuple[Way, ...] = ()
+    language: str = ENGLISH
 
     @property
     def given(self) -> set[str]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from core.settings.menu import Menu
-from core.teaching.lessons.language import ENGLISH, translated
+from core.teaching.lessons.language import ENGLISH, is_complete, translated
 from core.teaching.lessons.lesson import Lesson, LessonError
 from core.teaching.lessons.reader import FOLDER, lesson_of, load
 
@@ -37,8 +37,9 @@ def _enter_all() -> None:
 
 @functools.cache
 def read_lesson(name: str, language: str = ENGLISH) -> Lesson:
-    """One of the menu, in a language. Raises LessonError where a translation does not fit."""
-    return lesson_of(name, translated(language, name, _given[name]))
+    """One of the menu, in a language, or else in English. Raises LessonError where a translation does not fit."""
+    own = language if is_complete(language, name) else ENGLISH
+    return lesson_of(name, translated(own, name, _given[name]), own)
 
 
 _enter_all()

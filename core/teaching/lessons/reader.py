@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from core.settings.wording import shorten
+from core.teaching.lessons.language import ENGLISH
 from core.teaching.lessons.lesson import (
     FIELD,
     Lesson,
@@ -77,8 +78,8 @@ class Table:
             raise self.refuse(f"{', '.join(map(self.at, self.rest))}: there is no such entry.")
 
 
-def lesson_of(name: str, given: Mapping[str, Any]) -> Lesson:
-    """A lesson from what its file holds. Raises LessonError."""
+def lesson_of(name: str, given: Mapping[str, Any], language: str = ENGLISH) -> Lesson:
+    """A lesson from what its file holds. language: of its texts. Raises LessonError."""
     table = Table(name, "", given)
     values = {key: _value(Table(name, f"values.{key}", each)) for key, each in table.take("values", dict, {}).items()}
     prediction = _prediction(table.table("prediction"), values) if "prediction" in table.rest else None
@@ -100,6 +101,7 @@ def lesson_of(name: str, given: Mapping[str, Any]) -> Lesson:
         challenge=_way(table.table("challenge")) if prediction else None,
         transfer=_transfer(table.table("transfer")) if prediction else None,
         ways=tuple(map(_way, table.tables("ways"))) if not prediction else (),
+        language=language,
     )
     table.done()
     asked = {*made.prediction.number.of, *made.prediction.ranked} if made.prediction else set()

@@ -19,13 +19,13 @@ def one(context):
     if not is_complete(context.look.language, lesson.name):
         about += f" · {words['in_english']}"
     st.markdown(
-        f"### {lesson.number} · {literal(lesson.title)} :gray[:small[{literal(about)}]]\n{literal(filled(lesson.question, lesson))}"
+        f"## {lesson.number} · {literal(lesson.title)} :gray[:small[{literal(about)}]]\n{literal(filled(lesson.question, lesson))}"
     )
     if lesson.prediction is None:
         for to in lesson.ways:
             result.way(words["free"], to)
         return
-    left, right = st.columns(2, gap="large")
+    left, right = st.columns(2, gap="medium")
     if entry is None:
         with left:
             answer = predict.ask(lesson, words)

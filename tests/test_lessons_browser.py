@@ -1,0 +1,220 @@
+"""Lessons in a browser, each to its end: nothing before the prediction, then the verdict and the picture; all is there after a reload."""
+
+import json
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from benchmarks.serving import settle
+from core.teaching.lessons.language import ENGLISH, language, phrases
+from core.teaching.lessons.lessons import lesson, read_lesson
+from core.teaching.lessons.outcome import outcome
+from core.teaching.lessons.prediction import verdict
+from core.teaching.lessons.readings import reading
+from core.teaching.lessons.wording import filled, written
+from tests.test_lessons import WITH_PREDICTION, of_each
+
+pytestmark = pytest.mark.browser
+PLACE = "ablation-lab-lessons"  # as in ui/lessons/progress.js
+
+
+def address(name: str, spoken: str = ENGLISH) -> str:
+    return f"/Lessons?shown=one&lesson={name}" + f"&language={spoken}" * (spoken != ENGLISH)
+
+
+def answered(page, name: str):
+    """Choose an answer by the controls -> that answer."""
+    asked = read_lesson(name).prediction
+    if asked.options:
+        page.locator(f".st-key-answer_{name} label:has(input)").first.click()
+        return 0
+    if asked.ranked:
+        for place in range(len(asked.ranked) - 1):
+            page.get_by_test_id("stMain").get_by_test_id("stSelectbox").nth(place).locator("input").click()
+            page.get_by_role("option").first.click()
+            settle(page)
+        return list(asked.ranked)
+    thumb = page.get_by_test_id("stMain").get_by_role("slider")
+    thumb.focus()
+    page.keyboard.press("ArrowRight")
+    settle(page)
+    page.locator(f".st-key-within_{name} button").first.click()
+    return [round((asked.scale.low + asked.scale.high) / 2 + asked.scale.step, 9), asked.scale.within[0]]
+
+
+def kept(page, name: str):
+    """Let the browser have an answer of this lesson from before."""
+    asked = read_lesson(name).prediction
+    answer = 0 if asked.options else list(asked.ranked) or [asked.scale.low, asked.scale.within[0]]
+    entry = {name: {"answer": answer, "sure": 3, "because": "a reason", "carried": 0}}
+    page.evaluate("([place, kept]) => localStorage.setItem(place, kept)", [PLACE, json.dumps(entry)])
+    page.reload()
+    settle(page)
+    expect(page.locator("[data-testid=stMain] h3").first).to_be_visible()
+
+
+@of_each
+def test_a_lesson_to_its_end(open_page, name):
+    of, words, out = read_lesson(name), phrases(ENGLISH), outcome(read_lesson(name))
+    page, said = open_page(address(name), width=1280, height=720), []
+    page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+    main, picture = page.get_by_test_id("stMain"), page.locator(".st-key-lesson svg")
+    expect(page.get_by_role("heading", name=of.title)).to_be_visible()
+    assert picture.locator(".bar, .curve, .figure").count() == 0
+    result, before = written(out.number.found.mean, out.unit), page.content()
+    told = any(result in option.text for option in of.prediction.options)  # one of the answers on offer says it
+    assert len(result) < 3 or told or result not in before
+    assert filled(of.means, of, out)[:60] not in before and of.transfer.because not in before
+    answer = answered(page, name)
+    settle(page)
+    page.get_by_role("button", name=words["store"]).click()
+    settle(page)
+
+    def is_there():
+        found = verdict(of.prediction, answer, out)
+        expect(page.get_by_role("heading", name=words[found], exact=False)).to_be_visible()
+        expect(main).to_contain_text(filled(of.explanation[found], of, out))
+        assert picture.locator(".bar, .curve").count() >= len(of.shown)
+        marks = picture.locator(".mark") if not of.prediction.ranked else picture.get_by_text(re.compile("^you: "))
+        expect(marks).to_have_count(len(of.prediction.ranked) or 1)
+
+    is_there()
+    choices = page.locator(f".st-key-carried_{name} label:has(input)")
+    choices.nth(of.transfer.right).click()
+    settle(page)
+    expect(main).to_contain_text(of.transfer.because)
+    page.reload()
+    settle(page)
+    is_there()
+    expect(choices.nth(of.transfer.right).locator("input")).to_be_checked()
+    names = list(lesson)
+    following = names[(names.index(name) + 1) % len(names)]
+    page.get_by_role("link", name=words["next_lesson"].format(title=read_lesson(following).title)).click()
+    expect(page.get_by_role("heading", name=read_lesson(following).title)).to_be_visible()
+    assert f"lesson={following}" in page.url or following == names[0]  # a link says what is not as it is at first
+    assert not said
+
+
+def tab_to(page, target):
+    """By the Tab key alone."""
+    for _ in range(60):
+        if target.evaluate("each => each.contains(document.activeElement)"):
+            return
+        page.keyboard.press("Tab")
+    pytest.fail("it cannot be reached")
+
+
+def test_a_lesson_by_keyboard_alone(open_page):
+    page, words = open_page(address("heads")), phrases(ENGLISH)
+    tab_to(page, page.locator(".st-key-answer_heads [role=radiogroup]"))
+    page.keyboard.press("Space")
+    settle(page)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    settle(page)
+    expect(page.locator(".st-key-answer_heads input").nth(2)).to_be_checked()
+    tab_to(page, page.get_by_label(words["because"]))
+    page.keyboard.type("they share the width")
+    tab_to(page, page.locator(".st-key-store_heads button"))
+    page.keyboard.press("Enter")
+    settle(page)
+    expect(page.get_by_role("heading", name=words["as_predicted"])).to_be_visible()
+    expect(page.get_by_test_id("stMain")).to_contain_text("they share the width")
+    tab_to(page, page.locator(".st-key-carried_heads [role=radiogroup]"))
+    page.keyboard.press("Space")
+    settle(page)
+    page.keyboard.press("ArrowDown")
+    settle(page)
+    expect(page.get_by_test_id("stMain")).to_contain_text("512 divided by 128")
+
+
+OUTSIDE = """() => {
+  const wide = [...document.querySelectorAll("[data-testid=stMain] :is(h1, h2, h3, p, label, button, a, input, svg, figure)")]
+    .filter(each => each.getClientRects().length && each.textContent.trim())
+    .filter(each => each.getBoundingClientRect().right > innerWidth + 1 || each.getBoundingClientRect().left < -1)
+  const cut = [...document.querySelectorAll(".st-key-lesson svg text")].filter(each => {
+    const own = each.getBoundingClientRect(), box = each.closest("svg").getBoundingClientRect()
+    return own.width && (own.left < box.left - 1 || own.right > box.right + 1 || own.top < box.top - 1 || own.bottom > box.bottom + 1)
+  })
+  return [...wide, ...cut].map(each => each.textContent.slice(0, 60))
+}"""
+OVERLAPPING = """() => {
+  const all = [...document.querySelectorAll(".st-key-lesson svg text")].filter(each => each.textContent.trim())
+  const boxes = all.map(each => each.getBoundingClientRect())
+  const over = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 4 && b.top < a.bottom - 4
+  return boxes.flatMap((a, i) => boxes.slice(i + 1).filter(b => over(a, b)).map(b => all[i].textContent + " / " + all[boxes.indexOf(b)].textContent))
+}"""
+
+
+def fits(page):
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate("(e => e.scrollWidth <= e.clientWidth)(document.querySelector('[data-testid=stMain]'))")
+    assert page.evaluate(OUTSIDE) == [] and page.evaluate(OVERLAPPING) == []
+
+
+@of_each
+def test_on_a_phone_nothing_is_cut(open_page, name):
+    page = open_page(address(name), width=390, height=844)
+    fits(page)
+    kept(page, name)
+    fits(page)
+    sizes = page.locator(".st-key-lesson svg text").evaluate_all(
+        "all => all.map(e => parseFloat(getComputedStyle(e).fontSize) * e.getCTM().a)"
+    )
+    assert min(sizes) >= 10.5
+
+
+@pytest.mark.parametrize("spoken", language)
+def test_the_list_fits_on_a_phone(open_page, spoken):
+    fits(open_page(f"/Lessons?language={spoken}", width=390, height=844))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["heads", "layer_norm", "placement", "knowledge", "attention"])
+def test_what_came_out_can_be_read_by_all(open_page, name, theme):
+    page = open_page(address(name), theme=theme)
+    kept(page, name)
+    found = Axe().run(page).response["violations"]
+    assert not [(each["id"], each["nodes"][0]["html"][:200]) for each in found if each["impact"] != "minor"]
+    colours = page.locator(".st-key-lesson svg text").evaluate_all("all => all.map(e => getComputedStyle(e).fill)")
+    light = sum(map(int, re.findall(r"\d+", colours[0])[:3])) > 384
+    assert light == (theme == "dark") and len(set(colours)) == 1
+    (said,) = page.locator(".st-key-lesson svg").evaluate_all("all => all.map(e => e.getAttribute('aria-label'))")
+    of, out = read_lesson(name), outcome(read_lesson(name))
+    assert all(of.values[each].label in said for each in of.shown)
+    first = of.shown[0]
+    assert written(out.values[first].found.mean, reading[of.values[first].reading].unit) in said
+
+
+@pytest.mark.parametrize("name", [each for each in WITH_PREDICTION if read_lesson(each).prediction.kind == "curve"])
+def test_curves_to_choose_from_are_told_apart_by_ear(open_page, name):
+    page = open_page(address(name))
+    drawn = page.locator(".st-key-lesson svg[role=img]")
+    expect(drawn).to_have_count(3)
+    labels = drawn.evaluate_all("all => all.map(e => e.getAttribute('aria-label'))")
+    assert labels == [option.text for option in read_lesson(name).prediction.options]
+
+
+def test_a_language_stays_while_lessons_change(open_page):
+    page, words = open_page("/Lessons?language=de"), phrases("de")
+    expect(page.get_by_test_id("stMain")).to_have_attribute("lang", "de")
+    page.get_by_role("button", name=read_lesson("scaling", "de").title).click()
+    settle(page)
+    expect(page.get_by_role("heading", name=read_lesson("scaling", "de").title)).to_be_visible()
+    assert "language=de" in page.url and "lesson=scaling" in page.url
+    answered(page, "scaling")
+    settle(page)
+    page.get_by_role("button", name=words["store"]).click()
+    settle(page)
+    expect(page.get_by_test_id("stMain")).to_contain_text("99,6 %")
+    page.get_by_role("link", name=words["next_lesson"].format(title=read_lesson("heads", "de").title)).click()
+    expect(page.get_by_role("heading", name=read_lesson("heads", "de").title)).to_be_visible()
+    assert "language=de" in page.url
+    page.get_by_label(words["language"], exact=True).select_option(label="English")
+    expect(page.get_by_role("heading", name=read_lesson("heads").title)).to_be_visible()
+    expect(page.get_by_test_id("stMain")).to_have_attribute("lang", "en")
+    page.get_by_role("link", name="Depth", exact=True).first.click()
+    expect(page.locator("h1")).to_have_text("Depth")
+    expect(page.get_by_test_id("stMain")).not_to_have_attribute("lang", "de")
