@@ -1,5 +1,7 @@
 """A teacher's link: what it leaves, what it locks, and that neither the address nor a forged message moves what is locked."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
@@ -67,8 +69,6 @@ def test_only_what_was_ticked_is_there():
 
 
 def _words(app):
-    import json
-
     from tests.pages import components
 
     panels = components(app, "ablation_panel")
@@ -140,6 +140,7 @@ def test_a_click_in_the_drawing_moves_nothing_that_is_locked():
 
     app = locked()
     drawing = next(iter(components(app, "ablation_drawing")))
+    assert json.loads(drawing.json)["clicked"] is False
     app = fine(trigger(app, drawing, "picked", "residual_attention-off"))
     assert setting(app, "variants") in ("", "none") and setting(app, "residual_attention") is True
 

@@ -9,6 +9,7 @@ import streamlit as st
 from core.figures.drawing import block_svg
 from core.figures.palette import VARIANTS
 from ui.kit.server.scripts import served
+from ui.kit.session.limits import is_moved
 from ui.kit.session.visitor import picked_in
 
 CSS = f"""
@@ -53,14 +54,17 @@ def block(
     beside=(),
     below: str = "",
     on_pick: Callable | None = None,
+    sets: str = "variants",
 ):
     """Draw one block of a pass: what ran is what is drawn. What differs from the usual settings, or is cut out, is in orange.
 
     usual, beside: as of block_svg; below: words under it, as HTML; on_pick(text) is called on a click on a
-    part, with what that changes (core.figures.svg.part).
+    part, with what that changes (core.figures.svg.part); sets: the setting that changes with it.
     """
 
     svg = block_svg(p, layer, knocked, usual, beside)
+    if not is_moved(sets):
+        on_pick = None
 
     def picked():
         text = str(picked_in(key, str))

@@ -46,7 +46,8 @@ def panel(groups, *settings, back: Callable, folded=(), without=(), notes=None, 
             mine = [name for name in _members(one, group) if name not in names]
             members += [_member(one, name)(seen) for name in mine if limits.is_seen(name)]
             names.update(mine)  # two kinds may share a setting
-        members += [words(notes[group])(seen)] if group in (notes or {}) else []
+        if group in (notes or {}) and (members or limits.limits() is None):  # a note is about its controls
+            members.append(words(notes[group])(seen))
         if members:
             drawn.append({"name": group, "folded": group in folded, "controls": members})
     _draw(PANEL, seen, {"groups": drawn, "back": label}, on_back_change=partial(_back, settings, back))

@@ -16,7 +16,7 @@ from ui.kit.session.kin import take_along
 from ui.kit.session.visitor import PANEL, Visitor, calm_visitor, hash_of, message, state, visitor
 
 ON_ITS_WAY = 2.0  # seconds for which a link that the browser was told may not have come to it yet
-_kinds: dict[str, tuple] = {}  # page -> kinds of its settings, once anybody has opened it
+kinds_of: dict[str, tuple] = {}  # page -> kinds of its settings, once anybody has opened it
 
 
 def settings(page: str, *kinds):
@@ -24,7 +24,7 @@ def settings(page: str, *kinds):
 
     -> (instances, sentences about what had to be changed)
     """
-    _kinds[page] = kinds
+    kinds_of[page] = kinds
     opened, held, seen = address.opened(), visitor(), state()
     link, refused = without_key(opened)
     if address.is_back():
@@ -105,7 +105,7 @@ def _settle(held: Visitor, page, kinds, chosen, notes, link, params, seen):
 def link_to(page: str) -> dict[str, str]:
     """The parameters with which the menu leads to a page: its settings as they are."""
     held = visitor()
-    kinds = [kind for kind in _kinds.get(page, ()) if kind in held.settled]
+    kinds = [kind for kind in kinds_of.get(page, ()) if kind in held.settled]
     chosen = [held.settled[kind] for kind in kinds]
     params = {name: text for each in chosen for name, text in each.write(_fixed(each, held.wanted)).items()}
     params = _without_once(params, kinds)

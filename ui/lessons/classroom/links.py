@@ -1,6 +1,8 @@
 """Addresses of a class: for students, for the projector, and as a QR code. Also where there is no network beyond the room."""
 
+import re
 import socket
+from pathlib import Path
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import segno
@@ -11,15 +13,20 @@ ONLY_HERE = ("localhost", "127.0.0.1", "[::1]", "::1")
 
 
 def base() -> str:
-    """The address of this page without what stands behind it, as the browser has it; of this computer in the room, where the
-    browser is on it."""
+    """The address of the page of classes."""
+    return address_of("pages/8_Class.py")
+
+
+def address_of(path: str) -> str:
+    """The address of a page by its file, as the browser has it; of this computer in the room, where the browser is on it."""
+    name = re.sub(r"^\d+_", "", Path(path).stem)
     url = urlsplit(st.context.url or "http://localhost:8501/Class")
     host = url.netloc
     if url.hostname in ONLY_HERE and not listens_here_alone():
         port = f":{url.port}" if url.port else ""
         host = f"{in_the_room()}{port}"
-    path = url.path.rsplit("/", 1)[0]
-    return urlunsplit((url.scheme, host, f"{path}/Class", "", ""))
+    below = url.path.rsplit("/", 1)[0]
+    return urlunsplit((url.scheme, host, f"{below}/{name}", "", ""))
 
 
 def listens_here_alone() -> bool:

@@ -42,7 +42,7 @@ def knockout(context):
         _by_distance(context)
     with left:
         layer = max(cut.layer for cut in context.cuts)
-        drawing.block(context.whole, layer, key="knife", knocked=context.cuts, on_pick=take_out)
+        drawing.block(context.whole, layer, key="knife", knocked=context.cuts, on_pick=take_out, sets="out")
         st.caption(literal(_where(context)))
 
 

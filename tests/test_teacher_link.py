@@ -1,0 +1,64 @@
+"""The teacher's link is built by ticking boxes; opened in a fresh session it is what was ticked."""
+
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from tests.pages import controls, links
+from tests.test_page import fine, opened, said_on
+from ui.kit.pages import CLAIMS, LESSONS, ONE_BLOCK, TRAINING
+from ui.kit.session.limits import PARAMETER
+
+
+def built(**chosen):
+    """-> (the page, the link's parameters)"""
+    fine(opened(ONE_BLOCK.path))  # so that its settings are known
+    fine(opened(TRAINING.path))
+    app = fine(opened(LESSONS.path, shown="teacher_link"))
+    for key, value in chosen.items():
+        for kind in (app.multiselect, app.toggle, app.selectbox):
+            for each in kind:
+                if each.key == key:
+                    app = fine(each.set_value(value).run())
+    (code,) = [each.value for each in app.code]
+    return app, dict(parse_qsl(urlsplit(code).query)), urlsplit(code)
+
+
+def test_what_was_ticked_is_what_a_fresh_session_shows():
+    _, params, url = built(
+        link_views_block=["attention", "cost"], link_moved_block=["d_model", "text"], link_locked_block=["norm"]
+    )
+    assert url.path.endswith("/One_block")
+    app = fine(opened(ONE_BLOCK.path, **params))
+    assert list(links(app)) == [ONE_BLOCK.name] and controls(app)["view"]["options"] == ["Attention", "Cost"]
+    assert "d_model" in controls(app) and "text" in controls(app) and "n_heads" not in controls(app)
+
+
+def test_a_lesson_opens_by_its_link():
+    _, params, url = built(link_pages=["lessons"], link_lesson="relu")
+    app = fine(opened(LESSONS.path, **params))
+    assert "silent" in " ".join(said_on(app)) and list(links(app)) == [LESSONS.name]
+    assert url.path.endswith("/Lessons")
+
+
+def test_a_training_can_begin_at_once():
+    _, params, _ = built(link_pages=["training"], link_begin=True)
+    assert params["begin"] == "on" and params[PARAMETER].startswith("pages-training")
+
+
+def test_without_a_page_there_is_no_link():
+    fine(opened(ONE_BLOCK.path))
+    app = fine(opened(LESSONS.path, shown="teacher_link"))
+    app = fine(next(each for each in app.multiselect if each.key == "link_pages").set_value([]).run())
+    assert not app.code and any("at least one page" in each.value for each in app.info)
+
+
+@pytest.mark.parametrize("flag", ["link_large", "link_embed"])
+def test_flags_stand_in_the_link(flag):
+    _, params, _ = built(**{flag: True})
+    assert ("large" in params[PARAMETER]) == (flag == "link_large") and ("embed" in params) == (flag == "link_embed")
+
+
+def test_a_view_of_another_page_is_not_reached_by_its_link():
+    _, params, _ = built(link_pages=["lessons"])
+    assert fine(opened(CLAIMS.path, **{PARAMETER: params[PARAMETER]})).info
