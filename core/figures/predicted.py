@@ -14,6 +14,7 @@ from core.figures.svg import line, text
 
 WIDTH, MARGIN = 460, 8
 LABEL, FIGURE = 140, 84  # room for the names on the left of bars, and for the numbers on their right
+LETTERS = 18  # of a name in one line
 ROW, BAR = 44, 18
 CURVE_HEIGHT, FOOT = 190, 34
 STYLE = (
@@ -57,6 +58,17 @@ def _svg(height: float, shapes: Sequence[str], said: str, width: float = WIDTH) 
     )
 
 
+def bare(svg: str) -> str:
+    """A picture without its style, for a page that holds the style of all of them once."""
+    return svg.replace(f"<style>{STYLE}</style>", "")
+
+
+def style_within(place: str) -> str:
+    """That style, for pictures within a place of a page alone. place: a selector."""
+    rules = (rule.split("{") for rule in STYLE.split("}") if rule)
+    return "".join(f"{','.join(f'{place} {each}' for each in chosen.split(','))}{{{body}}}" for chosen, body in rules)
+
+
 def _ends(values: Sequence[float], *marks: Mark | None) -> tuple[float, float]:
     """From where to where an axis reaches that shows these values, 0, and as much of the marks as is finite."""
     finite = [each for each in (*values, *(end for mark in marks for end in mark or ()), 0.0) if math.isfinite(each)]
@@ -84,7 +96,7 @@ def bars_svg(
     shapes = [f'<line class="axis" x1="{x(0.0)}" x2="{x(0.0)}" y1="4" y2="{ROW * len(bars)}"/>']
     for at, bar in enumerate(bars):
         top = ROW * at + (ROW - BAR) / 2
-        shapes.append(text(left - 10, top + BAR - 5, bar.label, "end"))
+        shapes += _named(bar.label, left - 10, top + BAR - 5)
         if at == 0 and mark:
             from_, to = x(mark[0]), x(mark[1])
             shapes.append(f'<rect class="mark" x="{from_}" y="{top - 8:g}" width="{max(3.0, to - from_):.1f}" height="{BAR + 16}" rx="4"/>')  # fmt: skip
@@ -99,6 +111,15 @@ def bars_svg(
         middle = min(max((x(mark[0]) + x(mark[1])) / 2, left + 50), right - 50)
         shapes.append(text(middle, foot + 18, words["your_prediction"], "small middle"))
     return _svg(foot + 24 if mark else foot + 6, shapes, said_of_bars(bars, written, mark, words, hidden))
+
+
+def _named(label: str, x: float, y: float) -> list[str]:
+    """A label that ends at x; a long one in two lines, cut behind a comma, or where its halves are most alike."""
+    gaps = [at for at, c in enumerate(label) if c == " "]
+    if len(label) <= LETTERS or not gaps:
+        return [text(x, y, label, "end")]
+    cut = min(gaps, key=lambda at: abs(2 * at - len(label)) - 6 * (label[at - 1] == ","))
+    return [text(x, y - 7.5, label[:cut], "end"), text(x, y + 7.5, label[cut + 1 :], "end")]
 
 
 def _bar(bar: Bar, x: Callable[[float], float], top: float, first: bool) -> list[str]:

@@ -2,13 +2,14 @@
 
 import streamlit as st
 
+from core.teaching.lessons.entry import Entry, clean
 from core.teaching.lessons.lesson import Lesson, Prediction
+from core.teaching.lessons.picture import letter
 from core.teaching.lessons.prediction import BECAUSE, SURE, Answer, check
 from core.teaching.lessons.readings import reading
 from core.teaching.lessons.wording import filled
 from ui.kit.page import literal
-from ui.lessons.picture import letter
-from ui.lessons.progress import Entry, clean, store
+from ui.lessons.progress import store
 
 
 def ask(lesson: Lesson, words, then=store) -> Answer | None:
