@@ -28,6 +28,7 @@ from core.study.database.connection import VARIABLE
 from core.teaching.classroom import Classroom
 
 WITHIN = 5.0  # seconds in which all vote
+EVERY = 2.0  # between two looks of a student's page (ui/lessons/classroom/student.py)
 
 
 class Student:
@@ -35,35 +36,39 @@ class Student:
 
     def __init__(self, socket, query: str):
         self.socket, self.query, self.told = socket, query, ""
-        self.widgets, self.options, self.states = {}, {}, {}
+        self.widgets, self.options, self.states, self.parts, self.looks = {}, {}, {}, {}, ""
 
-    async def run(self, button: str = ""):
-        """Ask for a run, and wait until it is finished. button: the key of one that is clicked."""
+    async def run(self, button: str = "", part: str = ""):
+        """Ask for a run, and wait until it is finished. button: the key of one that is clicked: then only its part of the page runs;
+        part: another part to be run by itself."""
         message = BackMsg()
         asked = message.rerun_script
         asked.query_string, asked.page_name = self.query, "Class"
         for name, value in self.states.items():
             state = asked.widget_states.widgets.add(id=self.widgets[name])
             state.string_value = value
+        asked.fragment_id = part or self.parts.get(button, "")
         if button:
             asked.widget_states.widgets.add(id=self.widgets[button], trigger_value=True)
         await self.socket.send(message.SerializeToString())
         self.told = ""
-        while await self.one() != "script_finished":
+        while await self.one() not in ("script_finished", "fragment_finished"):
             pass
 
     async def one(self) -> str:
         """One message of the server."""
         answer = ForwardMsg()
         answer.ParseFromString(await asyncio.wait_for(self.socket.recv(), 120))
-        self._note(answer.delta.new_element)
+        self._note(answer.delta.new_element, answer.delta.fragment_id)
+        if answer.WhichOneof("type") == "auto_rerun":
+            self.looks = answer.auto_rerun.fragment_id
         return answer.WhichOneof("type")
 
-    def _note(self, element):
+    def _note(self, element, part: str):
         for kind in ("button", "radio"):
             found = getattr(element, kind)
             if found.id:
-                self.widgets[_key(found.id)] = found.id
+                self.widgets[_key(found.id)], self.parts[_key(found.id)] = found.id, part
             if kind == "radio" and found.id:
                 self.options[_key(found.id)] = list(found.options)
         self.told += element.alert.body
@@ -89,16 +94,18 @@ async def attend(
             await student.run()
             await student.run(button=named(student, "join"))
             joined.append(1)
-            await opened.wait()
+            await asyncio.sleep(random.uniform(0, EVERY))
+            while not opened.is_set():  # as the browser does
+                await student.run(part=student.looks)
+                await asyncio.sleep(EVERY)
             await asyncio.sleep(after)
             while not any("answer_" in name for name in student.widgets):  # what all see is up to a second old
                 await student.run()
-                await asyncio.sleep(0.3)
+                await asyncio.sleep(1)
             asked = named(student, "answer_")
             student.states[asked] = random.choice(student.options[asked])
-            await student.run()
             begun = time.perf_counter()
-            await student.run(button=named(student, "store_"))
+            await student.run(button=named(student, "send_"))
             votes.append(time.perf_counter() - begun)
             if "Your vote is in" not in student.told:
                 problems.append(student.told or "no answer")
@@ -142,6 +149,7 @@ async def lesson(address: str, room: Classroom, students: int) -> bool:
     while len(joined) + len(problems) < students:
         await asyncio.sleep(0.1)
     print(f"{len(joined)} joined within {time.perf_counter() - begun:.1f} s")
+    await asyncio.sleep(5)  # all of them look whether there is a question
     await asyncio.to_thread(room.open, started.token, "heads")
     opened.set()
     await asyncio.gather(*class_of)

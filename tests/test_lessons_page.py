@@ -8,6 +8,7 @@ from hypothesis import strategies as some
 
 import core.teaching.lessons.outcome
 from core.teaching.lessons import prediction
+from core.teaching.lessons.entry import LONGEST, clean, read
 from core.teaching.lessons.lessons import lesson, read_lesson
 from core.teaching.lessons.outcome import outcome
 from core.teaching.lessons.prediction import BECAUSE, NOT_AS_PREDICTED, SURE, VERDICTS
@@ -18,9 +19,10 @@ from tests.test_page import fine, opened, said_on
 from tests.test_page import told as warned
 from ui.kit.pages import LESSONS, PAGES
 from ui.kit.session.visitor import VISITOR
-from ui.lessons.progress import KEPT, LONGEST, clean, read
+from ui.lessons.progress import KEPT
 
 PAGE = LESSONS.path
+NUMBER = next(name for name in lesson if (of := read_lesson(name).prediction) and of.kind == "number")
 
 
 def open_lesson(name: str):
@@ -172,6 +174,7 @@ def test_what_the_browser_has_kept_is_there_again():
         "", "nonsense", "[]", "3", "[" * 50_000, "x" * (LONGEST + 1), '{"heads": 3}', '{"heads": {"answer": 9, "sure": 1}}',
         '{"heads": {"answer": 1, "sure": 9}}', '{"heads": {"answer": 1, "sure": true}}', '{"heads": {"answer": 1, "sure": 1, "because": 3}}',
         '{"free_play": {"answer": 1, "sure": 1}}', '{"moon": {"answer": 1, "sure": 1}}', '{"heads": {"answer": 1e999, "sure": 1}}',
+        *(f'{{"%s": {{"answer": [{number}, 0.05], "sure": 1}}}}' % NUMBER for number in ("1e999", "-1e999", "NaN", "9" * 400)),
     ],
 )  # fmt: skip
 def test_what_a_browser_cannot_have_kept_is_left_out(told):

@@ -2,29 +2,22 @@
 
 import streamlit as st
 
+from core.teaching.lessons.entry import Entry, clean
 from core.teaching.lessons.lesson import Lesson, Prediction
+from core.teaching.lessons.picture import letter
 from core.teaching.lessons.prediction import BECAUSE, SURE, Answer, check
 from core.teaching.lessons.readings import reading
 from core.teaching.lessons.wording import filled
 from ui.kit.page import literal
-from ui.lessons.picture import letter
-from ui.lessons.progress import Entry, clean, store
+from ui.lessons.progress import store
 
 
 def ask(lesson: Lesson, words, then=store, place: str = "", button: str = "") -> Answer | None:
     """The controls -> the answer as it stands in them, None while there is none. then: called with what is to be stored; place: by
     which its controls are told from those of another question; button: what it says."""
     place = place or lesson.name
-    asked = lesson.prediction
-    assert asked is not None
-    st.markdown(f"**{words['predict']}**  \n{literal(filled(asked.asks, lesson))}")
-    answer = ASKED[asked.kind](lesson, asked, words, place)
-    sure = st.segmented_control(
-        words["sure"], list(SURE), format_func=lambda n: words[f"sure_{n}"], default=1, key=f"sure_{place}"
-    )
-    because = st.text_input(
-        words["because"], max_chars=BECAUSE, placeholder=words["because_hint"], key=f"because_{place}"
-    )
+    answer = _answer(lesson, words, place)
+    sure, because = _reason(words, place)
     st.button(
         button or words["store"],
         type="primary",
@@ -35,6 +28,41 @@ def ask(lesson: Lesson, words, then=store, place: str = "", button: str = "") ->
         args=(lesson, answer, sure, because, then),
     )
     return answer
+
+
+def ask_at_once(lesson: Lesson, words, then, place: str, button: str, refused):
+    """The same in one go: nothing is asked of the server before the button is pressed, as where a hundred answer at the same time.
+    For one of a few; refused: called with what is said where nothing is chosen."""
+
+    def sent():
+        answer, sure, because = (st.session_state.get(f"{name}_{place}") for name in ("answer", "sure", "because"))
+        try:
+            _store(lesson, answer, sure, because, then)
+        except ValueError:
+            refused(words["store_first"])
+
+    with st.form(f"form_{place}", border=False):
+        _answer(lesson, words, place)
+        _reason(words, place)
+        st.form_submit_button(button, type="primary", key=f"send_{place}", on_click=sent)
+
+
+def _answer(lesson: Lesson, words, place: str) -> Answer | None:
+    asked = lesson.prediction
+    assert asked is not None
+    st.markdown(f"**{words['predict']}**  \n{literal(filled(asked.asks, lesson))}")
+    return ASKED[asked.kind](lesson, asked, words, place)
+
+
+def _reason(words, place: str) -> tuple[int | None, str]:
+    """How sure, and because of what."""
+    sure = st.segmented_control(
+        words["sure"], list(SURE), format_func=lambda n: words[f"sure_{n}"], default=1, key=f"sure_{place}"
+    )
+    because = st.text_input(
+        words["because"], max_chars=BECAUSE, placeholder=words["because_hint"], key=f"because_{place}"
+    )
+    return sure, because
 
 
 def _store(lesson: Lesson, answer, sure, because, then):

@@ -3,37 +3,22 @@
 Nothing is kept of a person: no account, no name. What comes from the browser is read like a link: what cannot be is left out.
 """
 
-import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
-from core.teaching.lessons.lesson import Lesson
-from core.teaching.lessons.lessons import lesson, read_lesson
-from core.teaching.lessons.prediction import BECAUSE, SURE, Answer, check
+from core.teaching.lessons.entry import Entry, read
 from ui.kit.server.scripts import served
 from ui.kit.session.visitor import calm_visitor, picked_in, visitor
 
 KEY, KEPT = "progress", "progress"
-LONGEST = 200_000  # letters that a browser may send
 
 _component = st.components.v2.component(
     "ablation_progress",
     html="<div></div>",
     js=served((Path(__file__).parent / "progress.js").read_text()),
 )
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A prediction. carried: the answer to the question that carries it over, or None."""
-
-    answer: Answer
-    sure: int
-    because: str = ""
-    carried: int | None = None
 
 
 @dataclass
@@ -71,6 +56,12 @@ def forget(name: str):
     held.gone = (*held.gone, name)
 
 
+def restore(entries: dict[str, Entry]):
+    """Take down what a file holds; it goes before what there is (a callback)."""
+    for name, entry in entries.items():
+        store(name, entry)
+
+
 def keep():
     """Let the browser keep what there is, and say what it has kept."""
     held = visitor().kept.setdefault(KEPT, Progress({}))
@@ -84,36 +75,3 @@ def _loaded():
     for name, entry in read(told or "").items():
         if name not in held.gone:
             held.entries.setdefault(name, entry)
-
-
-def read(told: str) -> dict[str, Entry]:
-    """Predictions as a browser or a file tells of them: those that can be."""
-    try:
-        given = json.loads(told) if len(told) <= LONGEST else {}
-    except (ValueError, RecursionError):
-        given = {}
-    read_ = {
-        name: _entry(read_lesson(name), given[name]) for name in lesson if isinstance(given, dict) and name in given
-    }
-    return {name: entry for name, entry in read_.items() if entry}
-
-
-def _entry(of: Lesson, given: Any) -> Entry | None:
-    if of.prediction is None or of.transfer is None or not isinstance(given, dict):
-        return None
-    try:
-        answer = check(of.prediction, given.get("answer"))
-    except ValueError:
-        return None
-    sure, because, carried = given.get("sure"), given.get("because", ""), given.get("carried")
-    if type(sure) is not int or sure not in SURE or not isinstance(because, str):
-        return None
-    if type(carried) is not int or not 0 <= carried < len(of.transfer.options):
-        carried = None
-    return Entry(answer, sure, clean(because), carried)
-
-
-def clean(because: str) -> str:
-    """One line that can be shown and written anywhere."""
-    printable = "".join(c if c.isprintable() else " " for c in because)
-    return " ".join(printable.split())[:BECAUSE]

@@ -4,18 +4,19 @@ from functools import partial
 
 import streamlit as st
 
+from core.teaching.lessons.entry import Entry
 from core.teaching.lessons.language import ENGLISH
 from core.teaching.lessons.lesson import Lesson, Way
 from core.teaching.lessons.lessons import lesson as every
 from core.teaching.lessons.lessons import read_lesson
 from core.teaching.lessons.outcome import Outcome
 from core.teaching.lessons.prediction import AS_PREDICTED, NOT_AS_PREDICTED, verdict
+from core.teaching.lessons.told import answer_in_words, carried_over, follows, measured_in_words
 from core.teaching.lessons.wording import filled
 from ui.kit.page import literal
 from ui.kit.pages import LESSONS, PAGES
 from ui.kit.session import values
-from ui.lessons.progress import Entry, carry, forget
-from ui.lessons.told import SURE_ENOUGH, answer_in_words, instead, measured_in_words, ties
+from ui.lessons.progress import carry, forget
 
 ICONS = {AS_PREDICTED: ":green[:material/check_circle:]", NOT_AS_PREDICTED: ":orange[:material/lightbulb:]"}
 OPEN = ":blue[:material/help:]"
@@ -34,14 +35,7 @@ def told(lesson: Lesson, entry: Entry, out: Outcome, words):
         f"{literal(words['you_said'])}: {literal(said)} :gray[({literal(sure)})]{because}  \n"
         f"{literal(words['measured'])}{about}: **{literal(measured_in_words(lesson, out, words))}**"
     )
-    lines = [
-        filled(lesson.explanation[found], lesson, out),
-        instead(lesson, entry.answer, found),
-        ties(lesson, out, words),
-    ]
-    if found == NOT_AS_PREDICTED and entry.sure >= SURE_ENOUGH:
-        lines.insert(0, words["sure_and_wrong"])
-    st.markdown(literal(" ".join(filter(None, lines))))
+    st.markdown(literal(follows(lesson, entry, out, words)))
 
 
 def means(lesson: Lesson, out: Outcome, words):
@@ -105,10 +99,7 @@ def _transfer(lesson: Lesson, entry: Entry, words):
         args=(lesson.name, key),
     )
     if isinstance(chosen, int):  # a browser can say anything
-        first = (
-            words["right"] if chosen == asked.right else words["not_right"].format(answer=asked.options[asked.right])
-        )
-        st.markdown(f"{literal(first)}  \n{literal(asked.because)}")
+        st.markdown(literal(carried_over(lesson, chosen, words)))
 
 
 def _carried(name: str, key: str):

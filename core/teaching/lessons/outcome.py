@@ -54,7 +54,15 @@ def outcome(lesson: Lesson) -> Outcome:
     assert lesson.prediction is not None
     number = lesson.prediction.number
     kind = lesson.values[number.of[0]].reading
-    return Outcome(values, _combined(values, number, reading[kind].within), combine[number.kind].unit or reading[kind].unit)  # type: ignore[attr-defined]  # fmt: skip
+    return Outcome(values, _combined(values, number, reading[kind].within), unit_of(lesson))
+
+
+def unit_of(lesson: Lesson) -> str:
+    """How the number is written that its prediction is about."""
+    assert lesson.prediction is not None
+    number = lesson.prediction.number
+    of_kind: str = combine[number.kind].unit  # type: ignore[attr-defined]
+    return of_kind or reading[lesson.values[number.of[0]].reading].unit
 
 
 def _combined(values: Mapping[str, Measured], number: Number, within: Within) -> Measured:

@@ -72,7 +72,7 @@ class number:
         scale = asked.scale
         assert scale is not None
         good = isinstance(answer, list) and len(answer) == 2 and all(type(each) in (int, float) for each in answer)
-        if good and math.isfinite(answer[0]) and scale.low <= answer[0] <= scale.high and answer[1] in scale.within:
+        if good and scale.low <= answer[0] <= scale.high and answer[1] in scale.within:
             return [float(answer[0]), float(answer[1])]
         raise ValueError(f"the answer must be a number from {scale.low:g} to {scale.high:g}, and one of the ranges")
 

@@ -45,8 +45,7 @@ def settings(page: str, *kinds):
     held.wanted |= wanted
     take_along(held, chosen)
     # On its way under the finger, no value is worth an entry in the browser's history.
-    told = params == opened and _knows(held, params) and not address.lacks_limits()
-    if not message(seen).get("held") and (held.by_menu or not told):
+    if not message(seen).get("held") and (held.by_menu or params != opened or not _knows(held, params)):
         held.link = params
         if address.is_here():
             address.write()
@@ -74,7 +73,7 @@ def _knows(held: Visitor, link: dict[str, str]) -> bool:
     history, nothing is on its way to it, and to tell it a link would overwrite the entry that it is at by now.
     """
     at_rest = time.monotonic() - held.told > ON_ITS_WAY
-    return held.sent == link or (address.is_back() and at_rest)
+    return not address.lacks_limits() and (held.sent == link or (address.is_back() and at_rest))
 
 
 def _without_once(link: dict[str, str], kinds) -> dict[str, str]:

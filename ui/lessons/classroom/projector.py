@@ -6,6 +6,7 @@ from core.settings.wording import count
 from core.teaching.asked import CARRY, CHECK, Asked
 from core.teaching.classroom import DISCUSSION, OPEN, REVEALED, WAITING, ClassError, Watched
 from core.teaching.lessons.outcome import outcome
+from core.teaching.lessons.picture import letter, sketches, svg
 from core.teaching.lessons.wording import filled
 from ui.kit.guard import fragment
 from ui.kit.page import literal
@@ -99,9 +100,9 @@ def _question(of: Asked, words):
     else:
         options = tuple(option.text for option in asked.options)
     for at, option in enumerate(options):
-        st.markdown(f"#### {picture.letter(at)} · {literal(option)}")
+        st.markdown(f"#### {letter(at)} · {literal(option)}")
     if asked.kind == "curve" and of.kind != CARRY:
-        picture.draw("sketches", picture.sketches(of.lesson))
+        picture.draw("sketches", sketches(of.lesson))
 
 
 def _revealed(of: Asked, now: Watched, words):
@@ -116,5 +117,5 @@ def _revealed(of: Asked, now: Watched, words):
             return
         out = outcome(of.lesson)
         st.markdown(f"**{literal(of.lesson.picture)}**")
-        picture.draw("result", picture.svg(of.lesson, words, None, out))
+        picture.draw("result", svg(of.lesson, words, None, out))
         result.means(of.lesson, out, words)

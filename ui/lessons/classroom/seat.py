@@ -65,6 +65,11 @@ def take(code: str, nickname: str = "", key: str = ""):
     look_again()
 
 
+def refuse(code: str, why: str):
+    """What is said where nothing was sent (a callback)."""
+    seat(code).trouble = why
+
+
 def vote(code: str, question: str, round: int, answer: str, sure: int = 0, because: str = ""):
     """Send a vote (a callback). It is said to be in only when it is stored."""
     held = seat(code)

@@ -5,7 +5,9 @@ from core.teaching import check
 from core.teaching.asked import CARRY, CHECK, Asked
 from core.teaching.classroom import DISCUSSION, OPEN, REVEALED, WAITING, ClassError, Watched
 from core.teaching.lessons import prediction
+from core.teaching.lessons.entry import Entry
 from core.teaching.lessons.outcome import outcome
+from core.teaching.lessons.picture import sketches, svg
 from core.teaching.lessons.prediction import SURE
 from ui.kit.guard import fragment
 from ui.kit.page import literal
@@ -13,9 +15,8 @@ from ui.lessons import picture, predict, result
 from ui.lessons.classroom import entrance
 from ui.lessons.classroom.context import view
 from ui.lessons.classroom.pictures import distribution, reasons
-from ui.lessons.classroom.seat import Seat, keep, seat, take, vote
+from ui.lessons.classroom.seat import Seat, keep, refuse, seat, take, vote
 from ui.lessons.classroom.server import watch
-from ui.lessons.progress import Entry
 
 EVERY = 2.0  # seconds between two looks
 
@@ -39,8 +40,6 @@ def student(context):
         _join(code, held, words)
         return
     fragment(_wait, run_every=EVERY)(code, sign(now), words)
-    if held.trouble:
-        st.warning(literal(held.trouble))
     _draw(context, code, held, now)
 
 
@@ -75,14 +74,11 @@ def _draw(context, code: str, held: Seat, now: Watched):
     if now.phase == WAITING or of is None:
         st.info(literal(words["class_wait"]), icon=":material/hourglass_empty:")
         return
-    mine = held.votes.get((now.question, now.round))
     st.markdown(f"### {literal(of.title)}")
-    if now.phase == OPEN and mine is None:
-        _ask(of, code, now, words)
+    fragment(_vote)(of, code, now, words)
+    if now.phase == OPEN:
         return
-    if mine is not None:
-        st.success(literal(words["class_in"].format(answer=of.in_words(mine.answer))), icon=":material/how_to_vote:")
-    told = {OPEN: "class_in_wait", DISCUSSION: "class_discuss"}.get(now.phase, "class_closed")
+    told = "class_discuss" if now.phase == DISCUSSION else "class_closed"
     if now.phase != REVEALED:
         st.markdown(literal(words[told]))
     reasons(now.picked, words)
@@ -92,59 +88,79 @@ def _draw(context, code: str, held: Seat, now: Watched):
         _revealed(of, held, now, words)
 
 
-def _ask(of: Asked, code: str, now: Watched, words):
-    """The question; what is chosen is sent by one button."""
+def _vote(of: Asked, code: str, now: Watched, words):
+    """The question, or the vote that is in: drawn by itself, so that a hundred votes cost no more than they must."""
+    held = seat(code)
+    if held.trouble:
+        st.warning(literal(held.trouble))
+    mine = held.votes.get((now.question, now.round))
+    if mine is not None:
+        st.success(literal(words["class_in"].format(answer=of.in_words(mine.answer))), icon=":material/how_to_vote:")
+    if now.phase != OPEN:
+        return
+    if mine is not None:
+        st.markdown(literal(words["class_in_wait"]))
+        return
     place = f"{code}_{now.question}_{now.round}"
-    if of.kind == CHECK:
-        _check(code, now, words, place)
-        return
-    assert of.lesson is not None and of.lesson.transfer
-    if of.kind == CARRY:
-        _carry(of, code, now, words, place)
-        return
+    ask = {CHECK: _check, CARRY: _carry}.get(of.kind, _predict)
+    ask(of, code, now, words, place)
 
+
+def _predict(of: Asked, code: str, now: Watched, words, place: str):
     def then(name: str, entry: Entry):
         vote(code, now.question, now.round, prediction.write(entry.answer), entry.sure, entry.because)
 
+    kind = of.lesson.prediction.kind
+    if kind == "curve":
+        picture.draw("sketches", sketches(of.lesson))
+    if kind in ("choice", "curve"):
+        predict.ask_at_once(of.lesson, words, then, place, words["class_send"], lambda why: refuse(code, why))
+        return
     answer = predict.ask(of.lesson, words, then, place, words["class_send"])
-    if of.lesson.prediction.kind == "curve":
-        picture.draw("sketches", picture.sketches(of.lesson))
-    elif of.lesson.prediction.kind == "number":
-        picture.draw("sketches", picture.svg(of.lesson, words, answer))
+    if kind == "number":
+        picture.draw("sketches", svg(of.lesson, words, answer))
 
 
 def _carry(of: Asked, code: str, now: Watched, words, place: str):
     asked = of.lesson.transfer
     st.markdown(literal(asked.asks))
-    options = range(len(asked.options))
-    chosen = st.radio(
-        asked.asks, options, format_func=lambda at: literal(asked.options[at]), index=None, key=f"carry_{place}",
-        label_visibility="collapsed",
-    )  # fmt: skip
-    sure = st.segmented_control(
-        words["sure"], list(SURE), format_func=lambda n: words[f"sure_{n}"], default=1, key=f"sure_{place}"
-    )
-    st.button(
-        words["class_send"], type="primary", key=f"send_{place}", disabled=not isinstance(chosen, int),
-        on_click=vote, args=(code, now.question, now.round, str(chosen), 1 if sure is None else sure),
-    )  # fmt: skip
 
+    def sent():
+        chosen, sure = st.session_state.get(f"carry_{place}"), st.session_state.get(f"sure_{place}")
+        if isinstance(chosen, int):  # a browser can say anything
+            vote(code, now.question, now.round, str(chosen), 1 if sure is None else sure)
+        else:
+            refuse(code, words["store_first"])
 
-def _check(code: str, now: Watched, words, place: str):
-    st.markdown(literal(words["check_about"]))
-    answers = []
-    for n, item in enumerate(check.items()):
-        st.markdown(f"**{n + 1}. {literal(item.asks)}**")
-        options = range(len(item.options))
-        answers.append(
-            st.radio(
-                item.asks, options, format_func=lambda at, item=item: literal(item.options[at]), index=None,
-                key=f"check_{place}_{n}", label_visibility="collapsed",
-            )
+    with st.form(f"form_{place}", border=False):
+        options = range(len(asked.options))
+        st.radio(
+            asked.asks, options, format_func=lambda at: literal(asked.options[at]), index=None, key=f"carry_{place}",
+            label_visibility="collapsed",
         )  # fmt: skip
-    answers = [each if isinstance(each, int) else None for each in answers]  # a browser can say anything
-    args = (code, now.question, now.round, check.write(answers))
-    st.button(words["class_send"], type="primary", key=f"send_{place}", on_click=vote, args=args)
+        sure = words["sure"]
+        st.segmented_control(sure, list(SURE), format_func=lambda n: words[f"sure_{n}"], default=1, key=f"sure_{place}")
+        st.form_submit_button(words["class_send"], type="primary", key=f"send_{place}", on_click=sent)
+
+
+def _check(of: Asked, code: str, now: Watched, words, place: str):
+    st.markdown(literal(words["check_about"]))
+    keys = [f"check_{place}_{n}" for n in range(len(check.items()))]
+
+    def sent():
+        answers = [st.session_state.get(key) for key in keys]
+        answers = [each if isinstance(each, int) else None for each in answers]  # a browser can say anything
+        vote(code, now.question, now.round, check.write(answers))
+
+    with st.form(f"form_{place}", border=False):
+        for n, item in enumerate(check.items()):
+            st.markdown(f"**{n + 1}. {literal(item.asks)}**")
+            options = range(len(item.options))
+            st.radio(
+                item.asks, options, format_func=lambda at, item=item: literal(item.options[at]), index=None, key=keys[n],
+                label_visibility="collapsed",
+            )  # fmt: skip
+        st.form_submit_button(words["class_send"], type="primary", key=f"send_{place}", on_click=sent)
 
 
 def _revealed(of: Asked, held: Seat, now: Watched, words):
@@ -160,5 +176,5 @@ def _revealed(of: Asked, held: Seat, now: Watched, words):
         last = votes[-1]
         entry = Entry(prediction.read(of.lesson.prediction, last.answer), last.sure, last.because)
         result.told(of.lesson, entry, out, words)
-    picture.draw("result", picture.svg(of.lesson, words, entry.answer if votes else None, out))
+    picture.draw("result", svg(of.lesson, words, entry.answer if votes else None, out))
     result.means(of.lesson, out, words)

@@ -2,10 +2,12 @@ import streamlit as st
 
 from core.teaching.lessons.language import is_complete
 from core.teaching.lessons.outcome import outcome
+from core.teaching.lessons.picture import sketches, svg
 from core.teaching.lessons.wording import filled
 from ui.kit.page import literal
-from ui.lessons import picture, predict, result
+from ui.lessons import predict, result
 from ui.lessons.context import view
+from ui.lessons.picture import draw
 from ui.lessons.progress import progress
 
 
@@ -44,6 +46,6 @@ def _picture(lesson, words, answer, out=None):
     """Before the prediction is stored: what there is to predict, and the answer as it stands."""
     st.markdown(f"**{literal(lesson.picture)}**")
     if out is None and lesson.prediction.kind == "curve":
-        picture.draw("lesson", picture.sketches(lesson))
+        draw("lesson", sketches(lesson))
     else:
-        picture.draw("lesson", picture.svg(lesson, words, answer, out))
+        draw("lesson", svg(lesson, words, answer, out))

@@ -48,7 +48,8 @@ def _chosen(words) -> tuple[list[Page], Limits, dict[str, str]]:
     )  # fmt: skip
     known = {
         name: each
-        for name, each in values.settings_of(first.key).items()
+        for kind in values.kinds_of.get(first.key, ())  # of a page that somebody has opened since the server began
+        for name, each in kind.settings().items()
         if each.group != LOOK and name not in NO_CONTROL
     }
     if not known and first is not LESSONS:

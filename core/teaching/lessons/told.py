@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 
+from core.teaching.lessons.entry import Entry
 from core.teaching.lessons.language import phrases
 from core.teaching.lessons.lesson import Lesson
 from core.teaching.lessons.outcome import Outcome
-from core.teaching.lessons.prediction import NOT_AS_PREDICTED, Answer, interval_of, undecided_pairs
+from core.teaching.lessons.prediction import NOT_AS_PREDICTED, Answer, interval_of, undecided_pairs, verdict
 from core.teaching.lessons.readings import EXACT
-from core.teaching.lessons.wording import of_what, reach, written
+from core.teaching.lessons.wording import filled, of_what, reach, written
 
 Words = Mapping[str, str]
 SURE_ENOUGH = 2  # from where on somebody was sure
@@ -52,6 +53,27 @@ def ties(lesson: Lesson, out: Outcome, words: Words) -> str:
         " / ".join(lesson.values[name].label for name in pair) for pair in undecided_pairs(list(asked.ranked), out)
     ]
     return words["ties"].format(pairs=", ".join(pairs)) if pairs else ""
+
+
+def follows(lesson: Lesson, entry: Entry, out: Outcome, words: Words) -> str:
+    """The explanation: what came out, and what it says of what was predicted."""
+    assert lesson.prediction is not None
+    found = verdict(lesson.prediction, entry.answer, out)
+    lines = [
+        words["sure_and_wrong"] if found == NOT_AS_PREDICTED and entry.sure >= SURE_ENOUGH else "",
+        filled(lesson.explanation[found], lesson, out),
+        instead(lesson, entry.answer, found),
+        ties(lesson, out, words),
+    ]
+    return " ".join(filter(None, lines))
+
+
+def carried_over(lesson: Lesson, chosen: int, words: Words) -> str:
+    """Whether the answer to its last question is right, and why."""
+    asked = lesson.transfer
+    assert asked is not None
+    right = asked.options[asked.right]
+    return f"{words['right'] if chosen == asked.right else words['not_right'].format(answer=right)} {asked.because}"
 
 
 def instead(lesson: Lesson, answer: Answer, verdict: str) -> str:
