@@ -17,7 +17,7 @@ from ui.kit.session import limits, values
 
 @dataclass(frozen=True)
 class Page:
-    key: str  # of its settings in a session; its folder is ui/<key>
+    key: str  # of its settings in a session; its folder is ui/<key>, with a dot within that of another page
     path: str  # of its file, as Streamlit is told it
     name: str
     icon: str

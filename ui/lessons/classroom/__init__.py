@@ -1,11 +1,10 @@
-"""The page "Class": what it looks at (context.py), and what students, the projector and the teacher see.
+"""The page "Class": what it looks at (context.py), and what students, the projector and the teacher see (views/).
 
 Whoever imports any of it has every view in the menu.
 """
 
 # isort: off
-# In the order of the menu.
 from ui.lessons.classroom.context import view
-from ui.lessons.classroom import student, projector, teacher  # noqa: F401
+from ui.lessons.classroom import views
 
-__all__ = ["view"]
+__all__ = ["view", "views"]
