@@ -15,7 +15,7 @@ from core.settings.setting import ConfigError, Settings, setting
 from core.settings.wording import KEY, head_name
 from core.study.file.shipped import shipped
 from ui.kit.page import capital
-from ui.kit.pages import ONE_BLOCK, TRAINED_MODEL, TRAINING
+from ui.kit.pages import LESSONS, ONE_BLOCK, TRAINED_MODEL, TRAINING
 from ui.kit.server.scripts import served
 from ui.kit.session.visitor import at
 from ui.shared.model_defaults import reader
@@ -71,6 +71,7 @@ def _hero(made, layer: int, head: int, removed: bool):
         ("Take a block apart", ONE_BLOCK, {}),
         ("Train without a part", TRAINING, {}),
         ("What else is in this model?", TRAINED_MODEL, {"taken": "sweep"}),
+        ("A lesson, five minutes", LESSONS, {"shown": "one", "lesson": "heads"}),
     )
     with st.container(horizontal=True, gap="medium"):
         for words, there, params in ways:
