@@ -5,6 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.test_accessible_browser import look
+
 pytestmark = pytest.mark.browser
 PHONE = {"width": 390, "height": 844}
 
@@ -42,11 +44,14 @@ def test_a_teacher_runs_a_lesson_with_three_students(open_page):
         send(page)
     expect(projector.get_by_text("3 of 3 have answered")).to_be_visible()
     assert "Student" not in projector.inner_text("body")
+    look(students[0])
     teacher.get_by_role("button", name="Close voting").click()
     teacher.get_by_role("button", name="Reveal the result").click()
     for page, verdict in zip(students, ("Not as predicted", "As predicted", "As predicted")):
         expect(page.get_by_role("heading").filter(has_text=verdict)).to_be_visible()
     expect(projector.get_by_text("What it means")).to_be_visible()
+    for page in (teacher, projector, students[1]):
+        look(page)
     students[2].reload()
     expect(students[2].get_by_text("Your vote is in")).to_be_visible()
     for page in students:

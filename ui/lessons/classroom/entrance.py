@@ -17,11 +17,11 @@ def draw(context):
     words = context.words
     left, right = st.columns(2, gap="large")
     with left, st.container(border=True):
-        st.markdown(f"#### {literal(words['class_join_title'])}")
+        st.markdown(f"## {literal(words['class_join_title'])}")
         code = st.text_input(words["class_code"], max_chars=8, key="class_code", placeholder="BCDFG")
         st.button(words["class_enter"], type="primary", key="enter", on_click=_enter, args=(code,))
     with right, st.container(border=True):
-        st.markdown(f"#### {literal(words['class_start_title'])}")
+        st.markdown(f"## {literal(words['class_start_title'])}")
         st.markdown(literal(words["class_start_about"]))
         if not may_start():
             st.info(literal(REASON), icon=":material/lock:")

@@ -82,7 +82,7 @@ def _shown(first: Page, limits: Limits, params: dict[str, str], words):
     embedded = st.toggle(words["link_embed"], key="link_embed")
     query = params | {PARAMETER: limits.write()} | ({"embed": "true"} if embedded else {})
     link = f"{address_of(first.path)}?{urlencode(query)}"
-    st.link_button(words["link_preview"], link, icon=":material/open_in_new:", type="primary")
+    st.link_button(words["link_preview"], link, icon=":material/open_in_new:")
     st.code(link, language=None, wrap_lines=True)
     picture.draw("link_qr", qr_svg(link))
     st.caption(literal(words["link_holds"]))

@@ -61,7 +61,7 @@ def _wait(code: str, before: tuple, words):
 
 
 def _join(code: str, held: Seat, words):
-    st.markdown(f"### {literal(words['class_name'].format(code=code))}")
+    st.markdown(f"## {literal(words['class_name'].format(code=code))}")
     if held.trouble:
         st.warning(literal(held.trouble))
     nickname = st.text_input(words["class_nickname"], max_chars=40, key="nickname")
@@ -74,7 +74,7 @@ def _draw(context, code: str, held: Seat, now: Watched):
     if now.phase == WAITING or of is None:
         st.info(literal(words["class_wait"]), icon=":material/hourglass_empty:")
         return
-    st.markdown(f"### {literal(of.title)}")
+    st.markdown(f"## {literal(of.title)}")
     fragment(_vote)(of, code, now, words)
     if now.phase == OPEN:
         return
