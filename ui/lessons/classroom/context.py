@@ -31,5 +31,10 @@ class ClassContext:
     def words(self) -> Mapping[str, str]:
         return phrases(self.look.language)
 
+    @property
+    def spoken(self) -> dict[str, str]:
+        """What a link of this class says of its language."""
+        return {} if self.look.language == ENGLISH else {"language": self.look.language}
+
     def asked(self, name: str) -> Asked | None:
         return asked(name, self.words, self.look.language)

@@ -10,6 +10,11 @@ from ui.kit.page import literal
 from ui.lessons import picture
 
 
+def students(many: int, words) -> str:
+    """How many are in the class."""
+    return words["class_student" if many == 1 else "class_students"].format(n=many)
+
+
 def distribution(of: Asked, now: Watched, words, revealed: bool, key: str = "distribution"):
     """now: of everybody, or the teacher's. revealed: whether the right answer is marked."""
     if not now.distribution:

@@ -2,7 +2,6 @@ from html import escape
 
 import streamlit as st
 
-from core.settings.wording import count
 from core.teaching.asked import CARRY, CHECK, Asked
 from core.teaching.classroom import DISCUSSION, OPEN, REVEALED, WAITING, ClassError, Watched
 from core.teaching.lessons.outcome import outcome
@@ -13,7 +12,7 @@ from ui.kit.page import literal
 from ui.lessons import picture, result
 from ui.lessons.classroom.context import view
 from ui.lessons.classroom.links import base, link, qr_svg
-from ui.lessons.classroom.pictures import distribution, reasons
+from ui.lessons.classroom.pictures import distribution, reasons, students
 from ui.lessons.classroom.server import watch
 
 EVERY = 1.0  # seconds
@@ -37,7 +36,7 @@ def _draw(context, address: str):
         return
     of = context.asked(now.question) if now.question else None
     if now.phase == WAITING or of is None:
-        _door(code, now, address, words)
+        _door(code, now, link(address, code=code, **context.spoken), address, words)
         return
     left, right = st.columns([4, 1], gap="large")
     with left:
@@ -57,9 +56,8 @@ def _draw(context, address: str):
         reasons(now.picked, words)
 
 
-def _door(code: str, now: Watched, address: str, words):
+def _door(code: str, now: Watched, where: str, address: str, words):
     """How to come in."""
-    where = link(address, code=code)
     left, right = st.columns([2, 3], gap="large")
     with left:
         picture.draw("qr", qr_svg(where))
@@ -69,7 +67,7 @@ def _door(code: str, now: Watched, address: str, words):
             f'<div style="font-size:24px">{escape(words["class_go_to"])}</div><div style="font-size:34px;font-weight:600;overflow-wrap:anywhere">{shown}</div>'
             f'<div style="font-size:24px;margin-top:24px">{escape(words["class_code"])}</div>'
             f'<div style="font-size:96px;letter-spacing:.12em;font-weight:700;line-height:1.1">{escape(code)}</div>'
-            f'<div style="font-size:28px;margin-top:16px">{escape(count(now.seats, words["class_student"]))}</div>'
+            f'<div style="font-size:28px;margin-top:16px">{escape(students(now.seats, words))}</div>'
         )
 
 

@@ -1,6 +1,5 @@
 import streamlit as st
 
-from core.settings.wording import count
 from core.teaching import check
 from core.teaching.asked import CARRY, CHECK, Asked
 from core.teaching.classroom import DISCUSSION, OPEN, REVEALED, WAITING, ClassError, Watched
@@ -14,7 +13,7 @@ from ui.kit.page import literal
 from ui.lessons import picture, predict, result
 from ui.lessons.classroom import entrance
 from ui.lessons.classroom.context import view
-from ui.lessons.classroom.pictures import distribution, reasons
+from ui.lessons.classroom.pictures import distribution, reasons, students
 from ui.lessons.classroom.seat import Seat, keep, refuse, seat, take, vote
 from ui.lessons.classroom.server import watch
 
@@ -57,7 +56,7 @@ def _wait(code: str, before: tuple, words):
     if sign(now) != before:
         st.rerun()
     left = f" · {words['class_left'].format(n=int(now.left))}" if now.left is not None else ""
-    st.caption(literal(f"{words['class_name'].format(code=code)} · {count(now.seats, words['class_student'])}{left}"))
+    st.caption(literal(f"{words['class_name'].format(code=code)} · {students(now.seats, words)}{left}"))
 
 
 def _join(code: str, held: Seat, words):

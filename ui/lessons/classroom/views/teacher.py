@@ -4,7 +4,6 @@ import streamlit as st
 
 from core.export.sheets import write_csv
 from core.settings.environment import read_only
-from core.settings.wording import count
 from core.study.database.connection import StoreError
 from core.teaching.asked import AFTER, BEFORE, names
 from core.teaching.classroom import CLOSED, DISCUSSION, OPEN, REVEALED, ClassError, TeacherView
@@ -16,7 +15,7 @@ from ui.lessons import picture
 from ui.lessons.classroom import entrance
 from ui.lessons.classroom.context import view
 from ui.lessons.classroom.links import base, link, listens_here_alone, qr_svg
-from ui.lessons.classroom.pictures import distribution
+from ui.lessons.classroom.pictures import distribution, students
 from ui.lessons.classroom.server import classroom, look_again
 
 EVERY = 1.0  # seconds
@@ -42,7 +41,7 @@ def teacher(context):
 
 def _links(context, now: TeacherView, address: str):
     """Two links and a QR code; what may lie between a phone and this computer."""
-    words, students = context.words, link(address, code=now.code)
+    words, door = context.words, link(address, code=now.code, **context.spoken)
     if listens_here_alone():
         st.info(words["class_here_alone"], icon=":material/wifi_off:")
     if read_only():
@@ -50,9 +49,9 @@ def _links(context, now: TeacherView, address: str):
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"## {now.code}", width="content")
         with st.popover(words["class_qr"], icon=":material/qr_code:"):
-            picture.draw("qr", qr_svg(students))
-            st.code(students, language=None)
-        projector = {"shown": "projector", "code": now.code}
+            picture.draw("qr", qr_svg(door))
+            st.code(door, language=None)
+        projector = {"shown": "projector", "code": now.code} | context.spoken
         st.link_button(words["class_projector"], link(address, **projector), icon=":material/present_to_all:")
 
 
@@ -69,7 +68,7 @@ def _draw(context, token: str):
     _next(context, token, now)
     of = context.asked(now.question) if now.question else None
     if of is None:
-        st.caption(literal(count(now.seats, words["class_student"])))
+        st.caption(literal(students(now.seats, words)))
         return
     left, right = st.columns([3, 2], gap="large")
     with left:
