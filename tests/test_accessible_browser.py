@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 from benchmarks.serving import settle
 from ui.block import view as block
 from ui.depth import view as depth
+from ui.kit.session.limits import Limits
 from ui.trained import view as trained
 
 pytestmark = pytest.mark.browser
@@ -23,7 +24,7 @@ PLACES = (
         "/Lessons",
         "/Lessons?shown=report",
         "/Lessons?shown=teacher_link",
-        "/One_block?only=pages-block~moved-text~locked-norm",
+        f"/One_block?only={Limits(pages=('block',), moved=('text',), locked=('norm',)).write()}",
         "/Lessons?shown=one&lesson=layer_norm&language=de",
         "/One_block?variants=norm-none~n_heads-1",
     ]

@@ -113,7 +113,7 @@ def test_the_page_to_take_home_holds_what_was_typed_as_text_and_no_names():
     seen = Seen()
     seen.feed(page)
     assert {tag for tag, _ in seen.tags} <= set(
-        "html head meta title style body h1 section h2 h3 p svg text rect blockquote".split()
+        "html head meta title style body h1 section h2 h3 p b small svg text rect blockquote".split()
     )
     assert (
         evil in seen.told

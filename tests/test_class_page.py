@@ -6,7 +6,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.study.database import connection as databases
+from core.teaching.asked import asked
 from core.teaching.classroom import CLOSED, OPEN, REVEALED
+from core.teaching.lessons.language import phrases
 from tests.pages import components, trigger
 from tests.test_page import fine, opened, said_on
 from tests.test_page import told as warned
@@ -47,7 +49,7 @@ def start(*questions) -> tuple[AppTest, str, str]:
 def join(code: str, nickname: str = "") -> AppTest:
     app = fine(opened(CLASS.path, code=code))
     if nickname:
-        app = next(each for each in app.text_input if each.key == "nickname").set_value(nickname).run()
+        next(each for each in app.text_input if each.key == "nickname").set_value(nickname)  # in a form
     return button(app, "join")
 
 
@@ -125,9 +127,6 @@ def test_every_kind_of_question_can_be_answered(name):
     ann = button(ann, next(each.key for each in ann.button if each.key.startswith(("store_", "send_"))))
     assert "Your vote is in" in texts(ann)
     (answer,) = server.classroom().answers(token).answer
-    from core.teaching.asked import asked
-    from core.teaching.lessons.language import phrases
-
     assert asked(name, phrases("en")).check(answer) == answer
 
 
@@ -192,11 +191,7 @@ def test_who_guesses_codes_has_to_wait():
     start("heads")
     app = fine(opened(CLASS.path))
     for n in range(server.GUESSES + 2):
-        app = (
-            next(each for each in app.text_input if each.key == "class_code")
-            .set_value(f"BBBB{'BCDFGHJKMNPRTWXY'[n % 16]}")
-            .run()
-        )
+        next(each for each in app.text_input if each.key == "class_code").set_value(f"BBBB{'BCDFGHJKMNPRTWXY'[n % 16]}")
         app = button(app, "enter")
     assert "wrong codes within a minute" in warned(app)
 
@@ -249,3 +244,73 @@ def test_the_end_deletes_everything():
 def test_a_qr_code_is_drawn_and_addresses_are_of_this_network():
     assert qr_svg(link("http://10.0.0.1:8501/Class", code="BCDFG")).startswith("<svg")
     assert in_the_room().replace(".", "").isdigit() or in_the_room() == "localhost"
+
+
+def test_a_nickname_comes_with_the_press_on_join():
+    _, code, token = start("heads")
+    join(code, "Ann")
+    assert list(server.classroom().of_teacher(token).waiting) == [] and server.classroom().of_teacher(token).seats == 1
+    server.classroom().open(token, "heads")
+    assert server.classroom().of_teacher(token).waiting == ((1, "Ann"),)
+
+
+def test_the_eight_questions_tell_no_score_before_the_end_and_two_rounds_can_be_revealed():
+    teacher, code, token = start("check/before")
+    room, seats = server.classroom(), [join(code), join(code)]
+    button(again(teacher), "open_question")
+    ann = again(seats[0])
+    for each in ann.radio:
+        each.set_value(0)
+    ann = button(ann, next(each.key for each in ann.button if each.key.startswith("send_")))
+    assert "Your answers are in" in texts(ann) and "/ 8" not in texts(ann) and "%" not in texts(ann)
+    for key, answers in (
+        (seats[0], "[2,null,null,null,null,null,null,null]"),
+        (seats[1], "[null,1,null,null,null,null,null,null]"),
+    ):
+        held = key.session_state[VISITOR].kept[KEPT][code].key
+        if key is seats[1]:
+            room.vote(code, held, "check/before", 1, answers)
+    room.close(token)
+    room.again(token)
+    for key, answers in zip(
+        seats, ("[2,null,null,null,null,null,null,null]", "[null,1,null,null,null,null,null,null]")
+    ):
+        room.vote(code, key.session_state[VISITOR].kept[KEPT][code].key, "check/before", 2, answers)
+    room.close(token)
+    room.reveal(token)
+    app = fine(opened(CLASS.path, shown="teacher", teacher=token))
+    assert any(each.key == "end_class" for each in app.button)
+    counts = asked("check/before", phrases("en")).counts(
+        {1: {"[2,null,null,null,null,null,null,null]": 1, "[null,1,null,null,null,null,null,null]": 1}}
+    )
+    assert [(each.label, list(each.rounds)) for each in counts] == [("1 / 8", [2])]
+
+
+def test_an_end_that_fails_keeps_the_teacher_in(monkeypatch):
+    teacher, _, token = start("heads")
+    teacher = fine(next(each for each in again(teacher).checkbox if each.key == "end_sure").set_value(True).run())
+
+    def fails(token):
+        raise databases.Busy("The store /secret/place is locked.", "The store is locked.")
+
+    monkeypatch.setattr(server.classroom(), "end", fails)
+    teacher = button(teacher, "end_class")
+    assert "The store is locked." in warned(teacher) and "/secret" not in warned(teacher)
+    assert any(each.key == "end_class" for each in teacher.button)
+
+
+def test_a_code_is_one_class_however_it_is_spelled():
+    _, code, token = start("heads")
+    app = join(code)
+    for spelled in (code.lower(), f"{code[:2]}-{code[2:]}", f"{code[:3]} {code[3:]}"):
+        app.query_params["code"] = spelled
+        app = fine(app.run())
+        assert "You are in" in texts(app)
+    assert server.classroom().of_teacher(token).seats == 1
+
+
+def test_a_class_that_is_over_is_said_to_be_over():
+    _, code, token = start("heads")
+    app = join(code)
+    server.classroom().end(token)
+    assert "This class has ended" in texts(again(app)) and not warned(app)

@@ -1,5 +1,6 @@
 """A teacher's link: what it leaves, what it locks, and that neither the address nor a forged message moves what is locked."""
 
+import dataclasses
 import json
 
 import pytest
@@ -15,20 +16,45 @@ NAMES = some.lists(some.from_regex(r"\A[a-z_.]{1,20}\Z"), max_size=5, unique=Tru
 BLOCK = Limits(pages=("block",), views=("block.attention", "block.cost"), moved=("d_model",), locked=("norm",))
 
 
+def with_link(limits: Limits, **link) -> Limits:
+    return dataclasses.replace(limits, link={"weights": "random"} | link)
+
+
 def locked(limits: Limits = BLOCK, page=ONE_BLOCK, **params):
-    return fine(
-        opened(
-            page.path,
-            **{"weights": "random", PARAMETER: limits.write()} | params
-            if page is ONE_BLOCK
-            else {PARAMETER: limits.write()} | params,
-        )
-    )
+    """A session that was opened with such a link, made of these settings."""
+    text = with_link(limits, **params).write()
+    return fine(opened(page.path, **({"weights": "random"} if page is ONE_BLOCK else {}) | {PARAMETER: text} | params))
 
 
 @given(some.builds(Limits, pages=NAMES.filter(bool), views=NAMES, moved=NAMES, locked=NAMES, large=some.booleans()))
 def test_limits_are_read_as_they_were_written(limits):
     assert read(limits.write()) == limits
+    kept = dataclasses.replace(limits, link={"text": "ä <b>~-.", "norm": "none"})
+    assert read(kept.write()) == dataclasses.replace(
+        kept, link={k: v for k, v in kept.link.items() if k not in limits.moved}
+    )
+
+
+@given(some.data())
+def test_a_link_that_was_changed_by_hand_limits_nothing(data):
+    text = with_link(BLOCK, norm="RMSNorm").write()
+    at = data.draw(some.integers(0, len(text) - 1))
+    other = data.draw(some.characters(min_codepoint=33, max_codepoint=126).filter(lambda c: c != text[at]))
+    assert read(text[:at] + other + text[at + 1 :]) is None and read(text[:at]) is None
+
+
+def test_another_key_of_the_server_makes_another_seal(monkeypatch):
+    text = BLOCK.write()
+    monkeypatch.setenv("ABLATION_KEY", "a secret of the one who runs it")
+    assert read(text) is None and read(BLOCK.write()) == BLOCK
+
+
+@pytest.mark.parametrize("name, value", [("norm", "none"), ("n_heads", "8"), ("seed", "3"), ("d_model", "128")])
+def test_opened_anew_with_more_in_the_address_nothing_locked_moves(name, value):
+    text = with_link(BLOCK, norm="RMSNorm").write()
+    app = fine(opened(ONE_BLOCK.path, **{PARAMETER: text, name: value}))
+    assert setting(app, "norm") == "RMSNorm" and setting(app, "n_heads") == 4 and setting(app, "seed") == 0
+    assert setting(app, "d_model") == (128 if name == "d_model" else 64)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +130,11 @@ def test_the_address_moves_nothing_that_is_locked(name, value):
 
 def test_an_address_without_the_limits_does_not_lift_them():
     app = locked(norm="RMSNorm")
-    for text in (None, "pages-block-depth~moved-norm-n_heads", "pages-depth"):
+    for text in (
+        None,
+        Limits(pages=("block", "depth"), moved=("norm", "n_heads")).write(),
+        Limits(pages=("depth",)).write(),
+    ):
         if text is None:
             del app.query_params[PARAMETER]
         else:
@@ -118,7 +148,8 @@ def test_the_address_is_given_its_limits_back():
     app = locked()
     del app.query_params[PARAMETER]
     app = fine(app.run())
-    assert app.query_params[PARAMETER] in (BLOCK.write(), [BLOCK.write()])
+    text = with_link(BLOCK).write()
+    assert app.query_params[PARAMETER] in (text, [text])
 
 
 def test_what_may_be_moved_moves():

@@ -6,8 +6,8 @@ import pytest
 
 from tests.pages import controls, links
 from tests.test_page import fine, opened, said_on
-from ui.kit.pages import CLAIMS, LESSONS, ONE_BLOCK, TRAINING
-from ui.kit.session.limits import PARAMETER
+from ui.kit.pages import CLAIMS, CLASS, LESSONS, ONE_BLOCK, TRAINING
+from ui.kit.session.limits import PARAMETER, read
 
 
 def built(**chosen):
@@ -44,6 +44,26 @@ def test_a_lesson_opens_by_its_link():
 def test_a_training_can_begin_at_once():
     _, params, _ = built(link_pages=["training"], link_begin=True)
     assert params["begin"] == "on" and params[PARAMETER].startswith("pages-training")
+
+
+def test_what_lets_a_teacher_in_is_handed_to_nobody(tmp_path, monkeypatch):
+    from core.study.database import connection as databases
+    from ui.lessons.classroom import server
+
+    monkeypatch.setenv("ABLATION_READ_ONLY", "0")
+    monkeypatch.setenv(databases.VARIABLE, f"sqlite:///{tmp_path}/studies.sqlite")
+    server.classroom.clear()
+    app = fine(opened(CLASS.path))
+    app = fine(next(each for each in app.button if each.key == "start_class").click().run())
+    token = app.query_params["teacher"]
+    token = token[0] if isinstance(token, list) else token
+    app = fine(app.switch_page(LESSONS.path).run())
+    app.query_params["shown"] = "teacher_link"
+    app = fine(app.run())
+    app = fine(next(each for each in app.multiselect if each.key == "link_pages").set_value([CLASS.key]).run())
+    link = dict(parse_qsl(urlsplit(app.code[0].value).query))
+    assert token not in app.code[0].value and token not in str(read(link[PARAMETER]).link)
+    server.classroom.clear()
 
 
 def test_without_a_page_there_is_no_link():

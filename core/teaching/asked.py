@@ -3,7 +3,8 @@
 Each has a name, by which the store of classes knows it; an answer is one line of text, by which equal ones are counted.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from core.figures.tally import Count, Distribution
@@ -14,6 +15,7 @@ from core.teaching.lessons.lesson import Lesson
 from core.teaching.lessons.lessons import lesson, read_lesson
 from core.teaching.lessons.outcome import Outcome
 from core.teaching.lessons.readings import reading
+from core.teaching.lessons.wording import filled
 
 PREDICTION, CARRY, CHECK = "prediction", "carry", "check"  # kinds
 BEFORE, AFTER = "check/before", "check/after"
@@ -28,6 +30,24 @@ class Asked:
     kind: str
     title: str
     lesson: Lesson | None = None
+
+    def asks(self) -> str:
+        """The question, in words; "" of the eight."""
+        if self.kind == CHECK or self.lesson is None:
+            return ""
+        assert self.lesson.prediction and self.lesson.transfer
+        return self.lesson.transfer.asks if self.kind == CARRY else filled(self.lesson.prediction.asks, self.lesson)
+
+    def offered(self) -> tuple[str, ...]:
+        """The answers to choose from; empty where a number is asked for."""
+        if self.kind == CHECK or self.lesson is None:
+            return ()
+        assert self.lesson.prediction and self.lesson.transfer
+        if self.kind == CARRY:
+            return self.lesson.transfer.options
+        asked = self.lesson.prediction
+        ranked = tuple(self.lesson.values[name].label for name in asked.ranked)
+        return ranked or tuple(option.text for option in asked.options)
 
     def check(self, text: str) -> str:
         """An answer, as it is stored. Raises ValueError for what is none."""
@@ -44,6 +64,12 @@ class Asked:
         """How many answered what. out: what was measured, once that may be seen: then the right answers are marked."""
         rounds = sorted(votes)
         given = {text for each in votes.values() for text in each}
+        if self.kind == CHECK:  # by scores: hardly any two have answered all eight alike
+            votes = {
+                n: _summed((self.in_words(text), many) for text, many in each.items()) for n, each in votes.items()
+            }
+            scores = sorted({label for each in votes.values() for label in each})
+            return [Count(label, [votes[n].get(label, 0) for n in rounds]) for label in scores]
         listed = self._in_order(given, votes)
         counts = [
             Count(
@@ -57,7 +83,8 @@ class Asked:
     def in_words(self, text: str) -> str:
         """An answer as somebody reads it."""
         if self.kind == CHECK:
-            return f"{check.score(text):.0%}".replace("%", " %")
+            many = len(check.items())
+            return f"{round(check.score(text) * many)} / {many}"
         assert self.lesson is not None and self.lesson.prediction and self.lesson.transfer
         if self.kind == CARRY:
             return self.lesson.transfer.options[int(text)]
@@ -66,7 +93,9 @@ class Asked:
         if asked.kind == "rank":
             return " > ".join(self.lesson.values[name].label for name in answer)
         if asked.kind == "number":
+            assert asked.scale is not None
             low, high = prediction.interval_of(answer)
+            low, high = max(low, asked.scale.low), min(high, asked.scale.high)
             share = reading[self.lesson.values[asked.number.of[0]].reading].unit == "percent"
             return f"{100 * low:g} – {100 * high:g} %" if share else f"{low:g} – {high:g}"
         return asked.options[answer].text
@@ -89,6 +118,13 @@ class Asked:
             return int(text) == self.lesson.transfer.right
         asked = self.lesson.prediction
         return prediction.verdict(asked, prediction.read(asked, text), out) == prediction.AS_PREDICTED
+
+
+def _summed(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for label, many in pairs:
+        found[label] += many
+    return dict(found)
 
 
 def asked(name: str, words: Mapping[str, str], language: str = ENGLISH) -> Asked | None:

@@ -9,9 +9,10 @@ import pandas as pd
 from core.figures.tally import tally_svg
 from core.settings.wording import fixed
 from core.teaching import check
-from core.teaching.asked import AFTER, BEFORE, CHECK, Asked, asked
+from core.teaching.asked import AFTER, BEFORE, CHECK, PREDICTION, Asked, asked
 from core.teaching.lessons.language import ENGLISH
 from core.teaching.lessons.outcome import outcome
+from core.teaching.lessons.told import measured_in_words
 from core.teaching.lessons.wording import filled
 
 STYLE = (
@@ -26,14 +27,29 @@ def votes_table(of: Asked, crosstab: pd.DataFrame) -> pd.DataFrame:
     """Answers of the first round (rows) × of the second (columns), in words; empty where nobody voted twice."""
     if crosstab.empty or not crosstab.to_numpy().sum():
         return pd.DataFrame()
-    table = crosstab.rename(index=of.in_words, columns=of.in_words)
+    table = crosstab.groupby(crosstab.index.map(of.in_words)).sum()
+    table = table.T.groupby(table.columns.map(of.in_words)).sum().T  # answers that read alike are one
     table.index.name, table.columns.name = "1 ↓ 2 →", None
     return table
 
 
+def readable(answers: pd.DataFrame, words: Mapping[str, str], language: str = ENGLISH) -> pd.DataFrame:
+    """The same rows, with each answer in words as well (`says`), and seconds to a hundredth."""
+    table = answers.assign(seconds=answers.seconds.round(2))
+    says = []
+    for name, text in zip(answers.question.tolist(), answers.answer.tolist()):
+        of = asked(str(name), words, language)
+        try:
+            says.append(of.in_words(str(text)) if of else "")
+        except ValueError:
+            says.append("")
+    table.insert(list(table.columns).index("answer") + 1, "says", says)
+    return table
+
+
 def scores(answers: pd.DataFrame, name: str) -> dict[int, float]:
-    """Seat -> share of the eight questions that is right; of those that cannot be read, none."""
-    rows = answers[answers.question == name]
+    """Seat -> share of the eight questions that is right, in the first round; of those that cannot be read, none."""
+    rows = answers[(answers.question == name) & (answers["round"] == 1)]
     found = {}
     for seat, answer in zip(rows.seat.tolist(), rows.answer.tolist()):
         try:
@@ -81,6 +97,11 @@ def _question(of: Asked | None, rows: pd.DataFrame, words: Mapping[str, str]) ->
     picture = tally_svg(of.counts(votes, out), words["class_votes"])
     told = [str(text) for text in rows.because if text]
     why = "".join(f"<blockquote>{escape(text)}</blockquote>" for text in told)
-    because = f"<h3>{escape(words['because'])}</h3>{why}" if told else ""
-    asks = filled(of.lesson.question, of.lesson) if of.lesson else ""
-    return f"<section><h2>{escape(of.title)}</h2><p>{escape(asks)}</p>{picture}{because}</section>"
+    because = f"<h3>{escape(words['class_reasons'])}</h3>{why}" if told else ""
+    legend = [words["class_rounds"]] * (len(votes) > 1) + [words["class_green"]] * (out is not None)
+    result = ""
+    if out and of.lesson and of.kind == PREDICTION:
+        told_so = escape(f"{words['measured']}: {measured_in_words(of.lesson, out, words)}.")
+        result = f"<p><b>{told_so}</b> {escape(filled(of.lesson.means, of.lesson, out))}</p>"
+    asks = f"{filled(of.lesson.question, of.lesson)} {of.asks()}" if of.lesson else ""
+    return f"<section><h2>{escape(of.title)}</h2><p>{escape(asks)}</p>{picture}<p><small>{escape(' '.join(legend))}</small></p>{result}{because}</section>"

@@ -62,11 +62,15 @@ def take_over(found: Report):
     held.taken_over = found
 
 
+# What a link does, and not what it shows: of a file that somebody else has written it is left out.
+ACTS = ("only", "embed", "embed_options", "begin", "key", "menu", "teacher")
+
+
 def pages_of(found: Report) -> list[tuple[Page, dict[str, str]]]:
     """The pages whose settings a report holds, and those settings."""
     known = {_name(page): page for page in _experiments()}
     return [
-        (known[name], dict(parse_qsl(link, keep_blank_values=True)))
+        (known[name], {each: value for each, value in parse_qsl(link, keep_blank_values=True) if each not in ACTS})
         for name, link in found.links.items()
         if name in known
     ]

@@ -8,6 +8,7 @@ from ui.kit.server.scripts import served
 
 CSS = """
 .root { font-family: var(--st-font); color: var(--st-text-color); position: relative; } .picture svg { width: 100%; max-width: 460px; height: auto; display: block; }
+.picture .wide svg { max-width: 900px; }
 .sketches { display: flex; gap: 14px; max-width: 460px; }
 .sketches figure { margin: 0; flex: 1 1 0; min-width: 0; }
 .sketches figcaption { font-size: 13px; text-align: center; }

@@ -25,7 +25,7 @@ def ask(lesson: Lesson, words, then=store, place: str = "", button: str = "") ->
         disabled=answer is None,
         help=words["store_first"] if answer is None else None,
         on_click=_store,
-        args=(lesson, answer, sure, because, then),
+        args=(lesson, place, answer, sure, because, then),
     )
     return answer
 
@@ -37,7 +37,7 @@ def ask_at_once(lesson: Lesson, words, then, place: str, button: str, refused):
     def sent():
         answer, sure, because = (st.session_state.get(f"{name}_{place}") for name in ("answer", "sure", "because"))
         try:
-            _store(lesson, answer, sure, because, then)
+            _store(lesson, place, answer, sure, because, then)
         except ValueError:
             refused(words["store_first"])
 
@@ -65,9 +65,28 @@ def _reason(words, place: str) -> tuple[int | None, str]:
     return sure, because
 
 
-def _store(lesson: Lesson, answer, sure, because, then):
+def _store(lesson: Lesson, place: str, answer, sure, because, then):
+    """What stands in the controls by now: a press may come together with what was moved just before."""
     assert lesson.prediction is not None
+    seen = st.session_state
+    if lesson.prediction.kind == "number":
+        answer = _guessed(lesson, seen.get(f"answer_{place}"), seen.get(f"within_{place}")) or answer
+    elif lesson.prediction.options:
+        answer = seen.get(f"answer_{place}", answer)
+    sure, because = seen.get(f"sure_{place}", sure), seen.get(f"because_{place}", because)
     then(lesson.name, Entry(check(lesson.prediction, answer), 1 if sure is None else sure, clean(because or "")))
+
+
+def _guessed(lesson: Lesson, guess, within) -> list[float] | None:
+    """The answer that a slider and a range stand for."""
+    return None if guess is None or within is None else [round(guess / _factor(lesson)[0], 9), within]
+
+
+def _factor(lesson: Lesson) -> tuple[float, str]:
+    """By which a number is shown, and what stands behind it."""
+    assert lesson.prediction is not None
+    unit = reading[lesson.values[lesson.prediction.number.of[0]].reading].unit
+    return (100, " %") if unit == "percent" else (1, "")
 
 
 def _choice(lesson: Lesson, asked: Prediction, words, place: str) -> int | None:
@@ -84,8 +103,7 @@ def _choice(lesson: Lesson, asked: Prediction, words, place: str) -> int | None:
 def _number(lesson: Lesson, asked: Prediction, words, place: str) -> list[float] | None:
     scale = asked.scale
     assert scale is not None
-    unit = reading[lesson.values[asked.number.of[0]].reading].unit
-    factor, sign = (100, " %") if unit == "percent" else (1, "")
+    factor, sign = _factor(lesson)
     guess = st.slider(
         words["number"],
         scale.low * factor,
@@ -103,7 +121,7 @@ def _number(lesson: Lesson, asked: Prediction, words, place: str) -> list[float]
         required=True,
         key=f"within_{place}",
     )
-    return [round(guess / factor, 9), within]
+    return _guessed(lesson, guess, within)
 
 
 def _rank(lesson: Lesson, asked: Prediction, words, name: str) -> list[str] | None:

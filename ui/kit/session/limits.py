@@ -1,10 +1,15 @@
 """What a teacher's link leaves of the app: pages, views, and which settings can be moved. All else stays as the link has it.
 
-It is the parameter `only` of a link. Once a session has been opened with one it holds for as long as that session lives, whatever its
-address says later; the values of what cannot be moved are those of that first link. So neither the address nor a forged message
-moves them: settings are read through applied(), wherever they come from.
+It is the parameter `only` of a link, which holds the values of what cannot be moved, too, and a seal: one that was changed by hand is
+none. Once a session has been opened with one it holds for as long as that session lives, whatever its address says later. So neither the
+address nor a forged message moves what is locked: settings are read through applied(), wherever they come from.
 """
 
+import base64
+import hashlib
+import hmac
+import json
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,8 +18,9 @@ from ui.kit.session.visitor import calm_visitor
 
 PARAMETER, KEPT = "only", "limits"
 FIELDS = ("pages", "views", "moved", "locked")
-NEXT, ITEM, LARGE = "~", "-", "large"
-MOST, LONGEST = 200, 4000  # names of a field; characters of the whole
+NEXT, ITEM, LARGE, KEPT_AS, SEAL = "~", "-", "large", "kept", "seal"
+MOST, LONGEST = 200, 40_000  # names of a field; characters of the whole
+SECRET = "ABLATION_KEY"  # of whoever runs the server: with it nobody else can make a seal
 NAME = re.compile(r"[\w.]{1,60}")
 LOOK = "Look"  # the group of settings that say what is looked at, which may always be moved
 VIEWS = ("view", "show", "trained", "shown", "taken")  # of them those that say which view is open
@@ -23,37 +29,66 @@ VIEWS = ("view", "show", "trained", "shown", "taken")  # of them those that say 
 @dataclass(frozen=True)
 class Limits:
     """pages: their keys; views: "block.attention"; moved, locked: names of settings; large: presenter size. Where a page has no
-    view here, all of its views are there. link: the other parameters with which it came."""
+    view here, all of its views are there. link: the parameters of the page as it was set, by which what cannot be moved stays."""
 
     pages: tuple[str, ...] = ()
     views: tuple[str, ...] = ()
     moved: tuple[str, ...] = ()
     locked: tuple[str, ...] = ()
     large: bool = False
-    link: dict[str, str] = field(default_factory=dict, compare=False)
+    link: dict[str, str] = field(default_factory=dict)
 
     def write(self) -> str:
         """As it stands in a link."""
         parts = [ITEM.join((name, *getattr(self, name))) for name in FIELDS if getattr(self, name)]
-        return NEXT.join([*parts, *[LARGE] * self.large])
+        fixed = {name: value for name, value in self.link.items() if name not in self.moved}
+        kept = [f"{KEPT_AS}{ITEM}{_packed(fixed)}"] * bool(fixed)
+        text = NEXT.join([*parts, *kept, *[LARGE] * self.large])
+        return f"{text}{NEXT}{SEAL}{ITEM}{_seal(text)}"
 
     def views_of(self, page: str) -> list[str]:
         """Those of a page that are left; empty where all are."""
         return [each.removeprefix(f"{page}.") for each in self.views if each.startswith(f"{page}.")]
 
 
-def read(text: str, link: dict[str, str] | None = None) -> Limits | None:
-    """What a link says; None where that cannot be read. Names that mean nothing are harmless: nothing goes by them."""
+def _packed(link: dict[str, str]) -> str:
+    """Parameters in letters that stand in an address as they are."""
+    return base64.urlsafe_b64encode(json.dumps(link).encode()).decode().rstrip("=").replace("-", ".")
+
+
+def _unpacked(text: str) -> dict[str, str]:
+    """Raises ValueError for what _packed() has not written."""
+    given = json.loads(base64.urlsafe_b64decode(text.replace(".", "-") + "=" * (-len(text) % 4)))
+    if not isinstance(given, dict) or not all(isinstance(each, str) for each in given.values()):
+        raise ValueError(text)
+    return given
+
+
+def _seal(text: str) -> str:
+    key = os.environ.get(SECRET, "").encode()[:64]
+    return hashlib.blake2b(text.encode(errors="replace"), key=key, digest_size=6).hexdigest()
+
+
+def read(text: str) -> Limits | None:
+    """What a link says; None where that cannot be read, or was changed. Names that mean nothing are harmless: nothing goes by them."""
+    whole, _, seal = text.rpartition(f"{NEXT}{SEAL}{ITEM}") if len(text) <= LONGEST else ("", "", "")
+    if not hmac.compare_digest(seal.encode(errors="replace"), _seal(whole).encode()):
+        return None
     found: dict[str, tuple[str, ...]] = {}
-    parts = text.split(NEXT) if len(text) <= LONGEST else []
+    link: dict[str, str] = {}
+    parts = whole.split(NEXT)
     for part in parts:
         name, *items = part.split(ITEM)
-        if part == LARGE:
-            continue
-        if name not in FIELDS or name in found or len(items) > MOST or not all(map(NAME.fullmatch, items)):
-            return None
-        found[name] = tuple(dict.fromkeys(items))
-    return Limits(**found, large=LARGE in parts, link=link or {}) if found.get("pages") else None
+        if name == KEPT_AS and len(items) == 1:
+            try:
+                link = _unpacked(items[0])
+            except (ValueError, RecursionError):
+                return None
+        elif part != LARGE:
+            if name not in FIELDS or name in found or len(items) > MOST or not all(map(NAME.fullmatch, items)):
+                return None
+            found[name] = tuple(dict.fromkeys(items))
+    return Limits(**found, large=LARGE in parts, link=link) if found.get("pages") else None
 
 
 def limits() -> Limits | None:
@@ -64,7 +99,7 @@ def limits() -> Limits | None:
 def take(link: dict[str, str]):
     """At the beginning of a page: the first link with limits sets them."""
     if PARAMETER in link and limits() is None:
-        made = read(link[PARAMETER], {name: value for name, value in link.items() if name != PARAMETER})
+        made = read(link[PARAMETER])
         if made:
             calm_visitor().kept[KEPT] = made
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from core.settings.menu import Menu
 from core.settings.setting import Settings, setting
 from core.teaching.asked import Asked, asked
+from core.teaching.classroom.given import code_of
 from core.teaching.lessons.language import ENGLISH, language, phrases
 
 view = Menu("Views of a class")
@@ -30,6 +31,12 @@ class ClassContext:
     @property
     def words(self) -> Mapping[str, str]:
         return phrases(self.look.language)
+
+    @property
+    def code(self) -> str:
+        """The code, however it was spelled: one class, one seat."""
+        typed = self.look.code.strip()
+        return code_of(typed) or typed.upper()
 
     @property
     def spoken(self) -> dict[str, str]:

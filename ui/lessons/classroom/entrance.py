@@ -7,8 +7,10 @@ from core.teaching.asked import asked, names
 from core.teaching.classroom import ClassError
 from ui.kit.page import literal
 from ui.kit.session import values
+from ui.kit.session.visitor import calm_visitor
 from ui.lessons.classroom.server import REASON, classroom, may_start
 
+SEEN = "classes_seen"  # for a visitor: codes of classes that were there
 TROUBLE = "class_trouble"  # the key in the session: why a class could not be started
 USUAL = ("heads", "residuals", "order")  # lessons that a first class begins with
 
@@ -18,22 +20,23 @@ def draw(context):
     left, right = st.columns(2, gap="large")
     with left, st.container(border=True):
         st.markdown(f"## {literal(words['class_join_title'])}")
-        code = st.text_input(words["class_code"], max_chars=8, key="class_code", placeholder="BCDFG")
-        st.button(words["class_enter"], type="primary", key="enter", on_click=_enter, args=(code,))
+        with st.form("enter_form", border=False):  # Enter goes in, and the press carries what was typed just before
+            st.text_input(words["class_code"], max_chars=5, key="class_code", placeholder="BCDFG")
+            st.form_submit_button(words["class_enter"], type="primary", key="enter", on_click=_enter)
     with right, st.container(border=True):
         st.markdown(f"## {literal(words['class_start_title'])}")
         st.markdown(literal(words["class_start_about"]))
         if not may_start():
             st.info(literal(REASON), icon=":material/lock:")
             return
-        chosen = st.multiselect(
+        st.multiselect(
             words["class_questions"],
             names(),
             default=list(USUAL),
             format_func=lambda name: label(context, name),
             key="class_questions",
         )
-        st.button(words["class_start"], type="primary", key="start_class", on_click=_start, args=(chosen,))
+        st.button(words["class_start"], type="primary", key="start_class", on_click=_start)
         trouble = st.session_state.pop(TROUBLE, "")
         if trouble:
             st.warning(literal(trouble))
@@ -43,16 +46,31 @@ def label(context, name: str) -> str:
     """Of something that can be asked."""
     of = asked(name, context.words, context.look.language)
     assert of is not None
-    return f"{of.title}: {context.words['carry_over']}" if name.endswith("/carry") else of.title
+    return f"{of.title} ({context.words['class_carry']})" if name.endswith("/carry") else of.title
 
 
-def _enter(code: str):
+def _enter():
+    code = st.session_state.get("class_code") or ""
     values.put(shown="student", code=code.strip().upper()[:12])
 
 
-def _start(questions: list[str]):
+def there(code: str):
+    """Take note that a class is, or was, there."""
+    calm_visitor().kept.setdefault(SEEN, set()).add(code)
+
+
+def gone(context, code: str, error: ClassError):
+    """What is said where a class is not there: that it has ended, if it was."""
+    if error.field == "code" and code in calm_visitor().kept.get(SEEN, ()):
+        st.info(literal(context.words["class_over"]), icon=":material/done_all:")
+    else:
+        st.warning(literal(error))
+
+
+def _start():
     if not may_start():
         return
+    questions = [name for name in st.session_state.get("class_questions") or [] if name in names()]
     try:
         started = classroom().start(questions)
     except ClassError as error:

@@ -17,14 +17,14 @@ def students(many: int, words) -> str:
 
 def distribution(of: Asked, now: Watched, words, revealed: bool, key: str = "distribution"):
     """now: of everybody, or the teacher's. revealed: whether the right answer is marked."""
-    if not now.distribution:
+    votes = {round: each for round, each in (now.distribution or {}).items() if each}
+    if not votes:
         return
     out = outcome(of.lesson) if revealed and of.kind != CHECK and of.lesson else None
-    counts = of.counts(now.distribution, out)
-    if counts:
-        picture.draw(key, tally_svg(counts, words["class_votes"]))
-        if len(now.distribution) > 1:
-            st.caption(literal(words["class_rounds"]))
+    picture.draw(key, f'<div class="wide">{tally_svg(of.counts(votes, out), words["class_votes"])}</div>')
+    told = [words["class_rounds"]] * (len(votes) > 1) + [words["class_green"]] * (out is not None)
+    if told:
+        st.caption(literal(" ".join(told)))
 
 
 def reasons(picked, words):

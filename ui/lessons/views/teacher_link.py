@@ -4,7 +4,7 @@ import streamlit as st
 
 from core.teaching.lessons.lessons import lesson
 from ui.kit.page import literal
-from ui.kit.pages import LESSONS, PAGES, START, TRAINING, Page
+from ui.kit.pages import CLASS, LESSONS, PAGES, START, TRAINING, Page
 from ui.kit.session import values
 from ui.kit.session.limits import LOOK, PARAMETER, Limits
 from ui.lessons import picture
@@ -61,10 +61,13 @@ def _chosen(words) -> tuple[list[Page], Limits, dict[str, str]]:
     params = dict(values.link_to(first.key))
     if first is LESSONS:
         params = _lesson(words)
+    if first is CLASS:  # what lets its teacher in is handed to nobody
+        params = {name: value for name, value in params.items() if name in ("code", "language")}
     large = st.toggle(words["link_large"], key="link_large")
     if first is TRAINING and st.toggle(words["link_begin"], key="link_begin"):
         params["begin"] = "on"
-    made = Limits(tuple(keys), tuple(f"{first.key}.{each}" for each in views), tuple(moved), tuple(locked), large)
+    shown = tuple(f"{first.key}.{each}" for each in views)
+    made = Limits(tuple(keys), shown, tuple(moved), tuple(locked), large, params)
     return pages, made, params
 
 

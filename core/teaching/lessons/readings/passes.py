@@ -39,7 +39,7 @@ def largest_weight(params: Params) -> Measured:
     """Largest weight: the share of its attention that a word gives to a single one, on average over words and heads."""
 
     def largest(p: Pass) -> float:
-        return torch.stack([pattern[:, 1:].amax(-1).mean() for pattern in p.sites["pattern"]]).mean().item()
+        return torch.stack([pattern.amax(-1).mean() for pattern in p.sites["pattern"]]).mean().item()
 
     return per_seed(_each(params, largest), SHARE)
 

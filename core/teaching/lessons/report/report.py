@@ -53,7 +53,7 @@ class Report:
 
 def clean_lines(text: str) -> str:
     """Lines that can be shown and written anywhere: no more than one empty line stands between two others."""
-    lines = "\n".join(clean(line, CONCLUSION) for line in text.splitlines())
+    lines = "\n".join(clean(line, CONCLUSION) for line in text[: 4 * CONCLUSION].splitlines())
     return re.sub(r"\n{3,}", "\n\n", lines).strip()[:CONCLUSION].rstrip()
 
 

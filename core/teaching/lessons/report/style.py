@@ -19,7 +19,7 @@ dl{display:grid;grid-template-columns:8.5rem 1fr;gap:.35rem 1rem;margin:1rem 0} 
 figure{margin:1.25rem 0} figcaption{margin-bottom:.4rem} .picture svg{display:block;width:100%;max-width:36rem;height:auto}
 .typed{white-space:pre-wrap}
 pre,code{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-size:.85rem}
-pre{background:var(--tint);border:1px solid var(--line);border-radius:6px;padding:.9rem 1rem;overflow-x:auto;white-space:pre;overflow-wrap:normal;line-height:1.45}
+pre{background:var(--tint);border:1px solid var(--line);border-radius:6px;padding:.9rem 1rem;white-space:pre-wrap;overflow-wrap:anywhere;line-height:1.45}
 .links{list-style:none;margin:.75rem 0;padding:0} .links li{margin:.4rem 0}
 .table{overflow-x:auto} table{overflow-wrap:break-word;border-collapse:collapse;width:100%;font-size:.85rem;margin:.75rem 0}
 th,td{text-align:left;vertical-align:top;padding:.4rem .7rem .4rem 0;border-bottom:1px solid var(--line)}

@@ -10,6 +10,7 @@ from core.teaching.lessons.wording import filled
 from ui.kit.guard import fragment
 from ui.kit.page import literal
 from ui.lessons import picture, result
+from ui.lessons.classroom import entrance
 from ui.lessons.classroom.context import view
 from ui.lessons.classroom.links import base, link, qr_svg
 from ui.lessons.classroom.pictures import distribution, reasons, students
@@ -28,12 +29,13 @@ def projector(context):
 
 
 def _draw(context, address: str):
-    code, words = context.look.code.strip().upper(), context.words
+    code, words = context.code, context.words
     try:
         now = watch(code)
     except ClassError as error:
-        st.warning(literal(error))
+        entrance.gone(context, code, error)
         return
+    entrance.there(code)
     of = context.asked(now.question) if now.question else None
     if now.phase == WAITING or of is None:
         _door(code, now, link(address, code=code, **context.spoken), address, words)
@@ -52,6 +54,7 @@ def _draw(context, address: str):
         _question(of, words)
         reasons(now.picked, words)
     else:
+        st.markdown(f"### {literal(of.asks())}")
         distribution(of, now, words, revealed=False)
         reasons(now.picked, words)
 
@@ -86,20 +89,13 @@ def _question(of: Asked, words):
     if of.kind == CHECK:
         st.markdown(f"### {literal(words['check_about'])}")
         return
-    assert of.lesson is not None and of.lesson.prediction and of.lesson.transfer
-    asked = of.lesson.prediction
-    text = of.lesson.transfer.asks if of.kind == CARRY else filled(asked.asks, of.lesson)
-    question = "" if of.kind == CARRY else f"{literal(filled(of.lesson.question, of.lesson))}\n\n"
-    st.markdown(f"{question}### {literal(text)}")
-    if of.kind == CARRY:
-        options = of.lesson.transfer.options
-    elif asked.ranked:
-        options = tuple(of.lesson.values[name].label for name in asked.ranked)
-    else:
-        options = tuple(option.text for option in asked.options)
-    for at, option in enumerate(options):
+    assert of.lesson is not None
+    if of.kind != CARRY:
+        st.markdown(literal(filled(of.lesson.question, of.lesson)))
+    st.markdown(f"### {literal(of.asks())}")
+    for at, option in enumerate(of.offered()):
         st.markdown(f"#### {letter(at)} · {literal(option)}")
-    if asked.kind == "curve" and of.kind != CARRY:
+    if of.kind != CARRY and of.lesson.prediction.kind == "curve":
         picture.draw("sketches", sketches(of.lesson))
 
 

@@ -8,6 +8,7 @@ from core.teaching.lessons.entry import Entry
 from core.teaching.lessons.outcome import outcome
 from core.teaching.lessons.picture import sketches, svg
 from core.teaching.lessons.prediction import SURE
+from core.teaching.lessons.wording import filled
 from ui.kit.guard import fragment
 from ui.kit.page import literal
 from ui.lessons import picture, predict, result
@@ -23,16 +24,17 @@ EVERY = 2.0  # seconds between two looks
 @view
 def student(context):
     """Student: joins by a code, predicts, votes."""
-    code, words = context.look.code.strip().upper(), context.words
+    code, words = context.code, context.words
     if not code:
         entrance.draw(context)
         return
     try:
         now = watch(code)
     except ClassError as error:
-        st.warning(literal(error))
+        entrance.gone(context, code, error)
         entrance.draw(context)
         return
+    entrance.there(code)
     keep(code)
     held = seat(code)
     if not held.key:
@@ -63,9 +65,14 @@ def _join(code: str, held: Seat, words):
     st.markdown(f"## {literal(words['class_name'].format(code=code))}")
     if held.trouble:
         st.warning(literal(held.trouble))
-    nickname = st.text_input(words["class_nickname"], max_chars=40, key="nickname")
-    st.button(words["class_join"], type="primary", key="join", on_click=take, args=(code, nickname))
+    with st.form("join_form", border=False):  # so that the press carries what was typed just before
+        st.text_input(words["class_nickname"], max_chars=40, key="nickname")
+        st.form_submit_button(words["class_join"], type="primary", key="join", on_click=_joined, args=(code,))
     st.caption(literal(words["class_nothing_else"]))
+
+
+def _joined(code: str):
+    take(code, st.session_state.get("nickname") or "")
 
 
 def _draw(context, code: str, held: Seat, now: Watched):
@@ -74,6 +81,8 @@ def _draw(context, code: str, held: Seat, now: Watched):
         st.info(literal(words["class_wait"]), icon=":material/hourglass_empty:")
         return
     st.markdown(f"## {literal(of.title)}")
+    if of.lesson is not None:
+        st.markdown(literal(filled(of.lesson.question, of.lesson)))
     fragment(_vote)(of, code, now, words)
     if now.phase == OPEN:
         return
@@ -94,7 +103,11 @@ def _vote(of: Asked, code: str, now: Watched, words):
         st.warning(literal(held.trouble))
     mine = held.votes.get((now.question, now.round))
     if mine is not None:
-        st.success(literal(words["class_in"].format(answer=of.in_words(mine.answer))), icon=":material/how_to_vote:")
+        # Of the eight questions a score would tell what is right before anybody may see it.
+        told = words["check_in"] if of.kind == CHECK else words["class_in"].format(answer=of.in_words(mine.answer))
+        st.success(literal(told), icon=":material/how_to_vote:")
+    if now.phase == DISCUSSION:
+        _options(of)
     if now.phase != OPEN:
         return
     if mine is not None:
@@ -103,6 +116,12 @@ def _vote(of: Asked, code: str, now: Watched, words):
     place = f"{code}_{now.question}_{now.round}"
     ask = {CHECK: _check, CARRY: _carry}.get(of.kind, _predict)
     ask(of, code, now, words, place)
+
+
+def _options(of: Asked):
+    """What is talked about: the question, and what was offered."""
+    for line in of.offered():
+        st.markdown(f"- {literal(line)}")
 
 
 def _predict(of: Asked, code: str, now: Watched, words, place: str):

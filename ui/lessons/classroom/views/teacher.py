@@ -5,9 +5,11 @@ import streamlit as st
 from core.export.sheets import write_csv
 from core.settings.environment import read_only
 from core.study.database.connection import StoreError
-from core.teaching.asked import AFTER, BEFORE, names
+from core.teaching.asked import AFTER, BEFORE, CHECK, PREDICTION, names
 from core.teaching.classroom import CLOSED, DISCUSSION, OPEN, REVEALED, ClassError, TeacherView
-from core.teaching.handout import gained, handout, votes_table
+from core.teaching.handout import gained, handout, readable, votes_table
+from core.teaching.lessons.outcome import outcome
+from core.teaching.lessons.told import measured_in_words
 from ui.kit.guard import fragment
 from ui.kit.page import literal
 from ui.kit.session import values
@@ -116,20 +118,25 @@ def _poll(context, token: str, now: TeacherView, of):
     )
     told = words["class_answered"].format(votes=now.votes, seats=now.seats)
     st.progress(min(1.0, now.votes / max(1, now.seats)), text=f"**{literal(told)}**")
-    _steps(token, now, words)
+    _steps(token, now, of, words)
     distribution(of, now, words, revealed=True, key="teacher_distribution")
+    if of.kind == PREDICTION and now.phase != OPEN:
+        told = measured_in_words(of.lesson, outcome(of.lesson), words)
+        st.markdown(f"{literal(words['measured'])}: **{literal(told)}**")
 
 
-def _steps(token: str, now: TeacherView, words):
+def _steps(token: str, now: TeacherView, of, words):
     """What can be done now."""
     room = classroom()
     steps = []
     if now.phase == OPEN:
         steps.append(("class_close", "stop_circle", lambda: room.close(token)))
-    if now.phase == CLOSED and now.round == 1:
+    once = of.kind == CHECK  # is not talked about
+    if now.phase == CLOSED and now.round == 1 and not once:
         steps.append(("class_discuss_now", "forum", lambda: room.discuss(token)))
-    if now.phase in (CLOSED, DISCUSSION) and now.round == 1:
-        steps.append(("class_again", "how_to_vote", lambda: room.again(token, 60)))
+    if now.phase in (CLOSED, DISCUSSION) and now.round == 1 and not once:
+        seconds = st.session_state.get("seconds")
+        steps.append(("class_again", "how_to_vote", lambda: room.again(token, seconds)))
     if now.phase in (CLOSED, DISCUSSION):
         shown = now.shown
         steps.append(("class_hide" if shown else "class_show", "bar_chart", lambda: room.show(token, not shown)))
@@ -170,15 +177,16 @@ def _pick(token: str, now: TeacherView, changed: int, key: str):
     _do(lambda: classroom().pick(token, picked))
 
 
-def _do(step):
-    """One step of the class (a callback)."""
+def _do(step) -> bool:
+    """One step of the class (a callback) -> whether it was done."""
     try:
         step()
-    except ClassError as error:
-        st.session_state[TROUBLE] = str(error)
-    except StoreError as error:
-        st.session_state[TROUBLE] = error.told
-    look_again()
+    except (ClassError, StoreError) as error:
+        st.session_state[TROUBLE] = getattr(error, "told", "") or str(error)
+        return False
+    finally:
+        look_again()
+    return True
 
 
 def _home(context, token: str, now: TeacherView, words):
@@ -198,7 +206,7 @@ def _home(context, token: str, now: TeacherView, words):
             st.markdown(literal(gained(room.answers(token), words)))
         with st.container(horizontal=True):
             st.download_button(
-                words["class_csv"], lambda: write_csv(room.answers(token)), f"class_{now.code}.csv", "text/csv",
+                words["class_csv"], lambda: write_csv(readable(room.answers(token), words, context.look.language)), f"class_{now.code}.csv", "text/csv",
                 icon=":material/table:", on_click="ignore",
             )  # fmt: skip
             st.download_button(
@@ -211,5 +219,5 @@ def _home(context, token: str, now: TeacherView, words):
 
 
 def _end(token: str):
-    _do(lambda: classroom().end(token))
-    values.put(shown="student", teacher="", code="")
+    if _do(lambda: classroom().end(token)):  # else the token would be lost, and with it the way to delete anything
+        values.put(shown="student", teacher="", code="")
