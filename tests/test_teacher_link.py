@@ -26,12 +26,12 @@ def built(**chosen):
 
 def test_what_was_ticked_is_what_a_fresh_session_shows():
     _, params, url = built(
-        link_views_block=["attention", "cost"], link_moved_block=["d_model", "text"], link_locked_block=["norm"]
+        link_views_block=["attention", "cost"], link_moved_block=["norm", "text"], link_locked_block=["placement"]
     )
     assert url.path.endswith("/One_block")
     app = fine(opened(ONE_BLOCK.path, **params))
     assert list(links(app)) == [ONE_BLOCK.name] and controls(app)["view"]["options"] == ["Attention", "Cost"]
-    assert "d_model" in controls(app) and "text" in controls(app) and "n_heads" not in controls(app)
+    assert "norm" in controls(app) and "text" in controls(app) and "placement" not in controls(app)
 
 
 def test_a_lesson_opens_by_its_link():
