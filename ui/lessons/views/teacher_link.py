@@ -46,12 +46,7 @@ def _chosen(words) -> tuple[list[Page], Limits, dict[str, str]]:
         words["link_views"].format(page=first.name), list(first.views), format_func=first.views.label,
         placeholder=words["link_all"], key=f"link_views_{first.key}",
     )  # fmt: skip
-    known = {
-        name: each
-        for kind in values.kinds_of.get(first.key, ())  # of a page that somebody has opened since the server began
-        for name, each in kind.settings().items()
-        if each.group != LOOK and name not in NO_CONTROL
-    }
+    known = _known(first)
     if not known and first is not LESSONS:
         st.caption(literal(words["link_visit"].format(page=first.name)))
     label = {name: f"{each.label}" for name, each in known.items()}
@@ -69,6 +64,16 @@ def _chosen(words) -> tuple[list[Page], Limits, dict[str, str]]:
     shown = tuple(f"{first.key}.{each}" for each in views)
     made = Limits(tuple(keys), shown, tuple(moved), tuple(locked), large, params)
     return pages, made, params
+
+
+def _known(page: Page) -> dict:
+    """Settings that can be ticked: of a page that somebody has opened since the server began."""
+    return {
+        name: each
+        for kind in values.kinds_of.get(page.key, ())
+        for name, each in kind.settings().items()
+        if each.group != LOOK and name not in NO_CONTROL
+    }
 
 
 def _some(label: str, offered, words: dict[str, str], key: str) -> list[str]:
