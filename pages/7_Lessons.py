@@ -1,20 +1,17 @@
 """Lessons: a question, a prediction, an experiment, an explanation."""
 
-from core.teaching.lessons.language import language, phrases
+from core.teaching.lessons.language import phrases
 from ui.kit.page import head, notice, page
 from ui.kit.pages import LESSONS
-from ui.kit.panel.control import among, choice
 from ui.lessons.context import LessonsContext, LessonsLook
 from ui.lessons.progress import keep
-from ui.lessons.spoken import spoken
+from ui.lessons.spoken import languages, spoken
 
 with page(LESSONS):
     (look,), notes = LESSONS.settings(LessonsLook)
-    words, names = phrases(look.language), list(language)
-    languages = choice(words["language"], "language", look.language, names, [language.label(each) for each in names])
-    titles = [words.get(f"view_{name}", LESSONS.views.label(name)) for name in LESSONS.views]
-    views = among("View", "shown", look.shown, list(LESSONS.views), titles)
-    head(LESSONS, [views, languages] if len(names) > 1 else [views])
+    words = phrases(look.language)
+    titles = {name: words.get(f"view_{name}", "") for name in LESSONS.views}
+    head(LESSONS, [LESSONS.tabs(titles), languages(words["language"], look.language)])
     notice(*notes)
     LESSONS.open_view(LessonsContext(look))
     keep()  # behind what is seen, as parts that take no room but that between them

@@ -3,7 +3,7 @@
 Classes as in core/figures/predicted.py: `bar` the newest round, `bar before` the one before it, `bar right` the answer that is right.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
@@ -69,6 +69,3 @@ def _lines(words: str, width: int) -> list[str]:
     if len(lines) > LINES:
         shown[-1] = shown[-1][: width - 1] + "…"
     return shown
-
-
-Distribution = Mapping[int, Mapping[str, int]]  # round -> answer as it was written -> votes

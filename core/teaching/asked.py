@@ -7,14 +7,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from core.figures.tally import Count, Distribution
+from core.figures.tally import Count
 from core.teaching import check
+from core.teaching.classroom.seen import Distribution
 from core.teaching.lessons import prediction
 from core.teaching.lessons.language import ENGLISH
 from core.teaching.lessons.lesson import Lesson
 from core.teaching.lessons.lessons import lesson, read_lesson
-from core.teaching.lessons.outcome import Outcome
-from core.teaching.lessons.readings import reading
+from core.teaching.lessons.outcome import Outcome, unit_of
+from core.teaching.lessons.told import answer_in_words
 from core.teaching.lessons.wording import filled
 
 PREDICTION, CARRY, CHECK = "prediction", "carry", "check"  # kinds
@@ -90,15 +91,13 @@ class Asked:
             return self.lesson.transfer.options[int(text)]
         asked = self.lesson.prediction
         answer = prediction.read(asked, text)
-        if asked.kind == "rank":
-            return " > ".join(self.lesson.values[name].label for name in answer)
         if asked.kind == "number":
             assert asked.scale is not None
             low, high = prediction.interval_of(answer)
             low, high = max(low, asked.scale.low), min(high, asked.scale.high)
-            share = reading[self.lesson.values[asked.number.of[0]].reading].unit == "percent"
+            share = unit_of(self.lesson) == "percent"
             return f"{100 * low:g} – {100 * high:g} %" if share else f"{low:g} – {high:g}"
-        return asked.options[answer].text
+        return answer_in_words(self.lesson, answer, unit_of(self.lesson))
 
     def _in_order(self, given: set[str], votes: Distribution) -> list[str]:
         """Options in their own order, whether chosen or not; numbers by size; orders and checks by how many chose them."""

@@ -4,6 +4,7 @@ A page says which one it is by its name in this table: `with page(DEPTH): …`.
 """
 
 import importlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import streamlit as st
@@ -42,10 +43,11 @@ class Page:
             if self is not TRAINING:
                 jobs.elsewhere()
 
-    def tabs(self) -> Control:
-        """The row of buttons that says which view is open."""
+    def tabs(self, titles: Mapping[str, str] | None = None) -> Control:
+        """The row of buttons that says which view is open. titles: of views, where they are not called as everywhere."""
         held = limits.limits()
-        return tabs("View", self.views, self.parameter, left=held.views_of(self.key) if held else ())
+        left = held.views_of(self.key) if held else ()
+        return tabs("View", self.views, self.parameter, left=left, titles=titles or {})
 
     def open_view(self, context):
         """Draw the view that is open. context: what the views of this page are handed, with what is looked at as its `look`."""

@@ -1,7 +1,7 @@
 """The picture of a lesson: what was measured beside what was predicted; before that, what there is to predict."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from core.figures.predicted import Bar, Line, Mark, bars_svg, curves_svg, sketch_svg
 from core.measure.intervals import interval
@@ -9,9 +9,7 @@ from core.teaching.lessons.lesson import Lesson
 from core.teaching.lessons.outcome import Outcome
 from core.teaching.lessons.prediction import Answer, interval_of
 from core.teaching.lessons.readings import Measured, reading
-from core.teaching.lessons.wording import written
-
-Words = Mapping[str, str]
+from core.teaching.lessons.wording import Words, written
 
 
 def sketches(lesson: Lesson) -> str:

@@ -1,16 +1,13 @@
 """Sentences of a lesson: what was said, what was measured, and what follows from it."""
 
-from collections.abc import Mapping
-
 from core.teaching.lessons.entry import Entry
 from core.teaching.lessons.language import phrases
 from core.teaching.lessons.lesson import Lesson
 from core.teaching.lessons.outcome import Outcome
 from core.teaching.lessons.prediction import NOT_AS_PREDICTED, Answer, interval_of, undecided_pairs, verdict
 from core.teaching.lessons.readings import EXACT
-from core.teaching.lessons.wording import filled, of_what, reach, written
+from core.teaching.lessons.wording import Words, filled, of_what, reach, written
 
-Words = Mapping[str, str]
 SURE_ENOUGH = 2  # from where on somebody was sure
 
 

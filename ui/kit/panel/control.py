@@ -5,7 +5,7 @@ is a number, a place in a list, a switch or a text, by the key of the control's 
 called with what the visitor has chosen, before the page runs again.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from core.settings.setting import ANY
@@ -14,6 +14,7 @@ from ui.kit.session.visitor import shows, visitor
 
 Made = dict[str, Any]  # a control as fields.js reads it
 Control = Callable[[dict[str, Any]], Made]  # what makes it, from the session's values
+NO_TITLES: Mapping[str, str] = {}
 PASTED = 100_000  # characters that a field takes: with more of them a message would be too large for Streamlit
 PLACES = ("choice", "stops", "tabs")  # kinds of controls that say which place of a list is chosen
 
@@ -81,10 +82,22 @@ def of(settings, name: str) -> Control:
     return make
 
 
-def tabs(label: str, menu, name: str, on: Callable | None = None, left: Sequence[str] = ()) -> Control:
-    """The setting `name` as a row of buttons, one for each entry of its menu. left: those of them that there are, where not all."""
+def tabs(
+    label: str,
+    menu,
+    name: str,
+    on: Callable | None = None,
+    left: Sequence[str] = (),
+    titles: Mapping[str, str] = NO_TITLES,
+) -> Control:
+    """The setting `name` as a row of buttons, one for each entry of its menu. left: those of them that there are, where not all;
+    titles: what some are called here."""
     offered = [each for each in menu if each in left] or list(menu)
-    words = {"options": list(map(menu.label, offered)), "about": list(map(menu.help, offered)), "on": on}
+    words = {
+        "options": [titles.get(each) or menu.label(each) for each in offered],
+        "about": list(map(menu.help, offered)),
+        "on": on,
+    }
     return lambda seen: _made(seen, "tabs", name, visitor().value(name, seen), offered, label) | words
 
 

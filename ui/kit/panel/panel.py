@@ -22,8 +22,8 @@ HERE = Path(__file__).parent
 # Controls above the pictures -> the setting that they move: where a teacher's link does not let it be moved they are not there.
 SETS = {
     "text": "text", "example_of_text": "text", "prompt": "prompt", "example_of_prompt": "prompt", "lexicon": "prompt",
-    "complete": "prompt", "compared_with": "variants", "pin": "variants", "keep": "variants", "unpin": "variants",
-    "weights": "weights", "model": "model", "remove_here": "out", "cut_list": "out", "task": "task",
+    "complete": "prompt", "compared_with": "variants", "pin": "variants", "keep": "variants",
+    "weights": "weights", "remove_here": "out", "task": "task",
 }  # fmt: skip
 _panel = st.components.v2.component(
     "ablation_panel",
@@ -68,9 +68,7 @@ def bar(name: str, *rows: list[Control]):
         return
     seen = state()
     made = [[make(seen) for make in row] for row in rows if row]
-    made = [
-        [one for one in row if limits.is_moved(SETS.get(one["name"], "")) or one["name"] not in SETS] for row in made
-    ]
+    made = [[one for one in row if one["name"] not in SETS or limits.is_moved(SETS[one["name"]])] for row in made]
     on = {control["name"]: control.pop("on", None) for row in made for control in row}
     groups = {"groups": [{"controls": row} for row in made]}
     with beside.above():

@@ -140,14 +140,10 @@ def _applied(held: Limits, page: str, kind: type, values: dict) -> dict:
     free = {name: value for name, value in values.items() if name in held.moved or known[name].group == LOOK}
     for name in _views(known):
         left = [each for each in held.views_of(page) if each in known[name].menu]
-        if left and free.get(name, known_default(kind, name)) not in left:
+        if left and free.get(name, kind.__dataclass_fields__[name].default) not in left:
             free[name] = left[0]
     return {name: value for name, value in fixed.items() if name not in held.moved and known[name].group != LOOK} | free
 
 
 def _views(known: dict) -> Iterable[str]:
     return (name for name in VIEWS if name in known and known[name].menu)
-
-
-def known_default(kind: type, name: str):
-    return kind.__dataclass_fields__[name].default

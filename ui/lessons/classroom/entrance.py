@@ -5,6 +5,7 @@ import streamlit as st
 from core.study.database.connection import StoreError
 from core.teaching.asked import asked, names
 from core.teaching.classroom import ClassError
+from core.teaching.classroom.given import LENGTH
 from ui.kit.page import literal
 from ui.kit.session import values
 from ui.kit.session.visitor import calm_visitor
@@ -21,7 +22,7 @@ def draw(context):
     with left, st.container(border=True):
         st.markdown(f"## {literal(words['class_join_title'])}")
         with st.form("enter_form", border=False):  # Enter goes in, and the press carries what was typed just before
-            st.text_input(words["class_code"], max_chars=5, key="class_code", placeholder="BCDFG")
+            st.text_input(words["class_code"], max_chars=LENGTH, key="class_code", placeholder="BCDFG")
             st.form_submit_button(words["class_enter"], type="primary", key="enter", on_click=_enter)
     with right, st.container(border=True):
         st.markdown(f"## {literal(words['class_start_title'])}")

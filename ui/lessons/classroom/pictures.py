@@ -15,6 +15,17 @@ def students(many: int, words) -> str:
     return words["class_student" if many == 1 else "class_students"].format(n=many)
 
 
+def left(now, words) -> str:
+    """How much time is left, behind what is said; "" where none runs."""
+    return f" · {words['class_left'].format(n=int(now.left))}" if now.left is not None else ""
+
+
+def answered(now, words, behind: str = ""):
+    """How many have answered, as a bar. now: of everybody, or the teacher's."""
+    told = words["class_answered"].format(votes=now.votes, seats=now.seats) + behind
+    st.progress(min(1.0, now.votes / max(1, now.seats)), text=f"**{literal(told)}**")
+
+
 def distribution(of: Asked, now: Watched, words, revealed: bool, key: str = "distribution"):
     """now: of everybody, or the teacher's. revealed: whether the right answer is marked."""
     votes = {round: each for round, each in (now.distribution or {}).items() if each}

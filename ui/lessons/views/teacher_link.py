@@ -49,7 +49,7 @@ def _chosen(words) -> tuple[list[Page], Limits, dict[str, str]]:
     known = _known(first)
     if not known and first is not LESSONS:
         st.caption(literal(words["link_visit"].format(page=first.name)))
-    label = {name: f"{each.label}" for name, each in known.items()}
+    label = {name: each.label for name, each in known.items()}
     moved = _some(words["link_moved"], known, label, f"link_moved_{first.key}") if known else []
     rest = [name for name in known if name not in moved]
     locked = _some(words["link_locked"], rest, label, f"link_locked_{first.key}") if known else []

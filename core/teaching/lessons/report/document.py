@@ -15,9 +15,8 @@ from core.teaching.lessons.report.part import Done, done, element, part, typed
 from core.teaching.lessons.report.report import Report, data
 from core.teaching.lessons.report.rows import Row, as_data, rows_of, script
 from core.teaching.lessons.report.style import STYLE
-from core.teaching.lessons.wording import of_what
+from core.teaching.lessons.wording import Words, of_what
 
-Words = Mapping[str, str]
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 FRAME = """\
 <!DOCTYPE html>

@@ -1,6 +1,5 @@
 """One lesson in a report: the question, the prediction, what was measured, the verdict, the explanation, the picture."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 
@@ -12,9 +11,7 @@ from core.teaching.lessons.outcome import Outcome, outcome, unit_of
 from core.teaching.lessons.picture import svg
 from core.teaching.lessons.prediction import verdict
 from core.teaching.lessons.told import answer_in_words, carried_over, follows, measured_in_words
-from core.teaching.lessons.wording import filled
-
-Words = Mapping[str, str]
+from core.teaching.lessons.wording import Words, filled
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from ui.lessons import picture, result
 from ui.lessons.classroom import entrance
 from ui.lessons.classroom.context import view
 from ui.lessons.classroom.links import base, link, qr_svg
-from ui.lessons.classroom.pictures import distribution, reasons, students
+from ui.lessons.classroom.pictures import answered, distribution, left, reasons, students
 from ui.lessons.classroom.server import watch
 
 EVERY = 1.0  # seconds
@@ -40,10 +40,10 @@ def _draw(context, address: str):
     if now.phase == WAITING or of is None:
         _door(code, now, link(address, code=code, **context.spoken), address, words)
         return
-    left, right = st.columns([4, 1], gap="large")
-    with left:
+    title, corner = st.columns([4, 1], gap="large")
+    with title:
         st.markdown(f"## {literal(of.title)}")
-    with right:
+    with corner:
         st.html(
             f'<div style="font-size:30px;letter-spacing:.15em;font-weight:700;text-align:right">{escape(code)}</div>'
         )
@@ -61,10 +61,10 @@ def _draw(context, address: str):
 
 def _door(code: str, now: Watched, where: str, address: str, words):
     """How to come in."""
-    left, right = st.columns([2, 3], gap="large")
-    with left:
+    code_side, words_side = st.columns([2, 3], gap="large")
+    with code_side:
         picture.draw("qr", qr_svg(where))
-    with right:
+    with words_side:
         shown = escape(address.split("//", 1)[-1])
         st.html(
             f'<div style="font-size:24px">{escape(words["class_go_to"])}</div><div style="font-size:34px;font-weight:600;overflow-wrap:anywhere">{shown}</div>'
@@ -76,12 +76,13 @@ def _door(code: str, now: Watched, where: str, address: str, words):
 
 def _state(now: Watched, words):
     """How many have answered, and for how long they still may."""
-    told = words["class_answered"].format(votes=now.votes, seats=now.seats)
-    if now.phase == OPEN and now.left is not None:
-        told += f" · {words['class_left'].format(n=int(now.left))}"
-    if now.phase != OPEN:
-        told += f" · {words['class_discuss' if now.phase == DISCUSSION else 'class_closed']}"
-    st.progress(min(1.0, now.votes / max(1, now.seats)), text=f"**{literal(told)}**")
+    behind = left(now, words) if now.phase == OPEN else f" · {words[_closed(now)]}"
+    answered(now, words, behind)
+
+
+def _closed(now: Watched) -> str:
+    """The name of what is said once voting is closed."""
+    return "class_discuss" if now.phase == DISCUSSION else "class_closed"
 
 
 def _question(of: Asked, words):
@@ -101,11 +102,11 @@ def _question(of: Asked, words):
 
 def _revealed(of: Asked, now: Watched, words):
     """What they said, and what was measured."""
-    left, right = st.columns(2, gap="large")
-    with left:
+    said, found = st.columns(2, gap="large")
+    with said:
         distribution(of, now, words, revealed=True)
         reasons(now.picked, words)
-    with right:
+    with found:
         if of.kind == CARRY:
             st.markdown(f"### {literal(of.lesson.transfer.because)}")
             return

@@ -3,6 +3,7 @@ import streamlit as st
 from core.teaching import check
 from core.teaching.asked import CARRY, CHECK, Asked
 from core.teaching.classroom import DISCUSSION, OPEN, REVEALED, WAITING, ClassError, Watched
+from core.teaching.classroom.limits import NICKNAME
 from core.teaching.lessons import prediction
 from core.teaching.lessons.entry import Entry
 from core.teaching.lessons.outcome import outcome
@@ -14,7 +15,7 @@ from ui.kit.page import literal
 from ui.lessons import picture, predict, result
 from ui.lessons.classroom import entrance
 from ui.lessons.classroom.context import view
-from ui.lessons.classroom.pictures import distribution, reasons, students
+from ui.lessons.classroom.pictures import distribution, left, reasons, students
 from ui.lessons.classroom.seat import Seat, keep, refuse, seat, take, vote
 from ui.lessons.classroom.server import watch
 
@@ -57,8 +58,7 @@ def _wait(code: str, before: tuple, words):
         st.rerun()
     if sign(now) != before:
         st.rerun()
-    left = f" · {words['class_left'].format(n=int(now.left))}" if now.left is not None else ""
-    st.caption(literal(f"{words['class_name'].format(code=code)} · {students(now.seats, words)}{left}"))
+    st.caption(literal(f"{words['class_name'].format(code=code)} · {students(now.seats, words)}{left(now, words)}"))
 
 
 def _join(code: str, held: Seat, words):
@@ -66,7 +66,7 @@ def _join(code: str, held: Seat, words):
     if held.trouble:
         st.warning(literal(held.trouble))
     with st.form("join_form", border=False):  # so that the press carries what was typed just before
-        st.text_input(words["class_nickname"], max_chars=40, key="nickname")
+        st.text_input(words["class_nickname"], max_chars=NICKNAME, key="nickname")
         st.form_submit_button(words["class_join"], type="primary", key="join", on_click=_joined, args=(code,))
     st.caption(literal(words["class_nothing_else"]))
 
@@ -119,7 +119,7 @@ def _vote(of: Asked, code: str, now: Watched, words):
 
 
 def _options(of: Asked):
-    """What is talked about: the question, and what was offered."""
+    """What is talked about: the answers that were offered."""
     for line in of.offered():
         st.markdown(f"- {literal(line)}")
 

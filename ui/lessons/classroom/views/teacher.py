@@ -7,6 +7,7 @@ from core.settings.environment import read_only
 from core.study.database.connection import StoreError
 from core.teaching.asked import AFTER, BEFORE, CHECK, PREDICTION, names
 from core.teaching.classroom import CLOSED, DISCUSSION, OPEN, REVEALED, ClassError, TeacherView
+from core.teaching.classroom.limits import PICKED
 from core.teaching.handout import gained, handout, readable, votes_table
 from core.teaching.lessons.outcome import outcome
 from core.teaching.lessons.told import measured_in_words
@@ -17,13 +18,12 @@ from ui.lessons import picture
 from ui.lessons.classroom import entrance
 from ui.lessons.classroom.context import view
 from ui.lessons.classroom.links import base, link, listens_here_alone, qr_svg
-from ui.lessons.classroom.pictures import distribution, students
+from ui.lessons.classroom.pictures import answered, distribution, left, students
 from ui.lessons.classroom.server import classroom, look_again
 
 EVERY = 1.0  # seconds
 TIMES = {None: "class_no_limit", 30: "30 s", 60: "60 s", 120: "2 min", 300: "5 min"}
 TROUBLE = "class_teacher_trouble"
-MOST_PICKED = 3
 
 
 @view
@@ -72,10 +72,10 @@ def _draw(context, token: str):
     if of is None:
         st.caption(literal(students(now.seats, words)))
         return
-    left, right = st.columns([3, 2], gap="large")
-    with left:
+    poll, students_say = st.columns([3, 2], gap="large")
+    with poll:
         _poll(context, token, now, of)
-    with right:
+    with students_say:
         _waiting(now, words)
         _reasons(token, now, words)
 
@@ -83,8 +83,7 @@ def _draw(context, token: str):
 def _next(context, token: str, now: TeacherView):
     """Open a question: the next of those that are planned is offered first."""
     words = context.words
-    left = [name for name in (*now.planned, *names()) if name not in now.asked]
-    offered = list(dict.fromkeys(left))
+    offered = list(dict.fromkeys(name for name in (*now.planned, *names()) if name not in now.asked))
     if not offered:
         return
     first, second, third = st.columns([5, 2, 2], vertical_alignment="bottom")
@@ -112,12 +111,9 @@ def _next(context, token: str, now: TeacherView):
 
 def _poll(context, token: str, now: TeacherView, of):
     words = context.words
-    left = f" · {words['class_left'].format(n=int(now.left))}" if now.left is not None else ""
-    st.markdown(
-        f"### {literal(of.title)} :gray[:small[{literal(words['class_round'].format(n=now.round))}{literal(left)}]]"
-    )
-    told = words["class_answered"].format(votes=now.votes, seats=now.seats)
-    st.progress(min(1.0, now.votes / max(1, now.seats)), text=f"**{literal(told)}**")
+    about = words["class_round"].format(n=now.round) + left(now, words)
+    st.markdown(f"### {literal(of.title)} :gray[:small[{literal(about)}]]")
+    answered(now, words)
     _steps(token, now, of, words)
     distribution(of, now, words, revealed=True, key="teacher_distribution")
     if of.kind == PREDICTION and now.phase != OPEN:
@@ -172,7 +168,7 @@ def _pick(token: str, now: TeacherView, changed: int, key: str):
     picked = [reason.id for reason in now.reasons if reason.picked and reason.id != changed]
     if st.session_state[key]:
         picked.append(changed)
-    if len(picked) > MOST_PICKED:
+    if len(picked) > PICKED:
         st.session_state[key] = False
     _do(lambda: classroom().pick(token, picked))
 
@@ -194,14 +190,8 @@ def _home(context, token: str, now: TeacherView, words):
     st.divider()
     with st.expander(words["class_home"], icon=":material/download:"):
         room = classroom()
-        if now.asked:
-            for name in now.asked:
-                of = context.asked(name)
-                if of and now.phase == REVEALED:
-                    table = votes_table(of, room.crosstab(token, name))
-                    if len(table):
-                        st.markdown(f"**{literal(entrance.label(context, name))}**: {literal(words['class_table'])}")
-                        st.table(table)
+        for name in now.asked if now.phase == REVEALED else ():
+            _changes(context, name, room.crosstab(token, name), words)
         if BEFORE in now.asked and AFTER in now.asked:
             st.markdown(literal(gained(room.answers(token), words)))
         with st.container(horizontal=True):
@@ -216,6 +206,15 @@ def _home(context, token: str, now: TeacherView, words):
         st.caption(literal(words["class_kept"]))
         sure = st.checkbox(words["class_end_sure"], key="end_sure")
         st.button(words["class_end"], disabled=not sure, key="end_class", on_click=partial(_end, token))
+
+
+def _changes(context, name: str, crosstab, words):
+    """Who changed their minds, where anybody voted twice."""
+    of = context.asked(name)
+    table = votes_table(of, crosstab) if of else ()
+    if len(table):
+        st.markdown(f"**{literal(entrance.label(context, name))}**: {literal(words['class_table'])}")
+        st.table(table)
 
 
 def _end(token: str):
