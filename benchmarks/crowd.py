@@ -26,14 +26,20 @@ from benchmarks.serving import balanced, server
 VALUES = range(64, 512, 8)
 
 
-def panel_of(answer: ForwardMsg) -> tuple[str, str] | None:
-    """(id of the controls of the sidebar, and the keys of all of them), where that is what was sent."""
+def panel_of(answer: ForwardMsg) -> tuple[str, dict, str] | None:
+    """(id of the controls of the sidebar, the keys of all of them, whose they are), where that is what was sent."""
     found = answer.delta.new_element.bidi_component
     if found.component_name != "ablation_panel":
         return None
-    controls = [each for group in json.loads(found.json)["groups"] for each in group["controls"]]
+    data = json.loads(found.json)
+    controls = [each for group in data["groups"] for each in group["controls"]]
     keys = {each["name"]: each["key"] for each in controls}
-    return (found.id, keys) if "padding" in keys else None
+    return (found.id, keys, data["session"]) if "padding" in keys else None
+
+
+def message_of(session: str, number: int, values: dict) -> dict:
+    """What the browser says of controls (ui/kit/panel/panel.js)."""
+    return {"session": session, "number": number, "held": False, "values": values}
 
 
 async def run(socket, panel=None, value=None, number=0):
@@ -43,8 +49,8 @@ async def run(socket, panel=None, value=None, number=0):
     message.rerun_script.page_name = "One_block"
     if panel:
         state = message.rerun_script.widget_states.widgets.add()
-        state.id = panel[0]
-        state.json_value = json.dumps({"moved": {"number": number, "held": False, "values": {panel[1]["d_ff"]: value}}})
+        state.id, keys, session = panel
+        state.json_value = json.dumps({"moved": message_of(session, number, {keys["d_ff"]: value})})
     await socket.send(message.SerializeToString())
     size = 0
     while True:

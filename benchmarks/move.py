@@ -19,7 +19,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
-from benchmarks.crowd import panel_of
+from benchmarks.crowd import message_of, panel_of
 from benchmarks.serving import server
 
 ROUND = 20  # moves
@@ -43,20 +43,22 @@ async def run(socket, page: str, state: WidgetState | None, query: str) -> list[
 
 def on_one_block(sent: list[ForwardMsg]) -> Callable[[int], WidgetState]:
     """-> what makes a move's state of its number"""
-    panel, keys = next(filter(None, map(panel_of, sent)))
-    return moved(panel, lambda number: {keys["d_ff"]: 64 + 8 * (number % 50)})
+    panel, keys, session = next(filter(None, map(panel_of, sent)))
+    return moved(panel, session, lambda number: {keys["d_ff"]: 64 + 8 * (number % 50)})
 
 
-def moved(panel: str, values: Callable[[int], dict]) -> Callable[[int], WidgetState]:
+def moved(panel: str, session: str, values: Callable[[int], dict]) -> Callable[[int], WidgetState]:
     """-> what makes a move's state of its number"""
-    said = lambda number: {"moved": {"number": number, "held": False, "values": values(number)}}  # noqa: E731
-    return lambda number: WidgetState(id=panel, json_value=json.dumps(said(number)))
+    said = lambda number: json.dumps({"moved": message_of(session, number, values(number))})  # noqa: E731
+    return lambda number: WidgetState(id=panel, json_value=said(number))
 
 
 def a_part(sent: list[ForwardMsg]) -> Callable[[int], WidgetState]:
     """The same of a residual that is switched off and on."""
-    panel, keys = next(filter(None, map(panel_of, sent)))
-    return moved(panel, lambda number: {keys["residual_ffn"]: number % 2 == 0, keys["padding"]: number // 2 % 17})
+    panel, keys, session = next(filter(None, map(panel_of, sent)))
+    return moved(
+        panel, session, lambda number: {keys["residual_ffn"]: number % 2 == 0, keys["padding"]: number // 2 % 17}
+    )
 
 
 def on_floor(sent: list[ForwardMsg]) -> Callable[[int], WidgetState]:

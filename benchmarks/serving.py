@@ -31,10 +31,10 @@ def chromium_path() -> str | None:
 
 
 @contextlib.contextmanager
-def server(below: str = "", app: str = "app.py", **environment):
-    """`streamlit run app.py` on a free port -> (address, process); ended when the block ends. below: where the app begins;
+def server(below: str = "", app: str = "app.py", port: int = 0, **environment):
+    """`streamlit run app.py` on a port, or a free one -> (address, process); ended when the block ends. below: where the app begins;
     app: another one."""
-    port = free_port()
+    port = port or free_port()
     command = [sys.executable, "-m", "streamlit", "run", app, "--server.port", str(port)]
     command += ["--server.address", "127.0.0.1", "--server.baseUrlPath", below]
     command += ["--server.headless", "true", "--server.fileWatcherType", "none"]

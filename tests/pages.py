@@ -60,6 +60,13 @@ def trigger(app, component, event: str, value):
     return app._run(_told(app, component, event, value))
 
 
+def said_by(app, component, **values):
+    """What a component tells that stays: its state."""
+    sent = app._tree.get_widget_states()
+    sent.widgets.add(id=component.id, json_value=json.dumps(values))
+    return app._run(sent)
+
+
 def _panel_with(app, name: str):
     """The component that draws this control."""
     return next(
@@ -114,17 +121,22 @@ def move(app, **values):
         else:
             app.session_state[shown.key] = value
     if moved:
-        app.session_state[PANEL] = {"moved": {"number": told.get("number", 0) + 1, "held": False, "values": moved}}
+        app.session_state[PANEL] = {"moved": said(app, told.get("number", 0) + 1, moved)}
     return app
 
 
 def tell(app, name: str, value):
     """Move one control, as its browser says so: with what the page does along with it."""
     panel, shown = _panel_with(app, name), app.session_state[VISITOR].shown[name][-1]
-    moved = {"number": 1, "held": False, "values": {shown.key: _said(shown, value)}}
+    moved = said(app, 1, {shown.key: _said(shown, value)})
     sent = app._tree.get_widget_states()
     sent.widgets.add(id=panel.id, json_value=json.dumps({"moved": moved}))
     return app._run(sent)
+
+
+def said(app, number: int, values: dict, held: bool = False) -> dict:
+    """A message of controls, as panel.js writes it."""
+    return {"session": app.session_state[VISITOR].id, "number": number, "held": held, "values": values}
 
 
 def _said(shown, value):

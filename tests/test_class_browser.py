@@ -16,26 +16,44 @@ def send(page):
     expect(page.get_by_text("Your vote is in")).to_be_visible()
 
 
-def choose(page, option: str):
-    page.locator("[data-testid=stRadio]").get_by_text(option, exact=True).click()
-
-
-def test_a_teacher_runs_a_lesson_with_three_students(open_page):
+def started(open_page):
+    """-> (the teacher's page, the code)"""
     teacher = open_page("/Class")
     teacher.get_by_role("button", name="Start a class").click()
     expect(teacher.get_by_text("Open the projector view")).to_be_visible()
-    code = teacher.locator("h2").first.inner_text().strip()
+    return teacher, teacher.locator("h2").first.inner_text().strip()
+
+
+def join(open_page, code: str, nickname: str = ""):
+    page = open_page(f"/Class?code={code}", **PHONE)
+    page.get_by_role("textbox", name="Nickname").fill(nickname)
+    page.get_by_role("button", name="Join").click()
+    return page
+
+
+OPEN = "[class*=st-key-open_] button"  # the teacher's
+
+
+def ask(teacher):
+    teacher.locator(OPEN).click()
+
+
+def choose(page, option: str):
+    page.locator("[data-testid=stRadio]").get_by_text(option, exact=True).click()
+    page.get_by_role("radio", name="fairly").click()
+
+
+def test_a_teacher_runs_a_lesson_with_three_students(open_page):
+    teacher, code = started(open_page)
     assert re.fullmatch("[A-Z]{5}", code)
     projector = open_page(f"/Class?shown=projector&code={code}", width=1280, height=720)
     expect(projector.get_by_text(code)).to_be_visible()
     expect(projector.locator(".st-key-qr svg")).to_be_visible()
-    students = [open_page(f"/Class?code={code}", **PHONE) for _ in range(3)]
-    for n, page in enumerate(students):
-        page.get_by_role("textbox", name="Nickname").fill(f"Student {n}")
-        page.get_by_role("button", name="Join").click()
+    students = [join(open_page, code, f"Student {n}") for n in range(3)]
+    for page in students:
         expect(page.get_by_text("You are in")).to_be_visible()
     expect(projector.get_by_text("3 students")).to_be_visible()
-    teacher.locator(".st-key-open_question button").click()
+    ask(teacher)
     for n, page in enumerate(students):
         choose(
             page,
@@ -63,3 +81,39 @@ def test_a_teacher_runs_a_lesson_with_three_students(open_page):
     teacher.get_by_text("I have what I need.").click()
     teacher.get_by_role("button", name="End the class").click()
     expect(students[0].get_by_text("Join a class")).to_be_visible()
+
+
+@pytest.mark.parametrize("gap", [0, 60, 300, 800])
+def test_a_press_twice_opens_one_question_and_takes_one_seat(open_page, gap):
+    teacher, code = started(open_page)
+    student = open_page(f"/Class?code={code}", **PHONE)
+    for page, button in ((student, ".st-key-join button"), (teacher, OPEN)):
+        box = page.locator(button).bounding_box()
+        for _ in range(2):
+            page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+            page.wait_for_timeout(gap)
+    expect(student.get_by_text("exactly as many parameters", exact=True)).to_be_visible()
+    teacher.wait_for_timeout(1500)
+    expect(teacher.get_by_role("heading", name="Do more heads")).to_be_visible()
+    expect(teacher.get_by_text("0 of 1 have answered")).to_be_visible()
+
+
+def test_a_second_tab_of_one_student_says_what_was_voted(open_page):
+    teacher, code = started(open_page)
+    one = join(open_page, code)
+    expect(one.get_by_text("You are in")).to_be_visible()
+    two = one.context.new_page()
+    two.goto(one.url)
+    ask(teacher)
+    for page, option in ((one, "exactly as many parameters"), (two, "fewer parameters")):
+        choose(page, option)
+        send(page)
+        expect(page.get_by_text("Your vote is in: exactly as many parameters")).to_be_visible()
+    expect(two.get_by_text("Your vote is already in. It cannot be changed.")).to_be_visible()
+
+
+def test_a_nickname_that_is_too_long_is_said_and_kept(open_page):
+    _, code = started(open_page)
+    page = join(open_page, code, "n" * 200)
+    expect(page.get_by_text("it may have 40 characters")).to_be_visible()
+    expect(page.get_by_role("textbox", name="Nickname")).to_have_value("n" * 200)

@@ -1,6 +1,7 @@
 """The page "Class" without a browser: a teacher, students and a projector at one class."""
 
 import json
+import re
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -9,7 +10,7 @@ from core.study.database import connection as databases
 from core.teaching.asked import asked
 from core.teaching.classroom import CLOSED, OPEN, REVEALED
 from core.teaching.lessons.language import phrases
-from tests.pages import components, trigger
+from tests.pages import components, said_by
 from tests.test_page import fine, opened, said_on
 from tests.test_page import told as warned
 from ui.kit.pages import CLASS
@@ -32,6 +33,11 @@ def room(tmp_path, monkeypatch):
 
 def button(app, key: str) -> AppTest:
     return fine(next(each for each in app.button if each.key == key).click().run())
+
+
+def ask(teacher) -> AppTest:
+    """Open the next question."""
+    return button(teacher, next(each.key for each in teacher.button if re.fullmatch(r"open_\d+", each.key or "")))
 
 
 def start(*questions) -> tuple[AppTest, str, str]:
@@ -61,6 +67,8 @@ def again(app) -> AppTest:
 def choose(app, at: int, because: str = "") -> AppTest:
     app = again(app)
     app.radio[0].set_value(at)  # in a form: sent with its button
+    for each in app.button_group:
+        each.set_value(1)  # not very sure
     if because:
         next(each for each in app.text_input if each.key.startswith("because_")).set_value(because)
     return button(app, next(each.key for each in app.button if each.key.startswith(("store_", "send_"))))
@@ -74,7 +82,7 @@ def test_a_class_from_the_first_question_to_the_last():
     teacher, code, token = start("heads")
     ann, bob = join(code, "Ann"), join(code)
     assert "You are in" in texts(ann)
-    teacher = button(again(teacher), "open_question")
+    teacher = ask(again(teacher))
     assert server.classroom().of_teacher(token).phase == OPEN
     ann, bob = choose(ann, 0, "each head has its own *matrices*"), choose(bob, 2)
     assert "Your vote is in: about eight times as many parameters" in texts(ann)
@@ -104,7 +112,7 @@ def test_a_class_from_the_first_question_to_the_last():
 def test_a_second_vote_is_another_one():
     teacher, code, token = start("heads")
     ann = join(code)
-    teacher = button(again(teacher), "open_question")
+    teacher = ask(again(teacher))
     ann = choose(ann, 0)
     for step in ("class_close", "class_discuss_now", "class_again"):
         teacher = button(again(teacher), step)
@@ -117,17 +125,26 @@ def test_a_second_vote_is_another_one():
 def test_every_kind_of_question_can_be_answered(name):
     teacher, code, token = start(name)
     ann = join(code)
-    button(again(teacher), "open_question")
+    ask(again(teacher))
     ann = again(ann)
     for each in ann.radio:
         each.set_value(0)  # in a form: sent with its button
     while any(box.value is None for box in ann.selectbox):
         box = next(box for box in ann.selectbox if box.value is None)
         ann = box.set_value(box.options and next(iter(box.proto.options)) and _first(box)).run()
+    ann = surely(ann)
     ann = button(ann, next(each.key for each in ann.button if each.key.startswith(("store_", "send_"))))
-    assert "Your vote is in" in texts(ann)
+    assert ("Your answers are in" if name.startswith("check/") else "Your vote is in") in texts(ann)
     (answer,) = server.classroom().answers(token).answer
     assert asked(name, phrases("en")).check(answer) == answer
+
+
+def surely(app) -> AppTest:
+    """Say how sure, where that is asked: outside a form, with a run of its own."""
+    named = [each for each in app.button_group if each.key.startswith("sure_")]
+    for each in named:
+        each.set_value(2)
+    return app.run() if named and any(each.key.startswith("store_") for each in app.button) else app
 
 
 def _first(box):
@@ -141,19 +158,21 @@ def _first(box):
 def test_nothing_is_sent_where_nothing_is_chosen():
     teacher, code, token = start("heads")
     ann = join(code)
-    button(again(teacher), "open_question")
+    ask(again(teacher))
     ann = again(ann)
     ann = fine(next(each for each in ann.button if each.key.startswith("send_")).click().run())
-    assert "Choose an answer first" in warned(ann) and server.classroom().answers(token).empty
+    assert "Choose an answer, and say how sure you are" in warned(ann) and server.classroom().answers(token).empty
 
 
 def test_a_late_vote_is_refused_in_words():
     teacher, code, _ = start("heads")
     ann = join(code)
-    teacher = button(again(teacher), "open_question")
+    teacher = ask(again(teacher))
     ann = again(ann)
     button(again(teacher), "class_close")
     ann.radio[0].set_value(1)
+    for each in ann.button_group:
+        each.set_value(0)
     ann = fine(next(each for each in ann.button if each.key.startswith("send_")).click().run())
     assert "Your vote is late and does not count" in warned(ann)
 
@@ -162,11 +181,11 @@ def test_a_reload_leads_back_to_the_seat():
     teacher, code, token = start("heads")
     ann = join(code, "Ann")
     key = ann.session_state[VISITOR].kept[KEPT][code].key
-    button(again(teacher), "open_question")
+    ask(again(teacher))
     choose(ann, 1)
     fresh = fine(opened(CLASS.path, code=code))
     (component,) = components(fresh, "ablation_seat")
-    fresh = fine(trigger(fresh, component, "kept", key))
+    fresh = fine(said_by(fresh, component, kept=key))
     assert "Your vote is in: somewhat more parameters" in texts(fresh)
     assert server.classroom().of_teacher(token).seats == 1
 
@@ -176,7 +195,7 @@ def test_a_key_that_is_none_leads_to_the_door(key):
     _, code, token = start("heads")
     app = fine(opened(CLASS.path, code=code))
     (component,) = components(app, "ablation_seat")
-    app = fine(trigger(app, component, "kept", key))
+    app = fine(said_by(app, component, kept=key))
     assert any(each.key == "join" for each in app.button) and server.classroom().of_teacher(token).seats == 0
 
 
@@ -200,14 +219,14 @@ def test_who_guesses_codes_has_to_wait():
 def test_without_the_token_nobody_is_the_teacher(token):
     _, code, _ = start("heads")
     app = fine(opened(CLASS.path, shown="teacher", teacher=token, code=code))
-    assert warned(app) and not any(each.key in ("open_question", "end_class") for each in app.button)
+    assert warned(app) and not any(re.match("open_|end_class", each.key or "") for each in app.button)
 
 
 def test_a_student_is_told_nothing_of_the_teacher_or_of_others():
     teacher, code, token = start("heads")
     ann = join(code, "Ann")
     bob = join(code, "Bob")
-    button(again(teacher), "open_question")
+    ask(again(teacher))
     choose(ann, 1, "only mine")
     bob = again(bob)
     sent = repr([each for each in bob]) + repr(bob.session_state[VISITOR].kept) + texts(bob)
@@ -218,7 +237,7 @@ def test_two_classes_never_mix():
     one, code, token = start("heads")
     two, other, second = start("relu")
     ann, bob = join(code), join(other)
-    button(again(one), "open_question")
+    ask(again(one))
     assert "Do more heads" in texts(again(ann)) and "You are in" in texts(again(bob))
     choose(ann, 1)
     assert server.classroom().answers(second).empty and len(server.classroom().answers(token)) == 1
@@ -257,7 +276,7 @@ def test_a_nickname_comes_with_the_press_on_join():
 def test_the_eight_questions_tell_no_score_before_the_end_and_two_rounds_can_be_revealed():
     teacher, code, token = start("check/before")
     room, seats = server.classroom(), [join(code), join(code)]
-    button(again(teacher), "open_question")
+    ask(again(teacher))
     ann = again(seats[0])
     for each in ann.radio:
         each.set_value(0)

@@ -44,7 +44,10 @@ def answer(app, name: str, chosen):
     return next(each for each in app.button_group if each.key == f"within_{name}").set_value(chosen[1]).run()
 
 
-def store(app, name: str):
+def store(app, name: str, sure: int = 1):
+    how = next(each for each in app.button_group if each.key == f"sure_{name}")
+    if how.value is None:
+        app = how.set_value(sure).run()
     return fine(next(each for each in app.button if each.key == f"store_{name}").click().run())
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from tests.pages import control, controls, links, move, setting, tell
+from tests.pages import control, controls, links, move, said, setting, tell
 from tests.test_page import fine, opened
 from ui.kit.pages import DEPTH, ONE_BLOCK, PAGES, TRAINING
 from ui.kit.session.limits import PARAMETER, Limits, read
@@ -180,9 +180,7 @@ def test_a_forged_message_for_a_control_that_is_not_there_does_nothing():
     app = fine(opened(ONE_BLOCK.path, weights="random"))
     key = app.session_state["_visitor"].shown["n_heads"][-1].key
     app = locked()
-    app.session_state["panel"] = {
-        "moved": {"number": 1, "held": False, "values": {key: 8, "norm-1": 0, "n_heads-1": 8}}
-    }
+    app.session_state["panel"] = {"moved": said(app, 1, {key: 8, "norm-1": 0, "n_heads-1": 8})}
     app = fine(app.run())
     assert setting(app, "n_heads") == 4 and setting(app, "norm") == "LayerNorm"
 

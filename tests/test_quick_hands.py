@@ -14,7 +14,7 @@ import ui.kit.panel.control
 from core.model.config import Config
 from core.train.learner import Learner
 from core.train.settings import Training
-from tests.pages import control, controls, move, setting, states
+from tests.pages import control, controls, move, said, setting, states
 from ui.kit.session.visitor import VISITOR
 
 KINDS = {"one_block": (Config,), "training": (Training, Learner)}
@@ -69,7 +69,7 @@ class Hands:
             self.said[shown[name]["key"]] = told
             self.number += 1
             made.append((name, value))
-            messages.append((cut, states(app, {"number": self.number, "held": False, "values": self.said})))
+            messages.append((cut, states(app, said(app, self.number, self.said))))
         if made:
             self.waiting.extend((cut, states) for (cut, _), (_, states) in zip(messages, messages[1:]))
             self.drawn = 0

@@ -164,6 +164,7 @@ def test_from_the_disk_it_asks_for_nothing_and_fits(chromium, tmp_path, width, t
 def test_what_is_typed_last_is_in_the_file(open_page, tmp_path):
     page = open_page("/Lessons?shown=one&lesson=heads", width=1280)
     page.get_by_text("exactly as many parameters").click()
+    page.get_by_role("radio", name="fairly").click()
     page.get_by_role("button", name="Store my prediction").click()
     page.get_by_text("What it means").wait_for()
     page.get_by_role("radio", name="My report").check()

@@ -174,13 +174,15 @@ def test_after_a_study_is_deleted_the_next_one_is_asked_for_anew(open_page, tmp_
     store.close()
 
 
-def test_a_new_study_that_is_closed_by_escape_keeps_what_was_typed(opened):
+@pytest.mark.parametrize("said", [True, False], ids=["said", "just typed"])
+def test_a_new_study_that_is_closed_by_escape_keeps_what_was_typed(opened, said):
     page = opened()
     page.get_by_role("button", name="New study").click()
     page.get_by_text("Advanced: the file").click()
     page.get_by_label("The study, as a TOML file").fill('name = "half written"')
-    page.keyboard.press("Control+Enter")
-    settle(page)
+    if said:
+        page.keyboard.press("Control+Enter")
+        settle(page)
     page.keyboard.press("Escape")
     page.get_by_label("The study, as a TOML file").wait_for(state="hidden")
     settle(page)

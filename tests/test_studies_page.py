@@ -322,6 +322,12 @@ def test_a_bad_link_is_named_and_something_is_shown(store, params, words):
     good(app.run())
 
 
+def test_a_link_to_a_study_that_is_not_there_is_said_where_there_is_none_but_those_that_ship():
+    app = good(opened(study="nonsense"))
+    assert "There is no study “nonsense” here." in told(app) and widget(app.selectbox, "study").value in NAMES
+    assert "There is no study" not in told(good(app.run()))
+
+
 @settings(max_examples=15, suppress_health_check=[CLASSES])
 @given(
     some.dictionaries(

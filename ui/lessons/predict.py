@@ -22,8 +22,8 @@ def ask(lesson: Lesson, words, then=store, place: str = "", button: str = "") ->
         button or words["store"],
         type="primary",
         key=f"store_{place}",
-        disabled=answer is None,
-        help=words["store_first"] if answer is None else None,
+        disabled=answer is None or sure is None,
+        help=words["store_first"] if answer is None or sure is None else None,
         on_click=_store,
         args=(lesson, place, answer, sure, because, then),
     )
@@ -56,8 +56,9 @@ def _answer(lesson: Lesson, words, place: str) -> Answer | None:
 
 def _reason(words, place: str) -> tuple[int | None, str]:
     """How sure, and because of what."""
+    # Nothing is chosen beforehand: what nobody has said would be taken down as said.
     sure = st.segmented_control(
-        words["sure"], list(SURE), format_func=lambda n: words[f"sure_{n}"], default=1, key=f"sure_{place}"
+        words["sure"], list(SURE), format_func=lambda n: words[f"sure_{n}"], key=f"sure_{place}"
     )
     because = st.text_input(
         words["because"], max_chars=BECAUSE, placeholder=words["because_hint"], key=f"because_{place}"
@@ -74,7 +75,9 @@ def _store(lesson: Lesson, place: str, answer, sure, because, then):
     elif lesson.prediction.options:
         answer = seen.get(f"answer_{place}", answer)
     sure, because = seen.get(f"sure_{place}", sure), seen.get(f"because_{place}", because)
-    then(lesson.name, Entry(check(lesson.prediction, answer), 1 if sure is None else sure, clean(because or "")))
+    if sure not in SURE:
+        raise ValueError(f"How sure is {sure!r}; it must be one of {list(SURE)}.")
+    then(lesson.name, Entry(check(lesson.prediction, answer), sure, clean(because or "")))
 
 
 def _guessed(lesson: Lesson, guess, within) -> list[float] | None:

@@ -58,10 +58,11 @@ def _name(look: StudyLook, known: dict, shipped: list[str]) -> str:
     """The study that is looked at: the one of the link, or else the newest, or else the first that ships."""
     if look.study in known or look.study in shipped:
         return look.study
-    if not known:
-        return shipped[0] if shipped else look.study
     if look.study:
         st.warning(literal(f"There is no study “{look.study}” here."), icon=":material/info:")
+    if not known:
+        amend(look, study="")
+        return shipped[0] if shipped else ""
     newest = next(reversed(known))
     amend(look, study=newest)  # it stays the one that is looked at when a newer one comes
     return newest

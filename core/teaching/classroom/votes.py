@@ -74,7 +74,7 @@ def cast(connection: Connection, room: Room, key: str, ballot: Ballot) -> Accept
     if line.at is not None:
         if (line.answer, line.sure, line.because) == (ballot.answer, ballot.sure, ballot.because):
             return Accepted(ballot.question, ballot.round, line.at)
-        return ClassError("vote", f"Your vote is already in: {shorten(line.answer)}. It cannot be changed.")
+        return ClassError("vote", "Your vote is already in. It cannot be changed.")
     refused = _refused(asked(connection, room), ballot)
     if refused:
         return refused

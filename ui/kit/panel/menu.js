@@ -3,8 +3,22 @@
 const LARGE = "ablation-presenter" // kept by the browser, for all pages
 
 let large = false
+let back
 
-export default function ({ data, parentElement }) {
+// The connection comes back by itself; a server that was started again in between learns of this page only when it is asked for it.
+{
+  const app = document.querySelector("[data-testid=stApp]")
+  let lost = false
+  const look = () => {
+    const is = app.dataset.testConnectionState
+    if (lost && is === "CONNECTED") back?.()
+    lost = is !== "CONNECTED"
+  }
+  if (app) new MutationObserver(look).observe(app, { attributeFilter: ["data-test-connection-state"] })
+}
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  back = () => setTriggerValue("back", true)
   const [nav, presenter, link] = parentElement.querySelector(".ablation-menu").children
   link.onclick = () => copy(link.lastChild)
   const size = () => {

@@ -35,7 +35,7 @@ def menu(pages, here):
     ]
     if links and limits.limits() and limits.limits().large:
         links[0]["large"] = True
-    _menu(key="menu", data=links)
+    _menu(key="menu", data=links, on_back_change=lambda: None)
 
 
 def _address(path: str, params: dict[str, str]) -> str:

@@ -13,6 +13,8 @@ export default function ({ data, parentElement, setStateValue, setTriggerValue }
     root.addEventListener("focusout", () => { panel.held = null; go(panel) })
   }
   Object.assign(panel, { data, answered: Math.max(panel.answered, data.answers), tell: (message) => setStateValue("moved", message), back: (name) => setTriggerValue("back", name), press: (name) => setTriggerValue("pressed", name) })
+  panel.anew = panel.session !== data.session
+  if (panel.anew) again(panel)
   draw(panel)
   if (panel.answered >= panel.number) go(panel)
   return () => clearTimeout(panel.timer)
@@ -33,6 +35,16 @@ function patient(panel, ms) {
   panel.timer = setTimeout(() => { panel.answered = panel.number; go(panel) }, ms)
 }
 
+// A server that was started again knows only what the address says. What it has not answered to is said to it once more.
+function again(panel) {
+  panel.session = panel.data.session
+  for (const row of panel.rows.values()) {
+    row.moved = row.moved > panel.answered ? Infinity : 0
+    panel.waits ||= row.moved === Infinity
+  }
+  panel.answered = panel.number
+}
+
 function go(panel) {
   clearTimeout(panel.timer)
   if (!panel.waits) return
@@ -44,7 +56,7 @@ function go(panel) {
     if (row.moved) values[row.key] = row.read()
   }
   patient(panel, PATIENCE.held)
-  panel.tell({ number: panel.number, held: Boolean(panel.held), values })
+  panel.tell({ session: panel.session, number: panel.number, held: Boolean(panel.held), values })
 }
 
 // What is drawn
@@ -77,6 +89,7 @@ function drawnRow(panel, one, bare) {
     row.show(one)
     return row.box
   }
+  if (panel.anew) row.key = one.key
   if (row.moved <= panel.data.answers && panel.held !== row) {
     // The key stays with what was said of it for as long as the page may speak of it.
     const fresh = row.key !== one.key

@@ -79,7 +79,7 @@ def _draw(name: str, seen: dict, data: dict, on_moved: Callable = lambda: None, 
     visitor().panels.add(name)
     # The controls as they are drawn answer this message: the browser waits for it before it sends the next.
     answers = message(seen, name).get("number", 0)
-    _panel(key=name, data=data | {"answers": answers}, on_moved_change=on_moved, **events)
+    _panel(key=name, data=data | {"answers": answers, "session": visitor().id}, on_moved_change=on_moved, **events)
 
 
 def _moved(on: dict[str, Callable | None]):

@@ -19,6 +19,18 @@
   }, true)
 }
 
+// Escape closes a dialog, and what was typed last into one of its fields is not said then. So it is said first.
+addEventListener("keydown", (event) => {
+  const field = event.composedPath()[0]
+  const dialog = field.closest?.("[role=dialog]")
+  if (!event.isTrusted || event.key !== "Escape" || event.isComposing) return
+  if (!dialog || !field.matches("textarea, input[type=text]:not([role=combobox])")) return
+  event.preventDefault()
+  event.stopImmediatePropagation()
+  field.blur()
+  setTimeout(() => dialog.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true, cancelable: true })), 100)
+}, true)
+
 // What is written into the history.
 {
   let passing = false // by the browser's Back or Forward, and no hand has done anything on the page since

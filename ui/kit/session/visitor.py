@@ -8,6 +8,7 @@ of the old one is about the old one. A value under the present key that the page
 
 import math
 import operator
+import secrets
 from collections import deque
 from collections.abc import Callable, Hashable
 from contextlib import contextmanager, suppress
@@ -39,6 +40,9 @@ class Shown:
 
 @dataclass
 class Visitor:
+    id: str = field(
+        default_factory=lambda: secrets.token_hex(4)
+    )  # after a restart of the server a page has another one
     page: str = ""  # the page that was settled last
     kinds: tuple[type, ...] = ()  # of settings that it has
     settled: dict[type, Any] = field(default_factory=dict)  # kind of settings -> as they were last used
@@ -152,10 +156,11 @@ def _read_state() -> dict[str, Any]:
 
 def message(values: dict[str, Any], name: str = PANEL) -> dict[str, Any]:
     """What a component of controls last said: `values` of its controls by their keys, `held`: whether one is still under the
-    visitor's finger, and `number`, which it counts up."""
-    panel = values.get(name)
+    visitor's finger, `number`, which it counts up, and `session`: whose keys these are. What was said to a server that has
+    been started again since is nothing: the browser says it once more (panel.js)."""
+    panel, held = values.get(name), values.get(VISITOR)
     told = panel.get("moved") if isinstance(panel, dict) else None
-    return told if isinstance(told, dict) else {}
+    return told if isinstance(told, dict) and held and told.get("session") == held.id else {}
 
 
 def picked_in(key: str, kind: type, event: str = "picked"):

@@ -9,7 +9,7 @@ import streamlit as st
 from core.study.database.connection import StoreError
 from core.teaching.classroom import ClassError, Vote
 from ui.kit.server.scripts import served
-from ui.kit.session.visitor import calm_visitor, picked_in
+from ui.kit.session.visitor import calm_visitor
 from ui.lessons.classroom.server import classroom, look_again
 
 KEPT = "seats"  # for a visitor: code of a class -> Seat
@@ -41,19 +41,21 @@ def keep(code: str):
     """Let the browser keep the key, and say whether it has one."""
     held = seat(code)
     data = {"code": code, "key": held.key, "asked": held.asked}
-    _component(key=f"seat_{code}", data=data, on_kept_change=lambda: _told(code))
-
-
-def _told(code: str):
-    held, told = seat(code), picked_in(f"seat_{code}", str, "kept")
+    told = _component(key=f"seat_{code}", data=data, on_kept_change=lambda: None).kept
+    if held.asked or not isinstance(told, str):
+        return
+    # Not in a callback: a server that was started again is told with the first run, and what stands in a form that is not
+    # drawn even once is lost.
     held.asked = True
-    if not held.key and told and KEY.fullmatch(told):
+    if not held.key and KEY.fullmatch(told):
         take(code, key=told)
 
 
 def take(code: str, nickname: str = "", key: str = ""):
-    """Join, or come back (a callback)."""
+    """Join, or come back; pressed twice it is one seat."""
     held = seat(code)
+    if held.key:
+        return
     held.trouble = ""
     try:
         held.key = classroom().join(code, nickname, key)

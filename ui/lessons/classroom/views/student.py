@@ -3,7 +3,6 @@ import streamlit as st
 from core.teaching import check
 from core.teaching.asked import CARRY, CHECK, Asked
 from core.teaching.classroom import DISCUSSION, OPEN, REVEALED, WAITING, ClassError, Watched
-from core.teaching.classroom.limits import NICKNAME
 from core.teaching.lessons import prediction
 from core.teaching.lessons.entry import Entry
 from core.teaching.lessons.outcome import outcome
@@ -66,7 +65,7 @@ def _join(code: str, held: Seat, words):
     if held.trouble:
         st.warning(literal(held.trouble))
     with st.form("join_form", border=False):  # so that the press carries what was typed just before
-        st.text_input(words["class_nickname"], max_chars=NICKNAME, key="nickname")
+        st.text_input(words["class_nickname"], key="nickname")
         st.form_submit_button(words["class_join"], type="primary", key="join", on_click=_joined, args=(code,))
     st.caption(literal(words["class_nothing_else"]))
 
@@ -145,8 +144,8 @@ def _carry(of: Asked, code: str, now: Watched, words, place: str):
 
     def sent():
         chosen, sure = st.session_state.get(f"carry_{place}"), st.session_state.get(f"sure_{place}")
-        if isinstance(chosen, int):  # a browser can say anything
-            vote(code, now.question, now.round, str(chosen), 1 if sure is None else sure)
+        if isinstance(chosen, int) and isinstance(sure, int):  # a browser can say anything
+            vote(code, now.question, now.round, str(chosen), sure)
         else:
             refuse(code, words["store_first"])
 
@@ -157,7 +156,7 @@ def _carry(of: Asked, code: str, now: Watched, words, place: str):
             label_visibility="collapsed",
         )  # fmt: skip
         sure = words["sure"]
-        st.segmented_control(sure, list(SURE), format_func=lambda n: words[f"sure_{n}"], default=1, key=f"sure_{place}")
+        st.segmented_control(sure, list(SURE), format_func=lambda n: words[f"sure_{n}"], key=f"sure_{place}")
         st.form_submit_button(words["class_send"], type="primary", key=f"send_{place}", on_click=sent)
 
 

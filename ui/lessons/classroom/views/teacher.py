@@ -103,8 +103,10 @@ def _next(context, token: str, now: TeacherView):
             key="seconds",
         )
     with third:
+        # A button of its own for every question, and none while one is open: a second press would open the next, and close it.
         st.button(
-            words["class_open"], type="primary" if now.phase != OPEN else "secondary", key="open_question",
+            words["class_open"], type="primary", key=f"open_{len(now.asked)}", disabled=now.phase == OPEN,
+            help=words["class_close_first"] if now.phase == OPEN else None,
             on_click=_do, args=(lambda: classroom().open(token, name, seconds),), width="stretch",
         )  # fmt: skip
 

@@ -1,0 +1,95 @@
+"""A server that is started again while pages are open: they come back by themselves, and what is done next counts at once."""
+
+import contextlib
+
+import pytest
+from playwright.sync_api import expect
+
+from benchmarks.serving import free_port, server, settle
+from tests.test_class_browser import ask, choose, join, send, started
+from tests.test_quick_hands_browser import params, press
+
+pytestmark = pytest.mark.browser
+CONNECTED = "[data-testid=stApp][data-test-connection-state=CONNECTED]"
+
+
+@pytest.fixture
+def restarted(open_page, tmp_path):
+    """-> what opens a page of a server, and what starts that server again and waits until the page has come back."""
+    with contextlib.ExitStack() as running:
+        port = free_port()
+        start = lambda: running.enter_context(
+            server(port=port, ABLATION_DATABASE_URL=f"sqlite:///{tmp_path}/class.sqlite")
+        )  # noqa: E731
+        address, _ = start()
+
+        def again(page):
+            running.pop_all().close()
+            expect(page.locator(CONNECTED)).to_have_count(0)
+            start()
+            expect(page.locator(CONNECTED)).to_have_count(1, timeout=60_000)
+            page.wait_for_timeout(500)
+            settle(page)
+
+        yield lambda path, **how: open_page(path, at=address, **how), again
+
+
+def a_key(page):
+    press(page, "Width (d_model)", "ArrowRight", 1, 60)
+
+
+def a_switch(page):
+    page.locator("[data-name=residual_ffn] input").press("Space")
+
+
+def a_menu(page):
+    page.locator("[data-name=norm] select").select_option(label="None")
+
+
+def a_text(page):
+    page.get_by_role("textbox", name="Sentence").fill("a b c")
+    page.get_by_role("textbox", name="Sentence").press("Enter")
+
+
+def a_part(page):
+    page.get_by_role("checkbox", name="1 head", exact=True).press("Space")
+
+
+@pytest.mark.parametrize(
+    "path, do, expected",
+    [
+        ("/One_block?weights=random", a_key, {"d_model": "96"}),
+        ("/One_block?weights=random", a_switch, {"residual_ffn": "off"}),
+        ("/One_block?weights=random", a_menu, {"norm": "none"}),
+        ("/One_block?weights=random", a_text, {"text": "a b c"}),
+        ("/One_block?weights=random", a_part, {"variants": "n_heads-1"}),
+        ("/Depth", a_key, {"d_model": "96"}),
+        ("/Training", a_key, {"d_model": "64"}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else getattr(value, "__name__", ""),
+)
+def test_what_is_moved_first_after_a_restart_counts(restarted, path, do, expected):
+    opened, again = restarted
+    page = opened(path)
+    press(page, "Width (d_model)", "ArrowRight", 3, 60)
+    before = params(page)
+    again(page)
+    assert params(page) == before
+    do(page)
+    assert params(page) == before | expected
+
+
+def test_a_vote_that_is_not_sent_yet_outlives_a_restart(restarted):
+    opened, again = restarted
+    teacher, code = started(opened)
+    page = join(opened, code, "Ann")
+    expect(page.get_by_text("You are in")).to_be_visible()
+    ask(teacher)
+    choose(page, "exactly as many parameters")
+    because = page.get_by_role("textbox").last
+    because.fill("It is one matrix, cut in pieces.")
+    again(page)
+    page.wait_for_timeout(2500)  # the page has looked again whether anything has changed
+    expect(page.get_by_role("radio", name="exactly as many parameters")).to_be_checked()
+    expect(because).to_have_value("It is one matrix, cut in pieces.")
+    send(page)
