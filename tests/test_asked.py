@@ -1,6 +1,7 @@
 """What a class can be asked, how answers are counted, and what is taken home: against plain counts, and the slow way."""
 
 import html.parser
+import json
 import math
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as some
 
 from core.figures.tally import Count, tally_svg
 from core.teaching import check
-from core.teaching.asked import AFTER, BEFORE, CARRY, PREDICTION, SHOWN, asked, names
+from core.teaching.asked import AFTER, BEFORE, CARRY, PARTS, PREDICTION, SHOWN, asked, names
 from core.teaching.handout import gained, handout, scores, votes_table
 from core.teaching.lessons import prediction
 from core.teaching.lessons.language import phrases
@@ -57,7 +58,18 @@ def test_every_vote_is_counted_once(name, data):
     }
     counts = of.counts(votes)
     assert [sum(each.rounds[n] for each in counts) for n in (0, 1)] == [sum(votes[n].values()) for n in (1, 2)]
-    assert len(counts) <= SHOWN + 1
+    assert len(counts) <= (PARTS if of.is_number else SHOWN + 1)
+    if of.is_number:
+        for at, each in enumerate(counts):  # a twentieth at a time, of which a part has two and the last one three
+            mine = [
+                round(20 * json.loads(text)[0]) // 2 == at or (at, round(20 * json.loads(text)[0])) == (9, 20)
+                for text in offered
+            ]
+            for n in (1, 2):
+                assert each.rounds[n - 1] == sum(
+                    votes[n].get(text, 0) for text, is_mine in zip(offered, mine) if is_mine
+                )
+        return
     said = {of.in_words(text): text for text in offered}
     for each in counts:
         if each.label in said and len(said) == len(offered):
@@ -67,13 +79,20 @@ def test_every_vote_is_counted_once(name, data):
 @pytest.mark.parametrize("name", WITH_PREDICTION)
 def test_the_right_answers_are_marked_only_once_they_may_be_seen(name):
     of, out = asked(name, WORDS), outcome(read_lesson(name))
-    votes = {1: dict.fromkeys(some_answers(name)[:SHOWN], 1)}
+    votes = {1: dict.fromkeys(some_answers(name), 1)}
     assert not any(each.right for each in of.counts(votes))
     marked = [each.right for each in of.counts(votes, out)]
     if of.lesson.prediction.options:
         assert sum(marked) == 1
         at = next(n for n, each in enumerate(marked) if each)
         assert prediction.verdict(of.lesson.prediction, at, out) == prediction.AS_PREDICTED
+    elif of.is_number:
+        (right,) = [each.label for each in of.counts(votes, out) if each.right]
+        low, high = map(float, right.removesuffix(" %").split(" – "))
+        assert low <= 100 * out.number.found.mean < high
+    else:
+        verdicts = [prediction.verdict(of.lesson.prediction, json.loads(text), out) for text in some_answers(name)]
+        assert sum(marked) == verdicts.count(prediction.AS_PREDICTED) > 0
 
 
 class Seen(html.parser.HTMLParser):
@@ -189,7 +208,7 @@ def test_what_is_said_of_the_gain_follows_from_its_interval(after):
 
 
 def test_without_answers_nothing_is_said_of_a_gain():
-    assert "no interval yet; 0 answered both" in gained(rows(), WORDS)
+    assert "0 answered both checks, and that gives no interval" in gained(rows(), WORDS)
     assert scores(rows((BEFORE, 1, 1, "", "nonsense", 0, "", 1.0)), BEFORE) == {}
 
 

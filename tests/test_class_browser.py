@@ -115,5 +115,5 @@ def test_a_second_tab_of_one_student_says_what_was_voted(open_page):
 def test_a_nickname_that_is_too_long_is_said_and_kept(open_page):
     _, code = started(open_page)
     page = join(open_page, code, "n" * 200)
-    expect(page.get_by_text("it may have 40 characters")).to_be_visible()
+    expect(page.get_by_text("it may have at most 40")).to_be_visible()
     expect(page.get_by_role("textbox", name="Nickname")).to_have_value("n" * 200)

@@ -1,12 +1,15 @@
 """What may be brought to a class, and how much of it: said in words where it is too much, and else kept as it is."""
 
+import asyncio
+
 import pytest
 from hypothesis import given as drawn
 from hypothesis import strategies as st
 
 from core.teaching.classroom import Classroom, classroom, given, steps, votes
-from tests.classes import later, lesson, refused, stored
+from tests.classes import DAY, later, lesson, refused, stored
 from tests.databases import database, postgresql  # noqa: F401  (fixtures)
+from ui.kit.server import lifespan
 
 
 @pytest.fixture
@@ -43,6 +46,42 @@ def test_limits_are_said(store, monkeypatch):
         store.open(made.token, "c")
     store.end(made.token)
     assert store.start().code
+
+
+def test_where_there_are_as_many_classes_as_may_be_one_that_nobody_joined_gives_way(store, monkeypatch):
+    monkeypatch.setattr(classroom, "ALIVE", 3)
+    taught, first, second = lesson(store), store.start(), store.start()
+    with refused("class", "There are 3 classes now"):
+        store.start()
+    later(store, 601)
+    store.join(second.code)
+    third = store.start()
+    with refused("code", "There is no class"):
+        store.watch(first.code)
+    for code in (taught.code, second.code, third.code):
+        assert store.watch(code)
+    with refused("class", "There are 3 classes now"):
+        store.start()
+
+
+def test_the_server_deletes_what_is_over_by_itself(store, monkeypatch):
+    monkeypatch.setattr(lifespan, "FIRST", 0.01)
+    monkeypatch.setenv("ABLATION_DATABASE_URL", store._doors.url.render_as_string(hide_password=False))
+    made = lesson(store, asked="q")
+    made.vote(0, "a")
+    later(store, DAY)
+
+    async def while_it_runs():
+        async with lifespan.lifespan(None):
+            for _ in range(200):
+                await asyncio.sleep(0.05)
+                if not stored(store):
+                    return
+
+    monkeypatch.setattr(lifespan.ending, "begin", lambda: None)
+    assert stored(store)
+    asyncio.run(while_it_runs())
+    assert not stored(store)
 
 
 def test_a_lecture_may_join_at_once(store):
@@ -120,6 +159,11 @@ def test_what_no_database_holds_is_cleaned(room):
     (line,) = room.store.answers(room.token).itertuples()
     assert (line.nickname, line.answer, line.because) == ("abc  d", "x", "")
     assert room.store.of_teacher(room.token).reasons == ()  # nothing is left of it
+
+
+@pytest.mark.parametrize("text", ["\u200b", "\u202e\u2066", " \u200d \ufeff", "\u2800"[:0]])
+def test_a_nickname_that_nobody_would_see_is_none(text):
+    assert given.text("nickname", text) == ""
 
 
 @drawn(st.text(max_size=40))

@@ -25,7 +25,14 @@ def address(name: str, spoken: str = ENGLISH) -> str:
 
 
 def answered(page, name: str):
-    """Choose an answer by the controls -> that answer."""
+    """Choose an answer by the controls, and say that it is fairly sure -> that answer."""
+    chosen = _chosen(page, name)
+    settle(page)
+    page.locator(f".st-key-sure_{name} button").nth(2).click()
+    return chosen
+
+
+def _chosen(page, name: str):
     asked = read_lesson(name).prediction
     if asked.options:
         page.locator(f".st-key-answer_{name} label:has(input)").first.click()
@@ -115,6 +122,9 @@ def test_a_lesson_by_keyboard_alone(open_page):
     page.keyboard.press("ArrowDown")
     settle(page)
     expect(page.locator(".st-key-answer_heads input").nth(2)).to_be_checked()
+    tab_to(page, page.locator(".st-key-sure_heads [role=radiogroup]"))
+    page.keyboard.press("Space")
+    settle(page)
     tab_to(page, page.get_by_label(words["because"]))
     page.keyboard.type("they share the width")
     tab_to(page, page.locator(".st-key-store_heads button"))
@@ -218,3 +228,33 @@ def test_a_language_stays_while_lessons_change(open_page):
     page.get_by_role("link", name="Depth", exact=True).first.click()
     expect(page.locator("h1")).to_have_text("Depth")
     expect(page.get_by_test_id("stMain")).not_to_have_attribute("lang", "de")
+
+
+def test_another_tab_undoes_nothing(open_page):
+    """What one tab has predicted anew, or dropped, is not brought back by what another one still holds."""
+    words = phrases(ENGLISH)
+
+    def predict(page, name, at):
+        page.locator(f".st-key-answer_{name} label:has(input)").nth(at).click()
+        page.locator(f".st-key-sure_{name} button").nth(2).click()
+        page.get_by_role("button", name=words["store"]).and_(page.locator(":enabled")).click()
+        expect(page.get_by_role("button", name=words["again"]).first).to_be_visible()
+        settle(page)
+
+    def there(page):
+        return {name: entry["answer"] for name, entry in json.loads(page.evaluate(f"localStorage['{PLACE}']")).items()}
+
+    one = open_page(address("heads"))
+    predict(one, "heads", 0)
+    two = one.context.new_page()
+    two.goto(one.url.replace("heads", "mask"))
+    settle(two)
+    one.get_by_role("button", name=words["again"]).first.click()
+    predict(one, "heads", 2)
+    predict(two, "mask", 1)
+    assert there(two) == {"heads": 2, "mask": 1}
+    one.get_by_role("button", name=words["again"]).first.click()
+    settle(one)
+    two.get_by_role("button", name=words["again"]).first.click()
+    predict(two, "mask", 0)
+    assert there(two) == {"mask": 0}

@@ -86,9 +86,14 @@ def _turn(app, name: str):
     return fine(app.run())
 
 
-def test_it_leads_to_the_pages_as_they_were_set():
+@pytest.mark.parametrize("acts", ["", "&embed=true", "&EMBED=true", "&Embed_Options=dark_theme", "&ONLY=x&Menu=1"])
+def test_it_leads_to_the_pages_as_they_were_set(acts):
     file = write(
-        Report({"heads": Entry(0, 1)}, "", "", LINKS | {"Moon": "a=1", "Class": "code=1"}), "en", MADE
+        Report(
+            {"heads": Entry(0, 1)}, "", "", LINKS | {"Moon": "a=1", "Class": "code=1", "Depth": LINKS["Depth"] + acts}
+        ),
+        "en",
+        MADE,
     ).encode()
     app = upload(my_report(), file)
     links = {each.proto.label: dict(parse_qsl(each.proto.query_string)) for each in app.get("page_link")}

@@ -18,9 +18,10 @@ def restarted(open_page, tmp_path):
     """-> what opens a page of a server, and what starts that server again and waits until the page has come back."""
     with contextlib.ExitStack() as running:
         port = free_port()
-        start = lambda: running.enter_context(
-            server(port=port, ABLATION_DATABASE_URL=f"sqlite:///{tmp_path}/class.sqlite")
-        )  # noqa: E731
+
+        def start():
+            return running.enter_context(server(port=port, ABLATION_DATABASE_URL=f"sqlite:///{tmp_path}/class.sqlite"))
+
         address, _ = start()
 
         def again(page):

@@ -34,6 +34,21 @@ def test_what_was_ticked_is_what_a_fresh_session_shows():
     assert "norm" in controls(app) and "text" in controls(app) and "placement" not in controls(app)
 
 
+@pytest.mark.parametrize(
+    "letter, many, fits", [("a", 900, True), ("a", 4000, False), ("漢", 100, True), ("漢", 300, False)]
+)
+def test_a_link_too_long_for_a_qr_code_is_said_to_be(letter, many, fits):
+    app = opened(ONE_BLOCK.path, text=letter * many)
+    app = fine(fine(app).switch_page(LESSONS.path).run())
+    app.query_params["shown"] = "teacher_link"
+    app = fine(app.run())
+    (link,) = [each.value for each in app.code]
+    assert (letter * 50 if letter == "a" else "%E6%BC%A2" * 50) in link
+    said = [each.value for each in app.info]
+    assert any("a QR code holds 2331 at most" in each for each in said) != fits
+    assert any(f"{len(link)} characters" in each for each in said) != fits
+
+
 def test_a_lesson_opens_by_its_link():
     _, params, url = built(link_pages=["lessons"], link_lesson="relu")
     app = fine(opened(LESSONS.path, **params))

@@ -14,17 +14,19 @@ Cell = TypeVar("Cell")
 Place = str | os.PathLike[str] | IO[str]  # a path or a file
 
 # A text that begins with ' and then so gets another one, so that every text is read back as it was.
-FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
+# Likewise behind a semicolon, which parts cells where the language of the spreadsheet has a comma in its numbers.
+FORMULA = re.compile(r"(?:(?<=;)|^)('*[=+\-@\t\r\n＝＋－＠])")
+WRITTEN = re.compile(r"(?:(?<=;)|^)'('*[=+\-@\t\r\n＝＋－＠])")
 
 
 def harmless(cell: Cell) -> Cell | str:
     """A cell as it is written: text that a spreadsheet would run gets a ' before it."""
-    return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) else cell
+    return FORMULA.sub(r"'\1", cell) if isinstance(cell, str) else cell
 
 
 def original(cell: Cell) -> Cell | str:
     """The cell that harmless() was given."""
-    return cell[1:] if isinstance(cell, str) and cell.startswith("'") and FORMULA.match(cell) else cell
+    return WRITTEN.sub(r"\1", cell) if isinstance(cell, str) else cell
 
 
 def write_csv(table: pd.DataFrame, to: Place | None = None) -> str | None:
@@ -33,9 +35,11 @@ def write_csv(table: pd.DataFrame, to: Place | None = None) -> str | None:
     quoting: Literal[0, 2] = csv.QUOTE_MINIMAL
     for at, kind in enumerate(table.dtypes):
         if not (is_numeric_dtype(kind) or is_bool_dtype(kind) or is_datetime64_any_dtype(kind)):
-            cells = table.iloc[:, at].map(harmless)
+            column = table.iloc[:, at]
+            few = isinstance(kind, pd.CategoricalDtype)  # every text is held once
+            cells = column.cat.rename_categories(harmless) if few else column.map(harmless)
             renamed.isetitem(at, cells)  # type: ignore[arg-type]  # a column may be given, too
-            if any("\r" in cell for cell in cells if isinstance(cell, str)):
+            if any("\r" in cell for cell in (cells.cat.categories if few else cells) if isinstance(cell, str)):
                 quoting = csv.QUOTE_NONNUMERIC  # else it would stand there bare, and begin a new line
     return renamed.to_csv(to, index=False, quoting=quoting)
 

@@ -6,21 +6,24 @@ Each has a name, by which the store of classes knows it; an answer is one line o
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from core.figures.tally import Count
 from core.teaching import check
 from core.teaching.classroom.seen import Distribution
 from core.teaching.lessons import prediction
 from core.teaching.lessons.language import ENGLISH
-from core.teaching.lessons.lesson import Lesson
+from core.teaching.lessons.lesson import Lesson, Prediction
 from core.teaching.lessons.lessons import lesson, read_lesson
 from core.teaching.lessons.outcome import Outcome, unit_of
 from core.teaching.lessons.told import answer_in_words
 from core.teaching.lessons.wording import filled
 
+Label = TypeVar("Label", str, int)
 PREDICTION, CARRY, CHECK = "prediction", "carry", "check"  # kinds
 BEFORE, AFTER = "check/before", "check/after"
-SHOWN = 8  # different answers that are drawn; the others together
+SHOWN = 8  # different answers that are drawn, and those that are right; the others together
+PARTS = 10  # of the scale of a number, by which guesses are counted
 
 
 @dataclass(frozen=True)
@@ -71,15 +74,40 @@ class Asked:
             }
             scores = sorted({label for each in votes.values() for label in each})
             return [Count(label, [votes[n].get(label, 0) for n in rounds]) for label in scores]
+        if self.is_number:
+            return self._guesses(votes, out)
         listed = self._in_order(given, votes)
-        counts = [
-            Count(
-                self.in_words(text), [votes[n].get(text, 0) for n in rounds], out is not None and self._right(text, out)
-            )
-            for text in listed[:SHOWN]
-        ]
-        rest = [sum(votes[n].get(text, 0) for text in listed[SHOWN:]) for n in rounds]
+        right = {text for text in listed if out is not None and self._right(text, out)}
+        drawn = [text for n, text in enumerate(listed) if n < SHOWN or text in right]
+        counts = [Count(self.in_words(text), [votes[n].get(text, 0) for n in rounds], text in right) for text in drawn]
+        rest = [sum(many for text, many in votes[n].items() if text not in drawn) for n in rounds]
         return counts + ([Count("…", rest)] if any(rest) else [])
+
+    @property
+    def is_number(self) -> bool:
+        """Whether a number is asked for, with how far off it may be."""
+        return self.kind == PREDICTION and bool(self.lesson and self.lesson.prediction and self.lesson.prediction.scale)
+
+    def _guesses(self, votes: Distribution, out: Outcome | None) -> list[Count]:
+        """How many guesses lie in each part of the scale, from its lower end up to below its upper end; the last has both."""
+        assert self.lesson is not None and self.lesson.prediction and self.lesson.prediction.scale
+        asked, scale = self.lesson.prediction, self.lesson.prediction.scale
+        share = unit_of(self.lesson) == "percent"
+
+        def part(value: float) -> int:
+            return max(0, min(PARTS - 1, int(round((value - scale.low) / (scale.high - scale.low) * PARTS, 6))))
+
+        def label(at: int) -> str:
+            low, high = (scale.low + (scale.high - scale.low) * end / PARTS for end in (at, at + 1))
+            return f"{100 * low:g} – {100 * high:g} %" if share else f"{low:g} – {high:g}"
+
+        found = {
+            n: _summed((part(_guess(asked, text)), many) for text, many in votes[n].items()) for n in sorted(votes)
+        }
+        measured = (
+            None if out is None or not out.number.found.low <= out.number.found.high else part(out.number.found.mean)
+        )
+        return [Count(label(at), [each.get(at, 0) for each in found.values()], at == measured) for at in range(PARTS)]
 
     def in_words(self, text: str) -> str:
         """An answer as somebody reads it."""
@@ -100,15 +128,12 @@ class Asked:
         return answer_in_words(self.lesson, answer, unit_of(self.lesson))
 
     def _in_order(self, given: set[str], votes: Distribution) -> list[str]:
-        """Options in their own order, whether chosen or not; numbers by size; orders and checks by how many chose them."""
+        """Options in their own order, whether chosen or not; orders by how many chose them."""
         of = self.lesson
         if self.kind == CARRY and of and of.transfer:
             return list(map(str, range(len(of.transfer.options))))
         if self.kind == PREDICTION and of and of.prediction and of.prediction.options:
             return list(map(str, range(len(of.prediction.options))))
-        if self.kind == PREDICTION and of and of.prediction and of.prediction.kind == "number":
-            asked = of.prediction
-            return sorted(given, key=lambda text: prediction.read(asked, text))
         return sorted(given, key=lambda text: (-sum(each.get(text, 0) for each in votes.values()), text))
 
     def _right(self, text: str, out: Outcome) -> bool:
@@ -119,8 +144,15 @@ class Asked:
         return prediction.verdict(asked, prediction.read(asked, text), out) == prediction.AS_PREDICTED
 
 
-def _summed(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
-    found: Counter[str] = Counter()
+def _guess(asked: Prediction, text: str) -> float:
+    """The number of an answer, without how far off it may be."""
+    answer = prediction.read(asked, text)
+    assert isinstance(answer, list) and isinstance(answer[0], float)
+    return answer[0]
+
+
+def _summed(pairs: Iterable[tuple[Label, int]]) -> dict[Label, int]:
+    found: Counter[Label] = Counter()
     for label, many in pairs:
         found[label] += many
     return dict(found)

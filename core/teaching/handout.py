@@ -98,7 +98,11 @@ def _question(of: Asked | None, rows: pd.DataFrame, words: Mapping[str, str]) ->
     told = [str(text) for text in rows.because if text]
     why = "".join(f"<blockquote>{escape(text)}</blockquote>" for text in told)
     because = f"<h3>{escape(words['class_reasons'])}</h3>{why}" if told else ""
-    legend = [words["class_rounds"]] * (len(votes) > 1) + [words["class_green"]] * (out is not None)
+    legend = (
+        [words["class_guesses"]] * of.is_number
+        + [words["class_rounds"]] * (len(votes) > 1)
+        + [words["class_green"]] * (out is not None)
+    )
     result = ""
     if out and of.lesson and of.kind == PREDICTION:
         told_so = escape(f"{words['measured']}: {measured_in_words(of.lesson, out, words)}.")

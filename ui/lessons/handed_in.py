@@ -70,7 +70,10 @@ def pages_of(found: Report) -> list[tuple[Page, dict[str, str]]]:
     """The pages whose settings a report holds, and those settings."""
     known = {_name(page): page for page in _experiments()}
     return [
-        (known[name], {each: value for each, value in parse_qsl(link, keep_blank_values=True) if each not in ACTS})
+        (
+            known[name],
+            {each: value for each, value in parse_qsl(link, keep_blank_values=True) if each.lower() not in ACTS},
+        )
         for name, link in found.links.items()
         if name in known
     ]

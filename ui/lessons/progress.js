@@ -6,12 +6,17 @@ function kept() {
   try { return JSON.parse(localStorage.getItem(PLACE)) || {} } catch { return {} } // a browser may forbid it
 }
 
+let known = null // as this tab has kept it, or found it: only what has changed here is written, another tab may have kept more, or newer
+
 export default function ({ data, setTriggerValue }) {
   if (!data.loaded) {
-    setTriggerValue("kept", JSON.stringify(kept()))
+    known = kept()
+    setTriggerValue("kept", JSON.stringify(known))
     return
   }
-  const all = { ...kept(), ...data.entries } // another tab may have kept more
-  for (const name of data.gone) if (!(name in data.entries)) delete all[name]
+  const all = kept(), before = known ?? all
+  for (const [name, entry] of Object.entries(data.entries)) if (JSON.stringify(entry) !== JSON.stringify(before[name])) all[name] = entry
+  for (const name of data.gone) if (name in before && !(name in data.entries)) delete all[name]
+  known = { ...data.entries }
   try { localStorage.setItem(PLACE, JSON.stringify(all)) } catch { /* then only as long as the page is open */ }
 }

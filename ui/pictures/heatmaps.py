@@ -13,7 +13,7 @@ from core.figures.palette import DIVERGING, SEQUENTIAL
 from ui.kit import beside
 from ui.kit.server.scripts import served
 from ui.kit.session.visitor import picked_in
-from ui.kit.takeaway import matrix_table, note, said
+from ui.kit.takeaway import MatrixTable, note, said
 
 HERE = Path(__file__).parent / "canvas"
 CSS = """
@@ -135,15 +135,11 @@ def in_one_frame(matrices, size: int) -> torch.Tensor:
     return cells
 
 
-def as_lists(matrices) -> list:
-    return torch.as_tensor(matrices).tolist()
-
-
 def heatmaps(key: str, matrices, rows, columns=None, *, on_pick=None, **words):
     """Draw matrices of one shape side by side; see pack(). on_pick(panel, row, column) is called on a click."""
 
     words["alt"] = beside.named(words.get("alt", key))
-    note(words["alt"].rstrip("."), lambda: matrix_table(as_lists(matrices), rows, columns, words.get("titles")))
+    note(words["alt"].rstrip("."), MatrixTable(matrices, rows, columns, words.get("titles")))
 
     def picked():
         at = picked_in(name, dict) or {}
@@ -188,7 +184,7 @@ def played(key: str, matrices, rows, columns, frames: Frames, **words):
     """Draw matrices (moments, panels, rows, columns), one moment at a time, all on one scale."""
     cells = _tensor(matrices)
     titles = [f"{moment}: {title}" for moment, several in zip(frames.moments, frames.titles) for title in several]
-    note(words["alt"].rstrip("."), lambda: matrix_table(as_lists(cells.flatten(0, 1)), rows, columns, titles))
+    note(words["alt"].rstrip("."), MatrixTable(cells.flatten(0, 1), rows, columns, titles))
     words["said"] = said()
     data = pack(cells.flatten(0, 1), rows, columns, frames=asdict(frames), **words | {"panels": cells.shape[1]})
     _grid(key=key, data=data, on_picked_change=lambda: None)
@@ -197,7 +193,7 @@ def played(key: str, matrices, rows, columns, frames: Frames, **words):
 def lines(key: str, weights, tokens, **words):
     """Draw one attention map (T, T) as lines from reader to read."""
     words["alt"] = beside.named(words["alt"])
-    note(words["alt"].rstrip("."), lambda: matrix_table(as_lists(torch.as_tensor(weights)[None]), tokens, tokens, None))
+    note(words["alt"].rstrip("."), MatrixTable(torch.as_tensor(weights)[None], tokens))
     words["said"], matrix = said(), torch.as_tensor(weights)[None]
     name = beside.keyed(key)
     beside.picture(key, matrix, lambda twin: _lines(key=name, data=pack(matrix, tokens, tokens, twin=twin, **words)))

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, select
 from core.study.database.schema import clock
 from core.teaching.classroom import answers, given, steps, tables, votes, watching
 from core.teaching.classroom.doors import Doors, Room, living
-from core.teaching.classroom.limits import ALIVE, ClassError
+from core.teaching.classroom.limits import ALIVE, EMPTY, ClassError
 from core.teaching.classroom.seen import Accepted, Started, TeacherView, Vote, Watched
 from core.teaching.classroom.tables import rooms
 
@@ -145,6 +145,14 @@ def _swept(connection: Connection) -> int:
     return connection.execute(rooms.delete().where(~living)).rowcount
 
 
+def _given_way(connection: Connection) -> bool:
+    """Whether a class could be deleted that nobody has joined for a while: else one visitor could take them all for a day."""
+    joined = select(tables.seats.c.id).where(tables.seats.c.room == rooms.c.id).exists()
+    empty = select(rooms.c.id).where(~joined, rooms.c.began < clock() - EMPTY).order_by(rooms.c.began).limit(1)
+    oldest = connection.scalar(empty)
+    return oldest is not None and connection.execute(rooms.delete().where(rooms.c.id == oldest)).rowcount == 1
+
+
 def _begun(connection: Connection, token: str, questions: list[str]) -> str:
     """A new class -> its code. May be repeated with the same token when it is not known whether it has succeeded."""
     connection.execute(select(tables.versions.c.version).with_for_update())  # one begins at a time
@@ -152,7 +160,8 @@ def _begun(connection: Connection, token: str, questions: list[str]) -> str:
     if there is not None:
         return str(there)
     _swept(connection)
-    if (connection.scalar(select(func.count()).select_from(rooms)) or 0) >= ALIVE:
+    full = (connection.scalar(select(func.count()).select_from(rooms)) or 0) >= ALIVE
+    if full and not _given_way(connection):
         words = f"There are {ALIVE} classes now, as many as this server may have at once; start yours later."
         raise ClassError("class", words)
     code = given.new_code()

@@ -21,6 +21,7 @@ UNFIT = {**HALVES, **CONTROLS}
 
 def text(name: str, value: str, needed: bool = False) -> str:
     """The text without white space around it, control characters and halves of characters; all others stay as they are.
+    A nickname that nobody would see is none.
 
     needed: whether it may not be empty. Raises ClassError where it is, or is longer than LONGEST[name] characters.
     """
@@ -30,6 +31,8 @@ def text(name: str, value: str, needed: bool = False) -> str:
             name, f"The {WORDS[name]} has {count(len(stripped), 'character')}; it may have at most {most}."
         )
     cleaned = stripped.translate(UNFIT).strip()
+    if name == "nickname" and all(unicodedata.category(c) == "Cf" or c.isspace() for c in cleaned):
+        cleaned = ""  # nobody would see it
     if needed and not cleaned:
         raise ClassError(name, f"The {WORDS[name]} is empty; it must have 1 to {most} characters.")
     return cleaned

@@ -5,15 +5,22 @@ Whoever draws a chart notes its table here; nothing is written until somebody as
 
 from collections.abc import Callable
 from pathlib import Path
+from threading import BoundedSemaphore
 
 import pandas as pd
 import streamlit as st
 
 from core.export.sheets import write_csv
 from core.export.slug import slug
+from ui.kit.guard import literal
 from ui.kit.server.scripts import served
+from ui.kit.session.visitor import visitor
 
 TABLES = "_tables"  # the key in the session: name -> what makes the table
+ROWS = 2**20 - 1  # of a spreadsheet, beside its head: more would take this server long, and nobody could open it
+AT_ONCE = 3  # files of one visitor that are made at a time: the few threads that make them are for all
+MAKING = "files_in_the_making"  # kept for a visitor
+TOO_MANY = "{name}: {rows:,} rows, and a spreadsheet has {most:,} at most. With fewer heads or words there is a table."
 SAID = "_said"  # likewise: what stands above the picture that comes next
 FLAVOURS = {"Python script with core (save it in the repository)": "core", "Python script with torch alone": "torch"}
 CSS = """
@@ -87,6 +94,10 @@ def offer(
         if st.session_state.get(TABLES):
             st.markdown("**Tables** as CSV")
         for name, make in st.session_state.get(TABLES, {}).items():
+            rows = getattr(make, "many", 0)
+            if rows > ROWS:
+                st.caption(literal(TOO_MANY.format(name=name, rows=rows, most=ROWS)))
+                continue
             file = "_".join(part for part in (of, slug(name)) if part) + ".csv"
             _download(name, lambda make=make: write_csv(make()), file, "text/csv", "table")
         _pictures(key="pictures", data=of)
@@ -99,20 +110,23 @@ def button():
 
 def _download(label, write, name, mime, kind):
     st.download_button(
-        label, data=write, file_name=name, mime=mime, key=f"{kind}_{name}", on_click="ignore", type="tertiary",
+        label, data=in_turn(write), file_name=name, mime=mime, key=f"{kind}_{name}", on_click="ignore", type="tertiary",
         icon=":material/table:" if kind == "table" else ":material/code:",
     )  # fmt: skip
 
 
-def matrix_table(matrices, rows, columns, titles) -> pd.DataFrame:
-    """Matrices (panels, rows, columns) as a tidy table: panel, row, column, value; what is not there is left out."""
-    panels = titles or [""] * len(matrices)
-    columns = columns or [str(n + 1) for n in range(len(matrices[0][0]))]
-    parts = [
-        (panel, r + 1, row_word, c + 1, column_word, float(value))
-        for panel, matrix in zip(panels, matrices)
-        for r, (row_word, row) in enumerate(zip(rows, matrix))
-        for c, (column_word, value) in enumerate(zip(columns, row))
-        if value == value
-    ]
-    return pd.DataFrame(parts, columns=["panel", "row_number", "row", "column_number", "column", "value"])
+def in_turn(write: Callable[[], str | bytes]) -> Callable[[], str | bytes]:
+    """The same, refused where this visitor asks for too many at once: nobody does by the buttons, which wait for their files."""
+    turns = visitor().kept.setdefault(MAKING, BoundedSemaphore(AT_ONCE))
+
+    def make():
+        if not turns.acquire(blocking=False):
+            raise RuntimeError(
+                f"{AT_ONCE} files are being made for this visitor; one more is made when one of them is there."
+            )
+        try:
+            return write()
+        finally:
+            turns.release()
+
+    return make

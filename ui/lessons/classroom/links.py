@@ -9,6 +9,7 @@ import segno
 import streamlit as st
 from streamlit import config
 
+QR = 2331  # bytes that one holds of which a seventh may be unreadable (ISO/IEC 18004, version 40, level M)
 ONLY_HERE = ("localhost", "127.0.0.1", "[::1]", "::1")
 
 
@@ -49,5 +50,7 @@ def link(to: str, **params: str) -> str:
 
 
 def qr_svg(text: str) -> str:
-    """Black on white, whatever the theme: so that every phone reads it."""
+    """Black on white, whatever the theme: so that every phone reads it. "" for more than a QR code holds."""
+    if len(text.encode()) > QR:
+        return ""
     return segno.make(text, error="m").svg_inline(border=3, dark="#000", light="#fff", omitsize=True)

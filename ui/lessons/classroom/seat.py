@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 
 import streamlit as st
 
@@ -30,6 +31,7 @@ class Seat:
     asked: bool = False
     trouble: str = ""
     votes: dict[tuple[str, int], Vote] = field(default_factory=dict)
+    turn: Lock = field(default_factory=Lock, repr=False)  # a second press begins before the first has ended
 
 
 def seat(code: str) -> Seat:
@@ -54,16 +56,17 @@ def keep(code: str):
 def take(code: str, nickname: str = "", key: str = ""):
     """Join, or come back; pressed twice it is one seat."""
     held = seat(code)
-    if held.key:
-        return
-    held.trouble = ""
-    try:
-        held.key = classroom().join(code, nickname, key)
-        held.votes = dict(classroom().mine(code, held.key))
-    except ClassError as error:
-        held.trouble = "" if key else str(error)  # a seat of a class that is over is none
-    except StoreError as error:
-        held.trouble = error.told
+    with held.turn:
+        if held.key:
+            return
+        held.trouble = ""
+        try:
+            held.key = classroom().join(code, nickname, key)
+            held.votes = dict(classroom().mine(code, held.key))
+        except ClassError as error:
+            held.trouble = "" if key else str(error)  # a seat of a class that is over is none
+        except StoreError as error:
+            held.trouble = error.told
     look_again()
 
 

@@ -5,6 +5,7 @@ from core.teaching.lessons.report.part import done
 from core.teaching.lessons.report.report import CONCLUSION, LARGEST, NAME
 from ui.kit.page import literal
 from ui.kit.session.visitor import at
+from ui.kit.takeaway import in_turn
 from ui.lessons import handed_in
 from ui.lessons.context import view
 from ui.lessons.progress import progress
@@ -44,7 +45,7 @@ def _to_hand_in(context):
     )  # fmt: skip
     st.download_button(
         words["report_download"],
-        handed_in.maker(context.look.language),
+        in_turn(handed_in.maker(context.look.language)),
         FILE,
         "text/html",
         key="report_download",

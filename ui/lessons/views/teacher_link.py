@@ -8,7 +8,7 @@ from ui.kit.pages import CLASS, LESSONS, PAGES, START, TRAINING, Page
 from ui.kit.session import values
 from ui.kit.session.limits import LOOK, PARAMETER, Limits
 from ui.lessons import picture
-from ui.lessons.classroom.links import address_of, qr_svg
+from ui.lessons.classroom.links import QR, address_of, qr_svg
 from ui.lessons.context import view
 
 NO_CONTROL = ("baseline", "begin", "device", "dtype")  # settings that a class has no use for
@@ -92,5 +92,9 @@ def _shown(first: Page, limits: Limits, params: dict[str, str], words):
     link = f"{address_of(first.path)}?{urlencode(query)}"
     st.link_button(words["link_preview"], link, icon=":material/open_in_new:")
     st.code(link, language=None, wrap_lines=True)
-    picture.draw("link_qr", qr_svg(link))
+    drawn = qr_svg(link)
+    if drawn:
+        picture.draw("link_qr", drawn)
+    else:
+        st.info(literal(words["link_too_long"].format(n=len(link.encode()), most=QR)), icon=":material/qr_code:")
     st.caption(literal(words["link_holds"]))

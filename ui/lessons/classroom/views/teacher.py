@@ -14,6 +14,7 @@ from core.teaching.lessons.told import measured_in_words
 from ui.kit.guard import fragment
 from ui.kit.page import literal
 from ui.kit.session import values
+from ui.kit.takeaway import in_turn
 from ui.lessons import picture
 from ui.lessons.classroom import entrance
 from ui.lessons.classroom.context import view
@@ -147,7 +148,9 @@ def _steps(token: str, now: TeacherView, of, words):
 def _waiting(now: TeacherView, words):
     """Who has not answered yet."""
     if now.phase == OPEN and now.waiting:
-        names = ", ".join(nickname or f"{words['class_seat']} {number}" for number, nickname in now.waiting[:40])
+        # Each by itself (U+2068 … U+2069): one that is written from right to left turns no other around.
+        named = (nickname or f"{words['class_seat']} {number}" for number, nickname in now.waiting[:40])
+        names = ", ".join(f"\u2068{each}\u2069" for each in named)
         more = f" + {len(now.waiting) - 40}" if len(now.waiting) > 40 else ""
         st.caption(literal(f"{words['class_waiting']}: {names}{more}"))
 
@@ -198,11 +201,11 @@ def _home(context, token: str, now: TeacherView, words):
             st.markdown(literal(gained(room.answers(token), words)))
         with st.container(horizontal=True):
             st.download_button(
-                words["class_csv"], lambda: write_csv(readable(room.answers(token), words, context.look.language)), f"class_{now.code}.csv", "text/csv",
+                words["class_csv"], in_turn(lambda: write_csv(readable(room.answers(token), words, context.look.language))), f"class_{now.code}.csv", "text/csv",
                 icon=":material/table:", on_click="ignore",
             )  # fmt: skip
             st.download_button(
-                words["class_html"], lambda: handout(room.answers(token), now.code, words, context.look.language),
+                words["class_html"], in_turn(lambda: handout(room.answers(token), now.code, words, context.look.language)),
                 f"class_{now.code}.html", "text/html", icon=":material/description:", on_click="ignore",
             )  # fmt: skip
         st.caption(literal(words["class_kept"]))
