@@ -4,6 +4,7 @@ from core.experiments.block.stages import stages as table_of
 from core.figures import charts
 from core.measure.tensor_meters import meter
 from ui.block.context import view
+from ui.kit import beside
 from ui.kit.page import chart, figure
 from ui.kit.page import table as show_table
 from ui.shared.base import pick, sure, weights
@@ -34,7 +35,7 @@ def stages(context):
     chart(charts.stages(), drawn, "Spread of the numbers at every stage of the block.", height=36 * len(table) + 60)
     number = {
         name: st.column_config.NumberColumn(
-            meter.label(name), help=meter.help(name), format="percent" if name == "zeros" else "%.3g", width=54
+            meter.label(name), help=meter.help(name), format="percent" if name == "zeros" else "%.3g", width=54 if beside.alone() else 70
         )
         for name in meter
     }
@@ -43,4 +44,6 @@ def stages(context):
         "site": st.column_config.TextColumn("Site", help="TransformerLens's name", width=66),
         "shape": st.column_config.TextColumn("Shape", width=60),
     }
-    show_table(table, "Statistics of every stage.", column_config=number | words)
+    # Beside another the numbers come first.
+    order = None if beside.alone() else ["stage", *meter, "site", "shape"]
+    show_table(table, "Statistics of every stage.", column_config=number | words, column_order=order)
