@@ -88,7 +88,7 @@ def test_the_right_answers_are_marked_only_once_they_may_be_seen(name):
         assert prediction.verdict(of.lesson.prediction, at, out) == prediction.AS_PREDICTED
     elif of.is_number:
         (right,) = [each.label for each in of.counts(votes, out) if each.right]
-        low, high = map(float, right.removesuffix(" %").split(" – "))
+        low, high = map(float, right.removesuffix(" %").split(" to "))
         assert low <= 100 * out.number.found.mean < high
     else:
         verdicts = [prediction.verdict(of.lesson.prediction, json.loads(text), out) for text in some_answers(name)]
@@ -214,3 +214,18 @@ def test_without_answers_nothing_is_said_of_a_gain():
 
 def test_the_questions_are_those_of_lessons():
     assert set(lesson) >= {"heads", "residuals", "order"}
+
+
+@pytest.mark.parametrize("name", [name for name in WITH_PREDICTION if asked(name, WORDS).is_number])
+@pytest.mark.parametrize(
+    "answer, english, german",
+    [
+        ([0, 0.05], "0 to 5 %", "0 bis 5 %"),
+        ([0.3, 0.1], "20 to 40 %", "20 bis 40 %"),
+        ([1, 0.2], "80 to 100 %", "80 bis 100 %"),
+    ],
+)
+def test_a_range_is_said_as_far_as_the_scale_goes(name, answer, english, german):
+    for language in ("en", "de"):
+        of = asked(name, WORDS, language)  # a lesson that is not translated is asked in English
+        assert of.in_words(json.dumps(answer)) == {"en": english, "de": german}[of.lesson.language]

@@ -12,12 +12,12 @@ from core.figures.tally import Count
 from core.teaching import check
 from core.teaching.classroom.seen import Distribution
 from core.teaching.lessons import prediction
-from core.teaching.lessons.language import ENGLISH
+from core.teaching.lessons.language import ENGLISH, phrases
 from core.teaching.lessons.lesson import Lesson, Prediction
 from core.teaching.lessons.lessons import lesson, read_lesson
 from core.teaching.lessons.outcome import Outcome, unit_of
 from core.teaching.lessons.told import answer_in_words
-from core.teaching.lessons.wording import filled
+from core.teaching.lessons.wording import filled, guessed
 
 Label = TypeVar("Label", str, int)
 PREDICTION, CARRY, CHECK = "prediction", "carry", "check"  # kinds
@@ -92,14 +92,14 @@ class Asked:
         """How many guesses lie in each part of the scale, from its lower end up to below its upper end; the last has both."""
         assert self.lesson is not None and self.lesson.prediction and self.lesson.prediction.scale
         asked, scale = self.lesson.prediction, self.lesson.prediction.scale
-        share = unit_of(self.lesson) == "percent"
+        unit, words = unit_of(self.lesson), phrases(self.lesson.language)
 
         def part(value: float) -> int:
             return max(0, min(PARTS - 1, int(round((value - scale.low) / (scale.high - scale.low) * PARTS, 6))))
 
         def label(at: int) -> str:
             low, high = (scale.low + (scale.high - scale.low) * end / PARTS for end in (at, at + 1))
-            return f"{100 * low:g} – {100 * high:g} %" if share else f"{low:g} – {high:g}"
+            return guessed(low, high, unit, words)
 
         found = {
             n: _summed((part(_guess(asked, text)), many) for text, many in votes[n].items()) for n in sorted(votes)
@@ -118,14 +118,7 @@ class Asked:
         if self.kind == CARRY:
             return self.lesson.transfer.options[int(text)]
         asked = self.lesson.prediction
-        answer = prediction.read(asked, text)
-        if asked.kind == "number":
-            assert asked.scale is not None
-            low, high = prediction.interval_of(answer)
-            low, high = max(low, asked.scale.low), min(high, asked.scale.high)
-            share = unit_of(self.lesson) == "percent"
-            return f"{100 * low:g} – {100 * high:g} %" if share else f"{low:g} – {high:g}"
-        return answer_in_words(self.lesson, answer, unit_of(self.lesson))
+        return answer_in_words(self.lesson, prediction.read(asked, text), unit_of(self.lesson))
 
     def _in_order(self, given: set[str], votes: Distribution) -> list[str]:
         """Options in their own order, whether chosen or not; orders by how many chose them."""

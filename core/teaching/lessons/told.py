@@ -6,18 +6,19 @@ from core.teaching.lessons.lesson import Lesson
 from core.teaching.lessons.outcome import Outcome
 from core.teaching.lessons.prediction import NOT_AS_PREDICTED, Answer, interval_of, undecided_pairs, verdict
 from core.teaching.lessons.readings import EXACT
-from core.teaching.lessons.wording import Words, filled, of_what, reach, written
+from core.teaching.lessons.wording import Words, filled, guessed, of_what, reach, written
 
 SURE_ENOUGH = 2  # from where on somebody was sure
 
 
 def answer_in_words(lesson: Lesson, answer: Answer, unit: str) -> str:
-    """What was predicted: "grows several times", "40 % to 60 %", "pre-norm, then no norm, then post-norm"."""
+    """What was predicted: "grows several times", "40 to 60 %", "pre-norm, then no norm, then post-norm"."""
     asked = lesson.prediction
     assert asked is not None
     if asked.kind == "number":
-        low, high = (written(end, unit, phrases(lesson.language)) for end in interval_of(answer))
-        return f"{low} – {high}"
+        assert asked.scale is not None
+        low, high = interval_of(answer)
+        return guessed(max(low, asked.scale.low), min(high, asked.scale.high), unit, phrases(lesson.language))
     if asked.kind == "rank":
         return " > ".join(lesson.values[name].label for name in answer)
     return asked.options[answer].text

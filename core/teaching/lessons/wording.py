@@ -28,6 +28,14 @@ def reach(found: Interval, unit: str, words: Words = ENGLISH_WORDS) -> str:
     return _with(unit, words["from_to"].format(low=low, high=high), words)
 
 
+def guessed(low: float, high: float, unit: str, words: Words = ENGLISH_WORDS) -> str:
+    """A range that somebody has chosen, without digits that say nothing: "0 to 5 %"."""
+    first, last = (
+        f"{round(100 * end if unit == 'percent' else end, 9):g}".replace(".", words["decimal"]) for end in (low, high)
+    )
+    return _with(unit, words["from_to"].format(low=first, high=last), words)
+
+
 def _with(unit: str, text: str, words: Words) -> str:
     return words[f"in_{unit}"].format(n=text) if unit in ("percent", "points", "times") else text
 

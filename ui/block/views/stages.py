@@ -35,7 +35,10 @@ def stages(context):
     chart(charts.stages(), drawn, "Spread of the numbers at every stage of the block.", height=36 * len(table) + 60)
     number = {
         name: st.column_config.NumberColumn(
-            meter.label(name), help=meter.help(name), format="percent" if name == "zeros" else "%.3g", width=54 if beside.alone() else 70
+            meter.label(name),
+            help=meter.help(name),
+            format="percent" if name == "zeros" else "%.3g",
+            width=54 if beside.alone() else 70,
         )
         for name in meter
     }
