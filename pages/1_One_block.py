@@ -22,25 +22,31 @@ from ui.shared.sentence import NO_WORD, sentence
 GROUPS = ("Size", "Parts", "Attention in detail", "More parts", "Machine")
 FOLDED = ("Attention in detail", "More parts", "Machine")
 
-with page(ONE_BLOCK):
-    (text, chosen, machine, look, pinned), notes = ONE_BLOCK.settings(Input, BlockConfig, Machine, BlockLook, Pins)
-    config, kind = chosen.plain, chosen.weights
-    back = partial(values.take, {"weights": kind}, BlockConfig, Machine)
-    sidebar(
-        GROUPS, chosen, machine, look, folded=FOLDED, back=back, without=chosen.unavailable,
-        notes=NOTES[kind],
-    )  # fmt: skip
-    compared = pins.row(baseline(kind, config), pinned, lambda text: put(beside=text), can_be_had(kind))
-    head(ONE_BLOCK, sentence(), compared, [ONE_BLOCK.tabs()], beside_title=whose())
-    tokens, cuts = cut(text.text)
-    notice(*notes, *cuts)
-    if tokens:
-        unknown(kind, tokens)
-        seen = forward(config, tokens, machine, look.apply_dropout, kind)
-        context = BlockContext(text.text, seen, pinned, look)
-        if not context.forward_pass.finite:
-            st.warning(f"Some numbers became infinite or NaN: they left the range of {machine.dtype}.")
-        with_and_without(context)
-        takeaway.offer(ONE_BLOCK.name, scripts(context))
-    else:
-        st.info(NO_WORD, icon=":material/edit:")
+
+def draw():
+    """In names of its own: what a script has named at its top is kept as long as a callback of it, and so the passes were."""
+    with page(ONE_BLOCK):
+        (text, chosen, machine, look, pinned), notes = ONE_BLOCK.settings(Input, BlockConfig, Machine, BlockLook, Pins)
+        config, kind = chosen.plain, chosen.weights
+        back = partial(values.take, {"weights": kind}, BlockConfig, Machine)
+        sidebar(
+            GROUPS, chosen, machine, look, folded=FOLDED, back=back, without=chosen.unavailable,
+            notes=NOTES[kind],
+        )  # fmt: skip
+        compared = pins.row(baseline(kind, config), pinned, lambda text: put(beside=text), can_be_had(kind))
+        head(ONE_BLOCK, sentence(), compared, [ONE_BLOCK.tabs()], beside_title=whose())
+        tokens, cuts = cut(text.text)
+        notice(*notes, *cuts)
+        if tokens:
+            unknown(kind, tokens)
+            seen = forward(config, tokens, machine, look.apply_dropout, kind)
+            context = BlockContext(text.text, seen, pinned, look)
+            if not context.forward_pass.finite:
+                st.warning(f"Some numbers became infinite or NaN: they left the range of {machine.dtype}.")
+            with_and_without(context)
+            takeaway.offer(ONE_BLOCK.name, scripts(context))
+        else:
+            st.info(NO_WORD, icon=":material/edit:")
+
+
+draw()

@@ -22,30 +22,36 @@ GROUPS = ("Depth", "Size", "Parts", "Attention in detail", "More parts", "Machin
 HIDDEN = ("n_layers", "dropout")  # depth is set by the passes; nothing is dropped here
 WHOSE = "The weights are random here: no model is trained to read its own output a hundred times. What shows is what the parts do by themselves."
 
-with page(DEPTH):
-    (text, config, machine, depth, pinned, look, axes), notes = DEPTH.settings(
-        Input, Config, Machine, Depth, Pins, DepthLook, Axes
-    )
-    back = partial(values.reset, Depth, Config, Machine, Pins, Axes)
-    sidebar(
-        GROUPS,
-        depth,
-        config,
-        machine,
-        folded=("Attention in detail", "More parts", "Machine"),
-        without=HIDDEN,
-        notes={"Depth": WHOSE},
-        back=back,
-    )
-    head(DEPTH, sentence(), pins.row(config, pinned), [DEPTH.tabs()])
-    tokens, cuts = cut(text.text)
-    variants, left_out = lineup(config, pinned, n_layers=1, dropout=0.0)
-    notice(*notes, *cuts)
-    for reason in left_out:
-        st.caption(literal(reason))
-    if tokens:
-        context = DepthContext(variants, tuple(tokens), machine, depth, pinned, axes, look)
-        DEPTH.open_view(context)
-        takeaway.offer(DEPTH.name, scripts(context))
-    else:
-        st.info(NO_WORD, icon=":material/edit:")
+
+def draw():
+    """In names of its own: what a script has named at its top is kept as long as a callback of it, and so the passes were."""
+    with page(DEPTH):
+        (text, config, machine, depth, pinned, look, axes), notes = DEPTH.settings(
+            Input, Config, Machine, Depth, Pins, DepthLook, Axes
+        )
+        back = partial(values.reset, Depth, Config, Machine, Pins, Axes)
+        sidebar(
+            GROUPS,
+            depth,
+            config,
+            machine,
+            folded=("Attention in detail", "More parts", "Machine"),
+            without=HIDDEN,
+            notes={"Depth": WHOSE},
+            back=back,
+        )
+        head(DEPTH, sentence(), pins.row(config, pinned), [DEPTH.tabs()])
+        tokens, cuts = cut(text.text)
+        variants, left_out = lineup(config, pinned, n_layers=1, dropout=0.0)
+        notice(*notes, *cuts)
+        for reason in left_out:
+            st.caption(literal(reason))
+        if tokens:
+            context = DepthContext(variants, tuple(tokens), machine, depth, pinned, axes, look)
+            DEPTH.open_view(context)
+            takeaway.offer(DEPTH.name, scripts(context))
+        else:
+            st.info(NO_WORD, icon=":material/edit:")
+
+
+draw()

@@ -30,41 +30,49 @@ GROUPS = {  # group of the sidebar -> the views that depend on it; none: every v
 DRAWN = ("attention", "steps")  # views beside which the block is drawn
 OF_TABLES = ("without",)  # views that read no text: what they show was measured before
 
-with page(TRAINED_MODEL):
-    opened = st.session_state.pop(OPEN, None)
-    if opened:
-        values.take({"model": opened}, *KINDS)
-    try:
-        (look, sampling), notes = TRAINED_MODEL.settings(*KINDS)
-    except CheckpointError:  # no model can be opened: there is what brings one
-        head(TRAINED_MODEL)
-        with st.sidebar, st.expander("Model", expanded=True):
-            bring()
-        raise
-    model = known(look.model)
-    gone = any(note.startswith("model is ") for note in notes)  # another one is shown, and its parts are other parts
-    cuts, wrong = read_cuts("" if gone else look.out, model.config)
-    groups = [group for group, views in GROUPS.items() if not views or look.taken in views]
-    back = partial(values.take, {"model": look.model}, *KINDS)
-    sidebar(groups, look, sampling, back=back, drawn={"Model": partial(model_list, look)})
-    context = TrainedContext(model, cuts, sampling, look)
-    reads = look.taken not in OF_TABLES
-    head(TRAINED_MODEL, *([prompt_row(look), words_row(look, model)] if reads else []))
-    below = st.container(gap="xxsmall")
-    knockout_row(look, model.config, cuts)
-    bar("views", [TRAINED_MODEL.tabs()])
-    notice(*notes, *wrong)
-    if reads:
-        with below:
-            as_read(context.prompt)
-    if look.taken in DRAWN:
-        picture, view = st.columns([3, 7], gap="medium")
-        with picture:
-            drawing.block(
-                context.whole, look.layer_of(context.whole), knocked=cuts, below=summary(context), on_pick=take_out
-            )
-        with view:
+
+def draw():
+    """In names of its own: what a script has named at its top is kept as long as a callback of it, and so the passes were."""
+    with page(TRAINED_MODEL):
+        opened = st.session_state.pop(OPEN, None)
+        if opened:
+            values.take({"model": opened}, *KINDS)
+        try:
+            (look, sampling), notes = TRAINED_MODEL.settings(*KINDS)
+        except CheckpointError:  # no model can be opened: there is what brings one
+            head(TRAINED_MODEL)
+            with st.sidebar, st.expander("Model", expanded=True):
+                bring()
+            raise
+        model = known(look.model)
+        gone = any(
+            note.startswith("model is ") for note in notes
+        )  # another one is shown, and its parts are other parts
+        cuts, wrong = read_cuts("" if gone else look.out, model.config)
+        groups = [group for group, views in GROUPS.items() if not views or look.taken in views]
+        back = partial(values.take, {"model": look.model}, *KINDS)
+        sidebar(groups, look, sampling, back=back, drawn={"Model": partial(model_list, look)})
+        context = TrainedContext(model, cuts, sampling, look)
+        reads = look.taken not in OF_TABLES
+        head(TRAINED_MODEL, *([prompt_row(look), words_row(look, model)] if reads else []))
+        below = st.container(gap="xxsmall")
+        knockout_row(look, model.config, cuts)
+        bar("views", [TRAINED_MODEL.tabs()])
+        notice(*notes, *wrong)
+        if reads:
+            with below:
+                as_read(context.prompt)
+        if look.taken in DRAWN:
+            picture, view = st.columns([3, 7], gap="medium")
+            with picture:
+                drawing.block(
+                    context.whole, look.layer_of(context.whole), knocked=cuts, below=summary(context), on_pick=take_out
+                )
+            with view:
+                TRAINED_MODEL.open_view(context)
+        else:
             TRAINED_MODEL.open_view(context)
-    else:
-        TRAINED_MODEL.open_view(context)
-    takeaway.offer(TRAINED_MODEL.name, scripts(context), model_file(model))
+        takeaway.offer(TRAINED_MODEL.name, scripts(context), model_file(model))
+
+
+draw()

@@ -6,11 +6,11 @@ stream with a number that is infinite or no number has no statistics: NaN.
 
 import math
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any, Protocol
 
 import torch
 
+from core.settings.cache import lazily
 from core.settings.menu import Menu
 
 
@@ -49,16 +49,16 @@ class Streams:
         self.x = wide if self.finite.all() else torch.where(self.finite[:, None, None], wide, 0.0)
         self.entropy = entropy.double()
 
-    @cached_property
+    @lazily
     def mean(self) -> torch.Tensor:
         return self.x.mean((1, 2))
 
-    @cached_property
+    @lazily
     def square(self) -> torch.Tensor:
         """Mean of the squares: (P,)."""
         return self.products.diagonal(dim1=1, dim2=2).sum(1) / self.x[0].numel()
 
-    @cached_property
+    @lazily
     def products(self) -> torch.Tensor:
         """Every token times every other: (P, T, T)."""
         if self.x.is_cpu:  # NumPy sees that both sides are the same and computes only half
@@ -66,7 +66,7 @@ class Streams:
             return torch.from_numpy(rows @ rows.swapaxes(1, 2))
         return self.x @ self.x.mT
 
-    @cached_property
+    @lazily
     def table(self) -> torch.Tensor:
         """Every statistic of every stream: float64 (P, statistics), on the CPU."""
         values = torch.stack([part(self).to("cpu", torch.float64) for part in statistic.values()], dim=1)

@@ -5,7 +5,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar, TypeVarTuple, cast
+from typing import Any, Generic, Protocol, Self, TypeVar, TypeVarTuple, cast, overload
 
 from core.settings.progress import turn
 
@@ -29,6 +29,32 @@ class Once(Protocol[*Given, Result]):
     __wrapped__: Callable[[*Given], Result]
 
     def __call__(self, *given: *Given) -> Result: ...
+
+
+class Lazily(Generic[Result]):
+    """Decorator `lazily`: functools.cached_property without its lock.
+
+    Before Python 3.12 that is one lock for all objects of a class: while something long is computed for one visitor, all the
+    others wait. Here two threads that ask one object at the same time may both compute.
+    """
+
+    def __init__(self, make: Callable[[Any], Result]) -> None:
+        self.make, self.name, self.__doc__ = make, make.__name__, make.__doc__
+
+    @overload
+    def __get__(self, of: None, kind: type) -> Self: ...
+
+    @overload
+    def __get__(self, of: object, kind: type | None = None) -> Result: ...
+
+    def __get__(self, of: object | None, kind: type | None = None) -> Self | Result:
+        if of is None:
+            return self
+        made = of.__dict__[self.name] = self.make(of)  # found there from now on, before this is asked
+        return made
+
+
+lazily = Lazily
 
 
 class _Turn:

@@ -12,12 +12,12 @@ import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from core.settings.cache import lazily
 from core.settings.wording import printable, shorten
 from core.study.plan import Run, StudyError
 from core.train import Row
@@ -41,7 +41,7 @@ class Curves:
     made: Made
     arrays: dict[str, np.ndarray[Any, Any]]
 
-    @cached_property
+    @lazily
     def _places(self) -> dict[str, tuple[int, int, bool]]:
         """Hash of a run -> its first row, the one after its last, and whether it diverged there."""
         ends = self.arrays["rows"].cumsum().tolist()

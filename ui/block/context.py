@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 from core.checkpoints import CheckpointError, family
@@ -10,17 +10,19 @@ from core.experiments.forward import Pass
 from core.experiments.weights import weights
 from core.model.config import Config
 from core.model.variants import Pins, Variant, apply, lineup, pin
+from core.settings.cache import lazily
 from core.settings.menu import Menu
 from core.settings.setting import ConfigError, setting, setting_like
 from ui.kit.session.kin import go_along
 from ui.shared.base import Picked
 
 view = Menu("Views of one block")
+PLAIN = Config()
 
 
 def usual(kind: str) -> Config:
     """What a model is that has nothing changed, with such weights."""
-    return Config() if kind == "random" else family.BASELINE
+    return PLAIN if kind == "random" else family.BASELINE
 
 
 def _as_usual(name: str) -> Callable[["BlockConfig"], Any]:
@@ -183,7 +185,7 @@ class BlockContext:
         """Why which variant is not among them."""
         return self._lineup[1]
 
-    @cached_property
+    @lazily
     def _lineup(self) -> tuple[list[Variant], list[str]]:
         config, there, left_out = self.forward_pass.config, [], []
         variants, notes = lineup(config, self.pins if self.kind == "random" else whole(config, self.pins))
@@ -195,6 +197,8 @@ class BlockContext:
 
     def _broken(self, variant: Variant) -> str:
         """Why the file with its weights cannot be opened: that costs the variant alone."""
+        if self.kind == "random":
+            return ""  # there is no file
         try:
             self.forward_pass.other(variant.config)
         except CheckpointError as error:

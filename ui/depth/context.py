@@ -1,13 +1,13 @@
 """What the views of the page "Depth" share: their menus, what is looked at, and what they are handed."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 from core.experiments.depth.axes import Axes
 from core.experiments.depth.depth import Depth, Journey, travel
 from core.measure.stream_statistics import statistic
 from core.model.config import Config
 from core.model.variants import Pins, Variant
+from core.settings.cache import lazily
 from core.settings.device import Machine
 from core.settings.menu import Menu
 from core.settings.progress import told_as
@@ -72,12 +72,12 @@ class DepthContext:
     axes: Axes
     look: DepthLook
 
-    @cached_property
+    @lazily
     def journeys(self) -> dict[str, Journey]:
         """Name -> journey, in the order of the variants."""
         return self._travelled(0)
 
-    @cached_property
+    @lazily
     def played(self) -> dict[str, Journey]:
         """The same with the attention of all passes, or of those that are played."""
         return self._travelled(self.cells)

@@ -141,10 +141,12 @@ def heatmaps(key: str, matrices, rows, columns=None, *, on_pick=None, **words):
     words["alt"] = beside.named(words.get("alt", key))
     note(words["alt"].rstrip("."), MatrixTable(matrices, rows, columns, words.get("titles")))
 
+    shape = _tensor(matrices).shape  # a callback is kept as long as the page is open, and with it all that it names
+
     def picked():
         at = picked_in(name, dict) or {}
         cell = [at.get(each) for each in ("panel", "row", "col")]
-        if on_pick and all(type(n) is int and 0 <= n < most for n, most in zip(cell, _tensor(matrices).shape)):
+        if on_pick and all(type(n) is int and 0 <= n < most for n, most in zip(cell, shape)):
             on_pick(*cell)
 
     said_above = said()

@@ -1,7 +1,6 @@
 """What the views of the page "Trained model" share: their menu, what is looked at, and what they are handed."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 from core.checkpoints import Opened
 from core.experiments.forward import Pass
@@ -12,6 +11,7 @@ from core.model import knockout as lesion
 from core.model.generate import Sampling
 from core.model.knockout import Cut
 from core.model.text import check_text, shown
+from core.settings.cache import lazily
 from core.settings.menu import Menu
 from core.settings.setting import ANY, ConfigError, setting
 from ui.kit.panel.control import of
@@ -96,12 +96,12 @@ class TrainedContext:
     sampling: Sampling
     look: TrainedLook
 
-    @cached_property
+    @lazily
     def bench(self) -> Bench:
         """Its held-out texts, for the views that ask for them: the first visitor waits."""
         return knockout.bench(self.opened, self.look.texts)
 
-    @cached_property
+    @lazily
     def prompt(self) -> prompt.Prompt:
         """The text, as the model reads it. Raises ConfigError for one of which nothing can be read."""
         return prompt.read(self.opened, self.look.prompt)
@@ -111,12 +111,12 @@ class TrainedContext:
         """What takes the place of what is knocked out."""
         return self.look.mode
 
-    @cached_property
+    @lazily
     def whole(self) -> Pass:
         """The pass of the prompt through the whole model."""
         return prompt.look(self.bench, self.prompt)
 
-    @cached_property
+    @lazily
     def without(self) -> Pass:
         """The same with the knock-out."""
         return prompt.look(self.bench, self.prompt, self.cuts, self.mode)
@@ -135,7 +135,7 @@ class TrainedContext:
     def effect(self) -> Effect:
         return knockout.measured(self.bench, self.cuts, self.mode)
 
-    @cached_property
+    @lazily
     def readings(self) -> list[Reading]:
         return self.opened.results.get((self.bench.key, "readings"), lambda: (tables.readings(self.bench), 10_000))
 

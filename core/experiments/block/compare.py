@@ -1,6 +1,7 @@
 """Several models on the same sentence: what leaves each, in numbers, and how far it is from what leaves the first."""
 
 import math
+from collections.abc import Mapping
 
 import pandas as pd
 import torch
@@ -11,19 +12,19 @@ from core.measure.stream_statistics import Streams, attention_entropy, statistic
 from core.model import cost
 
 
-def compare(passes: dict[str, Pass]) -> pd.DataFrame:
-    """One row per model, the first of them the baseline.
+def compare(passes: Mapping[str, Pass]) -> pd.DataFrame:
+    """One row per model, the first of them the baseline. Each is asked for once, and let go: a mapping may compute them then.
 
     variant; parameters (of the blocks); one column per statistic of the output (core/measure/stream_statistics.py; entropy: mean over
     layers); distance: ‖output − baseline's output‖ / ‖baseline's output‖; direction: their cosine similarity, averaged
     over tokens. Both are NaN where widths differ.
     """
-    outputs = {name: forward_pass.output[: forward_pass.n_real] for name, forward_pass in passes.items()}
-    base = next(iter(outputs.values()))
-    rows = []
+    rows, base = [], None
     for name, forward_pass in passes.items():
-        values = Streams(outputs[name][None], entropy(forward_pass)[None]).table[0].tolist()
-        rows.append((name, sum(cost.parameters(forward_pass.config).values()), *values, *apart(outputs[name], base)))
+        output = forward_pass.output[: forward_pass.n_real]
+        base = output if base is None else base
+        values = Streams(output[None], entropy(forward_pass)[None]).table[0].tolist()
+        rows.append((name, sum(cost.parameters(forward_pass.config).values()), *values, *apart(output, base)))
     return pd.DataFrame(rows, columns=["variant", "parameters", *statistic, "distance", "direction"])
 
 

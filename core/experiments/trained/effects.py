@@ -1,12 +1,12 @@
 """What a knock-out may change in a model's answers: each effect is one number per question."""
 
-import functools
 import math
 from dataclasses import dataclass
 from typing import Protocol
 
 import torch
 
+from core.settings.cache import lazily
 from core.settings.menu import Menu
 
 
@@ -35,7 +35,7 @@ class Answers:
     wrong: torch.Tensor  # (Q)
     among: tuple[int, ...]
 
-    @functools.cached_property
+    @lazily
     def log(self) -> torch.Tensor:
         return self.logits.double().log_softmax(-1)
 

@@ -1,6 +1,5 @@
 """Places in held-out texts where the right next word is known: what the effect of a knock-out is measured on."""
 
-import functools
 import hashlib
 import math
 from collections import defaultdict
@@ -15,6 +14,7 @@ from core.checkpoints.tokens import Tokens, Words
 from core.experiments.trained.sentences import sentences
 from core.model.parts.init import generator
 from core.model.text import PAD
+from core.settings.cache import lazily
 from core.settings.setting import ConfigError
 from core.tasks import task
 from core.tasks.sentences import BE, anatomy
@@ -51,7 +51,7 @@ class Questions:
     verb: torch.Tensor | None = None  # (Q)
     across: torch.Tensor | None = None  # (Q) bool: a clause and a noun of the other number stand between them
 
-    @functools.cached_property
+    @lazily
     def key(self) -> str:
         """A hash of all that is asked."""
         digest = hashlib.blake2b(digest_size=12)

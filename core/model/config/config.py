@@ -81,8 +81,8 @@ class Config(Attention):
     )
 
     def _check_together(self) -> None:
-        fitting = allowed_heads(self.d_model)
-        if self.n_heads not in fitting:
+        if self.d_model % self.n_heads:
+            fitting = allowed_heads(self.d_model)
             raise ConfigError(
                 "n_heads",
                 f"n_heads is {self.n_heads}; it must divide d_model, which is {self.d_model}: "

@@ -1,10 +1,15 @@
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import streamlit as st
+import torch
 
 from core.experiments.block.attention import patterns
 from core.experiments.block.compare import compare as measure
+from core.experiments.forward import Pass
 from core.measure.stream_statistics import SAME, statistic
+from core.model.config import Config
 from core.settings.wording import fixed, number
 from ui.block.context import view
 from ui.kit import pins
@@ -20,13 +25,44 @@ def compare(context):
     forward_pass = context.forward_pass
     for reason in context.left_out:
         st.caption(literal(reason))
-    passes = {v.name: forward_pass.other(v.config) for v in context.variants}
+    passes = OneByOne(forward_pass, context.variants, context.look)
     table = measure(passes)
     pins.legend(context.variants, {}, context.pins, forward_pass.kind)
-    figure("What does each difference do to the output?", farthest(table, passes))
+    figure("What does each difference do to the output?", farthest(table, passes.seen))
     numbers(table)
     pick("layer", forward_pass=forward_pass)
-    maps(passes, context.look)
+    maps(passes.seen)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the view keeps of a pass. attention: the mean over its heads at one layer, or None where there is none."""
+
+    config: Config
+    finite: bool
+    labels: list[str]
+    attention: torch.Tensor | None
+
+
+class OneByOne(Mapping):
+    """The passes of what is compared, each computed when it is asked for: together they would need several times what one run may."""
+
+    def __init__(self, forward_pass, variants, look):
+        self.forward_pass, self.look = forward_pass, look
+        self.configs, self.seen = {each.name: each.config for each in variants}, {}
+
+    def __getitem__(self, name: str) -> Pass:
+        one = self.forward_pass.other(self.configs[name])
+        there = "pattern" in one.sites
+        mean = patterns(one, self.look.layer_of(one)).mean(0) if there else None
+        self.seen[name] = Seen(one.config, one.finite, one.labels, mean)
+        return one
+
+    def __iter__(self):
+        return iter(self.configs)
+
+    def __len__(self) -> int:
+        return len(self.configs)
 
 
 def farthest(table, passes) -> str:
@@ -84,15 +120,11 @@ def _cell(value) -> str:
     return number(value, 4)
 
 
-def maps(passes, look):
+def maps(seen: dict[str, Seen]):
     """Attention of every variant, averaged over its heads, at one layer."""
-    shown, labels = [], []
-    for forward_pass in passes.values():
-        labels = max(labels, forward_pass.labels, key=len)
-        shown.append(
-            patterns(forward_pass, look.layer_of(forward_pass)).mean(0) if "pattern" in forward_pass.sites else None
-        )
+    labels = max((each.labels for each in seen.values()), key=len)
+    shown = [each.attention for each in seen.values()]
     heatmaps(
-        "compared_maps", in_one_frame(shown, len(labels)), labels, labels, titles=list(passes), what="mean attention weight over heads, row reads column",
+        "compared_maps", in_one_frame(shown, len(labels)), labels, labels, titles=list(seen), what="mean attention weight over heads, row reads column",
         blank="masked or switched off", alt="Attention of each variant, averaged over its heads.", height=330,
     )  # fmt: skip

@@ -61,11 +61,11 @@ def _changed(sampling: Sampling) -> bool:
 
 def _pick(context):
     """After which word."""
-    labels = context.prompt.labels
+    labels, at = context.prompt.labels, "after" if context.language else "at"
     shown = one_of("after", context.after + 1, range(1, len(labels) + 1), context.prompt.ids)
     st.selectbox(
         "After", range(1, len(labels) + 1), **shown, label_visibility="collapsed", on_change=_picked, args=(shown["key"],),
-        format_func=lambda n: f"{'after' if context.language else 'at'} word {n}: … {' '.join(labels[max(0, n - 5) : n])}",
+        format_func=lambda n: f"{at} word {n}: … {' '.join(labels[max(0, n - 5) : n])}",
     )  # fmt: skip
 
 

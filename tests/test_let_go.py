@@ -1,0 +1,105 @@
+"""What is computed for one visitor is let go when the page has been drawn, and holds up nobody meanwhile."""
+
+import gc
+import threading
+
+import pytest
+import torch
+
+from core.experiments.block.compare import compare
+from core.experiments.forward import Pass, _run
+from core.settings.cache import lazily
+from tests.test_page import fine, opened
+from ui.block.context import BlockContext
+from ui.block.views.compare import OneByOne
+from ui.depth.context import DepthContext
+from ui.kit.pages import DEPTH, ONE_BLOCK, TRAINED_MODEL
+from ui.trained.context import TrainedContext
+
+SHOWN = [
+    *((ONE_BLOCK, {"view": view, "weights": "random", "variants": "norm-none"}) for view in ONE_BLOCK.views),
+    (ONE_BLOCK, {"weights": "random", "variants": "norm-none", "beside": "norm-none"}),
+    *((DEPTH, {"show": show, "passes": "3", "variants": "norm-none"}) for show in ("statistics", "attention", "play")),
+    *((TRAINED_MODEL, {"taken": taken}) for taken in ("attention", "words", "layers", "knockout")),
+]
+
+
+@pytest.mark.parametrize("page, params", SHOWN, ids=lambda it: it.key if hasattr(it, "key") else "-".join(it.values()))
+def test_a_page_that_is_drawn_holds_nothing_it_was_drawn_of(page, params):
+    app = fine(opened(page.path, **params))
+    gc.collect()
+    held = [each for each in gc.get_objects() if isinstance(each, BlockContext | DepthContext | TrainedContext)]
+    assert not held and app.session_state  # the visitor is still there
+
+
+def test_a_visitor_keeps_no_pass():
+    app = fine(opened(ONE_BLOCK.path, weights="random", d_model="48", text="the dog bites", variants="norm-none"))
+    gc.collect()
+    kept = {id(value) for value, _ in _run.cache._kept.values()}
+    assert not [each for each in gc.get_objects() if isinstance(each, Pass) and each.config.d_model == 48 and id(each) not in kept]
+    assert app.session_state
+
+
+def test_passes_are_compared_one_by_one(monkeypatch):
+    """Never more than the baseline's output, the pass that is looked at, and the next one."""
+    alive, most = set(), [0]
+
+    class Counted:
+        def __init__(self, config):
+            self.config, self.finite, self.labels, self.sites, self.n_real = config, True, ["a"], {}, 1
+            self.output = torch.ones(1, 2)
+            alive.add(id(self))
+            most[0] = max(most[0], len(alive))
+
+        def __del__(self):
+            alive.discard(id(self))
+
+        def other(self, config):
+            return Counted(config)
+
+    class Named:
+        def __init__(self, name):
+            from core.model.config import Config
+
+            self.name, self.config = name, Config()
+
+    first = Counted(Named("x").config)
+    passes = OneByOne(first, [Named(str(n)) for n in range(6)], None)
+    table = compare(passes)
+    assert len(table) == len(passes.seen) == 6 and most[0] <= 3  # the page's own, one, and the next
+
+
+def test_what_is_computed_for_one_holds_up_no_other():
+    begun, go_on = threading.Event(), threading.Event()
+
+    class Slow:
+        def __init__(self, wait):
+            self.wait, self.times = wait, 0
+
+        @lazily
+        def answer(self):
+            """How long it takes."""
+            self.times += 1
+            if self.wait:
+                begun.set()
+                assert go_on.wait(20)
+            return 42
+
+    long, quick = Slow(True), Slow(False)
+    thread = threading.Thread(target=lambda: long.answer)
+    thread.start()
+    assert begun.wait(20)
+    assert quick.answer == 42 and quick.answer == 42 and quick.times == 1  # while the other is being computed
+    go_on.set()
+    thread.join()
+    assert long.answer == 42 and long.times == 1 and Slow.answer.__doc__ == "How long it takes."
+
+
+def test_no_property_takes_a_lock_for_all():
+    """functools.cached_property does, before Python 3.12."""
+    from pathlib import Path
+
+    for folder in ("core", "ui"):
+        for path in Path(folder).rglob("*.py"):
+            text = path.read_text(encoding="utf-8")
+            assert "@cached_property" not in text and "@functools.cached_property" not in text, path
