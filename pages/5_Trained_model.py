@@ -31,6 +31,21 @@ DRAWN = ("attention", "steps")  # views beside which the block is drawn
 OF_TABLES = ("without",)  # views that read no text: what they show was measured before
 
 
+def _opened(context, cuts):
+    """The view that is open, beside the drawing where it is about what is drawn."""
+    look = context.look
+    if look.taken not in DRAWN:
+        TRAINED_MODEL.open_view(context)
+        return
+    picture, view = st.columns([3, 7], gap="medium")
+    with picture:
+        drawing.block(
+            context.whole, look.layer_of(context.whole), knocked=cuts, below=summary(context), on_pick=take_out
+        )
+    with view:
+        TRAINED_MODEL.open_view(context)
+
+
 def draw():
     """In names of its own: what a script has named at its top is kept as long as a callback of it, and so the passes were."""
     with page(TRAINED_MODEL):
@@ -62,16 +77,7 @@ def draw():
         if reads:
             with below:
                 as_read(context.prompt)
-        if look.taken in DRAWN:
-            picture, view = st.columns([3, 7], gap="medium")
-            with picture:
-                drawing.block(
-                    context.whole, look.layer_of(context.whole), knocked=cuts, below=summary(context), on_pick=take_out
-                )
-            with view:
-                TRAINED_MODEL.open_view(context)
-        else:
-            TRAINED_MODEL.open_view(context)
+        _opened(context, cuts)
         takeaway.offer(TRAINED_MODEL.name, scripts(context), model_file(model))
 
 

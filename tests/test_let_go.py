@@ -36,7 +36,11 @@ def test_a_visitor_keeps_no_pass():
     app = fine(opened(ONE_BLOCK.path, weights="random", d_model="48", text="the dog bites", variants="norm-none"))
     gc.collect()
     kept = {id(value) for value, _ in _run.cache._kept.values()}
-    assert not [each for each in gc.get_objects() if isinstance(each, Pass) and each.config.d_model == 48 and id(each) not in kept]
+    assert not [
+        each
+        for each in gc.get_objects()
+        if isinstance(each, Pass) and each.config.d_model == 48 and id(each) not in kept
+    ]
     assert app.session_state
 
 

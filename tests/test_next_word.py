@@ -32,7 +32,7 @@ from core.tasks.sentences import (
     anatomy,
     kept_back,
 )
-from tests.pages import control, controls, press, put, setting
+from tests.pages import control, controls, move, press, put, setting
 from tests.reference import forward, weights_of
 from tests.test_model_page import READER, SHIPPED, fine, opened, texts
 from ui.shared.model_defaults import prompts
@@ -203,7 +203,8 @@ def test_a_text_is_completed_by_the_likeliest_word_each_time_up_to_its_full_stop
         chances = slowly(text)
         text.append(max(chances, key=chances.get))
     assert setting(app, "prompt") == " ".join(text)
-    assert control(app, "complete")["off"]
+    assert "nothing to add" in control(app, "complete")["help"]
+    assert setting(fine(press(app, "complete")), "prompt") == " ".join(text)
 
 
 @pytest.mark.parametrize("member", ["baseline", "norm-none"])
@@ -221,8 +222,13 @@ def test_words_are_offered_where_the_model_has_those_of_the_grammar():
     assert [[g["name"], g["words"], g["next"]] for g in shown["groups"]] == [
         list(g) for g in offered(["the", "lawyer"])
     ]
-    assert not control(app, "complete")["off"]
-    assert control(fine(opened(prompt="")), "complete")["off"]
+    assert setting(fine(press(fine(opened(prompt="")), "complete")), "prompt") == ""
+
+
+def test_a_text_that_was_typed_a_moment_before_is_the_one_that_is_completed():
+    app = move(fine(opened(prompt="the judges .")), prompt="the lawyer")
+    app = fine(press(app, "complete"))
+    assert setting(app, "prompt").startswith("the lawyer ") and setting(app, "prompt").endswith(" .")
 
 
 def test_a_text_that_cannot_be_read_is_not_completed():

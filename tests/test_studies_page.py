@@ -135,7 +135,9 @@ def test_before_the_first_study_it_says_how_to_start_one_and_makes_no_store(tmp_
 
 
 def test_a_store_without_studies_is_as_none(store):
-    assert "No study of your own yet" in texts(good(opened())) and not opened(study="gone").warning
+    assert "No study of your own yet" in texts(good(opened())) and "There is no study “gone”" in told(
+        opened(study="gone")
+    )
 
 
 @pytest.mark.parametrize("view", views)
@@ -546,6 +548,12 @@ def test_a_database_that_goes_away_while_it_is_looked_at_is_named(store, url):
 # Several visitors
 
 
+def gone(app, name: str) -> bool:
+    """Whether it is said that this study was deleted, with no button of another one in its place."""
+    there = {"Stop", "Resume", "Delete it"} & set(labels(app))
+    return f"The study “{name}” was deleted, here or in another tab." in told(app) and not there
+
+
 @pytest.mark.parametrize("view", views)
 def test_a_study_that_another_visitor_deletes_is_missed_in_words(store, view):
     filled(store, "complete", "half")
@@ -553,10 +561,12 @@ def test_a_study_that_another_visitor_deletes_is_missed_in_words(store, view):
     two = good(press(two, "Delete it"))
     assert setting(two, "study") == "complete" and not two.warning
     one = good(one.run())
-    assert "There is no study “half”" in told(one) and setting(one, "study") == "complete"
+    assert gone(one, "half")
+    instead = next(each for each in one.selectbox if each.key == "study_instead")
+    assert instead.options == ["complete", *NAMES]
+    assert setting(good(instead.set_value("complete").run()), "study") == "complete" and "Delete it" in labels(one)
     two = good(press(two, "Delete it"))
-    one = good(one.run())
-    assert "No study of your own yet" in texts(one) and "No study of your own yet" in texts(two)
+    assert "No study of your own yet" in texts(two) and gone(good(one.run()), "complete")
 
 
 def test_a_study_that_another_visitor_deletes_while_it_is_trained_is_missed_in_words(store):
@@ -564,7 +574,7 @@ def test_a_study_that_another_visitor_deletes_while_it_is_trained_is_missed_in_w
     one, two = good(opened(study="elsewhere")), good(opened(study="elsewhere"))
     good(press(two, "Delete it"))
     one = good(press(one, "Stop"))
-    assert "There is no study “elsewhere”" in told(one) and setting(one, "study") == "complete"
+    assert gone(one, "elsewhere")
 
 
 def test_each_study_has_a_button_of_its_own_to_delete_it(store):

@@ -15,7 +15,7 @@ from ui.kit.session.visitor import picked_in
 
 KINDS = {REPLICATES: "yes", DOES_NOT: "no"}
 CSS = f"""
-.root {{ font-family: var(--st-font); color: var(--st-text-color); }}
+.root {{ font-family: var(--st-font); color: var(--st-text-color); container-type: inline-size; }}
 .row {{ display: grid; grid-template-columns: minmax(0, 1fr) {WIDTH}px 190px; gap: 4px 20px; align-items: center; width: 100%; box-sizing: border-box;
   padding: 7px 8px; border: 0; border-bottom: 1px solid var(--st-border-color); background: none; font: inherit; color: inherit; text-align: left; }}
 button.row {{ cursor: pointer; }} button.row:hover, button.row:focus-visible {{ background: var(--st-secondary-background-color); outline: none; box-shadow: inset 3px 0 var(--st-primary-color); }}
@@ -25,7 +25,7 @@ svg {{ width: 100%; max-width: {WIDTH}px; height: auto; display: block; }} text 
 .zone {{ fill: {BASELINE}; opacity: 0.16; }} .edge {{ stroke: {BASELINE}; stroke-dasharray: 3 3; }}
 .axis {{ stroke: var(--st-text-color); opacity: 0.25; }} .reach {{ stroke: var(--st-text-color); stroke-width: 3; }} .mean {{ fill: var(--st-text-color); }}
 .seed {{ fill: var(--st-text-color); opacity: 0.35; }}
-@media (max-width: 760px) {{ .row {{ grid-template-columns: minmax(0, 1fr); }} }}
+@container (max-width: 760px) {{ .row {{ grid-template-columns: minmax(0, 1fr); }} }}
 """
 _claims = st.components.v2.component(
     "ablation_claims",

@@ -12,12 +12,15 @@ from ui.studies import server
 from ui.studies.buttons import can_write, under_way
 
 TICK = 1.0  # seconds between two looks at a study that is under way
+REST = 5.0  # at one that is not, and not at its end either: somebody may have it go on in another tab
 
 
 def progress(store, study, now: Standing):
-    """How far it is. While it is under way it is looked at again and again, and the page drawn anew when something ended."""
-    if under_way(study.id, now):
-        fragment(_progress, run_every=TICK)(store, study, now)
+    """How far it is. As long as it is not at its end it is looked at again and again, and the page drawn anew when something has
+    ended, or was stopped or resumed elsewhere."""
+    going = under_way(study.id, now)
+    if going or now.open:
+        fragment(_progress, run_every=TICK if going else REST)(store, study, now)
     else:
         _progress(store, study, now)
 

@@ -17,6 +17,7 @@ from core.train.budget import TimeLimit
 from ui.kit.page import literal
 from ui.kit.panel.control import Control, lexicon, press
 from ui.kit.session import values
+from ui.kit.session.visitor import calm_visitor, state
 from ui.shared.model_defaults import prompts
 from ui.shared.sentence import typed, unknown_words
 
@@ -33,19 +34,23 @@ def words_row(look, opened: Opened) -> list[Control]:
     written = words(look.prompt)
     groups = vocabulary.offered(written)
     about = "The whole model writes on, the likeliest word each time, up to its full stop."
-    ended = not written or written[-1] == vocabulary.END
+    if written and written[-1] == vocabulary.END:
+        about += " This text has its full stop: there is nothing to add."
     return [
-        press("Complete it", "complete", about, partial(_complete, look, opened), "playlist_add_check", off=ended),
+        press("Complete it", "complete", about, partial(_complete, look, opened), "playlist_add_check"),
         lexicon("Words it knows", "lexicon", "prompt", ("Can come next", "All others"), groups),
     ]
 
 
 def _complete(look, opened: Opened):
-    """Write the text to its end (a callback)."""
+    """Write the text to its end, as it stands by now: it may have been typed just before (a callback)."""
+    text = calm_visitor().value("prompt", state())
+    if not words(text) or words(text)[-1] == vocabulary.END:
+        return
     with suppress(ConfigError, MemoryLimit, TimeLimit):  # as the page says itself of a text that cannot be read
-        read = experiment.read(opened, look.prompt)
+        read = experiment.read(opened, text)
         ending = vocabulary.completed(knockout.bench(opened, look.texts), read)
-        values.put(prompt=" ".join([look.prompt.strip(), *ending]))
+        values.put(prompt=" ".join([text.strip(), *ending]))
 
 
 def as_read(prompt: Prompt):

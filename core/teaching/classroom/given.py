@@ -17,6 +17,8 @@ LONGEST = {"nickname": NICKNAME, "because": BECAUSE, "answer": ANSWER, "question
 HALVES = dict.fromkeys(range(0xD800, 0xE000))
 CONTROLS = {c: " " if chr(c).isspace() else None for c in range(0xA0) if unicodedata.category(chr(c)) == "Cc"}
 UNFIT = {**HALVES, **CONTROLS}
+# Of which nothing is seen where they stand alone: kinds of characters, and letters and symbols that are blank.
+UNSEEN, BLANK = ("Cf", "Me", "Mn", "Zl", "Zp", "Zs"), "\u115f\u1160\u2800\u3164\uffa0"
 
 
 def text(name: str, value: str, needed: bool = False) -> str:
@@ -31,7 +33,7 @@ def text(name: str, value: str, needed: bool = False) -> str:
             name, f"The {WORDS[name]} has {count(len(stripped), 'character')}; it may have at most {most}."
         )
     cleaned = stripped.translate(UNFIT).strip()
-    if name == "nickname" and all(unicodedata.category(c) == "Cf" or c.isspace() for c in cleaned):
+    if name == "nickname" and all(unicodedata.category(c) in UNSEEN or c in BLANK for c in cleaned):
         cleaned = ""  # nobody would see it
     if needed and not cleaned:
         raise ClassError(name, f"The {WORDS[name]} is empty; it must have 1 to {most} characters.")

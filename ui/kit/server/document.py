@@ -13,7 +13,8 @@ import re
 from pathlib import Path
 
 import streamlit
-from starlette.responses import HTMLResponse
+from starlette.convertors import Convertor, register_url_convertor
+from starlette.responses import HTMLResponse, RedirectResponse
 from starlette.routing import Route
 from streamlit import config
 
@@ -44,11 +45,33 @@ def pages() -> list[str]:
     return ["", *(re.sub(r"^\d+_", "", path.stem) for path in sorted((ROOT / "pages").glob("*.py")))]
 
 
+class Name(Convertor[str]):
+    """What could be the name of a page in an address: of what Streamlit serves itself some has a point in it, or begins with _."""
+
+    regex = "[^/._][^/.]*"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
 def routes() -> list[Route]:
-    page = document()
+    page, named = document(), {name.lower(): name for name in pages()}
 
     async def answer(_):
         return HTMLResponse(page, headers={"Cache-Control": "no-cache"})
 
+    async def mistyped(request):
+        """A page whose name is written otherwise, or else the start page, which says that there is none of this name."""
+        name = request.path_params["name"]
+        meant = named.get(name.lower().replace("-", "_").replace(" ", "_"))
+        if meant is None or meant == name:
+            return await answer(request)
+        return RedirectResponse(str(request.url.replace(path=request.url.path.removesuffix(name) + meant)))
+
     below = (config.get_option("server.baseUrlPath") or "").strip("/")
-    return [*(Route(f"/{below}/{name}".replace("//", "/"), answer) for name in pages()), scripts.route(below)]
+    register_url_convertor("name", Name())
+    known = [Route(f"/{below}/{name}".replace("//", "/"), answer) for name in pages()]
+    return [*known, Route(f"/{below}/{{name:name}}".replace("//", "/"), mistyped), scripts.route(below)]
