@@ -40,7 +40,7 @@ class Sentence:
 
     def __init__(self, weights, config, tokens, real):
         self.weights, self.config, self.tokens, self.real = weights, config, tokens, real
-        self.seen = {}
+        self.seen, self.first_values = {}, None
 
     def record(self, site, value):
         self.seen.setdefault(site, []).append(np.array(value))
@@ -49,7 +49,7 @@ class Sentence:
     def run(self):
         x = [self.weights["embed"][token] + self.position_vector(at) for at, token in enumerate(self.tokens)]
         self.record("embed", x)
-        self.first_values, outputs, layers = None, [], self.config.n_layers
+        outputs, layers = [], self.config.n_layers
         for layer in range(layers):
             partner = layers - 1 - layer  # the last layer's is the first
             if self.config.skips and partner < layer:

@@ -99,8 +99,13 @@ def plain_journey(model, config, order) -> list[dict[str, float]]:
     sentence = reference.Sentence(reference.weights_of(model), config, ids[0].tolist(), real)
     x = [sentence.weights["embed"][token] + sentence.position_vector(at) for at, token in enumerate(sentence.tokens)]
     found = [plain_statistics(x[: len(WORDS)], None, len(WORDS))]
+    outputs, layers = {}, model.config.n_layers
     for layer in order:
-        x, patterns = sentence.block(layer, x), None  # with post-norm: after the block's last norm
+        # with post-norm: after the block's last norm
+        x, patterns = sentence.block(0 if config.shared else layer, x), None
+        outputs[layer], early = x, layers - 2 - layer  # what the next layer reads, too, where it is of the later half
+        if config.skips and early in outputs and early <= layer:
+            x = [a + sentence.weights["skip"][early] * b for a, b in zip(x, outputs[early])]
         if config.attention:
             patterns = sentence.seen["pattern"][-1]
         found.append(plain_statistics(x[: len(WORDS)], patterns, len(WORDS)))
@@ -603,9 +608,9 @@ def test_measuring_does_not_change_the_stream_bit_for_bit(change, way, monkeypat
     config = BASE.replace(padding=2).replace(**change)
     model, ids, real, order = shaken(config, way, 4)
     x, allowed = model.position.embed(model.embed[ids]), model.allowed(ids, real)
-    plain = [x[0, : len(WORDS)]]
+    plain, memory = [x[0, : len(WORDS)]], {}
     for layer in order:
-        x = model.blocks[layer](x, allowed)
+        x = model.layer(layer, x, allowed, memory)
         plain.append(x[0, : len(WORDS)])
     seen, stream, last = [], model.stream, []
 

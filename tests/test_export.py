@@ -281,7 +281,7 @@ def _check_block(found, name):
         (layer + 1, head + 1, query + 1, key + 1, pattern[head, query, key].item())
         for layer, pattern in enumerate(seen.sites.get("pattern", ()))
         for head, query, key in itertools.product(*map(range, pattern.shape))
-        if seen.allowed[query, key]
+        if seen.allowed_in(layer)[query, key]
     )
     _same(found["attention"], "layer,head,query,key,weight", rows)
 

@@ -89,7 +89,9 @@ class Bare:
         rows = {}
         for layer, block in enumerate(self.model.blocks, 1):
             for name, parameter in block.named_parameters():
-                for weight, part in self.parts(name, parameter.grad.detach()):
+                unread = parameter.grad is None  # beside an FFN without residual nothing of attention goes on
+                grad = torch.zeros_like(parameter) if unread else parameter.grad
+                for weight, part in self.parts(name, grad.detach()):
                     rows[layer, weight] = math.sqrt(math.fsum((part**2).flatten().tolist()))
         return loss.item(), [x.grad.square().sum().sqrt().item() for x in streams], rows
 

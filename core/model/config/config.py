@@ -8,6 +8,7 @@ from core.model.config.attention import Attention
 from core.model.config.basics import allowed_heads
 from core.model.parts import MENUS
 from core.model.parts.activation import inputs
+from core.model.parts.position import position
 from core.settings.setting import ConfigError, setting
 
 
@@ -141,7 +142,7 @@ class Config(Attention):
 
     def position_in(self, layer: int) -> Any:
         """The position encoding that acts in a layer's attention."""
-        return MENUS["position"]["none"] if every(self.nope_every, self.block_of(layer)) else self.part("position")
+        return position["none"] if every(self.nope_every, self.block_of(layer)) else self.part("position")
 
     @property
     def turned(self) -> int:
