@@ -143,6 +143,7 @@ def test_a_lesson_by_keyboard_alone(open_page):
 OUTSIDE = """() => {
   const wide = [...document.querySelectorAll("[data-testid=stMain] :is(h1, h2, h3, p, label, button, a, input, svg, figure)")]
     .filter(each => each.getClientRects().length && each.textContent.trim())
+    .filter(each => !(each.closest(".tabs")?.scrollWidth > each.closest(".tabs")?.clientWidth)) // a row that is pushed; it fades out
     .filter(each => each.getBoundingClientRect().right > innerWidth + 1 || each.getBoundingClientRect().left < -1)
   const cut = [...document.querySelectorAll(".st-key-lesson svg text")].filter(each => {
     const own = each.getBoundingClientRect(), box = each.closest("svg").getBoundingClientRect()
