@@ -89,6 +89,7 @@ def test_scripts_of_components_are_kept_by_the_browser_and_no_others_are_there(c
     [
         ("training?steps=50", "Training?steps=50"),
         ("one-block", "One_block"),
+        ("one%20block", "One_block"),
         ("CLAIMS", "Claims"),
         ("Lessons", "Lessons"),
     ],

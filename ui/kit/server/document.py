@@ -69,7 +69,7 @@ def routes() -> list[Route]:
         meant = named.get(name.lower().replace("-", "_").replace(" ", "_"))
         if meant is None or meant == name:
             return await answer(request)
-        return RedirectResponse(str(request.url.replace(path=request.url.path.removesuffix(name) + meant)))
+        return RedirectResponse(str(request.url.replace(path=f"{request.url.path.rpartition('/')[0]}/{meant}")))
 
     below = (config.get_option("server.baseUrlPath") or "").strip("/")
     register_url_convertor("name", Name())
