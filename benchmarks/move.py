@@ -1,6 +1,6 @@
 """What one move of a control costs the server: messages, bytes and processor time; beside the floor of a one-slider app.
 
-    python -m benchmarks.move [--moves 200]
+    python -m benchmarks.move [--moves 200] [--device cuda]
 
 A websocket that speaks Streamlit's own protocol moves a slider again and again, the next time as soon as the script has ended:
 d_ff on One block with random weights, and the slider of benchmarks/floor.py, in turn. Medians over rounds of twenty moves. Then a
@@ -11,6 +11,7 @@ import argparse
 import asyncio
 import json
 import statistics
+import time
 from collections.abc import Callable
 
 import psutil
@@ -73,9 +74,9 @@ def on_floor(sent: list[ForwardMsg]) -> Callable[[int], WidgetState]:
     return state
 
 
-async def measured(address, process, page, states, moves, query) -> tuple[int, float, float]:
-    """-> (messages, kB and ms of processor time of a move)"""
-    messages, size, took = [], [], []
+async def measured(address, process, page, states, moves, query) -> tuple[int, float, float, float]:
+    """-> (messages, kB, ms of processor time and ms by the clock of a move)"""
+    messages, size, took, waited = [], [], [], []
     async with websockets.connect(
         address.replace("http", "ws") + "/_stcore/stream", subprotocols=["streamlit"], max_size=None, compression=None
     ) as socket:
@@ -83,32 +84,37 @@ async def measured(address, process, page, states, moves, query) -> tuple[int, f
         for number in range(1, 5):  # not counted
             await run(socket, page, state(number), query)
         for start in range(5, moves + 1, ROUND):
-            before = sum(process.cpu_times()[:2])
+            before, began = sum(process.cpu_times()[:2]), time.perf_counter()
             for number in range(start, min(start + ROUND, moves + 1)):
                 sent = await run(socket, page, state(number), query)
-            took.append(1e3 * (sum(process.cpu_times()[:2]) - before) / (number + 1 - start))
+            made = number + 1 - start
+            took.append(1e3 * (sum(process.cpu_times()[:2]) - before) / made)
+            waited.append(1e3 * (time.perf_counter() - began) / made)
             messages.append(len(sent))
             size.append(sum(each.ByteSize() for each in sent) / 1000)
-    return statistics.median(messages), statistics.median(size), statistics.median(took)
+    return tuple(map(statistics.median, (messages, size, took, waited)))
 
 
 def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("--moves", type=int, default=200)
-    moves = args.parse_args().moves
+    args.add_argument("--device", default="auto", help="where the passes are run")
+    given = args.parse_args()
+    moves, place = given.moves, f"device={given.device}&"
     cases = (
         ("one slider, nothing else", "benchmarks/floor.py", "", on_floor, moves, ""),
-        ("One block, a slider", "app.py", "One_block", on_one_block, moves, "weights=random"),
-        ("a part, random weights", "app.py", "One_block", a_part, 34, "weights=random&" + LIKE_TRAINED),
-        ("a part, trained weights", "app.py", "One_block", a_part, 34, ""),
+        ("One block, a slider", "app.py", "One_block", on_one_block, moves, place + "weights=random"),
+        ("a part, random weights", "app.py", "One_block", a_part, 34, place + "weights=random&" + LIKE_TRAINED),
+        ("a part, trained weights", "app.py", "One_block", a_part, 34, place),
     )
     for name, app, page, states, moves, query in cases:
         with server(app=app) as (address, process):
-            messages, size, took = asyncio.run(
+            messages, size, took, waited = asyncio.run(
                 measured(address, psutil.Process(process.pid), page, states, moves, query)
             )
         print(
-            f"{name:26} {messages:3.0f} messages, {size:5.0f} kB, {took:5.1f} ms of processor time a move", flush=True
+            f"{name:26} {messages:3.0f} messages, {size:5.0f} kB, {took:5.1f} ms of processor time, {waited:5.1f} ms a move",
+            flush=True,
         )
 
 
