@@ -120,6 +120,23 @@ def test_a_cache_keeps_the_latest_up_to_its_size():
     assert made.count("too large") == 2
 
 
+def test_a_large_result_may_be_kept_by_itself():
+    """Or a page that shows it would make it anew at each look."""
+    cache, made = LRUCache(10 / 2**20, alone=20 / 2**20), []
+
+    def get(key, size):
+        return cache.get(key, lambda: (made.append(key) or key, size))
+
+    def kept():
+        return "".join(cache._kept), cache._bytes
+
+    for key, size, left in [("a", 4, ("a", 4)), ("b", 4, ("ab", 8)), ("L", 20, ("L", 20)), ("L", 20, ("L", 20)),
+                            ("c", 4, ("c", 4)), ("d", 6, ("cd", 10)), ("M", 21, ("cd", 10)), ("L", 20, ("L", 20))]:  # fmt: skip
+        get(key, size)
+        assert kept() == left
+    assert "".join(made) == "abLcdML"
+
+
 def test_a_function_is_called_once_for_what_is_kept_of_it():
     called = []
 

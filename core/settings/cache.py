@@ -66,10 +66,14 @@ class _Turn:
 
 
 class LRUCache:
-    """The most recently used results, as many as there is room for. Safe to use from several threads."""
+    """The most recently used results, as many as there is room for. Safe to use from several threads.
 
-    def __init__(self, megabytes: float):
+    alone: how many megabytes one may have that leaves no room for any other.
+    """
+
+    def __init__(self, megabytes: float, alone: float = 0):
         self.max_bytes = int(megabytes * 2**20)
+        self.max_alone = max(self.max_bytes, int(alone * 2**20))
         self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._bytes = 0
         self._turns: dict[Hashable, _Turn] = {}
@@ -88,10 +92,10 @@ class LRUCache:
         with self._lock:
             if key in self._kept:
                 self._bytes -= self._kept.pop(key)[1]
-            if size <= self.max_bytes:
+            if size <= self.max_alone:
                 self._kept[key] = (value, size)
                 self._bytes += size
-            while self._bytes > self.max_bytes:
+            while self._bytes > self.max_bytes and len(self._kept) > 1:
                 self._bytes -= self._kept.popitem(last=False)[1][1]
 
     def get(self, key: Hashable, make: Callable[[], tuple[Result, int]]) -> Result:
@@ -127,11 +131,11 @@ class LRUCache:
 
 
 def cached(
-    megabytes: float, size: Callable[[Any], int]
+    megabytes: float, size: Callable[[Any], int], alone: float = 0
 ) -> Callable[[Callable[[*Given], Result]], Cached[*Given, Result]]:
-    """For a function whose results are kept under its arguments, up to so many megabytes. size: result -> its bytes.
+    """For a function whose results are kept under its arguments, up to so many megabytes; one by itself, up to `alone`.
 
-    Without: function.__wrapped__. What is kept: function.cache.
+    size: result -> its bytes. Without: function.__wrapped__. What is kept: function.cache.
     """
 
     def decorate(function: Callable[[*Given], Result]) -> Cached[*Given, Result]:
@@ -144,7 +148,7 @@ def cached(
             return caching.cache.get(given, lambda: sized(given))
 
         caching = cast(Cached[*Given, Result], call)
-        caching.cache = LRUCache(megabytes)
+        caching.cache = LRUCache(megabytes, alone)
         return caching
 
     return decorate
