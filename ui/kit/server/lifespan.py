@@ -1,8 +1,8 @@
 """What is done while the server runs, and when it ends, in the server itself.
 
 When it begins: what is written to a browser leaves at once. Streamlit binds its socket without naming TCP as its protocol, and
-asyncio then leaves Nagle's algorithm on: of two messages that follow each other the second waits until the first is acknowledged, for
-which Linux takes 40 ms (uvicorn's issue 3149). Every move of a slider is several messages. Connections inherit it from what listens.
+asyncio then leaves Nagle's algorithm on: of two messages that follow each other the second waits until the first is acknowledged, a
+way there and back, or 40 ms from a client that puts it off (uvicorn's issue 3149). Connections inherit it from what listens.
 
 While it runs: classes whose day is over are deleted, as their students were told, whether or not anybody opens a page.
 
