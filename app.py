@@ -13,12 +13,16 @@ else:
     from starlette.middleware import Middleware
 
     from ui.kit.server.document import routes
-    from ui.kit.server.hidden import Hidden
+    from ui.kit.server.downloads import keep_a_while
+    from ui.kit.server.hidden import Hidden, hide_the_path
     from ui.kit.server.lifespan import lifespan
+    from ui.kit.server.messages import Messages
     from ui.kit.server.silent import Silent
     from ui.kit.server.theme import read_once
     from ui.kit.server.uploads import UploadLimit
 
     read_once()
-    between = [Middleware(Hidden), Middleware(Silent), Middleware(UploadLimit)]
+    keep_a_while()
+    hide_the_path()
+    between = [Middleware(Hidden), Middleware(Messages), Middleware(Silent), Middleware(UploadLimit)]
     app = App(__file__, routes=routes(), middleware=between, lifespan=lifespan)

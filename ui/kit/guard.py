@@ -2,6 +2,7 @@
 
 import functools
 import logging
+import re
 import time
 from contextlib import contextmanager
 
@@ -16,6 +17,9 @@ from core.train.budget import TimeLimit
 from ui.kit.session import turns
 
 AFTER, EVERY = 1.0, 0.3  # seconds from the begin of the page, and between two drawings
+
+JOINER = "\u2060"
+ADDRESS = re.compile(r"www(?=\\\.)|\\:(?=//)|\\@", re.IGNORECASE)  # each mark has its backslash before it
 
 
 @contextmanager
@@ -86,5 +90,9 @@ def fragment(call, run_every: float | None = None):
 
 
 def literal(text) -> str:
-    """Text that may hold anything a user typed, for places that render Markdown: every mark shows as itself."""
-    return "".join("\\" + c if c in "\\`*_{}[]()#+-.!|~$<>:@&^=" else c for c in str(text))
+    """Text that may hold anything a user typed, for places that render Markdown: every mark shows as itself, and no address is a link.
+
+    An address would be one without any mark, https://here or www.here or a@here: a word joiner, which is not seen, goes between.
+    """
+    marked = "".join("\\" + c if c in "\\`*_{}[]()#+-.!|~$<>:@&^=" else c for c in str(text))
+    return ADDRESS.sub(lambda found: found[0] + JOINER, marked)

@@ -13,6 +13,7 @@ import streamlit as st
 from core.export.sheets import write_csv
 from core.export.slug import slug
 from ui.kit.guard import literal
+from ui.kit.server.downloads import TooMany
 from ui.kit.server.scripts import served
 from ui.kit.session.visitor import visitor
 
@@ -121,7 +122,7 @@ def in_turn(write: Callable[[], str | bytes]) -> Callable[[], str | bytes]:
 
     def make():
         if not turns.acquire(blocking=False):
-            raise RuntimeError(
+            raise TooMany(
                 f"{AT_ONCE} files are being made for this visitor; one more is made when one of them is there."
             )
         try:

@@ -1,0 +1,55 @@
+"""Files that a visitor takes away, until the browser has fetched them.
+
+Streamlit makes such a file when its button is pressed, and deletes it once two scripts have ended since, anybody's: with a class at
+work that is a tenth of a second, and the browser found nothing at the address it had just been told.
+
+Imported by the server before there is a runtime: nothing that registers a component may be imported here.
+"""
+
+import logging
+import time
+
+from streamlit.runtime.media_file_manager import MediaFileManager
+from streamlit.runtime.media_file_storage import MediaFileKind
+
+from core.settings.memory import max_mb
+
+KEPT = 60.0  # seconds
+LOGGER = "streamlit.runtime.backend_operation_handler"
+
+_unused = MediaFileManager._get_inactive_file_ids
+
+
+class TooMany(RuntimeError):
+    """So many files are being made for this visitor that another one has to wait."""
+
+
+def keep_a_while() -> None:
+    """From here on files that are taken away stay for a minute, the latest of them, as many as an eighth of a run's memory holds."""
+    MediaFileManager._get_inactive_file_ids = _old  # type: ignore[method-assign]
+    logging.getLogger(LOGGER).addFilter(_worth_a_line)
+
+
+def _old(files: MediaFileManager) -> set[str]:
+    unused, now, room = _unused(files), time.monotonic(), (max_mb() << 20) // 8
+    since = {
+        each: vars(files._file_metadata[each]).setdefault("unused_since", now)
+        for each in unused
+        if files._file_metadata[each].kind == MediaFileKind.DOWNLOADABLE
+    }
+    for each in sorted(since, key=since.__getitem__, reverse=True):
+        file = files.read_file(each)
+        room -= file.content_size if file else 0
+        if room >= 0 and now - since[each] < KEPT:
+            unused.discard(each)
+    return unused
+
+
+def _worth_a_line(record: logging.LogRecord) -> bool:
+    """Of a refusal the page itself tells; the log would grow by a traceback with each, as often as somebody likes."""
+    error = record.exc_info and record.exc_info[1]
+    while isinstance(error, BaseException):
+        if isinstance(error, TooMany):
+            return False
+        error = error.__cause__
+    return True

@@ -1,0 +1,107 @@
+"""What a browser says over its websocket, looked at before Streamlit acts on it.
+
+Streamlit answers some of these messages in the one thread that serves everybody: git is started several times to tell a visitor the
+name of the repository and of files in it, addresses are made for as many files as are named. A few hundred bytes held up all others
+for a minute. No page here asks for any of that.
+
+Imported by the server before there is a runtime: nothing that registers a component may be imported here.
+"""
+
+import asyncio
+import json
+import time
+
+from google.protobuf.message import DecodeError
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ClientState_pb2 import ClientState
+
+ASKED = {"rerun_script", "stop_script", "app_heartbeat", "file_urls_request", "backend_operation_request"}
+OPERATIONS = {"deferred_file", "dataframe_chunk"}
+FILES = 100  # that one message may name
+WIDGETS = 500  # of which one message may tell; a page has a few dozen
+HASHES = 5000  # of messages that a browser says it has kept
+
+AT_ONCE, A_SECOND = 100, 40  # messages of one browser; a slider that is dragged sends a dozen a second
+BYTES = 1 << 14  # as many count as one message more
+
+TEXT, PROTOCOL = 1003, 1002  # why a websocket is closed: RFC 6455, section 7.4.1
+
+
+class Messages:
+    """ASGI middleware: of what comes over a websocket, passes on what a page may ask for, no faster than a hand is.
+
+    What has another form closes the websocket; what no page asks for is left out; who sends too much is read more slowly.
+    """
+
+    def __init__(self, app):
+        self.app = app
+
+    async def __call__(self, scope, receive, send):
+        if scope["type"] != "websocket":
+            return await self.app(scope, receive, send)
+        pace = _Pace()
+
+        async def closed(code: int):
+            await send({"type": "websocket.close", "code": code})
+            return {"type": "websocket.disconnect", "code": code}
+
+        async def asked():
+            while True:
+                event = await receive()
+                if event["type"] != "websocket.receive":
+                    return event
+                data = event.get("bytes")
+                if data is None:
+                    return await closed(TEXT)
+                await pace.keep(len(data))
+                try:
+                    if allowed(data):
+                        return event
+                except DecodeError:
+                    return await closed(PROTOCOL)
+
+        await self.app(scope, asked, send)
+
+
+class _Pace:
+    """How much a browser may still say at once."""
+
+    def __init__(self):
+        self.left, self.at = float(AT_ONCE), time.monotonic()
+
+    async def keep(self, size: int) -> None:
+        now = time.monotonic()
+        self.left = min(AT_ONCE, self.left + (now - self.at) * A_SECOND) - 1 - size / BYTES
+        self.at = now
+        if self.left < 0:
+            await asyncio.sleep(-self.left / A_SECOND)
+
+
+def allowed(data: bytes) -> bool:
+    """Whether a page asks for such a thing. Raises DecodeError for what is no message at all."""
+    message = BackMsg()
+    message.ParseFromString(data)
+    kind = message.WhichOneof("type")
+    if kind == "rerun_script":
+        return _is_sound(message.rerun_script)
+    if kind == "file_urls_request":
+        return len(message.file_urls_request.file_names) <= FILES
+    if kind == "backend_operation_request":
+        return message.backend_operation_request.WhichOneof("payload") in OPERATIONS
+    return kind in ASKED
+
+
+def _is_sound(state: ClientState) -> bool:
+    widgets = state.widget_states.widgets
+    if len(widgets) > WIDGETS or len(state.cached_message_hashes) > HASHES:
+        return False
+    return all(_is_json(each.json_value) for each in widgets if each.HasField("json_value"))
+
+
+def _is_json(text: str) -> bool:
+    """What is not would be read anew, and fail, in every run that follows."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
