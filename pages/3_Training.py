@@ -80,4 +80,5 @@ with page(TRAINING):
         if None in shipped():
             st.caption(DAMAGED)
         experiments.cards(KINDS)
-    takeaway.offer(TRAINING.name, scripts(planned), models(trainings), shown=take_away)
+    shown = trainings.plan if trainings else planned  # the settings may have been changed since
+    takeaway.offer(TRAINING.name, scripts(shown), models(trainings), shown=take_away)

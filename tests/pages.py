@@ -1,6 +1,7 @@
 """Pages without a browser: what a setting is, and its widget, whose key changes with each value that the page gives it."""
 
 import html
+import itertools
 import json
 import re
 
@@ -58,6 +59,14 @@ def press(app, name: str):
 def trigger(app, component, event: str, value):
     """What a component tells when something in it is clicked."""
     return app._run(_told(app, component, event, value))
+
+
+def clicked(app, drawing, *places: str):
+    """What the drawing of a block tells when parts of it are clicked, one after another."""
+    return trigger(app, drawing, "picked", [[next(CLICKS), each] for each in places])
+
+
+CLICKS = itertools.count(1)
 
 
 def said_by(app, component, **values):

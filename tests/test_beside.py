@@ -14,7 +14,7 @@ from core.figures.scale import CHANNELS, _units, can_subtract, for_differences, 
 from core.figures.spec import examples
 from core.model.config import Config
 from core.model.variants import Pins, apply, decode, encode, lineup, name_of
-from tests.pages import components, control, controls, setting, tell, trigger
+from tests.pages import clicked, components, control, controls, setting, tell, trigger
 from tests.test_page import fine, opened
 from ui.block import view as views
 from ui.kit.pins import PILLS
@@ -158,7 +158,7 @@ def parts(app, drawing: int = 0) -> list[str]:
 
 
 def click(app, part: str, drawing: int = 0):
-    return trigger(app, components(app, "ablation_drawing")[drawing], "picked", part)
+    return clicked(app, components(app, "ablation_drawing")[drawing], part)
 
 
 def test_every_part_of_the_drawing_can_be_taken_out_and_put_back():
@@ -218,12 +218,24 @@ def test_two_quick_clicks_in_a_drawing_are_both_counted():
     """The second one comes from the drawing as it was before the first."""
     app = fine(opened(variants="norm-none"))
     before = components(app, "ablation_drawing")
-    trigger(app, before[1], "picked", "residual_attention-off")
-    trigger(app, before[1], "picked", "ffn-off")
+    clicked(app, before[1], "residual_attention-off")
+    clicked(app, before[1], "ffn-off")
     assert fine(app).query_params["variants"] == "residual_attention-off__ffn-off__norm-none"
-    trigger(app, before[0], "picked", "attention-off")
-    trigger(app, before[0], "picked", "n_heads-1")
+    clicked(app, before[0], "attention-off")
+    clicked(app, before[0], "n_heads-1")
     assert fine(app).query_params["variants"].endswith("~attention-off~n_heads-1")
+
+
+def test_clicks_that_are_told_again_count_once():
+    """Each message tells of all that the browser has no answer to: one of two that wait is lost on the way."""
+    app = fine(opened(variants="norm-none"))
+    drawing = components(app, "ablation_drawing")[1]
+    assert json.loads(drawing.json)["seen"] == 0
+    app = fine(trigger(app, drawing, "picked", [[5, "ffn-off"], [9, "residual_attention-off"]]))
+    assert app.query_params["variants"] == "residual_attention-off__ffn-off__norm-none"
+    assert json.loads(components(app, "ablation_drawing")[1].json)["seen"] == 9
+    app = fine(trigger(app, drawing, "picked", [[5, "ffn-off"], [9, "residual_attention-off"], [12, "attention-off"]]))
+    assert app.query_params["variants"] == "attention-off__residual_attention-off__ffn-off__norm-none"
 
 
 def test_controls_of_the_side_that_has_the_part_are_there():

@@ -295,6 +295,7 @@ FORGED = [
     {"panel": 1},
     {"panel": "a", "row": 0, "col": 0},
     {"panel": 99, "row": 99, "col": 99},
+    [[1, 2, 3], [True, "ffn-off"], ["1", "ffn-off"], [1.5, "ffn-off"], [1, None], [-1, "ffn-off"], [2, "nothing"]],
 ]
 
 

@@ -167,12 +167,12 @@ def test_a_page_that_is_left_out_shows_nothing_but_the_way_back(page):
 
 
 def test_a_click_in_the_drawing_moves_nothing_that_is_locked():
-    from tests.pages import components, trigger
+    from tests.pages import clicked, components
 
     app = locked()
     drawing = next(iter(components(app, "ablation_drawing")))
     assert json.loads(drawing.json)["clicked"] is False
-    app = fine(trigger(app, drawing, "picked", "residual_attention-off"))
+    app = fine(clicked(app, drawing, "residual_attention-off"))
     assert setting(app, "variants") in ("", "none") and setting(app, "residual_attention") is True
 
 

@@ -248,3 +248,22 @@ def test_a_typed_sentence_is_kept_by_a_tap_on_the_menu(chromium, address, slowed
         expect(page.get_by_role("textbox", name="Sentence")).to_have_value(words)
         assert urllib.parse.urlsplit(page.url).path == "/" + name.replace(" ", "_")
     context.close()
+
+
+@pytest.mark.parametrize("view", ["attention", pytest.param("steps", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("gap", [60, pytest.param(90, marks=pytest.mark.slow)])
+def test_no_quick_click_in_the_drawing_is_lost(open_page, view, gap):
+    """A second click takes a first one back, so one that is lost turns what is out into what is in."""
+    page, out = open_page(f"/Trained_model?taken={view}&out=1.1"), {"1.1"}
+    drawn = page.locator(".part[data-part='2.2']")
+    drawn.wait_for()
+    for clicked in (
+        ["2.2", "2.2", "2.2", "2.1", "2.4", "2.4"],
+        ["2.3", "2.1", "2.3", "2.4"],
+        ["2.2", "2.3", "2.3", "2.1"],
+    ):
+        for head in clicked:
+            page.locator(f".part[data-part='{head}']").dispatch_event("click")
+            out ^= {head}
+            page.wait_for_timeout(gap)
+        assert set(params(page).get("out", "").split("~")) - {""} == out

@@ -5,6 +5,7 @@ import os
 import re
 import time
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
@@ -27,6 +28,7 @@ from tests.test_page import fine, told
 from ui.kit import jobs
 from ui.kit.jobs import RUNNING
 from ui.kit.session.visitor import VISITOR
+from ui.kit.takeaway import takeaway as takeaway_module
 from ui.training import view as views
 from ui.training.context import TrainingLook
 
@@ -438,3 +440,36 @@ def test_what_can_be_taken_away_is_what_is_shown():
     for row in summary.itertuples():
         last = [running(app).runs[row.variant, seed][-1].accuracy for seed in (0, 1)]
         assert row.accuracy == pytest.approx(sum(last) / 2)
+
+
+@pytest.fixture
+def offered(monkeypatch):
+    """What stands behind "Take away": label -> what makes it."""
+    made = {}
+    monkeypatch.setattr(takeaway_module, "_download", lambda label, write, *of: made.__setitem__(label, write))
+    return made
+
+
+def test_the_scripts_are_those_of_what_is_shown(offered):
+    """Also when the settings have been changed since, as pictures, tables and models are."""
+    app = trained(**TINY)
+    app.session_state["take_away"] = True
+    app = fine(app.run())
+    before = {label: write() for label, write in offered.items() if "script" in label}
+    assert len(before) == 2
+    app = fine(move(app, steps=int(TINY["steps"]) + 7).run())
+    assert "changed" in start_line(app)
+    assert {label: write() for label, write in offered.items() if "script" in label} == before
+
+
+def test_tables_are_those_of_now_while_a_training_goes_on(offered):
+    """The buttons stand as they are while the view is drawn again and again."""
+    app = trained(**TINY)
+    app.session_state["take_away"] = True
+    fine(app.run())
+    name, write = next(
+        (label, write) for label, write in offered.items() if label in app.session_state[takeaway_module.TABLES]
+    )
+    fine(app.run())  # the button of the run before is still pressed
+    app.session_state[takeaway_module.TABLES][name] = lambda: pd.DataFrame({"step": [12345]})
+    assert write() == "step\n12345\n"

@@ -1,9 +1,14 @@
 // The drawing of a block. Where a page takes clicks, each part is a button that says what a click on it does.
 
 const drawn = new WeakMap()
+const told = new WeakMap() // clicks that the server has not answered yet, each with its number: the latest says the others again
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".root")
+  const clicks = told.get(root) ?? { number: 0, waiting: [] }
+  told.set(root, clicks)
+  clicks.number = Math.max(clicks.number, data.seen)
+  clicks.waiting = clicks.waiting.filter(([number]) => number > data.seen)
   if (drawn.get(root) === data.picture) return
   drawn.set(root, data.picture)
   const [picture, tip] = root.children
@@ -17,7 +22,12 @@ export default function ({ data, parentElement, setTriggerValue }) {
     part.setAttribute("tabindex", "0")
     part.setAttribute("aria-label", part.dataset.words)
     if (data.gone) part.setAttribute("aria-pressed", data.gone.includes(part.dataset.part))
-    const click = () => { hide(); setTriggerValue("picked", part.dataset.part) }
+    const click = () => {
+      hide()
+      clicks.number = Math.max(clicks.number + 1, Math.floor(performance.now())) // greater than those of a drawing that is gone
+      clicks.waiting.push([clicks.number, part.dataset.part])
+      setTriggerValue("picked", [...clicks.waiting])
+    }
     const show = () => {
       tip.textContent = part.dataset.words
       tip.style.display = "block"

@@ -10,7 +10,7 @@ from core.figures.drawing import block_svg
 from core.figures.palette import VARIANTS
 from ui.kit.server.scripts import served
 from ui.kit.session.limits import is_moved
-from ui.kit.session.visitor import picked_in
+from ui.kit.session.visitor import calm_visitor, picked_in, visitor
 
 CSS = f"""
 .root {{ font-family: var(--st-font); position: relative; }}
@@ -66,15 +66,34 @@ def block(
     if not is_moved(sets):
         on_pick = None
 
+    seen = f"clicks in {key}"
+
     def picked():
-        text = str(picked_in(key, str))
-        if on_pick and f'data-part="{escape(text, quote=True)}"' in svg:
-            on_pick(text)
+        held = calm_visitor().kept
+        for number, text in _clicks(picked_in(key, list)):
+            if number > held.get(seen, 0):
+                held[seen] = number
+                if on_pick and f'data-part="{escape(text, quote=True)}"' in svg:
+                    on_pick(text)
 
     words = f'<p class="below">{below}</p>' if below else ""
     picture = f'<div class="block">{svg}</div>{words}'
     _drawing(
         key=key,
-        data={"picture": picture, "clicked": on_pick is not None, "gone": beside and list(beside)},
+        data={
+            "picture": picture,
+            "clicked": on_pick is not None,
+            "gone": beside and list(beside),
+            "seen": visitor().kept.get(seen, 0),
+        },
         on_picked_change=picked,
     )
+
+
+def _clicks(told: list | None) -> list[tuple[int, str]]:
+    """Number and part of each click that the browser has no answer to yet. Of two messages that wait Streamlit keeps the later one,
+    and as a second click takes a first one back, none may be lost."""
+    return [
+        (each[0], each[1]) for each in told or ()
+        if isinstance(each, list) and len(each) == 2 and type(each[0]) is int and isinstance(each[1], str)
+    ]  # fmt: skip

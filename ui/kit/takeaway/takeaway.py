@@ -42,7 +42,7 @@ _pictures = st.components.v2.component(
 
 def begin():
     """Forget the tables of the last run, and what was said in it."""
-    st.session_state[TABLES] = {}
+    st.session_state.setdefault(TABLES, {}).clear()  # the same one: see `offer`
     st.session_state.pop(SAID, None)
 
 
@@ -94,13 +94,15 @@ def offer(
             _download(label, make, name, "application/octet-stream", "file")
         if st.session_state.get(TABLES):
             st.markdown("**Tables** as CSV")
-        for name, make in st.session_state.get(TABLES, {}).items():
+        tables = st.session_state.setdefault(TABLES, {})
+        for name, make in tables.items():
             rows = getattr(make, "many", 0)
             if rows > ROWS:
                 st.caption(literal(TOO_MANY.format(name=name, rows=rows, most=ROWS)))
                 continue
             file = "_".join(part for part in (of, slug(name)) if part) + ".csv"
-            _download(name, lambda make=make: write_csv(make()), file, "text/csv", "table")
+            # Looked up when it is asked for: while something is trained the page goes on, and these buttons stand as they are.
+            _download(name, lambda name=name, make=make: write_csv(tables.get(name, make)()), file, "text/csv", "table")
         _pictures(key="pictures", data=of)
 
 
