@@ -8,11 +8,12 @@ from core.checkpoints import CheckpointError
 from core.model.generate import Sampling
 from core.model.knockout import read_cuts
 from ui.kit import takeaway
-from ui.kit.page import head, notice, page, sidebar
+from ui.kit.page import figure, head, notice, page, sidebar
 from ui.kit.pages import TRAINED_MODEL
 from ui.kit.panel.panel import bar
 from ui.kit.session import values
 from ui.pictures import drawing
+from ui.shared.base import LOST
 from ui.shared.models import OPEN, known
 from ui.trained.context import TrainedContext, TrainedLook, take_out
 from ui.trained.knockout_row import knockout_row
@@ -28,12 +29,20 @@ GROUPS = {  # group of the sidebar -> the views that depend on it; none: every v
     "Measured on": ("attention", "knockout", "sweep", "credit"),
 }
 DRAWN = ("attention", "steps")  # views beside which the block is drawn
+SAID_THERE = ("heads", "without")  # views that say themselves where there are no numbers, or need none of the text's
+    "heads",
+    "words",
+    "without",
+)  # views that say themselves where there are no numbers, or need none of the text's
 OF_TABLES = ("without",)  # views that read no text: what they show was measured before
 
 
 def _opened(context, cuts):
     """The view that is open, beside the drawing where it is about what is drawn."""
     look = context.look
+    if look.taken not in SAID_THERE and not (context.whole.finite and context.shown.finite):
+        figure("No numbers to show", LOST)
+        return
     if look.taken not in DRAWN:
         TRAINED_MODEL.open_view(context)
         return

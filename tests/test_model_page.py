@@ -24,7 +24,7 @@ from tests.pages import put, setting, tell, words, written
 from tests.test_page import fine, told
 from tests.test_training_page import finish
 from ui.kit.session.visitor import VISITOR
-from ui.shared.base import maps
+from ui.shared.base import LOST, maps
 from ui.shared.models import of_the_family
 from ui.trained import view as views
 from ui.trained.context import TrainedLook
@@ -288,6 +288,29 @@ def test_a_model_that_is_brought_along_is_opened_and_seen_by_nobody_else():
     )
     other = fine(opened(model="mine"))
     assert "model is “mine”" in told(other) and setting(other, "model") == files.SHIPPED
+
+
+@pytest.mark.parametrize("out", ["", "1.1"])
+@pytest.mark.parametrize("view", views)
+@pytest.mark.parametrize("factor", [1e20, 1e37])
+def test_of_a_model_whose_numbers_leave_their_range_nothing_is_said(view, factor, out):
+    """Every weight is a number, so the file is taken; what they make of a text is none."""
+    loud = files.from_folder(files.ROOT / files.SHIPPED)
+    with torch.no_grad():
+        for weight in loud.model.parameters():
+            weight.mul_(factor if weight.dim() == 2 else 1)
+    app = bring(
+        fine(opened(taken=view)),
+        **own.write(loud.model, "loud", "sentences", **{k: v for k, v in loud.about.items() if k != "versions"}),
+    )
+    app = fine(put(app, out=out).run())
+    said = texts(app)
+    assert setting(app, "model") == "loud" and setting(app, "out") == out
+    if view == "without":  # which was measured before, of other models
+        return
+    assert LOST in said
+    wrong = r"\bnan\b|\binf\b|no weight stands out|cannot be told|can it be told|add up to 0|likeliest|more than from"
+    assert not re.search(wrong, said.replace(LOST, ""), re.IGNORECASE)
 
 
 def test_a_visitor_keeps_no_more_models_than_there_is_room_for(monkeypatch):

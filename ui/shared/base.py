@@ -72,11 +72,12 @@ def weights(forward_pass) -> str:
     return forward_pass.weights
 
 
+LOST = "The numbers became infinite or NaN here, so nothing can be said."
+
+
 def sure(sentence: str, *values) -> str:
     """A sentence made from numbers, unless one of them is no number."""
-    if all(math.isfinite(value) for value in values):
-        return sentence
-    return "The numbers became infinite or NaN here, so nothing can be said."
+    return sentence if all(math.isfinite(value) for value in values) else LOST
 
 
 def needs(forward_pass, part: str, words: str) -> bool:

@@ -16,6 +16,7 @@ from ui.kit.panel.control import tabs
 from ui.kit.panel.panel import bar
 from ui.kit.takeaway import note
 from ui.pictures.heatmaps import heatmaps
+from ui.shared.base import LOST
 from ui.trained.context import take_out, view
 
 SHOWN = 14  # bars
@@ -76,6 +77,8 @@ def _told(ranked) -> str:
     heads = rows[rows.part == "head"].sort_values("change")
     if heads.empty:
         return "There are no heads in it."
+    if not heads.change.apply(math.isfinite).all():
+        return LOST
     first = heads.iloc[0]
     right = ranked[(ranked.cut == first.cut) & (ranked.effect == "accuracy")].iloc[0]
     idle = [line for line in heads.itertuples() if not apart(line.low, line.high)]
