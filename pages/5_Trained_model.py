@@ -29,18 +29,14 @@ GROUPS = {  # group of the sidebar -> the views that depend on it; none: every v
     "Measured on": ("attention", "knockout", "sweep", "credit"),
 }
 DRAWN = ("attention", "steps")  # views beside which the block is drawn
-SAID_THERE = ("heads", "without")  # views that say themselves where there are no numbers, or need none of the text's
-    "heads",
-    "words",
-    "without",
-)  # views that say themselves where there are no numbers, or need none of the text's
+READ = ("attention", "steps", "layers", "words", "knockout", "pairs")  # views of what the model makes of the text
 OF_TABLES = ("without",)  # views that read no text: what they show was measured before
 
 
 def _opened(context, cuts):
     """The view that is open, beside the drawing where it is about what is drawn."""
     look = context.look
-    if look.taken not in SAID_THERE and not (context.whole.finite and context.shown.finite):
+    if look.taken in READ and not (context.whole.finite and context.shown.finite):
         figure("No numbers to show", LOST)
         return
     if look.taken not in DRAWN:

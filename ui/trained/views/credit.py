@@ -7,6 +7,7 @@ from core.measure.intervals import apart
 from core.settings.wording import head_name, number
 from ui.kit.page import capital, caption, chart, figure
 from ui.pictures.heatmaps import heatmaps
+from ui.shared.base import sure
 from ui.trained.context import view
 
 SHOWN = 16
@@ -24,8 +25,11 @@ def credit(context):
     first = order.iloc[0]
     figure(
         f"Who makes the right word win? {capital(context.told)}",
-        f"Logit difference right − wrong ({q.asks}), {number(context.effect.values['difference'].mean().item())} on average, split by who wrote it to the "
-        f"stream: {first['name']} adds {number(first.value)}{f' ({first.share:.0%} of it)' if 0 < first.share <= 1 else ''}. All parts add up to {number(table.value.sum())}.",
+        sure(
+            f"Logit difference right − wrong ({q.asks}), {number(context.effect.values['difference'].mean().item())} on average, split by who wrote it to the "
+            f"stream: {first['name']} adds {number(first.value)}{f' ({first.share:.0%} of it)' if 0 < first.share <= 1 else ''}. All parts add up to {number(table.value.sum())}.",
+            *table.value,
+        ),
         f"Over {q.what}",
     )
     left, right = st.columns([1, 1], gap="medium")
