@@ -64,6 +64,28 @@ def test_where_there_are_as_many_classes_as_may_be_one_that_nobody_joined_gives_
         store.start()
 
 
+def test_of_a_full_class_the_seat_that_has_been_idle_longest_gives_way(store, monkeypatch):
+    """One program that takes all seats would else have locked the class for its day. Who has voted keeps the seat."""
+    monkeypatch.setattr(votes, "SEATS", 3)
+    made = lesson(store, seats=3, asked="q")
+    made.vote(0, "a")
+    later(store, 599)
+    with refused("class", "is full"):
+        store.join(made.code)
+    later(store, 2)
+    new = [store.join(made.code, "new"), store.join(made.code, "newer")]
+    with refused("class", "is full"):
+        store.join(made.code)
+    for key in made.keys[1:]:
+        with refused("key", "no seat of class"):
+            store.join(made.code, key=key)
+    for key in (made.keys[0], *new):
+        assert store.join(made.code, key=key) == key
+    made.keys[1:] = new
+    made.vote(1, "b")
+    assert sorted(line[3:] for line in stored(store)) == [(1, "a"), (2, "b")] and store.watch(made.code).seats == 3
+
+
 def test_the_server_deletes_what_is_over_by_itself(store, monkeypatch):
     monkeypatch.setattr(lifespan, "FIRST", 0.01)
     monkeypatch.setenv("ABLATION_DATABASE_URL", store._doors.url.render_as_string(hide_password=False))

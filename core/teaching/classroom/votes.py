@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, func, select
+from sqlalchemy import ColumnElement, Connection, Select, Update, and_, exists, func, select
 
 from core.settings.wording import shorten
 from core.study.database.schema import clock
 from core.teaching.classroom.doors import Asked, Room, asked, grow
-from core.teaching.classroom.limits import JOINS, MINUTE, SEATS, TRIES, ClassError
+from core.teaching.classroom.limits import EMPTY, JOINS, MINUTE, SEATS, TRIES, ClassError
 from core.teaching.classroom.seen import Accepted
 from core.teaching.classroom.tables import OPEN, polls, seats, votes
 
@@ -48,14 +48,23 @@ def joined(connection: Connection, room: Room, key: str, nickname: str) -> None:
         return
     late = func.count().filter(seats.c.joined > clock() - MINUTE)
     many, lately, now = connection.execute(select(func.count(), late, clock()).where(seats.c.room == room.id)).one()
-    if many >= SEATS:
-        raise ClassError("class", f"Class {room.code} is full: all of its {SEATS} seats are taken.")
     if lately >= JOINS:
         words = f"{JOINS} have joined class {room.code} within a minute, as many as may; try again in a minute."
         raise ClassError("class", words)
-    values = {"room": room.id, "number": many + 1, "key": key, "nickname": nickname, "joined": now, "since": now}
-    connection.execute(seats.insert().values(values))
+    values = {"key": key, "nickname": nickname, "joined": now, "since": now, "tries": 0}
+    if many < SEATS:
+        connection.execute(seats.insert().values(room=room.id, number=many + 1, **values))
+    elif not connection.execute(_idle(room).values(values)).rowcount:
+        raise ClassError("class", f"Class {room.code} is full: all of its {SEATS} seats are taken.")
     grow(connection, room)
+
+
+def _idle(room: Room) -> Update:
+    """The seat that has been there longest without a vote, where that is longer than EMPTY: of a full class it is given to another.
+    Or one program that takes all seats would have locked the class for its day."""
+    voted = exists().where(votes.c.seat == seats.c.id)
+    longest = select(seats.c.id).where(seats.c.room == room.id, ~voted).order_by(seats.c.joined, seats.c.id).limit(1)
+    return seats.update().where(seats.c.id == longest.scalar_subquery(), seats.c.joined < clock() - EMPTY)
 
 
 def cast(connection: Connection, room: Room, key: str, ballot: Ballot) -> Accepted | ClassError:
