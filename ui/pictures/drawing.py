@@ -83,7 +83,7 @@ def block(
         data={
             "picture": picture,
             "clicked": on_pick is not None,
-            "gone": beside and list(beside),
+            "gone": beside and tuple(beside),  # Streamlit asks pandas of each list whether it is a table
             "seen": visitor().kept.get(seen, 0),
         },
         on_picked_change=picked,

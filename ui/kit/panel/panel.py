@@ -50,7 +50,7 @@ def panel(groups, *settings, back: Callable, folded=(), without=(), notes=None, 
             members.append(words(notes[group])(seen))
         if members:
             drawn.append({"name": group, "folded": group in folded, "controls": members})
-    _draw(PANEL, seen, {"groups": drawn, "back": label}, on_back_change=partial(_back, settings, back))
+    _draw(PANEL, seen, {"groups": tuple(drawn), "back": label}, on_back_change=partial(_back, settings, back))
 
 
 def _member(settings, name: str) -> Control:
@@ -70,12 +70,13 @@ def bar(name: str, *rows: list[Control]):
     made = [[make(seen) for make in row] for row in rows if row]
     made = [[one for one in row if one["name"] not in SETS or limits.is_moved(SETS[one["name"]])] for row in made]
     on = {control["name"]: control.pop("on", None) for row in made for control in row}
-    groups = {"groups": [{"controls": row} for row in made]}
+    groups = {"groups": tuple({"controls": row} for row in made)}
     with beside.above():
         _draw(name, seen, groups, partial(_moved, on), on_pressed_change=partial(_pressed, name, on))
 
 
 def _draw(name: str, seen: dict, data: dict, on_moved: Callable = lambda: None, **events: Callable):
+    """data: no lists but tuples, for Streamlit asks pandas of each list whether it is a table: a twentieth of a move."""
     visitor().panels.add(name)
     # The controls as they are drawn answer this message: the browser waits for it before it sends the next.
     answers = message(seen, name).get("number", 0)
