@@ -13,7 +13,7 @@ def knockout_row(look, config, cuts: tuple[lesion.Cut, ...]):
     """What is knocked out, and what takes its place."""
     there = {cut.write(): cut for cut in lesion.cuts(config)}
     shown = some_of("cut_list", [cut.write() for cut in cuts], there)
-    left, middle, right = st.columns([5, 2, 2], vertical_alignment="center")
+    left, middle, right = st.columns([4, 2, 3], vertical_alignment="center")
     with left:
         st.multiselect(
             "Knock out", list(there), **shown, format_func=lambda text: f"− {there[text].name}", on_change=_cut, args=(shown["key"],),
@@ -23,7 +23,7 @@ def knockout_row(look, config, cuts: tuple[lesion.Cut, ...]):
         about = "\n".join(f"- **{lesion.mode.label(each)}**: {lesion.mode.help(each)}" for each in lesion.mode)
         st.selectbox(
             "What takes its place", list(lesion.mode), **one_of("mode", look.mode, lesion.mode), help=about, label_visibility="collapsed",
-            format_func=lambda each: f"in its place: {lesion.mode.label(each).lower()}",
+            format_func=lambda each: f"{lesion.mode.label(each).lower()} in its place",
         )  # fmt: skip
     with right:
         st.button(
