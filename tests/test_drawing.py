@@ -8,6 +8,7 @@ import pytest
 from core.experiments.forward import forward
 from core.figures.drawing import block_svg, describe
 from core.model.config import Config
+from core.model.knockout import Cut
 from core.model.parts import MENUS
 from tests.test_cost import configs
 
@@ -110,3 +111,15 @@ def test_two_norms_are_two_parts_and_one_click():
     )
     assert describe(Config(placement="sandwich")).endswith("LayerNorm before and on the output of each.")
     assert "attention, and beside it feed-forward network" in describe(Config(parallel=True))
+
+
+@pytest.mark.parametrize("placement", ["pre", "post"])
+def test_heads_stay_where_they_are_when_one_is_knocked_out(placement):
+    """Or the second of two quick clicks hits something else."""
+
+    def heads(*knocked):
+        svg = block_svg(forward(Config(mask="causal", placement=placement), TOKENS), 0, knocked)
+        return re.findall(r'data-part="1[.]\d"[^>]*><rect class="[^"]*" x="([\d.]+)" y="([\d.]+)"', svg)
+
+    places = [heads(*(Cut(0, "head", n) for n in range(many))) for many in range(4)]
+    assert len(places[0]) == Config().n_heads and all(each == places[0] for each in places)

@@ -109,9 +109,9 @@ class Picture:
             gone = [cut for cut in self.knocked if cut.layer == self.layer and cut.part == "head"]
             heads = tuple(Cut(self.layer, "head", number) not in gone for number in range(c.n_heads))
             changed = bool(gone)
-            if gone:
-                named = ", ".join(cut.name.removeprefix("head ") for cut in gone)
-                inside.append(f"✕ z of head {named}{', before W_O' * (len(gone) < 3)}")
+            named = ", ".join(cut.name.removeprefix("head ") for cut in gone)
+            # Its line is there also while it is empty: or the heads below would move away under a quick hand.
+            inside.append(f"✕ z of head {named}{', before W_O' * (len(gone) < 3)}" if gone else "")
         return self._sublayer("attention", "Attention", inside, changed, heads)
 
     def ffn(self, beginning: int) -> Sublayer:
