@@ -15,7 +15,7 @@ from ui.kit.session import values
 from ui.pictures import drawing
 from ui.shared.base import LOST
 from ui.shared.models import OPEN, known
-from ui.trained.context import TrainedContext, TrainedLook, take_out
+from ui.trained.context import TrainedContext, TrainedLook, take_out, with_knockout
 from ui.trained.knockout_row import knockout_row
 from ui.trained.model_list import bring, model_list
 from ui.trained.prompt_row import as_read, prompt_row, words_row
@@ -29,14 +29,19 @@ GROUPS = {  # group of the sidebar -> the views that depend on it; none: every v
     "Measured on": ("attention", "knockout", "sweep", "credit"),
 }
 DRAWN = ("attention", "steps")  # views beside which the block is drawn
-READ = ("attention", "steps", "layers", "words", "knockout", "pairs")  # views of what the model makes of the text
+SHOWN = ("attention", "steps", "layers", "pairs")  # views of the pass with the knock-out, or without it
+READ = (*SHOWN, "words", "knockout")  # views of what the model makes of the text
 OF_TABLES = ("without",)  # views that read no text: what they show was measured before
 
 
 def _opened(context, cuts):
     """The view that is open, beside the drawing where it is about what is drawn."""
     look = context.look
-    if look.taken in READ and not (context.whole.finite and context.shown.finite):
+    if look.taken in READ and not context.whole.finite:
+        figure("No numbers to show", LOST)
+        return
+    if look.taken in SHOWN and not context.shown.finite:
+        with_knockout(context)  # the switch back to the whole model
         figure("No numbers to show", LOST)
         return
     if look.taken not in DRAWN:

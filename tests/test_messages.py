@@ -9,6 +9,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.media_file_storage import MediaFileKind
 from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
+from streamlit.runtime.runtime_util import get_max_widget_state_size_bytes
 
 from ui.kit.guard import JOINER, literal
 from ui.kit.server import downloads, hidden, messages
@@ -57,8 +58,11 @@ PASSED = [
 LEFT_OUT = [
     said(load_git_info=True), said(clear_cache=True), said(set_run_on_save=True), said(debug_shutdown_runtime=True),
     said(debug_disconnect_websocket=True), said(), rerun(json_value="not json"), rerun(json_value="[" * 100_000),
-    many_widgets(WIDGETS + 1), hashes(HASHES + 1), files(FILES + 1), operation("install_skills"), operation("dismiss_skills_nudge"),
+    rerun(json_trigger_value="not json"), many_widgets(WIDGETS + 1), hashes(HASHES + 1), files(FILES + 1), operation("install_skills"), operation("dismiss_skills_nudge"),
 ]  # fmt: skip
+
+
+LIMIT = get_max_widget_state_size_bytes()
 
 
 def through(*events: dict) -> tuple[list[dict], list[dict]]:
@@ -99,6 +103,7 @@ def test_what_no_page_asks_for_is_left_out(message):
     [
         ({"type": "websocket.receive", "text": "hello"}, 1003),
         ({"type": "websocket.receive", "bytes": b"\xff\xff\xff"}, 1002),
+        ({"type": "websocket.receive", "bytes": b"\xff" * (LIMIT + 1)}, 1009),
     ],
 )
 def test_what_is_no_message_closes_the_connection(event, code):
@@ -175,6 +180,22 @@ def test_of_many_files_the_latest_stay(kept, monkeypatch):
         server.remove_orphaned_files()
     server.remove_orphaned_files()
     assert [server.read_file(each) is not None for each in names] == [False, True, True, True, True]
+
+
+def test_a_large_file_stays_and_takes_no_room_from_others(kept, monkeypatch):
+    server, now = kept
+    monkeypatch.setenv("ABLATION_MAX_MB", "8")
+    small = made(server, b"numbers")
+    now[0] += 1
+    large = made(server, bytes(3 << 20))
+    for _ in range(3):
+        server.remove_orphaned_files()
+    assert server.read_file(small) and server.read_file(large)
+    now[0] += 1
+    later = made(server, b"more")
+    for _ in range(3):
+        server.remove_orphaned_files()
+    assert server.read_file(small) and server.read_file(later) and not server.read_file(large)
 
 
 def test_pictures_go_as_before(kept):

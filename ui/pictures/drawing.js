@@ -2,13 +2,14 @@
 
 const drawn = new WeakMap()
 const told = new WeakMap() // clicks that the server has not answered yet, each with its number: the latest says the others again
+const PATIENCE = 5000 // ms after which one is given up: it was lost with the connection, and is not to be done along with a later one
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".root")
   const clicks = told.get(root) ?? { number: 0, waiting: [] }
   told.set(root, clicks)
   clicks.number = Math.max(clicks.number, data.seen)
-  clicks.waiting = clicks.waiting.filter(([number]) => number > data.seen)
+  clicks.waiting = clicks.waiting.filter(({ number }) => number > data.seen)
   if (drawn.get(root) === data.picture) return
   drawn.set(root, data.picture)
   const [picture, tip] = root.children
@@ -25,8 +26,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const click = () => {
       hide()
       clicks.number = Math.max(clicks.number + 1, Math.floor(performance.now())) // greater than those of a drawing that is gone
-      clicks.waiting.push([clicks.number, part.dataset.part])
-      setTriggerValue("picked", [...clicks.waiting])
+      const now = performance.now()
+      clicks.waiting = [...clicks.waiting.filter(({ at }) => now - at < PATIENCE), { number: clicks.number, part: part.dataset.part, at: now }]
+      setTriggerValue("picked", clicks.waiting.map(({ number, part }) => [number, part]))
     }
     const show = () => {
       tip.textContent = part.dataset.words

@@ -1,6 +1,7 @@
 """The block's picture on the page."""
 
 from collections.abc import Callable
+from functools import partial
 from html import escape
 from pathlib import Path
 
@@ -37,6 +38,7 @@ polyline {{ fill: none; stroke: var(--st-text-color); stroke-width: 1.3; }}
 .off {{ fill: none; stroke: var(--st-text-color); stroke-width: 1; stroke-dasharray: 4 4; opacity: 0.6; }}
 rect.changed {{ stroke: {VARIANTS[0]}; stroke-width: 2; opacity: 1; }} text.changed {{ fill: {VARIANTS[0]}; opacity: 1; }}
 """
+SEEN = "clicks seen in "  # a drawing: the number of the last
 _drawing = st.components.v2.component(
     "ablation_drawing",
     html='<div class="root"><div class="picture"></div><div class="tip" role="status"></div></div>',
@@ -66,15 +68,9 @@ def block(
     if not is_moved(sets):
         on_pick = None
 
-    seen = f"clicks in {key}"
-
-    def picked():
-        held = calm_visitor().kept
-        for number, text in _clicks(picked_in(key, list)):
-            if number > held.get(seen, 0):
-                held[seen] = number
-                if on_pick and f'data-part="{escape(text, quote=True)}"' in svg:
-                    on_pick(text)
+    def pick(text: str):
+        if on_pick and f'data-part="{escape(text, quote=True)}"' in svg:
+            on_pick(text)
 
     words = f'<p class="below">{below}</p>' if below else ""
     picture = f'<div class="block">{svg}</div>{words}'
@@ -84,10 +80,19 @@ def block(
             "picture": picture,
             "clicked": on_pick is not None,
             "gone": beside and tuple(beside),  # Streamlit asks pandas of each list whether it is a table
-            "seen": visitor().kept.get(seen, 0),
+            "seen": visitor().kept.get(SEEN + key, 0),
         },
-        on_picked_change=picked,
+        on_picked_change=partial(_picked, key, pick),
     )
+
+
+def _picked(key: str, pick: Callable[[str], None]):
+    """Each click that the browser tells of, once (a callback)."""
+    held = calm_visitor().kept
+    for number, text in _clicks(picked_in(key, list)):
+        if number > held.get(SEEN + key, 0):
+            held[SEEN + key] = number
+            pick(text)
 
 
 def _clicks(told: list | None) -> list[tuple[int, str]]:

@@ -60,11 +60,13 @@ def joined(connection: Connection, room: Room, key: str, nickname: str) -> None:
 
 
 def _idle(room: Room) -> Update:
-    """The seat that has been there longest without a vote, where that is longer than EMPTY: of a full class it is given to another.
-    Or one program that takes all seats would have locked the class for its day."""
-    voted = exists().where(votes.c.seat == seats.c.id)
-    longest = select(seats.c.id).where(seats.c.room == room.id, ~voted).order_by(seats.c.joined, seats.c.id).limit(1)
-    return seats.update().where(seats.c.id == longest.scalar_subquery(), seats.c.joined < clock() - EMPTY)
+    """The seat of which nothing has been heard for longest: there for more than EMPTY, a question was closed meanwhile, and it has
+    never voted. Of a full class it is given to another, or one program that takes all seats would lock the class for its day."""
+    one = seats.alias()
+    voted = exists().where(votes.c.seat == one.c.id)
+    missed = exists().where(polls.c.room == one.c.room, polls.c.opened > one.c.joined, polls.c.phase != OPEN)
+    idle = select(one.c.id).where(one.c.room == room.id, one.c.joined < clock() - EMPTY, ~voted, missed)
+    return seats.update().where(seats.c.id == idle.order_by(one.c.joined, one.c.id).limit(1).scalar_subquery())
 
 
 def cast(connection: Connection, room: Room, key: str, ballot: Ballot) -> Accepted | ClassError:

@@ -25,7 +25,7 @@ class TooMany(RuntimeError):
 
 
 def keep_a_while() -> None:
-    """From here on files that are taken away stay for a minute, the latest of them, as many as an eighth of a run's memory holds."""
+    """From here on files that are taken away stay for a minute, the latest, and of the others as many as an eighth of a run's memory holds."""
     MediaFileManager._get_inactive_file_ids = _old  # type: ignore[method-assign]
     logging.getLogger(LOGGER).addFilter(_worth_a_line)
 
@@ -37,11 +37,12 @@ def _old(files: MediaFileManager) -> set[str]:
         for each in unused
         if files._file_metadata[each].kind == MediaFileKind.DOWNLOADABLE
     }
-    for each in sorted(since, key=since.__getitem__, reverse=True):
+    for place, each in enumerate(sorted(since, key=since.__getitem__, reverse=True)):
         file = files.read_file(each)
-        room -= file.content_size if file else 0
-        if room >= 0 and now - since[each] < KEPT:
+        size = file.content_size if file else 0
+        if now - since[each] < KEPT and (size <= room or place == 0):
             unused.discard(each)
+            room -= size if size <= room else 0
     return unused
 
 

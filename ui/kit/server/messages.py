@@ -14,17 +14,19 @@ import time
 from google.protobuf.message import DecodeError
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.runtime.runtime_util import get_max_widget_state_size_bytes
 
 ASKED = {"rerun_script", "stop_script", "app_heartbeat", "file_urls_request", "backend_operation_request"}
 OPERATIONS = {"deferred_file", "dataframe_chunk"}
-FILES = 100  # that one message may name
-WIDGETS = 500  # of which one message may tell; a page has a few dozen
-HASHES = 5000  # of messages that a browser says it has kept
+FILES = 200  # that one message may name
+WIDGETS = 5000  # of which one message may tell; a teacher's page has one for each reason that a class gives
+HASHES = 20_000  # of messages that a browser says it has kept
+JSON = ("json_value", "json_trigger_value")  # what components tell
 
 AT_ONCE, A_SECOND = 100, 40  # messages of one browser; a slider that is dragged sends a dozen a second
 BYTES = 1 << 14  # as many count as one message more
 
-TEXT, PROTOCOL = 1003, 1002  # why a websocket is closed: RFC 6455, section 7.4.1
+PROTOCOL, TEXT, LARGE = 1002, 1003, 1009  # why a websocket is closed: RFC 6455, section 7.4.1
 
 
 class Messages:
@@ -53,6 +55,8 @@ class Messages:
                 data = event.get("bytes")
                 if data is None:
                     return await closed(TEXT)
+                if len(data) > get_max_widget_state_size_bytes():  # as Streamlit itself does, before it is read
+                    return await closed(LARGE)
                 await pace.keep(len(data))
                 try:
                     if allowed(data):
@@ -95,7 +99,8 @@ def _is_sound(state: ClientState) -> bool:
     widgets = state.widget_states.widgets
     if len(widgets) > WIDGETS or len(state.cached_message_hashes) > HASHES:
         return False
-    return all(_is_json(each.json_value) for each in widgets if each.HasField("json_value"))
+    texts = (getattr(each, name) for each in widgets for name in JSON if each.HasField(name))
+    return all(map(_is_json, texts))
 
 
 def _is_json(text: str) -> bool:
