@@ -267,3 +267,17 @@ def test_no_quick_click_in_the_drawing_is_lost(open_page, view, gap):
             out ^= {head}
             page.wait_for_timeout(gap)
         assert set(params(page).get("out", "").split("~")) - {""} == out
+
+
+def test_a_click_lost_with_the_connection_is_not_done_along_with_a_later_one(open_page):
+    page = open_page("/Trained_model?taken=attention&out=1.1")
+    part = page.locator(".part[data-part='2.2']")
+    part.wait_for()
+    page.evaluate("window.plain = WebSocket.prototype.send; WebSocket.prototype.send = () => {}; 0")
+    part.dispatch_event("click")
+    page.wait_for_timeout(5500)
+    page.evaluate("WebSocket.prototype.send = window.plain; 0")
+    page.locator(".part[data-part='2.4']").dispatch_event("click")
+    assert set(params(page)["out"].split("~")) == {"1.1", "2.4"}
+    part.dispatch_event("click")
+    assert set(params(page)["out"].split("~")) == {"1.1", "2.4", "2.2"}
