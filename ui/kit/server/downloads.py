@@ -33,13 +33,13 @@ def keep_a_while() -> None:
 def _old(files: MediaFileManager) -> set[str]:
     unused, now, room = _unused(files), time.monotonic(), (max_mb() << 20) // 8
     since = {
-        each: vars(files._file_metadata[each]).setdefault("unused_since", now)
-        for each in unused
-        if files._file_metadata[each].kind == MediaFileKind.DOWNLOADABLE
+        each: vars(file).setdefault("unused_since", now)
+        for each, file in files._file_metadata.items()  # in the order in which they were made, also those of one moment
+        if each in unused and file.kind == MediaFileKind.DOWNLOADABLE
     }
-    for place, each in enumerate(sorted(since, key=since.__getitem__, reverse=True)):
-        file = files.read_file(each)
-        size = file.content_size if file else 0
+    for place, each in enumerate(reversed(sorted(since, key=since.__getitem__))):
+        there = files.read_file(each)
+        size = there.content_size if there else 0
         if now - since[each] < KEPT and (size <= room or place == 0):
             unused.discard(each)
             room -= size if size <= room else 0
