@@ -85,7 +85,7 @@ def test_the_list_of_changes_stays_under_the_pointer(open_page, path):
         wanted.append(ticks.nth(at).text_content())
     for box in boxes:
         page.mouse.click(box["x"] + 12, box["y"] + box["height"] / 2)
-        settle(page)  # what the click pushes aside is pushed by now
+    settle(page)
     assert page.locator(".sheet .tick", has=page.locator(":checked")).all_text_contents() == wanted
     for at, box in zip((1, 3, 4), boxes):
         assert ticks.nth(at).bounding_box() == pytest.approx(box, abs=2)
