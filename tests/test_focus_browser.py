@@ -15,12 +15,12 @@ FOCUSED = """() => {
 }"""
 
 
-def press(page, locator, key="Enter"):
+def press(page, locator, key="Enter", until=settle):
     """By keys alone, as the browser sees it: Tab comes before it."""
     page.keyboard.press("Tab")
     locator.focus()
     locator.press(key)
-    settle(page)
+    until(page)
     page.wait_for_timeout(500)
 
 
@@ -46,12 +46,12 @@ def test_the_focus_is_never_lost(open_page, path, what, then):
 
 def test_it_goes_from_start_to_stop_and_back(open_page):
     page = open_page("/Training?steps=2000&seeds=1")
-    press(page, page.get_by_role("button", name="Start", exact=True))
-    expect(page.get_by_role("button", name="Stop", exact=True)).to_be_visible()
-    page.wait_for_timeout(500)
-    page.get_by_role("button", name="Stop", exact=True).wait_for()
+    # A page that trains changes all the time: it has settled when the training is over.
+    stop = page.get_by_role("button", name="Stop", exact=True)
+    press(page, page.get_by_role("button", name="Start", exact=True), until=lambda _: stop.wait_for())
+    expect(stop).to_be_visible()
     assert page.evaluate(FOCUSED), "nowhere, after Start"
-    press(page, page.get_by_role("button", name="Stop", exact=True))
+    press(page, stop)
     expect(page.get_by_role("button", name="Continue", exact=True)).to_be_visible()
     page.wait_for_timeout(500)
     assert page.evaluate(FOCUSED), "nowhere, after Stop"

@@ -1,18 +1,14 @@
-"""What a browser says is looked at before Streamlit acts on it; files that are taken away stay until they are fetched."""
+"""What a browser says is looked at before Streamlit acts on it, and what it shows is what was said."""
 
 import asyncio
-import logging
 
 import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from streamlit.runtime.media_file_manager import MediaFileManager
-from streamlit.runtime.media_file_storage import MediaFileKind
-from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 from streamlit.runtime.runtime_util import get_max_widget_state_size_bytes
 
 from ui.kit.guard import JOINER, literal
-from ui.kit.server import downloads, hidden, messages
+from ui.kit.server import hidden, messages
 from ui.kit.server.messages import AT_ONCE, FILES, HASHES, WIDGETS, Messages
 
 
@@ -138,81 +134,6 @@ def test_who_says_too_much_is_read_more_slowly(monkeypatch):
     large = rerun(string_value="a" * 20 * messages.BYTES)
     through(*[frame(large)] * 20)
     assert (20 * 21 - AT_ONCE) / messages.A_SECOND <= now[0] < 330 / messages.A_SECOND
-
-
-@pytest.fixture
-def kept(monkeypatch):
-    """-> (the files of a server, a clock)"""
-    now = [0.0]
-    monkeypatch.setattr(downloads.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(MediaFileManager, "_get_inactive_file_ids", downloads._old)
-    return MediaFileManager(MemoryMediaFileStorage("/media")), now
-
-
-def made(server: MediaFileManager, data: bytes) -> str:
-    """As MediaFileManager.execute_deferred makes it -> its number"""
-    server._deferred_callables["asked"] = {
-        "callable": lambda: data, "mimetype": "text/csv", "filename": "a.csv", "session_id": "a", "coordinates": "a",
-    }  # fmt: skip
-    return server.execute_deferred("asked").rpartition("/")[2].partition(".")[0]
-
-
-def test_a_file_stays_a_minute_however_many_scripts_end(kept):
-    server, now = kept
-    file = made(server, b"numbers")
-    for _ in range(50):
-        now[0] += 1.1
-        server.remove_orphaned_files()
-    assert server.read_file(file).content == b"numbers"
-    now[0] += 10
-    server.remove_orphaned_files()
-    server.remove_orphaned_files()
-    assert server.read_file(file) is None
-
-
-def test_of_many_files_the_latest_stay(kept, monkeypatch):
-    server, now = kept
-    monkeypatch.setenv("ABLATION_MAX_MB", "8")  # an eighth of it is what they may take
-    names = []
-    for n in range(5):
-        names.append(made(server, bytes([n]) * (1 << 18)))
-        now[0] += 0.1
-        server.remove_orphaned_files()
-    server.remove_orphaned_files()
-    assert [server.read_file(each) is not None for each in names] == [False, True, True, True, True]
-
-
-def test_a_large_file_stays_and_takes_no_room_from_others(kept, monkeypatch):
-    server, now = kept
-    monkeypatch.setenv("ABLATION_MAX_MB", "8")
-    small = made(server, b"numbers")
-    now[0] += 1
-    large = made(server, bytes(3 << 20))
-    for _ in range(3):
-        server.remove_orphaned_files()
-    assert server.read_file(small) and server.read_file(large)
-    now[0] += 1
-    later = made(server, b"more")
-    for _ in range(3):
-        server.remove_orphaned_files()
-    assert server.read_file(small) and server.read_file(later) and not server.read_file(large)
-
-
-def test_pictures_go_as_before(kept):
-    server, _ = kept
-    server._file_metadata["a"] = type("Of", (), {"kind": MediaFileKind.MEDIA})()
-    assert server._get_inactive_file_ids() == {"a"}
-
-
-def test_a_refusal_that_the_page_tells_does_not_fill_the_log():
-    def line(error: Exception | None) -> bool:
-        return downloads._worth_a_line(
-            logging.makeLogRecord({"exc_info": (type(error), error, None) if error else None})
-        )
-
-    wrapped = RuntimeError("outer")
-    wrapped.__cause__ = downloads.TooMany("3 files are being made")
-    assert not line(wrapped) and not line(wrapped.__cause__) and line(RuntimeError("outer")) and line(None)
 
 
 @pytest.mark.parametrize("text", ["https://evil.test/a", "see www.evil.test", "WWW.evil.test", "me@evil.test", "mailto:me@evil.test"])  # fmt: skip
