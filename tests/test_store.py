@@ -369,6 +369,18 @@ def test_a_missing_driver_is_named(monkeypatch):
         Store("postgresql://somebody:secret@127.0.0.1:1/name")
 
 
+@pytest.mark.parametrize(
+    "store, loaded", [("a.sqlite", False), ("postgresql://a@127.0.0.1/a", True), ("postgresql+none://a@b/c", False)]
+)
+def test_a_server_loads_the_driver_of_its_own_store_alone(store, loaded):
+    pytest.importorskip("psycopg")
+    code = "import sys; from ui.kit import page; page._load_driver(); print('psycopg' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env={**os.environ, databases.VARIABLE: store}, capture_output=True, text=True, check=True
+    )  # fmt: skip
+    assert done.stdout.split()[-1] == str(loaded)
+
+
 def test_a_store_that_is_not_there_is_not_made_by_looking(tmp_path, database):  # noqa: F811
     with pytest.raises(StoreError, match="There is no store at|There are no studies at"):
         Store(database, create=False)

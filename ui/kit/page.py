@@ -26,8 +26,6 @@ from ui.kit.session.visitor import at_hand, message, state, visitor
 
 LATER = (  # loaded before somebody waits for them, in pieces: where the process ends, no more than one is waited for
     "sqlalchemy",
-    "sqlalchemy.dialects.sqlite",
-    "psycopg",
     "core.study.database.store",
     "core.study.file",
     "core.workers.cluster",
@@ -46,7 +44,7 @@ def boot():
     gc.collect()
     wait_for(_drawing)
     gc.freeze()  # so that no later collection has to walk all of torch again
-    later(2.0, *(partial(_load, name) for name in LATER))
+    later(2.0, *(partial(importlib.import_module, name) for name in LATER), _load_driver)
 
 
 def _drawing() -> list[threading.Thread]:
@@ -54,9 +52,12 @@ def _drawing() -> list[threading.Thread]:
     return [each for each in threading.enumerate() if each.name.startswith("ScriptRunner")]
 
 
-def _load(name: str):
-    with suppress(ModuleNotFoundError):  # PostgreSQL's driver need not be there
-        importlib.import_module(name)
+def _load_driver():
+    """What the store is reached with, and no other: PostgreSQL's takes 12 MB."""
+    from core.study.database.connection import address
+
+    with suppress(Exception):  # what is wrong is said where somebody asks for the store
+        address().get_dialect().import_dbapi()
 
 
 @contextmanager
