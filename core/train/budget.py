@@ -90,16 +90,19 @@ def memory(config: Config, training: Training) -> int:
 
     Measuring accuracy keeps no gradients, so only one block's activations at a time.
     """
-    learnt = task[training.task]
+    return _memory(config, training.task, training.length, training.batch)
+
+
+@functools.lru_cache(64)  # a study may have thousands of trainings that differ in a learning rate alone
+def _memory(config: Config, of: str, length: int, batch: int) -> int:
+    learnt = task[of]
     words = len(learnt.vocabulary)
     weights = COPIES * 4 * sum(cost.parameters(config, words).values())
     learning, measuring = (
-        sum(cost.activations(each, training.length).values())
-        + cost.between(each, training.length)
-        + 3 * 4 * training.length * words
+        sum(cost.activations(each, length).values()) + cost.between(each, length) + 3 * 4 * length * words
         for each in (config, config.replace(n_layers=1))
     )
-    return weights + 2 * max(training.batch * learning, min(SLICE, learnt.test) * measuring)
+    return weights + 2 * max(batch * learning, min(SLICE, learnt.test) * measuring)
 
 
 def kept(config: Config, training: Training) -> int:

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import NoReturn
 
 import torch
@@ -15,6 +15,7 @@ Add = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]  # (the stream, what 
 Placement = Callable[..., torch.Tensor]
 
 
+@cache  # asked several times in every pass
 def norm_places(place: Placement) -> tuple[str, ...]:
     """Where each norm of a placement acts, found by trying it: "before" the sub-layer, "on the output of" it, or "after" it and
     the sum.
