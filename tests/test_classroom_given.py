@@ -64,6 +64,33 @@ def test_where_there_are_as_many_classes_as_may_be_one_that_nobody_joined_gives_
         store.start()
 
 
+@pytest.mark.parametrize("happens", ["joined", "opened", "closed", "voted"])
+def test_where_all_are_joined_one_in_which_nothing_happens_for_an_hour_gives_way(store, monkeypatch, happens):
+    """One program that takes a seat in each class it starts would else have kept all others from starting one for a day."""
+    monkeypatch.setattr(classroom, "ALIVE", 2)
+    busy, quiet = lesson(store, asked="q"), lesson(store, asked="q")
+    later(store, 3601)
+    {
+        "joined": lambda: store.join(busy.code),
+        "opened": lambda: store.open(busy.token, "r"),
+        "closed": lambda: store.close(busy.token),
+        "voted": lambda: busy.vote(0, "a"),
+    }[happens]()
+    new = store.start()
+    with refused("code", "There is no class"):
+        store.watch(quiet.code)
+    store.join(new.code)
+    for _ in range(2):
+        with refused("class", "There are 2 classes now"):
+            store.start()
+        later(store, 1790)
+    store.join(new.code)
+    later(store, 30)
+    assert store.start() and store.watch(new.code)
+    with refused("code", "There is no class"):
+        store.watch(busy.code)
+
+
 def test_of_a_full_class_the_seat_that_has_been_idle_longest_gives_way(store, monkeypatch):
     """One program that takes all seats would else have locked the class for its day. Who has voted keeps the seat."""
     monkeypatch.setattr(votes, "SEATS", 3)
@@ -163,7 +190,7 @@ def test_what_a_teacher_cannot_ask_is_said(room):
         room.store.join(room.code, "x" * 41)
 
 
-TEXTS = ["<script>alert(1)</script>", "**bold** [x](y) $x^2$ :red[x]", "👩🏽‍🏫 🏳️‍🌈", "\u202eמימין לשמאל", "'; DROP TABLE class_votes; --", "=1+1", "Zoë Žižek", "e\u0301", "\ufffe \U0010ffff", "％s {0} \\x00"]  # fmt: skip
+TEXTS = ["<script>alert(1)</script>", "**bold** [x](y) $x^2$ :red[x]", "👩🏽‍🏫 🏳️‍🌈", "מימין לשמאל \u200f12", "'; DROP TABLE class_votes; --", "=1+1", "Zoë Žižek", "e\u0301", "\ufffe \U0010ffff", "％s {0} \\x00"]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -174,6 +201,12 @@ def test_any_characters_come_back_as_they_were(room, text):
     (line,) = store.answers(room.token).itertuples()
     assert line.nickname == line.answer == line.because == text
     assert store.of_teacher(room.token).reasons[0].text == store.mine(room.code, key)["q", 1].because == text
+
+
+def test_who_turns_the_writing_round_turns_nobody_elses(room):
+    """A name may hold any script, but nothing that goes on behind it: the list of who has not answered would be turned."""
+    room.store.join(room.code, "\u2069\u202eZorro\u2066")
+    assert [name for _, name in room.store.of_teacher(room.token).waiting][-1] == "Zorro"
 
 
 def test_what_no_database_holds_is_cleaned(room):

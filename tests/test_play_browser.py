@@ -2,11 +2,13 @@
 
 import io
 import json
+import re
 
 import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
+from benchmarks.serving import settle
 from core.experiments.depth.depth import Depth, travel
 from core.model.config import Config
 from core.model.text import DEFAULT_TEXT, words
@@ -66,15 +68,76 @@ def test_it_plays_to_the_end_by_itself_and_begins_anew(open_page):
     expect(page.locator(".st-key-played output")).to_have_text(at)
 
 
+def frames(download) -> list[bytes]:
+    """The pictures of an animated one."""
+    picture = Image.open(io.BytesIO(download.value.path().read_bytes()))
+    shown = []
+    for at in range(picture.n_frames):
+        picture.seek(at)
+        shown.append(picture.convert("RGB").tobytes())
+    return shown
+
+
 def test_the_animated_picture_has_every_pass(open_page):
     page = open_page(LINK)
     with page.expect_download() as download:
         page.get_by_role("button", name="Animated picture").click()
     assert download.value.suggested_filename == "pass_after_pass_animated.png"
-    picture = Image.open(io.BytesIO(download.value.path().read_bytes()))
-    assert picture.n_frames == 6 and picture.is_animated
-    shown = []
-    for at in range(6):
-        picture.seek(at)
-        shown.append(picture.convert("RGB").tobytes())
-    assert len(set(shown)) == 6
+    shown = frames(download)
+    assert len(shown) == 6 == len(set(shown))
+
+
+MANY = LINK.replace("passes=6", "passes=100")
+
+
+def seed_changed(page):
+    page.locator("[data-name=seed] input").press("ArrowRight")
+
+
+def part_added(page):
+    page.get_by_role("checkbox", name="− FFN", exact=True).check()
+
+
+def narrower(page):
+    page.set_viewport_size({"width": 900, "height": 800})
+
+
+def scrubbed(page):
+    scrubber(page).press("Home")
+
+
+def other_view(page):
+    page.get_by_role("radio", name="Gradients", exact=True).check()
+
+
+def other_page(page):
+    page.get_by_role("link", name="Claims").click()
+
+
+@pytest.mark.parametrize("done", [seed_changed, part_added, narrower, scrubbed, other_view, other_page])
+def test_whatever_is_done_while_an_animated_picture_is_made_it_comes_as_it_was_and_the_page_is_as_it_is(
+    open_page, done
+):
+    """It is made of what was shown when it was asked for, beside the page: which follows the hand as always."""
+    page = open_page(MANY, width=1300)
+    take = page.get_by_role("button", name="Animated picture")
+    with page.expect_download() as alone:
+        take.click()
+    expect(take).to_be_enabled()
+    scrubber(page).press("End")
+    with page.expect_download() as meanwhile:
+        take.click()
+        page.get_by_role("button", name=re.compile(r"\d+ of 100")).wait_for()
+        done(page)
+    assert frames(meanwhile) == frames(alone) and len(frames(alone)) == 100
+    settle(page)
+    if done in (other_view, other_page):
+        return
+    expect(page.locator(".st-key-played output")).to_have_text(f"pass {1 if done is scrubbed else 100} of 100")
+    said, seen = page.locator(".st-key-played p").inner_text(), cell(page, 0, 3, 5)
+    page.goto(page.url)
+    settle(page)
+    if done is not scrubbed:
+        scrubber(page).press("End")
+    expect(page.locator(".st-key-played p")).to_have_text(said)
+    assert cell(page, 0, 3, 5) == seen

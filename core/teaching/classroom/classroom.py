@@ -5,12 +5,12 @@ import secrets
 from collections.abc import Callable, Iterable
 
 import pandas as pd
-from sqlalchemy import Connection, func, select
+from sqlalchemy import ColumnElement, Connection, func, select
 
 from core.study.database.schema import clock
 from core.teaching.classroom import answers, given, steps, tables, votes, watching
 from core.teaching.classroom.doors import Doors, Room, living
-from core.teaching.classroom.limits import ALIVE, EMPTY, ClassError
+from core.teaching.classroom.limits import ALIVE, EMPTY, QUIET, ClassError
 from core.teaching.classroom.seen import Accepted, Started, TeacherView, Vote, Watched
 from core.teaching.classroom.tables import rooms
 
@@ -146,11 +146,28 @@ def _swept(connection: Connection) -> int:
 
 
 def _given_way(connection: Connection) -> bool:
-    """Whether a class could be deleted that nobody has joined for a while: else one visitor could take them all for a day."""
+    """Whether a class could be deleted that nobody has joined for a while, or else one in which nothing has happened for longer:
+    else one visitor could take them all for a day."""
     joined = select(tables.seats.c.id).where(tables.seats.c.room == rooms.c.id).exists()
-    empty = select(rooms.c.id).where(~joined, rooms.c.began < clock() - EMPTY).order_by(rooms.c.began).limit(1)
-    oldest = connection.scalar(empty)
-    return oldest is not None and connection.execute(rooms.delete().where(rooms.c.id == oldest)).rowcount == 1
+    places = select(rooms.c.id).order_by(rooms.c.began).limit(1)
+    empty = places.where(~joined, rooms.c.began < clock() - EMPTY)
+    quiet = places.where(rooms.c.began < clock() - QUIET, *_nothing_since(clock() - QUIET))
+    for which in (empty, quiet):
+        oldest = connection.scalar(which)
+        if oldest is not None:
+            return connection.execute(rooms.delete().where(rooms.c.id == oldest)).rowcount == 1
+    return False
+
+
+def _nothing_since(time: ColumnElement[float]) -> list[ColumnElement[bool]]:
+    """Of a class: that nobody has joined, asked, closed or voted since then."""
+    seats, polls, votes = tables.seats.c, tables.polls.c, tables.votes.c
+    happened = [
+        select(seats.id).where(seats.room == rooms.c.id, seats.joined > time),
+        select(polls.id).where(polls.room == rooms.c.id, (polls.opened > time) | (polls.closed > time)),
+        select(votes.id).where(votes.poll == polls.id, polls.room == rooms.c.id, votes.at > time),
+    ]
+    return [~each.exists() for each in happened]
 
 
 def _begun(connection: Connection, token: str, questions: list[str]) -> str:

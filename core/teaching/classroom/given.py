@@ -16,13 +16,16 @@ LONGEST = {"nickname": NICKNAME, "because": BECAUSE, "answer": ANSWER, "question
 # What a database or a page cannot hold. White space among it still parts two words; the rest goes without a trace.
 HALVES = dict.fromkeys(range(0xD800, 0xE000))
 CONTROLS = {c: " " if chr(c).isspace() else None for c in range(0xA0) if unicodedata.category(chr(c)) == "Cc"}
-UNFIT = {**HALVES, **CONTROLS}
+# What turns round, or opens or closes, a direction of writing, also of what others have written behind it (Unicode's annex 9, section 2).
+TURNS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
+UNFIT = {**HALVES, **CONTROLS, **TURNS}
 # Of which nothing is seen where they stand alone: kinds of characters, and letters and symbols that are blank.
 UNSEEN, BLANK = ("Cf", "Me", "Mn", "Zl", "Zp", "Zs"), "\u115f\u1160\u2800\u3164\uffa0"
 
 
 def text(name: str, value: str, needed: bool = False) -> str:
-    """The text without white space around it, control characters and halves of characters; all others stay as they are.
+    """The text without white space around it, control characters, those that turn round the direction of writing, and halves of
+    characters; all others stay as they are.
     A nickname that nobody would see is none.
 
     needed: whether it may not be empty. Raises ClassError where it is, or is longer than LONGEST[name] characters.

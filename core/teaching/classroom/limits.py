@@ -5,6 +5,7 @@ from core.settings.setting import ConfigError
 HOURS = 24  # that a class lives: a lesson and what is left of its day; nothing about students is kept for longer
 ALIVE = 200  # classes at once: a school's, and of the codes that could be guessed hardly one in 5,000 is some class's
 EMPTY = 600.0  # seconds for which a class that nobody has joined, and a seat that has not voted, keep their places where all are taken
+QUIET = 3600.0  # seconds for which a class in which nobody joins, asks or votes keeps its place where all are taken
 SEATS = 500  # of a class: a large lecture
 POLLS = 100  # of a class: a question a minute for longer than a lesson
 MINUTE = 60.0  # seconds over which joins and tries are counted

@@ -9,7 +9,7 @@ from core.teaching.classroom.given import LENGTH
 from ui.kit.page import literal
 from ui.kit.session import values
 from ui.kit.session.visitor import calm_visitor
-from ui.lessons.classroom.server import REASON, classroom, may_start
+from ui.lessons.classroom.server import REASON, may_start, start
 
 SEEN = "classes_seen"  # for a visitor: codes of classes that were there
 TROUBLE = "class_trouble"  # the key in the session: why a class could not be started
@@ -73,7 +73,7 @@ def _start():
         return
     questions = [name for name in st.session_state.get("class_questions") or [] if name in names()]
     try:
-        started = classroom().start(questions)
+        started = start(questions)
     except ClassError as error:
         st.session_state[TROUBLE] = str(error)
     except StoreError as error:

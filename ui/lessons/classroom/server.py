@@ -7,9 +7,12 @@ import functools
 import os
 import time
 from collections import deque
+from ipaddress import ip_address
+
+import streamlit as st
 
 from core.settings.cache import once
-from core.teaching.classroom import ClassError, Classroom, Watched
+from core.teaching.classroom import ClassError, Classroom, Started, Watched
 from ui.kit.rights import may_write
 from ui.kit.session.visitor import calm_visitor
 
@@ -19,6 +22,8 @@ REASON = (
 )
 SECOND = 1.0  # for which what everybody sees is kept
 GUESSES, MINUTE = 20, 60.0  # wrong codes of one visitor within a minute
+STARTS, HOUR = 20, 3600.0  # classes that are started from one address within an hour
+_begun: dict[str, deque[float]] = {}  # an address -> when
 WRONG = "class_guesses"  # what is kept for a visitor: when it was wrong
 
 
@@ -30,6 +35,25 @@ def classroom() -> Classroom:
 def may_start() -> bool:
     """Whether this visitor may start a class: who may write, or everybody where ABLATION_CLASSES is 1."""
     return may_write() or os.environ.get(VARIABLE) == "1"
+
+
+def start(questions: list[str]) -> Started:
+    """A new class. Raises ClassError also where a visitor's address has started many: a school has one for all, a program, too.
+
+    Within a network, or behind a proxy that does not tell whom it asks for, all have one: then it says nothing."""
+    address, now = st.context.ip_address, time.monotonic()
+    if address is None or not ip_address(address).is_global:
+        return classroom().start(questions)
+    for each in [each for each, when in _begun.items() if now - when[-1] >= HOUR]:
+        del _begun[each]
+    when = _begun.get(address) or deque(maxlen=STARTS)
+    if len(when) == STARTS and now - when[0] < HOUR:
+        raise ClassError(
+            "class", f"From where you are {STARTS} classes were started within an hour, as many as may be."
+        )
+    started = classroom().start(questions)
+    _begun.setdefault(address, when).append(now)
+    return started
 
 
 def watch(code: str) -> Watched:

@@ -119,16 +119,21 @@ function arrange(m, width, height) {
 }
 
 function paint(canvas, m, theme) {
-  const a = arrange(m, canvas.parentElement.clientWidth, m.height)
-  const scale = window.devicePixelRatio || 1
-  canvas.width = Math.round(canvas.parentElement.clientWidth * scale)
-  canvas.height = Math.round(a.height * scale)
+  const a = draw(canvas, m, theme, canvas.parentElement.clientWidth, window.devicePixelRatio || 1)
   canvas.style.height = a.height + "px"
+  canvas.dataset.layout = JSON.stringify(a) // where each panel lies, for whoever wants to check pixels against numbers
+  return a
+}
+
+// On any canvas, which becomes so wide. scale: pixels of the screen in one of the page.
+function draw(canvas, m, theme, width, scale) {
+  const a = arrange(m, width, m.height)
+  canvas.width = Math.round(width * scale)
+  canvas.height = Math.round(a.height * scale)
   const ink = canvas.getContext("2d")
   ink.scale(scale, scale)
   ink.imageSmoothingEnabled = false
   drawPanels(ink, m, a, theme)
-  canvas.dataset.layout = JSON.stringify(a) // where each panel lies, for whoever wants to check pixels against numbers
   return a
 }
 
@@ -248,7 +253,13 @@ export default function ({ data, parentElement, setTriggerValue }) {
   root.querySelector(".what").textContent = m.what
   root.querySelector(".blank").textContent = m.blanks ? `no colour: ${m.blank}` : ""
   let a = paint(canvas, m, theme)
-  const stop = whole.frames && player(root.querySelector(".player"), { ...whole.frames, about: [`${end(m, 0)} to ${end(m, 1)}`, whole.frames.weights] }, canvas, (at) => {
+  const picture = () => {
+    const [copy, width, scale] = [new OffscreenCanvas(1, 1), canvas.parentElement.clientWidth, window.devicePixelRatio || 1]
+    const at = (n) => { draw(copy, frame(whole, n), theme, width, scale); return copy }
+    return { at, theme, scale }
+  }
+  const about = [`${end(m, 0)} to ${end(m, 1)}`, whole.frames?.weights]
+  const stop = whole.frames && player(root.querySelector(".player"), { ...whole.frames, about }, picture, (at) => {
     m = frame(whole, at)
     a = paint(canvas, m, theme)
     tip.style.display = "none"

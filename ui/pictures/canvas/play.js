@@ -2,11 +2,13 @@
 // same moments hears of each as the event "ablation-frame", with its number, and may ask for it by "ablation-frame-asked".
 
 const SPEEDS = [1, 2, 4, 8] // frames a second
+const TAKE = "Animated picture"
 const playing = new WeakMap() // what stays when the picture is drawn with other numbers
 
-// show(at): draws one frame; m.moments: how each is called; m.words: what is said at each.
-function player(box, m, canvas, show) {
-  const state = playing.get(box) ?? { at: 0, speed: 2, timer: 0 }
+// show(at): draws one frame; picture(): what draws one on a canvas of its own; m.moments: how each is called; m.words: what is said
+// at each.
+function player(box, m, picture, show) {
+  const state = playing.get(box) ?? { at: 0, speed: 2, timer: 0, takes: false }
   playing.set(box, state)
   clearInterval(state.timer)
   if (!box.firstChild) box.append(...["button", "input", "output", "select", "button", "p"].map((name) => document.createElement(name)))
@@ -41,24 +43,28 @@ function player(box, m, canvas, show) {
   speed.setAttribute("aria-label", "Speed")
   speed.value = state.speed
   speed.onchange = () => { state.speed = Number(speed.value); run(Boolean(state.runs)) }
-  take.textContent = "Animated picture"
+  if (!state.takes) take.textContent = TAKE
   take.title = "All of it as an animated PNG, which every browser and slides show"
+  take.disabled = state.takes
   take.onclick = async () => {
-    const at = state.at
-    run(false)
-    take.disabled = true
-    const frames = []
-    for (let n = 0; n <= last; n++) {
-      go(n, false)
-      frames.push(await titled(canvas, [m.moments[n], ...m.about].join("  ·  ")))
+    state.takes = take.disabled = true
+    try {
+      const copy = picture() // of what is shown now: its numbers, its size and its colours stay, whatever is done meanwhile
+      const frames = []
+      for (let n = 0; n <= last; n++) {
+        const line = [m.moments[n], ...m.about].join("  ·  ")
+        frames.push(await titled(copy.at(n), line, copy))
+        take.textContent = `${n + 1} of ${last + 1}`
+      }
+      const link = document.createElement("a")
+      link.href = URL.createObjectURL(animated(frames, 1000 / state.speed))
+      link.download = `${m.file}.png`
+      link.click()
+      setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
+    } finally {
+      state.takes = take.disabled = false
+      take.textContent = TAKE
     }
-    go(at)
-    take.disabled = false
-    const link = document.createElement("a")
-    link.href = URL.createObjectURL(animated(frames, 1000 / state.speed))
-    link.download = `${m.file}.png`
-    link.click()
-    setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
   }
   window.removeEventListener("ablation-frame-asked", state.tell) // Streamlit ends only what was drawn last
   state.tell = tell
@@ -72,16 +78,15 @@ function player(box, m, canvas, show) {
 }
 
 // The canvas on the page's background, with a line that says when -> the bytes of a PNG.
-async function titled(canvas, words) {
-  const line = Math.round(26 * (window.devicePixelRatio || 1))
+async function titled(canvas, words, { theme, scale }) {
+  const line = Math.round(26 * scale)
   const copy = new OffscreenCanvas(canvas.width, canvas.height + line)
   const ink = copy.getContext("2d")
-  const style = getComputedStyle(canvas)
-  ink.fillStyle = style.getPropertyValue("--st-background-color").trim() || "#fff"
+  ink.fillStyle = theme.background
   ink.fillRect(0, 0, copy.width, copy.height)
   ink.drawImage(canvas, 0, line)
-  ink.fillStyle = style.color
-  ink.font = `600 ${Math.round(line / 2)}px ${style.fontFamily}`
+  ink.fillStyle = theme.text
+  ink.font = `600 ${Math.round(line / 2)}px ${theme.font}`
   ink.fillText(words, 4, Math.round(line * 0.7))
   return new Uint8Array(await (await copy.convertToBlob({ type: "image/png" })).arrayBuffer())
 }
