@@ -1,6 +1,7 @@
 """Every page, opened by its address as it is handed on: nothing fails in the browser, and nothing is asked of any other server."""
 
 import base64
+import http.client
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
@@ -68,6 +69,24 @@ def test_it_opens_where_the_app_begins_further_down(chromium):
 def test_a_page_is_not_kept_by_the_browser(address):
     """An older document names scripts that an update has replaced."""
     assert urlopen(f"{address}/One_block").headers["Cache-Control"] == "no-cache"
+
+
+def test_no_other_request_tells_the_address_of_a_page(chromium, address):
+    """The key of whoever runs the server may stand in it, and a proxy in front writes down what requests tell."""
+    page, told = chromium.new_page(), []
+    page.on("request", lambda each: told.append((each.url, each.headers.get("referer", ""))))
+    page.goto(f"{address}/Studies?key=a-long-word")
+    settle(page)
+    page.close()
+    assert len(told) > 10 and [each for each in told if "a-long-word" in each[1]] == []
+
+
+def test_a_mistyped_page_is_sought_beside_where_it_was_whatever_host_is_named(address):
+    host, _, port = address.removeprefix("http://").partition(":")
+    asked = http.client.HTTPConnection(host, int(port))
+    asked.request("GET", "/one-block?norm=none&a=%20b", headers={"Host": "elsewhere.test"})
+    answer = asked.getresponse()
+    assert (answer.status, answer.headers["Location"]) == (307, "One_block?norm=none&a=%20b")
 
 
 def test_scripts_of_components_are_kept_by_the_browser_and_no_others_are_there(chromium, address):

@@ -1,6 +1,7 @@
 """What one visitor can make a server keep, or throw away: no more than its share, and nothing that is all visitors'."""
 
 import asyncio
+import socket
 import threading
 import time
 import uuid
@@ -20,12 +21,14 @@ from benchmarks.serving import server
 from core.checkpoints import CheckpointError
 from core.settings import memory
 from core.settings.cache import once
+from core.teaching.classroom import ClassError
 from tests.test_page import fine, opened
 from ui.kit import jobs
 from ui.kit.jobs import RUNNING
 from ui.kit.server import uploads
 from ui.kit.server.uploads import EACH, UploadLimit
 from ui.kit.session.visitor import LINKS, VISITOR
+from ui.lessons.classroom import server as classes
 from ui.trained import model_list
 
 MB = 1 << 20
@@ -324,3 +327,52 @@ def test_uploads_are_unpacked_one_at_a_time(monkeypatch):
     for visitor in visitors:
         visitor.join()
     assert most == [1] * 5
+
+
+def test_from_one_public_address_so_many_classes_are_started_within_an_hour(monkeypatch):
+    """A program could else take all that a server may have. Where many have one address, within a network, it says nothing."""
+    now, where = [0.0], SimpleNamespace(ip_address="8.8.8.8")
+    monkeypatch.setattr(classes, "st", SimpleNamespace(context=where))
+    monkeypatch.setattr(classes.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(classes, "classroom", lambda: SimpleNamespace(start=list))
+    monkeypatch.setattr(classes, "_begun", {})
+    for n in range(classes.STARTS):
+        now[0] = float(n)
+        assert classes.start(["q"]) == ["q"]
+    with pytest.raises(ClassError, match="20 classes were started within an hour"):
+        classes.start([])
+    for other in ("2001:4860:4860::8888", None, "127.0.0.1", "10.1.2.3", "a proxy"):
+        where.ip_address = other
+        for _ in range(1 if other and other.startswith("2001") else 50):
+            assert classes.start(["q"]) == ["q"]
+    where.ip_address = "8.8.8.8"
+    now[0] = 3599.0
+    with pytest.raises(ClassError):
+        classes.start([])
+    now[0] = 3600.0
+    assert classes.start(["q"]) == ["q"]
+    with pytest.raises(ClassError):
+        classes.start([])
+    now[0] = 9999.0
+    assert classes.start(["q"]) == ["q"] and list(classes._begun) == ["8.8.8.8"]
+
+
+@pytest.mark.browser
+def test_who_comes_from_elsewhere_is_refused_and_nobody_outside_is_asked_for_the_own_address():
+    """Streamlit asks, in the thread that serves all, for up to two seconds each time."""
+    with socket.create_server(("127.0.0.1", 0)) as outside:
+        outside.settimeout(0.01)
+        proxy = f"http://127.0.0.1:{outside.getsockname()[1]}"
+        with server(http_proxy=proxy, https_proxy=proxy, no_proxy="127.0.0.1") as (address, _):
+            place = address.replace("http", "ws", 1) + "/_stcore/stream"
+
+            async def come(origin):
+                async with websockets.connect(place, origin=origin, subprotocols=["streamlit"], proxy=None):
+                    return "in"
+
+            for _ in range(3):
+                with pytest.raises(websockets.InvalidStatus, match="403"):
+                    asyncio.run(come("http://evil.test"))
+            assert asyncio.run(come(address)) == asyncio.run(come(None)) == "in"
+        with pytest.raises(TimeoutError):
+            outside.accept()

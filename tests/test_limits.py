@@ -1,6 +1,8 @@
 """A teacher's link: what it leaves, what it locks, and that neither the address nor a forged message moves what is locked."""
 
 import dataclasses
+import hashlib
+import hmac
 import json
 
 import pytest
@@ -47,6 +49,18 @@ def test_another_key_of_the_server_makes_another_seal(monkeypatch):
     text = BLOCK.write()
     monkeypatch.setenv("ABLATION_KEY", "a secret of the one who runs it")
     assert read(text) is None and read(BLOCK.write()) == BLOCK
+
+
+def test_who_tries_words_for_the_key_at_home_pays_for_each(monkeypatch):
+    """Every visitor can have a link with a seal. It is made with a key that takes 16 MB and a thirtieth of a second to make of a word,
+    and so no seal is that of the word itself."""
+    monkeypatch.setenv("ABLATION_KEY", "horse")
+    text = BLOCK.write()
+    whole, _, seal = text.rpartition("~seal-")
+    cheap = [hashlib.blake2b(whole.encode(), key=b"horse", digest_size=6).hexdigest()]
+    cheap += [hmac.new(b"horse", whole.encode(), name).hexdigest()[:12] for name in ("sha1", "sha256", "blake2b")]
+    dear = hashlib.scrypt(b"horse", salt=b"ablation lab", n=16384, r=8, p=1, dklen=64)
+    assert seal not in cheap and seal == hashlib.blake2b(whole.encode(), key=dear, digest_size=6).hexdigest()
 
 
 @pytest.mark.parametrize("name, value", [("norm", "none"), ("n_heads", "8"), ("seed", "3"), ("d_model", "128")])

@@ -1,6 +1,7 @@
 """What a browser says is looked at before Streamlit acts on it, and what it shows is what was said."""
 
 import asyncio
+import json
 
 import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -9,7 +10,7 @@ from streamlit.runtime.runtime_util import get_max_widget_state_size_bytes
 
 from ui.kit.guard import JOINER, literal
 from ui.kit.server import hidden, messages
-from ui.kit.server.messages import AT_ONCE, FILES, HASHES, WIDGETS, Messages
+from ui.kit.server.messages import AT_ONCE, FILES, HASHES, JSON_LONG, THINGS, WIDGETS, Messages
 
 
 def said(**given) -> BackMsg:
@@ -26,6 +27,14 @@ def many_widgets(count: int) -> BackMsg:
     message = BackMsg()
     for n in range(count):
         message.rerun_script.widget_states.widgets.add(id=f"a{n}")
+    return message
+
+
+def in_many(count: int, text: str) -> BackMsg:
+    """What many components tell, each a little."""
+    message = BackMsg()
+    for n in range(count):
+        message.rerun_script.widget_states.widgets.add(id=f"a{n}", json_value=text)
     return message
 
 
@@ -49,12 +58,13 @@ def operation(payload: str) -> BackMsg:
 
 PASSED = [
     said(stop_script=True), said(app_heartbeat=True), rerun(json_value='{"moved": [1]}'), rerun(string_value="{"), many_widgets(WIDGETS),
-    hashes(HASHES), files(FILES), operation("deferred_file"), operation("dataframe_chunk"),
+    hashes(HASHES), files(FILES), rerun(json_value=json.dumps({"moved": ["{[,"] * (THINGS - 3)})), rerun(json_value=json.dumps("a" * (JSON_LONG - 2))), operation("deferred_file"), operation("dataframe_chunk"),
 ]  # fmt: skip
 LEFT_OUT = [
     said(load_git_info=True), said(clear_cache=True), said(set_run_on_save=True), said(debug_shutdown_runtime=True),
     said(debug_disconnect_websocket=True), said(), rerun(json_value="not json"), rerun(json_value="[" * 100_000),
-    rerun(json_trigger_value="not json"), many_widgets(WIDGETS + 1), hashes(HASHES + 1), files(FILES + 1), operation("install_skills"), operation("dismiss_skills_nudge"),
+    rerun(json_trigger_value="not json"), rerun(json_value=json.dumps({"moved": [1] * THINGS})), rerun(json_value=json.dumps("a" * JSON_LONG)),
+    rerun(json_value=json.dumps([[[{"": {"": {}}}]] * 600])), in_many(THINGS + 1, "0"), in_many(300, json.dumps("a" * 1000)), many_widgets(WIDGETS + 1), hashes(HASHES + 1), files(FILES + 1), operation("install_skills"), operation("dismiss_skills_nudge"),
 ]  # fmt: skip
 
 

@@ -279,6 +279,12 @@ def small(**changes) -> dict[str, bytes]:
     return own.write(made, "mine", "reverse")
 
 
+def test_where_there_is_nothing_to_open_it_is_said():
+    app = bring(fine(opened()))
+    assert "There is nothing to open yet" in told(app) and setting(app, "model") == files.SHIPPED
+    assert "nothing to open" not in told(bring(app, **small()))
+
+
 def test_a_model_that_is_brought_along_is_opened_and_seen_by_nobody_else():
     app = bring(fine(opened(out=READER)), **small())
     assert setting(app, "model") == "mine" and setting(app, "out") == ""

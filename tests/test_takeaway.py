@@ -1,5 +1,6 @@
 """Matrices that are taken away: their table is that of a plain loop, and none is made that no spreadsheet could open."""
 
+import asyncio
 import io
 import threading
 
@@ -13,6 +14,7 @@ from core.export.sheets import read_csv, write_csv
 from tests.pages import tables
 from tests.test_page import fine, opened
 from ui.kit.pages import ONE_BLOCK
+from ui.kit.server import lifespan
 from ui.kit.session.visitor import Visitor
 from ui.kit.takeaway import MatrixTable, in_turn, takeaway
 
@@ -80,6 +82,42 @@ def test_one_visitor_makes_few_files_at_a_time(monkeypatch):
     for each in going:
         each.join()
     assert made == ["made"] * takeaway.AT_ONCE and in_turn(lambda: "one more")() == "one more"
+
+
+def test_where_many_wait_for_words_on_their_way_no_other_waits(monkeypatch):
+    """Whoever asks for a report has it made a second later. Twenty visitors with three each would hold every thread for ten seconds."""
+    monkeypatch.setattr(takeaway, "visitor", Visitor)
+    wait, slept = threading.Event(), threading.Semaphore(0)
+
+    def sleep(seconds):
+        assert seconds == 7
+        slept.release()
+        assert wait.wait(10)
+
+    monkeypatch.setattr(takeaway.time, "sleep", sleep)
+    many = lifespan.THREADS // 2
+    going = [threading.Thread(target=in_turn(lambda: "report", wait=7)) for _ in range(many)]
+    for each in going:
+        each.start()
+    for _ in range(many):
+        assert slept.acquire(timeout=10)
+    assert in_turn(lambda: "report", wait=7)() == "report" == in_turn(lambda: "report")()
+    wait.set()
+    for each in going:
+        each.join()
+    assert not slept.acquire(blocking=False)
+
+
+def test_as_many_files_can_wait_as_there_are_threads(monkeypatch):
+    monkeypatch.setattr(lifespan.ending, "begin", lambda: None)
+    together = threading.Barrier(lifespan.THREADS)
+
+    async def server():
+        async with lifespan.lifespan(None):
+            await asyncio.gather(*(asyncio.to_thread(together.wait, 30) for _ in range(lifespan.THREADS)))
+
+    asyncio.run(server())
+    assert not together.broken
 
 
 def test_a_large_table_is_made_in_little_memory():

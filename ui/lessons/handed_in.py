@@ -1,6 +1,5 @@
 """A visitor's lab report: what they typed for it, how it is made, and how one that was saved is taken over again."""
 
-import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -49,7 +48,6 @@ def maker(language: str):
 
 
 def _made(held: Typed, entries: dict, links: dict[str, str], language: str) -> bytes:
-    time.sleep(ON_ITS_WAY)  # in one of a few threads beside the server's own
     ordered = {name: entries[name] for name in lesson if name in entries}
     return write(Report(ordered, held.name, held.conclusion, links), language, datetime.now(UTC)).encode()
 

@@ -17,6 +17,7 @@ from ui.kit.session.values import put
 from ui.kit.session.visitor import one_of
 from ui.shared import models
 
+NOTHING = "There is nothing to open yet: choose the files of a model first."
 REFUSED = "_model_refused"  # key in the session: why the last one could not be opened
 DOWNLOADS = 10  # of one visitor
 _one_at_a_time = Lock()  # small archives can unpack to all that one visitor may have in memory
@@ -39,6 +40,7 @@ def _brought():
             _check_download()
             opened = files.from_hub(wanted, models.check_room)
         else:
+            st.session_state[REFUSED] = NOTHING
             return
         name = models.add(opened)
     except (CheckpointError, MemoryLimit, ConfigError) as error:

@@ -61,7 +61,8 @@ def routes() -> list[Route]:
     page, named = document(), {name.lower(): name for name in pages()}
 
     async def answer(_):
-        return HTMLResponse(page, headers={"Cache-Control": "no-cache"})
+        # No other request tells the address of the page: the key of whoever runs the server may stand in it.
+        return HTMLResponse(page, headers={"Cache-Control": "no-cache", "Referrer-Policy": "no-referrer"})
 
     async def mistyped(request):
         """A page whose name is written otherwise, or else the start page, which says that there is none of this name."""
@@ -69,7 +70,8 @@ def routes() -> list[Route]:
         meant = named.get(name.lower().replace("-", "_").replace(" ", "_"))
         if meant is None or meant == name:
             return await answer(request)
-        return RedirectResponse(str(request.url.replace(path=f"{request.url.path.rpartition('/')[0]}/{meant}")))
+        # Beside where it was asked for: what a request says of its host may be wrong.
+        return RedirectResponse(f"{meant}?{request.url.query}".removesuffix("?"))
 
     below = (config.get_option("server.baseUrlPath") or "").strip("/")
     register_url_convertor("name", Name())

@@ -4,6 +4,11 @@ When it begins: what is written to a browser leaves at once. Streamlit binds its
 asyncio then leaves Nagle's algorithm on: of two messages that follow each other the second waits until the first is acknowledged, a
 way there and back, or 40 ms from a client that puts it off (uvicorn's issue 3149). Connections inherit it from what listens.
 
+It asks nobody outside for its own address, as Streamlit does for the origin of every websocket that it does not know: in the thread
+that serves all, for two seconds where there is no answer. Who reaches the app by whatever name has the same name in both.
+
+Files that visitors take away are made in threads of which there are more than any few visitors can hold.
+
 While it runs: classes whose day is over are deleted, as their students were told, whether or not anybody opens a page.
 
 Asked by SIGTERM, as `docker stop` asks, it closes its connections, and then gives the signal to itself once more: Python has no time
@@ -15,18 +20,26 @@ import gc
 import logging
 import socket
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
-from core.settings import ending
+from streamlit import net_util
 
+from core.settings import ending
+from ui.kit.server import log
+
+THREADS = 64  # most of them wait: for words that are on their way, or for another file
 FIRST, EVERY = 60.0, 600.0  # seconds until classes are deleted for the first time, and from then on
 
 
 @asynccontextmanager
 async def lifespan(app: object) -> AsyncIterator[None]:
     undelayed()
+    net_util.get_external_ip = lambda: None
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS, "made"))
     sweeping = asyncio.create_task(_swept())
-    yield
+    with log.kept_short():
+        yield
     sweeping.cancel()
     ending.begin()
 

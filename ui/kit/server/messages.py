@@ -20,6 +20,10 @@ ASKED = {"rerun_script", "stop_script", "app_heartbeat", "file_urls_request", "b
 OPERATIONS = {"deferred_file", "dataframe_chunk"}
 FILES = 200  # that one message may name
 WIDGETS = 5000  # of which one message may tell; a teacher's page has one for each reason that a class gives
+JSON_LONG = 1 << 18  # characters that components may tell in one message
+THINGS = (
+    2000  # numbers, words, lists, … in it: Streamlit copies each of them in every run, and keeps them for who has left
+)
 HASHES = 20_000  # of messages that a browser says it has kept
 JSON = ("json_value", "json_trigger_value")  # what components tell
 
@@ -99,14 +103,22 @@ def _is_sound(state: ClientState) -> bool:
     widgets = state.widget_states.widgets
     if len(widgets) > WIDGETS or len(state.cached_message_hashes) > HASHES:
         return False
-    texts = (getattr(each, name) for each in widgets for name in JSON if each.HasField(name))
-    return all(map(_is_json, texts))
-
-
-def _is_json(text: str) -> bool:
-    """What is not would be read anew, and fail, in every run that follows."""
+    texts = [getattr(each, name) for each in widgets for name in JSON if each.HasField(name)]
     try:
-        json.loads(text)
-    except (ValueError, RecursionError):
+        return sum(map(len, texts)) <= JSON_LONG and _few([json.loads(text) for text in texts])
+    except (ValueError, RecursionError):  # what is no JSON would be read anew, and fail, in every run that follows
         return False
+
+
+def _few(values: list) -> bool:
+    """Whether these lists and dicts hold no more than THINGS, all that lie in them counted."""
+    left, waiting = THINGS, [values]
+    while waiting:
+        one = waiting.pop()
+        left -= len(one)
+        if left < 0:
+            return False
+        waiting.extend(
+            each for each in (one.values() if isinstance(one, dict) else one) if isinstance(each, dict | list)
+        )
     return True

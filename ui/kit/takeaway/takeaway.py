@@ -3,6 +3,7 @@
 Whoever draws a chart notes its table here; nothing is written until somebody asks for it.
 """
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from threading import BoundedSemaphore
@@ -14,12 +15,15 @@ from core.export.sheets import write_csv
 from core.export.slug import slug
 from ui.kit.guard import literal
 from ui.kit.server.downloads import TooMany
+from ui.kit.server.lifespan import THREADS
 from ui.kit.server.scripts import served
 from ui.kit.session.visitor import visitor
 
 TABLES = "_tables"  # the key in the session: name -> what makes the table
 ROWS = 2**20 - 1  # of a spreadsheet, beside its head: more would take this server long, and nobody could open it
-AT_ONCE = 3  # files of one visitor that are made at a time: the few threads that make them are for all
+AT_ONCE = 3  # files of one visitor that are made at a time
+_makers = BoundedSemaphore(4)  # files of all that are made at a time; the others wait, each in a thread of its own
+_waiters = BoundedSemaphore(THREADS // 2)  # that may wait for words which are on their way
 MAKING = "files_in_the_making"  # kept for a visitor
 TOO_MANY = "{name}: {rows:,} rows, and a spreadsheet has {most:,} at most. With fewer heads or words there is a table."
 SAID = "_said"  # likewise: what stands above the picture that comes next
@@ -118,8 +122,10 @@ def _download(label, write, name, mime, kind):
     )  # fmt: skip
 
 
-def in_turn(write: Callable[[], str | bytes]) -> Callable[[], str | bytes]:
-    """The same, refused where this visitor asks for too many at once: nobody does by the buttons, which wait for their files."""
+def in_turn(write: Callable[[], str | bytes], wait: float = 0.0) -> Callable[[], str | bytes]:
+    """The same, refused where this visitor asks for too many at once: nobody does by the buttons, which wait for their files.
+
+    wait: seconds for which what it writes may be on its way; where very many wait, another does not."""
     turns = visitor().kept.setdefault(MAKING, BoundedSemaphore(AT_ONCE))
 
     def make():
@@ -128,7 +134,13 @@ def in_turn(write: Callable[[], str | bytes]) -> Callable[[], str | bytes]:
                 f"{AT_ONCE} files are being made for this visitor; one more is made when one of them is there."
             )
         try:
-            return write()
+            if wait and _waiters.acquire(blocking=False):
+                try:
+                    time.sleep(wait)
+                finally:
+                    _waiters.release()
+            with _makers:
+                return write()
         finally:
             turns.release()
 

@@ -42,7 +42,7 @@ def start(questions: list[str]) -> Started:
 
     Within a network, or behind a proxy that does not tell whom it asks for, all have one: then it says nothing."""
     address, now = st.context.ip_address, time.monotonic()
-    if address is None or not ip_address(address).is_global:
+    if not _is_public(address):
         return classroom().start(questions)
     for each in [each for each, when in _begun.items() if now - when[-1] >= HOUR]:
         del _begun[each]
@@ -54,6 +54,13 @@ def start(questions: list[str]) -> Started:
     started = classroom().start(questions)
     _begun.setdefault(address, when).append(now)
     return started
+
+
+def _is_public(address: object) -> bool:
+    try:
+        return ip_address(str(address)).is_global
+    except ValueError:  # none, or what a proxy wrote in its place
+        return False
 
 
 def watch(code: str) -> Watched:

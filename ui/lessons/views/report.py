@@ -45,7 +45,7 @@ def _to_hand_in(context):
     )  # fmt: skip
     st.download_button(
         words["report_download"],
-        in_turn(handed_in.maker(context.look.language)),
+        in_turn(handed_in.maker(context.look.language), wait=handed_in.ON_ITS_WAY),
         FILE,
         "text/html",
         key="report_download",

@@ -1,0 +1,53 @@
+"""What the server writes down: of one kind a few lines a minute. Visitors can cause most kinds, as often as they like.
+
+Imported by the server before there is a runtime: nothing that registers a component may be imported here.
+"""
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+A_MINUTE, MINUTE = 10, 60.0
+Kind = tuple[object, ...]
+
+
+@contextmanager
+def kept_short() -> Iterator[None]:
+    """While it lasts, whatever is there to log by now passes on no more of a kind."""
+    paced, loggers = Paced(), [logging.root, *map(logging.getLogger, [*logging.root.manager.loggerDict])]
+    for each in loggers:
+        each.addFilter(paced)
+    yield
+    for each in loggers:
+        each.removeFilter(paced)
+
+
+class Paced(logging.Filter):
+    """Of each kind, which is a place in the code and what was raised where, A_MINUTE lines a minute; the next one says how many are missing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen: dict[Kind, tuple[float, int]] = {}  # since when, and how many
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        kind, now = _kind(record), time.monotonic()
+        since, many = self._seen.get(kind, (now, 0))
+        if now - since >= MINUTE:
+            if many > A_MINUTE:
+                record.msg, record.args = (
+                    f"{record.getMessage()} (and {many - A_MINUTE} more of this kind, not shown)",
+                    (),
+                )
+            since, many = now, 0
+        self._seen[kind] = since, many + 1
+        return many < A_MINUTE
+
+
+def _kind(record: logging.LogRecord) -> Kind:
+    error, place = record.exc_info and record.exc_info[1], None
+    if isinstance(error, BaseException):
+        frame = error.__traceback__
+        while frame:
+            place, frame = (frame.tb_frame.f_code.co_filename, frame.tb_lineno), frame.tb_next
+    return record.pathname, record.lineno, type(error), place
