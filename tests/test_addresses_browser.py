@@ -54,6 +54,28 @@ def test_it_opens_without_an_error_and_asks_no_other_server(chromium, address, n
     assert base64.b64decode(icon.removeprefix("data:image/svg+xml;base64,")) == ICON.read_bytes()
 
 
+PLACES = """
+  window.places = new Set()
+  const look = () => {
+    const one = document.querySelector(".st-key-answer_heads label input")?.closest("label").getBoundingClientRect()
+    if (one?.width) window.places.add(`${Math.round(one.x)} ${Math.round(one.y)}`)
+    requestAnimationFrame(look)
+  }
+  look()
+"""
+
+
+def test_what_can_be_clicked_stays_where_it_first_was(chromium, address):
+    """What is above it, and the frame of the page, used to come later: a hand on its way to a choice met something else."""
+    page = chromium.new_page(viewport={"width": 1300, "height": 900})
+    page.add_init_script(PLACES)
+    page.goto(f"{address}/Lessons?shown=one&lesson=heads")
+    settle(page)
+    x, y = zip(*(map(int, each.split()) for each in page.evaluate("[...window.places]")))
+    page.close()
+    assert len(set(x)) == 1 and max(y) - min(y) < 20, (x, y)
+
+
 def test_it_opens_where_the_app_begins_further_down(chromium):
     with server(below="/lab/blocks") as (address, _):
         page, wrong = watched(chromium, address)

@@ -23,7 +23,7 @@ def served(script: str, css: str = "") -> str:
         script = f"{style}\n{script}"
     name = hashlib.sha256(script.encode()).hexdigest()[:20] + ".js"
     _scripts[name] = script
-    # ui/kit/server/document.py says where the app begins
+    # ui/kit/server/document/document.py says where the app begins
     return f"""const script = import(new URL("scripts/{name}", window.__streamlit.BACKEND_BASE_URL))
 export default async (component) => (await script).default(component)"""
 

@@ -3,7 +3,7 @@
 Opened at the address of a page, such as /One_block, Streamlit's front end does not know where the app begins. It first asks
 /One_block/_stcore/health and /One_block/_stcore/host-config, which are not there, and then / (UriUtil in its bundle: it goes by
 window.__streamlit.BACKEND_BASE_URL, or else tries the address and the one above it). Here it is told. And the picture in the
-browser's tab is the app's own from the first moment. And see browser.js.
+browser's tab is the app's own from the first moment. And see browser.js and frame.css.
 
 Imported by the server before there is a runtime: nothing that registers a component may be imported here.
 """
@@ -20,7 +20,7 @@ from streamlit import config
 
 from ui.kit.server import scripts
 
-ROOT = Path(__file__).parent.parent.parent.parent
+ROOT = Path(__file__).parent.parent.parent.parent.parent
 ICON = Path(__file__).parent / "icon.svg"
 # As index.html finds its own scripts; where a host has said something already, that holds.
 BEGINS = '<script>window.__streamlit = { BACKEND_BASE_URL: new URL("./", document.baseURI).href, ...window.__streamlit }</script>'
@@ -31,8 +31,9 @@ def document() -> str:
     text = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
     icon = f"data:image/svg+xml;base64,{base64.b64encode(ICON.read_bytes()).decode()}"
     script = f"<script>{(Path(__file__).parent / 'browser.js').read_text(encoding='utf-8')}</script>"
+    style = f"<style>{(Path(__file__).parent / 'frame.css').read_text(encoding='utf-8')}</style>"
     for theirs, ours in (
-        ("<head>", f"<head>{BEGINS}{script}"),
+        ("<head>", f"<head>{BEGINS}{script}{style}"),
         ("./favicon.png", icon),
         ("<title>Streamlit</title>", "<title>Ablation Lab</title>"),
     ):
