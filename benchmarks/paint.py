@@ -82,6 +82,11 @@ def watched(chromium, address: str):
     return page
 
 
+def _memory(process) -> float:
+    """MB of a server, now."""
+    return psutil.Process(process.pid).memory_info().rss / 2**20
+
+
 def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("--moves", type=int, default=15)
@@ -104,6 +109,7 @@ def main():
                     )
                 )
             print(f"one slider, text       median {floor:6.0f} ms: the floor")
+            alone = 0.0
             for name, path in CASES:
                 page = watched(chromium, address + path)
                 took = sorted(waits(page, moves))
@@ -112,8 +118,11 @@ def main():
                     f"{took[0]:.0f} to {took[-1]:.0f} over {len(took)} moves",
                     flush=True,
                 )
+                alone = alone or _memory(process)
                 page.close()
-            print(f"server memory, one user  {psutil.Process(process.pid).memory_info().rss / 2**20:.0f} MB")
+            print(
+                f"server memory, one user  {alone:.0f} MB on the first of these, {_memory(process):.0f} MB after all of them"
+            )
             print(f"cold start to first picture  {cold:.1f} s")
 
 
