@@ -66,7 +66,8 @@ def _unpacked(text: str) -> dict[str, str]:
 
 
 def _seal(text: str) -> str:
-    key = _stretched(os.environ.get(SECRET, ""))
+    secret = os.environ.get(SECRET, "")
+    key = _stretched(secret) if secret else b""
     return hashlib.blake2b(text.encode(errors="replace"), key=key, digest_size=6).hexdigest()
 
 

@@ -1,0 +1,52 @@
+"""How much of a page moves after it was first seen: the browser's own measure of it, layout shift (https://web.dev/articles/cls).
+
+    python -m benchmarks.shift [--visits 5]
+
+Each visit is a fresh browser profile, on a warm server. The largest shift is that with which Streamlit's sidebar comes, on a page that
+has nothing else yet; so the sum of the others stands beside the sum of all. Medians over the visits.
+"""
+
+import argparse
+import statistics
+
+from benchmarks.serving import browser, server, settle
+
+PATHS = (
+    "", "One_block", "Depth", "Training", "Studies", "Trained_model", "Claims", "Lessons?shown=one&lesson=heads", "Class",
+)  # fmt: skip
+NOTE = """
+  window.shifts = []
+  new PerformanceObserver((list) => {
+    for (const each of list.getEntries()) window.shifts.push(each.value)
+  }).observe({ type: "layout-shift", buffered: true })
+"""
+
+
+def shifts(chromium, address: str) -> tuple[float, float]:
+    """-> (all of them, all but the largest) of a visitor who has never been here."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 720})
+    page = context.new_page()
+    page.add_init_script(NOTE)
+    page.goto(address)
+    settle(page, 1000)
+    found = page.evaluate("window.shifts")
+    context.close()
+    return sum(found), sum(found) - max(found, default=0)
+
+
+def main():
+    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args.add_argument("--visits", type=int, default=5)
+    visits = args.parse_args().visits
+    with browser() as chromium, server() as (address, _):
+        for path in PATHS:
+            found = [shifts(chromium, f"{address}/{path}") for _ in range(visits + 1)][1:]
+            whole, others = (statistics.median(each) for each in zip(*found, strict=True))
+            print(
+                f"{path.partition('?')[0] or 'start page':16} layout shift {whole:.2f}, without the sidebar {others:.2f}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
