@@ -82,6 +82,13 @@ def test_an_entry_that_is_none_is_refused(changes):
     refused(lambda: sizes(safetensors(entry(**changes))), "the header does not say of the tensor “x”")
 
 
+@pytest.mark.parametrize("dtype, bytes_of_one", [("F64", 12), ("I64", 8), ("F32", 4), ("BF16", 4), ("BOOL", 4)])
+def test_what_is_read_counts_beside_what_is_kept_of_it(dtype, bytes_of_one):
+    """A file of doubles takes its own size, and half of that once more, before the doubles go."""
+    numbers = {"dtype": dtype, "shape": [3, 5], "data_offsets": [0, 120]}
+    assert sizes(safetensors({"x": numbers}, bytes(120))) == [15 * bytes_of_one]
+
+
 @pytest.mark.parametrize(
     "header",
     [

@@ -21,6 +21,7 @@ LONGEST_NAME = 80  # letters of the name of a tensor, or a file, that are shown
 MOST_SIDES = 8
 LARGEST = 1 << 40  # numbers in one tensor; and of any number in a header
 TYPES = "F64 F32 F16 BF16 F8_E4M3 F8_E5M2 I64 I32 I16 I8 U64 U32 U16 U8 BOOL".split()
+TAKEN = {"F64": 8 + 4, "I64": 8, "U64": 8}  # bytes of a number: as it is read, and as it is kept
 
 
 class CheckpointError(ValueError):
@@ -80,7 +81,7 @@ def room_for_model(parameters: int, what: str, check: Check | None) -> None:
 def tensors(file: File) -> dict[str, torch.Tensor]:
     """Name -> tensor, float32 where it is a floating type. Raises CheckpointError for anything but complete safetensors
     with finite numbers, MemoryLimit for more bytes than a model may have; either before it is read."""
-    room(sum(sizes(file)), f"The tensors of {file.name} take (as float32)")
+    room(sum(sizes(file)), f"The tensors of {file.name} take (while they are read, and as float32)")
     try:
         with panics_as(CheckpointError, f"{file.name} is no complete safetensors file."):
             loaded = safetensors.torch.load(file.data) if file.path is None else safetensors.torch.load_file(file.path)
@@ -89,8 +90,8 @@ def tensors(file: File) -> dict[str, torch.Tensor]:
     except (safetensors.SafetensorError, ValueError, KeyError) as error:
         why = printable(without_paths(str(error).replace(str(file.path), file.name)))[:120]
         raise CheckpointError(f"{file.name} is no complete safetensors file ({why}).") from None
-    loaded = {name: x.float() if x.is_floating_point() else x for name, x in loaded.items()}
     for name, x in loaded.items():
+        loaded[name] = x = x.float() if x.is_floating_point() else x  # each in the place of the one that was read
         if x.is_floating_point() and not bool(x.isfinite().all()):
             raise CheckpointError(
                 f"{file.name}: the tensor {printable(name)[:LONGEST_NAME]} holds numbers that are infinite, or no numbers at all."
@@ -99,7 +100,7 @@ def tensors(file: File) -> dict[str, torch.Tensor]:
 
 
 def sizes(file: File) -> list[int]:
-    """Bytes of every tensor as float32, from the header alone. Raises CheckpointError for what is no whole safetensors file."""
+    """Bytes of every tensor while it is read, and as float32, from the header alone. Raises CheckpointError for what is no whole safetensors file."""
     begin = file.head(64)
     for mark, what in KNOWN:
         if begin.startswith(mark):
@@ -117,7 +118,7 @@ def sizes(file: File) -> list[int]:
         raise CheckpointError(
             f"{file.name} is cut short: it has {file.size:,} bytes, and its header announces {8 + length + end:,}."
         )
-    return [4 * math.prod(entry["shape"]) for entry in entries]
+    return [TAKEN.get(entry["dtype"], 4) * math.prod(entry["shape"]) for entry in entries]
 
 
 def _entries(file: File, length: int) -> list[dict[str, Any]]:
