@@ -69,12 +69,12 @@ def test_it_plays_to_the_end_by_itself_and_begins_anew(open_page):
 
 
 def frames(download) -> list[bytes]:
-    """The pictures of an animated one."""
+    """The pictures of an animated one, each with its time."""
     picture = Image.open(io.BytesIO(download.value.path().read_bytes()))
     shown = []
     for at in range(picture.n_frames):
         picture.seek(at)
-        shown.append(picture.convert("RGB").tobytes())
+        shown.append(picture.convert("RGB").tobytes() + b"%d ms" % picture.info["duration"])
     return shown
 
 
@@ -106,6 +106,10 @@ def scrubbed(page):
     scrubber(page).press("Home")
 
 
+def faster(page):
+    page.get_by_role("combobox", name="Speed").select_option("8")
+
+
 def other_view(page):
     page.get_by_role("radio", name="Gradients", exact=True).check()
 
@@ -114,7 +118,7 @@ def other_page(page):
     page.get_by_role("link", name="Claims").click()
 
 
-@pytest.mark.parametrize("done", [seed_changed, part_added, narrower, scrubbed, other_view, other_page])
+@pytest.mark.parametrize("done", [seed_changed, part_added, narrower, scrubbed, faster, other_view, other_page])
 def test_whatever_is_done_while_an_animated_picture_is_made_it_comes_as_it_was_and_the_page_is_as_it_is(
     open_page, done
 ):

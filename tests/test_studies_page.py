@@ -22,7 +22,7 @@ from tests.pages import setting, tables, widget
 from tests.studies import TEXT, fill, study
 from tests.test_page import fine, told
 from ui.kit.session.visitor import VISITOR
-from ui.studies import server
+from ui.studies import buttons, server
 from ui.studies import view as views
 from ui.studies.context import StudyContext, StudyLook
 from ui.studies.shipped import NAMES
@@ -450,7 +450,23 @@ def test_what_an_earlier_version_leaves_in_the_store_is_said_before_start_and_be
     assert "4 runs: 2 queued, 2 done; and 2 runs of an earlier version of its file)?" in texts(good(opened()))
 
 
-def test_a_study_is_started_stopped_resumed_and_deleted(url):
+def test_the_second_press_of_a_double_click_on_stop_or_resume_is_none(store, monkeypatch):
+    """It met the button that the first press had made of it: who stopped a study had resumed it."""
+    fill(store, study(text=LONG), lambda run: STOPPED)
+    monkeypatch.setattr(buttons, "TWICE", 1000.0)
+    app = good(press(good(opened()), "Resume"))
+    first = button(app, "Stop")
+    app = good(press(app, "Stop"))
+    assert "Stop" in labels(app) and server.service().has(1)
+    monkeypatch.setattr(buttons, "TWICE", 0.0)
+    app = good(press(app, "Stop"))
+    assert standing(store, 1).counts == {STOPPED: 4}
+    assert button(app, "Resume").key == first.key  # and so it stays where it is while its words change
+    until(app, lambda _: not server.service().has(1))
+
+
+def test_a_study_is_started_stopped_resumed_and_deleted(url, monkeypatch):
+    monkeypatch.setattr(buttons, "TWICE", 0.0)  # a test is quicker than a hand
     app = good(press(dialog(LONG), "Start"))
     store = Store(url, create=False)
     assert setting(app, "study") == "long" and "4 runs" in texts(app) and "Stop" in labels(app)

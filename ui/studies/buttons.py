@@ -1,5 +1,7 @@
 """What changes a study: stop, resume, delete; and who may."""
 
+import time
+
 import streamlit as st
 
 from core.settings.wording import count
@@ -8,17 +10,26 @@ from core.study.database.standing import Standing
 from ui.kit.page import literal
 from ui.kit.rights import REASON, may_write
 from ui.kit.session.values import put
+from ui.kit.session.visitor import calm_visitor
 from ui.studies import server
+
+WIDTH = 120  # pixels
+TURNED, TWICE = (
+    "study_turned",
+    0.5,
+)  # kept for a visitor: which study, and when; seconds within which two presses are a double click
 
 
 def buttons(store, study, now: Standing):
     """For a study of the store, as it is now."""
     if not can_write(store):
         return
+    # One button of one width, whatever it says: what stands beside it does not move under a hand that presses again.
+    same = {"key": f"turn_{study.id}", "width": WIDTH, "on_click": _turn}
     if under_way(study.id, now):
-        st.button("Stop", icon=":material/stop:", on_click=_change, args=(store.stop, study.id))
+        st.button("Stop", icon=":material/stop:", args=(store.stop, study.id), **same)
     elif now.open:
-        st.button("Resume", icon=":material/play_arrow:", type="primary", on_click=_change, args=(_resume, study.id))
+        st.button("Resume", icon=":material/play_arrow:", type="primary", args=(_resume, study.id), **same)
     # A key for each study: what was opened for the one that is gone does not stay open for the next one in its place.
     with st.popover("Delete", icon=":material/delete:", type="tertiary", key=f"delete_{study.id}"):
         gone = store.unwanted(study.id)
@@ -36,6 +47,14 @@ def under_way(number: int, now: Standing) -> bool:
 def can_write(store) -> bool:
     """Whether this visitor may change the store, and whether it can be changed at all."""
     return may_write() and (store is None or store.writable)
+
+
+def _turn(call, number: int):
+    """Stop or resume (a callback). The second press of a double click meets what the first has made of the button: it is none."""
+    kept, now = calm_visitor().kept, time.monotonic()
+    last, kept[TURNED] = kept.get(TURNED, (0, -TWICE)), (number, now)
+    if last[0] != number or now - last[1] >= TWICE:
+        _change(call, number)
 
 
 def _change(call, *given):

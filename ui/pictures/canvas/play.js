@@ -49,7 +49,8 @@ function player(box, m, picture, show) {
   take.onclick = async () => {
     state.takes = take.disabled = true
     try {
-      const copy = picture() // of what is shown now: its numbers, its size and its colours stay, whatever is done meanwhile
+      // Of what is shown now: its numbers, size, colours and speed stay, whatever is done meanwhile.
+      const [copy, ms] = [picture(), 1000 / state.speed]
       const frames = []
       for (let n = 0; n <= last; n++) {
         const line = [m.moments[n], ...m.about].join("  ·  ")
@@ -57,7 +58,7 @@ function player(box, m, picture, show) {
         take.textContent = `${n + 1} of ${last + 1}`
       }
       const link = document.createElement("a")
-      link.href = URL.createObjectURL(animated(frames, 1000 / state.speed))
+      link.href = URL.createObjectURL(animated(frames, ms))
       link.download = `${m.file}.png`
       link.click()
       setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
