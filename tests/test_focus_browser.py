@@ -15,6 +15,11 @@ FOCUSED = """() => {
 }"""
 
 
+def focused(page) -> str:
+    """What has it, once something has: what takes the place of what was pressed comes a moment later."""
+    return page.wait_for_function(FOCUSED, timeout=10_000).json_value()
+
+
 def press(page, locator, key="Enter", until=settle):
     """By keys alone, as the browser sees it: Tab comes before it."""
     page.keyboard.press("Tab")
@@ -36,12 +41,11 @@ def test_the_focus_is_never_lost(open_page, path, what, then):
     page = open_page(path)
     one = page.get_by_role("link", name="Depth") if what == "One block" else page.get_by_role("button", name=what)
     press(page, one.first)
-    focused = page.evaluate(FOCUSED)
-    assert focused, "nowhere"
+    found = focused(page)
     if then == "d_model":
         assert page.locator("[data-name=d_model] input").evaluate("e => e === document.activeElement")
     if what == "One block":
-        assert page.locator("h1").inner_text() == "Depth" and "Depth" in focused
+        assert page.locator("h1").inner_text() == "Depth" and "Depth" in found
 
 
 def test_it_goes_from_start_to_stop_and_back(open_page):
@@ -50,11 +54,11 @@ def test_it_goes_from_start_to_stop_and_back(open_page):
     stop = page.get_by_role("button", name="Stop", exact=True)
     press(page, page.get_by_role("button", name="Start", exact=True), until=lambda _: stop.wait_for())
     expect(stop).to_be_visible()
-    assert page.evaluate(FOCUSED), "nowhere, after Start"
+    assert focused(page)
     press(page, stop)
     expect(page.get_by_role("button", name="Continue", exact=True)).to_be_visible()
     page.wait_for_timeout(500)
-    assert page.evaluate(FOCUSED), "nowhere, after Stop"
+    assert focused(page)
 
 
 def test_a_ring_is_drawn_around_a_tab_and_a_pill(open_page):

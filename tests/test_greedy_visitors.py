@@ -357,7 +357,7 @@ def test_from_one_public_address_so_many_classes_are_started_within_an_hour(monk
     assert classes.start(["q"]) == ["q"] and list(classes._begun) == ["8.8.8.8"]
 
 
-@pytest.mark.browser
+@pytest.mark.thorough
 def test_who_comes_from_elsewhere_is_refused_and_nobody_outside_is_asked_for_the_own_address():
     """Streamlit asks, in the thread that serves all, for up to two seconds each time."""
     with socket.create_server(("127.0.0.1", 0)) as outside:

@@ -54,6 +54,7 @@ addEventListener("keydown", (event) => {
 {
   const STOPS = "a[href], button, input, select, textarea, summary, [tabindex]"
   const LOOK = 150 // ms between two looks at where the focus is
+  const LOOKS = 1 // for what was focused itself, before something beside it is
   let last = null // what was focused: its name, and what stood before it
   let keys = false
   const usable = (each) => each.isConnected && each.tabIndex >= 0 && !each.disabled && each.checkVisibility({ visibilityProperty: true })
@@ -71,14 +72,15 @@ addEventListener("keydown", (event) => {
     const target = event.composedPath()[0]
     if (!keys || target === document.body) return
     const all = stops(document.body)
-    last = { target, name: name(target), before: all.slice(0, all.indexOf(target)).reverse() }
+    last = { target, looks: LOOKS, name: name(target), before: all.slice(0, all.indexOf(target)).reverse() }
   }, true)
   setInterval(() => {
     if (!last || document.activeElement !== document.body || usable(last.target)) return
     const all = stops(document.body)
+    const same = all.find((each) => name(each) === last.name)
+    if (!same && last.looks-- > 0) return // its page is being drawn
     const neighbour = all.indexOf(last.before.find(usable))
-    const same = all.filter((each) => name(each) === last.name)
-    const next = same[0] ?? all[neighbour + 1] ?? all[neighbour]
+    const next = same ?? all[neighbour + 1] ?? all[neighbour]
     last = null
     next?.focus({ preventScroll: true })
   }, LOOK)
