@@ -11,11 +11,13 @@
   addEventListener("click", (event) => {
     const link = event.target.closest?.("a[href]")
     const elsewhere = event.button || event.ctrlKey || event.metaKey || event.shiftKey // in another tab or window
-    if (!link || elsewhere || performance.now() - left > WAIT) return
+    // When the hand did it, not when a busy browser comes to it.
+    if (!link || elsewhere || event.timeStamp - left > WAIT) return
     left = -Infinity
     event.preventDefault()
     event.stopImmediatePropagation()
-    setTimeout(() => link.click(), WAIT)
+    const turn = () => link.click()
+    setTimeout(() => window.requestIdleCallback?.(turn, { timeout: 1000 }) ?? turn(), WAIT)
   }, true)
 }
 
