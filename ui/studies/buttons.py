@@ -14,10 +14,8 @@ from ui.kit.session.visitor import calm_visitor
 from ui.studies import server
 
 WIDTH = 120  # pixels
-TURNED, TWICE = (
-    "study_turned",
-    0.5,
-)  # kept for a visitor: which study, and when; seconds within which two presses are a double click
+TURNED = "study_turned"  # kept for a visitor: which study was last stopped or resumed, and when
+TWICE = 0.5  # seconds within which two presses are a double click
 
 
 def buttons(store, study, now: Standing):

@@ -38,9 +38,9 @@ def may_start() -> bool:
 
 
 def start(questions: list[str]) -> Started:
-    """A new class. Raises ClassError also where a visitor's address has started many: a school has one for all, a program, too.
+    """A new class. Raises ClassError, StoreError; ClassError also where STARTS were started from the same public address within an hour.
 
-    Within a network, or behind a proxy that does not tell whom it asks for, all have one: then it says nothing."""
+    An address that is not public is no visitor's own: it is that of a network, or of a proxy in front, and has no such limit."""
     address, now = st.context.ip_address, time.monotonic()
     if not _is_public(address):
         return classroom().start(questions)
