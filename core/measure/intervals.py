@@ -4,12 +4,12 @@ One rule for all that is said: a difference is one where its interval leaves out
 get wider intervals, and p to match (Holm, 1979).
 """
 
+import importlib
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from statistics import NormalDist
+from types import ModuleType
 from typing import NamedTuple, TypeVar
-
-from scipy.special import stdtr, stdtrit  # type: ignore[import-untyped]  # comes without types
 
 Within = tuple[float, float]  # the least and the most that something can be
 
@@ -61,8 +61,18 @@ def interval(values: Iterable[float], within: Within = ANYTHING, level: float = 
     """
     values = [value for value in values if not math.isnan(value)]
     mean, error = _mean_and_error(values)
-    reach = stdtrit(len(values) - 1, (1 + level) / 2) * error if len(values) > 1 else math.nan
+    reach = half_width(error, len(values), level)
     return Interval(mean, *cut(mean - reach, mean + reach, within), len(values))
+
+
+def half_width(error: float, n: int, level: float = LEVEL) -> float:
+    """From the mean of n values to the ends of its interval (Student's t), from the mean's standard error; NaN for fewer than two."""
+    return float(_special().stdtrit(n - 1, (1 + level) / 2)) * error if n > 1 else math.nan
+
+
+def _special() -> ModuleType:
+    """scipy.special, 12 MB that a server on which nobody compares seeds does without."""
+    return importlib.import_module("scipy.special")
 
 
 def cut(low: float, high: float, within: Within) -> tuple[float, float]:
@@ -103,14 +113,14 @@ def paired(
     both = [difference for difference in both if not math.isnan(difference)]
     gap = interval(both, within, level)
     _, error = _mean_and_error(both)
-    reach = stdtrit(gap.n - 1, (1 + level) / 2) * error if gap.n > 1 else math.nan
+    reach = half_width(error, gap.n, level)
     if gap.n < 2:
         p = math.nan
     elif error == 0:
         p = 1.0 if gap.mean == 0 else 0.0
     else:
-        p = 2 * stdtr(gap.n - 1, -abs(gap.mean) / error)
-    return Paired(*gap, float(p), float(reach))
+        p = 2 * float(_special().stdtr(gap.n - 1, -abs(gap.mean) / error))
+    return Paired(*gap, p, reach)
 
 
 def together(compare: Callable[[Key, float], Paired], keys: Iterable[Key]) -> dict[Key, Paired]:

@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from scipy.special import stdtrit  # type: ignore[import-untyped]  # comes without types
-
-from core.measure.intervals import LEVEL, Interval
+from core.measure.intervals import Interval, half_width
 
 FILE = Path(__file__).parent.parent.parent / "lessons" / "check" / "eight.toml"
 
@@ -72,7 +70,7 @@ def gain(before: Mapping[int, float], after: Mapping[int, float]) -> Interval:
     parts = [_gain(pairs[:at] + pairs[at + 1 :]) for at in range(n)]
     middle = fmean(parts)
     error = math.sqrt((n - 1) / n * sum((part - middle) ** 2 for part in parts))
-    reach = float(stdtrit(n - 1, (1 + LEVEL) / 2)) * error
+    reach = half_width(error, n)
     return Interval(whole, whole - reach, min(1.0, whole + reach), n)
 
 
