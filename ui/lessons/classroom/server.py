@@ -47,7 +47,7 @@ def start(questions: list[str]) -> Started:
     for each in [each for each, when in _begun.items() if now - when[-1] >= HOUR]:
         del _begun[each]
     when = _begun.get(address) or deque(maxlen=STARTS)
-    if len(when) == STARTS and now - when[0] < HOUR:
+    if _full(when, HOUR):
         raise ClassError(
             "class", f"From where you are {STARTS} classes were started within an hour, as many as may be."
         )
@@ -66,16 +66,20 @@ def _is_public(address: object) -> bool:
 def watch(code: str) -> Watched:
     """What everybody may see of a class, not older than a second. Raises ClassError, StoreError."""
     wrong: deque[float] = calm_visitor().kept.setdefault(WRONG, deque(maxlen=GUESSES))
-    now = time.monotonic()
-    if len(wrong) == GUESSES and now - wrong[0] < MINUTE:
+    if _full(wrong, MINUTE):
         raise ClassError(
             "code", f"That were {GUESSES} wrong codes within a minute; wait a minute, and look at the code again."
         )
     try:
-        return _watched(code.upper(), int(now / SECOND))
+        return _watched(code.upper(), int(time.monotonic() / SECOND))
     except ClassError:
-        wrong.append(now)
+        wrong.append(time.monotonic())
         raise
+
+
+def _full(when: deque[float], seconds: float) -> bool:
+    """Whether as many as there is room for were within so many seconds."""
+    return len(when) == when.maxlen and time.monotonic() - when[0] < seconds
 
 
 @functools.lru_cache(maxsize=512)
