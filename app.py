@@ -14,6 +14,7 @@ else:
 
     from ui.kit.server.document import routes
     from ui.kit.server.downloads import keep_a_while
+    from ui.kit.server.handles import Handles
     from ui.kit.server.hidden import Hidden, hide_the_path
     from ui.kit.server.lifespan import lifespan
     from ui.kit.server.messages import Messages
@@ -24,5 +25,5 @@ else:
     read_once()
     keep_a_while()
     hide_the_path()
-    between = [Middleware(Hidden), Middleware(Messages), Middleware(Silent), Middleware(UploadLimit)]
+    between = [Middleware(each) for each in (Handles, Hidden, Messages, Silent, UploadLimit)]
     app = App(__file__, routes=routes(), middleware=between, lifespan=lifespan)

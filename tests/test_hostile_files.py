@@ -196,6 +196,11 @@ def test_entries_of_archives_are_counted_before_anything_is_unpacked(monkeypatch
     refused(lambda: files.from_upload({"a.zip": crowd}), "may hold 200 files in all", seconds=1)
     part = archive([(f"{n}.txt", b"") for n in range(80)] + [("config.json", b"{}")])
     refused(lambda: files.from_upload({f"{n}.zip": part for n in range(3)}), "may hold 200 files in all", seconds=1)
+    # zipfile looks at the 20 bytes before the end of an archive first: here they begin as a directory does.
+    comment = zipfile.ZipInfo("last.txt")
+    comment.comment = b"PK\x01\x02".ljust(20)
+    hidden = archive([*((f"{n}.txt", b"") for n in range(15_000)), (comment, b"")])
+    refused(lambda: files.from_upload({"a.zip": hidden}), "may hold 200 files in all", seconds=1)
 
 
 @pytest.mark.parametrize("of", ["lab", "gpt2"])

@@ -49,6 +49,26 @@ def test_of_one_kind_ten_lines_a_minute_are_written_and_the_rest_is_counted(cloc
     assert len(lines(caplog)) == 50
 
 
+def test_a_long_traceback_is_cut_in_its_middle(clock, caplog):
+    def deep(n: int):
+        return other(n - 1) if n else 1 / 0
+
+    def other(n: int):  # two in turn: Python leaves out only what one repeats
+        return deep(n)
+
+    logging.getLogger("a.page")
+    with log.kept_short():
+        for layers in (1, 400):
+            try:
+                deep(layers)
+            except ZeroDivisionError:
+                logging.getLogger("a.page").exception("a page failed")
+    short, long = (each.exc_text or "" for each in caplog.records)
+    assert "…" not in short and short.endswith("ZeroDivisionError: division by zero")
+    assert len(long) < log.LONG + 50 and long.startswith("Traceback (most") and " characters …\n" in long
+    assert long.endswith("ZeroDivisionError: division by zero")
+
+
 def test_the_next_minute_says_how_many_are_missing(clock, caplog):
     logging.getLogger("a.page")
 

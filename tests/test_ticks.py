@@ -102,6 +102,20 @@ def test_ticks_write_the_file_and_the_file_sets_the_ticks(url):  # noqa: F811
     assert "more than can be ticked" in texts(app)
 
 
+def test_a_question_is_asked_no_more_when_something_else_is_taken_out(url):  # noqa: F811
+    app = dialog()
+    question = lambda: widget(app.text_input, "tick_question").value  # noqa: E731
+    assert question() == ticks(TEMPLATE).question != ""
+    widget(app.slider, "tick_seeds").set_value(2).run()
+    widget(app.button_group, "tick_tasks").set_value(["copy"]).run()
+    assert question() == ticks(TEMPLATE).question  # of the same part, elsewhere
+    widget(app.button_group, "tick_parts").set_value(["ffn-off"]).run()
+    assert question() == ticks(area(good(app)).value).question == ""
+    widget(app.text_input, "tick_question").set_value("What is the FFN for?").run()
+    widget(app.button_group, "tick_placement").set_value(["pre", "post"]).run()
+    assert question() == ticks(area(good(app)).value).question == "What is the FFN for?"
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_studies_that_ship_are_there_with_their_results(url, name):  # noqa: F811
     app = good(opened(study=name))

@@ -53,19 +53,19 @@ class Budget:
 
 class InPieces(io.BytesIO):
     """An archive of which no more than a PIECE is read at once. Its directory is read in one go: so that cannot be larger;
-    and its entries are counted before zipfile makes an object of each."""
+    and its entries are counted before zipfile makes an object of each: in whatever begins as a directory does, for what else
+    zipfile looks at before it can be made to begin so."""
 
     def __init__(self, data: bytes, budget: Budget) -> None:
         super().__init__(data)
-        self.size, self.budget, self.listed = len(data), budget, False
+        self.size, self.budget, self.opened = len(data), budget, False
 
     def read(self, size: int | None = -1) -> bytes:
         left = self.size - self.tell()
         if (left if size is None or size < 0 else min(size, left)) > PIECE:
             raise zipfile.BadZipFile("its directory is too large")
         data = super().read(size)
-        if not self.listed and data.startswith(ENTRY):
-            self.listed = True
+        if not self.opened and data.startswith(ENTRY):
             self.budget.list(data.count(ENTRY))
         return data
 
@@ -87,7 +87,9 @@ class Archive:
         self.name, self.budget = printable(name)[:LONGEST_NAME], budget
         self.inside: dict[str, zipfile.ZipInfo] = {}
         with self._in_words():
-            self.packed = zipfile.ZipFile(InPieces(data, budget))
+            pieces = InPieces(data, budget)
+            self.packed = zipfile.ZipFile(pieces)
+            pieces.opened = True
             for entry in self.packed.infolist():
                 file = PurePosixPath(entry.filename.replace("\\", "/")).name
                 if file not in wanted or entry.is_dir():

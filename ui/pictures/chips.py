@@ -42,7 +42,7 @@ def chips(key: str, tokens: list[Chip], *, alt: str, selected: int | None = None
 
     def picked():
         at = picked_in(key, int)
-        if at is not None and on_pick and 0 <= at < len(tokens):
+        if at is not None and on_pick and 0 <= at < len(tokens) and tokens[at].pick:
             on_pick(at)
 
     data = {"tokens": [token.__dict__ for token in tokens], "selected": selected, "alt": alt}

@@ -1,6 +1,7 @@
 """The dialog in which a new study is written and started."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -71,7 +72,7 @@ def _written() -> str:
     typed = draft.get(TICKED) or now("new_text", draft.get(("text", begin), text), begin)
     ticked = ticks(typed)
     if ticked:
-        boxes.draw(ticked, partial(_ticked, draft, ticked))
+        boxes.draw(ticked, partial(_ticked, draft, ticked, ticks(text)))
     else:
         st.caption("This file says more than can be ticked, or cannot be read: change it below.")
     with st.expander("Advanced: the file", expanded=not ticked):
@@ -81,9 +82,13 @@ def _written() -> str:
     return given
 
 
-def _ticked(draft: dict, drawn: Ticks, change: Callable[[Ticks], Ticks]):
-    """A change of the ticks, which may have been changed since they were drawn (a callback)."""
-    draft[TICKED] = change(ticks(draft.get(TICKED) or drawn.write()) or drawn).write()
+def _ticked(draft: dict, drawn: Ticks, begun: Ticks | None, change: Callable[[Ticks], Ticks]):
+    """A change of the ticks, which may have been changed since they were drawn (a callback). begun: what they began with, whose
+    question is asked no more when something else is taken out."""
+    new = change(ticks(draft.get(TICKED) or drawn.write()) or drawn)
+    if begun and new.question == begun.question and (new.changes, new.axes) != (begun.changes, begun.axes):
+        new = replace(new, question="")
+    draft[TICKED] = new.write()
 
 
 def _in_words(study: Study, store):

@@ -18,10 +18,15 @@ def draw(ticks: Ticks, write: Callable[[Callable[[Ticks], Ticks]], None]):
     left, right = st.columns([2, 1], gap="medium")
     with left:
         named = at("tick_name", ticks.name)
-        st.text_input("Name", **named, on_change=_typed, args=(named["key"], write))
+        st.text_input("Name", **named, on_change=_typed, args=("name", named["key"], write))
     with right:
         many = at("tick_seeds", ticks.seeds)
         st.slider("Seeds", 1, MOST_SEEDS, **many, on_change=_slid, args=(many["key"], write))
+    asked = at("tick_question", ticks.question)
+    st.text_input(
+        "Question", **asked, on_change=_typed, args=("question", asked["key"], write),
+        placeholder="What do you want to know? It stands under the study's name.",
+    )  # fmt: skip
     boxes = partial(_boxes, write=write)
     boxes("Tasks", "tick_tasks", ticks.tasks, list(task), task.label, _tasks)
     parts, others = _apart(ticks.changes)
@@ -49,8 +54,8 @@ def _chosen(name, key, change, write):
         write(partial(change, tuple(new)))
 
 
-def _typed(key, write):
-    write(partial(replace, name=state()[key]))
+def _typed(field, key, write):
+    write(partial(replace, **{field: state()[key]}))
 
 
 def _slid(key, write):

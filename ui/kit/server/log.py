@@ -5,10 +5,12 @@ Imported by the server before there is a runtime: nothing that registers a compo
 
 import logging
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 A_MINUTE, MINUTE = 10, 60.0
+LONG = 8000  # characters of a traceback that are written, its beginning and its end: what somebody nested deeply has thousands of lines
 Kind = tuple[object, ...]
 
 
@@ -41,7 +43,17 @@ class Paced(logging.Filter):
                 )
             since, many = now, 0
         self._seen[kind] = since, many + 1
-        return many < A_MINUTE
+        if many >= A_MINUTE:
+            return False
+        _shorten(record)
+        return True
+
+
+def _shorten(record: logging.LogRecord) -> None:
+    if record.exc_info and record.exc_info[1] and not record.exc_text:
+        text = "".join(traceback.format_exception(record.exc_info[1])).rstrip("\n")
+        if len(text) > LONG:
+            record.exc_text = f"{text[: LONG // 2]}\n  … {len(text) - LONG:,} characters …\n{text[-LONG // 2 :]}"
 
 
 def _kind(record: logging.LogRecord) -> Kind:

@@ -24,6 +24,7 @@ JSON_LONG = 1 << 18  # characters that components may tell in one message
 THINGS = (
     2000  # numbers, words, lists, … in it: Streamlit copies each of them in every run, and keeps them for who has left
 )
+DEEP = 20  # lists and dicts in each other; those of a page are at most five
 HASHES = 20_000  # of messages that a browser says it has kept
 JSON = ("json_value", "json_trigger_value")  # what components tell
 
@@ -111,14 +112,12 @@ def _is_sound(state: ClientState) -> bool:
 
 
 def _few(values: list) -> bool:
-    """Whether these lists and dicts hold no more than THINGS, all that lie in them counted."""
-    left, waiting = THINGS, [values]
-    while waiting:
-        one = waiting.pop()
-        left -= len(one)
+    """Whether these lists and dicts hold no more than THINGS, all that lie in them counted, and none is deeper than DEEP."""
+    left, layer = THINGS, [values]
+    for _ in range(1 + DEEP):
+        left -= sum(map(len, layer))
         if left < 0:
             return False
-        waiting.extend(
-            each for each in (one.values() if isinstance(one, dict) else one) if isinstance(each, dict | list)
-        )
-    return True
+        inside = (each for one in layer for each in (one.values() if isinstance(one, dict) else one))
+        layer = [each for each in inside if isinstance(each, dict | list)]
+    return not layer
