@@ -185,7 +185,7 @@ def half(folder, monkeypatch):
     row = [Row(300, 0.5, 0.75, 1.0, 0.1, 0.01)]
     reports = [Report(run, DONE, row, 300, 2.0) for run in taken[:3]]
     reports += [Report(taken[3], FAILED, [], message="RuntimeError: why"), Report(taken[4], STOPPED, row, 300)]
-    store.keep(f"{here}|{process}|{name}", [*reports, Report(taken[5], RUNNING)])
+    store.keep(f"{here}|{process}|{name}", [*reports, Report(taken[5], RUNNING, [], 10)])
     return store
 
 
@@ -197,6 +197,9 @@ def test_status_says_how_far_each_study_is(half, capsys):
     assert "To go on" not in out  # this process has a run of it in hand
     assert called(capsys, "status", "small.toml")[1] == called(capsys, "status", "small")[1] == out
     assert "without a process" not in out
+    with half.writing() as connection:
+        connection.exec_driver_sql("UPDATE runs SET step = 0 WHERE state = 'running'")
+    assert "small: 8 runs: 3 queued, 3 done, 1 failed, 1 stopped." in called(capsys, "status")[1]  # taken ahead of time
     with half.writing() as connection:
         connection.exec_driver_sql("UPDATE runs SET heartbeat = 0 WHERE state = 'running'")
     assert "To go on: python -m core.study resume 'small'" in called(capsys, "status")[1]

@@ -1,6 +1,7 @@
 """Studies in the background of a server: side by side, behind its visitors, stopped through the store, going on after a kill."""
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -112,6 +113,15 @@ def test_a_visitor_goes_before_the_studies(service):
     assert job.workers.position(job) == 0 and job.workers.jobs[0] is job
     wait(lambda: job.poll().done)
     assert job.error is None and not standing(service.store, number).complete
+
+
+def test_no_more_runs_than_there_are_workers_are_said_to_be_running(service):
+    number = begin(service, LONG)
+    wait(lambda: any(run.step for run in service.store.runs(number, spec=False)))
+    now = standing(service.store, number)
+    said = {state: int(many) for many, state in re.findall(r"(\d+) (\w+)", now.words().split(": ")[1])}
+    assert 1 <= said[RUNNING] <= service.workers.count < now.counts[RUNNING]
+    assert sum(said.values()) == now.many == len(LONG.runs)
 
 
 def test_a_store_that_fails_ends_it_with_a_reason(service, monkeypatch):

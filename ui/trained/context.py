@@ -168,8 +168,19 @@ def with_knockout(context: TrainedContext) -> Pass:
 
 
 def take_out(text: str, **more):
-    """Knock this out as well, as a link names it, or put it back where it is out already (a callback). more: settings to change
-    along with it."""
-    there = list(filter(None, value("out").split("~")))
-    there = [each for each in there if each != text] if text in there else [*there, text]
-    put(out="~".join(there), **more)
+    """Knock this out as well, as a link names it (a callback); a second press changes nothing. more: settings to change along with it."""
+    put(out="~".join(dict.fromkeys([*_out(), text])), **more)
+
+
+def put_back(text: str):
+    """This is knocked out no more (a callback)."""
+    put(out="~".join(each for each in _out() if each != text))
+
+
+def switch(text: str):
+    """Put it back where it is out, else knock it out (a callback): what is clicked in a drawing shows which."""
+    (put_back if text in _out() else take_out)(text)
+
+
+def _out() -> list[str]:
+    return list(filter(None, value("out").split("~")))

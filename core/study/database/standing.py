@@ -1,5 +1,6 @@
 """How far a study is, from the store alone."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 from core.settings.process import alive
@@ -11,12 +12,13 @@ from core.study.database.store import Store
 @dataclass(frozen=True)
 class Standing:
     """counts: state -> runs; share: of all the work, 0 to 1; left: seconds of work that are left, on one core;
-    lost: runs in the hands of processes that have died."""
+    lost: runs in the hands of processes that have died; ahead: runs that a process has taken ahead of time, and not begun."""
 
     counts: dict[str, int]
     share: float
     left: float
     lost: int
+    ahead: int = 0
 
     @property
     def many(self) -> int:
@@ -47,8 +49,10 @@ class Standing:
         return bool(self.lost or any(self.counts.get(state) for state in (QUEUED, STOPPED, FAILED)))
 
     def words(self) -> str:
-        """ "8 runs: 5 done, 3 queued" """
-        parts = [f"{self.counts[state]:,} {state}" for state in STATES if self.counts.get(state)]
+        """ "8 runs: 5 done, 3 queued"; what was taken ahead of time waits as well: no more run than there are workers"""
+        seen = Counter(self.counts) + Counter({QUEUED: self.ahead})
+        seen[RUNNING] -= self.ahead
+        parts = [f"{seen[state]:,} {state}" for state in STATES if seen[state]]
         return f"{count(self.many, 'run')}: {', '.join(parts)}"
 
 
@@ -59,6 +63,7 @@ def standing(store: Store, study: int) -> Standing:
     whole = sum(expected for _, expected, _ in by_state.values())
     left = sum(by_state[state][2] for state in (QUEUED, RUNNING, STOPPED, FAILED) if state in by_state)
     now = store.now()
-    lost = sum(not alive(each.owner, each.heartbeat, now) for each in store.runs(study, RUNNING, spec=False))
+    held = store.runs(study, RUNNING, spec=False)
+    living = [each for each in held if alive(each.owner, each.heartbeat, now)]
     share = max(0.0, 1 - left / whole) if whole else 1.0  # sums of floats: what is left may come to more than all
-    return Standing(counts, share, left, lost)
+    return Standing(counts, share, left, len(held) - len(living), sum(not each.step for each in living))

@@ -1,3 +1,5 @@
+from functools import partial
+
 import streamlit as st
 
 from core.experiments.trained import prompt
@@ -5,7 +7,7 @@ from core.model.knockout import Cut
 from core.settings.wording import count, head_name
 from ui.kit.page import capital, literal
 from ui.shared import attention as one_block
-from ui.trained.context import take_out, view, with_knockout
+from ui.trained.context import put_back, take_out, view, with_knockout
 
 
 @view
@@ -38,7 +40,7 @@ def _found(context):
         out = cut in context.cuts
         st.button(
             f"Put {cut.name} back" if out else f"Remove {cut.name}", key="remove_head", icon=":material/content_cut:",
-            on_click=take_out, args=(cut.write(),), kwargs={} if out else {"taken": "knockout"}, type="secondary" if out else "primary", width="stretch",
+            on_click=put_back if out else partial(take_out, taken="knockout"), args=(cut.write(),), type="secondary" if out else "primary", width="stretch",
         )  # fmt: skip
 
 

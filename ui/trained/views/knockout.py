@@ -14,7 +14,7 @@ from ui.kit.page import figure, literal, small_table
 from ui.kit.takeaway import note
 from ui.pictures import drawing
 from ui.pictures.curves import Line, Panel, curves
-from ui.trained.context import WHOLE, take_out, view
+from ui.trained.context import WHOLE, switch, take_out, view
 from ui.trained.next_word import consequence, scores_of
 
 TELLS = 0.05  # of what was lost: a rise that is less is not called a takeover
@@ -42,7 +42,7 @@ def knockout(context):
         _by_distance(context)
     with left:
         layer = max(cut.layer for cut in context.cuts)
-        drawing.block(context.whole, layer, key="knife", knocked=context.cuts, on_pick=take_out, sets="out")
+        drawing.block(context.whole, layer, key="knife", knocked=context.cuts, on_pick=switch, sets="out")
         st.caption(literal(_where(context)))
 
 

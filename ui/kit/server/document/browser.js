@@ -1,5 +1,47 @@
 // What Streamlit's browser side leaves open between two of its messages. Stands in the document, before anything of Streamlit's.
 
+// The second press of a double click is meant for what the first one met: what that has become, or what has come into its place,
+// is not pressed. Streamlit draws a button anew a moment after it was pressed, often with another one where it was.
+{
+  const TWICE = 500 // ms
+  const NEAR = { touch: 24 } // pixels; of a mouse or a pen 8
+  let first = null // the press before: what was pressed, what it said, where and when
+  let left = false // out: all of a press, from where it goes down
+  const pressed = (event) => event.composedPath().find((each) => each.matches?.("button, a[href]"))
+  const says = (each) => each && `${each.localName} ${each.getAttribute("aria-label") || each.textContent.trim() || each.title}`
+  const byKeys = (event) => event.type === "click" && !event.detail
+  const isSecond = (event) => {
+    if (!first || event.timeStamp - first.at > TWICE || byKeys(event) !== first.keys) return false
+    if (!first.keys && Math.hypot(event.clientX - first.x, event.clientY - first.y) > (NEAR[event.pointerType] ?? 8)) return false
+    const met = pressed(event)
+    const own = met === first.met && met.getRootNode() !== document // changes its name by itself, as play and pause do
+    return !own && says(met) !== first.says
+  }
+  const leaveOut = (event) => {
+    event.preventDefault()
+    event.stopImmediatePropagation()
+  }
+  addEventListener("pointerdown", (event) => {
+    left = event.isTrusted && isSecond(event)
+    if (!left) return
+    first.at = event.timeStamp
+    leaveOut(event)
+  }, true)
+  for (const rest of ["mousedown", "touchstart", "pointerup", "mouseup", "touchend", "dblclick"]) {
+    addEventListener(rest, (event) => left && leaveOut(event), { capture: true, passive: false })
+  }
+  addEventListener("click", (event) => {
+    if (!event.isTrusted) return
+    if ((left && !byKeys(event)) || isSecond(event)) {
+      if (first) first.at = event.timeStamp
+      return leaveOut(event)
+    }
+    const met = pressed(event)
+    first = met ? { met, says: says(met), at: event.timeStamp, x: event.clientX, y: event.clientY, keys: byKeys(event) } : null
+  }, true)
+  addEventListener("keydown", (event) => { if (event.key !== "Enter" && event.key !== " ") first = null }, true)
+}
+
 // A tap on a link, just after typing, takes the focus from the field and asks for another page in one moment. Streamlit would
 // send the page first and the words after it, for the page that is no longer there. So the link waits for the words.
 {

@@ -1,0 +1,83 @@
+"""The second press of a double click presses nothing that has come into the place of what the first one met."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.test_class_browser import OPEN, ask, join, started
+
+pytestmark = pytest.mark.browser
+GAPS = (60, 120, 200, 350)  # ms
+
+
+def press_twice(page, button, gap: int):
+    """At one place, wherever what was there has gone meanwhile."""
+    box = button.bounding_box()
+    place = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.click(*place)
+    page.wait_for_timeout(gap)
+    page.mouse.click(*place)
+
+
+@pytest.mark.parametrize("gap", GAPS)
+def test_a_teacher_who_presses_twice_takes_one_step(open_page, gap):
+    teacher, code = started(open_page)
+    student = join(open_page, code)
+    ask(teacher)
+    button = lambda name: teacher.get_by_role("button", name=name)  # noqa: E731
+    press_twice(teacher, button("Close voting"), gap)
+    expect(student.get_by_text("Voting is closed.")).to_be_visible()
+    teacher.wait_for_timeout(1500)  # a second step would have been taken by then
+    expect(button("Vote again")).to_be_visible()
+    expect(student.get_by_text("Voting is closed.")).to_be_visible()
+    press_twice(teacher, button("Show the distribution"), gap)
+    expect(button("Hide the distribution")).to_be_visible()
+    teacher.wait_for_timeout(1500)
+    expect(button("Hide the distribution")).to_be_visible()
+    press_twice(teacher, button("Vote again"), gap)
+    expect(student.get_by_role("radio", name="fairly")).to_be_visible()
+    teacher.wait_for_timeout(1500)
+    expect(button("Close voting")).to_be_visible()
+    expect(student.get_by_role("radio", name="fairly")).to_be_visible()
+    teacher.wait_for_timeout(500)
+    button("Close voting").click()  # and one press is one
+    expect(student.get_by_text("Voting is closed.")).to_be_visible()
+
+
+@pytest.mark.parametrize("gap", GAPS)
+def test_enter_twice_is_one_step_as_well(open_page, gap):
+    teacher, code = started(open_page)
+    student = join(open_page, code)
+    ask(teacher)
+    teacher.get_by_role("button", name="Close voting").focus()
+    teacher.keyboard.press("Enter")
+    teacher.wait_for_timeout(gap)
+    teacher.keyboard.press("Enter")
+    expect(student.get_by_text("Voting is closed.")).to_be_visible()
+    teacher.wait_for_timeout(1500)
+    expect(teacher.get_by_role("button", name="Vote again")).to_be_visible()
+    expect(teacher.locator(OPEN)).to_be_visible()
+
+
+@pytest.mark.parametrize("gap", GAPS)
+@pytest.mark.parametrize("start", ["taken=knockout", "head=2.3"])
+def test_a_head_that_is_removed_twice_is_out_and_nothing_else(open_page, start, gap):
+    page = open_page(f"/Trained_model?{start}")
+    button = page.locator(".st-key-remove_reader button, .st-key-remove_head button").first
+    expect(button).to_be_visible()
+    press_twice(page, button, gap)
+    page.wait_for_url(lambda url: "out=" in url)
+    page.wait_for_timeout(2000)
+    assert page.url.split("out=")[1].split("&")[0] == "2.3" and "taken=knockout" in page.url
+
+
+@pytest.mark.parametrize("gap", GAPS)
+def test_what_is_started_twice_is_started(open_page, gap):
+    page = open_page("/Training?steps=20000")
+    button = page.locator(".st-key-start button")
+    press_twice(page, button, gap)
+    expect(page.locator(".st-key-stop button")).to_be_visible()
+    page.wait_for_timeout(1500)
+    stop = page.locator(".st-key-stop button")
+    expect(stop).to_be_visible()
+    stop.click()
+    expect(page.locator(".st-key-resume button")).to_be_visible()
