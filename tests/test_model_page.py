@@ -330,6 +330,17 @@ def test_a_visitor_keeps_no_more_models_than_there_is_room_for(monkeypatch):
     assert len(app.session_state["_models"]) == 1 and setting(app, "model") == next(iter(app.session_state["_models"]))
 
 
+def test_two_visitors_may_have_different_models_of_one_name():
+    """What one opens on is nothing of the other's: its text is of its own words, its head the one that its own file names."""
+    made = {name: Transformer(task[name].config(n_layers=2), task[name].vocabulary) for name in ("reverse", "facts")}
+    for name in (*made, *made):
+        for head in (1, 2):
+            app = bring(fine(opened()), **own.write(made[name], "mine", name, reader=[2, head]))
+            assert setting(app, "model") == "mine" and not app.error
+            assert set(setting(app, "prompt").split()) <= set(task[name].vocabulary)
+            assert (setting(app, "layer"), setting(app, "head")) == (2, head)
+
+
 @pytest.mark.parametrize("view", views)
 @pytest.mark.parametrize("name", task)
 def test_every_view_of_every_tasks_model(view, name):

@@ -1,6 +1,7 @@
 """A trained model that is ready to be looked at."""
 
 import hashlib
+import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +32,9 @@ class Opened:
     ends: tuple[int, ...] = ()  # tokens that end a text
     notes: tuple[str, ...] = ()  # what whoever opens it should know
     key: str = ""
+    serial: int = field(
+        default_factory=itertools.count().__next__, repr=False
+    )  # no other that is opened in this process has it
     # what was measured on it, for the next visitor: up to a quarter of what one run may use
     results: LRUCache = field(default_factory=lambda: LRUCache(max_mb() / 4), repr=False)
 

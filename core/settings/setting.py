@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import numbers
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -147,15 +147,20 @@ class Settings:
     def _check_each(self) -> None:
         """A page builds the same settings over and over: what has been checked once, a part added to a menu aside, is known."""
         kind: Any = type(self)
-        given = tuple([(name, type(value), value) for name, value in self.__dict__.items()])
+        beside, given = self._beside(), tuple([(name, type(value), value) for name, value in self.__dict__.items()])
         try:
             if any(isinstance(value, str) and len(value) > SHORT for _, _, value in given):
                 raise TypeError("it would be kept")
-            checked = _checked(kind, given, sum(map(len, kind._menus())))
+            checked = _checked(kind, given, beside, sum(map(len, kind._menus())))
         except TypeError:  # what cannot be looked up is not kept
             self._check_slowly()
         else:
             self.__dict__.update(checked)
+
+    def _beside(self) -> Hashable:
+        """What values follow that is not among them, such as what only this visitor has: what was checked beside something else
+        is not known. Raises ConfigError where it is not there."""
+        return None
 
     def _check_slowly(self) -> None:
         known = self.settings()
@@ -234,7 +239,9 @@ class Settings:
 
 
 @functools.lru_cache(maxsize=1024)
-def _checked(kind: type[Settings], given: tuple[tuple[str, type, Any], ...], entries: int) -> dict[str, Any]:
+def _checked(
+    kind: type[Settings], given: tuple[tuple[str, type, Any], ...], beside: Hashable, entries: int
+) -> dict[str, Any]:
     """Settings with each value checked by itself. given: with their types, as 1, 1.0 and True are equal."""
     settings = object.__new__(kind)
     settings.__dict__.update((name, value) for name, _, value in given)

@@ -78,9 +78,8 @@ class TrainedLook(Picked):
 
     FIRST = ("model", "prompt")
 
-    def _check_each(self):
-        known(self.model)
-        super()._check_each()
+    def _beside(self):
+        return known(self.model).serial  # two visitors may each have brought a model of this name
 
     def _check_together(self):
         super()._check_together()
