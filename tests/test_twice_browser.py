@@ -81,3 +81,56 @@ def test_what_is_started_twice_is_started(open_page, gap):
     expect(stop).to_be_visible()
     stop.click()
     expect(page.locator(".st-key-resume button")).to_be_visible()
+
+
+def near_edge(page, button, side: int):
+    """Three pixels from its left edge (side -1) or its right one."""
+    box = button.bounding_box()
+    return box["x"] + (box["width"] - 3 if side > 0 else 3), box["y"] + box["height"] / 2
+
+
+@pytest.mark.parametrize("gap", [100, 250, 400])
+def test_what_is_beside_it_can_be_pressed_at_once(open_page, gap):
+    """A slip is put right a few pixels beside it: the first one is still there, so the second press is meant."""
+    page = open_page("/Studies")
+    page.get_by_role("button", name="New study").click()
+    pills = page.locator("[class*=st-key-tick_tasks] button")
+    expect(pills.first).to_be_visible()
+    page.wait_for_timeout(1000)  # the press that opened the dialog is over
+    names = pills.all_inner_texts()
+    tops = [pills.nth(n).bounding_box()["y"] for n in range(len(names))]
+    at = next(n for n in range(len(names) - 1) if tops[n] == tops[n + 1])
+    left, right = near_edge(page, pills.nth(at), 1), near_edge(page, pills.nth(at + 1), -1)
+    was = [pills.nth(n).get_attribute("data-testid") for n in (at, at + 1)]
+    page.mouse.click(*left)
+    page.wait_for_timeout(gap)
+    page.mouse.click(*right)
+    for n, before in zip((at, at + 1), was):
+        expect(pills.nth(n)).not_to_have_attribute("data-testid", before)
+
+
+def test_a_popover_can_be_opened_and_closed_at_once(open_page):
+    page = open_page("/One_block?weights=random")
+    button = page.locator(".st-key-take_away button").first
+    expect(button).to_be_visible()
+    press_twice(page, button, 250)
+    expect(page.locator("[data-testid=stPopoverBody]")).to_have_count(0)
+    page.wait_for_timeout(600)
+    button.click()
+    expect(page.locator("[data-testid=stPopoverBody]")).to_be_visible()
+
+
+@pytest.mark.parametrize("gap", [100, 300])
+def test_words_stay_where_they_are_under_a_quick_hand(open_page, gap):
+    page = open_page("/Trained_model?taken=words&prompt=the+judge")
+    page.get_by_text("Words it knows").click()
+    words = page.locator(".words-of button")
+    first = words.filter(has_text="held").first
+    second = words.filter(has_text="found").first
+    expect(second).to_be_visible()
+    places = [(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2) for box in (first.bounding_box(), second.bounding_box())]  # fmt: skip
+    for place in places:
+        page.mouse.click(*place)
+        page.wait_for_timeout(gap)
+    page.wait_for_url(lambda url: "held+found" in url or "held%20found" in url)
+    expect(page.get_by_role("textbox", name="Prompt")).to_have_value("the judge held found")

@@ -2,7 +2,8 @@
 // browser, so that quick hands lose none. One stop for Tab; the arrows lead from word to word.
 
 function lexicon(panel) {
-  const row = { kind: "lexicon", moved: 0 }
+  const STILL = 700 // ms without a press after which the words may change their places
+  const row = { kind: "lexicon", moved: 0, pressed: -Infinity }
   const summary = element("summary", {})
   const list = element("div", { className: "words-of" })
   row.box = element("details", { className: "lexicon" }, summary, list)
@@ -14,6 +15,7 @@ function lexicon(panel) {
   list.onclick = (event) => {
     const word = event.target.closest("button")
     if (!word) return
+    row.pressed = performance.now()
     to(word, true)
     panel.rows.get(row.into)?.append(word.textContent)
   }
@@ -33,8 +35,14 @@ function lexicon(panel) {
     row.into = one.into
     row.box.dataset.name = one.name
     summary.textContent = one.label
+    clearTimeout(row.later)
     const words = JSON.stringify(one.groups)
     if (row.words === words) return
+    const wait = row.pressed + STILL - performance.now()
+    if (wait > 0) {
+      row.later = setTimeout(() => row.show(one), wait)
+      return
+    }
     row.words = words
     const held = list.contains(document.activeElement) ? document.activeElement.textContent : undefined
     const named = (textContent) => element("div", { className: "title-of", textContent })

@@ -40,6 +40,13 @@ function pixels(m, panel, colours) {
   return image
 }
 
+// Words on one of these colours: dark or white, whichever has more contrast (WCAG 2.2, relative luminance).
+function inkOn(pixel) {
+  const [r, g, b] = [0, 8, 16].map((at) => ((pixel >> at) & 255) / 255).map((x) => (x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4))
+  const light = 0.2126 * r + 0.7152 * g + 0.0722 * b
+  return (light + 0.05) / (0.0056 + 0.05) > 1.05 / (light + 0.05) ? "#111" : "#fff"
+}
+
 // m.log: the cells hold the logarithm (to base 10) of what they stand for.
 function number(value, m) {
   if (Number.isNaN(value)) return m?.blank ?? "not a number"
@@ -191,8 +198,7 @@ function drawPanels(ink, m, a, theme) {
           if (Number.isNaN(value)) continue
           const share = Math.max(0, Math.min(1, (value - m.low) / (m.high - m.low || 1)))
           const pixel = colours[Math.round(1023 * share)]
-          const bright = 0.3 * (pixel & 255) + 0.59 * ((pixel >> 8) & 255) + 0.11 * ((pixel >> 16) & 255)
-          ink.fillStyle = bright > 140 ? "#111" : "#fff"
+          ink.fillStyle = inkOn(pixel)
           const shown = m.log ? 10 ** value : value
           const text = m.texts ? fit(ink, m.texts[p][r * m.cols + c], a.cellW - 3) : m.log || m.numbers === "brief" || Math.abs(shown) >= 100 ? brief(shown) : Number.isFinite(value) ? value.toFixed(a.cellW >= 27 ? 2 : 1).replace("-", "−") : number(value)
           ink.fillText(text, x + (c + 0.5) * a.cellW, y + (r + 0.5) * a.cellH)

@@ -1,21 +1,35 @@
 // What Streamlit's browser side leaves open between two of its messages. Stands in the document, before anything of Streamlit's.
 
 // The second press of a double click is meant for what the first one met: what that has become, or what has come into its place,
-// is not pressed. Streamlit draws a button anew a moment after it was pressed, often with another one where it was.
+// is not pressed. Streamlit draws a button anew a moment after it was pressed, often with another one where it was. Where it is
+// still there, whatever is beside it may be pressed at once.
 {
   const TWICE = 500 // ms
   const NEAR = { touch: 24 } // pixels; of a mouse or a pen 8
   let first = null // the press before: what was pressed, what it said, where and when
   let left = false // out: all of a press, from where it goes down
   const pressed = (event) => event.composedPath().find((each) => each.matches?.("button, a[href]"))
-  const says = (each) => each && `${each.localName} ${each.getAttribute("aria-label") || each.textContent.trim() || each.title}`
+  const words = (each) => {
+    const bare = each.cloneNode(true)
+    bare.querySelectorAll("[data-testid=stIconMaterial]").forEach((icon) => icon.remove()) // open or closed, it is one button
+    return bare.textContent.trim() || each.textContent.trim() || each.title
+  }
+  const says = (each) => each && `${each.localName} ${each.getAttribute("aria-label") || words(each)}`
+  const under = (x, y) => {
+    let each = document.elementFromPoint(x, y)
+    for (let inside; (inside = each?.shadowRoot?.elementFromPoint(x, y)) && inside !== each; ) each = inside
+    return each?.closest("button, a[href]")
+  }
   const byKeys = (event) => event.type === "click" && !event.detail
+  let held = false // a key that goes on by itself
+  // What is drawn by a component of our own may change its name by itself, as play and pause do.
+  const isFirst = (each) => each && (says(each) === first.says || (each === first.met && each.getRootNode() !== document))
   const isSecond = (event) => {
-    if (!first || event.timeStamp - first.at > TWICE || byKeys(event) !== first.keys) return false
-    if (!first.keys && Math.hypot(event.clientX - first.x, event.clientY - first.y) > (NEAR[event.pointerType] ?? 8)) return false
-    const met = pressed(event)
-    const own = met === first.met && met.getRootNode() !== document // changes its name by itself, as play and pause do
-    return !own && says(met) !== first.says
+    if (!first || byKeys(event) !== first.keys || isFirst(pressed(event))) return false
+    const soon = event.timeStamp - first.at <= TWICE
+    if (first.keys) return soon || held
+    const near = Math.hypot(event.clientX - first.x, event.clientY - first.y) <= (NEAR[event.pointerType] ?? 8)
+    return soon && near && !isFirst(under(first.x, first.y))
   }
   const leaveOut = (event) => {
     event.preventDefault()
@@ -23,23 +37,21 @@
   }
   addEventListener("pointerdown", (event) => {
     left = event.isTrusted && isSecond(event)
-    if (!left) return
-    first.at = event.timeStamp
-    leaveOut(event)
+    if (left) leaveOut(event)
   }, true)
   for (const rest of ["mousedown", "touchstart", "pointerup", "mouseup", "touchend", "dblclick"]) {
     addEventListener(rest, (event) => left && leaveOut(event), { capture: true, passive: false })
   }
   addEventListener("click", (event) => {
     if (!event.isTrusted) return
-    if ((left && !byKeys(event)) || isSecond(event)) {
-      if (first) first.at = event.timeStamp
-      return leaveOut(event)
-    }
+    if ((left && !byKeys(event)) || isSecond(event)) return leaveOut(event)
     const met = pressed(event)
     first = met ? { met, says: says(met), at: event.timeStamp, x: event.clientX, y: event.clientY, keys: byKeys(event) } : null
   }, true)
-  addEventListener("keydown", (event) => { if (event.key !== "Enter" && event.key !== " ") first = null }, true)
+  addEventListener("keydown", (event) => {
+    held = event.repeat
+    if (event.key !== "Enter" && event.key !== " ") first = null
+  }, true)
 }
 
 // A tap on a link, just after typing, takes the focus from the field and asks for another page in one moment. Streamlit would
