@@ -12,18 +12,19 @@ if __name__ == "__main__":
 else:
     from starlette.middleware import Middleware
 
+    from ui.kit.server.connections.handles import Handles
+    from ui.kit.server.connections.messages import Messages
+    from ui.kit.server.connections.silent import Silent
     from ui.kit.server.document import routes
     from ui.kit.server.downloads import keep_a_while
-    from ui.kit.server.handles import Handles
     from ui.kit.server.hidden import Hidden, hide_the_path
     from ui.kit.server.lifespan import lifespan
-    from ui.kit.server.messages import Messages
-    from ui.kit.server.silent import Silent
     from ui.kit.server.theme import read_once
-    from ui.kit.server.uploads import UploadLimit
+    from ui.kit.server.uploads import UploadLimit, count_what_is_held
 
     read_once()
     keep_a_while()
+    count_what_is_held()
     hide_the_path()
     between = [Middleware(each) for each in (Handles, Hidden, Messages, Silent, UploadLimit)]
     app = App(__file__, routes=routes(), middleware=between, lifespan=lifespan)

@@ -121,9 +121,11 @@ def test_who_has_left_makes_room_where_there_is_none(monkeypatch):
     monkeypatch.setenv("ABLATION_MAX_MB", "10")
     monkeypatch.setattr(uploads, "machine_mb", lambda: 80)
     files = MemoryUploadedFileManager("/_stcore/upload_file")
-    runtime = SimpleNamespace(uploaded_file_mgr=files, is_active_session=lambda session: session != "gone")
+    runtime = SimpleNamespace(uploaded_file_mgr=files)
     monkeypatch.setattr(uploads, "exists", lambda: True)
     monkeypatch.setattr(uploads, "get_instance", lambda: runtime)
+    monkeypatch.setattr(uploads.left, "sessions", lambda: ["gone", "gone without a file"])
+    monkeypatch.setattr(uploads.left, "end", files.remove_session_files)
     limit, data = UploadLimit(taken), b"0" * (9 * MB)
     files.add_file("gone", UploadedFileRec("file", "x.safetensors", "", data))
     assert ask(limit, "here", length=MB) == 204 and "gone" in files.file_storage  # there is room for both

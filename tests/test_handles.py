@@ -7,8 +7,8 @@ import requests
 import websockets
 
 from benchmarks.serving import server
-from ui.kit.server import handles
-from ui.kit.server.handles import BUSY, EACH, FEW, MANY, Handles
+from ui.kit.server.connections import handles
+from ui.kit.server.connections.handles import BUSY, EACH, FEW, LEFT, MANY, Handles
 
 resource = pytest.importorskip("resource")  # not on Windows
 
@@ -67,6 +67,19 @@ def test_those_who_are_in_go_on_and_the_next_one_is_told_to_try_again(limit, mos
         assert said[most + 2 :] == ["websocket"]
 
     asyncio.run(tried())
+
+
+def test_of_those_who_have_left_as_many_are_kept_as_there_are_handles_for(monkeypatch):
+    kept = [f"{n}" for n in range(20)]
+    monkeypatch.setattr(handles.left, "sessions", lambda: list(kept))
+    monkeypatch.setattr(handles.left, "end", kept.remove)
+
+    async def app(scope, receive, send):
+        pass
+
+    for limit, many in ((10_240, 20), (LEFT * 8, 8), (LEFT - 1, 1)):
+        asyncio.run(Handles(app, limit)({"type": "websocket"}, None, None))
+        assert kept == [f"{n}" for n in range(20)][-many:]  # the last to leave: they may come back
 
 
 @pytest.mark.thorough

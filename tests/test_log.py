@@ -69,6 +69,26 @@ def test_a_long_traceback_is_cut_in_its_middle(clock, caplog):
     assert long.endswith("ZeroDivisionError: division by zero")
 
 
+@pytest.mark.parametrize("said", ["x" * 900_000, "x\n" * 200_000, "x\n2026-01-01 00:00:00.000 FORGED \x1b[31mred"])
+def test_what_a_visitor_made_up_is_one_short_entry(clock, caplog, said):
+    logging.getLogger("a.page")
+    with log.kept_short():
+        for n in range(12):
+            clock[0] = 61.0 if n == 11 else 0.0
+            logging.getLogger("a.page").warning("The fragment with id %s does not exist", said)
+    for each in lines(caplog):
+        assert len(each) < log.LINE + 60 and each.startswith("The fragment with id x") and "\x1b" not in each
+        assert all(line.startswith("  ") for line in each.split("\n")[1:])
+    assert len(lines(caplog)) == 11 and lines(caplog)[-1].endswith("(and 1 more of this kind, not shown)")
+
+
+def test_a_message_that_cannot_be_put_together_harms_nobody(clock, caplog):
+    logging.getLogger("a.page")
+    with log.kept_short():
+        logging.getLogger("a.page").warning("two of %s %s", "one")
+    assert len(caplog.records) == 1
+
+
 def test_the_next_minute_says_how_many_are_missing(clock, caplog):
     logging.getLogger("a.page")
 

@@ -9,8 +9,9 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.runtime_util import get_max_widget_state_size_bytes
 
 from ui.kit.guard import JOINER, literal
-from ui.kit.server import hidden, messages
-from ui.kit.server.messages import AT_ONCE, DEEP, FILES, HASHES, JSON_LONG, THINGS, WIDGETS, Messages
+from ui.kit.server import hidden
+from ui.kit.server.connections import messages
+from ui.kit.server.connections.messages import AT_ONCE, DEEP, FILES, HASHES, JSON_LONG, NAME, THINGS, WIDGETS, Messages
 
 
 def said(**given) -> BackMsg:
@@ -60,15 +61,21 @@ def deep(layers: int) -> str:
     return '{"a": [' * (layers // 2) + "[" * (layers % 2) + "1" + "]" * (layers % 2) + "]}" * (layers // 2)
 
 
+def part(name: str) -> BackMsg:
+    message = rerun(json_value="1")
+    message.rerun_script.fragment_id = name
+    return message
+
+
 PASSED = [
     said(stop_script=True), said(app_heartbeat=True), rerun(json_value='{"moved": [1]}'), rerun(string_value="{"), many_widgets(WIDGETS),
-    hashes(HASHES), files(FILES), rerun(json_value=json.dumps({"moved": ["{[,"] * (THINGS - 3)})), rerun(json_value=json.dumps("a" * (JSON_LONG - 2))), rerun(json_value=deep(DEEP)), operation("deferred_file"), operation("dataframe_chunk"),
+    hashes(HASHES), files(FILES), rerun(json_value=json.dumps({"moved": ["{[,"] * (THINGS - 3)})), rerun(json_value=json.dumps("a" * (JSON_LONG - 2))), rerun(json_value=deep(DEEP)), part("x" * NAME), operation("deferred_file"), operation("dataframe_chunk"),
 ]  # fmt: skip
 LEFT_OUT = [
     said(load_git_info=True), said(clear_cache=True), said(set_run_on_save=True), said(debug_shutdown_runtime=True),
     said(debug_disconnect_websocket=True), said(), rerun(json_value="not json"), rerun(json_value="[" * 100_000),
     rerun(json_trigger_value="not json"), rerun(json_value=json.dumps({"moved": [1] * THINGS})), rerun(json_value=json.dumps("a" * JSON_LONG)),
-    rerun(json_value=json.dumps([[[{"": {"": {}}}]] * 600])), rerun(json_value=deep(DEEP + 1)), rerun(json_trigger_value=deep(800)), in_many(THINGS + 1, "0"), in_many(300, json.dumps("a" * 1000)), many_widgets(WIDGETS + 1), hashes(HASHES + 1), files(FILES + 1), operation("install_skills"), operation("dismiss_skills_nudge"),
+    rerun(json_value=json.dumps([[[{"": {"": {}}}]] * 600])), rerun(json_value=deep(DEEP + 1)), rerun(json_trigger_value=deep(800)), part("x" * (NAME + 1)), in_many(THINGS + 1, "0"), in_many(300, json.dumps("a" * 1000)), many_widgets(WIDGETS + 1), hashes(HASHES + 1), files(FILES + 1), operation("install_skills"), operation("dismiss_skills_nudge"),
 ]  # fmt: skip
 
 

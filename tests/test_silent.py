@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from ui.kit.server.silent import Silent
+from ui.kit.server.connections.silent import Silent
 
 
 def answered(scope_type: str, reads: bool, patience: float = 0.05) -> list[str]:

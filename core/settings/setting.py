@@ -151,16 +151,12 @@ class Settings:
         try:
             if any(isinstance(value, str) and len(value) > SHORT for _, _, value in given):
                 raise TypeError("it would be kept")
-            checked = _checked(kind, given, beside, sum(map(len, kind._menus())))
+            self.__dict__.update(_checked(kind, given, beside, sum(map(len, kind._menus()))))
         except TypeError:  # what cannot be looked up is not kept
             self._check_slowly()
-        else:
-            self.__dict__.update(checked)
 
     def _beside(self) -> Hashable:
-        """What values follow that is not among them, such as what only this visitor has: what was checked beside something else
-        is not known. Raises ConfigError where it is not there."""
-        return None
+        """What values follow that is not among them, such as what one visitor has. Raises ConfigError where it is not there."""
 
     def _check_slowly(self) -> None:
         known = self.settings()
@@ -239,9 +235,7 @@ class Settings:
 
 
 @functools.lru_cache(maxsize=1024)
-def _checked(
-    kind: type[Settings], given: tuple[tuple[str, type, Any], ...], beside: Hashable, entries: int
-) -> dict[str, Any]:
+def _checked(kind: type[Settings], given: tuple[tuple[str, type, Any], ...], *more: Hashable) -> dict[str, Any]:
     """Settings with each value checked by itself. given: with their types, as 1, 1.0 and True are equal."""
     settings = object.__new__(kind)
     settings.__dict__.update((name, value) for name, _, value in given)

@@ -9,7 +9,8 @@ that serves all, for two seconds where there is no answer. Who reaches the app b
 
 Files that visitors take away are made in threads of which there are more than any few visitors can hold.
 
-While it runs: classes whose day is over are deleted, as their students were told, whether or not anybody opens a page.
+While it runs: classes whose day is over are deleted, as their students were told, whether or not anybody opens a page; and so are
+sessions whose browser has left for good.
 
 Asked by SIGTERM, as `docker stop` asks, it closes its connections, and then gives the signal to itself once more: Python has no time
 to take itself apart, and workers that still load torch would go on until they notice.
@@ -27,8 +28,10 @@ from streamlit import net_util
 
 from core.settings import ending
 from ui.kit.server import log
+from ui.kit.server.connections import left
 
 THREADS = 64  # most of them wait: for words that are on their way, or for another file
+GONE = 30.0  # seconds from one look at who has left to the next
 FIRST, EVERY = 60.0, 600.0  # seconds until classes are deleted for the first time, and from then on
 
 
@@ -37,10 +40,11 @@ async def lifespan(app: object) -> AsyncIterator[None]:
     undelayed()
     net_util.get_external_ip = lambda: None
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS, "made"))
-    sweeping = asyncio.create_task(_swept())
+    sweeping = [asyncio.create_task(each()) for each in (_swept, _gone)]
     with log.kept_short():
         yield
-    sweeping.cancel()
+    for each in sweeping:
+        each.cancel()
     ending.begin()
 
 
@@ -52,6 +56,12 @@ def undelayed() -> None:
         if each.family in (socket.AF_INET, socket.AF_INET6) and each.type == socket.SOCK_STREAM:
             if each.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
                 each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+async def _gone() -> None:
+    while True:
+        await asyncio.sleep(GONE)
+        left.end_old()
 
 
 async def _swept() -> None:

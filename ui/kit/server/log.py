@@ -9,8 +9,11 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from core.settings.wording import printable
+
 A_MINUTE, MINUTE = 10, 60.0
 LONG = 8000  # characters of a traceback that are written, its beginning and its end: what somebody nested deeply has thousands of lines
+LINE = 1000  # characters of what is said; it may hold what a visitor made up, which begins no line of its own
 Kind = tuple[object, ...]
 
 
@@ -35,21 +38,25 @@ class Paced(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         kind, now = _kind(record), time.monotonic()
         since, many = self._seen.get(kind, (now, 0))
+        missing = 0
         if now - since >= MINUTE:
-            if many > A_MINUTE:
-                record.msg, record.args = (
-                    f"{record.getMessage()} (and {many - A_MINUTE} more of this kind, not shown)",
-                    (),
-                )
-            since, many = now, 0
+            since, many, missing = now, 0, many - A_MINUTE
         self._seen[kind] = since, many + 1
         if many >= A_MINUTE:
             return False
         _shorten(record)
+        if missing > 0:
+            record.msg = f"{record.msg} (and {missing} more of this kind, not shown)"
         return True
 
 
 def _shorten(record: logging.LogRecord) -> None:
+    try:
+        said = record.getMessage()
+    except (TypeError, ValueError):  # whoever wrote it made a mistake
+        said = str(record.msg)
+    lines = printable(said[:LINE]) + " …" if len(said) > LINE else "\n  ".join(map(printable, said.splitlines()))
+    record.msg, record.args = lines, ()
     if record.exc_info and record.exc_info[1] and not record.exc_text:
         text = "".join(traceback.format_exception(record.exc_info[1])).rstrip("\n")
         if len(text) > LONG:

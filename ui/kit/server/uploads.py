@@ -6,11 +6,15 @@ Imported by the server before there is a runtime: nothing that registers a compo
 import asyncio
 import re
 import time
+import weakref
 
 from starlette.responses import PlainTextResponse
 from streamlit.runtime import exists, get_instance
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
 from core.settings.memory import machine_mb, max_mb
+from ui.kit.server.connections import left
 
 ADDRESS = re.compile(r"/_stcore/upload_file/([^/]+)/[^/]+$")
 VISITORS = 4  # as many can upload all that one may, but all together no more than a quarter of the machine's memory
@@ -87,18 +91,39 @@ def _together() -> int:
     return max(max_mb(), min(VISITORS * max_mb(), machine_mb() // 4)) << 20
 
 
+_held: dict[int, tuple[str, str, int]] = {}  # what pages were handed and hold: session, file, bytes
+_plain = UploadedFile.__init__
+
+
+def count_what_is_held() -> None:
+    """From here on a file counts as long as a page holds it, also when its visitor has had the server delete it."""
+    UploadedFile.__init__ = _counted  # type: ignore[method-assign]
+
+
+def _counted(file: UploadedFile, record: UploadedFileRec, *given, **named) -> None:
+    _plain(file, record, *given, **named)
+    run = get_script_run_ctx(suppress_warning=True)
+    _held[id(file)] = (run.session_id if run else "", record.file_id, len(record.data))
+    weakref.finalize(file, _held.pop, id(file), None).atexit = False
+
+
 def _stored() -> dict[str, int]:
     """Session -> bytes of what it has uploaded."""
     storage = get_instance().uploaded_file_mgr.file_storage if exists() else {}
-    return {
-        session: sum(len(file.data) + EACH for file in list(files.values())) for session, files in list(storage.items())
+    files = {
+        (session, name): len(file.data)
+        for session, by_name in list(storage.items())
+        for name, file in list(by_name.items())
     }
+    files |= {(session, name): size for session, name, size in list(_held.values())}
+    stored: dict[str, int] = {}
+    for (session, _), size in files.items():
+        stored[session] = stored.get(session, 0) + size + EACH
+    return stored
 
 
 def _let_go():
-    """Forget what visitors who have left had uploaded: Streamlit keeps it for two minutes, for a visitor whose connection was
-    broken; but one who is here goes first."""
-    if exists():
-        for session in _stored():
-            if not get_instance().is_active_session(session):
-                get_instance().uploaded_file_mgr.remove_session_files(session)
+    """End the sessions of visitors who have left and had uploaded something: Streamlit keeps them for two minutes, for a visitor
+    whose connection was broken; but one who is here goes first."""
+    for session in {*_stored()} & {*left.sessions()}:
+        left.end(session)

@@ -6,8 +6,11 @@ Imported by the server before there is a runtime: nothing that registers a compo
 import contextlib
 import sys
 
+from ui.kit.server.connections import left
+
 MANY = 10_240  # as many as any system gives a process that asks for them
-EACH = 8  # for a browser: four while it is there, three for two minutes more, and what files and databases take
+EACH = 8  # for a browser: twice what it holds, so that half is left for all else
+LEFT = 32  # for one that has left: it holds three, for two minutes; Streamlit keeps 128, which is more than some have room for
 FEW = 8  # browsers that are let in where there is hardly anything
 BUSY = 1013  # why a websocket is closed: try again later (IANA's registry of close codes)
 
@@ -32,7 +35,8 @@ class Handles:
 
     def __init__(self, app, limit: int | None = None):
         self.app, self.here = app, 0
-        self.most = max(FEW, (raise_limit() if limit is None else limit) // EACH)
+        limit = raise_limit() if limit is None else limit
+        self.most, self.most_left = max(FEW, limit // EACH), max(1, limit // LEFT)
 
     async def __call__(self, scope, receive, send):
         if scope["type"] != "websocket":
@@ -44,3 +48,5 @@ class Handles:
             await self.app(scope, receive, send)
         finally:
             self.here -= 1
+            for each in left.sessions()[: -self.most_left]:
+                left.end(each)

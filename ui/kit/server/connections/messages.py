@@ -25,6 +25,7 @@ THINGS = (
     2000  # numbers, words, lists, … in it: Streamlit copies each of them in every run, and keeps them for who has left
 )
 DEEP = 20  # lists and dicts in each other; those of a page are at most five
+NAME = 200  # characters of the name of a page, or of a part of one
 HASHES = 20_000  # of messages that a browser says it has kept
 JSON = ("json_value", "json_trigger_value")  # what components tell
 
@@ -103,6 +104,8 @@ def allowed(data: bytes) -> bool:
 def _is_sound(state: ClientState) -> bool:
     widgets = state.widget_states.widgets
     if len(widgets) > WIDGETS or len(state.cached_message_hashes) > HASHES:
+        return False
+    if max(map(len, (state.fragment_id, state.page_name, state.page_script_hash))) > NAME:
         return False
     texts = [getattr(each, name) for each in widgets for name in JSON if each.HasField(name)]
     try:

@@ -1,0 +1,107 @@
+"""What visitors uploaded counts as long as anything holds it, and who has left holds nothing of it for long."""
+
+import asyncio
+import gc
+import uuid
+
+import psutil
+import pytest
+import requests
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.Common_pb2 import FileURLs
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
+
+from benchmarks.serving import server
+from tests.test_greedy_visitors import MB, enter
+from ui.kit.server import uploads
+
+RECORD = UploadedFileRec("file", "x.safetensors", "", b"0" * MB)
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    monkeypatch.setattr(UploadedFile, "__init__", UploadedFile.__init__)  # as it was, afterwards
+    uploads.count_what_is_held()
+
+
+def test_a_file_counts_as_long_as_a_page_holds_it(counted):
+    before = uploads._stored()
+    held = [UploadedFile(RECORD, FileURLs()) for _ in range(3)]  # of one file, of which there are the bytes once
+    assert held[0].getvalue() == RECORD.data
+    now = uploads._stored()
+    assert sum(now.values()) - sum(before.values()) == MB + uploads.EACH
+    held.clear()
+    gc.collect()
+    assert uploads._stored() == before
+
+
+async def asked(visitor, states=()) -> list[ForwardMsg]:
+    message = BackMsg()
+    message.rerun_script.page_name = "Trained_model"
+    message.rerun_script.widget_states.widgets.extend(states)
+    await visitor.socket.send(message.SerializeToString())
+    said = []
+    while not said or said[-1].WhichOneof("type") != "script_finished":
+        said.append(ForwardMsg())
+        said[-1].ParseFromString(await asyncio.wait_for(visitor.socket.recv(), 90))
+    return said
+
+
+async def bring(address: str, megabytes: int):
+    """A visitor whose page has been drawn with a file -> (the visitor, the status of the upload, where to delete it)"""
+    visitor = await enter(address)
+    said = await asked(visitor)
+    chooser = next(each.delta.new_element.file_uploader.id for each in said if each.delta.new_element.HasField("file_uploader"))  # fmt: skip
+    name, place = f"{uuid.uuid4()}", f"/_stcore/upload_file/{visitor.id}/"
+    token = {"headers": {"X-Xsrftoken": visitor.cookies["_streamlit_xsrf"]}, "cookies": dict(visitor.cookies)}
+    file = {"file": ("model.safetensors", b"0" * (megabytes * MB))}
+    answer = await asyncio.to_thread(requests.put, f"{address}{place}{name}", files=file, timeout=60, **token)
+    state = WidgetState(id=chooser)
+    info = state.file_uploader_state_value.uploaded_file_info.add(
+        file_id=name, name="model.safetensors", size=megabytes * MB
+    )
+    info.file_urls.file_id, info.file_urls.upload_url, info.file_urls.delete_url = name, place + name, place + name
+    if answer.status_code == 204:
+        await asked(visitor, [state])
+    return visitor, answer.status_code, lambda: requests.delete(f"{address}{place}{name}", timeout=60, **token)
+
+
+@pytest.mark.thorough
+def test_a_file_that_is_deleted_counts_while_its_page_is_there(monkeypatch):
+    monkeypatch.setenv("ABLATION_MAX_MB", "20")
+
+    async def visits(address):
+        statuses, there = [], []
+        for _ in range(6):
+            visitor, status, delete = await bring(address, 18)
+            there.append(visitor)
+            statuses.append(status)
+            await asyncio.to_thread(delete)
+        for each in there[:4]:
+            await each.socket.close()
+        visitor, status, _ = await bring(address, 18)  # who has left makes room
+        await visitor.socket.close()
+        return statuses, status
+
+    with server() as (address, _):
+        assert asyncio.run(visits(address)) == ([204] * 4 + [413] * 2, 204)
+
+
+@pytest.mark.thorough
+def test_visitors_who_leave_take_what_they_brought_with_them(monkeypatch):
+    monkeypatch.setenv("ABLATION_MAX_MB", "50")  # and 200 together
+
+    async def visits(address, process):
+        sizes = []
+        for _ in range(16):
+            visitor, status, _ = await bring(address, 48)
+            await visitor.socket.close()
+            assert status == 204
+            sizes.append(process.memory_info().rss / MB)
+        return sizes
+
+    with server() as (address, process):
+        sizes = asyncio.run(visits(address, psutil.Process(process.pid)))
+    assert sizes[-1] - sizes[0] < 300, sizes  # 16 times 48 MB were brought
