@@ -1,6 +1,7 @@
 """Pages of a server on which something is missing, damaged or hostile: it costs itself and nothing else, is said in words, and no
 visitor reads where on the server things lie."""
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -15,7 +16,7 @@ from core.study import summary
 from core.study.database import connection as databases
 from core.study.plan import StudyError
 from core.tasks import task
-from tests.pages import setting, tell, trigger
+from tests.pages import components, said_by, setting, tell, trigger
 from tests.test_damaged_store import everything
 from tests.test_model_page import READER, bring, opened, small, texts
 from tests.test_page import fine, told
@@ -310,3 +311,15 @@ def test_what_a_picture_never_tells_does_nothing(key, event, value):
     app = fine(trigger(app, component, event, value))
     if (event, value) != ("back", ""):  # which brings everything back, as its button does
         assert dict(app.query_params) == before
+
+
+@pytest.mark.parametrize("at", [0, 1, -1, 10**6])
+@pytest.mark.parametrize("told", [trigger, lambda app, chips, event, value: said_by(app, chips, **{event: value})])
+def test_a_word_that_was_not_generated_is_not_picked(at, told):
+    app = fine(opened(taken="words"))
+    (chips,) = components(app, "ablation_chips")
+    there = len([each for each in json.loads(json.loads(chips.json))["tokens"] if not each["pick"]])
+    assert 2 <= there < 10**6
+    before = [each.value for each in app.caption]
+    app = fine(told(app, chips, "picked", at))
+    assert [each.value for each in fine(app.run()).caption] == before
