@@ -3,6 +3,7 @@
 import base64
 import io
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -115,3 +116,25 @@ def test_a_picture_that_is_taken_away_has_the_colours_of_the_page(open_page, chr
             made = made.crop((0, down, picture.width, down + picture.height))
             apart = np.abs(colours(made) - colours(picture)).max(-1)
             assert apart.max(initial=0) < 40, (row.inner_text(), np.argwhere(apart >= 40)[:5] * BLOCK)
+
+
+def light(colour: str) -> float:
+    """Relative luminance (WCAG 2.2) of "#rrggbb" or "#rgb"."""
+    digits = colour[1:] if len(colour) == 7 else "".join(2 * each for each in colour[1:])
+    red, green, blue = (int(digits[at : at + 2], 16) / 255 for at in (0, 2, 4))
+    linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in (red, green, blue)]
+    return sum(share * x for share, x in zip((0.2126, 0.7152, 0.0722), linear))
+
+
+def test_a_figure_can_be_read_on_whatever_colour_its_cell_has(chromium):
+    source = Path("ui/pictures/canvas/grid.js").read_text()
+    ink_on = re.search(r"^function inkOn.*?^}", source, re.DOTALL | re.MULTILINE).group(0)
+    assert "inkOn(pixel)" in source.replace(ink_on, "")  # it is what cells are written with
+    page = chromium.new_page()
+    each = [(r, g, b) for r in range(0, 256, 17) for g in range(0, 256, 17) for b in range(0, 256, 17)]
+    pixels = [255 << 24 | b << 16 | g << 8 | r for r, g, b in each]
+    inks = page.evaluate(f"pixels => {{ {ink_on}; return pixels.map(inkOn) }}", pixels)
+    for rgb, ink in zip(each, inks):
+        low, high = sorted((light("#{:02x}{:02x}{:02x}".format(*rgb)), light(ink)))
+        assert (high + 0.05) / (low + 0.05) >= 4.5, (rgb, ink)
+    page.close()

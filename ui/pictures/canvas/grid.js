@@ -40,11 +40,11 @@ function pixels(m, panel, colours) {
   return image
 }
 
-// Words on one of these colours: dark or white, whichever has more contrast (WCAG 2.2, relative luminance).
+// Words on one of these colours: black or white, whichever has more contrast (WCAG 2.2, relative luminance): 4.6 : 1 at least.
 function inkOn(pixel) {
   const [r, g, b] = [0, 8, 16].map((at) => ((pixel >> at) & 255) / 255).map((x) => (x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4))
   const light = 0.2126 * r + 0.7152 * g + 0.0722 * b
-  return (light + 0.05) / (0.0056 + 0.05) > 1.05 / (light + 0.05) ? "#111" : "#fff"
+  return (light + 0.05) / 0.05 > 1.05 / (light + 0.05) ? "#000" : "#fff"
 }
 
 // m.log: the cells hold the logarithm (to base 10) of what they stand for.
