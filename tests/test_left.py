@@ -7,6 +7,7 @@ import uuid
 import psutil
 import pytest
 import requests
+import websockets
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.Common_pb2 import FileURLs
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -14,6 +15,10 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
 from benchmarks.serving import server
+from core.checkpoints import own
+from core.checkpoints.zips import zipped
+from core.model.transformer import Transformer
+from core.tasks import task
 from tests.test_greedy_visitors import MB, enter
 from ui.kit.server import uploads
 
@@ -49,22 +54,21 @@ async def asked(visitor, states=()) -> list[ForwardMsg]:
     return said
 
 
-async def bring(address: str, megabytes: int):
+async def bring(address: str, megabytes: int, file_name="model.safetensors", data=b""):
     """A visitor whose page has been drawn with a file -> (the visitor, the status of the upload, where to delete it)"""
+    data = data or b"0" * (megabytes * MB)
     visitor = await enter(address)
     said = await asked(visitor)
     chooser = next(each.delta.new_element.file_uploader.id for each in said if each.delta.new_element.HasField("file_uploader"))  # fmt: skip
     name, place = f"{uuid.uuid4()}", f"/_stcore/upload_file/{visitor.id}/"
     token = {"headers": {"X-Xsrftoken": visitor.cookies["_streamlit_xsrf"]}, "cookies": dict(visitor.cookies)}
-    file = {"file": ("model.safetensors", b"0" * (megabytes * MB))}
+    file = {"file": (file_name, data)}
     answer = await asyncio.to_thread(requests.put, f"{address}{place}{name}", files=file, timeout=60, **token)
     state = WidgetState(id=chooser)
-    info = state.file_uploader_state_value.uploaded_file_info.add(
-        file_id=name, name="model.safetensors", size=megabytes * MB
-    )
+    info = state.file_uploader_state_value.uploaded_file_info.add(file_id=name, name=file_name, size=len(data))
     info.file_urls.file_id, info.file_urls.upload_url, info.file_urls.delete_url = name, place + name, place + name
     if answer.status_code == 204:
-        await asked(visitor, [state])
+        visitor.state, visitor.said = state, await asked(visitor, [state])
     return visitor, answer.status_code, lambda: requests.delete(f"{address}{place}{name}", timeout=60, **token)
 
 
@@ -105,3 +109,47 @@ def test_visitors_who_leave_take_what_they_brought_with_them(monkeypatch):
     with server() as (address, process):
         sizes = asyncio.run(visits(address, psutil.Process(process.pid)))
     assert sizes[-1] - sizes[0] < 300, sizes  # 16 times 48 MB were brought
+
+
+@pytest.mark.thorough
+def test_models_of_who_has_left_make_room_for_those_of_others(monkeypatch):
+    monkeypatch.setenv("ABLATION_MODELS_MB", "5")
+
+    async def opens(address, seed: int) -> str:
+        """-> what the page says"""
+        made = Transformer(task["reverse"].config(n_layers=2, d_model=192, seed=seed), task["reverse"].vocabulary)
+        assert 2.5 < sum(each.numel() for each in made.parameters()) * 4 / MB < 5  # there is room for one
+        visitor, status, _ = await bring(address, 0, "model.zip", zipped(own.write(made, f"mine {seed}", "reverse")))
+        assert status == 204
+        button = next(each.delta.new_element.button.id for each in visitor.said if "model_open" in each.delta.new_element.button.id)  # fmt: skip
+        said = await asked(visitor, [visitor.state, WidgetState(id=button, trigger_value=True)])
+        await visitor.socket.close()
+        return " ".join(map(str, said))
+
+    with server() as (address, _):
+        for seed in range(3):
+            said = asyncio.run(opens(address, seed))
+            assert f"mine {seed}" in said and "may have 5 MB together" not in said
+
+
+@pytest.mark.thorough
+def test_who_never_had_a_page_takes_nobody_s_place():
+    """200 connections without a page, while one whose connection is broken is away: he comes back to what he had."""
+
+    async def visits(address):
+        visitor = await enter(address)
+        await asked(visitor)
+        await visitor.socket.close()
+        stream = f"{address.replace('http', 'ws')}/_stcore/stream"
+        for _ in range(200):
+            async with websockets.connect(stream, subprotocols=["streamlit"]):
+                pass
+        protocols = ["streamlit", visitor.cookies["_streamlit_xsrf"], visitor.id]
+        async with websockets.connect(stream, subprotocols=protocols, max_size=None) as again:
+            visitor.socket, was = again, visitor.id
+            said = await asked(visitor)
+            return was, next(each.new_session.initialize.session_id for each in said if each.HasField("new_session"))
+
+    with server() as (address, _):
+        was, now = asyncio.run(visits(address))
+    assert was == now

@@ -30,3 +30,7 @@ def test_what_a_browser_is_told_may_be_changed_without_changing_what_is_kept():
     second = CustomThemeConfig()
     theme._filled(second, "theme.dark")
     assert second.primary_color != "#ffffff"
+
+
+def test_no_traceback_is_printed_past_the_log():
+    assert config.get_option("logger.enableRich") is False

@@ -1,5 +1,7 @@
 """The second press of a double click presses nothing that has come into the place of what the first one met."""
 
+from urllib.parse import parse_qsl, urlsplit
+
 import pytest
 from playwright.sync_api import expect
 
@@ -134,3 +136,34 @@ def test_words_stay_where_they_are_under_a_quick_hand(open_page, gap):
         page.wait_for_timeout(gap)
     page.wait_for_url(lambda url: "held+found" in url or "held%20found" in url)
     expect(page.get_by_role("textbox", name="Prompt")).to_have_value("the judge held found")
+
+
+@pytest.mark.parametrize("gap", [60, 100, 150, 250])
+@pytest.mark.parametrize("path", ["/", "/Studies?study=ablation+matrix"])
+def test_a_second_cell_changes_nothing_of_the_page_that_the_first_one_opens(open_page, path, gap):
+    page = open_page(path)
+    cells = page.locator("[class*=st-key-][class*=matrix] svg a")
+    cells.first.wait_for()
+    cells.nth(3).scroll_into_view_if_needed()
+    page.wait_for_timeout(600)
+    wanted = dict(parse_qsl(urlsplit(cells.nth(3).get_attribute("href")).query))
+    boxes = [cells.nth(n).bounding_box() for n in (3, 12)]
+    for box in boxes:
+        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.wait_for_timeout(gap)
+    page.wait_for_url("**/Training?*")
+    page.wait_for_timeout(2500)
+    assert dict(parse_qsl(urlsplit(page.url).query)) == wanted
+    expect(page.locator("[data-testid=stException]")).to_have_count(0)
+
+
+@pytest.mark.parametrize("gap", [60, 150, 300])
+def test_chips_go_one_after_the_other_where_the_next_one_comes_under_the_hand(open_page, gap):
+    page = open_page("/Trained_model?taken=knockout&out=1.1~1.2~2.1")
+    chips = page.locator("[data-testid=stMultiSelect]").get_by_role("button", name="Remove − head")
+    expect(chips).to_have_count(3)
+    box = chips.first.bounding_box()
+    for left in (2, 1):
+        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        expect(chips).to_have_count(left)
+        page.wait_for_timeout(gap)

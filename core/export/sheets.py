@@ -14,19 +14,21 @@ Cell = TypeVar("Cell")
 Place = str | os.PathLike[str] | IO[str]  # a path or a file
 
 # A text that begins with ' and then so gets another one, so that every text is read back as it was.
-# Likewise behind a semicolon, which parts cells where the language of the spreadsheet has a comma in its numbers.
-FORMULA = re.compile(r"(?:(?<=;)|^)('*[=+\-@\t\r\n＝＋－＠])")
-WRITTEN = re.compile(r"(?:(?<=;)|^)'('*[=+\-@\t\r\n＝＋－＠])")
+# Likewise behind a semicolon, which parts cells where the language of the spreadsheet has a comma in its numbers; there also behind
+# quotation marks, which are written twice, and so are an empty beginning.
+SIGN = r"[=+\-@\t\r\n＝＋－＠]"
+FORMULA = re.compile(rf"(?:(?<=;)(?=[\"'\s]*{SIGN})|^(?='*{SIGN}))")
+WRITTEN = re.compile(rf"(?:(?<=;)'(?=[\"'\s]*{SIGN})|^'(?='*{SIGN}))")
 
 
 def harmless(cell: Cell) -> Cell | str:
     """A cell as it is written: text that a spreadsheet would run gets a ' before it."""
-    return FORMULA.sub(r"'\1", cell) if isinstance(cell, str) else cell
+    return FORMULA.sub("'", cell) if isinstance(cell, str) else cell
 
 
 def original(cell: Cell) -> Cell | str:
     """The cell that harmless() was given."""
-    return WRITTEN.sub(r"\1", cell) if isinstance(cell, str) else cell
+    return WRITTEN.sub("", cell) if isinstance(cell, str) else cell
 
 
 def write_csv(table: pd.DataFrame, to: Place | None = None) -> str | None:

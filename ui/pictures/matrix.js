@@ -1,9 +1,14 @@
 // The matrix: an SVG made by the server. A plain click on a cell goes there within the app; any other kind of click is the
 // browser's own (a new tab, copying the address), since every cell is a link. All cells are one stop for Tab, and arrows lead
 // from one to the next; where the screen is narrow, the names of the rows stay while the columns go by.
+const go = (to) => {
+  window.dispatchEvent(new Event("ablation-turn")) // see ui/kit/server/document/browser.js
+  turn(to)
+}
+
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".root"), there = (href) => new URL(href, document.baseURI)
-  if (data.to && root.to !== data.to) turn(there(data.to)) // told by the server, once it has taken down what it needs
+  if (data.to && root.to !== data.to) go(there(data.to)) // told by the server, once it has taken down what it needs
   root.to = data.to
   if (root.shown !== data.svg) {
     root.shown = data.svg
@@ -17,8 +22,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const link = event.target.closest("a")
     if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return
     event.preventDefault()
+    if (event.timeStamp - root.pressed < 1000) return // the page is being turned to the first one
+    root.pressed = event.timeStamp
     if (data.asks) setTriggerValue("open", link.getAttribute("href"))
-    else turn(there(link.getAttribute("href")))
+    else go(there(link.getAttribute("href")))
   }
   root.onkeydown = (event) => {
     const link = event.target.closest("a")

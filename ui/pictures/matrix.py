@@ -34,7 +34,7 @@ def matrix(summary, key: str, on_open: Callable[[Line], None] | None = None):
     svg = f'<div style="max-width: {200 + 120 * columns}px; min-width: calc({120 + 68 * columns}px / var(--ablation-zoom, 1))">{matrix_svg(summary, links=True)}</div>'
 
     def opened():
-        clicked = st.session_state[key].open
+        clicked = getattr(st.session_state.get(key), "open", None)  # gone, where an earlier click has turned the page
         asked = read_query(clicked) if isinstance(clicked, str) else None
         line = next((line for line in lines(summary) if read_query(line.link) == asked), None)
         if line is not None and on_open:

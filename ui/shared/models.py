@@ -13,6 +13,7 @@ from core.settings.device import Machine
 from core.settings.environment import whole_number
 from core.settings.memory import MemoryLimit, max_mb
 from core.settings.setting import ConfigError
+from ui.kit.server.connections import left
 
 SHIPPED, FAMILY = files.SHIPPED, "family/"  # FAMILY: before a member and its seed, "family/norm-none.0"
 OWN, OPEN = "_models", "_open_model"  # keys in the session; OPEN: the model to go to
@@ -91,9 +92,13 @@ def _instead(name: str, words: str) -> ConfigError | CheckpointError:
 
 
 def check_room(parameters: int):
-    """Raises MemoryLimit where the models of all visitors would need more memory than they may have."""
+    """Raises MemoryLimit where the models of all visitors would need more memory than they may have; who has left goes first."""
     most = whole_number("ABLATION_MODELS_MB", 4 * max_mb())
-    if 4 * (parameters + sum(each.parameters for each in kept_by_all)) > most << 20:
+
+    def full() -> bool:
+        return 4 * (parameters + sum(each.parameters for each in kept_by_all)) > most << 20
+
+    if full() and not (left.end_holding(OWN) and not full()):
         raise MemoryLimit(
             f"The models that all visitors have opened may have {most:,} MB together (set by ABLATION_MODELS_MB), and this one "
             "would be more. Try again later: they are forgotten when their visitors are gone."

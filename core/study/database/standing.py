@@ -1,10 +1,12 @@
 """How far a study is, from the store alone."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from core.settings.process import alive
 from core.settings.wording import count
+from core.study.database.queries import Line
 from core.study.database.schema import DIVERGED, DONE, ENDED, FAILED, QUEUED, RUNNING, STATES, STOPPED
 from core.study.database.store import Store
 
@@ -64,6 +66,12 @@ def standing(store: Store, study: int) -> Standing:
     left = sum(by_state[state][2] for state in (QUEUED, RUNNING, STOPPED, FAILED) if state in by_state)
     now = store.now()
     held = store.runs(study, RUNNING, spec=False)
-    living = [each for each in held if alive(each.owner, each.heartbeat, now)]
+    lost = sum(not alive(each.owner, each.heartbeat, now) for each in held)
     share = max(0.0, 1 - left / whole) if whole else 1.0  # sums of floats: what is left may come to more than all
-    return Standing(counts, share, left, len(held) - len(living), sum(not each.step for each in living))
+    return Standing(counts, share, left, lost, len(taken_ahead(held, now)))
+
+
+def taken_ahead(lines: Iterable[Line], now: float) -> set[int]:
+    """Those of a study's runs that a process has taken ahead of time, and not begun: they wait."""
+    running = (each for each in lines if each.state == RUNNING and not each.step)
+    return {each.id for each in running if alive(each.owner, each.heartbeat, now)}

@@ -3,7 +3,8 @@ import streamlit as st
 
 from core.experiments.training.plan import BASELINE
 from core.settings.errors import without_paths
-from core.study.database.schema import STATES
+from core.study.database.schema import QUEUED, STATES
+from core.study.database.standing import taken_ahead
 from core.study.link import read_query
 from core.study.tables import link, run_table
 from ui.kit.page import literal, table
@@ -25,6 +26,7 @@ def runs(context):
         return
     rows = context.store.runs(context.number, spec=False)
     frame = pd.DataFrame.from_records(rows, columns=rows[0]._fields)[["id", *FROM_STORE]]
+    frame.loc[frame.id.isin(taken_ahead(rows, context.store.now())), "state"] = QUEUED  # as above the table
     frame["accuracy"] = frame.pop("id").map(context.store.results(context.number))
     frame["ended"] = pd.to_datetime(frame.ended, unit="s")
     frame["code"] = frame.code.str[:12]

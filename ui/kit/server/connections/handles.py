@@ -48,5 +48,6 @@ class Handles:
             await self.app(scope, receive, send)
         finally:
             self.here -= 1
+            left.end_unused()
             for each in left.sessions()[: -self.most_left]:
                 left.end(each)

@@ -1,8 +1,11 @@
 """Sessions whose browser has left. Streamlit keeps the last 128 for one whose connection was only broken: for two minutes, but where
 nobody else leaves for as long as nobody does. Each has three file handles, and whatever its page held.
 
-To be called in the thread that serves everybody, as Streamlit asks of whoever ends a session.
+To be called in the thread that serves everybody, as Streamlit asks of whoever ends a session, but for end_holding.
 """
+
+import asyncio
+import gc
 
 from streamlit.runtime import exists, get_instance
 from streamlit.runtime.app_session import AppSession
@@ -19,6 +22,31 @@ def end(session: str) -> None:
     get_instance().close_session(session)
     if kept:
         _empty(kept.session)
+
+
+def end_unused() -> None:
+    """The same of those that never had a page: nobody comes back to one, and in a crowd they would take the places of others."""
+    for each in get_instance()._session_mgr._session_storage.list() if exists() else ():
+        if not each.script_run_count:
+            end(each.session.id)
+
+
+def end_holding(key: str) -> bool:
+    """The same of those whose state has this key, asked from a page's thread -> whether there were any."""
+    if not exists():
+        return False
+    there = asyncio.run_coroutine_threadsafe(_end_holding(key), get_instance()._get_async_objs().eventloop).result(10)
+    gc.collect()
+    return there
+
+
+async def _end_holding(key: str) -> bool:
+    holding = [
+        each for each in get_instance()._session_mgr._session_storage.list() if key in each.session.session_state
+    ]
+    for each in holding:
+        end(each.session.id)
+    return bool(holding)
 
 
 def end_old() -> None:

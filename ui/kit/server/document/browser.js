@@ -8,7 +8,8 @@
   const NEAR = { touch: 24 } // pixels; of a mouse or a pen 8
   let first = null // the press before: what was pressed, what it said, where and when
   let left = false // out: all of a press, from where it goes down
-  const pressed = (event) => event.composedPath().find((each) => each.matches?.("button, a[href]"))
+  // Chips are taken out of a list one after the other, where it is the next one that comes under the hand.
+  const pressed = (event) => event.composedPath().find((each) => each.matches?.("button, a[href]") && !each.closest("[data-testid=stMultiSelect]"))
   const words = (each) => {
     const bare = each.cloneNode(true)
     bare.querySelectorAll("[data-testid=stIconMaterial]").forEach((icon) => icon.remove()) // open or closed, it is one button
@@ -22,6 +23,8 @@
   }
   const byKeys = (event) => event.type === "click" && !event.detail
   let held = false // a key that goes on by itself
+  let turned = -Infinity // when a press has turned to another page: what is pressed just then was meant for the one before
+  addEventListener("ablation-turn", () => { turned = performance.now() })
   // What is drawn by a component of our own may change its name by itself, as play and pause do.
   const isFirst = (each) => each && (says(each) === first.says || (each === first.met && each.getRootNode() !== document))
   const isSecond = (event) => {
@@ -36,7 +39,7 @@
     event.stopImmediatePropagation()
   }
   addEventListener("pointerdown", (event) => {
-    left = event.isTrusted && isSecond(event)
+    left = event.isTrusted && (isSecond(event) || event.timeStamp - turned < TWICE)
     if (left) leaveOut(event)
   }, true)
   for (const rest of ["mousedown", "touchstart", "pointerup", "mouseup", "touchend", "dblclick"]) {
