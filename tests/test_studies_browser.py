@@ -192,6 +192,25 @@ def test_a_new_study_that_is_closed_by_escape_keeps_what_was_typed(opened, said)
     )  # it is filled once it is there
 
 
+@pytest.mark.parametrize("gap", [60, 110, 130, 150, 200])
+def test_a_new_study_that_is_opened_again_at_once_shows_what_was_typed(opened, gap):
+    """Escape gives the focus back to the button, so that Enter opens it again."""
+    page = opened()
+    button, name = page.get_by_role("button", name="New study"), page.get_by_role("textbox", name="Name")
+    button.click()
+    name.wait_for()
+    settle(page)
+    name.fill("quick name")
+    page.keyboard.press("Escape")
+    page.wait_for_timeout(gap)
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(1500)
+    if not name.is_visible():  # it was not closed yet
+        button.click()
+    expect(name).to_have_value("quick name")
+    expect(page.get_by_text("quick name: 6 runs")).to_be_visible()
+
+
 def test_files_taken_away_begin_with_the_name_of_the_study(opened):
     for view, pictures, table in (
         ("matrix", 1, "Accuracy, difference and cost of each cell"),

@@ -14,7 +14,7 @@ from ui.kit.guard import guarded
 from ui.kit.page import literal
 from ui.kit.rights import REASON, may_write
 from ui.kit.session.values import put
-from ui.kit.session.visitor import at, calm_visitor, now, one_of, visitor
+from ui.kit.session.visitor import at, calm_visitor, now, one_of, state, visitor
 from ui.studies import server
 from ui.studies import ticks as boxes
 
@@ -22,6 +22,7 @@ SHIPPED = Path(__file__).parent.parent.parent / "studies"
 # Kept for a visitor: whether one is being made; what was typed into it, until it is started.
 NEW, DRAFT = "new_study", "study_draft"
 TICKED = "ticked"  # of a draft: the file as the ticks have just made it
+BOXES = ("new_", "tick_")  # how the names of what stands in it begin
 TEMPLATE = """name = "my study"
 question = "What does it cost to take the norm out?"
 tasks = ["reverse"]
@@ -33,8 +34,15 @@ seeds = 3
 
 
 def ask():
-    """Open the dialog in the next run (a callback)."""
-    calm_visitor().kept[NEW] = True
+    """Open the dialog in the next run (a callback), with all its boxes made anew: where it was closed a moment ago, the browser
+    knows nothing more of them, and the server may still hold what stood there, of which the draft has not heard."""
+    held, seen = calm_visitor(), state()
+    draft, written = held.kept.setdefault(DRAFT, {}), held.shown.get("new_text")
+    if written and written[-1].key in seen and written[-1].offers == draft.get("begin"):
+        draft.setdefault(TICKED, seen[written[-1].key])
+    for name in [name for name in held.shown if name.startswith(BOXES)]:
+        held.shown[name].clear()
+    held.kept[NEW] = True
 
 
 def new_study(store):
