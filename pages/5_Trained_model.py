@@ -15,7 +15,7 @@ from ui.kit.session import values
 from ui.pictures import drawing
 from ui.shared.base import LOST
 from ui.shared.models import OPEN, known
-from ui.trained.context import TrainedContext, TrainedLook, take_out, with_knockout
+from ui.trained.context import TrainedContext, TrainedLook, switch, with_knockout
 from ui.trained.knockout_row import knockout_row
 from ui.trained.model_list import bring, model_list
 from ui.trained.prompt_row import as_read, prompt_row, words_row
@@ -49,9 +49,7 @@ def _opened(context, cuts):
         return
     picture, view = st.columns([3, 7], gap="medium")
     with picture:
-        drawing.block(
-            context.whole, look.layer_of(context.whole), knocked=cuts, below=summary(context), on_pick=take_out
-        )
+        drawing.block(context.whole, look.layer_of(context.whole), knocked=cuts, below=summary(context), on_pick=switch)
     with view:
         TRAINED_MODEL.open_view(context)
 
