@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -122,6 +123,10 @@ def test_no_more_runs_than_there_are_workers_are_said_to_be_running(service):
     said = {state: int(many) for many, state in re.findall(r"(\d+) (\w+)", now.words().split(": ")[1])}
     assert 1 <= said[RUNNING] <= service.workers.count < now.counts[RUNNING]
     assert sum(said.values()) == now.many == len(LONG.runs)
+    earlier = replace(
+        now, counts={"queued": len(LONG.runs) - 1, RUNNING: 1}, ahead=3
+    )  # taken between two looks at the store
+    assert earlier.words().endswith(f": {len(LONG.runs):,} queued")
 
 
 def test_a_store_that_fails_ends_it_with_a_reason(service, monkeypatch):

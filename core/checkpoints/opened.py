@@ -32,9 +32,8 @@ class Opened:
     ends: tuple[int, ...] = ()  # tokens that end a text
     notes: tuple[str, ...] = ()  # what whoever opens it should know
     key: str = ""
-    serial: int = field(
-        default_factory=itertools.count().__next__, repr=False
-    )  # no other that is opened in this process has it
+    # no other that is opened in this process has it
+    serial: int = field(default_factory=itertools.count().__next__, repr=False)
     # what was measured on it, for the next visitor: up to a quarter of what one run may use
     results: LRUCache = field(default_factory=lambda: LRUCache(max_mb() / 4), repr=False)
 

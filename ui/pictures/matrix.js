@@ -1,11 +1,6 @@
 // The matrix: an SVG made by the server. A plain click on a cell goes there within the app; any other kind of click is the
 // browser's own (a new tab, copying the address), since every cell is a link. All cells are one stop for Tab, and arrows lead
 // from one to the next; where the screen is narrow, the names of the rows stay while the columns go by.
-const go = (to) => {
-  window.dispatchEvent(new Event("ablation-turn")) // see ui/kit/server/document/browser.js
-  turn(to)
-}
-
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".root"), there = (href) => new URL(href, document.baseURI)
   if (data.to && root.to !== data.to) go(there(data.to)) // told by the server, once it has taken down what it needs
@@ -35,6 +30,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
     event.preventDefault()
     to?.focus()
   }
+}
+
+function go(to) {
+  window.dispatchEvent(new Event("ablation-turn")) // see ui/kit/server/document/browser.js
+  turn(to)
 }
 
 function focused(event) {

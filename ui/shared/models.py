@@ -98,7 +98,9 @@ def check_room(parameters: int):
     def full() -> bool:
         return 4 * (parameters + sum(each.parameters for each in kept_by_all)) > most << 20
 
-    if full() and not (left.end_holding(OWN) and not full()):
+    if full():
+        left.end_holding(OWN)
+    if full():
         raise MemoryLimit(
             f"The models that all visitors have opened may have {most:,} MB together (set by ABLATION_MODELS_MB), and this one "
             "would be more. Try again later: they are forgotten when their visitors are gone."

@@ -52,8 +52,9 @@ class Standing:
 
     def words(self) -> str:
         """ "8 runs: 5 done, 3 queued"; what was taken ahead of time waits as well: no more run than there are workers"""
-        seen = Counter(self.counts) + Counter({QUEUED: self.ahead})
-        seen[RUNNING] -= self.ahead
+        ahead = min(self.ahead, self.counts.get(RUNNING, 0))  # which was read a moment before
+        seen = Counter(self.counts) + Counter({QUEUED: ahead})
+        seen[RUNNING] -= ahead
         parts = [f"{seen[state]:,} {state}" for state in STATES if seen[state]]
         return f"{count(self.many, 'run')}: {', '.join(parts)}"
 

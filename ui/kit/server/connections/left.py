@@ -31,13 +31,12 @@ def end_unused() -> None:
             end(each.session.id)
 
 
-def end_holding(key: str) -> bool:
-    """The same of those whose state has this key, asked from a page's thread -> whether there were any."""
-    if not exists():
-        return False
-    there = asyncio.run_coroutine_threadsafe(_end_holding(key), get_instance()._get_async_objs().eventloop).result(10)
-    gc.collect()
-    return there
+def end_holding(key: str) -> None:
+    """The same of those whose state has this key, asked from a page's thread."""
+    if exists():
+        loop = get_instance()._get_async_objs().eventloop
+        if asyncio.run_coroutine_threadsafe(_end_holding(key), loop).result(10):
+            gc.collect()
 
 
 async def _end_holding(key: str) -> bool:
