@@ -36,10 +36,8 @@ seeds = 3
 def ask():
     """Open the dialog in the next run (a callback), with all its boxes made anew: where it was closed a moment ago, the browser
     knows nothing more of them, and the server may still hold what stood there, of which the draft has not heard."""
-    held, seen = calm_visitor(), state()
-    draft, written = held.kept.setdefault(DRAFT, {}), held.shown.get("new_text")
-    if written and written[-1].key in seen and written[-1].offers == draft.get("begin"):
-        draft.setdefault(TICKED, seen[written[-1].key])
+    _keep()
+    held = calm_visitor()
     for name in [name for name in held.shown if name.startswith(BOXES)]:
         held.shown[name].clear()
     held.kept[NEW] = True
@@ -51,11 +49,25 @@ def new_study(store):
         _new(store)
 
 
+def _keep():
+    """Put what is typed, as the server holds it at the beginning of a run, into the draft: the run that was to write it there
+    may have been ended by the next, and what a run does not draw the server forgets."""
+    held, seen = calm_visitor(), state()
+    draft, written = held.kept.setdefault(DRAFT, {}), held.shown.get("new_text")
+    if written and written[-1].key in seen and written[-1].offers == draft.get("begin"):
+        draft.setdefault(TICKED, seen[written[-1].key])
+
+
+def _dismissed():
+    _keep()
+    _forget()
+
+
 def _forget():
     calm_visitor().kept[NEW] = False
 
 
-@st.dialog("New study", width="large", on_dismiss=_forget)
+@st.dialog("New study", width="large", on_dismiss=_dismissed)
 @guarded
 def _new(store):
     given = _written()
