@@ -19,12 +19,12 @@ else:
     from ui.kit.server.downloads import keep_a_while
     from ui.kit.server.hidden import Hidden, hide_the_path
     from ui.kit.server.lifespan import lifespan
-    from ui.kit.server.theme import read_once
+    from ui.kit.server.runs import cheaper
     from ui.kit.server.uploads import UploadLimit, count_what_is_held
 
-    read_once()
     keep_a_while()
     count_what_is_held()
     hide_the_path()
+    cheaper()
     between = [Middleware(each) for each in (Handles, Hidden, Messages, Silent, UploadLimit)]
     app = App(__file__, routes=routes(), middleware=between, lifespan=lifespan)

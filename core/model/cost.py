@@ -1,6 +1,7 @@
 """What a stack costs: parameters by part, floating point operations, memory of activations. Formulas, no running."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import pandas as pd
 from torch import nn
@@ -16,12 +17,12 @@ def parameters(config: Config, vocabulary: int = 0) -> dict[str, int]:
     """Numbers to learn, by part, over all layers. `vocabulary`: how many different tokens (0: the blocks alone)."""
     D, F, gates, layers = config.d_model, config.d_ff, inputs(config.part("activation")), config.n_blocks
     q, kv = (heads * config.d_head for heads in (config.n_heads, config.n_kv_heads))
-    norm = count(config.part("norm")("", D, config.bias))
+    norm = _learned(config.part("norm"), "", D, config.bias)
     places, sublayers = norm_places(config.part("placement")), config.attention + config.ffn
     projections = D * 2 * (q + kv) + config.bias * (q + 2 * kv + D)
-    heads = count(config.part("softmax")(config.n_heads)) + config.qk_norm * 2 * config.d_head
+    heads = _learned(config.part("softmax"), config.n_heads) + config.qk_norm * 2 * config.d_head
     gate = config.gate * (D * q + config.bias * q)
-    scale = count(config.part("residual_scale")(D))
+    scale = _learned(config.part("residual_scale"), D)
     counts = {
         "attention": config.attention * (projections + heads + gate) * layers,
         "ffn": config.ffn * (D * F * (gates + 1) + config.bias * (gates * F + D)) * layers,
@@ -41,6 +42,12 @@ def parameters(config: Config, vocabulary: int = 0) -> dict[str, int]:
 def count(part: nn.Module) -> int:
     """How many numbers a part learns."""
     return sum(p.numel() for p in part.parameters())
+
+
+@lru_cache(maxsize=1000)
+def _learned(make: Callable[..., nn.Module], *given: int | bool | str) -> int:
+    """The same of a part that has yet to be made; it is made once, as making it costs more than all formulas here."""
+    return count(make(*given))
 
 
 def flops(config: Config, tokens: int) -> dict[str, int]:

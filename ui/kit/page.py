@@ -20,7 +20,7 @@ from ui.kit.guard import in_words, literal, progress_drawn
 from ui.kit.pages import PAGES, Page
 from ui.kit.panel.control import Control, title
 from ui.kit.panel.panel import bar, panel
-from ui.kit.server.document import ICON
+from ui.kit.server.document import icon
 from ui.kit.session import address, limits, turns, values
 from ui.kit.session.visitor import at_hand, message, state, visitor
 
@@ -64,7 +64,7 @@ def _load_driver():
 def page(here: Page):
     """Everything a page shows goes inside. Nothing raised in it reaches the user as a traceback."""
     st.set_page_config(
-        page_title=f"{here.name} · Ablation Lab", page_icon=str(ICON), layout="wide", initial_sidebar_state=330
+        page_title=f"{here.name} · Ablation Lab", page_icon=icon(), layout="wide", initial_sidebar_state=330
     )
     boot()
     address.turn()

@@ -18,11 +18,34 @@ class Silent:
         if scope["type"] != "websocket":
             return await self.app(scope, receive, send)
 
-        async def in_time(message):
-            try:
-                async with asyncio.timeout(self.patience):  # wait_for would begin a task for every message
-                    await send(message)
-            except TimeoutError:
-                raise OSError("the browser does not read what it asked for") from None
+        loop = asyncio.get_running_loop()
+        sending: dict[asyncio.Task, float] = {}  # since when
+        late: set[asyncio.Task] = set()
 
-        await self.app(scope, receive, in_time)
+        async def in_time(message):
+            task = asyncio.current_task()
+            sending[task] = loop.time()
+            try:
+                await send(message)
+            except asyncio.CancelledError:
+                if task not in late:
+                    raise
+                late.discard(task)
+                task.uncancel()
+                raise OSError("the browser does not read what it asked for") from None
+            finally:
+                del sending[task]
+
+        async def watched():
+            while True:  # a clock for every message would cost more than most of them
+                await asyncio.sleep(self.patience / 4)
+                for task, since in sending.items():
+                    if task not in late and loop.time() - since > self.patience:
+                        late.add(task)
+                        task.cancel()
+
+        watching = asyncio.create_task(watched())
+        try:
+            await self.app(scope, receive, in_time)
+        finally:
+            watching.cancel()

@@ -10,6 +10,7 @@ Imported by the server before there is a runtime: nothing that registers a compo
 
 import base64
 import re
+from functools import cache
 from pathlib import Path
 
 import streamlit
@@ -26,15 +27,20 @@ ICON = Path(__file__).parent / "icon.svg"
 BEGINS = '<script>window.__streamlit = { BACKEND_BASE_URL: new URL("./", document.baseURI).href, ...window.__streamlit }</script>'
 
 
+@cache
+def icon() -> str:
+    """The app's icon, as an address that holds it: given a path, Streamlit reads and encodes it in every run of a page."""
+    return f"data:image/svg+xml;base64,{base64.b64encode(ICON.read_bytes()).decode()}"
+
+
 def document() -> str:
     """Streamlit's document, which is told where the app begins, with the app's name and icon."""
     text = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
-    icon = f"data:image/svg+xml;base64,{base64.b64encode(ICON.read_bytes()).decode()}"
     script = f"<script>{(Path(__file__).parent / 'browser.js').read_text(encoding='utf-8')}</script>"
     style = f"<style>{(Path(__file__).parent / 'frame.css').read_text(encoding='utf-8')}</style>"
     for theirs, ours in (
         ("<head>", f"<head>{BEGINS}{script}{style}"),
-        ("./favicon.png", icon),
+        ("./favicon.png", icon()),
         ("<title>Streamlit</title>", "<title>Ablation Lab</title>"),
     ):
         text = text.replace(theirs, ours, 1)
