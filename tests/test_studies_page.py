@@ -21,7 +21,9 @@ from core.study.plan import Study
 from tests.pages import setting, tables, widget
 from tests.studies import TEXT, fill, study
 from tests.test_page import fine, told
-from ui.studies import buttons, server
+from ui.kit.session import visitor as visitors
+from ui.kit.session.visitor import VISITOR, Shown, Visitor
+from ui.studies import buttons, server, ticks
 from ui.studies import view as views
 from ui.studies.context import StudyContext, StudyLook
 from ui.studies.shipped import NAMES
@@ -382,11 +384,13 @@ def dialog(text=None, **params) -> AppTest:
     return fine(app)
 
 
-def escape(app) -> AppTest:
-    """Close the dialog as the browser does, which tells in the same breath what stands in its fields."""
+def escape(app, gone=()) -> AppTest:
+    """Close the dialog as the browser does, which tells in the same breath what stands in its fields; and in those that are
+    gone, where it has not seen yet that they are."""
     found = [each for each in every(app._tree) if each.type == "dialog"]
     sent = app._tree.get_widget_states()
     sent.widgets.add(id=found[0].proto.dialog.id, trigger_value=True)
+    sent.widgets.extend(gone)
     return app._run(sent)
 
 
@@ -459,6 +463,29 @@ def test_what_was_typed_is_kept_where_escape_comes_before_the_run_it_asked_for_h
     area(app).set_value(TINY)
     assert not fine(escape(app)).text_area
     assert area(good(press(app, "New study"))).value == TINY
+
+
+@pytest.mark.parametrize("text", [TINY, 'name = "no study yet"'], ids=["ticked", "not to be ticked"])
+def test_fields_that_are_gone_do_not_bring_back_what_was_there_before_the_file_was_written(text):
+    app = dialog()
+    gone = list(app._tree.get_widget_states().widgets)
+    area(app).set_value(text).run()
+    here = {each.id for each in app._tree.get_widget_states().widgets}
+    gone = [each for each in gone if each.id not in here]
+    assert len(gone) >= 2  # the name and the question
+    escape(app, gone)
+    assert area(press(app, "New study")).value == text
+
+
+def test_a_box_that_is_put_back_before_it_was_drawn_anew_was_changed_twice(monkeypatch):
+    shown, written = Shown("tick_tasks-1", ["copy"], ["copy"], None), []
+    held = Visitor(shown={"tick_tasks": [shown]})
+    for new in (["copy", "reverse"], ["copy"], ["copy"]):
+        seen = {VISITOR: held, shown.key: new}
+        for module in (ticks, visitors):
+            monkeypatch.setattr(module, "calm_visitor" if module is ticks else "state", lambda s=seen, m=module: held if m is ticks else s)  # fmt: skip
+        ticks._chosen("tick_tasks", shown.key, lambda new, old: new, lambda change: written.append(change(None)))
+    assert written == [("copy", "reverse"), ("copy",)]
 
 
 def test_what_an_earlier_version_leaves_in_the_store_is_said_before_start_and_before_delete(store):

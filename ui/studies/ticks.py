@@ -10,7 +10,7 @@ from core.model.variants import decode, name_of
 from core.study.file.ticks import AXES, CHANGES, MOST_SEEDS, PARTS, Ticks
 from core.study.plan import SETTINGS
 from core.tasks import task
-from ui.kit.session.visitor import at, choice, some_of, state
+from ui.kit.session.visitor import at, calm_visitor, choice, some_of
 
 
 def draw(ticks: Ticks, write: Callable[[Callable[[Ticks], Ticks]], None]):
@@ -18,13 +18,13 @@ def draw(ticks: Ticks, write: Callable[[Callable[[Ticks], Ticks]], None]):
     left, right = st.columns([2, 1], gap="medium")
     with left:
         named = at("tick_name", ticks.name)
-        st.text_input("Name", **named, on_change=_typed, args=("name", named["key"], write))
+        st.text_input("Name", **named, on_change=_typed, args=("name", "tick_name", named["key"], write))
     with right:
         many = at("tick_seeds", ticks.seeds)
-        st.slider("Seeds", 1, MOST_SEEDS, **many, on_change=_slid, args=(many["key"], write))
+        st.slider("Seeds", 1, MOST_SEEDS, **many, on_change=_typed, args=("seeds", "tick_seeds", many["key"], write))
     asked = at("tick_question", ticks.question)
     st.text_input(
-        "Question", **asked, on_change=_typed, args=("question", asked["key"], write),
+        "Question", **asked, on_change=_typed, args=("question", "tick_question", asked["key"], write),
         placeholder="What do you want to know? It stands under the study's name.",
     )  # fmt: skip
     boxes = partial(_boxes, write=write)
@@ -49,17 +49,24 @@ def _boxes(label, name, chosen, offered, words, change: Callable, write):
 
 
 def _chosen(name, key, change, write):
-    new = choice(name, key)
+    new = _changed(name, key)
     if new is not None:
         write(partial(change, tuple(new)))
 
 
-def _typed(field, key, write):
-    write(partial(replace, **{field: state()[key]}))
+def _typed(field, name, key, write):
+    new = _changed(name, key)
+    if new is not None:
+        write(partial(replace, **{field: new}))
 
 
-def _slid(key, write):
-    write(partial(replace, seeds=state()[key]))
+def _changed(name: str, key: str):
+    """What a box has been changed to; None where it was not: as choice. And as it is from now on, whether or not the run that
+    follows comes as far as to draw it: put back at once, it was changed once more."""
+    new = choice(name, key)
+    if new is not None:
+        next(each for each in calm_visitor().shown[name] if each.key == key).value = new
+    return new
 
 
 def _apart(changes) -> tuple[list[str], list[str]]:
