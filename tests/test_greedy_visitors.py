@@ -11,6 +11,7 @@ import psutil
 import pytest
 import requests
 import websockets
+from starlette.requests import Request
 from streamlit import config
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -81,6 +82,70 @@ async def taken(scope, receive, send):
     """The server behind the limit."""
 
 
+async def reading(scope, receive, send):
+    """The same, which reads all of it."""
+    await Request(scope, receive).body()
+
+
+def pieces(megabytes: int, *waits):
+    """What comes of an upload, a megabyte at a time; before some of them something is awaited."""
+    left = iter(range(megabytes))
+
+    async def receive():
+        number = next(left)
+        for wait in waits:
+            await wait(number)
+        return {"type": "http.request", "body": b"0" * MB, "more_body": number + 1 < megabytes}
+
+    return receive
+
+
+def test_what_is_only_announced_takes_no_room_of_others(stored, monkeypatch):
+    """A few lines said that 4 GB would come: nobody could upload any more, and who was away lost his session."""
+    monkeypatch.setattr(uploads.left, "sessions", list)
+    limit, ended = UploadLimit(reading), []
+    monkeypatch.setattr(uploads, "_let_go", lambda: ended.append(1))
+
+    async def silent():
+        await asyncio.sleep(3600)
+
+    async def main():
+        scope = {"type": "http", "method": "PUT", "headers": [(b"content-length", b"%d" % (9 * MB))]}
+        waiting = [
+            asyncio.create_task(limit(scope | {"path": f"/_stcore/upload_file/{each}/file"}, silent, None))
+            for each in range(8 * uploads.VISITORS)
+        ]
+        await asyncio.sleep(0.05)
+        assert sum(limit._announced.values()) > 8 * uploads.VISITORS * 9 * MB
+        sent = []
+
+        async def send(message):
+            sent.append(message)
+
+        await limit(scope | {"path": "/_stcore/upload_file/newcomer/file"}, pieces(9), send)
+        for each in waiting:
+            each.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        return sent
+
+    assert asyncio.run(main()) == [] and not ended and not limit._announced and not limit._arrived
+
+
+def test_what_comes_is_broken_off_once_others_have_taken_the_room(stored, monkeypatch):
+    monkeypatch.setattr(uploads.left, "sessions", list)
+    limit = UploadLimit(reading)
+
+    async def others(number):
+        assert limit._arrived == number * MB
+        if number == 3:
+            stored.update({f"{each}": 10 * MB for each in range(uploads.VISITORS)})
+
+    assert ask(limit, length=9 * MB, receive=pieces(9, others)) == 413
+    assert not limit._announced and not limit._arrived
+    stored.clear()
+    assert ask(limit, length=9 * MB, receive=pieces(9)) == 204
+
+
 def test_one_visitor_may_have_uploaded_so_much(stored):
     limit = UploadLimit(taken)
     assert ask(limit, length=10 * MB - EACH) == 204
@@ -130,7 +195,9 @@ def test_who_has_left_makes_room_where_there_is_none(monkeypatch):
     files.add_file("gone", UploadedFileRec("file", "x.safetensors", "", data))
     assert ask(limit, "here", length=MB) == 204 and "gone" in files.file_storage  # there is room for both
     files.add_file("here", UploadedFileRec("file", "x.safetensors", "", data))
-    assert ask(limit, "another", length=5 * MB) == 204 and list(files.file_storage) == ["here"]
+    assert ask(limit, "another", length=5 * MB) == 204 and "gone" in files.file_storage  # it was announced, nothing came
+    assert ask(UploadLimit(reading), "another", length=5 * MB, receive=pieces(5)) == 204
+    assert list(files.file_storage) == ["here"]
     assert ask(limit, "yet another", length=MB) == 204
     files.add_file("another", UploadedFileRec("file", "x.safetensors", "", data))
     assert ask(limit, "yet another", length=5 * MB) == 413 and list(files.file_storage) == ["here", "another"]
@@ -153,7 +220,7 @@ def test_an_upload_that_is_never_sent_is_over_after_a_while(stored, monkeypatch)
 
     limit = UploadLimit(reads)
     assert ask(limit, length=6 * MB, receive=receive) == 204
-    assert [each["type"] for each in heard] == ["http.request", "http.disconnect"] and not limit._under_way
+    assert [each["type"] for each in heard] == ["http.request", "http.disconnect"] and not limit._announced and not limit._arrived
 
 
 def test_an_upload_that_comes_a_byte_at_a_time_is_over_after_a_while(stored, monkeypatch):
@@ -171,7 +238,7 @@ def test_an_upload_that_comes_a_byte_at_a_time_is_over_after_a_while(stored, mon
 
     limit = UploadLimit(reads)
     assert ask(limit, length=6 * MB, receive=receive) == 204
-    assert 2 <= len(heard) <= 10 and not limit._under_way  # 0.2 s, and 0.2 s for 6 MB
+    assert 2 <= len(heard) <= 10 and not limit._announced and not limit._arrived  # 0.2 s, and 0.2 s for 6 MB
 
 
 def test_an_upload_that_does_not_say_how_large_it_is_is_refused(stored):

@@ -32,6 +32,7 @@ from ui.kit.server.connections import left
 
 THREADS = 64  # most of them wait: for words that are on their way, or for another file
 GONE = 30.0  # seconds from one look at who has left to the next
+GROWN = 5.0  # and from one at how large the process has become
 FIRST, EVERY = 60.0, 600.0  # seconds until classes are deleted for the first time, and from then on
 
 
@@ -40,7 +41,7 @@ async def lifespan(app: object) -> AsyncIterator[None]:
     undelayed()
     net_util.get_external_ip = lambda: None
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS, "made"))
-    sweeping = [asyncio.create_task(each()) for each in (_swept, _gone)]
+    sweeping = [asyncio.create_task(each()) for each in (_swept, _gone, _grown)]
     with log.kept_short():
         yield
     for each in sweeping:
@@ -62,6 +63,15 @@ async def _gone() -> None:
     while True:
         await asyncio.sleep(GONE)
         left.end_old()
+
+
+async def _grown() -> None:
+    from core.settings.memory import Grown  # only now: the server is to answer first
+
+    grown = Grown()
+    while True:
+        await asyncio.sleep(GROWN)
+        await asyncio.to_thread(grown.give_back)
 
 
 async def _swept() -> None:

@@ -8,6 +8,7 @@ import re
 import time
 import weakref
 
+from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
 from streamlit.runtime import exists, get_instance
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -20,18 +21,21 @@ ADDRESS = re.compile(r"/_stcore/upload_file/([^/]+)/[^/]+$")
 VISITORS = 4  # as many can upload all that one may, but all together no more than a quarter of the machine's memory
 SILENCE = 30.0  # seconds in which nothing comes after which an upload is over
 SLOWEST = 1 << 16  # bytes a second that come at least, over the whole of it: half of what a slow telephone sends
+FULL = "Other visitors have uploaded as much as this server may keep. Try again later."
 EACH = 1 << 16  # bytes that a file counts beside its own: its name, and what the server keeps of it
 
 
 class UploadLimit:
-    """ASGI middleware: refuses an upload for which there is no room, before any of it is read.
+    """ASGI middleware: refuses an upload for which there is no room, before any of it is read, or once others have taken the room.
 
-    What is under way counts as if it were there: a hundred may begin at the same moment.
+    Of one visitor counts what was announced: a hundred of his may begin at the same moment. Of all together only what has come:
+    or a few lines, of which nothing follows, would take the room of everybody.
     """
 
     def __init__(self, app):
         self.app = app
-        self._under_way: dict[str, int] = {}  # session -> bytes
+        self._announced: dict[str, int] = {}  # session -> bytes of what is under way
+        self._arrived = 0  # bytes of that
 
     async def __call__(self, scope, receive, send):
         place = ADDRESS.search(scope.get("path", "")) if scope["type"] == "http" and scope["method"] == "PUT" else None
@@ -39,29 +43,60 @@ class UploadLimit:
             return await self.app(scope, receive, send)
         size, session = _length(scope), place.group(1)
         refusal = self._refusal(session, size)
+        if not refusal:
+            self._announced[session] = self._announced.get(session, 0) + size
+            try:
+                refusal = await self._passed_on(scope, _patiently(receive, size), send)
+            finally:
+                self._announced[session] -= size
+                if not self._announced[session]:
+                    del self._announced[session]
         if refusal:
-            return await PlainTextResponse(refusal, 413)(scope, receive, send)
-        self._under_way[session] = self._under_way.get(session, 0) + size
-        try:
-            await self.app(scope, _patiently(receive, size), send)
-        finally:
-            self._under_way[session] -= size
-            if not self._under_way[session]:
-                del self._under_way[session]
+            await PlainTextResponse(refusal, 413)(scope, receive, send)
 
     def _refusal(self, session: str, size: int | None) -> str:
         if size is None:
             return "An upload must say how large it is."
-        if _stored().get(session, 0) + self._under_way.get(session, 0) + size > max_mb() << 20:
+        stored = _stored()
+        if stored.get(session, 0) + self._announced.get(session, 0) + size > max_mb() << 20:
             return f"One visitor may have uploaded {max_mb():,} MB at a time (ABLATION_MAX_MB)."
-        if not self._is_room(size):
-            _let_go()
-        if not self._is_room(size):
-            return "Other visitors have uploaded as much as this server may keep. Try again later."
-        return ""
+        gone = {*left.sessions()}  # who would give way
+        here = sum(many for each, many in stored.items() if each not in gone)
+        return "" if here + self._arrived + size <= _together() else FULL
 
-    def _is_room(self, size: int) -> bool:
-        return sum(_stored().values()) + sum(self._under_way.values()) + size <= _together()
+    async def _passed_on(self, scope, receive, send) -> str:
+        """-> why it was broken off"""
+        arrived, full, begun = 0, False, False
+
+        async def counted():
+            nonlocal arrived, full
+            event = {"type": "http.disconnect"} if full else await receive()
+            more = len(event.get("body", b""))
+            arrived += more
+            self._arrived += more
+            full = full or (more > 0 and not self._is_room())
+            return {"type": "http.disconnect"} if full else event
+
+        async def answered(message):
+            nonlocal begun
+            if not full or begun:
+                begun = True
+                await send(message)
+
+        try:
+            await self.app(scope, counted, answered)
+        except ClientDisconnect:
+            if not full:
+                raise
+        finally:
+            self._arrived -= arrived
+        return FULL if full and not begun else ""
+
+    def _is_room(self) -> bool:
+        if sum(_stored().values()) + self._arrived > _together():
+            _let_go()
+            return sum(_stored().values()) + self._arrived <= _together()
+        return True
 
 
 def _length(scope) -> int | None:
