@@ -100,6 +100,14 @@ def pieces(megabytes: int, *waits):
     return receive
 
 
+def test_who_breaks_an_upload_off_leaves_no_traceback(stored):
+    async def receive():
+        return {"type": "http.disconnect"}
+
+    limit = UploadLimit(reading)
+    assert ask(limit, length=5 * MB, receive=receive) == 408 and not limit._announced and not limit._arrived
+
+
 def test_what_is_only_announced_takes_no_room_of_others(stored, monkeypatch):
     """A few lines said that 4 GB would come: nobody could upload any more, and who was away lost his session."""
     monkeypatch.setattr(uploads.left, "sessions", list)

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import uuid
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -133,17 +134,20 @@ def test_models_of_who_has_left_make_room_for_those_of_others(monkeypatch):
 
 
 @pytest.mark.thorough
-def test_who_never_had_a_page_takes_nobody_s_place():
-    """200 connections without a page, while one whose connection is broken is away: he comes back to what he had."""
+@pytest.mark.parametrize("pages, many", [(0, 200), (1, 150)])
+def test_who_hardly_looked_takes_nobody_s_place(pages, many):
+    """Many come and go, while one whose connection is broken is away: he comes back to what he had."""
 
     async def visits(address):
         visitor = await enter(address)
-        await asked(visitor)
+        for _ in range(3):
+            await asked(visitor)
         await visitor.socket.close()
         stream = f"{address.replace('http', 'ws')}/_stcore/stream"
-        for _ in range(200):
-            async with websockets.connect(stream, subprotocols=["streamlit"]):
-                pass
+        for _ in range(many):
+            async with websockets.connect(stream, subprotocols=["streamlit"], max_size=None) as passing:
+                for _ in range(pages):
+                    await asked(SimpleNamespace(socket=passing))
         protocols = ["streamlit", visitor.cookies["_streamlit_xsrf"], visitor.id]
         async with websockets.connect(stream, subprotocols=protocols, max_size=None) as again:
             visitor.socket, was = again, visitor.id

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import threading
 import time
 import weakref
 from contextlib import suppress
@@ -21,6 +22,7 @@ KEPT = 4  # models of one visitor at most; all together may have as much memory 
 LARGE = 5_000_000  # parameters
 
 kept_by_all: "weakref.WeakSet" = weakref.WeakSet()  # models that visitors brought along, or took from a training
+_counting = threading.Lock()  # of them: two visitors may open theirs at the same moment
 
 
 @st.cache_resource(max_entries=3, show_spinner="Opening the model …")
@@ -96,7 +98,8 @@ def check_room(parameters: int):
     most = whole_number("ABLATION_MODELS_MB", 4 * max_mb())
 
     def full() -> bool:
-        return 4 * (parameters + sum(each.parameters for each in kept_by_all)) > most << 20
+        with _counting:
+            return 4 * (parameters + sum(each.parameters for each in kept_by_all)) > most << 20
 
     if full():
         left.end_holding(OWN)
@@ -114,7 +117,8 @@ def add(opened: Opened) -> str:
     if same:
         return same
     check_room(opened.parameters)
-    kept_by_all.add(opened)
+    with _counting:
+        kept_by_all.add(opened)
     name, n = opened.name, 1
     while name in own or name in folders():
         n += 1

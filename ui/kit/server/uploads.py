@@ -42,17 +42,17 @@ class UploadLimit:
         if not place:
             return await self.app(scope, receive, send)
         size, session = _length(scope), place.group(1)
-        refusal = self._refusal(session, size)
+        status, refusal = 413, self._refusal(session, size)
         if not refusal:
             self._announced[session] = self._announced.get(session, 0) + size
             try:
-                refusal = await self._passed_on(scope, _patiently(receive, size), send)
+                status, refusal = await self._passed_on(scope, _patiently(receive, size), send)
             finally:
                 self._announced[session] -= size
                 if not self._announced[session]:
                     del self._announced[session]
         if refusal:
-            await PlainTextResponse(refusal, 413)(scope, receive, send)
+            await PlainTextResponse(refusal, status)(scope, receive, send)
 
     def _refusal(self, session: str, size: int | None) -> str:
         if size is None:
@@ -64,9 +64,9 @@ class UploadLimit:
         here = sum(many for each, many in stored.items() if each not in gone)
         return "" if here + self._arrived + size <= _together() else FULL
 
-    async def _passed_on(self, scope, receive, send) -> str:
-        """-> why it was broken off"""
-        arrived, full, begun = 0, False, False
+    async def _passed_on(self, scope, receive, send) -> tuple[int, str]:
+        """-> (what is answered where it was broken off, why)"""
+        arrived, full, gone, begun = 0, False, False, False
 
         async def counted():
             nonlocal arrived, full
@@ -85,12 +85,13 @@ class UploadLimit:
 
         try:
             await self.app(scope, counted, answered)
-        except ClientDisconnect:
-            if not full:
-                raise
+        except ClientDisconnect:  # the browser's, or ours: not worth a traceback in the log
+            gone = True
         finally:
             self._arrived -= arrived
-        return FULL if full and not begun else ""
+        if begun or not (full or gone):
+            return 0, ""
+        return (413, FULL) if full else (408, "Nothing more came of this file.")
 
     def _is_room(self) -> bool:
         if sum(_stored().values()) + self._arrived > _together():

@@ -10,7 +10,7 @@ from ui.kit.server.connections import left
 
 MANY = 10_240  # as many as any system gives a process that asks for them
 EACH = 8  # for a browser: twice what it holds, so that half is left for all else
-LEFT = 32  # for one that has left: it holds three, for two minutes; Streamlit keeps 128, which is more than some have room for
+LEFT = 32  # for one that has left: it holds three, for two minutes
 FEW = 8  # browsers that are let in where there is hardly anything
 BUSY = 1013  # why a websocket is closed: try again later (IANA's registry of close codes)
 
@@ -36,7 +36,7 @@ class Handles:
     def __init__(self, app, limit: int | None = None):
         self.app, self.here = app, 0
         limit = raise_limit() if limit is None else limit
-        self.most, self.most_left = max(FEW, limit // EACH), max(1, limit // LEFT)
+        self.most, self.most_left = max(FEW, limit // EACH), max(1, min(limit // LEFT, left.KEPT - 1))  # before Streamlit itself ends the first to leave
 
     async def __call__(self, scope, receive, send):
         if scope["type"] != "websocket":

@@ -1,4 +1,4 @@
-"""Sessions whose browser has left. Streamlit keeps the last 128 for one whose connection was only broken: for two minutes, but where
+"""Sessions whose browser has left. Streamlit keeps the last KEPT for one whose connection was only broken: for two minutes, but where
 nobody else leaves for as long as nobody does. Each has three file handles, and whatever its page held.
 
 To be called in the thread that serves everybody, as Streamlit asks of whoever ends a session, but for end_holding.
@@ -10,10 +10,16 @@ import gc
 from streamlit.runtime import exists, get_instance
 from streamlit.runtime.app_session import AppSession
 
+KEPT = 128
+
 
 def sessions() -> list[str]:
-    """Who has left and is kept, the first to leave first."""
-    return [each.session.id for each in get_instance()._session_mgr._session_storage.list()] if exists() else []
+    """Who has left and is kept: who looked at least first, and of those the first to leave. So many who come and go at once do
+    not take the place of one whose connection is broken."""
+    if not exists():
+        return []
+    kept = get_instance()._session_mgr._session_storage.list()
+    return [each.session.id for each in sorted(kept, key=lambda each: each.script_run_count)]
 
 
 def end(session: str) -> None:
