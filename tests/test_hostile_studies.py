@@ -21,6 +21,7 @@ REFUSED = {
     "an empty axis": (HEAD + "[axes]\nnorm = []\n" + "".join(f"{name} = [1, 2, 3, 4, 5, 6, 7, 8]\n" for name in ("n_layers", "batch", "steps", "warmup", "n_heads", "n_kv_heads", "window", "d_ff")), "these are 16,777,217 runs"),
     "axes of two values": (HEAD + "[axes]\n" + "".join(f"x{n} = [1, 2]\n" for n in range(64)), "these are endlessly many runs (1 task, endlessly many variants, 1 seed)"),
     "variants": (HEAD + "[axes]\n" + "".join(f"{name} = {AXIS}\n" for name in ("learning_rate", "dropout")) + "n_heads = [1, 2, 4]", "Line 4: these are 29,404 trainings that differ in more than the seed (1 task, 29,404 variants); a study may have 20,000."),
+    "variants that are fitted": (HEAD + 'equal = "parameters"\n[axes]\n' + "".join(f"{name} = {AXIS[:40]}\n" for name in ("learning_rate", "dropout")), "these are 1,601 trainings that differ in more than the seed and hold something equal (1 task, 1,601 variants); a study may have 1,000."),
     "seeds": (HEAD.replace("seeds = 1", "seeds = 10_000_000_000"), "10,000,000,000 runs (1 task, 1 variant, 10,000,000,000 seeds)"),
     "seeds of nothing": ('name = "x"\nseeds = 10_000_000_000', "Line 2: these are 10,000,000,000 runs"),
     "a number of digits": (HEAD.replace("seeds = 1", f"seeds = 0x{DIGITS}"), "endlessly many seeds"),

@@ -11,7 +11,8 @@ from core.train import budget
 from core.train.search import search
 
 MOST_RUNS = 100_000
-MOST_TRAININGS = 20_000  # that differ in more than the seed: each is looked at, ten thousand in a second
+MOST_TRAININGS = 20_000  # that differ in more than the seed: each is looked at, eight thousand in a second
+MOST_FITTED = 1_000  # of those where all are to have as much of something: for each, widths are tried, 250 in a second
 ENDLESS = 10**15
 
 
@@ -30,6 +31,8 @@ def check_count(document: dict[str, Any], mistakes: Mistakes) -> None:
     _check_many(mistakes, "run", many, MOST_RUNS)
     del many["seed"]
     _check_many(mistakes, "training", many, MOST_TRAININGS, " that differ in more than the seed")
+    if document.get("equal", "nothing") != "nothing":
+        _check_many(mistakes, "training", many, MOST_FITTED, " that differ in more than the seed and hold something equal")
 
 
 def _check_many(mistakes: Mistakes, what: str, many: dict[str, int], most: int, how: str = "") -> None:
