@@ -203,7 +203,9 @@ def test_who_has_left_makes_room_where_there_is_none(monkeypatch):
     files.add_file("gone", UploadedFileRec("file", "x.safetensors", "", data))
     assert ask(limit, "here", length=MB) == 204 and "gone" in files.file_storage  # there is room for both
     files.add_file("here", UploadedFileRec("file", "x.safetensors", "", data))
-    assert ask(limit, "another", length=5 * MB) == 204 and "gone" in files.file_storage  # it was announced, nothing came
+    assert (
+        ask(limit, "another", length=5 * MB) == 204 and "gone" in files.file_storage
+    )  # it was announced, nothing came
     assert ask(UploadLimit(reading), "another", length=5 * MB, receive=pieces(5)) == 204
     assert list(files.file_storage) == ["here"]
     assert ask(limit, "yet another", length=MB) == 204
@@ -228,7 +230,11 @@ def test_an_upload_that_is_never_sent_is_over_after_a_while(stored, monkeypatch)
 
     limit = UploadLimit(reads)
     assert ask(limit, length=6 * MB, receive=receive) == 204
-    assert [each["type"] for each in heard] == ["http.request", "http.disconnect"] and not limit._announced and not limit._arrived
+    assert (
+        [each["type"] for each in heard] == ["http.request", "http.disconnect"]
+        and not limit._announced
+        and not limit._arrived
+    )
 
 
 def test_an_upload_that_comes_a_byte_at_a_time_is_over_after_a_while(stored, monkeypatch):

@@ -167,3 +167,56 @@ def test_chips_go_one_after_the_other_where_the_next_one_comes_under_the_hand(op
         page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
         expect(chips).to_have_count(left)
         page.wait_for_timeout(gap)
+
+
+@pytest.mark.parametrize("gap, hold", [(110, 0), (110, 40), (200, 70), (350, 70)])
+def test_a_press_counts_where_the_drawing_is_made_anew_while_it_is_down(open_page, gap, hold):
+    page = open_page("/Trained_model?taken=knockout&out=2.3")
+    part = lambda head: page.locator(f".st-key-knife [data-part='2.{head}']")  # noqa: E731
+    part(1).wait_for()
+    page.wait_for_timeout(1000)
+    boxes = [part(head).bounding_box() for head in (1, 2, 4, 3)]
+    for box in boxes:
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.mouse.down()
+        page.wait_for_timeout(hold)
+        page.mouse.up()
+        page.wait_for_timeout(gap)
+    page.wait_for_timeout(3000)
+    assert set(dict(parse_qsl(urlsplit(page.url).query))["out"].split("~")) == {"2.1", "2.2", "2.4"}
+
+
+def test_a_press_that_is_let_go_after_its_button_was_drawn_anew_is_one_press(open_page):
+    page = open_page("/Training")
+    button = page.locator(".st-key-start button")
+    expect(button).to_be_visible()
+    page.evaluate("""() => {
+        document.body.insertAdjacentHTML("beforeend", "<div id=tried style='position: fixed; inset: 0; z-index: 1000000'></div>")
+        window.presses = []
+        window.draw = (words) => {
+            tried.innerHTML = `<button style="width: 200px; height: 200px">${words}</button>`
+            tried.firstChild.onclick = () => presses.push(words)
+        }
+    }""")
+    for words, then, wanted in (("one", "one", ["one"]), ("two", "another", []), ("three", None, ["three"])):
+        page.evaluate("words => { presses = []; draw(words) }", words)
+        page.mouse.move(100, 100)
+        page.mouse.down()
+        if then:
+            page.evaluate("words => draw(words)", then)
+        page.mouse.up()
+        page.wait_for_timeout(700)
+        assert page.evaluate("presses") == wanted
+
+
+@pytest.mark.parametrize("key", ["Enter", " "])
+def test_a_key_that_is_held_presses_once(open_page, key):
+    page = open_page("/Training")
+    pin = page.get_by_role("button", name="Pin baseline")
+    pin.focus()
+    for _ in range(14):  # down, and down again without up, is a key that repeats
+        page.keyboard.down(key)
+        page.wait_for_timeout(33)
+    page.keyboard.up(key)
+    page.wait_for_timeout(1500)
+    expect(page.get_by_role("button", name="Unpin")).to_be_visible()

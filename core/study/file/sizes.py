@@ -32,7 +32,9 @@ def check_count(document: dict[str, Any], mistakes: Mistakes) -> None:
     del many["seed"]
     _check_many(mistakes, "training", many, MOST_TRAININGS, " that differ in more than the seed")
     if document.get("equal", "nothing") != "nothing":
-        _check_many(mistakes, "training", many, MOST_FITTED, " that differ in more than the seed and hold something equal")
+        _check_many(
+            mistakes, "training", many, MOST_FITTED, " that differ in more than the seed and hold something equal"
+        )
 
 
 def _check_many(mistakes: Mistakes, what: str, many: dict[str, int], most: int, how: str = "") -> None:

@@ -5,12 +5,15 @@ from core.study.tables import comparison
 from ui.kit.page import figure, literal, table
 from ui.kit.session.visitor import one_of
 from ui.studies.cells import cells
-from ui.studies.context import view
+from ui.studies.context import NOT_STORED, view
 
 
 @view
 def compare(context):
     """Compare: this study and another one, cell by cell, on the seeds that both have."""
+    if context.store is None:
+        st.caption(NOT_STORED)
+        return
     if not context.others:
         st.caption("There is no other study in the store to compare this one with.")
         return
