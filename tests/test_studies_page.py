@@ -187,6 +187,14 @@ def test_the_newest_study_is_shown_first(store):
     assert "18 done" in texts(good(app)) and app.query_params["study"] in ("complete", ["complete"])
 
 
+@pytest.mark.parametrize("shown", ["curves", "runs", "compare"])
+@pytest.mark.parametrize("own", [(), ("complete", "half")], ids=["alone", "beside own studies"])
+def test_a_study_that_ships_says_what_it_came_with(store, shown, own):
+    filled(store, *own)
+    said = texts(good(opened(study=next(iter(NAMES)), shown=shown)))
+    assert "came with its results, not with its trainings" in said and "no other study" not in said
+
+
 def table(app):
     return next(each.value for each in app.dataframe)
 
