@@ -127,7 +127,7 @@ def light(colour: str) -> float:
 
 
 def test_a_figure_can_be_read_on_whatever_colour_its_cell_has(chromium):
-    source = Path("ui/pictures/canvas/grid.js").read_text()
+    source = "".join(Path(f"ui/pictures/canvas/{name}.js").read_text() for name in ("values", "grid"))
     ink_on = re.search(r"^function inkOn.*?^}", source, re.DOTALL | re.MULTILINE).group(0)
     assert "inkOn(pixel)" in source.replace(ink_on, "")  # it is what cells are written with
     page = chromium.new_page()

@@ -40,9 +40,9 @@ HTML = """<div class="root">
 <span class="blank"></span></div>
 <div class="player"></div><canvas tabindex="0" role="img"></canvas><div class="mark"></div><div class="tip" role="status" aria-live="polite"></div></div>
 """
-_grid_js = "".join((HERE / name).read_text() for name in ("ink.js", "play.js", "grid.js"))
-_lines_js = (
-    _grid_js[: _grid_js.index("// How many panels")] + "const shown = new WeakMap()\n" + (HERE / "lines.js").read_text()
+_grid_js, _lines_js = (
+    "".join((HERE / each).read_text() for each in ("ink.js", "play.js", "values.js", name))
+    for name in ("grid.js", "lines.js")
 )
 _grid = st.components.v2.component("ablation_grid", html=HTML, css=CSS, js=served(_grid_js))
 _lines = st.components.v2.component(

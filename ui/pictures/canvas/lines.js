@@ -1,5 +1,7 @@
 // Attention as lines from each token that reads (left) to the tokens it reads (right). Uses unpack() and number() of
-// grid.js, which is put in front of this file.
+// values.js, which is put in front of this file.
+
+const shown = new WeakMap()
 
 export default function ({ data, parentElement }) {
   const m = unpack(data)
