@@ -12,7 +12,9 @@ if __name__ == "__main__":
 else:
     from starlette.middleware import Middleware
 
+    from ui.kit.server.connections.frames import count_frames
     from ui.kit.server.connections.handles import Handles
+    from ui.kit.server.connections.left import keep_who_looked
     from ui.kit.server.connections.messages import Messages
     from ui.kit.server.connections.silent import Silent
     from ui.kit.server.document import routes
@@ -23,6 +25,8 @@ else:
     from ui.kit.server.uploads import UploadLimit, count_what_is_held
 
     keep_a_while()
+    keep_who_looked()
+    count_frames()
     count_what_is_held()
     hide_the_path()
     cheaper()

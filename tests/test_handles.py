@@ -1,10 +1,12 @@
 """File handles: a server asks for as many as it may have, and lets no more browsers in than those are enough for."""
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 import requests
 import websockets
+from streamlit.runtime.memory_session_storage import MemorySessionStorage
 
 from benchmarks.serving import server
 from ui.kit.server.connections import handles
@@ -100,3 +102,17 @@ async def everybody(address: str):
     answer = await asyncio.to_thread(requests.get, address, timeout=30)
     assert answer.status_code == 200 and all(each.close_code is None for each in inside)
     await asyncio.gather(*(each.close() for each in inside))
+
+
+def test_streamlit_itself_ends_nobody_for_want_of_room(monkeypatch):
+    """It would end who left first, however often he looked, before it is asked."""
+    monkeypatch.setattr(MemorySessionStorage, "__init__", MemorySessionStorage.__init__)  # as it was, afterwards
+    handles.left.keep_who_looked()
+    storage = MemorySessionStorage(ttl_seconds=120)
+    for number in range(500):
+        storage.save(SimpleNamespace(session=SimpleNamespace(id=f"{number}"), script_run_count=number % 2))
+    monkeypatch.setattr(handles.left, "exists", lambda: True)
+    runtime = SimpleNamespace(_session_mgr=SimpleNamespace(_session_storage=storage))
+    monkeypatch.setattr(handles.left, "get_instance", lambda: runtime)
+    assert len(storage.list()) == 500
+    assert handles.left.sessions() == [f"{n}" for n in [*range(0, 500, 2), *range(1, 500, 2)]]

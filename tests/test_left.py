@@ -134,9 +134,15 @@ def test_models_of_who_has_left_make_room_for_those_of_others(monkeypatch):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("pages, many", [(0, 200), (1, 150)])
-def test_who_hardly_looked_takes_nobody_s_place(pages, many):
+@pytest.mark.parametrize("pages, many, at_once", [(0, 200, 1), (1, 150, 1), (0, 300, 300), (1, 160, 8)])
+def test_who_hardly_looked_takes_nobody_s_place(pages, many, at_once):
     """Many come and go, while one whose connection is broken is away: he comes back to what he had."""
+
+    async def comes(stream):
+        passing = await websockets.connect(stream, subprotocols=["streamlit"], max_size=None, open_timeout=60)
+        for _ in range(pages):
+            await asked(SimpleNamespace(socket=passing))
+        return passing
 
     async def visits(address):
         visitor = await enter(address)
@@ -144,10 +150,11 @@ def test_who_hardly_looked_takes_nobody_s_place(pages, many):
             await asked(visitor)
         await visitor.socket.close()
         stream = f"{address.replace('http', 'ws')}/_stcore/stream"
-        for _ in range(many):
-            async with websockets.connect(stream, subprotocols=["streamlit"], max_size=None) as passing:
-                for _ in range(pages):
-                    await asked(SimpleNamespace(socket=passing))
+        for _ in range(many // at_once):
+            there = await asyncio.gather(*(comes(stream) for _ in range(at_once)))
+            for each in there:
+                each.transport.abort()
+        await asyncio.sleep(1)
         protocols = ["streamlit", visitor.cookies["_streamlit_xsrf"], visitor.id]
         async with websockets.connect(stream, subprotocols=protocols, max_size=None) as again:
             visitor.socket, was = again, visitor.id

@@ -36,10 +36,7 @@ class Handles:
     def __init__(self, app, limit: int | None = None):
         self.app, self.here = app, 0
         limit = raise_limit() if limit is None else limit
-        self.most, self.most_left = (
-            max(FEW, limit // EACH),
-            max(1, min(limit // LEFT, left.KEPT - 1)),
-        )  # before Streamlit itself ends the first to leave
+        self.most, self.most_left = max(FEW, limit // EACH), max(1, min(limit // LEFT, left.KEPT))
 
     async def __call__(self, scope, receive, send):
         if scope["type"] != "websocket":

@@ -1,4 +1,4 @@
-"""Sessions whose browser has left. Streamlit keeps the last KEPT for one whose connection was only broken: for two minutes, but where
+"""Sessions whose browser has left. KEPT of them are kept for those whose connection was only broken: for two minutes, but where
 nobody else leaves for as long as nobody does. Each has three file handles, and whatever its page held.
 
 To be called in the thread that serves everybody, as Streamlit asks of whoever ends a session, but for end_holding.
@@ -6,11 +6,19 @@ To be called in the thread that serves everybody, as Streamlit asks of whoever e
 
 import asyncio
 import gc
+from functools import partialmethod
 
 from streamlit.runtime import exists, get_instance
 from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.memory_session_storage import MemorySessionStorage
 
-KEPT = 128
+KEPT = 127
+ALL = 100_000  # more than there ever are
+
+
+def keep_who_looked() -> None:
+    """From here on Streamlit itself, which would keep the last 128 to leave, ends none for want of room: Handles does."""
+    MemorySessionStorage.__init__ = partialmethod(MemorySessionStorage.__init__, maxsize=ALL)  # type: ignore[assignment, method-assign]
 
 
 def sessions() -> list[str]:
