@@ -34,6 +34,59 @@ def test_a_click_on_the_residual_shows_both_blocks_and_a_click_on_the_cut_one_ag
     expect(page.locator(".st-key-drawing_beside")).to_have_count(0)
 
 
+@pytest.mark.parametrize("gap", [110, 160, 220, 300])
+@pytest.mark.parametrize("first, changed", [("attn_out residual", "residual_attention-off"), ("mlp_out residual", "residual_ffn-off")])  # fmt: skip
+def test_a_second_press_takes_what_the_hand_aimed_at_although_the_drawing_has_moved(open_page, first, changed, gap):
+    """A name, and a row of chips, come above the drawing: what was under the pointer is then another part, or none."""
+    page = open_page("/One_block", width=1300)
+    page.wait_for_timeout(1000)
+    places = [part(page, each).bounding_box() for each in (first, "mlp_out norm")]
+    for box in places:
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.mouse.down()
+        page.wait_for_timeout(30)
+        page.mouse.up()
+        page.wait_for_timeout(gap)
+    page.wait_for_timeout(1500)
+    assert params(page)["variants"] == f"{changed}~norm-none"
+    was, now = places[1], part(page, "mlp_out norm").bounding_box()
+    assert now["y"] - was["y"] > 10
+    page.mouse.click(now["x"] + now["width"] / 2, now["y"] + now["height"] / 2)  # later, it is where it is seen
+    assert params(page)["variants"] == changed
+
+
+def test_a_press_that_is_let_go_elsewhere_takes_nothing(open_page):
+    page = open_page("/One_block")
+    box = part(page, "mlp_out work").bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] - 60, box["y"] - 200, steps=5)
+    page.mouse.up()
+    page.wait_for_timeout(1000)
+    assert "variants" not in params(page)
+
+
+def test_a_finger_takes_a_part_and_scrolling_takes_none(chromium, address):
+    page = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True).new_page()
+    page.goto(f"{address}/One_block")
+    ffn = part(page, "mlp_out work")
+    ffn.scroll_into_view_if_needed()
+    page.wait_for_timeout(1500)
+    ffn.tap()
+    page.wait_for_url(lambda url: "variants=ffn-off" in url)
+    page.wait_for_timeout(1500)
+    box = part(page, "attn_out work").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    touch = page.context.new_cdp_session(page)
+    for kind, at in (("touchStart", y), *(("touchMove", y - 20 * n) for n in range(1, 10)), ("touchEnd", None)):
+        points = [] if at is None else [{"x": x, "y": at}]
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        page.wait_for_timeout(16)
+    page.wait_for_timeout(1000)
+    assert params(page)["variants"] == "ffn-off"
+    page.context.close()
+
+
 def test_all_of_the_drawing_can_be_worked_by_keys(open_page):
     page = open_page("/One_block")
     for place in ("mlp_out work", "attn_out work", "attn_out heads", "attn_out norm"):

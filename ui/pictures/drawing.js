@@ -2,6 +2,7 @@
 
 const drawn = new WeakMap()
 const told = new WeakMap() // clicks that the server has not answered yet, each with its number: the latest says the others again
+const hands = new WeakMap()
 const PATIENCE = 5000 // ms after which one is given up: it was lost with the connection, and is not to be done along with a later one
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -18,31 +19,103 @@ export default function ({ data, parentElement, setTriggerValue }) {
   picture.classList.toggle("clicked", data.clicked)
   tip.style.display = "none"
   if (!data.clicked) return
+  const hide = () => { tip.style.display = "none" }
+  const click = (part) => {
+    hide()
+    clicks.number = Math.max(clicks.number + 1, Math.floor(performance.now())) // greater than those of a drawing that is gone
+    const now = performance.now()
+    clicks.waiting = [...clicks.waiting.filter(({ at }) => now - at < PATIENCE), { number: clicks.number, part, at: now }]
+    setTriggerValue("picked", clicks.waiting.map(({ number, part }) => [number, part]))
+  }
+  if (!hands.has(root)) hands.set(root, new Hand(picture))
+  hands.get(root).click = click
   for (const part of picture.querySelectorAll(".part")) {
     part.setAttribute("role", "button")
     part.setAttribute("tabindex", "0")
     part.setAttribute("aria-label", part.dataset.words)
     if (data.gone) part.setAttribute("aria-pressed", data.gone.includes(part.dataset.part))
-    const click = () => {
-      hide()
-      clicks.number = Math.max(clicks.number + 1, Math.floor(performance.now())) // greater than those of a drawing that is gone
-      const now = performance.now()
-      clicks.waiting = [...clicks.waiting.filter(({ at }) => now - at < PATIENCE), { number: clicks.number, part: part.dataset.part, at: now }]
-      setTriggerValue("picked", clicks.waiting.map(({ number, part }) => [number, part]))
-    }
     const show = () => {
       tip.textContent = part.dataset.words
       tip.style.display = "block"
       tip.style.top = `${(part.getBoundingClientRect().bottom - root.getBoundingClientRect().top) * (root.clientWidth / root.getBoundingClientRect().width) + 6}px`
     }
-    const hide = () => { tip.style.display = "none" }
-    Object.assign(part, { onclick: click, onpointerenter: show, onfocus: show, onpointerleave: hide, onblur: hide })
+    Object.assign(part, { onpointerenter: show, onfocus: show, onpointerleave: hide, onblur: hide })
+    part.onclick = (event) => { if (!event.detail) click(part.dataset.part) } // by a screen reader; those of a pointer: see Hand
     part.onkeydown = (event) => {
       if (event.key === "Escape") hide()
       if (event.key !== "Enter" && event.key !== " ") return
       event.preventDefault()
-      click()
+      click(part.dataset.part)
     }
     if (part.dataset.place === place) { part.focus(); hide() } // what was clicked is drawn anew
+  }
+}
+
+// Presses of a mouse, a pen or a finger. What is pressed is the part that the hand aimed at: a click moves the drawing, as a name
+// or a row of chips comes above it, and whoever goes on at once would press what has come into that place. And it is drawn anew
+// while a button is down, of which the browser makes no click.
+class Hand {
+  static REACTION = 400 // ms before anybody sees that the drawing has moved, and aims anew
+  static WATCHED = 1500 // ms after a press in which it is looked at
+  static SLIP = 8 // pixels
+
+  constructor(picture) {
+    Object.assign(this, { picture, past: [], down: null, elsewhere: false, watched: 0 })
+    const heard = { pointerdown: this.#pressed, pointerup: this.#letGo, pointercancel: this.#forget, mousedown: this.#kept, mouseup: this.#kept, click: this.#kept }
+    for (const [name, what] of Object.entries(heard)) {
+      const listen = (event) => (picture.isConnected ? what.call(this, event) : removeEventListener(name, listen, true))
+      addEventListener(name, listen, true)
+    }
+  }
+
+  #places = () => [...this.picture.querySelectorAll(".part")].map((each) => ({ part: each.dataset.part, box: each.getBoundingClientRect() }))
+
+  #look = () => {
+    const now = performance.now(), places = this.#places()
+    const same = ({ part, box }, at) => places[at]?.part === part && Math.hypot(places[at].box.x - box.x, places[at].box.y - box.y) < 1
+    if (this.last && !(this.last.length === places.length && this.last.every(same))) this.past.push({ places: this.last, until: now })
+    this.last = places
+    if (now < this.watched && this.picture.isConnected) requestAnimationFrame(this.#look)
+    else this.last = null
+  }
+
+  // The part that stood there when the hand set out, where the drawing has moved since: the smallest, as heads lie on their block.
+  #aimedAt({ clientX: x, clientY: y, timeStamp }) {
+    this.past = this.past.filter(({ until }) => timeStamp - until < Hand.REACTION)
+    const there = this.past[0]?.places.filter(({ box }) => x >= box.left && x <= box.right && y >= box.top && y <= box.bottom) ?? []
+    return there.sort((one, other) => one.box.width * one.box.height - other.box.width * other.box.height)[0]?.part
+  }
+
+  #under = (event) => event.composedPath().find((each) => each.matches?.(".part") && this.picture.contains(each))?.dataset.part
+
+  #pressed(event) {
+    this.#forget()
+    if (!event.isPrimary || event.button) return
+    const here = this.#under(event), aimed = this.#aimedAt(event) ?? here
+    if (!aimed) return
+    this.down = { part: aimed, x: event.clientX, y: event.clientY }
+    this.elsewhere = aimed !== here
+    this.#kept(event)
+  }
+
+  #letGo(event) {
+    const { down } = this
+    this.down = null
+    if (!down) return
+    this.#kept(event)
+    if (Math.hypot(event.clientX - down.x, event.clientY - down.y) > Hand.SLIP && this.#under(event) !== down.part) return
+    const sleeps = performance.now() >= this.watched
+    this.watched = performance.now() + Hand.WATCHED
+    if (sleeps) this.#look()
+    this.click(down.part)
+  }
+
+  #forget() { this.down = null; this.elsewhere = false }
+
+  // What lies there now has nothing to do with this press.
+  #kept(event) {
+    if (!this.elsewhere) return
+    event.preventDefault()
+    event.stopImmediatePropagation()
   }
 }
