@@ -392,11 +392,13 @@ def dialog(text=None, **params) -> AppTest:
     return fine(app)
 
 
-def escape(app, gone=()) -> AppTest:
+def escape(app, gone=(), first=None) -> AppTest:
     """Close the dialog as the browser does, which tells in the same breath what stands in its fields; and in those that are
-    gone, where it has not seen yet that they are."""
+    gone, where it has not seen yet that they are. first: a button that is told of before."""
     found = [each for each in every(app._tree) if each.type == "dialog"]
     sent = app._tree.get_widget_states()
+    if first:
+        sent.widgets.add(id=first, trigger_value=True)
     sent.widgets.add(id=found[0].proto.dialog.id, trigger_value=True)
     sent.widgets.extend(gone)
     return app._run(sent)
@@ -483,6 +485,15 @@ def test_fields_that_are_gone_do_not_bring_back_what_was_there_before_the_file_w
     assert len(gone) >= 2  # the name and the question
     escape(app, gone)
     assert area(press(app, "New study")).value == text
+
+
+def test_a_dialog_that_is_asked_for_again_as_it_is_closed_is_there():
+    """Where the server is busy, both are told to one run, what was pressed last first."""
+    app = dialog()
+    new = next(each for each in app.button if "New study" in each.label).proto.id
+    area(app).set_value(TINY)
+    assert area(fine(escape(app, first=new))).value == TINY
+    assert not fine(escape(app)).text_area
 
 
 def test_a_box_that_is_put_back_before_it_was_drawn_anew_was_changed_twice(monkeypatch):

@@ -19,8 +19,8 @@ from ui.studies import server
 from ui.studies import ticks as boxes
 
 SHIPPED = Path(__file__).parent.parent.parent / "studies"
-# Kept for a visitor: whether one is being made; what was typed into it, until it is started.
-NEW, DRAFT = "new_study", "study_draft"
+# Kept for a visitor: the how-manieth that is being made, 0 for none, and that is drawn; what was typed into it, until it is started.
+NEW, DRAWN, OPENED, DRAFT = "new_study", "new_study_drawn", "new_studies", "study_draft"
 TICKED = "ticked"  # of a draft: the file as the ticks have just made it
 BOXES = ("new_", "tick_")  # how the names of what stands in it begin
 TEMPLATE = """name = "my study"
@@ -40,7 +40,7 @@ def ask():
     held = calm_visitor()
     for name in [name for name in held.shown if name.startswith(BOXES)]:
         held.shown[name].clear()
-    held.kept[NEW] = True
+    held.kept[NEW] = held.kept[OPENED] = held.kept.get(OPENED, 0) + 1
 
 
 def new_study(store):
@@ -60,16 +60,19 @@ def _keep():
 
 def _dismissed():
     _keep()
-    _forget()
+    held = calm_visitor().kept
+    if held.get(NEW) == held.get(DRAWN):  # or it was asked for once more, and both are told to one run, that first
+        _forget()
 
 
 def _forget():
-    calm_visitor().kept[NEW] = False
+    calm_visitor().kept[NEW] = 0
 
 
 @st.dialog("New study", width="large", on_dismiss=_dismissed)
 @guarded
 def _new(store):
+    visitor().kept[DRAWN] = visitor().kept.get(NEW)
     given = _written()
     try:
         study = server.parsed(given)
