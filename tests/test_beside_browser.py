@@ -55,6 +55,19 @@ def test_a_second_press_takes_what_the_hand_aimed_at_although_the_drawing_has_mo
     assert params(page)["variants"] == changed
 
 
+def test_keys_work_after_a_press_that_was_meant_for_what_had_moved(open_page):
+    page = open_page("/One_block", width=1300)
+    page.wait_for_timeout(1000)
+    for box in [part(page, each).bounding_box() for each in ("mlp_out residual", "mlp_out norm")]:
+        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.wait_for_timeout(250)
+    page.wait_for_timeout(1500)
+    assert params(page)["variants"] == "residual_ffn-off~norm-none"
+    page.locator(".st-key-take_away button").first.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-testid=stPopoverBody]")).to_be_visible()
+
+
 def test_a_press_that_is_let_go_elsewhere_takes_nothing(open_page):
     page = open_page("/One_block")
     box = part(page, "mlp_out work").bounding_box()

@@ -61,7 +61,7 @@ class Hand {
 
   constructor(picture) {
     Object.assign(this, { picture, past: [], down: null, elsewhere: false, watched: 0 })
-    const heard = { pointerdown: this.#pressed, pointerup: this.#letGo, pointercancel: this.#forget, mousedown: this.#kept, mouseup: this.#kept, click: this.#kept }
+    const heard = { pointerdown: this.#pressed, pointerup: this.#letGo, pointercancel: this.#forget, mousedown: this.#kept, mouseup: this.#kept, click: this.#kept, scroll: this.#scrolled }
     for (const [name, what] of Object.entries(heard)) {
       const listen = (event) => (picture.isConnected ? what.call(this, event) : removeEventListener(name, listen, true))
       addEventListener(name, listen, true)
@@ -112,9 +112,12 @@ class Hand {
 
   #forget() { this.down = null; this.elsewhere = false }
 
-  // What lies there now has nothing to do with this press.
+  // Whoever scrolls sees it move.
+  #scrolled() { this.past = []; this.last = null }
+
+  // What lies there now has nothing to do with this press. A click by keys, whenever it comes, is no part of it.
   #kept(event) {
-    if (!this.elsewhere) return
+    if (!this.elsewhere || (event.type === "click" && !event.detail)) return
     event.preventDefault()
     event.stopImmediatePropagation()
   }

@@ -27,6 +27,7 @@ from contextlib import asynccontextmanager
 from streamlit import net_util
 
 from core.settings import ending
+from core.settings.memory import Grown
 from ui.kit.server import log
 from ui.kit.server.connections import left
 
@@ -66,8 +67,6 @@ async def _gone() -> None:
 
 
 async def _grown() -> None:
-    from core.settings.memory import Grown  # only now: the server is to answer first
-
     grown = Grown()
     while True:
         await asyncio.sleep(GROWN)

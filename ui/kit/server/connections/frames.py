@@ -11,8 +11,11 @@ from contextlib import suppress
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
+from ui.kit.server.connections.pace import Pace
+
 AT_ONCE, A_SECOND = 1000, 20  # of one browser; a message of the longest widgets in pieces of 1 kB
 READ = 1 << 14  # bytes that are read at a time: as many frames as that holds are taken apart before any is counted
+PACE = "_ablation_pace"  # what a connection keeps
 
 Handle = Callable[..., None]
 
@@ -34,12 +37,11 @@ def _counted(handle: Handle) -> Handle:
 
 def _may(protocol) -> bool:
     now = protocol.loop.time()
-    left, at = protocol.__dict__.get("_frames_left", (AT_ONCE, now))
-    left = min(AT_ONCE, left + (now - at) * A_SECOND) - 1
-    protocol._frames_left = left, now
-    if left < 0:
+    pace = protocol.__dict__.setdefault(PACE, Pace(AT_ONCE, A_SECOND, now))
+    if pace.take(1, now) > 0:
         protocol.transport.abort()
-    return left >= 0
+        return False
+    return True
 
 
 def _in_small_reads(made: Handle) -> Handle:

@@ -16,6 +16,8 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.runtime.runtime_util import get_max_widget_state_size_bytes
 
+from ui.kit.server.connections.pace import Pace
+
 ASKED = {"rerun_script", "stop_script", "app_heartbeat", "file_urls_request", "backend_operation_request"}
 OPERATIONS = {"deferred_file", "dataframe_chunk"}
 FILES = 200  # that one message may name
@@ -47,7 +49,7 @@ class Messages:
     async def __call__(self, scope, receive, send):
         if scope["type"] != "websocket":
             return await self.app(scope, receive, send)
-        pace = _Pace()
+        pace = Pace(AT_ONCE, A_SECOND, time.monotonic())
 
         async def closed(code: int):
             await send({"type": "websocket.close", "code": code})
@@ -63,7 +65,9 @@ class Messages:
                     return await closed(TEXT)
                 if len(data) > get_max_widget_state_size_bytes():  # as Streamlit itself does, before it is read
                     return await closed(LARGE)
-                await pace.keep(len(data))
+                early = pace.take(1 + len(data) / BYTES, time.monotonic())
+                if early > 0:
+                    await asyncio.sleep(early)
                 try:
                     if allowed(data):
                         return event
@@ -71,20 +75,6 @@ class Messages:
                     return await closed(PROTOCOL)
 
         await self.app(scope, asked, send)
-
-
-class _Pace:
-    """How much a browser may still say at once."""
-
-    def __init__(self):
-        self.left, self.at = float(AT_ONCE), time.monotonic()
-
-    async def keep(self, size: int) -> None:
-        now = time.monotonic()
-        self.left = min(AT_ONCE, self.left + (now - self.at) * A_SECOND) - 1 - size / BYTES
-        self.at = now
-        if self.left < 0:
-            await asyncio.sleep(-self.left / A_SECOND)
 
 
 def allowed(data: bytes) -> bool:
