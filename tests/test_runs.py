@@ -1,6 +1,7 @@
 """A run costs less than Streamlit asks for it, and the browser is told the same."""
 
 import asyncio
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -114,6 +115,24 @@ def test_what_comes_while_it_is_done_is_done_too():
 
     asyncio.run(main())
     assert done == ["inner"]
+
+
+def test_who_sends_and_says_so_itself_is_not_woken_and_from_another_thread_is():
+    async def main():
+        loop, woken = asyncio.get_running_loop(), []
+        told = SimpleNamespace(eventloop=loop, need_send_data=asyncio.Event())
+        soon, runtime = loop.call_soon_threadsafe, SimpleNamespace(_get_async_objs=lambda: told)
+        loop.call_soon_threadsafe = lambda *given, **named: (woken.append(given), soon(*given, **named))
+        runs._wake(runtime)
+        assert told.need_send_data.is_set() and not woken
+        told.need_send_data.clear()
+        thread = threading.Thread(target=runs._wake, args=[runtime])
+        thread.start()
+        await asyncio.wait_for(told.need_send_data.wait(), 10)
+        thread.join()
+        assert len(woken) == 1
+
+    asyncio.run(main())
 
 
 def test_a_server_that_has_ended_is_told_nothing():

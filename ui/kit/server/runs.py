@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.runtime import Runtime
 from streamlit.runtime.app_session import AppSession, AppSessionState
 
 BEGUN, WAITING = "_ablation_begun", "_ablation_waiting"  # what a session keeps
@@ -23,6 +24,7 @@ def cheaper() -> None:
 
     AppSession._create_new_session_message = begins  # type: ignore[method-assign]
     AppSession._call_soon_on_event_loop = _soon  # type: ignore[method-assign]
+    Runtime._enqueued_some_message = _wake  # type: ignore[method-assign]
 
 
 def _begins(made, session, page_script_hash: str, run_descriptor, pages) -> ForwardMsg:
@@ -70,3 +72,13 @@ def _soon(session: AppSession, callback: Callable[[], None]) -> None:
     except RuntimeError:  # the server ends, and its loop has ended
         if not session._event_loop.is_closed():
             raise
+
+
+def _wake(runtime: Runtime) -> None:
+    """Tells the one that sends that there is something to be sent. Where its own thread says so, as for all that comes by `Waiting`,
+    it is awake: Streamlit wakes it by a byte on a socket for every message."""
+    told = runtime._get_async_objs()
+    if asyncio._get_running_loop() is told.eventloop:
+        told.need_send_data.set()
+    else:
+        told.eventloop.call_soon_threadsafe(told.need_send_data.set)
