@@ -15,6 +15,7 @@ from ui.kit.pages import TRAINED_MODEL, TRAINING
 from ui.kit.panel import panel
 from ui.kit.panel.control import choices
 from ui.kit.session import values
+from ui.kit.session.address import go_to
 from ui.shared.models import OPEN
 from ui.training import experiments
 from ui.training.bar import bar
@@ -47,7 +48,7 @@ def groups(training):
 
 with page(TRAINING):
     if OPEN in st.session_state:
-        st.switch_page(TRAINED_MODEL.path)
+        go_to(TRAINED_MODEL.path)
     (training, learner, machine, pinned, trial, look), notes = TRAINING.settings(*KINDS, TrainingLook)
     config = learner.plain()
     back = partial(values.take, {"task": training.task}, *KINDS)

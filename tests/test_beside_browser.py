@@ -34,38 +34,106 @@ def test_a_click_on_the_residual_shows_both_blocks_and_a_click_on_the_cut_one_ag
     expect(page.locator(".st-key-drawing_beside")).to_have_count(0)
 
 
+WHERE = """() => {
+  const found = {}
+  const walk = (root) => {
+    for (const each of root.querySelectorAll("*")) {
+      if (each.matches("button, .part, label.tick, select, [role=switch]") && each.checkVisibility()) {
+        const box = each.getBoundingClientRect(), name = each.dataset.place ?? each.getAttribute("aria-label") ?? each.textContent
+        found[name] ??= [box.x, box.y, box.width, box.height]
+      }
+      if (each.shadowRoot) walk(each.shadowRoot)
+    }
+  }
+  walk(document.querySelector("[data-testid=stMain]"))
+  return found
+}"""
+
+
+def middle(box) -> tuple[float, float]:
+    return box[0] + box[2] / 2, box[1] + box[3] / 2
+
+
+@pytest.mark.parametrize("width", [1400, 1300])
+@pytest.mark.parametrize("path", ["/One_block", "/One_block?weights=random&variants=norm-none", "/Depth", "/Training"])
+def test_what_can_be_pressed_stays_where_it_is_when_a_part_is_taken_out(open_page, path, width):
+    """Pills, one that is found by its words, and a part of the drawing: whatever is pressed next is where it was."""
+    page = open_page(path, width=width)
+    settle(page)
+    before = page.evaluate(WHERE)
+    pills = page.locator(".pills > .tick:visible")
+    for at in (2, 1):
+        pills.nth(at).click()
+        settle(page)
+    page.get_by_text("More …").click()
+    page.locator(".sheet .tick", has_text="RMSNorm").click()
+    page.keyboard.press("Escape")
+    if "One_block" in path:
+        part(page, "mlp_out residual").click()
+    settle(page)
+    after = page.evaluate(WHERE)
+    moves = {name for name in before.keys() & after.keys() if abs(before[name][1] - after[name][1]) > 1}
+    assert len(before.keys() & after.keys()) > 12
+    assert not {name for name in moves if name not in ("More …", "Fullscreen") and ":" not in name}
+    sideways = {name for name in before.keys() & after.keys() if abs(before[name][0] - after[name][0]) > 1}
+    assert not {name for name in sideways if name in page.locator(".pills > .tick").all_text_contents()}
+
+
+MOVED = """height => setTimeout(() => {
+  const drawing = document.querySelector(".st-key-drawing")
+  drawing.parentElement.insertBefore(Object.assign(document.createElement("div"), { style: `height: ${height}px` }), drawing)
+}, 60)"""
+
+
 @pytest.mark.parametrize("gap", [110, 160, 220, 300])
-@pytest.mark.parametrize("first, changed", [("attn_out residual", "residual_attention-off"), ("mlp_out residual", "residual_ffn-off")])  # fmt: skip
-def test_a_second_press_takes_what_the_hand_aimed_at_although_the_drawing_has_moved(open_page, first, changed, gap):
-    """A name, and a row of chips, come above the drawing: what was under the pointer is then another part, or none."""
+@pytest.mark.parametrize("before", ["attn_out residual", "a pill"])
+def test_a_press_takes_what_the_hand_aimed_at_although_the_drawing_has_moved(open_page, before, gap):
+    """Whatever has come above the drawing after a press: what was under the pointer is then another part, or none."""
     page = open_page("/One_block", width=1300)
     page.wait_for_timeout(1000)
-    places = [part(page, each).bounding_box() for each in (first, "mlp_out norm")]
-    for box in places:
-        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        page.mouse.down()
-        page.wait_for_timeout(30)
-        page.mouse.up()
-        page.wait_for_timeout(gap)
+    places = page.evaluate(WHERE)
+    page.mouse.move(*middle(places["1 head" if before == "a pill" else before]))
+    page.mouse.down()
+    page.wait_for_timeout(30)
+    page.mouse.up()
+    page.evaluate(MOVED, 40)
+    page.mouse.move(*middle(places["mlp_out norm"]))
+    page.wait_for_timeout(gap)
+    page.mouse.down()
+    page.mouse.up()
     page.wait_for_timeout(1500)
+    changed = {"attn_out residual": "residual_attention-off", "a pill": "n_heads-1"}[before]
     assert params(page)["variants"] == f"{changed}~norm-none"
-    was, now = places[1], part(page, "mlp_out norm").bounding_box()
-    assert now["y"] - was["y"] > 10
-    page.mouse.click(now["x"] + now["width"] / 2, now["y"] + now["height"] / 2)  # later, it is where it is seen
+    now = page.evaluate(WHERE)["mlp_out norm"]
+    assert now[1] - places["mlp_out norm"][1] > 10
+    page.mouse.click(*middle(now))  # later, it is where it is seen
     assert params(page)["variants"] == changed
 
 
 def test_keys_work_after_a_press_that_was_meant_for_what_had_moved(open_page):
     page = open_page("/One_block", width=1300)
     page.wait_for_timeout(1000)
-    for box in [part(page, each).bounding_box() for each in ("mlp_out residual", "mlp_out norm")]:
-        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        page.wait_for_timeout(250)
+    places = page.evaluate(WHERE)
+    page.mouse.click(*middle(places["mlp_out residual"]))
+    page.evaluate(MOVED, 40)
+    page.wait_for_timeout(250)
+    page.mouse.click(*middle(places["mlp_out norm"]))
     page.wait_for_timeout(1500)
     assert params(page)["variants"] == "residual_ffn-off~norm-none"
     page.locator(".st-key-take_away button").first.focus()
     page.keyboard.press("Enter")
     expect(page.locator("[data-testid=stPopoverBody]")).to_be_visible()
+
+
+def test_a_drawing_that_was_scrolled_is_pressed_where_it_is_seen(open_page):
+    page = open_page("/One_block", width=1300)
+    page.wait_for_timeout(1000)
+    page.mouse.click(*middle(page.evaluate(WHERE)["attn_out residual"]))
+    page.mouse.wheel(0, 120)
+    page.wait_for_timeout(250)
+    page.mouse.click(*middle(page.evaluate(WHERE)["mlp_out norm"]))
+    page.wait_for_timeout(1500)
+    assert params(page)["variants"] == "residual_attention-off~norm-none"
 
 
 def test_a_press_that_is_let_go_elsewhere_takes_nothing(open_page):

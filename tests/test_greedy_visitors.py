@@ -402,7 +402,7 @@ def test_uploads_are_unpacked_one_at_a_time(monkeypatch):
         raise CheckpointError("no model")
 
     file = SimpleNamespace(name="model.zip", size=1, getvalue=lambda: b"")
-    monkeypatch.setattr(model_list, "st", SimpleNamespace(session_state={"model_files": [file]}))
+    monkeypatch.setattr(model_list, "st", SimpleNamespace(session_state={"model_files_0": [file]}))
     monkeypatch.setattr(model_list.files, "from_upload", unpack)
     visitors = [threading.Thread(target=model_list._brought) for _ in range(5)]
     for visitor in visitors:

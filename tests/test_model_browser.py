@@ -2,6 +2,7 @@
 
 import json
 import re
+import zipfile
 
 import pytest
 from playwright.sync_api import expect
@@ -136,6 +137,46 @@ def test_a_trained_model_is_taken_apart_from_the_training_page(open_page):
     page.get_by_role("radio", name="Every part").click()
     settle(page)
     assert "Of the heads" in told(page)
+
+
+@pytest.mark.parametrize("gap", [100, 2500])
+def test_the_way_back_from_a_model_that_is_taken_apart_is_the_training(open_page, gap):
+    page = open_page("/Training?task=copy&steps=30&seeds=1&d_model=16&n_heads=2&begin=on")
+    page.get_by_text("Done:").wait_for(timeout=60_000)
+    settle(page)
+    asked, entries = page.url, page.evaluate("history.length")
+    page.get_by_role("button", name="Take one apart").click()
+    page.get_by_text("baseline, seed 0").last.click()
+    page.get_by_role("heading", name="Trained model").wait_for(timeout=20_000)
+    page.wait_for_timeout(gap)
+    page.go_back()
+    page.get_by_text("Done:").wait_for(timeout=20_000)
+    settle(page)
+    assert page.url == asked.removesuffix("&begin=on") and page.evaluate("history.length") == entries + 1
+    assert page.locator("[data-name=steps] input").input_value() == "30"
+
+
+def test_one_model_is_opened_after_another(open_page, tmp_path):
+    """The files of the first do not come to those of the second."""
+    page, seen = open_page(PAGE), []
+    weights, config = (
+        (files.ROOT / files.SHIPPED / each).read_bytes() for each in ("model.safetensors", "config.json")
+    )
+    for number, name in enumerate(("first", "second", "third")):
+        packed = tmp_path / f"{name}.zip"
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.writestr(f"{name}/model.safetensors", weights[:-4] + bytes([number]) + weights[-3:])
+            archive.writestr(f"{name}/config.json", config)
+        page.get_by_role("button", name="Open another model").click()
+        page.locator("input[type=file]").set_input_files(packed)
+        expect(page.get_by_text(packed.name)).to_be_visible()
+        page.get_by_test_id("stPopoverBody").get_by_test_id("stBaseButton-primary").click()
+        page.wait_for_url(lambda url, seen=tuple(seen): "model=" in url and url not in seen)
+        settle(page)
+        seen.append(page.url)
+        expect(page.locator("[data-testid=stAlertContentError]")).to_have_count(0)
+        expect(page.locator("[data-testid=stFileUploaderFile]")).to_have_count(0)
+        page.keyboard.press("Escape")
 
 
 def test_a_sentence_is_written_by_clicks_and_by_keys(open_page):

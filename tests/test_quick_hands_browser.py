@@ -281,3 +281,41 @@ def test_a_click_lost_with_the_connection_is_not_done_along_with_a_later_one(ope
     assert set(params(page)["out"].split("~")) == {"1.1", "2.4"}
     part.dispatch_event("click")
     assert set(params(page)["out"].split("~")) == {"1.1", "2.4", "2.2"}
+
+
+def drawn_by_a_finger(page, x, y, across, up):
+    touch = page.context.new_cdp_session(page)
+    moves = [(x + across * n / 10, y - up * n / 10) for n in range(1, 11)]
+    for kind, at in (("touchStart", (x, y)), *(("touchMove", at) for at in moves), ("touchEnd", None)):
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": at[0], "y": at[1]}] if at else []})
+        page.wait_for_timeout(16)
+
+
+@pytest.mark.parametrize("path, name", [("/Depth", "passes"), ("/One_block?weights=random", "d_model"), ("/Training", "seeds")])  # fmt: skip
+def test_a_finger_that_scrolls_the_page_on_a_slider_moves_no_slider(chromium, address, path, name):
+    context = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.goto(address + path)
+    page.get_by_test_id("stExpandSidebarButton").click()
+    slider = page.locator(f"[data-name={name}] input[type=range]")
+    slider.scroll_into_view_if_needed()
+    settle(page)
+    first = slider.input_value()
+    box = slider.bounding_box()
+    drawn_by_a_finger(page, box["x"] + 0.2 * box["width"], box["y"] + box["height"] / 2, 0.6 * box["width"], 3)
+    page.wait_for_url(lambda url: f"{name}=" in url)
+    settle(page)
+    value, link = slider.input_value(), page.url
+    assert value != first and f"{name}={value}" in link
+    for share in (0.15, 0.9):
+        slider.scroll_into_view_if_needed()
+        box = slider.bounding_box()
+        drawn_by_a_finger(page, box["x"] + share * box["width"], box["y"] + box["height"] / 2, 3, 130)
+        page.wait_for_timeout(1200)
+        assert slider.bounding_box()["y"] < box["y"] - 60  # the page has gone up
+        assert (slider.input_value(), page.url) == (value, link)
+    slider.scroll_into_view_if_needed()
+    box = slider.bounding_box()
+    page.touchscreen.tap(box["x"] + 0.2 * box["width"], box["y"] + box["height"] / 2)  # a tap moves it, too
+    page.wait_for_url(lambda url: f"{name}={value}" not in url)
+    context.close()

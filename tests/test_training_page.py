@@ -21,10 +21,10 @@ from core.train.budget import expected
 from core.train.learner import Learner, Removed
 from core.train.match import match
 from core.workers.pace import Pace
-from tests.pages import back, move, setting, written
+from tests.pages import back, move, press, setting, written
 from tests.pages import tables as tables_of
 from tests.test_beside import grids
-from tests.test_page import fine, told
+from tests.test_page import fine, moved, told
 from ui.kit import jobs
 from ui.kit.jobs import RUNNING
 from ui.kit.session.visitor import VISITOR
@@ -125,6 +125,21 @@ def test_another_task_takes_what_was_not_moved_with_it():
     assert setting(app, "d_model") == 48 and setting(app, "variants") == "ffn-off"
     move(app, task="reverse").run()
     assert app.query_params == {"n_layers": "3"}
+
+
+def test_a_baseline_that_is_pinned_and_unpinned_leaves_what_follows_the_task_following_it():
+    app = opened()
+    for changes in ({}, {"d_model": 64}, {"n_heads": 2, "d_model": 16}):
+        app = press(fine(app), "pin")
+        move(app, **changes).run()
+        app = press(fine(app), "pin")
+        assert fine(app).query_params == {}
+    app = press(moved(app, d_ff=96), "pin")  # what was chosen stays so
+    app = press(moved(app, d_ff=64, d_model=24), "pin")
+    assert app.query_params == {"d_ff": "96"}
+    move(app, task="subtraction").run()
+    assert fine(app).query_params == {"task": "subtraction", "d_ff": "96"}
+    assert (setting(app, "d_model"), setting(app, "n_layers")) == (64, 1)
 
 
 @pytest.mark.parametrize("view", views)

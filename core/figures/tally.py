@@ -54,7 +54,8 @@ def tally_svg(counts: Sequence[Count], votes: str) -> str:
 
 def described(counts: Sequence[Count], votes: str) -> str:
     """The picture in words."""
-    return ". ".join(f"{each.label}: {' → '.join(map(str, each.rounds))} {votes}" for each in counts)
+    told = (f"{each.label}: {' → '.join(map(str, each.rounds))}" for each in counts)
+    return ". ".join([votes.capitalize(), *told])
 
 
 def _lines(words: str, width: int) -> list[str]:

@@ -6,19 +6,21 @@ from functools import partial
 import streamlit as st
 
 from core.experiments.weights import weights
+from core.model.config import Config
 from core.model.variants import NOW, Variant, decode
 from ui.block.context import BlockContext, usual
 from ui.block.summary import summary
 from ui.kit import beside, pins
 from ui.kit.page import literal
 from ui.kit.pages import ONE_BLOCK
-from ui.kit.panel.control import among, of
+from ui.kit.panel.control import among, of, words
 from ui.kit.panel.panel import bar
 from ui.kit.session.values import amend, put
 from ui.kit.session.visitor import visitor
 from ui.pictures import drawing
 
 ALONE = ("compare",)  # views that show all variants by themselves
+NOBODY = "Press a part to see the block without it, beside this one."
 
 
 def with_and_without(context: BlockContext):
@@ -33,10 +35,13 @@ def with_and_without(context: BlockContext):
         alone = context.look.view in ALONE
         for reason in context.left_out * (not alone):
             st.caption(literal(reason))
-        if variant is None or alone:
+        if alone:
+            return ONE_BLOCK.open_view(context)
+        _row(context, variant, others)
+        if variant is None:
             ONE_BLOCK.open_view(context)
         else:
-            _both(context, baseline, variant, others)
+            _both(context, baseline, variant)
 
 
 def _asked(context: BlockContext, others: list[Variant]) -> str:
@@ -52,11 +57,17 @@ def _asked(context: BlockContext, others: list[Variant]) -> str:
     return asked
 
 
-def _both(context: BlockContext, baseline: Variant, variant: Variant, others: list[Variant]):
-    """The view that is open, of the baseline and of one of the others."""
+def _row(context: BlockContext, variant: Variant | None, others: list[Variant]):
+    """What is beside the baseline. There is always a row of it: what stands below it stays under the hand that takes a part out."""
+    if variant is None:
+        return bar("beside", [words(NOBODY)])
     texts = [_text(context, each) for each in others]
     which = among("Beside", "beside", _text(context, variant), texts, [each.name for each in others])
-    bar("beside", [*[which] * (len(others) > 1), of(context.look, "difference")])
+    bar("beside", [of(context.look, "difference"), *[which] * (len(others) > 1)])
+
+
+def _both(context: BlockContext, baseline: Variant, variant: Variant):
+    """The view that is open, of the baseline and of one of the others."""
     sides = {_name(context, each): each for each in (baseline, variant)}
     less = ", minus the baseline" * context.look.difference
     beside.beside(
@@ -71,7 +82,7 @@ def _both(context: BlockContext, baseline: Variant, variant: Variant, others: li
 def _drawings(context: BlockContext, baseline: Variant, variant: Variant | None):
     figures = summary(_of(context, baseline).forward_pass)
     if variant is None:
-        return _drawn(context, baseline, None, figures)
+        return _drawn(context, baseline, baseline, figures, usual(context.kind))
     its = summary(_of(context, variant).forward_pass)
     _drawn(context, baseline, baseline, "")
     _drawn(context, variant, baseline, f"{its}<br><br><b>Baseline:</b><br>{figures}")
@@ -96,12 +107,11 @@ def _text(context: BlockContext, variant: Variant) -> str:
     return "now" if variant.colour == NOW else context.pins.slots[variant.colour - 1]
 
 
-def _drawn(context: BlockContext, variant: Variant, baseline: Variant | None, below: str):
-    """A drawing in which a click takes a part out, or puts it back; with its name above where both are drawn: then baseline says
-    of what variants differ. below: as HTML."""
+def _drawn(context: BlockContext, variant: Variant, baseline: Variant, below: str, other: Config | None = None):
+    """A drawing with its name, in which a click takes a part out, or puts it back. below: as HTML; other: what it is drawn as
+    differing from, where that is not the baseline."""
     seen, first = _of(context, variant).forward_pass, variant.colour == 0
-    if baseline:
-        pins.marks([(variant.colour, _name(context, variant) if variant.colour else variant.name, None)], [])
+    pins.marks([(variant.colour, _name(context, variant) if variant.colour else variant.name, None)], [])
 
     def clicked(text: str):
         changes = decode(text, "variants")
@@ -116,7 +126,7 @@ def _drawn(context: BlockContext, variant: Variant, baseline: Variant | None, be
         seen,
         context.look.layer_of(seen),
         key="drawing" if first else "drawing_beside",
-        usual=baseline.config if baseline else usual(context.kind),
+        usual=other or baseline.config,
         beside=context.pins.texts if first else None,
         below=below,
         on_pick=clicked,

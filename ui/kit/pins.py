@@ -12,7 +12,8 @@ from core.model.config import Config
 from core.model.variants import MOST, Pins, Variant, ablation, apply, decode, difference, encode, name_of, pin, places
 from core.settings.setting import ConfigError
 from ui.kit.panel.control import Control, pills, press
-from ui.kit.session.values import put, put_all, value
+from ui.kit.session.back import put_back
+from ui.kit.session.values import put, value
 
 COLOURS = (BASELINE, *VARIANTS, NOW)
 DIVERGED = "Diverged: a number has become infinite, or no number at all."
@@ -107,7 +108,7 @@ def _buttons(config: Config, pins: Pins, on_new: Callable[[str], None]) -> list[
 
 
 def _unpin(pinned: Config):
-    put_all(pinned)
+    put_back(pinned)
     put(baseline="")
 
 

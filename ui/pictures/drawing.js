@@ -51,17 +51,17 @@ export default function ({ data, parentElement, setTriggerValue }) {
   }
 }
 
-// Presses of a mouse, a pen or a finger. What is pressed is the part that the hand aimed at: a click moves the drawing, as a name
-// or a row of chips comes above it, and whoever goes on at once would press what has come into that place. And it is drawn anew
+// Presses of a mouse, a pen or a finger. What is pressed is the part that the hand aimed at: what is pressed on a page may move
+// the drawing, and whoever goes on at once would press what has come into that place. And it is drawn anew
 // while a button is down, of which the browser makes no click.
 class Hand {
   static REACTION = 400 // ms before anybody sees that the drawing has moved, and aims anew
-  static WATCHED = 1500 // ms after a press in which it is looked at
+  static WATCHED = 2000 // ms after a press or a key, wherever it was, in which the drawing is looked at
   static SLIP = 8 // pixels
 
   constructor(picture) {
     Object.assign(this, { picture, past: [], down: null, elsewhere: false, watched: 0 })
-    const heard = { pointerdown: this.#pressed, pointerup: this.#letGo, pointercancel: this.#forget, mousedown: this.#kept, mouseup: this.#kept, click: this.#kept, scroll: this.#scrolled }
+    const heard = { pointerdown: this.#pressed, pointerup: this.#letGo, pointercancel: this.#forget, mousedown: this.#kept, mouseup: this.#kept, click: this.#kept, scroll: this.#scrolled, keyup: this.#watch }
     for (const [name, what] of Object.entries(heard)) {
       const listen = (event) => (picture.isConnected ? what.call(this, event) : removeEventListener(name, listen, true))
       addEventListener(name, listen, true)
@@ -98,15 +98,19 @@ class Hand {
     this.#kept(event)
   }
 
-  #letGo(event) {
-    const { down } = this
-    this.down = null
-    if (!down) return
-    this.#kept(event)
-    if (Math.hypot(event.clientX - down.x, event.clientY - down.y) > Hand.SLIP && this.#under(event) !== down.part) return
+  #watch() {
     const sleeps = performance.now() >= this.watched
     this.watched = performance.now() + Hand.WATCHED
     if (sleeps) this.#look()
+  }
+
+  #letGo(event) {
+    const { down } = this
+    this.down = null
+    this.#watch()
+    if (!down) return
+    this.#kept(event)
+    if (Math.hypot(event.clientX - down.x, event.clientY - down.y) > Hand.SLIP && this.#under(event) !== down.part) return
     this.click(down.part)
   }
 

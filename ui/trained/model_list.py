@@ -22,11 +22,17 @@ REFUSED = "_model_refused"  # key in the session: why the last one could not be 
 DOWNLOADS = 10  # of one visitor
 _one_at_a_time = Lock()  # small archives can unpack to all that one visitor may have in memory
 FETCHED = "_models_fetched"  # key in the session: how many there were
+OPENED = "_models_opened"  # key in the session: how many there were
+
+
+def _uploader() -> str:
+    """The key of the uploader: another one for the next model, or its files would come to those of the last one."""
+    return f"model_files_{st.session_state.get(OPENED, 0)}"
 
 
 def _brought():
     """Open what was uploaded, or is to be downloaded (a callback)."""
-    sent, wanted = st.session_state.get("model_files") or [], (st.session_state.get("model_hub") or "").strip()
+    sent, wanted = st.session_state.get(_uploader()) or [], (st.session_state.get("model_hub") or "").strip()
     st.session_state.pop(REFUSED, None)
     if not all(hasattr(each, "size") for each in sent):  # Streamlit's mark for one that did not arrive
         st.session_state[REFUSED] = "A file did not arrive: the server refused it, or it was taken away. Send it again."
@@ -43,6 +49,7 @@ def _brought():
             st.session_state[REFUSED] = NOTHING
             return
         name = models.add(opened)
+        st.session_state[OPENED] = st.session_state.get(OPENED, 0) + 1
     except (CheckpointError, MemoryLimit, ConfigError) as error:
         st.session_state[REFUSED] = str(error)
         return
@@ -90,7 +97,7 @@ def bring():
     with st.popover("Open another model", icon=":material/upload_file:", width="stretch"):
         st.file_uploader(
             "Files: **model.safetensors** and **config.json** (for GPT-2 also **tokenizer.json**), or a zip of them",
-            accept_multiple_files=True, key="model_files", type=None, max_upload_size=max_mb(),
+            accept_multiple_files=True, key=_uploader(), type=None, max_upload_size=max_mb(),
         )  # fmt: skip
         if may_write():
             st.text_input(

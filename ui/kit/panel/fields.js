@@ -86,13 +86,36 @@ function slider(id, row, tell, bounds) {
   row.value = element("output", {})
   row.read = () => Number(field.value)
   row.show = (one) => { bounds(one); field.value = one.value; write() }
-  // A key changes it at once, and there is nothing to hold.
-  let down = false
-  field.onpointerdown = () => { down = true }
-  field.onpointerup = field.onpointercancel = () => { down = false }
-  field.oninput = () => { row.snap?.(); write(); if (down) tell(true) }
+  // A key changes it at once, and there is nothing to hold. A finger that comes down on it may be about to scroll the page: the
+  // browser moves the slider all the same, and tells only then (pointercancel). So a finger has moved it once it goes sideways,
+  // or is lifted.
+  const SIDEWAYS = 8 // pixels
+  let down = null // where a pointer came down, what the slider was then, and whether it may still scroll
+  let scrolled = null // what the slider was before a finger scrolled the page on it
+  const hold = () => { row.snap?.(); write(); if (down && !down.may) tell(true) }
+  field.onpointerdown = (event) => {
+    down = { x: event.clientX, value: field.value, may: event.pointerType === "touch" }
+    scrolled = null
+  }
+  field.onpointermove = (event) => {
+    if (!down?.may || Math.abs(event.clientX - down.x) < SIDEWAYS) return
+    down.may = false
+    if (field.value !== down.value) hold()
+  }
+  field.onpointerup = () => {
+    const back = down && !down.may && field.value === down.value // to where it was, of which the browser tells no change
+    down = null
+    if (back) tell(false)
+  }
+  field.onpointercancel = () => {
+    if (down?.may) { field.value = scrolled = down.value; write() }
+    down = null
+  }
+  field.onkeydown = () => { scrolled = null }
+  field.oninput = () => { if (scrolled === null) hold() }
   field.onchange = () => { // a pointer may be let go elsewhere
-    down = false
+    down = null
+    if (scrolled !== null) { field.value = scrolled; scrolled = null; return write() }
     row.snap?.()
     if (row.most > field.max && field.value === field.max) field.max = row.most // keys go on at once; the server opens it up, too
     write()
@@ -122,9 +145,11 @@ function pills(row, tell) {
   }
   search.onkeydown = (event) => { // one that is left need not be pointed at
     const left = [...list.children].filter((each) => !each.hidden)
-    if (event.key === "Enter" && left.length === 1) left[0].firstChild.click()
+    if (event.key !== "Enter" || left.length !== 1) return
+    left[0].firstChild.click()
+    search.select() // the next word takes the place of this one
   }
-  const turned = (value, is) => { is ? chosen.add(value) : chosen.delete(value); mark(); stay(); tell(false) }
+  const turned = (value, is) => { is ? chosen.add(value) : chosen.delete(value); mark(); fit(field); stay(); tell(false) }
   const one = (text, value) => ticked("checkbox", text, undefined, { value, onchange: (event) => turned(value, event.target.checked) })
   const mark = () => {
     for (const input of field.querySelectorAll("input[type=checkbox]")) {
@@ -134,6 +159,8 @@ function pills(row, tell) {
       input.parentElement.hidden = !input.checked
     }
   }
+  let width = 0
+  new ResizeObserver(() => { if (width !== (width = field.offsetWidth)) fit(field) }).observe(field)
   const elsewhere = (event) => { if (!event.composedPath().includes(sheet)) sheet.open = false }
   sheet.ontoggle = () => {
     (sheet.open ? document.addEventListener : document.removeEventListener).call(document, "pointerdown", elsewhere)
@@ -163,26 +190,40 @@ function pills(row, tell) {
     name.textContent = now.label
     if (isNew(row, now)) {
       const held = field.contains(document.activeElement) ? document.activeElement.parentElement.textContent : undefined
-      const all = now.options.map(one)
-      const found = all.slice(now.first)
-      const copies = now.options.slice(now.first).map((text, at) => one(text, now.first + at))
-      for (const each of copies) each.firstChild.dataset.found = true
-      list.replaceChildren(...found)
+      const shown = now.options.map(one)
+      for (const each of shown.slice(now.first)) each.firstChild.dataset.found = true
+      list.replaceChildren(...now.options.map(one))
       find()
       later = () => {
         const again = [...field.querySelectorAll(".tick:not([hidden])")].find((each) => each.textContent === held)
         if (held !== undefined) (again?.firstChild ?? sheet.firstChild).focus()
       }
-      field.replaceChildren(name, ...all.slice(0, now.first), ...copies, ...(found.length ? [sheet] : []))
+      field.replaceChildren(name, ...shown, ...(shown.length > now.first ? [sheet] : []))
     }
     chosen = new Set(now.value)
     mark()
+    fit(field)
     inSight(field)
     later()
     later = () => {}
     stay()
   }
   return field
+}
+
+// What was found and is chosen has its place among the others, and not in a line of its own: what stands below would move away
+// from whoever is about to press it. Of those that are not chosen the last ones make room; the list has them, too.
+function fit(field) {
+  const ticks = [...field.querySelectorAll(":scope > .tick:not([hidden])")]
+  const found = ticks.filter((each) => each.firstChild.dataset.found)
+  const away = (those, is) => those.forEach((each) => each.classList.toggle("away", is))
+  away(ticks, false)
+  if (!found.length) return
+  away(found, true)
+  const height = field.offsetHeight
+  away(found, false)
+  const free = ticks.filter((each) => !each.firstChild.checked && !each.matches(":focus-within"))
+  while (field.offsetHeight > height && free.length) away([free.pop()], true)
 }
 
 // In a row that is wider than the screen, what is chosen is in sight.

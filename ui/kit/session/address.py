@@ -8,10 +8,12 @@ address is the page's.
 
 import time
 from contextlib import suppress
+from pathlib import Path
+from typing import NoReturn
 from urllib.parse import urlsplit
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.scriptrunner import RerunData, RerunException, get_script_run_ctx
 
 from ui.kit.guard import fragment
 from ui.kit.session import limits
@@ -38,6 +40,23 @@ def turn():
     held = visitor()
     held.link, held.by_menu = None, MENU in st.query_params
     limits.take(st.query_params.to_dict())
+
+
+def go_to(path: str) -> NoReturn:
+    """Turn to the page of this script (as "pages/1_One_block.py"), with nothing in its link. As st.switch_page, which empties the
+    address of the page that is left first: an entry of the history that nobody has seen, to which Back would lead."""
+    context = get_script_run_ctx()
+    script = str((Path(context.main_script_path).parent / path).resolve())
+    pages = context.pages_manager.get_pages().items()
+    page = next(page for page, known in pages if known["script_path"] == script)
+    raise RerunException(
+        RerunData(
+            query_string="",
+            page_script_hash=page,
+            cached_message_hashes=context.cached_message_hashes,
+            context_info=context.context_info,
+        )
+    )
 
 
 def is_back() -> bool:
