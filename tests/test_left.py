@@ -13,6 +13,10 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.Common_pb2 import FileURLs
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
+from streamlit.runtime.memory_session_storage import MemorySessionStorage
+from streamlit.runtime.session_manager import SessionInfo
+from streamlit.runtime.state.common import WidgetMetadata
+from streamlit.runtime.state.session_state import SessionState
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
 from benchmarks.serving import server
@@ -21,7 +25,8 @@ from core.checkpoints.zips import zipped
 from core.model.transformer import Transformer
 from core.tasks import task
 from tests.test_greedy_visitors import MB, enter
-from ui.kit.server import uploads
+from ui.kit.server import lifespan, uploads
+from ui.kit.server.connections import left
 
 RECORD = UploadedFileRec("file", "x.safetensors", "", b"0" * MB)
 
@@ -41,6 +46,104 @@ def test_a_file_counts_as_long_as_a_page_holds_it(counted):
     held.clear()
     gc.collect()
     assert uploads._stored() == before
+
+
+HELD = "_held"  # a key of ours in a session
+
+
+def session(name: str, ended: list[str], wrong: bool = False):
+    """One whose widget was told what cannot be read; wrong: it cannot be shut down either."""
+
+    def unreadable(told):
+        raise TypeError("read as a list")
+
+    state = SessionState()
+    for number in range(3):
+        widget = f"$$ID-{number}-choice"
+        state._new_widget_state.set_widget_from_proto(WidgetState(id=widget, double_value=1.5))
+        state._set_widget_metadata(WidgetMetadata(widget, unreadable, str, "string_array_value"))
+    state._new_session_state["uploaded"] = state._old_state[HELD] = "a model"
+
+    def shutdown():
+        ended.append(name)
+        if wrong:
+            raise RuntimeError("broken")
+
+    return SimpleNamespace(id=name, session_state=state, shutdown=shutdown)
+
+
+def is_empty(session) -> bool:
+    state = session.session_state
+    return not (len(state) or state._new_widget_state.states or state._new_widget_state.widget_metadata)
+
+
+@pytest.fixture
+def gone(monkeypatch):
+    """-> (sessions whose browser has left, the names of those that were ended, a clock)"""
+    ended: list[str] = []
+    now = [0.0]
+    sessions = [session(name, ended, wrong=name == "first") for name in ("first", "second", "third")]
+    storage = MemorySessionStorage()
+    storage._cache = type(storage._cache)(9, 120.0, lambda: now[0])
+    for each in sessions:
+        storage.save(SessionInfo(None, each, 1))
+    named = {each.id: each for each in sessions}
+    runtime = SimpleNamespace(
+        _session_mgr=SimpleNamespace(
+            _session_storage=storage, get_session_info=lambda name: SimpleNamespace(session=named[name])
+        ),
+        close_session=lambda name: named[name].shutdown(),
+    )
+    monkeypatch.setattr(left, "exists", lambda: True)
+    monkeypatch.setattr(left, "get_instance", lambda: runtime)
+    return sessions, ended, now
+
+
+def test_what_one_of_them_holds_keeps_none_of_those_who_have_left(gone, caplog):
+    """A widget's value that cannot be read was read once more before it was dropped."""
+    sessions, ended, now = gone
+    left.end_old()
+    assert not ended
+    now[0] = 121.0
+    left.end_old()
+    assert ended == ["first", "second", "third"] and all(map(is_empty, sessions))
+    assert [each.exc_info[0] for each in caplog.records] == [RuntimeError]
+
+
+def test_who_is_ended_by_name_or_by_what_he_holds_is_emptied_whatever_is_in_it(gone, caplog):
+    (first, second, third), ended, _ = gone
+    left.end("first")
+    assert is_empty(first) and [each.exc_info[0] for each in caplog.records] == [RuntimeError]
+    for each in (first, second):
+        each.session_state._old_state.pop(HELD, None)
+    assert asyncio.run(left._end_holding("$$ID-1-choice")) is False  # a widget's, of which nothing is read
+    assert asyncio.run(left._end_holding(HELD)) and ended == ["first", "third"] and is_empty(third)
+
+
+def test_what_fails_while_the_server_runs_is_tried_again(monkeypatch, caplog):
+    looks = []
+
+    def look():
+        looks.append(len(looks))
+        if len(looks) == 1:
+            raise TypeError("read as a list")
+
+    async def until_three():
+        for each in ("GONE", "GROWN", "FIRST", "EVERY"):
+            monkeypatch.setattr(lifespan, each, 0.001)
+        task = asyncio.create_task(loop())
+        while len(looks) < 3 and not task.done():
+            await asyncio.sleep(0.001)
+        task.cancel()
+
+    monkeypatch.setattr(left, "end_old", look)
+    monkeypatch.setattr(lifespan, "_sweep", look)
+    monkeypatch.setattr(lifespan, "Grown", lambda: SimpleNamespace(give_back=look))
+    for loop in (lifespan._gone, lifespan._grown, lifespan._swept):
+        asyncio.run(until_three())
+        assert len(looks) >= 3 and [each.exc_info[0] for each in caplog.records] == [TypeError], loop
+        looks.clear()
+        caplog.clear()
 
 
 async def asked(visitor, states=()) -> list[ForwardMsg]:

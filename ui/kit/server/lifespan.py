@@ -20,9 +20,9 @@ import asyncio
 import gc
 import logging
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 
 from streamlit import net_util
 
@@ -35,6 +35,7 @@ THREADS = 64  # most of them wait: for words that are on their way, or for anoth
 GONE = 30.0  # seconds from one look at who has left to the next
 GROWN = 5.0  # and from one at how large the process has become
 FIRST, EVERY = 60.0, 600.0  # seconds until classes are deleted for the first time, and from then on
+LOGGER = logging.getLogger(__name__)
 
 
 @asynccontextmanager
@@ -60,23 +61,35 @@ def undelayed() -> None:
                 each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
+@contextmanager
+def _survived(what: str) -> Iterator[None]:
+    """Whatever is raised costs this look, and none of those that follow: a task that has ended says so to nobody."""
+    try:
+        yield
+    except Exception:
+        LOGGER.warning(what, exc_info=True)
+
+
 async def _gone() -> None:
     while True:
         await asyncio.sleep(GONE)
-        left.end_old()
+        with _survived("those whose browser has left could not be looked through"):
+            left.end_old()
 
 
 async def _grown() -> None:
     grown = Grown()
     while True:
         await asyncio.sleep(GROWN)
-        await asyncio.to_thread(grown.give_back)
+        with _survived("memory could not be given back"):
+            await asyncio.to_thread(grown.give_back)
 
 
 async def _swept() -> None:
     await asyncio.sleep(FIRST)
     while True:
-        await asyncio.to_thread(_sweep)
+        with _survived("classes that are over could not be deleted"):  # a database that is away is tried again
+            await asyncio.to_thread(_sweep)
         await asyncio.sleep(EVERY)
 
 
@@ -86,7 +99,5 @@ def _sweep() -> None:
     classes = Classroom()
     try:
         classes.sweep()
-    except Exception:  # a database that is away is tried again
-        logging.getLogger(__name__).warning("classes that are over could not be deleted", exc_info=True)
     finally:
         classes.shut()

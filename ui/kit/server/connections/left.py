@@ -6,6 +6,8 @@ To be called in the thread that serves everybody, as Streamlit asks of whoever e
 
 import asyncio
 import gc
+import logging
+from collections.abc import Callable
 from functools import partialmethod
 
 from streamlit.runtime import exists, get_instance
@@ -14,6 +16,7 @@ from streamlit.runtime.memory_session_storage import MemorySessionStorage
 
 KEPT = 127
 ALL = 100_000  # more than there ever are
+LOGGER = logging.getLogger(__name__)
 
 
 def keep_who_looked() -> None:
@@ -33,9 +36,7 @@ def sessions() -> list[str]:
 def end(session: str) -> None:
     """Keep it no longer, and nothing of what it held."""
     kept = get_instance()._session_mgr.get_session_info(session)
-    get_instance().close_session(session)
-    if kept:
-        _empty(kept.session)
+    _end(lambda: get_instance().close_session(session), kept.session if kept else None)
 
 
 def end_unused() -> None:
@@ -54,9 +55,7 @@ def end_holding(key: str) -> None:
 
 
 async def _end_holding(key: str) -> bool:
-    holding = [
-        each for each in get_instance()._session_mgr._session_storage.list() if key in each.session.session_state
-    ]
+    holding = [each for each in get_instance()._session_mgr._session_storage.list() if _holds(each.session, key)]
     for each in holding:
         end(each.session.id)
     return bool(holding)
@@ -65,10 +64,28 @@ async def _end_holding(key: str) -> bool:
 def end_old() -> None:
     """The same of those whose two minutes are over."""
     for _, kept in get_instance()._session_mgr._session_storage._cache.expire() if exists() else ():
-        kept.session.shutdown()
-        _empty(kept.session)
+        _end(kept.session.shutdown, kept.session)
+
+
+def _end(shut: Callable[[], None], session: AppSession | None) -> None:
+    """Whatever is wrong with one of them keeps no other from being ended."""
+    try:
+        shut()
+    except Exception:
+        LOGGER.warning("a session whose browser has left could not be ended as Streamlit ends it", exc_info=True)
+    if session:
+        _empty(session)
+
+
+def _holds(session: AppSession, key: str) -> bool:
+    """Asked for a key, Streamlit would read what a browser said of a widget."""
+    return key in session.session_state._new_session_state or key in session.session_state._old_state
 
 
 def _empty(session: AppSession) -> None:
-    """What was uploaded is held by its page's state, until somebody collects garbage."""
+    """What was uploaded is held by its page's state, until somebody collects garbage. Streamlit reads each value of a widget before it
+    drops it, and what a browser said may be none that can be read."""
+    widgets = session.session_state._new_widget_state
+    widgets.states.clear()
+    widgets.widget_metadata.clear()
     session.session_state.clear()
