@@ -19,6 +19,7 @@ else:
     from ui.kit.server.connections.silent import Silent
     from ui.kit.server.document import routes
     from ui.kit.server.downloads import keep_a_while
+    from ui.kit.server.forged import leave_out
     from ui.kit.server.hidden import Hidden, hide_the_path
     from ui.kit.server.lifespan import lifespan
     from ui.kit.server.runs import cheaper
@@ -30,5 +31,6 @@ else:
     count_what_is_held()
     hide_the_path()
     cheaper()
+    leave_out()
     between = [Middleware(each) for each in (Handles, Hidden, Messages, Silent, UploadLimit)]
     app = App(__file__, routes=routes(), middleware=between, lifespan=lifespan)
