@@ -2,11 +2,14 @@
 
 import asyncio
 import json
+from contextlib import nullcontext
 
 import pytest
+from streamlit.components.v2.bidi_component.main import _make_trigger_id
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.runtime_util import get_max_widget_state_size_bytes
+from streamlit.runtime.state.session_state import SessionState
 
 from ui.kit.guard import JOINER, literal
 from ui.kit.server import hidden
@@ -18,16 +21,16 @@ def said(**given) -> BackMsg:
     return BackMsg(**given)
 
 
-def rerun(**widget) -> BackMsg:
+def rerun(id="$$ID-a-None", **widget) -> BackMsg:
     message = BackMsg()
-    message.rerun_script.widget_states.widgets.add(id="a", **widget)
+    message.rerun_script.widget_states.widgets.add(id=id, **widget)
     return message
 
 
 def many_widgets(count: int) -> BackMsg:
     message = BackMsg()
     for n in range(count):
-        message.rerun_script.widget_states.widgets.add(id=f"a{n}")
+        message.rerun_script.widget_states.widgets.add(id=f"$$ID-{n}")
     return message
 
 
@@ -35,7 +38,7 @@ def in_many(count: int, text: str) -> BackMsg:
     """What many components tell, each a little."""
     message = BackMsg()
     for n in range(count):
-        message.rerun_script.widget_states.widgets.add(id=f"a{n}", json_value=text)
+        message.rerun_script.widget_states.widgets.add(id=f"$$ID-{n}", json_value=text)
     return message
 
 
@@ -70,12 +73,14 @@ def part(name: str) -> BackMsg:
 PASSED = [
     said(stop_script=True), said(app_heartbeat=True), rerun(json_value='{"moved": [1]}'), rerun(string_value="{"), many_widgets(WIDGETS),
     hashes(HASHES), files(FILES), rerun(json_value=json.dumps({"moved": ["{[,"] * (THINGS - 3)})), rerun(json_value=json.dumps("a" * (JSON_LONG - 2))), rerun(json_value=deep(DEEP)), part("x" * NAME), operation("deferred_file"), operation("dataframe_chunk"),
+    rerun(_make_trigger_id("$$ID-a-panel", "events"), json_trigger_value="[]"),
 ]  # fmt: skip
 LEFT_OUT = [
     said(load_git_info=True), said(clear_cache=True), said(set_run_on_save=True), said(debug_shutdown_runtime=True),
     said(debug_disconnect_websocket=True), said(), rerun(json_value="not json"), rerun(json_value="[" * 100_000),
     rerun(json_trigger_value="not json"), rerun(json_value=json.dumps({"moved": [1] * THINGS})), rerun(json_value=json.dumps("a" * JSON_LONG)),
     rerun(json_value=json.dumps([[[{"": {"": {}}}]] * 600])), rerun(json_value=deep(DEEP + 1)), rerun(json_trigger_value=deep(800)), part("x" * (NAME + 1)), in_many(THINGS + 1, "0"), in_many(300, json.dumps("a" * 1000)), many_widgets(WIDGETS + 1), hashes(HASHES + 1), files(FILES + 1), operation("install_skills"), operation("dismiss_skills_nudge"),
+    *(rerun(id, string_value="a") for id in ("x0", "", "panel", "_models", "_visitor", "$", "$$", " $$ID-a-None")), rerun("x0"),
 ]  # fmt: skip
 
 
@@ -175,3 +180,15 @@ def test_no_browser_is_told_where_the_app_lies(monkeypatch):
     monkeypatch.setattr(hidden, "_begun", lambda session, *given, **named: message)
     told = hidden._without_folder(None, "hash", run_descriptor=None)
     assert told.new_session.main_script_path == told.new_session.name + ".py" == "app.py"
+
+
+def test_what_is_left_out_of_would_have_cost_the_page():
+    """Of a name that is no widget's Streamlit says that the session has it, and finds nothing there."""
+    state = SessionState()
+    for id, sound in (("$$ID-a-None", True), ("$$ID-a-panel", True), ("x0", False), ("_models", False)):
+        message = rerun(id, string_value="a")
+        state._new_widget_state.states.clear()
+        state.set_widgets_from_proto(message.rerun_script.widget_states)
+        assert messages.allowed(message.SerializeToString()) is sound
+        with nullcontext() if sound else pytest.raises(KeyError):
+            assert state.filtered_state == {}

@@ -15,11 +15,14 @@ from google.protobuf.message import DecodeError
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.runtime.runtime_util import get_max_widget_state_size_bytes
+from streamlit.runtime.state.common import GENERATED_ELEMENT_ID_PREFIX
+from streamlit.runtime.state.session_state import STREAMLIT_INTERNAL_KEY_PREFIX
 
 from ui.kit.server.connections.pace import Pace
 
 ASKED = {"rerun_script", "stop_script", "app_heartbeat", "file_urls_request", "backend_operation_request"}
 OPERATIONS = {"deferred_file", "dataframe_chunk"}
+IDS = (GENERATED_ELEMENT_ID_PREFIX, STREAMLIT_INTERNAL_KEY_PREFIX)  # with which that of every widget begins
 FILES = 200  # that one message may name
 WIDGETS = 5000  # of which one message may tell; a teacher's page has one for each reason that a class gives
 JSON_LONG = 1 << 18  # characters that components may tell in one message
@@ -96,6 +99,10 @@ def _is_sound(state: ClientState) -> bool:
     if len(widgets) > WIDGETS or len(state.cached_message_hashes) > HASHES:
         return False
     if max(map(len, (state.fragment_id, state.page_name, state.page_script_hash))) > NAME:
+        return False
+    if not all(
+        each.id.startswith(IDS) for each in widgets
+    ):  # Streamlit looks for a key of the page's own, and finds none
         return False
     texts = [getattr(each, name) for each in widgets for name in JSON if each.HasField(name)]
     try:
