@@ -1,10 +1,12 @@
 """What one visitor can make a server keep, or throw away: no more than its share, and nothing that is all visitors'."""
 
 import asyncio
+import re
 import socket
 import threading
 import time
 import uuid
+from pathlib import Path
 from types import SimpleNamespace
 
 import psutil
@@ -33,6 +35,7 @@ from ui.lessons.classroom import server as classes
 from ui.trained import model_list
 
 MB = 1 << 20
+ROOT = Path(__file__).parent.parent
 
 
 def test_a_session_remembers_of_a_long_link_no_more_than_of_a_short_one():
@@ -51,8 +54,13 @@ def test_what_is_made_once_is_made_once_by_whoever_comes_first():
     assert made == [(), (1,)]
 
 
-def ask(limit, session="one", length: int | None = 1, path=None, more=(), receive=None) -> int:
+def ask(limit, *given, **named) -> int:
     """-> the status of an upload of so many bytes"""
+    return answer(limit, *given, **named)[0]
+
+
+def answer(limit, session="one", length: int | None = 1, path=None, more=(), receive=None) -> tuple[int, str]:
+    """-> (the status of an upload of so many bytes, what is said of it)"""
     sent = []
 
     async def send(message):
@@ -67,7 +75,8 @@ def ask(limit, session="one", length: int | None = 1, path=None, more=(), receiv
         "headers": headers,
     }
     asyncio.run(limit(scope, receive, send))
-    return next((each["status"] for each in sent if each["type"] == "http.response.start"), 204)
+    status = next((each["status"] for each in sent if each["type"] == "http.response.start"), 204)
+    return status, b"".join(each.get("body", b"") for each in sent).decode()
 
 
 @pytest.fixture
@@ -253,6 +262,27 @@ def test_an_upload_that_comes_a_byte_at_a_time_is_over_after_a_while(stored, mon
     limit = UploadLimit(reads)
     assert ask(limit, length=6 * MB, receive=receive) == 204
     assert 2 <= len(heard) <= 10 and not limit._announced and not limit._arrived  # 0.2 s, and 0.2 s for 6 MB
+
+
+@pytest.mark.parametrize("visitor, file, said", [(10, 4, 4), (10, 10, 10), (10, 200, 10)])
+def test_what_is_said_of_an_upload_s_size_is_what_is_allowed(stored, monkeypatch, visitor, file, said):
+    """By whichever is smaller: what one visitor may have, or Streamlit's own limit of a file, of which it names no figure."""
+    told = config.get_option
+    monkeypatch.setattr(config, "get_option", lambda name: file if name == "server.maxUploadSize" else told(name))
+    uploader = fine(opened("pages/5_Trained_model.py")).get("file_uploader")[0].proto
+    assert uploader.max_upload_size_mb == said
+    assert answer(UploadLimit(taken), length=said * MB - uploads.EACH) == (204, "")
+    status, words = answer(UploadLimit(taken), length=said * MB + 1)
+    assert status == 413 and words == uploads.allowed() and f"{said} MB" in words
+    assert ("server.maxUploadSize" in words) == (file < visitor)
+    with pytest.raises(memory.MemoryLimit) as refused:
+        model_list._check_size(visitor * MB + 1)
+    assert str(refused.value).endswith(words)
+
+
+def test_a_proxy_as_the_docs_have_it_takes_as_large_files_as_the_server():
+    line = re.search(r"client_max_body_size (\d+)m;", (ROOT / "docs/nginx.conf").read_text())
+    assert int(line[1]) == config.get_option("server.maxUploadSize")
 
 
 def test_an_upload_that_does_not_say_how_large_it_is_is_refused(stored):

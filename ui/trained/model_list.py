@@ -13,6 +13,7 @@ from core.settings.setting import ConfigError
 from ui.kit.page import literal
 from ui.kit.pages import TRAINING
 from ui.kit.rights import REASON, may_write
+from ui.kit.server.uploads import allowed, file_mb
 from ui.kit.session.values import put
 from ui.kit.session.visitor import one_of
 from ui.shared import models
@@ -63,9 +64,7 @@ def _brought():
 def _check_size(size: int):
     """Raises MemoryLimit for files that one visitor may not send."""
     if size > max_mb() << 20:
-        raise MemoryLimit(
-            f"These files have {size / 2**20:,.0f} MB; one visitor may upload {max_mb():,} MB at a time (set by ABLATION_MAX_MB)."
-        )
+        raise MemoryLimit(f"These files have {size / 2**20:,.0f} MB. {allowed()}")
 
 
 def _check_download():
@@ -97,7 +96,7 @@ def bring():
     with st.popover("Open another model", icon=":material/upload_file:", width="stretch"):
         st.file_uploader(
             "Files: **model.safetensors** and **config.json** (for GPT-2 also **tokenizer.json**), or a zip of them",
-            accept_multiple_files=True, key=_uploader(), type=None, max_upload_size=max_mb(),
+            accept_multiple_files=True, key=_uploader(), type=None, max_upload_size=file_mb(),
         )  # fmt: skip
         if may_write():
             st.text_input(

@@ -10,6 +10,7 @@ import weakref
 
 from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
+from streamlit import config
 from streamlit.runtime import exists, get_instance
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
@@ -58,8 +59,9 @@ class UploadLimit:
         if size is None:
             return "An upload must say how large it is."
         stored = _stored()
-        if stored.get(session, 0) + self._announced.get(session, 0) + size > max_mb() << 20:
-            return f"One visitor may have uploaded {max_mb():,} MB at a time (ABLATION_MAX_MB)."
+        own = stored.get(session, 0) + self._announced.get(session, 0)
+        if size - EACH > file_mb() << 20 or own + size > max_mb() << 20:
+            return allowed()
         gone = {*left.sessions()}  # who would give way
         here = sum(many for each, many in stored.items() if each not in gone)
         return "" if here + self._arrived + size <= _together() else FULL
@@ -98,6 +100,17 @@ class UploadLimit:
             _let_go()
             return sum(_stored().values()) + self._arrived <= _together()
         return True
+
+
+def file_mb() -> int:
+    """MB that one file may have. Streamlit refuses a larger one, and does not say at what size."""
+    return min(max_mb(), config.get_option("server.maxUploadSize"))
+
+
+def allowed() -> str:
+    """What one visitor may upload, in words."""
+    files = f", in files of up to {file_mb():,} MB (server.maxUploadSize)" if file_mb() < max_mb() else ""
+    return f"One visitor may have uploaded {max_mb():,} MB at a time (ABLATION_MAX_MB){files}."
 
 
 def _length(scope) -> int | None:
