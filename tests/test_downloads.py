@@ -1,8 +1,11 @@
 """Files that are taken away: they are there when the browser asks for them, however many scripts have ended since."""
 
+import asyncio
 import logging
 
 import pytest
+from streamlit.proto.BackMsg_pb2 import BackendOperationRequest
+from streamlit.runtime.backend_operation_handler import DeferredFileHandler
 from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.media_file_storage import MediaFileKind, MediaFileStorageError
 from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
@@ -131,3 +134,29 @@ def test_a_refusal_that_the_page_tells_does_not_fill_the_log():
     wrapped = RuntimeError("outer")
     wrapped.__cause__ = downloads.TooMany("3 files are being made")
     assert not line(wrapped) and not line(wrapped.__cause__) and line(RuntimeError("outer")) and line(None)
+
+
+def test_what_was_never_drawn_or_is_forgotten_is_no_line_in_the_log_and_what_fails_is(kept, monkeypatch, caplog):
+    """As Streamlit answers it: anybody may ask for anything, as often as he likes."""
+    server, now = kept
+    log = logging.getLogger(downloads.LOGGER)
+    monkeypatch.setattr(log, "filters", [])  # as they were, afterwards
+    for name in ("_get_inactive_file_ids", "_remove_orphaned_deferred_callables"):  # the same
+        monkeypatch.setattr(MediaFileManager, name, getattr(MediaFileManager, name))
+    downloads.keep_a_while()
+    handler = DeferredFileHandler(lambda: server)
+
+    def ask(file: str):
+        request = BackendOperationRequest(request_id="a")
+        request.deferred_file.file_id = file
+        answer = asyncio.run(handler.handle(request, "somebody"))
+        return answer.error_msg, [type(each.exc_info[1].__cause__) for each in caplog.records]
+
+    refused, drawn = "Failed to generate file for download", button(server, "a", lambda: b"numbers")
+    assert ask(drawn) == ("", [])
+    drawn_anew(server)
+    now[0] += downloads.ON_ITS_WAY
+    server.remove_orphaned_files()
+    for made_up in (drawn, "0123", "", "a\nb", "../../etc/passwd", "x" * 5000):
+        assert ask(made_up) == (refused, [])
+    assert ask(button(server, "b", lambda: 1 / 0)) == (refused, [ZeroDivisionError])

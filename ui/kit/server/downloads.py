@@ -8,18 +8,20 @@ Imported by the server before there is a runtime: nothing that registers a compo
 """
 
 import logging
+import re
 import time
 from collections import Counter
 from typing import cast
 
 from streamlit.runtime.media_file_manager import MediaFileManager
-from streamlit.runtime.media_file_storage import MediaFileKind
+from streamlit.runtime.media_file_storage import MediaFileKind, MediaFileStorageError
 
 from core.settings.memory import max_mb
 
 KEPT = 60.0  # seconds
 ON_ITS_WAY = 10.0  # seconds that a click may take to come here
 EARLIER = 4  # drawings of a button before the last one, whose click is still answered
+NOT_THERE = re.compile(r"Deferred file .* not found$", re.DOTALL)  # what somebody made up may have lines
 LOGGER = "streamlit.runtime.backend_operation_handler"
 
 _unused = MediaFileManager._get_inactive_file_ids
@@ -67,8 +69,11 @@ def _forget(files: MediaFileManager) -> None:
 
 
 def _worth_a_line(record: logging.LogRecord) -> bool:
-    """Of a refusal the page itself tells; the log would grow by a traceback with each, as often as somebody likes."""
+    """Of a refusal the page itself tells; the log would grow by a traceback with each, as often as somebody likes. So it would with
+    what somebody made up, or what is forgotten: of what fails while a file is made, Streamlit's own error has the cause."""
     error = record.exc_info and record.exc_info[1]
+    if isinstance(error, MediaFileStorageError) and not error.__cause__ and NOT_THERE.match(str(error)):
+        return False
     while isinstance(error, BaseException):
         if isinstance(error, TooMany):
             return False
