@@ -110,6 +110,16 @@ def test_what_one_of_them_holds_keeps_none_of_those_who_have_left(gone, caplog):
     assert [each.exc_info[0] for each in caplog.records] == [RuntimeError]
 
 
+def test_who_is_dropped_when_somebody_else_leaves_is_ended_too(gone):
+    """The store drops, as it takes one in, those whose two minutes are over."""
+    sessions, ended, now = gone
+    storage = left.get_instance()._session_mgr._session_storage
+    now[0] = 121.0
+    left._save(storage, SessionInfo(None, session("fourth", ended), 1))
+    assert ended == ["first", "second", "third"] and all(map(is_empty, sessions))
+    assert [each.session.id for each in storage.list()] == ["fourth"]
+
+
 def test_who_is_ended_by_name_or_by_what_he_holds_is_emptied_whatever_is_in_it(gone, caplog):
     (first, second, third), ended, _ = gone
     left.end("first")

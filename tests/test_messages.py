@@ -78,7 +78,8 @@ PASSED = [
 LEFT_OUT = [
     said(load_git_info=True), said(clear_cache=True), said(set_run_on_save=True), said(debug_shutdown_runtime=True),
     said(debug_disconnect_websocket=True), said(), rerun(json_value="not json"), rerun(json_value="[" * 100_000),
-    rerun(json_trigger_value="not json"), rerun(json_value=json.dumps({"moved": [1] * THINGS})), rerun(json_value=json.dumps("a" * JSON_LONG)),
+    rerun(json_trigger_value="not json"), rerun(json_value=json.dumps(json.dumps([1] * THINGS))), rerun(json_value=json.dumps(deep(DEEP + 1))), rerun(json_value=json.dumps("[" * 100_000)),
+    rerun(json_value=json.dumps({"moved": [1] * THINGS})), rerun(json_value=json.dumps("a" * JSON_LONG)),
     rerun(json_value=json.dumps([[[{"": {"": {}}}]] * 600])), rerun(json_value=deep(DEEP + 1)), rerun(json_trigger_value=deep(800)), part("x" * (NAME + 1)), in_many(THINGS + 1, "0"), in_many(300, json.dumps("a" * 1000)), many_widgets(WIDGETS + 1), hashes(HASHES + 1), files(FILES + 1), operation("install_skills"), operation("dismiss_skills_nudge"),
     *(rerun(id, string_value="a") for id in ("x0", "", "panel", "_models", "_visitor", "$", "$$", " $$ID-a-None")), rerun("x0"),
 ]  # fmt: skip

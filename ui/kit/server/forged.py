@@ -35,10 +35,9 @@ def _value(told: WStates, widget: str) -> Any:
         raise KeyError(widget)
     try:
         said = unpack_widget_state_value(held.value)
+        # Where JSON holds JSON that is none, Streamlit writes a traceback, and goes on with nothing.
         if known.value_type == "json_value" and isinstance(said, str):
-            json.loads(
-                said
-            )  # where JSON holds JSON that is none, Streamlit writes a traceback, and goes on with nothing
+            json.loads(said)
         value = known.deserializer(said)
     except Exception:  # whatever a list that is too short, a word that is none of the choices, or no number can lead to
         raise KeyError(widget) from None

@@ -22,6 +22,16 @@ LOGGER = logging.getLogger(__name__)
 def keep_who_looked() -> None:
     """From here on Streamlit itself, which would keep the last 128 to leave, ends none for want of room: Handles does."""
     MemorySessionStorage.__init__ = partialmethod(MemorySessionStorage.__init__, maxsize=ALL)  # type: ignore[assignment, method-assign]
+    MemorySessionStorage.save = _save  # type: ignore[method-assign]
+
+
+_plain_save = MemorySessionStorage.save
+
+
+def _save(storage: MemorySessionStorage, kept) -> None:
+    """Where one comes, the store drops those whose two minutes are over, and nobody ends them."""
+    _end_old(storage)
+    _plain_save(storage, kept)
 
 
 def sessions() -> list[str]:
@@ -63,7 +73,12 @@ async def _end_holding(key: str) -> bool:
 
 def end_old() -> None:
     """The same of those whose two minutes are over."""
-    for _, kept in get_instance()._session_mgr._session_storage._cache.expire() if exists() else ():
+    if exists():
+        _end_old(get_instance()._session_mgr._session_storage)
+
+
+def _end_old(storage) -> None:
+    for _, kept in storage._cache.expire():
         _end(kept.session.shutdown, kept.session)
 
 

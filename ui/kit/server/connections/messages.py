@@ -10,6 +10,7 @@ Imported by the server before there is a runtime: nothing that registers a compo
 import asyncio
 import json
 import time
+from contextlib import suppress
 
 from google.protobuf.message import DecodeError
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -100,15 +101,23 @@ def _is_sound(state: ClientState) -> bool:
         return False
     if max(map(len, (state.fragment_id, state.page_name, state.page_script_hash))) > NAME:
         return False
-    if not all(
-        each.id.startswith(IDS) for each in widgets
-    ):  # Streamlit looks for a key of the page's own, and finds none
+    # Of another Streamlit looks for a key of the page's own, and finds none.
+    if not all(each.id.startswith(IDS) for each in widgets):
         return False
     texts = [getattr(each, name) for each in widgets for name in JSON if each.HasField(name)]
     try:
-        return sum(map(len, texts)) <= JSON_LONG and _few([json.loads(text) for text in texts])
+        return sum(map(len, texts)) <= JSON_LONG and _few(list(map(_said, texts)))
     except (ValueError, RecursionError):  # what is no JSON would be read anew, and fail, in every run that follows
         return False
+
+
+def _said(text: str):
+    """What JSON holds; where it holds a text, Streamlit takes that for JSON again, if it is. Raises ValueError."""
+    value = json.loads(text)
+    if isinstance(value, str):
+        with suppress(json.JSONDecodeError):
+            return json.loads(value)
+    return value
 
 
 def _few(values: list) -> bool:
