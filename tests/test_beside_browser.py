@@ -79,6 +79,25 @@ def test_what_can_be_pressed_stays_where_it_is_when_a_part_is_taken_out(open_pag
     assert not {name for name in sideways if name in page.locator(".pills > .tick").all_text_contents()}
 
 
+@pytest.mark.parametrize("gap", [120, 150, 180])
+@pytest.mark.parametrize("first", ["− norm", "1 head", "attn_out norm"])
+def test_a_row_above_the_pictures_is_pressed_while_another_block_comes_beside_the_first(open_page, first, gap):
+    """It was drawn anew, with its value, while the button was down."""
+    page = open_page("/One_block", width=1300)
+    page.wait_for_timeout(1000)
+    places = page.evaluate(WHERE)
+    average = page.locator("label.tick", has_text="Average")
+    average.evaluate("each => { each.known = true }")
+    for name in (first, "Average"):
+        page.mouse.move(*middle(places[name]))
+        page.mouse.down()
+        page.wait_for_timeout(30)
+        page.mouse.up()
+        page.wait_for_timeout(gap - 30)
+    page.wait_for_url(lambda url: "maps=average" in url and "variants=" in url)
+    assert average.evaluate("each => each.known")
+
+
 MOVED = """height => setTimeout(() => {
   const drawing = document.querySelector(".st-key-drawing")
   drawing.parentElement.insertBefore(Object.assign(document.createElement("div"), { style: `height: ${height}px` }), drawing)

@@ -454,6 +454,13 @@ def test_from_one_public_address_so_many_classes_are_started_within_an_hour(monk
         assert classes.start(["q"]) == ["q"]
     with pytest.raises(ClassError, match="20 classes were started within an hour"):
         classes.start([])
+    for n in range(classes.STARTS):  # of IPv6 one visitor has a whole network
+        where.ip_address = f"2001:4860:4860:1::{n + 1:x}"
+        assert classes.start(["q"]) == ["q"]
+    for same in ("2001:4860:4860:1:ffff::1", "::ffff:8.8.8.8"):
+        where.ip_address = same
+        with pytest.raises(ClassError):
+            classes.start([])
     for other in ("2001:4860:4860::8888", None, "127.0.0.1", "10.1.2.3", "a proxy"):
         where.ip_address = other
         for _ in range(1 if other and other.startswith("2001") else 50):

@@ -220,3 +220,34 @@ def test_free_play_leads_to_every_kind_of_page():
     app = open_lesson("free_play")
     assert len(app.get("page_link")) == len(read_lesson("free_play").ways)
     assert not any(each.key == "store_free_play" for each in app.button)
+
+
+def pressed(app, name: str):
+    """The button, in one message with what was moved just before."""
+    return fine(next(each for each in app.button if each.key == f"store_{name}").click().run())
+
+
+@pytest.mark.parametrize("name", [name for name in lesson if read_lesson(name).prediction])
+def test_what_is_taken_back_in_the_moment_of_storing_is_not_stored(name):
+    first, last = answers(read_lesson(name))[0], answers(read_lesson(name))[-1]
+    app = answer(open_lesson(name), name, first)
+    how = next(each for each in app.button_group if each.key == f"sure_{name}")
+    app = how.set_value(2).run()
+    next(each for each in app.button_group if each.key == f"sure_{name}").set_value(None)
+    app = pressed(app, name)
+    said = [each.value.replace("\\", "") for each in app.toast]
+    assert not kept(app) and said == ["Choose an answer, and say how sure you are."]
+    app = next(each for each in app.button_group if each.key == f"sure_{name}").set_value(1).run()
+    of = read_lesson(name).prediction
+    if of.options:
+        next(each for each in app.radio if each.key == f"answer_{name}").set_value(last)
+        assert kept(pressed(app, name))[name].answer == last
+    elif of.ranked:  # what comes next has not been said of the new order
+        next(each for each in app.selectbox if each.key == f"answer_{name}_0_").set_value(first[1])
+        app = pressed(app, name)
+        assert not kept(app) and len(app.toast) == 1
+        order = [first[1], first[0], *first[2:]]
+        assert kept(store(answer(app, name, order[1:]), name))[name].answer == order
+    else:
+        next(each for each in app.slider if each.key == f"answer_{name}").set_value(100 * last[0])
+        assert kept(pressed(app, name))[name].answer[0] == pytest.approx(last[0])

@@ -47,7 +47,7 @@ def test_the_verb_reaches_back_the_head_is_removed_and_the_page_says_by_how_much
     assert "What does it cost to take out head" in said and accuracy(READER) in said
     assert re.search(r"95 % interval −?[\d.]+ to −?[\d.]+, 256 texts", said)
     nobody = not (takeover(knockout.bench(SHIPPED), read_cuts(READER, SHIPPED.config)[0], "zero").low > 0).any()
-    assert ("None can be told from noise" in said) == nobody
+    assert ("No part is shown to" in said) == nobody
     assert "before W_O" in page.locator(".st-key-knife svg").text_content()
     assert f"out={READER}" in page.evaluate("location.href")
     page.get_by_role("button", name="Put everything back").click()
@@ -177,6 +177,19 @@ def test_one_model_is_opened_after_another(open_page, tmp_path):
         expect(page.locator("[data-testid=stAlertContentError]")).to_have_count(0)
         expect(page.locator("[data-testid=stFileUploaderFile]")).to_have_count(0)
         page.keyboard.press("Escape")
+
+
+def test_what_can_come_next_is_in_sight_after_a_word_was_pressed(open_page):
+    page = open_page(f"{PAGE}?prompt=the+judge", width=1400)
+    page.get_by_text("Words it knows").click()
+    settle(page)
+    words = page.locator(".lexicon .words-of")
+    before = words.inner_text()
+    words.get_by_role("button", name="ruled", exact=True).click()
+    expect(words).not_to_have_text(before, use_inner_text=True)
+    page.wait_for_timeout(300)
+    assert words.evaluate("each => each.scrollTop") == 0
+    expect(words.get_by_text("Can come next")).to_be_in_viewport()
 
 
 def test_a_sentence_is_written_by_clicks_and_by_keys(open_page):

@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as some
+from scipy import stats
 from streamlit.testing.v1 import AppTest
 
 from core.checkpoints import family, files, own
@@ -20,6 +21,7 @@ from core.model.knockout import cuts, mode
 from core.model.transformer import Transformer
 from core.settings.wording import number
 from core.tasks import task
+from tests import holm
 from tests.pages import put, setting, tell, words, written
 from tests.test_page import fine, told
 from tests.test_training_page import finish
@@ -158,6 +160,30 @@ def test_removing_that_head_says_how_much_worse_it_gets_and_who_took_over():
     assert "Did another part take over?" in said
     back = fine(button(fine(opened(out=READER)), "remove_head").click().run())
     assert setting(back, "out") == ""
+
+
+@pytest.mark.parametrize("out", [READER, "1.attention", "1.ffn", "1.2", "2.1~2.2", "1.ffn~2.4", "2.ffn"])
+def test_whether_another_part_took_over_is_told_as_its_numbers_are(out):
+    """From what the parts add, with SciPy's t-test and Holm's method by its definition."""
+    bench, names = knockout.bench(SHIPPED), [part.name for part in contributions.parts(SHIPPED.model)]
+    made = tuple(cut for cut in cuts(SHIPPED.config) if cut.write() in out.split("~"))
+    before, after = contributions.of_bench(bench), contributions.of_bench(bench, made)
+    later = [names.index(name) for name in contributions.takeover(bench, made, "zero").name] if out != "2.ffn" else []
+    change = [(after[at] - before[at]).mean().item() for at in later]
+    chances = holm.corrected([stats.ttest_rel(after[at], before[at]).pvalue for at in later]) if later else []
+    rise = [bool(each > 0 and p < 0.05) for each, p in zip(change, chances)]
+    fall = [bool(each < 0 and p < 0.05) for each, p in zip(change, chances)]
+    said = texts(fine(opened(taken="knockout", out=out))).replace("\\", "")
+    assert ("No part is shown to" in said) == (bool(later) and not any(rise))
+    if not later:
+        assert "None could: no part comes after the cut" in said
+    elif not any(rise) and any(fall):
+        at = later[min(range(len(later)), key=change.__getitem__)]
+        now = f"{number(after[at].mean().item())} instead of {number(before[at].mean().item())}."
+        many = f"{sum(fall)} of {len(later)} add{'s' * (sum(fall) == 1)} less; the greatest fall is that of {names[at]}: {now}"
+        assert (many if len(later) > 1 else f"{names[at]} adds less: {now}") in said
+    else:
+        assert " less; the greatest fall" not in said and "adds less:" not in said
 
 
 @pytest.mark.parametrize("out", ["", "1.ffn"])

@@ -38,10 +38,12 @@ def with_and_without(context: BlockContext):
         if alone:
             return ONE_BLOCK.open_view(context)
         _row(context, variant, others)
+        rows = st.container()
         if variant is None:
-            ONE_BLOCK.open_view(context)
+            with beside.rows_in(rows):
+                ONE_BLOCK.open_view(context)
         else:
-            _both(context, baseline, variant)
+            _both(context, baseline, variant, rows)
 
 
 def _asked(context: BlockContext, others: list[Variant]) -> str:
@@ -66,7 +68,7 @@ def _row(context: BlockContext, variant: Variant | None, others: list[Variant]):
     bar("beside", [of(context.look, "difference"), *[which] * (len(others) > 1)])
 
 
-def _both(context: BlockContext, baseline: Variant, variant: Variant):
+def _both(context: BlockContext, baseline: Variant, variant: Variant, rows):
     """The view that is open, of the baseline and of one of the others."""
     sides = {_name(context, each): each for each in (baseline, variant)}
     less = ", minus the baseline" * context.look.difference
@@ -76,6 +78,7 @@ def _both(context: BlockContext, baseline: Variant, variant: Variant):
         context.look.difference,
         {name: max(getattr(each.config, f"n_{name}s") for each in (baseline, variant)) for name in ("layer", "head")},
         pins.COLOURS[variant.colour],
+        rows,
     )
 
 

@@ -20,6 +20,7 @@ from core.figures.palette import BASELINE
 
 SAME = "The same on both sides, to the last digit: what was changed acts elsewhere. *Stages* goes through the block step by step."
 _now: ContextVar["Side | None"] = ContextVar("side", default=None)
+_rows: ContextVar[Any] = ContextVar("rows", default=None)  # where rows of controls go, if not where they are drawn
 
 
 @dataclass
@@ -83,7 +84,18 @@ def count_of(name: str, count: int) -> int:
 def above():
     """Where a row of controls goes, which both sides have in common."""
     side = _now.get()
-    return side.above if side else nullcontext()
+    return side.above if side else _rows.get() or nullcontext()
+
+
+@contextmanager
+def rows_in(place):
+    """While a view is drawn alone its rows of controls go there, too: where another comes beside it they are the same as before,
+    for whoever is about to press one."""
+    token = _rows.set(place)
+    try:
+        yield
+    finally:
+        _rows.reset(token)
 
 
 def difference() -> bool:
@@ -133,11 +145,12 @@ def beside(
     difference: bool,
     counts: dict[str, int],
     colour: str,
+    common,
 ):
     """Draw each of two sides: its name, which heading draws, and what draws it. difference: whether the second one shows by how
-    much it differs from the first; counts: of "layer" and "head", as many as either side has; colour: of the second side."""
-    common, bars = st.container(), set()
-    drawn = []
+    much it differs from the first; counts: of "layer" and "head", as many as either side has; colour: of the second side; common: a
+    place for what both have in common."""
+    drawn, bars = [], set()
     for at, (place, (name, draw)) in enumerate(zip(st.columns(2, gap="medium"), sides)):
         side = Side(name, at > 0, common, difference, counts, bars, colour)
         with place, _on(side):

@@ -1,5 +1,7 @@
 """The prediction: an answer, how sure, and because of what; stored before any result is computed for this visitor."""
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from core.teaching.lessons.entry import Entry, clean
@@ -12,9 +14,15 @@ from ui.kit.page import literal
 from ui.lessons.progress import store
 
 
-def ask(lesson: Lesson, words, then=store, place: str = "", button: str = "") -> Answer | None:
+def _told(why: str):
+    st.toast(literal(why), icon=":material/info:")
+
+
+def ask(
+    lesson: Lesson, words, then=store, place: str = "", button: str = "", refused: Callable[[str], None] = _told
+) -> Answer | None:
     """The controls -> the answer as it stands in them, None while there is none. then: called with what is to be stored; place: by
-    which its controls are told from those of another question; button: what it says."""
+    which its controls are told from those of another question; button: what it says; refused: as of ask_at_once()."""
     place = place or lesson.name
     answer = _answer(lesson, words, place)
     sure, because = _reason(words, place)
@@ -24,8 +32,8 @@ def ask(lesson: Lesson, words, then=store, place: str = "", button: str = "") ->
         key=f"store_{place}",
         disabled=answer is None or sure is None,
         help=words["store_first"] if answer is None or sure is None else None,
-        on_click=_store,
-        args=(lesson, place, answer, sure, because, then),
+        on_click=_sent,
+        args=(lesson, words, then, place, refused),
     )
     return answer
 
@@ -33,18 +41,13 @@ def ask(lesson: Lesson, words, then=store, place: str = "", button: str = "") ->
 def ask_at_once(lesson: Lesson, words, then, place: str, button: str, refused):
     """The same in one go: nothing is asked of the server before the button is pressed, as where a hundred answer at the same time.
     For one of a few; refused: called with what is said where nothing is chosen."""
-
-    def sent():
-        answer, sure, because = (st.session_state.get(f"{name}_{place}") for name in ("answer", "sure", "because"))
-        try:
-            _store(lesson, place, answer, sure, because, then)
-        except ValueError:
-            refused(words["store_first"])
-
     with st.form(f"form_{place}", border=False):
         _answer(lesson, words, place)
         _reason(words, place)
-        st.form_submit_button(button, type="primary", key=f"send_{place}", on_click=sent)
+        st.form_submit_button(
+            button, type="primary", key=f"send_{place}", on_click=_sent,
+            args=(lesson, words, then, place, refused),
+        )  # fmt: skip
 
 
 def _answer(lesson: Lesson, words, place: str) -> Answer | None:
@@ -66,18 +69,25 @@ def _reason(words, place: str) -> tuple[int | None, str]:
     return sure, because
 
 
-def _store(lesson: Lesson, place: str, answer, sure, because, then):
-    """What stands in the controls by now: a press may come together with what was moved just before."""
-    assert lesson.prediction is not None
-    seen = st.session_state
-    if lesson.prediction.kind == "number":
-        answer = _guessed(lesson, seen.get(f"answer_{place}"), seen.get(f"within_{place}")) or answer
-    elif lesson.prediction.options:
-        answer = seen.get(f"answer_{place}", answer)
-    sure, because = seen.get(f"sure_{place}", sure), seen.get(f"because_{place}", because)
-    if sure not in SURE:
-        raise ValueError(f"How sure is {sure!r}; it must be one of {list(SURE)}.")
-    then(lesson.name, Entry(check(lesson.prediction, answer), sure, clean(because or "")))
+def _sent(lesson: Lesson, words, then, place: str, refused: Callable[[str], None]):
+    """What stands in the controls by now: a press may come together with what was moved, or taken back, just before."""
+    asked, seen = lesson.prediction, st.session_state
+    assert asked is not None
+    sure, because = seen.get(f"sure_{place}"), seen.get(f"because_{place}")
+    if asked.kind == "number":
+        answer = _guessed(lesson, seen.get(f"answer_{place}"), seen.get(f"within_{place}"))
+    elif asked.ranked:
+        answer = _ordered(asked, lambda order: seen.get(_key_of_rank(place, order)))
+    else:
+        answer = seen.get(f"answer_{place}")
+    try:
+        answer = check(asked, answer)
+    except ValueError:
+        answer = None
+    if answer is None or sure not in SURE:
+        refused(words["store_first"])
+    else:
+        then(lesson.name, Entry(answer, sure, clean(because or "")))
 
 
 def _guessed(lesson: Lesson, guess, within) -> list[float] | None:
@@ -127,23 +137,35 @@ def _number(lesson: Lesson, asked: Prediction, words, place: str) -> list[float]
     return _guessed(lesson, guess, within)
 
 
-def _rank(lesson: Lesson, asked: Prediction, words, name: str) -> list[str] | None:
-    order: list[str] = []
-    for place in range(len(asked.ranked) - 1):
-        left = [name for name in asked.ranked if name not in order]
-        chosen = st.selectbox(
-            words["rank_first"] if place == 0 else words["rank_next"].format(n=place + 1),
-            left,
+def _rank(lesson: Lesson, asked: Prediction, words, place: str) -> list[str] | None:
+    def ask_for(order: list[str]):
+        return st.selectbox(
+            words["rank_next"].format(n=len(order) + 1) if order else words["rank_first"],
+            [name for name in asked.ranked if name not in order],
             index=None,
             format_func=lambda name: lesson.values[name].label,
-            key=f"answer_{name}_{place}_{'_'.join(order)}",
+            key=_key_of_rank(place, order),
         )
+
+    order = _ordered(asked, ask_for)
+    if order:
+        st.caption(literal(words["rank_last"].format(label=lesson.values[order[-1]].label)))
+    return order
+
+
+def _ordered(asked: Prediction, chosen_after: Callable[[list[str]], str | None]) -> list[str] | None:
+    """What is chosen after what has been chosen, and the last one, which is left; None while one of them is not chosen."""
+    order: list[str] = []
+    for _ in asked.ranked[1:]:
+        chosen = chosen_after(order)
         if chosen is None:
             return None
         order.append(chosen)
-    (last,) = [name for name in asked.ranked if name not in order]
-    st.caption(literal(words["rank_last"].format(label=lesson.values[last].label)))
-    return [*order, last]
+    return [*order, *(name for name in asked.ranked if name not in order)]
+
+
+def _key_of_rank(place: str, order: list[str]) -> str:
+    return f"answer_{place}_{len(order)}_{'_'.join(order)}"
 
 
 ASKED = {"choice": _choice, "curve": _choice, "number": _number, "rank": _rank}

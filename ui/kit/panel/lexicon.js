@@ -8,14 +8,16 @@ function lexicon(panel) {
   const list = element("div", { className: "words-of" })
   row.box = element("details", { className: "lexicon" }, summary, list)
   const all = () => [...list.querySelectorAll("button")]
+  let keys = false // whether it is worked by keys: then the word that has the focus is in sight
   const to = (word, focus) => {
     for (const each of all()) each.tabIndex = each === word ? 0 : -1
-    if (focus) word?.focus()
+    if (focus) word?.focus({ preventScroll: !keys })
   }
   list.onclick = (event) => {
     const word = event.target.closest("button")
     if (!word) return
     row.pressed = performance.now()
+    keys = !event.detail
     to(word, true)
     panel.rows.get(row.into)?.append(word.textContent)
   }
@@ -24,6 +26,7 @@ function lexicon(panel) {
     const next = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: words.length - 1 }[event.key]
     if (next === undefined || at < 0) return
     event.preventDefault()
+    keys = true
     to(words[Math.max(0, Math.min(words.length - 1, next))], true)
   }
   row.box.onkeydown = (event) => {
@@ -54,6 +57,7 @@ function lexicon(panel) {
       return made
     })
     const first = groups.filter((_, at) => one.groups[at].next), others = groups.filter((_, at) => !one.groups[at].next)
+    if (!keys) list.scrollTop = 0 // what can come next
     list.replaceChildren(named(one.titles[0]), ...first, ...(others.length ? [named(one.titles[1]), ...others] : []))
     to(all().find((each) => each.textContent === held) ?? all()[0], held !== undefined) // whoever wrote by keys goes on from there
   }

@@ -7,7 +7,7 @@ import functools
 import os
 import time
 from collections import deque
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 
 import streamlit as st
 
@@ -23,7 +23,7 @@ REASON = (
 SECOND = 1.0  # for which what everybody sees is kept
 GUESSES, MINUTE = 20, 60.0  # wrong codes of one visitor within a minute
 STARTS, HOUR = 20, 3600.0  # classes that are started from one address within an hour
-_begun: dict[str, deque[float]] = {}  # an address -> when
+_begun: dict[str, deque[float]] = {}  # an address, of IPv6 a network -> when
 WRONG = "class_guesses"  # what is kept for a visitor: when it was wrong
 
 
@@ -41,8 +41,8 @@ def start(questions: list[str]) -> Started:
     """A new class. Raises ClassError, StoreError; ClassError also where STARTS were started from the same public address within an hour.
 
     An address that is not public is no visitor's own: it is that of a network, or of a proxy in front, and has no such limit."""
-    address, now = st.context.ip_address, time.monotonic()
-    if not _is_public(address):
+    address, now = _public(st.context.ip_address), time.monotonic()
+    if not address:
         return classroom().start(questions)
     for each in [each for each, when in _begun.items() if now - when[-1] >= HOUR]:
         del _begun[each]
@@ -56,11 +56,16 @@ def start(questions: list[str]) -> Started:
     return started
 
 
-def _is_public(address: object) -> bool:
+def _public(address: object) -> str:
+    """An address, if it is public; of IPv6 the network, all of whose addresses one visitor has (RFC 6177)."""
     try:
-        return ip_address(str(address)).is_global
+        known = ip_address(str(address))
     except ValueError:  # none, or what a proxy wrote in its place
-        return False
+        return ""
+    known = getattr(known, "ipv4_mapped", None) or known
+    if not known.is_global:
+        return ""
+    return str(known) if known.version == 4 else str(ip_network((known, 64), strict=False))
 
 
 def watch(code: str) -> Watched:

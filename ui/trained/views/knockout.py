@@ -17,6 +17,7 @@ from ui.pictures.curves import Line, Panel, curves
 from ui.trained.context import WHOLE, switch, take_out, view
 from ui.trained.next_word import consequence, scores_of
 
+NOBODY = "No part is shown to: none that comes after the cut adds more to the logit difference than before."
 TELLS = 0.05  # of what was lost: a rise that is less is not called a takeover
 
 
@@ -154,9 +155,9 @@ def _taken_over(context, changes) -> tuple[bool, str]:
     if not lost > 0:
         return False, "Nothing was to be taken over: without it the right word leads by no less."
     if clear.empty:
-        return False, (
-            "None can be told from noise: of the parts after the cut, none is shown to add more to the logit difference than "
-            "before. (Paired t-test over texts, corrected for all these parts by Holm's method.)"
+        return (
+            False,
+            f"{NOBODY}{_less(changes)} (Paired t-test over texts, corrected for all these parts by Holm's method.)",
         )
     best = clear.iloc[0]
     rise = f"{best['name']} adds {number(best.after)} to the logit difference instead of {number(best.before)}"
@@ -166,6 +167,18 @@ def _taken_over(context, changes) -> tuple[bool, str]:
     if "head" not in clear.kind.values:
         sentence += " No head does." if "head" in changes.kind.values else " No head comes after the cut."
     return True, sentence
+
+
+def _less(changes) -> str:
+    """Who adds less than before, among the parts that come after the cut: the greatest fall stands last."""
+    fallen = changes[changes.high < 0]
+    if fallen.empty:
+        return ""
+    most = fallen.iloc[-1]
+    now = f"{number(most.after)} instead of {number(most.before)}"
+    if len(changes) == 1:
+        return f" {most['name']} adds less: {now}."
+    return f" {len(fallen)} of {len(changes)} add{'s' * (len(fallen) == 1)} less; the greatest fall is that of {most['name']}: {now}."
 
 
 def _by_distance(context):

@@ -59,7 +59,7 @@ const ablationName = (each) => {
   }, true)
 
   // A press on what is drawn anew before it is let go: the browser makes no click of it. So one is made.
-  const PRESSED = "button, a[href], [role=button]"
+  const PRESSED = "button, a[href], [role=button], label.tick"
   const met = (event) => event.composedPath().find((each) => each.matches?.(PRESSED))
   let down = null // what a press went down on, and what it said
   let made = -Infinity // when a click was made

@@ -1,3 +1,5 @@
+from functools import partial
+
 import streamlit as st
 
 from core.teaching import check
@@ -127,13 +129,13 @@ def _predict(of: Asked, code: str, now: Watched, words, place: str):
     def then(name: str, entry: Entry):
         vote(code, now.question, now.round, prediction.write(entry.answer), entry.sure, entry.because)
 
-    kind = of.lesson.prediction.kind
+    kind, told = of.lesson.prediction.kind, partial(refuse, code)
     if kind == "curve":
         picture.draw("sketches", sketches(of.lesson))
     if kind in ("choice", "curve"):
-        predict.ask_at_once(of.lesson, words, then, place, words["class_send"], lambda why: refuse(code, why))
+        predict.ask_at_once(of.lesson, words, then, place, words["class_send"], told)
         return
-    answer = predict.ask(of.lesson, words, then, place, words["class_send"])
+    answer = predict.ask(of.lesson, words, then, place, words["class_send"], told)
     if kind == "number":
         picture.draw("sketches", svg(of.lesson, words, answer))
 
