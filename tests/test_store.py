@@ -369,6 +369,7 @@ def test_a_missing_driver_is_named(monkeypatch):
         Store("postgresql://somebody:secret@127.0.0.1:1/name")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "store, loaded", [("a.sqlite", False), ("postgresql://a@127.0.0.1/a", True), ("postgresql+none://a@b/c", False)]
 )
