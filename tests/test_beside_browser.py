@@ -55,7 +55,10 @@ def middle(box) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("width", [1400, 1300])
-@pytest.mark.parametrize("path", ["/One_block", "/One_block?weights=random&variants=norm-none", "/Depth", "/Training"])
+@pytest.mark.parametrize(
+    "path",
+    ["/One_block", "/One_block?weights=random&variants=norm-none", "/One_block?view=pairs", "/Depth", "/Training"],
+)
 def test_what_can_be_pressed_stays_where_it_is_when_a_part_is_taken_out(open_page, path, width):
     """Pills, one that is found by its words, and a part of the drawing: whatever is pressed next is where it was."""
     page = open_page(path, width=width)

@@ -457,7 +457,7 @@ def test_from_one_public_address_so_many_classes_are_started_within_an_hour(monk
     for n in range(classes.STARTS):  # of IPv6 one visitor has a whole network
         where.ip_address = f"2001:4860:4860:1::{n + 1:x}"
         assert classes.start(["q"]) == ["q"]
-    for same in ("2001:4860:4860:1:ffff::1", "::ffff:8.8.8.8"):
+    for same in ("2001:4860:4860:1:ffff::1", "2001:4860:4860:1::1%eth9", "::ffff:8.8.8.8"):
         where.ip_address = same
         with pytest.raises(ClassError):
             classes.start([])

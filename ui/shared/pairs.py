@@ -23,7 +23,8 @@ def pairs(forward_pass, look, text: str):
     for note in notes:
         st.warning(literal(note))
     if not beside.second():
-        _editor(forward_pass, marked)
+        with beside.above():
+            _editor(forward_pass, marked)
     if not marked:
         st.info(
             "No pair is marked yet. Choose a word and the word it depends on, then mark the pair.",
@@ -91,7 +92,7 @@ def _verdict(table, marked, hidden, name) -> str:
 def _editor(forward_pass, marked):
     """Mark and unmark pairs."""
     words = [f"{n} {label}" for n, label in enumerate(forward_pass.labels[: forward_pass.n_real], 1)]
-    left, right, button = beside.columns([2, 2, 1], vertical_alignment="bottom")
+    left, right, button = st.columns([2, 2, 1], vertical_alignment="bottom")
     with left:
         reader = words.index(st.selectbox("This word", words, index=len(words) - 1, key="pair_from"))
     with right:

@@ -59,7 +59,7 @@ def start(questions: list[str]) -> Started:
 def _public(address: object) -> str:
     """An address, if it is public; of IPv6 the network, all of whose addresses one visitor has (RFC 6177)."""
     try:
-        known = ip_address(str(address))
+        known = ip_address(str(address).split("%")[0])  # without the name of an interface
     except ValueError:  # none, or what a proxy wrote in its place
         return ""
     known = getattr(known, "ipv4_mapped", None) or known

@@ -21,17 +21,23 @@ class Silent:
         loop = asyncio.get_running_loop()
         sending: dict[asyncio.Task, float] = {}  # since when
         late: set[asyncio.Task] = set()
+        broken = False
 
         async def in_time(message):
+            nonlocal broken
             task = asyncio.current_task()
             sending[task] = loop.time()
             try:
                 await send(message)
+            except OSError:
+                broken = True
+                raise
             except asyncio.CancelledError:
                 if task not in late:
                     raise
                 late.discard(task)
                 task.uncancel()
+                broken = True
                 raise OSError("the browser does not read what it asked for") from None
             finally:
                 del sending[task]
@@ -47,5 +53,10 @@ class Silent:
         watching = asyncio.create_task(watched())
         try:
             await self.app(scope, receive, in_time)
+        except (
+            RuntimeError
+        ):  # Streamlit reads on, takes what Starlette says to that for a text, and closes what is closed
+            if not broken:
+                raise
         finally:
             watching.cancel()
