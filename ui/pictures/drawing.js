@@ -56,12 +56,12 @@ export default function ({ data, parentElement, setTriggerValue }) {
 // while a button is down, of which the browser makes no click.
 class Hand {
   static REACTION = 400 // ms before anybody sees that the drawing has moved, and aims anew
-  static WATCHED = 2000 // ms after a press or a key, wherever it was, in which the drawing is looked at
+  static WATCHED = 2000 // ms after a press, wherever it was, in which the drawing is looked at
   static SLIP = 8 // pixels
 
   constructor(picture) {
     Object.assign(this, { picture, past: [], down: null, elsewhere: false, watched: 0 })
-    const heard = { pointerdown: this.#pressed, pointerup: this.#letGo, pointercancel: this.#forget, mousedown: this.#kept, mouseup: this.#kept, click: this.#kept, scroll: this.#scrolled, keyup: this.#watch }
+    const heard = { pointerdown: this.#pressed, pointerup: this.#letGo, pointercancel: this.#forget, mousedown: this.#kept, mouseup: this.#kept, click: this.#kept, scroll: this.#scrolled }
     for (const [name, what] of Object.entries(heard)) {
       const listen = (event) => (picture.isConnected ? what.call(this, event) : removeEventListener(name, listen, true))
       addEventListener(name, listen, true)
@@ -75,7 +75,8 @@ class Hand {
     const same = ({ part, box }, at) => places[at]?.part === part && Math.hypot(places[at].box.x - box.x, places[at].box.y - box.y) < 1
     if (this.last && !(this.last.length === places.length && this.last.every(same))) this.past.push({ places: this.last, until: now })
     this.last = places
-    if (now < this.watched && this.picture.isConnected) requestAnimationFrame(this.#look)
+    // Once a frame is drawn all places are known, and to ask for them costs nothing.
+    if (now < this.watched && this.picture.isConnected) requestAnimationFrame(() => setTimeout(this.#look))
     else this.last = null
   }
 
