@@ -18,45 +18,51 @@ class Silent:
         if scope["type"] != "websocket":
             return await self.app(scope, receive, send)
 
-        loop = asyncio.get_running_loop()
-        sending: dict[asyncio.Task, float] = {}  # since when
-        late: set[asyncio.Task] = set()
-        broken = False
-
-        async def in_time(message):
-            nonlocal broken
-            task = asyncio.current_task()
-            sending[task] = loop.time()
-            try:
-                await send(message)
-            except OSError:
-                broken = True
-                raise
-            except asyncio.CancelledError:
-                if task not in late:
-                    raise
-                late.discard(task)
-                task.uncancel()
-                broken = True
-                raise OSError("the browser does not read what it asked for") from None
-            finally:
-                del sending[task]
-
-        async def watched():
-            while True:  # a clock for every message would cost more than most of them
-                await asyncio.sleep(self.patience / 4)
-                for task, since in sending.items():
-                    if task not in late and loop.time() - since > self.patience:
-                        late.add(task)
-                        task.cancel()
-
-        watching = asyncio.create_task(watched())
+        line = _Line(send, self.patience)
+        watching = asyncio.create_task(line.watched())
         try:
-            await self.app(scope, receive, in_time)
+            await self.app(scope, receive, line.in_time)
         except (
             RuntimeError
         ):  # Streamlit reads on, takes what Starlette says to that for a text, and closes what is closed
-            if not broken:
+            if not line.broken:
                 raise
         finally:
             watching.cancel()
+
+
+class _Line:
+    """What goes to one browser."""
+
+    def __init__(self, send, patience: float):
+        self.send, self.patience, self.loop = send, patience, asyncio.get_running_loop()
+        self.sending: dict[asyncio.Task, float] = {}  # since when
+        self.late: set[asyncio.Task] = set()
+        self.broken = False  # whether something could not be sent
+
+    async def in_time(self, message) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self.sending[task] = self.loop.time()
+        try:
+            await self.send(message)
+        except OSError:
+            self.broken = True
+            raise
+        except asyncio.CancelledError:
+            if task not in self.late:
+                raise
+            self.late.discard(task)
+            task.uncancel()
+            self.broken = True
+            raise OSError("the browser does not read what it asked for") from None
+        finally:
+            del self.sending[task]
+
+    async def watched(self) -> None:
+        while True:  # a clock for every message would cost more than most of them
+            await asyncio.sleep(self.patience / 4)
+            for task, since in self.sending.items():
+                if task not in self.late and self.loop.time() - since > self.patience:
+                    self.late.add(task)
+                    task.cancel()
