@@ -114,6 +114,8 @@ def test_a_picture_of_votes_says_what_it_shows(labels, many):
     seen.feed(svg)
     assert {tag for tag, _ in seen.tags} <= {"svg", "style", "text", "rect"}
     assert seen.told.count(str(many)) >= len(labels)
+    said = dict(seen.tags)["svg"]["aria-label"]
+    assert said == "Votes" + "".join(f". {label}: {many} → {n}" for n, label in enumerate(labels))
 
 
 def rows(*lines) -> pd.DataFrame:

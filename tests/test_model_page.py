@@ -174,7 +174,7 @@ def test_whether_another_part_took_over_is_told_as_its_numbers_are(out):
     rise = [bool(each > 0 and p < 0.05) for each, p in zip(change, chances)]
     fall = [bool(each < 0 and p < 0.05) for each, p in zip(change, chances)]
     said = texts(fine(opened(taken="knockout", out=out))).replace("\\", "")
-    assert ("No part is shown to" in said) == (bool(later) and not any(rise))
+    assert ("No part that comes after the cut is shown to add more" in said) == (bool(later) and not any(rise))
     if not later:
         assert "None could: no part comes after the cut" in said
     elif not any(rise) and any(fall):

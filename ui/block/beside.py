@@ -38,12 +38,11 @@ def with_and_without(context: BlockContext):
         if alone:
             return ONE_BLOCK.open_view(context)
         _row(context, variant, others)
-        rows = st.container()
-        if variant is None:
-            with beside.rows_in(rows):
+        with beside.rows_in(st.container()):
+            if variant is None:
                 ONE_BLOCK.open_view(context)
-        else:
-            _both(context, baseline, variant, rows)
+            else:
+                _both(context, baseline, variant)
 
 
 def _asked(context: BlockContext, others: list[Variant]) -> str:
@@ -68,7 +67,7 @@ def _row(context: BlockContext, variant: Variant | None, others: list[Variant]):
     bar("beside", [of(context.look, "difference"), *[which] * (len(others) > 1)])
 
 
-def _both(context: BlockContext, baseline: Variant, variant: Variant, rows):
+def _both(context: BlockContext, baseline: Variant, variant: Variant):
     """The view that is open, of the baseline and of one of the others."""
     sides = {_name(context, each): each for each in (baseline, variant)}
     less = ", minus the baseline" * context.look.difference
@@ -78,7 +77,6 @@ def _both(context: BlockContext, baseline: Variant, variant: Variant, rows):
         context.look.difference,
         {name: max(getattr(each.config, f"n_{name}s") for each in (baseline, variant)) for name in ("layer", "head")},
         pins.COLOURS[variant.colour],
-        rows,
     )
 
 

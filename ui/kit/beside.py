@@ -37,7 +37,6 @@ class Waiting:
 class Side:
     name: str
     second: bool
-    above: Any  # a place for what both have in common
     difference: bool  # whether the second side shows by how much it differs, where that can be drawn
     counts: dict[str, int]  # of what can be picked, as many as either has
     bars: set[str]  # rows of controls that stand above both already
@@ -83,14 +82,13 @@ def count_of(name: str, count: int) -> int:
 
 def above():
     """Where a row of controls goes, which both sides have in common."""
-    side = _now.get()
-    return side.above if side else _rows.get() or nullcontext()
+    return _rows.get() or nullcontext()
 
 
 @contextmanager
 def rows_in(place):
-    """While a view is drawn alone its rows of controls go there, too: where another comes beside it they are the same as before,
-    for whoever is about to press one."""
+    """What a view has once goes there, drawn alone or twice: where another comes beside it, that is the same as before, for whoever
+    is about to press it."""
     token = _rows.set(place)
     try:
         yield
@@ -145,14 +143,13 @@ def beside(
     difference: bool,
     counts: dict[str, int],
     colour: str,
-    common,
 ):
     """Draw each of two sides: its name, which heading draws, and what draws it. difference: whether the second one shows by how
-    much it differs from the first; counts: of "layer" and "head", as many as either side has; colour: of the second side; common: a
-    place for what both have in common."""
+    much it differs from the first; counts: of "layer" and "head", as many as either side has; colour: of the second side.
+    To be called within rows_in()."""
     drawn, bars = [], set()
     for at, (place, (name, draw)) in enumerate(zip(st.columns(2, gap="medium"), sides)):
-        side = Side(name, at > 0, common, difference, counts, bars, colour)
+        side = Side(name, at > 0, difference, counts, bars, colour)
         with place, _on(side):
             heading(name)
             draw()
@@ -161,7 +158,8 @@ def beside(
     # Unlike where one of them shows something else, as that a sub-layer is off.
     alike = [each.kind for each in first] == [each.kind for each in other]
     if first and alike and all(_same(one.values, its.values) for one, its in zip(first, other)):
-        common.caption(f":material/equal: {SAME}")
+        with above():
+            st.caption(f":material/equal: {SAME}")
     for side, pictures, twins in zip(drawn, (first, other), (other, first)):
         for at, each in enumerate(pictures):
             with each.place, _on(side):

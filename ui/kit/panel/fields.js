@@ -188,7 +188,8 @@ function pills(row, tell) {
     field.setAttribute("role", "group")
     field.setAttribute("aria-label", now.label)
     name.textContent = now.label
-    if (isNew(row, now)) {
+    const anew = isNew(row, now), others = anew || String(now.value) !== String([...chosen])
+    if (anew) {
       const held = field.contains(document.activeElement) ? document.activeElement.parentElement.textContent : undefined
       const shown = now.options.map(one)
       for (const each of shown.slice(now.first)) each.firstChild.dataset.found = true
@@ -202,7 +203,7 @@ function pills(row, tell) {
     }
     chosen = new Set(now.value)
     mark()
-    fit(field)
+    if (others) fit(field) // it has the browser lay the page out: not with every move of something else
     inSight(field)
     later()
     later = () => {}
