@@ -13,8 +13,8 @@ from ui.block.summary import summary
 from ui.kit import beside, pins
 from ui.kit.page import literal
 from ui.kit.pages import ONE_BLOCK
-from ui.kit.panel.control import among, of, words
-from ui.kit.panel.panel import bar
+from ui.kit.panel.control import Control, among, of, words
+from ui.kit.panel.panel import first_row
 from ui.kit.session.values import amend, put
 from ui.kit.session.visitor import visitor
 from ui.pictures import drawing
@@ -37,8 +37,7 @@ def with_and_without(context: BlockContext):
             st.caption(literal(reason))
         if alone:
             return ONE_BLOCK.open_view(context)
-        _row(context, variant, others)
-        with beside.rows_in(st.container()):
+        with beside.rows_in(st.container()), first_row(_row(context, variant, others)):
             if variant is None:
                 ONE_BLOCK.open_view(context)
             else:
@@ -58,13 +57,13 @@ def _asked(context: BlockContext, others: list[Variant]) -> str:
     return asked
 
 
-def _row(context: BlockContext, variant: Variant | None, others: list[Variant]):
+def _row(context: BlockContext, variant: Variant | None, others: list[Variant]) -> list[Control]:
     """What is beside the baseline. There is always a row of it: what stands below it stays under the hand that takes a part out."""
     if variant is None:
-        return bar("beside", [words(NOBODY)])
+        return [words(NOBODY)]
     texts = [_text(context, each) for each in others]
     which = among("Beside", "beside", _text(context, variant), texts, [each.name for each in others])
-    bar("beside", [of(context.look, "difference"), *[which] * (len(others) > 1)])
+    return [of(context.look, "difference"), *[which] * (len(others) > 1)]
 
 
 def _both(context: BlockContext, baseline: Variant, variant: Variant):
@@ -112,7 +111,6 @@ def _drawn(context: BlockContext, variant: Variant, baseline: Variant, below: st
     """A drawing with its name, in which a click takes a part out, or puts it back. below: as HTML; other: what it is drawn as
     differing from, where that is not the baseline."""
     seen, first = _of(context, variant).forward_pass, variant.colour == 0
-    pins.marks([(variant.colour, _name(context, variant) if variant.colour else variant.name, None)], [])
 
     def clicked(text: str):
         changes = decode(text, "variants")
@@ -129,6 +127,7 @@ def _drawn(context: BlockContext, variant: Variant, baseline: Variant, below: st
         key="drawing" if first else "drawing_beside",
         usual=other or baseline.config,
         beside=context.pins.texts if first else None,
+        above=pins.legend_html([(variant.colour, _name(context, variant) if variant.colour else variant.name, None)]),
         below=below,
         on_pick=clicked,
     )

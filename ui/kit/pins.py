@@ -125,6 +125,11 @@ def legend(variants: list[Variant], said: dict[str, str | None], pins: Pins, kin
 
 
 def marks(entries: list[tuple[int, str, str | None]], common: list[str]):
+    """Draw a legend; see legend_html."""
+    st.html(legend_html(entries, common))
+
+
+def legend_html(entries: list[tuple[int, str, str | None]], common: list[str] = ()) -> str:
     """A legend. entries: (colour, name, what is said of it); common: what is true of all."""
     spans = []
     for colour, name, said in entries:
@@ -132,9 +137,10 @@ def marks(entries: list[tuple[int, str, str | None]], common: list[str]):
         spans.append(
             f"<span style='overflow-wrap:anywhere'>{_line(colour)}<span style='color:{COLOURS[colour]}'>●</span> {html.escape(name)}{more}</span>"
         )
-    spans.append(f"<span style='opacity:.7'>{' '.join(common)}</span>")
+    if common:
+        spans.append(f"<span style='opacity:.7'>{' '.join(common)}</span>")
     style = "display:flex;flex-wrap:wrap;gap:2px 18px;font-size:.9rem"
-    st.html(f"<div class='legend' style='{style}'>{''.join(spans)}</div>")
+    return f"<div class='legend' style='{style}'>{''.join(spans)}</div>"
 
 
 def _line(colour: int) -> str:

@@ -54,13 +54,14 @@ def block(
     knocked=None,
     usual=None,
     beside=(),
+    above: str = "",
     below: str = "",
     on_pick: Callable | None = None,
     sets: str = "variants",
 ):
     """Draw one block of a pass: what ran is what is drawn. What differs from the usual settings, or is cut out, is in orange.
 
-    usual, beside: as of block_svg; below: words under it, as HTML; on_pick(text) is called on a click on a
+    usual, beside: as of block_svg; above, below: words over and under it, as HTML; on_pick(text) is called on a click on a
     part, with what that changes (core.figures.svg.part); sets: the setting that changes with it.
     """
 
@@ -72,8 +73,9 @@ def block(
         if on_pick and f'data-part="{escape(text, quote=True)}"' in svg:
             on_pick(text)
 
+    name = f'<div class="above">{above}</div>' if above else ""
     words = f'<p class="below">{below}</p>' if below else ""
-    picture = f'<div class="block">{svg}</div>{words}'
+    picture = f'{name}<div class="block">{svg}</div>{words}'
     _drawing(
         key=key,
         data={

@@ -6,6 +6,8 @@ column around it, is laid out by itself: that is most of what a move costs.
 """
 
 from collections.abc import Callable
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -25,6 +27,7 @@ SETS = {
     "complete": "prompt", "compared_with": "variants", "pin": "variants", "keep": "variants",
     "weights": "weights", "remove_here": "out", "task": "task",
 }  # fmt: skip
+_first: ContextVar[list[list[Control]]] = ContextVar("first")
 _panel = st.components.v2.component(
     "ablation_panel",
     html='<div class="ablation-panel"></div>',
@@ -62,10 +65,26 @@ def _member(settings, name: str) -> Control:
     return words(f"{escape(known.label)}: <b>{escape(shown)}</b>")
 
 
+@contextmanager
+def first_row(row: list[Control]):
+    """The first row of controls that is drawn, or would be, has this one above it: one component is laid out sooner than two."""
+    waits = [row]
+    token = _first.set(waits)
+    try:
+        yield
+    finally:
+        if waits:
+            bar("lens")  # as the views call theirs: the component stays when another view is opened
+        _first.reset(token)
+
+
 def bar(name: str, *rows: list[Control]):
     """Draw rows of controls in one component. name: of the component on this page."""
     if beside.stands(name):
         return
+    waits = _first.get([])
+    rows = (*waits, *rows)
+    waits.clear()
     seen = state()
     made = [[make(seen) for make in row] for row in rows if row]
     made = [[one for one in row if one["name"] not in SETS or limits.is_moved(SETS[one["name"]])] for row in made]
