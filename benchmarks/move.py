@@ -1,10 +1,11 @@
 """What one move of a control costs the server: messages, bytes and processor time; beside the floor of a one-slider app.
 
-    python -m benchmarks.move [--moves 200] [--device cuda]
+    python -m benchmarks.move [--rounds 10] [--device cuda]
 
 A websocket that speaks Streamlit's own protocol moves a slider again and again, the next time as soon as the script has ended:
-d_ff on One block with random weights, and the slider of benchmarks/floor.py, in turn. Medians over rounds of twenty moves. Then a
-part is switched off and on, each time with other padding, so that no pass is known yet: with random and with trained weights.
+the slider of benchmarks/floor.py; d_ff on One block with random weights; a part that is switched off and on, each time with other
+padding, so that no pass is known yet: with random and with trained weights. Rounds of twenty moves, each kind in turn, once the
+server has loaded what it loads later; medians.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from benchmarks.crowd import message_of, panel_of
 from benchmarks.serving import server
 
 ROUND = 20  # moves
+WARM = 8  # s after which a server has loaded what other pages need, and its workers stand (ui/kit/page.py: boot)
 LIKE_TRAINED = "n_layers=2&position=rope&mask=causal&baseline=n_layers-2__position-rope__mask-causal&variants=none"  # two blocks beside each other
 
 
@@ -74,47 +76,66 @@ def on_floor(sent: list[ForwardMsg]) -> Callable[[int], WidgetState]:
     return state
 
 
-async def measured(address, process, page, states, moves, query) -> tuple[int, float, float, float]:
-    """-> (messages, kB, ms of processor time and ms by the clock of a move)"""
-    messages, size, took, waited = [], [], [], []
-    async with websockets.connect(
-        address.replace("http", "ws") + "/_stcore/stream", subprotocols=["streamlit"], max_size=None, compression=None
-    ) as socket:
-        state = states(await run(socket, page, None, query))
-        for number in range(1, 5):  # not counted
-            await run(socket, page, state(number), query)
-        for start in range(5, moves + 1, ROUND):
-            before, began = sum(process.cpu_times()[:2]), time.perf_counter()
-            for number in range(start, min(start + ROUND, moves + 1)):
-                sent = await run(socket, page, state(number), query)
-            made = number + 1 - start
-            took.append(1e3 * (sum(process.cpu_times()[:2]) - before) / made)
-            waited.append(1e3 * (time.perf_counter() - began) / made)
-            messages.append(len(sent))
-            size.append(sum(each.ByteSize() for each in sent) / 1000)
-    return tuple(map(statistics.median, (messages, size, took, waited)))
+class Case:
+    """One visitor's moves of one kind, and what each round of them took."""
+
+    def __init__(self, address: str, process, page: str, states: Callable, query: str):
+        self.address, self.process, self.page, self.states, self.query = address, process, page, states, query
+        self.number, self.rounds = 0, []
+
+    async def open(self):
+        self.socket = await websockets.connect(
+            self.address.replace("http", "ws") + "/_stcore/stream",
+            subprotocols=["streamlit"],
+            max_size=None,
+            compression=None,
+        )
+        self.state = self.states(await run(self.socket, self.page, None, self.query))
+
+    async def round(self) -> tuple[int, float, float, float]:
+        """-> (messages, kB, ms of processor time and ms by the clock of a move)"""
+        before, began = sum(self.process.cpu_times()[:2]), time.perf_counter()
+        for _ in range(ROUND):
+            self.number += 1
+            sent = await run(self.socket, self.page, self.state(self.number), self.query)
+        took, waited = sum(self.process.cpu_times()[:2]) - before, time.perf_counter() - began
+        return len(sent), sum(each.ByteSize() for each in sent) / 1000, 1e3 * took / ROUND, 1e3 * waited / ROUND
+
+
+async def in_turn(cases: list[Case], rounds: int):
+    """Rounds of each case, one after the other, after one that does not count: all meet the same machine."""
+    for case in cases:
+        await case.open()
+    await asyncio.sleep(WARM)
+    for number in range(rounds + 1):
+        for case in cases:
+            told = await case.round()
+            case.rounds += [told] * (number > 0)
+    for case in cases:
+        await case.socket.close()
 
 
 def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    args.add_argument("--moves", type=int, default=200)
+    args.add_argument("--rounds", type=int, default=10)
     args.add_argument("--device", default="auto", help="where the passes are run")
     given = args.parse_args()
-    moves, place = given.moves, f"device={given.device}&"
-    cases = (
-        ("one slider, nothing else", "benchmarks/floor.py", "", on_floor, moves, ""),
-        ("One block, a slider", "app.py", "One_block", on_one_block, moves, place + "weights=random"),
-        ("a part, random weights", "app.py", "One_block", a_part, 34, place + "weights=random&" + LIKE_TRAINED),
-        ("a part, trained weights", "app.py", "One_block", a_part, 34, place),
-    )
-    for name, app, page, states, moves, query in cases:
-        with server(app=app) as (address, process):
-            messages, size, took, waited = asyncio.run(
-                measured(address, psutil.Process(process.pid), page, states, moves, query)
-            )
+    place = f"device={given.device}&"
+    asked = {
+        "One block, a slider": (on_one_block, "weights=random"),
+        "a part, random weights": (a_part, "weights=random&" + LIKE_TRAINED),
+        "a part, trained weights": (a_part, ""),
+    }
+    with server(app="benchmarks/floor.py") as floor, server() as ours:
+        (simple, its), (address, process) = ((place, psutil.Process(one.pid)) for place, one in (floor, ours))
+        cases = {"one slider, nothing else": Case(simple, its, "", on_floor, "")}
+        for name, (states, query) in asked.items():
+            cases[name] = Case(address, process, "One_block", states, place + query)
+        asyncio.run(in_turn(list(cases.values()), given.rounds))
+    for name, case in cases.items():
+        messages, size, took, waited = map(statistics.median, zip(*case.rounds))
         print(
-            f"{name:26} {messages:3.0f} messages, {size:5.0f} kB, {took:5.1f} ms of processor time, {waited:5.1f} ms a move",
-            flush=True,
+            f"{name:26} {messages:3.0f} messages, {size:5.0f} kB, {took:5.1f} ms of processor time, {waited:5.1f} ms a move"
         )
 
 

@@ -1,16 +1,17 @@
 """What a person waits for: from a key press on a slider to the last painted pixel, in headless Chromium; and cold start.
 
-    python -m benchmarks.paint [--moves 15]
+    python -m benchmarks.paint [--moves 10] [--rounds 4]
 
 Moves the slider "Random seed", which changes every number on the page. One block: the default sentence; 12 heads ×
-64 tokens; 12 × 128. Depth: ten passes of a baseline and four variants; their gradients; the grid. Median, 90th percentile and range over the moves, after one that does not count, and
-how many times the floor that is: the same of an app that has one slider and shows its value (benchmarks/floor.py); then the server's
+64 tokens; 12 × 128. Depth: ten passes of a baseline and four variants; their gradients; the grid. All of them in turn, in rounds, with the
+same of an app that has one slider and shows its value (benchmarks/floor.py): median, 90th percentile and range over the moves, and how many times that floor; then the server's
 memory with this one user, and the time from starting the server to the first painted attention map.
 """
 
 import argparse
 import statistics
 import time
+from itertools import chain
 
 import psutil
 
@@ -31,6 +32,10 @@ CASES = (
     ("depth, gradients", f"/Depth?show=gradients&variants={FOUR}"),
     ("depth, grid of 96", "/Depth?show=grid"),
 )
+
+FLOOR = "one slider, text"
+SLIDER = "[data-testid=stSlider] [role=slider], [data-testid=stSlider] input"
+SEED = "[data-name=seed] input"
 
 # Notes the time of every drawing call and every change of the page outside the slider, and of the frame after it.
 WATCH = """
@@ -58,8 +63,8 @@ WATCH = """
 """
 
 
-def waits(page, moves: int, moved: str = "[data-name=seed] input") -> list[float]:
-    """Milliseconds from key press to last paint, for each move."""
+def waits(page, moves: int, moved: str = SEED) -> list[float]:
+    """Milliseconds from key press to last paint, for each move, after one that does not count."""
     page.locator(moved).first.focus()
     took = []
     for _ in range(moves + 1):
@@ -78,7 +83,6 @@ def watched(chromium, address: str):
     page.add_init_script(WATCH)
     page.goto(address)
     settle(page, 800)
-    page.wait_for_timeout(4000)  # the server's workers have started
     return page
 
 
@@ -87,43 +91,53 @@ def _memory(process) -> float:
     return psutil.Process(process.pid).memory_info().rss / 2**20
 
 
+def _round(chromium, pages: dict[str, tuple[str, str]], moves: int, first: int) -> dict[str, list[float]]:
+    """What the moves on each of these pages took. pages: name -> address, and what is moved there; first: the seed from which on it
+    is moved, so that nothing is known from a round before."""
+    took = {}
+    for name, (address, moved) in pages.items():
+        page = watched(chromium, f"{address}&seed={first}")
+        took[name] = waits(page, moves, moved)
+        page.close()
+    return took
+
+
+def _cold(chromium, address: str, start: float) -> float:
+    """Seconds since the server was started, once the first attention map is painted."""
+    page = chromium.new_page(viewport={"width": 1400, "height": 900})
+    page.goto(f"{address}/One_block")
+    page.wait_for_selector(".st-key-all_heads canvas")
+    page.wait_for_selector(IDLE)
+    page.close()
+    return time.perf_counter() - start
+
+
 def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    args.add_argument("--moves", type=int, default=15)
-    moves = args.parse_args().moves
+    args.add_argument("--moves", type=int, default=10)
+    args.add_argument("--rounds", type=int, default=4)
+    given = args.parse_args()
     with browser() as chromium:
         start = time.perf_counter()
-        with server() as (address, process):
-            page = chromium.new_page(viewport={"width": 1400, "height": 900})
-            page.goto(f"{address}/One_block")
-            page.wait_for_selector(".st-key-all_heads canvas")
-            page.wait_for_selector(IDLE)
-            cold = time.perf_counter() - start
-            page.close()
-            with server(app="benchmarks/floor.py") as (simple, _):
-                floor = statistics.median(
-                    waits(
-                        watched(chromium, simple),
-                        2 * moves,
-                        "[data-testid=stSlider] [role=slider], [data-testid=stSlider] input",
-                    )
-                )
-            print(f"one slider, text       median {floor:6.0f} ms: the floor")
-            alone = 0.0
-            for name, path in CASES:
-                page = watched(chromium, address + path)
-                took = sorted(waits(page, moves))
-                print(
-                    f"{name:22} median {statistics.median(took):6.0f} ms, {statistics.median(took) / floor:4.1f} floors   90th {took[int(0.9 * (len(took) - 1))]:6.0f}   "
-                    f"{took[0]:.0f} to {took[-1]:.0f} over {len(took)} moves",
-                    flush=True,
-                )
-                alone = alone or _memory(process)
-                page.close()
-            print(
-                f"server memory, one user  {alone:.0f} MB on the first of these, {_memory(process):.0f} MB after all of them"
-            )
-            print(f"cold start to first picture  {cold:.1f} s")
+        with server() as (address, process), server(app="benchmarks/floor.py") as (simple, _):
+            cold = _cold(chromium, address, start)
+            pages = {FLOOR: (f"{simple}/?", SLIDER)} | {name: (address + path, SEED) for name, path in CASES}
+            seeds = range(0, 1000, given.moves + 2)
+            _round(chromium, dict(list(pages.items())[:2]), given.moves, seeds[0])  # not counted
+            alone = _memory(process)
+            rounds = [_round(chromium, pages, given.moves, seeds[1])]
+            later = _memory(process)
+            rounds += [_round(chromium, pages, given.moves, seed) for seed in seeds[2 : given.rounds + 1]]
+    took = {name: sorted(chain.from_iterable(each[name] for each in rounds)) for name in pages}
+    floor = statistics.median(took[FLOOR])
+    for name, all_of in took.items():
+        median = statistics.median(all_of)
+        print(
+            f"{name:24} median {median:6.0f} ms, {median / floor:4.1f} floors   90th {all_of[int(0.9 * (len(all_of) - 1))]:6.0f}   "
+            f"{all_of[0]:.0f} to {all_of[-1]:.0f} over {len(all_of)} moves"
+        )
+    print(f"server memory, one user  {alone:.0f} MB on the first of these, {later:.0f} MB after all of them")
+    print(f"cold start to first picture  {cold:.1f} s")
 
 
 if __name__ == "__main__":
