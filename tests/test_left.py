@@ -1,6 +1,7 @@
 """What visitors uploaded counts as long as anything holds it, and who has left holds nothing of it for long."""
 
 import asyncio
+import copy
 import gc
 import uuid
 from types import SimpleNamespace
@@ -34,6 +35,7 @@ RECORD = UploadedFileRec("file", "x.safetensors", "", b"0" * MB)
 @pytest.fixture
 def counted(monkeypatch):
     monkeypatch.setattr(UploadedFile, "__init__", UploadedFile.__init__)  # as it was, afterwards
+    monkeypatch.setattr(UploadedFile, "__deepcopy__", None, raising=False)
     uploads.count_what_is_held()
 
 
@@ -46,6 +48,19 @@ def test_a_file_counts_as_long_as_a_page_holds_it(counted):
     held.clear()
     gc.collect()
     assert uploads._stored() == before
+
+
+def test_a_file_that_streamlit_copies_in_each_run_is_there_once(counted):
+    """One of 20 MB that a message named nine thousand times was copied as often, which ended the server."""
+    before = sum(uploads._stored().values())
+    held = UploadedFile(RECORD, FileURLs())
+    held.read(5)
+    copied = copy.deepcopy([held, held, held])
+    assert all(each.getvalue() is held.getvalue() is RECORD.data for each in copied)
+    assert [(each.name, each.file_id, each.size, each.tell(), each.read(1)) for each in copied[:1]] == [(held.name, held.file_id, held.size, 5, held.read(1))]  # fmt: skip
+    assert sum(uploads._stored().values()) - before == MB + uploads.EACH
+    copied[0].write(b"changed")
+    assert held.getvalue() is RECORD.data
 
 
 HELD = "_held"  # a key of ours in a session

@@ -54,6 +54,15 @@ def files(count: int) -> BackMsg:
     return message
 
 
+def uploaded(*ids: str) -> BackMsg:
+    message = BackMsg()
+    for at, id in enumerate(ids):  # half of them in each of two uploaders
+        if at % max(1, len(ids) // 2) == 0:
+            told = message.rerun_script.widget_states.widgets.add(id=f"$$ID-{at}").file_uploader_state_value
+        told.uploaded_file_info.add(file_id=id)
+    return message
+
+
 def operation(payload: str) -> BackMsg:
     message = BackMsg()
     getattr(message.backend_operation_request, payload).SetInParent()
@@ -73,7 +82,7 @@ def part(name: str) -> BackMsg:
 PASSED = [
     said(stop_script=True), said(app_heartbeat=True), rerun(json_value='{"moved": [1]}'), rerun(string_value="{"), many_widgets(WIDGETS),
     hashes(HASHES), files(FILES), rerun(json_value=json.dumps({"moved": ["{[,"] * (THINGS - 3)})), rerun(json_value=json.dumps("a" * (JSON_LONG - 2))), rerun(json_value=deep(DEEP)), part("x" * NAME), operation("deferred_file"), operation("dataframe_chunk"),
-    rerun(_make_trigger_id("$$ID-a-panel", "events"), json_trigger_value="[]"),
+    rerun(_make_trigger_id("$$ID-a-panel", "events"), json_trigger_value="[]"), uploaded(*map(str, range(FILES + 50))),
 ]  # fmt: skip
 LEFT_OUT = [
     said(load_git_info=True), said(clear_cache=True), said(set_run_on_save=True), said(debug_shutdown_runtime=True),
@@ -82,6 +91,7 @@ LEFT_OUT = [
     rerun(json_value=json.dumps({"moved": [1] * THINGS})), rerun(json_value=json.dumps("a" * JSON_LONG)),
     rerun(json_value=json.dumps([[[{"": {"": {}}}]] * 600])), rerun(json_value=deep(DEEP + 1)), rerun(json_trigger_value=deep(800)), part("x" * (NAME + 1)), in_many(THINGS + 1, "0"), in_many(300, json.dumps("a" * 1000)), many_widgets(WIDGETS + 1), hashes(HASHES + 1), files(FILES + 1), operation("install_skills"), operation("dismiss_skills_nudge"),
     *(rerun(id, string_value="a") for id in ("x0", "", "panel", "_models", "_visitor", "$", "$$", " $$ID-a-None")), rerun("x0"),
+    uploaded("a", "b", "c", "c"), uploaded("a", "b", "a", "c"),
 ]  # fmt: skip
 
 

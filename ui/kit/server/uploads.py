@@ -145,8 +145,10 @@ _plain = UploadedFile.__init__
 
 
 def count_what_is_held() -> None:
-    """From here on a file counts as long as a page holds it, also when its visitor has had the server delete it."""
+    """From here on a file counts as long as a page holds it, also when its visitor has had the server delete it; and each page that
+    holds it has the same bytes."""
     UploadedFile.__init__ = _counted  # type: ignore[method-assign]
+    UploadedFile.__deepcopy__ = _with_the_same_bytes  # type: ignore[attr-defined]
 
 
 def _counted(file: UploadedFile, record: UploadedFileRec, *given, **named) -> None:
@@ -154,6 +156,13 @@ def _counted(file: UploadedFile, record: UploadedFileRec, *given, **named) -> No
     run = get_script_run_ctx(suppress_warning=True)
     _held[id(file)] = (run.session_id if run else "", record.file_id, len(record.data))
     weakref.finalize(file, _held.pop, id(file), None).atexit = False
+
+
+def _with_the_same_bytes(file: UploadedFile, memo: dict) -> UploadedFile:
+    """Streamlit copies what a widget holds in every run of a page, and Python would copy the bytes of a file, too."""
+    copied = UploadedFile(UploadedFileRec(file.file_id, file.name, file.type, file.getvalue()), file._file_urls)
+    copied.seek(file.tell())
+    return copied
 
 
 def _stored() -> dict[str, int]:

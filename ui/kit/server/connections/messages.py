@@ -104,6 +104,10 @@ def _is_sound(state: ClientState) -> bool:
     # Of another Streamlit looks for a key of the page's own, and finds none.
     if not all(each.id.startswith(IDS) for each in widgets):
         return False
+    # What is named again is a file more, as large as it is.
+    named = [file.file_id for each in widgets for file in each.file_uploader_state_value.uploaded_file_info]
+    if len(named) > len(set(named)):
+        return False
     texts = [getattr(each, name) for each in widgets for name in JSON if each.HasField(name)]
     try:
         return sum(map(len, texts)) <= JSON_LONG and _few(list(map(_said, texts)))
