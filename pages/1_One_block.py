@@ -13,7 +13,7 @@ from ui.block.context import BlockConfig, BlockContext, BlockLook
 from ui.block.taken_away import scripts
 from ui.block.whose import NOTES, baseline, can_be_had, unknown, whose
 from ui.kit import pins, takeaway
-from ui.kit.page import head, notice, page, sidebar
+from ui.kit.page import head, notice, page, sidebar, warn
 from ui.kit.pages import ONE_BLOCK
 from ui.kit.session import values
 from ui.kit.session.values import put
@@ -36,17 +36,25 @@ def draw():
         compared = pins.row(baseline(kind, config), pinned, lambda text: put(beside=text), can_be_had(kind))
         head(ONE_BLOCK, sentence(), compared, [ONE_BLOCK.tabs()], beside_title=whose())
         tokens, cuts = cut(text.text)
-        notice(*notes, *cuts)
-        if tokens:
-            unknown(kind, tokens)
-            seen = forward(config, tokens, machine, look.apply_dropout, kind)
-            context = BlockContext(text.text, seen, pinned, look)
-            if not context.forward_pass.finite:
-                st.warning(f"Some numbers became infinite or NaN: they left the range of {machine.dtype}.")
-            with_and_without(context)
-            takeaway.offer(ONE_BLOCK.name, scripts(context))
-        else:
+        if not tokens:
+            notice(*notes, *cuts)
             st.info(NO_WORD, icon=":material/edit:")
+            return
+        try:
+            seen = forward(config, tokens, machine, look.apply_dropout, kind)
+        except Exception:
+            notice(*notes, *cuts)
+            raise
+        context = BlockContext(text.text, seen, pinned, look)
+
+        def say():
+            warn(*notes, *cuts)
+            unknown(kind, tokens)
+            if not seen.finite:
+                warn(f"Some numbers became infinite or NaN: they left the range of {machine.dtype}.")
+
+        with_and_without(context, say)
+        takeaway.offer(ONE_BLOCK.name, scripts(context))
 
 
 draw()

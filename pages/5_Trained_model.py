@@ -77,14 +77,14 @@ def draw():
         sidebar(groups, look, sampling, back=back, drawn={"Model": partial(model_list, look)})
         context = TrainedContext(model, cuts, sampling, look)
         reads = look.taken not in OF_TABLES
-        head(TRAINED_MODEL, *([prompt_row(look), words_row(look, model)] if reads else []))
-        below = st.container(gap="xxsmall")
+        # What every view has stands first: it stays under the hand that opens a view that reads no text.
+        head(TRAINED_MODEL, [TRAINED_MODEL.tabs()])
         knockout_row(look, model.config, cuts)
-        bar("views", [TRAINED_MODEL.tabs()])
-        notice(*notes, *wrong)
-        if reads:
-            with below:
+        with st.container(gap="xxsmall"):
+            if reads:
+                bar("prompt", prompt_row(look), words_row(look, model))
                 as_read(context.prompt)
+            notice(*notes, *wrong)
         _opened(context, cuts)
         takeaway.offer(TRAINED_MODEL.name, scripts(context), model_file(model))
 

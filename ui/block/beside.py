@@ -1,6 +1,7 @@
 """With and without: the baseline and one variant of it beside each other, in the drawing and in every view."""
 
 import dataclasses
+from collections.abc import Callable
 from functools import partial
 
 import streamlit as st
@@ -23,8 +24,11 @@ ALONE = ("compare",)  # views that show all variants by themselves
 NOBODY = "Press a part to see the block without it, beside this one."
 
 
-def with_and_without(context: BlockContext):
-    """The block and the view that is open; and the same of the variant that stands beside it, where there is one."""
+def with_and_without(context: BlockContext, say: Callable[[], None]):
+    """The block and the view that is open; and the same of the variant that stands beside it, where there is one.
+
+    say: draws what there is to say of the settings, or nothing: below the view's rows, where it moves neither these nor the drawing.
+    """
     baseline, *others = context.variants
     asked = _asked(context, others)
     variant = next((each for each in others if _text(context, each) == asked), others[0] if others else None)
@@ -32,16 +36,25 @@ def with_and_without(context: BlockContext):
     with picture:
         _drawings(context, baseline, variant)
     with view:
-        alone = context.look.view in ALONE
-        for reason in context.left_out * (not alone):
-            st.caption(literal(reason))
-        if alone:
-            return ONE_BLOCK.open_view(context)
-        with beside.rows_in(st.container()), first_row(_row(context, variant, others)):
-            if variant is None:
-                ONE_BLOCK.open_view(context)
-            else:
-                _both(context, baseline, variant)
+        rows = st.container()
+        try:
+            _view(context, rows, baseline, variant, others)
+        finally:  # of a view that cannot be drawn, too
+            with rows:
+                for reason in context.left_out * (context.look.view not in ALONE):
+                    st.caption(literal(reason))
+                say()
+
+
+def _view(context: BlockContext, rows, baseline: Variant, variant: Variant | None, others: list[Variant]):
+    """The view that is open, in the place that is drawn in; rows: the place of its rows of controls."""
+    if context.look.view in ALONE:
+        return ONE_BLOCK.open_view(context)
+    with beside.rows_in(rows), first_row(_row(context, variant, others)):
+        if variant is None:
+            ONE_BLOCK.open_view(context)
+        else:
+            _both(context, baseline, variant)
 
 
 def _asked(context: BlockContext, others: list[Variant]) -> str:

@@ -133,7 +133,14 @@ def sidebar(
 
 
 def notice(*notes: str):
-    """What a page had to change in its settings, or to leave out."""
+    """What a page had to change in its settings, or to leave out. It has a place of its own: what stands below would be made anew
+    where such a sentence comes or goes, and a press on it that is under way would be lost."""
+    with st.container():
+        warn(*notes)
+
+
+def warn(*notes: str):
+    """The same where there is a place for it."""
     for note in notes:
         st.warning(literal(note), icon=":material/info:")
 

@@ -56,12 +56,12 @@ export default function ({ data, parentElement, setTriggerValue }) {
 // while a button is down, of which the browser makes no click.
 class Hand {
   static REACTION = 400 // ms before anybody sees that the drawing has moved, and aims anew
-  static WATCHED = 2000 // ms after a press, wherever it was, in which the drawing is looked at
+  static WATCHED = 2000 // ms after a press, wherever it was, or an Enter, in which the drawing is looked at
   static SLIP = 8 // pixels
 
   constructor(picture) {
     Object.assign(this, { picture, past: [], down: null, elsewhere: false, watched: 0 })
-    const heard = { pointerdown: this.#pressed, pointerup: this.#letGo, pointercancel: this.#forget, mousedown: this.#kept, mouseup: this.#kept, click: this.#kept, scroll: this.#scrolled }
+    const heard = { pointerdown: this.#pressed, pointerup: this.#letGo, pointercancel: this.#forget, mousedown: this.#kept, mouseup: this.#kept, click: this.#kept, scroll: this.#scrolled, keydown: this.#typed }
     for (const [name, what] of Object.entries(heard)) {
       const listen = (event) => (picture.isConnected ? what.call(this, event) : removeEventListener(name, listen, true))
       addEventListener(name, listen, true)
@@ -104,6 +104,9 @@ class Hand {
     this.watched = performance.now() + Hand.WATCHED
     if (sleeps) this.#look()
   }
+
+  // Another text can bring a sentence above the drawing. Keys that move a slider bring none, and a look at each of their frames costs a fifth of a picture.
+  #typed({ key }) { if (key === "Enter") this.#watch() }
 
   #letGo(event) {
     const { down } = this
