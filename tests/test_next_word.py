@@ -106,7 +106,7 @@ def test_the_likeliest_word_is_named_where_the_text_has_another_or_none():
 
 
 def test_unknown_words_are_named_above_everything_that_reads_them():
-    """On the page as it is drawn: below the text, and before the row of views."""
+    """On the page as it is drawn: below the text, and above the view with its own row."""
     text = dict(task["sentences"].texts)["Words it does not know"]
     app = fine(opened(prompt=text))
     kinds = [
@@ -115,7 +115,7 @@ def test_unknown_words_are_named_above_everything_that_reads_them():
     ]
     named = next(at for at, each in enumerate(kinds) if "does not know “a”" in each)
     rows = [at for at, each in enumerate(kinds) if "ablation_panel" in each]
-    assert rows[0] < named < min(rows[1:]) and named < min(at for at, each in enumerate(kinds) if "multiselect" in each)
+    assert rows[1] < named < min(rows[2:]) and named < kinds.index("ablation_drawing")
 
 
 def drawn(block) -> list:

@@ -18,7 +18,7 @@ from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, 
 from core.study.database.standing import standing
 from core.study.database.store import Store
 from core.study.plan import Study
-from tests.pages import setting, tables, widget
+from tests.pages import setting, tables, tell, widget
 from tests.studies import TEXT, fill, study
 from tests.test_page import fine, told
 from ui.kit.session import visitor as visitors
@@ -207,9 +207,40 @@ def test_the_table_of_the_matrix_and_what_is_taken_away_are_the_numbers(store):
         assert line.diverged == (0 if line.variant == "1 head" else 3)
         assert line.variant != "1 head" or line.accuracy == pytest.approx(sum(map(score, cell(line))) / 3)
     assert "3 of 3 seeds diverged" in texts(app)
-    app.multiselect(key="matrix_tasks").set_value(["copy"]).run()
-    app.multiselect(key="matrix_variants").set_value(["1 head"]).run()
+    widget(app.multiselect, "only_tasks_list").set_value(["copy"]).run()
+    widget(app.multiselect, "only_variants_list").set_value(["1 head"]).run()
     assert list(zip(table(good(app)).task, table(app).variant)) == [("copy", "1 head")]
+
+
+STRANGELY = "100%~50%25 %7E"  # a name that holds what names are held apart by, and what that is written as
+
+
+@pytest.mark.parametrize("view", views)
+def test_what_was_chosen_of_a_table_is_in_the_link_and_there_when_one_comes_back(store, view):
+    fill(store, study(old='"1 head"', new=quoted(STRANGELY)), score)
+    filled(store, "complete")
+    app = good(opened(study="made up", against="complete", shown="matrix"))
+    widget(app.multiselect, "only_variants_list").set_value(["baseline", STRANGELY]).run()
+    widget(good(app).multiselect, "only_tasks_list").set_value(["copy"]).run()
+    link = dict(good(app).query_params)
+    shown = [(line.task, line.variant) for line in table(app).itertuples()]
+    assert {task for task, _ in shown} == {"copy"} and {variant for _, variant in shown} <= {"baseline", STRANGELY}
+    tell(app, "shown", view)
+    back = good(tell(good(app), "shown", "matrix"))
+    for each in (back, good(opened(**link))):
+        assert [(line.task, line.variant) for line in table(each).itertuples()] == shown
+        assert list(widget(each.multiselect, "only_variants_list").value) == ["baseline", STRANGELY]
+    widget(back.multiselect, "only_variants_list").set_value([]).run()
+    assert "only_variants" not in good(back).query_params and len(table(back)) > len(shown)
+
+
+def test_a_link_that_names_more_curves_than_can_be_drawn_shows_the_first(store):
+    many = "".join(f"v{n} = {{n_heads = 2, warmup = {n}}}\n" for n in range(6))
+    fill(store, study(old='"1 head"', new=many + '"1 head"'), score)
+    app = good(opened(shown="curves", of_task="copy", curves_of="~".join(f"v{n}" for n in range(6))))
+    assert list(widget(app.multiselect, "curves_of_list").value) == ["v0", "v1", "v2", "v3"]
+    widget(app.multiselect, "curves_of_list").set_value([]).run()
+    assert setting(good(app), "curves_of") == "baseline" and list(widget(app.multiselect, "curves_of_list").value) == []
 
 
 def cell(line):
@@ -222,8 +253,8 @@ def test_no_cell_in_both_choices_is_said(store):
     )
     fill(store, one, score)
     app = good(opened())
-    app.multiselect(key="matrix_tasks").set_value(["copy"]).run()
-    app.multiselect(key="matrix_variants").set_value(["same"]).run()
+    widget(app.multiselect, "only_tasks_list").set_value(["copy"]).run()
+    widget(app.multiselect, "only_variants_list").set_value(["same"]).run()
     assert "No cell is both of a chosen task and of a chosen variant" in texts(good(app))
 
 
@@ -234,11 +265,10 @@ def test_runs_are_counted_by_state_and_can_be_chosen(store):
     fill(store, made, lambda run: given[run.hash])
     app = good(opened(shown="runs"))
     counts = standing(store, 1).counts
-    pills = next(each for each in app.get("button_group") if each.proto.id and each.key == "run_states")
+    pills = next(each for each in app.get("button_group") if each.proto.id and "only_states_list" in each.key)
     assert len(table(app)) == 18 and list(pills.options) == [f"{counts[state]:,} {state}" for state in STATES]
     for state in STATES:
-        app.session_state["run_states"] = [state]
-        app.run()
+        next(each for each in app.get("button_group") if "only_states_list" in str(each.key)).set_value([state]).run()
         assert set(table(good(app)).state) == {state} and len(table(app)) == counts[state]
     assert f"{counts[STOPPED]} of 18 runs" in texts(app)
 
@@ -256,10 +286,10 @@ def test_a_run_that_is_picked_has_a_link(store):
 def test_curves_show_the_variants_that_lose_most(store):
     fill(store, study(), lambda run: {"baseline": 0.9, "− norm": 0.5, "1 head": 0.2}[run.variant] + run.seed / 100)
     app = good(opened(shown="curves", of_task="reverse"))
-    assert list(app.multiselect(key="curves_1_reverse").value) == ["1 head", "− norm"]
+    assert list(widget(app.multiselect, "curves_of_list").value) == ["1 head", "− norm"]
     legend = next(each.proto.body for each in app.get("html") if "class='legend'" in each.proto.body)
     assert re.findall(r"●</span> ([^<]*)", legend) == ["baseline", "1 head", "− norm"] and "seeds 0 to 2" in legend
-    app.multiselect(key="curves_1_reverse").set_value([]).run()
+    widget(app.multiselect, "curves_of_list").set_value([]).run()
     legend = next(each.proto.body for each in good(app).get("html") if "class='legend'" in each.proto.body)
     assert re.findall(r"●</span> ([^<]*)", legend) == ["baseline"]
 
@@ -342,8 +372,31 @@ def test_a_link_to_a_study_that_is_not_there_is_said_where_there_is_none_but_tho
 @settings(max_examples=15, suppress_health_check=[CLASSES])
 @given(
     some.dictionaries(
-        some.sampled_from(["study", "shown", "of_task", "against"]),
-        some.sampled_from([*views, "half", "complete", "copy", "", " ", "x", "🦊", "__class__", "0", "null", "[]"]),
+        some.sampled_from(
+            ["study", "shown", "of_task", "against", "curves_of", "only_tasks", "only_variants", "only_states"]
+        ),
+        some.sampled_from(
+            [
+                *views,
+                "half",
+                "complete",
+                "copy",
+                "copy~reverse",
+                "1 head~− norm",
+                "baseline",
+                "done~",
+                "~",
+                "%",
+                "",
+                " ",
+                "x",
+                "🦊",
+                "__class__",
+                "0",
+                "null",
+                "[]",
+            ]
+        ),
     )
 )
 def test_any_link_opens(store, params):

@@ -19,6 +19,12 @@ class StudyLook(Settings):
     study: str = setting("", "Study", "Its name; empty: the newest.", group="Look")
     shown: str = setting("matrix", "View", "What to look at.", group="Look", menu=view)
     of_task: str = setting("", "Task", "The task of the curves; empty: the first.", group="Look")
+    curves_of: str = setting(
+        "", "Variants", "Those whose curves are drawn; empty: the four that lose most.", group="Look"
+    )
+    only_tasks: str = setting("", "Tasks", "Those that tables and the matrix show; empty: all.", group="Look")
+    only_variants: str = setting("", "Variants", "Those that tables and the matrix show; empty: all.", group="Look")
+    only_states: str = setting("", "State", "Runs in these states are listed; empty: all.", group="Look")
     against: str = setting("", "Against", "The study to compare with; empty: the newest other one.", group="Look")
 
 

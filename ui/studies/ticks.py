@@ -49,18 +49,18 @@ def _boxes(label, name, chosen, offered, words, change: Callable, write):
 
 
 def _chosen(name, key, change, write):
-    new = _changed(name, key)
+    new = changed(name, key)
     if new is not None:
         write(partial(change, tuple(new)))
 
 
 def _typed(field, name, key, write):
-    new = _changed(name, key)
+    new = changed(name, key)
     if new is not None:
         write(partial(replace, **{field: new}))
 
 
-def _changed(name: str, key: str):
+def changed(name: str, key: str):
     """What a box has been changed to; None where it was not: as choice. And as it is from now on, whether or not the run that
     follows comes as far as to draw it: put back at once, it was changed once more."""
     new = choice(name, key)

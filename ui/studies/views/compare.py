@@ -29,7 +29,7 @@ def compare(context):
     if compared.empty:
         st.caption(f"No task and variant of {literal(context.name)} has the name of one in {literal(name)}.")
         return
-    kept = cells(compared, "compare")
+    kept = cells(compared, context.look)
     clear = [line for line in kept.itertuples() if apart(line.low, line.high)]
     same = (kept.settings == "same").sum()
     figure(

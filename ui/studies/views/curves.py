@@ -6,6 +6,7 @@ from core.study.database.stored import stored
 from ui.kit.page import literal
 from ui.kit.session.visitor import one_of
 from ui.shared.learning import learning
+from ui.studies.cells import several
 from ui.studies.context import NOT_STORED, view
 
 
@@ -23,9 +24,9 @@ def curves(context):
         name = st.selectbox("Task", tasks, **one_of("of_task", chosen, tasks), label_visibility="collapsed")
     lines = summary[(summary.task == name) & (summary.variant != BASELINE)]
     with right:
-        chosen = st.multiselect(
-            "Variants", list(lines.variant), default=_telling(lines), max_selections=MOST,
-            key=f"curves_{context.number}_{name}", placeholder="the baseline alone", label_visibility="collapsed",
+        chosen = several(
+            context.look, "curves_of", list(lines.variant), _telling(lines), BASELINE, max_selections=MOST,
+            placeholder="the baseline alone",
         )  # fmt: skip
     runs = stored(context.store, context.number, name, chosen)
     if runs is None:

@@ -21,7 +21,7 @@ READING = (
 @view
 def matrix(context):
     """Matrix: what each variant costs on each task, with its interval; a click opens the experiment."""
-    kept = cells(context.summary, "matrix")
+    kept = cells(context.summary, context.look)
     if kept.empty:
         st.caption("No cell is both of a chosen task and of a chosen variant.")
         return

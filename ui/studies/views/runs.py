@@ -10,7 +10,7 @@ from core.study.tables import link, run_table
 from ui.kit.page import literal, table
 from ui.kit.pages import TRAINING
 from ui.shared.known import hand_over
-from ui.studies.cells import cells
+from ui.studies.cells import cells, several
 from ui.studies.context import NOT_STORED, view
 
 COLUMNS = ["task", "variant", "seed", "state", "accuracy", "step", "steps", "seconds", "ended", "device", "torch", "code", "tries", "message"]  # fmt: skip
@@ -32,11 +32,11 @@ def runs(context):
     frame["code"] = frame.code.str[:12]
     frame["message"] = frame.message.map(without_paths)
     there = [state for state in STATES if state in set(frame.state)]
-    states = st.pills(
-        "State", there, selection_mode="multi", key="run_states", label_visibility="collapsed",
+    states = several(
+        context.look, "only_states", there, draw=st.pills, selection_mode="multi",
         format_func=lambda state: f"{(frame.state == state).sum():,} {state}",
     )  # fmt: skip
-    kept = cells(frame, "runs")
+    kept = cells(frame, context.look)
     kept = kept[kept.state.isin(states)] if states else kept
     which = 0 if len(kept) == len(frame) else hash(tuple(kept.index))  # Streamlit knows a picked row by its place alone
     picked = table(
