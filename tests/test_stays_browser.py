@@ -75,3 +75,20 @@ def test_a_part_is_pressed_while_what_was_wrong_with_a_link_goes(open_page, gap)
     press(page, places["mlp_out residual"])
     assert params(page)["variants"] == "position-none~residual_ffn-off"
     assert part(page, "mlp_out residual").evaluate("each => each.getRootNode().host.known")  # it was not made anew
+
+
+@pytest.mark.parametrize("gap", [150, 300])
+def test_a_part_that_such_a_sentence_moves_is_pressed(open_page, gap):
+    """Beside a trained model it stands above the drawing, which is looked at from Enter on."""
+    page = open_page("/Trained_model", width=1300)
+    settle(page)
+    field = page.locator("[data-name=prompt] input")
+    field.click(click_count=3)
+    page.keyboard.type("the foo was bars .", delay=40)
+    page.wait_for_timeout(2100)
+    box = page.evaluate(WHERE)["attn_out head 2"]
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(gap)
+    press(page, box)
+    assert params(page) == {"prompt": "the foo was bars .", "out": "2.2"}
+    assert page.evaluate(WHERE)["attn_out head 2"][1] > box[1] + 15
