@@ -23,7 +23,7 @@ SOUND = {  # name -> its kind, what a browser says, what the page then has, what
 NONSENSE = {
     "button": [False], "number": [float("nan"), float("inf"), 1e300], "chosen": ["nonsense", "", "\0"], "radio": ["nonsense"], "several": [["nonsense"], ["a"] * 9, []],
     "pills": [["nonsense"], ["a", "a"]], "slider": [[], [float("nan")], [1.0, 2.0], [1e300]], "steps": [["nonsense"], [], ["a", "b", "c"]],
-    "lines": ["", "no json", "[]", "7", '{"selection": 7}', '{"selection": {"rows": "x"}}'], "drawn": ["7", "[[1]]", "null", '"x"'],
+    "lines": ["", "no json", "[]", "7", '{"selection": 7}', '{"selection": {"rows": "x"}}', *(f'{{"selection": {{"rows": {each}}}}}' for each in ('["a"]', "[[0]]", '{"0": 1}', "null", "[0.5]", "[true]", "[null]", "5", "[-1]", "[-99999999]")), '{"selection": []}', '{"selection": {"rows": [0], "cells": [1]}}', '{"selection": {"rows": [0], "cells": [[0]]}}', '{"selection": {"rows": [0], "cells": [["x", 0]]}}', '{"selection": {"columns": [0]}}', '{"selection": {"rows": [0], "x": [1]}}'], "drawn": ["7", "[[1]]", "null", '"x"'],
 }  # fmt: skip
 
 
@@ -136,6 +136,7 @@ def test_another_kind_in_the_first_message_of_a_session_is_none_either(app, kind
 @pytest.mark.parametrize("name, content", [(name, each) for name, contents in NONSENSE.items() for each in contents])
 def test_nonsense_of_the_right_kind_raises_nothing(app, name, content, caplog):
     say(app, [state(app, name, SOUND[name][0], content)])
+    assert values(app)["lines"] == []  # no row that a page would look for
     say(app, [])
     say(app, sound(app))
     assert values(app) == SAID and not [each for each in caplog.records if each.exc_info]

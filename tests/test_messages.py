@@ -63,6 +63,19 @@ def uploaded(*ids: str) -> BackMsg:
     return message
 
 
+def chosen(count: int, kind: str = "string_array_value", item="a") -> BackMsg:
+    """As many in two widgets."""
+    message = BackMsg()
+    for n in range(2):
+        told = message.rerun_script.widget_states.widgets.add(id=f"$$ID-{n}")
+        getattr(told, kind).data.extend([item] * (count // 2 + count % 2 * n))
+    return message
+
+
+def selected(things: int) -> BackMsg:
+    return rerun(string_value=json.dumps({"selection": {"rows": [0] * things}}))
+
+
 def operation(payload: str) -> BackMsg:
     message = BackMsg()
     getattr(message.backend_operation_request, payload).SetInParent()
@@ -83,6 +96,7 @@ PASSED = [
     said(stop_script=True), said(app_heartbeat=True), rerun(json_value='{"moved": [1]}'), rerun(string_value="{"), many_widgets(WIDGETS),
     hashes(HASHES), files(FILES), rerun(json_value=json.dumps({"moved": ["{[,"] * (THINGS - 3)})), rerun(json_value=json.dumps("a" * (JSON_LONG - 2))), rerun(json_value=deep(DEEP)), part("x" * NAME), operation("deferred_file"), operation("dataframe_chunk"),
     rerun(_make_trigger_id("$$ID-a-panel", "events"), json_trigger_value="[]"), uploaded(*map(str, range(FILES + 50))),
+    chosen(THINGS), selected(THINGS - 3), rerun(string_value=json.dumps([0] * 2 * THINGS)), rerun(string_value="{" * 100_000), rerun(string_value=json.dumps({"rows": [0] * 2 * THINGS})),
 ]  # fmt: skip
 LEFT_OUT = [
     said(load_git_info=True), said(clear_cache=True), said(set_run_on_save=True), said(debug_shutdown_runtime=True),
@@ -91,7 +105,8 @@ LEFT_OUT = [
     rerun(json_value=json.dumps({"moved": [1] * THINGS})), rerun(json_value=json.dumps("a" * JSON_LONG)),
     rerun(json_value=json.dumps([[[{"": {"": {}}}]] * 600])), rerun(json_value=deep(DEEP + 1)), rerun(json_trigger_value=deep(800)), part("x" * (NAME + 1)), in_many(THINGS + 1, "0"), in_many(300, json.dumps("a" * 1000)), many_widgets(WIDGETS + 1), hashes(HASHES + 1), files(FILES + 1), operation("install_skills"), operation("dismiss_skills_nudge"),
     *(rerun(id, string_value="a") for id in ("x0", "", "panel", "_models", "_visitor", "$", "$$", " $$ID-a-None")), rerun("x0"),
-    uploaded("a", "b", "c", "c"), uploaded("a", "b", "a", "c"),
+    uploaded("a", "b", "c", "c"), uploaded("a", "b", "a", "c"), chosen(THINGS + 1), chosen(THINGS + 1, "double_array_value", 0.5), chosen(THINGS + 1, "int_array_value", 1),
+    selected(THINGS + 1), rerun(string_value=" " + json.dumps({"selection": [{"": {}}] * THINGS})), rerun(string_value=json.dumps({"selection": "a" * JSON_LONG})),
 ]  # fmt: skip
 
 

@@ -549,8 +549,19 @@ def test_a_dialog_that_is_asked_for_again_as_it_is_closed_is_there():
     assert not fine(escape(app)).text_area
 
 
+def test_of_what_is_said_of_a_box_only_what_is_offered_is_kept(monkeypatch):
+    """Hundreds of thousands of made-up words, again and again, were kept for each of the box's last eight widgets."""
+    shown, written = Shown("tick_tasks-1", ["copy"], ["copy"], (("copy", "reverse"), None)), []
+    held = Visitor(shown={"tick_tasks": [shown]})
+    seen = {VISITOR: held, shown.key: ["made up", "reverse", "copy", "reverse", "\0"]}
+    monkeypatch.setattr(ticks, "calm_visitor", lambda: held)
+    monkeypatch.setattr(visitors, "state", lambda: seen)
+    ticks._chosen("tick_tasks", shown.key, lambda new, old: new, lambda change: written.append(change(None)))
+    assert written == [("reverse", "copy")] and shown.value == ["reverse", "copy"]
+
+
 def test_a_box_that_is_put_back_before_it_was_drawn_anew_was_changed_twice(monkeypatch):
-    shown, written = Shown("tick_tasks-1", ["copy"], ["copy"], None), []
+    shown, written = Shown("tick_tasks-1", ["copy"], ["copy"], (("copy", "reverse"), None)), []
     held = Visitor(shown={"tick_tasks": [shown]})
     for new in (["copy", "reverse"], ["copy"], ["copy"]):
         seen = {VISITOR: held, shown.key: new}

@@ -22,14 +22,14 @@ def cells(table: pd.DataFrame, look) -> pd.DataFrame:
 
 
 def several(
-    look, name: str, offered: list[str], usual=(), none: str = "", draw: Callable = st.multiselect, **words
+    look, name: str, offered: list[str], usual=(), none: str = "", draw: Callable = st.multiselect, reads=None, **words
 ) -> list[str]:
     """A choice of several -> what is chosen. name: of the setting that holds it; usual: what is chosen where it names nothing that
-    is offered; none: what it holds where nothing is to be chosen; words: what draw takes."""
+    is offered; none: what it holds where nothing is to be chosen; reads: how those offered read, where that changes; words: what draw takes."""
     held = getattr(look, name)
     chosen = [] if none and held == none else _named(held, offered) or list(usual)
     chosen = chosen[: words.get("max_selections")]  # a link may name more
-    shown = some_of(f"{name}_list", chosen, offered)
+    shown = some_of(f"{name}_list", chosen, offered, reads)
     draw(
         look.settings()[name].label, offered, **shown, on_change=_chosen, args=(name, shown["key"], none),
         label_visibility="collapsed", **words,

@@ -65,7 +65,10 @@ def changed(name: str, key: str):
     follows comes as far as to draw it: put back at once, it was changed once more."""
     new = choice(name, key)
     if new is not None:
-        next(each for each in calm_visitor().shown[name] if each.key == key).value = new
+        shown = next(each for each in calm_visitor().shown[name] if each.key == key)
+        if isinstance(new, list):  # a browser can say anything, again and again: only what is offered is kept
+            new = [each for each in dict.fromkeys(new) if each in shown.offers[0]]
+        shown.value = new
     return new
 
 

@@ -39,10 +39,26 @@ def _value(told: WStates, widget: str) -> Any:
         if known.value_type == "json_value" and isinstance(said, str):
             json.loads(said)
         value = known.deserializer(said)
+        if known.value_type == "string_value" and isinstance(value, dict) and not _is_selected(value):
+            raise KeyError(widget)
     except Exception:  # whatever a list that is too short, a word that is none of the choices, or no number can lead to
         raise KeyError(widget) from None
     told.states[widget] = Value(value)
     return value
+
+
+def _is_selected(value: dict[str, Any]) -> bool:
+    """Whether these are rows, columns and cells of a table, of which there may be fewer."""
+    selected = dict(value["selection"])
+    lists = [selected.pop(name, []) for name in ("rows", "columns", "cells")]
+    if selected or not all(isinstance(each, list) for each in lists):
+        return False
+    rows, columns, cells = lists
+    return (
+        all(type(each) is int and each >= 0 for each in rows)
+        and all(isinstance(each, str) for each in columns)
+        and all(len(each) == 2 and type(each[0]) is int and each[0] >= 0 and isinstance(each[1], str) for each in cells)
+    )
 
 
 def _clear(told: WStates) -> None:

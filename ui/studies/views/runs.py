@@ -32,9 +32,9 @@ def runs(context):
     frame["code"] = frame.code.str[:12]
     frame["message"] = frame.message.map(without_paths)
     there = [state for state in STATES if state in set(frame.state)]
+    read = {state: f"{(frame.state == state).sum():,} {state}" for state in there}
     states = several(
-        context.look, "only_states", there, draw=st.pills, selection_mode="multi",
-        format_func=lambda state: f"{(frame.state == state).sum():,} {state}",
+        context.look, "only_states", there, draw=st.pills, selection_mode="multi", reads=tuple(read.values()), format_func=read.get,
     )  # fmt: skip
     kept = cells(frame, context.look)
     kept = kept[kept.state.isin(states)] if states else kept

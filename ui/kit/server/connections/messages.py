@@ -34,6 +34,11 @@ DEEP = 20  # lists and dicts in each other; those of a page are at most five
 NAME = 200  # characters of the name of a page, or of a part of one
 HASHES = 20_000  # of messages that a browser says it has kept
 JSON = ("json_value", "json_trigger_value")  # what components tell
+ARRAYS = (
+    "string_array_value",
+    "double_array_value",
+    "int_array_value",
+)  # what is chosen of several, and where sliders stand
 
 AT_ONCE, A_SECOND = 100, 40  # messages of one browser; a slider that is dragged sends a dozen a second
 BYTES = 1 << 14  # as many count as one message more
@@ -108,11 +113,25 @@ def _is_sound(state: ClientState) -> bool:
     named = [file.file_id for each in widgets for file in each.file_uploader_state_value.uploaded_file_info]
     if len(named) > len(set(named)):
         return False
+    if sum(len(getattr(each, name).data) for each in widgets for name in ARRAYS if each.HasField(name)) > THINGS:
+        return False
     texts = [getattr(each, name) for each in widgets for name in JSON if each.HasField(name)]
+    texts += [each.string_value for each in widgets if _is_of_a_table(each.string_value)]
     try:
         return sum(map(len, texts)) <= JSON_LONG and _few(list(map(_said, texts)))
     except (ValueError, RecursionError):  # what is no JSON would be read anew, and fail, in every run that follows
         return False
+
+
+def _is_of_a_table(text: str) -> bool:
+    """Whether Streamlit would take it for what is selected in a table, which it keeps; text that somebody types may begin alike."""
+    if not text.lstrip().startswith("{"):
+        return False
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and "selection" in value
 
 
 def _said(text: str):
