@@ -132,6 +132,28 @@ def test_a_press_takes_what_the_hand_aimed_at_although_the_drawing_has_moved(ope
     assert params(page)["variants"] == changed
 
 
+AT_ONCE = """([x, y]) => {
+  const drawing = document.querySelector(".st-key-drawing")
+  drawing.parentElement.insertBefore(Object.assign(document.createElement("div"), { style: "height: 40px" }), drawing)
+  let under = document.elementFromPoint(x, y)
+  while (under.shadowRoot) under = under.shadowRoot.elementFromPoint(x, y)
+  for (const kind of ["pointerdown", "pointerup"])
+    under.dispatchEvent(new PointerEvent(kind, { bubbles: true, composed: true, clientX: x, clientY: y, isPrimary: true }))
+}"""
+
+
+def test_a_press_in_the_frame_in_which_the_drawing_moves_takes_what_was_seen(open_page):
+    """The browser knows of the move before anybody can have seen it."""
+    page = open_page("/One_block", width=1300)
+    page.wait_for_timeout(1000)
+    places = page.evaluate(WHERE)
+    page.mouse.click(*middle(places["1 head"]))
+    page.wait_for_timeout(300)
+    page.evaluate(AT_ONCE, middle(places["mlp_out norm"]))
+    page.wait_for_timeout(1500)
+    assert params(page)["variants"] == "n_heads-1~norm-none"
+
+
 def test_keys_work_after_a_press_that_was_meant_for_what_had_moved(open_page):
     page = open_page("/One_block", width=1300)
     page.wait_for_timeout(1000)

@@ -43,7 +43,7 @@ def marks(page) -> list[str]:
 
 
 def legend(page) -> str:
-    return page.locator("[data-testid=stMain] .legend").last.inner_text()
+    return page.locator("[data-testid=stMain] [data-testid=stHtml] .legend").last.inner_text()
 
 
 def points(panel, colour) -> list[tuple[float, float]]:

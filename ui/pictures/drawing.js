@@ -70,13 +70,17 @@ class Hand {
 
   #places = () => [...this.picture.querySelectorAll(".part")].map((each) => ({ part: each.dataset.part, box: each.getBoundingClientRect() }))
 
-  #look = () => {
+  #notice() {
     const now = performance.now(), places = this.#places()
     const same = ({ part, box }, at) => places[at]?.part === part && Math.hypot(places[at].box.x - box.x, places[at].box.y - box.y) < 1
     if (this.last && !(this.last.length === places.length && this.last.every(same))) this.past.push({ places: this.last, until: now })
     this.last = places
+  }
+
+  #look = () => {
+    this.#notice()
     // Once a frame is drawn all places are known, and to ask for them costs nothing.
-    if (now < this.watched && this.picture.isConnected) requestAnimationFrame(() => setTimeout(this.#look))
+    if (performance.now() < this.watched && this.picture.isConnected) requestAnimationFrame(() => setTimeout(this.#look))
     else this.last = null
   }
 
@@ -92,6 +96,7 @@ class Hand {
   #pressed(event) {
     this.#forget()
     if (!event.isPrimary || event.button) return
+    if (this.last) this.#notice() // it may have moved in the frame that this press comes with, which nobody has seen yet
     const here = this.#under(event), aimed = this.#aimedAt(event) ?? here
     if (!aimed) return
     this.down = { part: aimed, x: event.clientX, y: event.clientY }
