@@ -1,10 +1,10 @@
 """What one move of a control costs the server: messages, bytes and processor time; beside the floor of a one-slider app.
 
-    python -m benchmarks.move [--rounds 10] [--device cuda]
+    python -m benchmarks.move [--rounds 4] [--device cuda]
 
 A websocket that speaks Streamlit's own protocol moves a slider again and again, the next time as soon as the script has ended:
-the slider of benchmarks/floor.py; d_ff on One block with random weights; a part that is switched off and on, each time with other
-padding, so that no pass is known yet: with random and with trained weights. Rounds of twenty moves, each kind in turn, once the
+the slider of benchmarks/floor.py; d_ff on One block with random weights; a part that is switched off and on: with random and with
+trained weights. Seed and padding change along, so that no pass is known yet. Rounds of twenty moves, each kind in turn, once the
 server has loaded what it loads later; medians.
 """
 
@@ -25,6 +25,7 @@ from benchmarks.crowd import message_of, panel_of
 from benchmarks.serving import server
 
 ROUND = 20  # moves
+MOST = 4  # rounds: the trained models have no more passes that are not known yet
 WARM = 8  # s after which a server has loaded what other pages need, and its workers stand (ui/kit/page.py: boot)
 LIKE_TRAINED = "n_layers=2&position=rope&mask=causal&baseline=n_layers-2__position-rope__mask-causal&variants=none"  # two blocks beside each other
 
@@ -47,7 +48,7 @@ async def run(socket, page: str, state: WidgetState | None, query: str) -> list[
 def on_one_block(sent: list[ForwardMsg]) -> Callable[[int], WidgetState]:
     """-> what makes a move's state of its number"""
     panel, keys, session = next(filter(None, map(panel_of, sent)))
-    return moved(panel, session, lambda number: {keys["d_ff"]: 64 + 8 * (number % 50)})
+    return moved(panel, session, lambda number: {keys["d_ff"]: 64 + 8 * (number % 50), keys["seed"]: number // 50})
 
 
 def moved(panel: str, session: str, values: Callable[[int], dict]) -> Callable[[int], WidgetState]:
@@ -59,9 +60,15 @@ def moved(panel: str, session: str, values: Callable[[int], dict]) -> Callable[[
 def a_part(sent: list[ForwardMsg]) -> Callable[[int], WidgetState]:
     """The same of a residual that is switched off and on."""
     panel, keys, session = next(filter(None, map(panel_of, sent)))
-    return moved(
-        panel, session, lambda number: {keys["residual_ffn"]: number % 2 == 0, keys["padding"]: number // 2 % 17}
-    )
+
+    def values(number: int) -> dict:
+        return {
+            keys["residual_ffn"]: number % 2 == 0,
+            keys["padding"]: number // 2 % 17,
+            keys["seed"]: number // 34 % 3,  # of each part three models ship
+        }
+
+    return moved(panel, session, values)
 
 
 def on_floor(sent: list[ForwardMsg]) -> Callable[[int], WidgetState]:
@@ -117,7 +124,7 @@ async def in_turn(cases: list[Case], rounds: int):
 
 def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    args.add_argument("--rounds", type=int, default=10)
+    args.add_argument("--rounds", type=int, default=MOST, choices=range(1, MOST + 1))
     args.add_argument("--device", default="auto", help="where the passes are run")
     given = args.parse_args()
     place = f"device={given.device}&"
