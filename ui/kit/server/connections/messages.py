@@ -34,11 +34,8 @@ DEEP = 20  # lists and dicts in each other; those of a page are at most five
 NAME = 200  # characters of the name of a page, or of a part of one
 HASHES = 20_000  # of messages that a browser says it has kept
 JSON = ("json_value", "json_trigger_value")  # what components tell
-ARRAYS = (
-    "string_array_value",
-    "double_array_value",
-    "int_array_value",
-)  # what is chosen of several, and where sliders stand
+# What is chosen of several, and where sliders stand.
+ARRAYS = ("string_array_value", "double_array_value", "int_array_value")
 
 AT_ONCE, A_SECOND = 100, 40  # messages of one browser; a slider that is dragged sends a dozen a second
 BYTES = 1 << 14  # as many count as one message more
