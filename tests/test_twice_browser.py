@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.test_class_browser import OPEN, ask, join, started
+from tests.test_training_browser import LONG
 
 pytestmark = pytest.mark.browser
 GAPS = (60, 120, 200, 350)  # ms
@@ -74,7 +75,7 @@ def test_a_head_that_is_removed_twice_is_out_and_nothing_else(open_page, start, 
 
 @pytest.mark.parametrize("gap", GAPS)
 def test_what_is_started_twice_is_started(open_page, gap):
-    page = open_page("/Training?steps=20000")
+    page = open_page(f"/Training?{LONG}")
     button = page.locator(".st-key-start button")
     press_twice(page, button, gap)
     expect(page.locator(".st-key-stop button")).to_be_visible()
