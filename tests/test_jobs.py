@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import types
 from collections import deque
@@ -24,7 +25,7 @@ from core.tasks import task
 from core.train.run import Row, start, train
 from core.train.settings import Training
 from core.workers import job as jobs
-from core.workers import pace, pulse
+from core.workers import pace, pool, pulse
 from core.workers.job import Job
 from core.workers.pool import ProcessPool, worker_count
 
@@ -629,9 +630,26 @@ def test_what_is_put_aside_does_not_take_the_place_of_what_came_further(workers,
     assert workers.kept.peek(jobs.key_of(state))[1] is behind.states[name]
 
 
-def test_a_pool_whose_processes_are_killed_may_tell_so_to_what_was_cancelled(workers):
+def test_a_pool_whose_processes_are_killed_may_tell_so_to_what_was_cancelled(workers, monkeypatch):
     """As its thread does where both come at one moment; it would end with a traceback (seen once in ten Ctrl-Cs)."""
+    raised, before = [], set(threading.enumerate())
+    monkeypatch.setattr(threading, "excepthook", raised.append)
     first, *others = [workers.submit(time.sleep, 0.5) for _ in range(6)]
     assert others[-1].cancel()
     others[-1].set_exception(BrokenProcessPool("gone"))
-    assert others[-1].cancelled() and first.result(20) is None
+    for each in set(threading.enumerate()) - before:  # it is told in a thread of its own
+        each.join(5)
+    assert others[-1].cancelled() and first.result(20) is None and not raised
+
+
+def test_a_pool_may_hold_its_lock_while_it_tells_that_it_is_broken(workers):
+    """As since Python 3.12; whoever is told hands out the next chunk, for which that lock is needed: all would stand still."""
+    future, told = pool._quiet(Future()), threading.Event()
+    future.add_done_callback(lambda _: told.set() if workers.submit(os.getpid) else None)
+    workers.submit(os.getpid).result(30)
+    teller = threading.Thread(target=future.set_exception, args=(BrokenProcessPool("gone"),), daemon=True)
+    with workers._pool._shutdown_lock:
+        teller.start()
+        teller.join(5)
+        assert not teller.is_alive()
+    assert told.wait(5)

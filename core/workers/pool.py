@@ -16,6 +16,7 @@ from concurrent.futures import CancelledError, Future, InvalidStateError, Proces
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from ctypes import Array, c_double
+from functools import partial
 from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.process import BaseProcess
 from multiprocessing.sharedctypes import SynchronizedArray
@@ -131,9 +132,12 @@ class ProcessPool(Queue):
         """A worker has trained for the first time, which takes longer: again, and now it counts."""
         if not future.cancelled() and not future.exception():
             state, _ = pickle.loads(future.result())[0]
-            again = lambda future: self.pace.learn([state], [pickle.loads(future.result())[0][0]])  # noqa: E731
             with suppress(CancelledError):
-                self.train([state], 0.1).add_done_callback(again)
+                self.train([state], 0.1).add_done_callback(partial(self._learned, state))
+
+    def _learned(self, before: State, future: Future[bytes]) -> None:
+        if not future.cancelled() and not future.exception():
+            self.pace.learn([before], [pickle.loads(future.result())[0][0]])
 
     def submit(self, call: Callable[..., T], *given: object) -> Future[T]:
         """Run a call in a worker; a pool that broke is replaced first. Raises CancelledError where no more is done."""
@@ -147,6 +151,8 @@ class ProcessPool(Queue):
                 shared = self._started, self._ticks, os.getpid()
                 self._pool = ProcessPoolExecutor(self.count, context, worker.begin, shared)
             try:
+                if self._pool._broken:  # its own lock may be held until the last of its processes is gone
+                    raise BrokenProcessPool
                 return _quiet(self._pool.submit(call, *given))
             except BrokenProcessPool:
                 self._pool = None
@@ -175,11 +181,18 @@ class ProcessPool(Queue):
 
 
 def _quiet(future: Future[T]) -> Future[T]:
-    """A pool whose processes are gone tells every future so; to one that was cancelled just before, it would end with a traceback."""
-    tell = future.set_exception
+    """A pool whose processes are gone tells every future so: in a thread of its own, for since Python 3.12 it holds its lock
+    meanwhile, and whoever is told hands out the next chunk. To a future that was cancelled just before, it would end with a traceback.
+    """
+
+    def tell(error: BaseException | None) -> None:
+        with suppress(InvalidStateError):
+            Future.set_exception(future, error)
 
     def set_exception(error: BaseException | None) -> None:
-        with suppress(InvalidStateError):
+        if isinstance(error, BrokenProcessPool):
+            threading.Thread(target=tell, args=(error,), daemon=True).start()
+        else:
             tell(error)
 
     future.set_exception = set_exception  # type: ignore[method-assign, assignment]
