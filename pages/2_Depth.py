@@ -13,7 +13,7 @@ from core.settings.device import Machine
 from ui.depth.context import DepthContext, DepthLook
 from ui.depth.taken_away import scripts
 from ui.kit import pins, takeaway
-from ui.kit.page import head, literal, notice, page, sidebar
+from ui.kit.page import head, notice, page, sidebar
 from ui.kit.pages import DEPTH
 from ui.kit.session import values
 from ui.shared.sentence import NO_WORD, sentence
@@ -43,9 +43,7 @@ def draw():
         head(DEPTH, sentence(), pins.row(config, pinned), [DEPTH.tabs()])
         tokens, cuts = cut(text.text)
         variants, left_out = lineup(config, pinned, n_layers=1, dropout=0.0)
-        notice(*notes, *cuts)
-        for reason in left_out:
-            st.caption(literal(reason))
+        notice(*notes, *cuts, left_out=left_out)
         if tokens:
             context = DepthContext(variants, tuple(tokens), machine, depth, pinned, axes, look)
             DEPTH.open_view(context)

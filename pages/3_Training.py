@@ -10,7 +10,7 @@ from core.settings.device import Machine
 from core.train import Training
 from core.train.learner import Learner, Removed
 from ui.kit import jobs, pins, takeaway
-from ui.kit.page import head, literal, notice, page, sidebar
+from ui.kit.page import head, notice, page, sidebar
 from ui.kit.pages import TRAINED_MODEL, TRAINING
 from ui.kit.panel import panel
 from ui.kit.panel.control import choices
@@ -60,9 +60,7 @@ with page(TRAINING):
     take_away = takeaway.button()
     variants, left_out = lineup(config, pinned, padding=0)
     planned, not_combined = plan(variants, training, trial, machine)
-    notice(*notes)
-    for reason in [*left_out, *not_combined]:
-        st.caption(literal(reason))
+    notice(*notes, left_out=[*left_out, *not_combined])
     if look.begin:
         values.amend(look, begin=False)
         if not notes:  # else it would be something else than what the link asked for

@@ -421,3 +421,14 @@ def test_what_was_chosen_as_it_would_be_anyway_can_be_let_go_again():
     back(app, "n_kv_heads")
     assert setting(app, "n_kv_heads") == 8 and "back" not in control(app, "n_kv_heads")
     assert "n_kv_heads" not in app.query_params
+
+
+@pytest.mark.parametrize("page", ["pages/1_One_block.py", "pages/2_Depth.py", "pages/3_Training.py"])
+def test_what_is_left_out_makes_nothing_below_anew(page):
+    """A sentence that comes takes no place of what stands there: that would be another element, and a press on it lost."""
+    heads, said = [], []
+    for variants in ("norm-none", "norm-none~n_heads-5"):  # 5 heads do not divide 72
+        app = fine(opened(page, d_model="72", n_heads="4", variants=variants))
+        heads.append([(at, each.type) for at, each in app.main.children.items()])
+        said.append(" ".join(each.value for each in [*app.caption, *app.warning]))
+    assert heads[0] == heads[1] and "left out" not in said[0] and "left out" in said[1]

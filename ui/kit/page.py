@@ -132,11 +132,13 @@ def sidebar(
                 draw()
 
 
-def notice(*notes: str):
-    """What a page had to change in its settings, or to leave out. It has a place of its own: what stands below would be made anew
-    where such a sentence comes or goes, and a press on it that is under way would be lost."""
+def notice(*notes: str, left_out: Sequence[str] = ()):
+    """What a page had to change in its settings, and what it leaves out of a comparison. It has a place of its own: what stands below
+    would be made anew where such a sentence comes or goes, and a press on it that is under way would be lost."""
     with st.container():
         warn(*notes)
+        for reason in left_out:
+            st.caption(literal(reason))
 
 
 def warn(*notes: str):
