@@ -20,6 +20,7 @@ from tests.studies import fill, study
 from tests.test_page import fine, told
 from tests.test_studies_page import button, dialog, forget, good, labels, opened, press, score, store, texts, url  # noqa: F401
 from ui.kit import jobs, rights
+from ui.kit.session.visitor import VISITOR
 from ui.shared import models as choose
 from ui.studies.new_study import TEMPLATE
 from ui.trained.model_list import DOWNLOADS
@@ -180,9 +181,35 @@ def test_trainings_of_all_visitors_are_limited_and_the_limit_is_named(monkeypatc
         jobs.workers().jobs.remove(other)
 
 
-def page_of(name: str) -> AppTest:
+@pytest.mark.parametrize("away", ["stopped", "silent"])
+def test_who_comes_back_to_a_training_finds_the_place_taken_and_can_continue_later(monkeypatch, away):
+    """Else trainings that were stopped, or about which nobody asked for a while, would go on beside as many others as are allowed."""
+    other = jobs.Job(jobs.workers(), {})
+    mine = page_of("pages/3_Training.py", steps="5000", seeds="1", d_model="16", n_layers="1", seed="77")
+    press = lambda app, key: fine(next(each for each in app.button if each.key == key).click().run())  # noqa: E731
+    press(mine, "start")
+    job = mine.session_state[VISITOR].kept[jobs.RUNNING].job
+    if away == "stopped":
+        press(mine, "stop")
+    monkeypatch.setenv("ABLATION_MAX_JOBS", "1")
+    monkeypatch.setattr(jobs.Job, "alive", property(lambda each: each is other))
+    jobs.workers().jobs.append(other)
+    try:
+        fine(mine.run()) if away == "silent" else press(mine, "resume")
+        assert job.stopped and job not in jobs.workers().jobs
+        assert "1 training of other visitors" in told(mine) and "ABLATION_MAX_JOBS" in told(mine)
+        monkeypatch.undo()
+        jobs.workers().jobs.remove(other)
+        press(mine, "resume")
+        assert not job.stopped and job in jobs.workers().jobs and "other visitors" not in told(mine)
+    finally:
+        jobs.workers().stop_all()
+
+
+def page_of(name: str, **params: str) -> AppTest:
     app = AppTest.from_file("../app.py", default_timeout=60)
     app.switch_page(name)
+    app.query_params.update(params)
     return fine(app.run())
 
 

@@ -2,6 +2,7 @@
 
 import time
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import streamlit as st
@@ -82,16 +83,17 @@ def begin(plan: Plan):
     try:
         states = plan.states()
         check(list(states.values()), pool.count, pool.pace.best)
-        _check_queue(pool, kept.get(RUNNING))
-        _check_room(list(states.values()), kept.get(RUNNING))
+        with pool.lock:  # or many who come at once would all see the same room
+            _check_queue(pool, kept.get(RUNNING))
+            _check_room(list(states.values()), kept.get(RUNNING))
+            if RUNNING in kept:
+                kept[RUNNING].job.stop()
+            job = Job(pool, states)
+            _begun.add(job)
     except (ConfigError, MemoryLimit, TimeLimit) as error:
         kept[REFUSED] = plan, str(error)
         return
     kept.pop(REFUSED, None)
-    if RUNNING in kept:
-        kept[RUNNING].job.stop()
-    job = Job(pool, states)
-    _begun.add(job)
     kept[RUNNING] = StartedTrainings(plan, job, time.monotonic())
 
 
@@ -133,7 +135,28 @@ def stop():
 
 def resume():
     if started():
-        started().job.resume()
+        _back_in_line(started(), started().job.resume)
+
+
+def look(trainings: StartedTrainings) -> Job:
+    """Ask about it, which keeps it going. Where nobody did for a while, and others have taken its place, it stops, and can be continued."""
+    if trainings.going and not trainings.job.alive and not _back_in_line(trainings, trainings.job.poll):
+        trainings.job.stop()
+    return trainings.job.poll()
+
+
+def _back_in_line(trainings: StartedTrainings, come: Callable[[], object]) -> bool:
+    """Whether there was room for it among those of others. Where there was none, refused() says so in words."""
+    pool, kept = workers(), calm_visitor().kept
+    try:
+        with pool.lock:
+            _check_queue(pool, trainings)
+            come()
+    except TimeLimit as error:
+        kept[REFUSED] = trainings.plan, str(error)
+        return False
+    kept.pop(REFUSED, None)
+    return True
 
 
 def status(job: Job) -> str:
@@ -167,14 +190,14 @@ def elsewhere():
     """On other pages: goes on, and says how far it is, until its own page has shown the end."""
     trainings = started()
     if trainings and trainings.going:
-        fragment(_elsewhere, run_every=2.0)(trainings.job)
+        fragment(_elsewhere, run_every=2.0)(trainings)
     elif trainings and calm_visitor().kept.get(SHOWN) is not trainings.job:
         _say(trainings.job)
 
 
-def _elsewhere(job: Job):
-    _say(job.poll())
-    if job.done:
+def _elsewhere(trainings: StartedTrainings):
+    _say(look(trainings))
+    if not trainings.going:
         st.rerun()
 
 

@@ -28,7 +28,7 @@ def bar(planned: Plan, kinds):
 def _bar(planned, kinds, was_going):
     trainings = jobs.started()
     if trainings:
-        trainings.job.poll()
+        jobs.look(trainings)
     if values.value("begin") or was_going != (bool(trainings) and trainings.going):
         st.rerun()  # all of the page: with or without its timers, and with the settings of an experiment
     same = bool(trainings) and trainings.plan == planned
