@@ -11,10 +11,22 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.runtime_util import get_max_widget_state_size_bytes
 from streamlit.runtime.state.session_state import SessionState
 
+from core.study.file.text import LONGEST
 from ui.kit.guard import JOINER, literal
 from ui.kit.server import hidden
 from ui.kit.server.connections import messages
-from ui.kit.server.connections.messages import AT_ONCE, DEEP, FILES, HASHES, JSON_LONG, NAME, THINGS, WIDGETS, Messages
+from ui.kit.server.connections.messages import (
+    AT_ONCE,
+    DEEP,
+    FILES,
+    HASHES,
+    JSON_LONG,
+    NAME,
+    THINGS,
+    TYPED,
+    WIDGETS,
+    Messages,
+)
 
 
 def said(**given) -> BackMsg:
@@ -97,6 +109,7 @@ PASSED = [
     hashes(HASHES), files(FILES), rerun(json_value=json.dumps({"moved": ["{[,"] * (THINGS - 3)})), rerun(json_value=json.dumps("a" * (JSON_LONG - 2))), rerun(json_value=deep(DEEP)), part("x" * NAME), operation("deferred_file"), operation("dataframe_chunk"),
     rerun(_make_trigger_id("$$ID-a-panel", "events"), json_trigger_value="[]"), uploaded(*map(str, range(FILES + 50))),
     chosen(THINGS), selected(THINGS - 3), rerun(string_value=json.dumps([0] * 2 * THINGS)), rerun(string_value="{" * 100_000), rerun(string_value=json.dumps({"rows": [0] * 2 * THINGS})),
+    rerun(string_value="😀" * TYPED), chosen(THINGS, item="a" * (TYPED // THINGS)), rerun("$$ID-a-new_text-3", string_value="a" * LONGEST),
 ]  # fmt: skip
 LEFT_OUT = [
     said(load_git_info=True), said(clear_cache=True), said(set_run_on_save=True), said(debug_shutdown_runtime=True),
@@ -107,6 +120,7 @@ LEFT_OUT = [
     *(rerun(id, string_value="a") for id in ("x0", "", "panel", "_models", "_visitor", "$", "$$", " $$ID-a-None")), rerun("x0"),
     uploaded("a", "b", "c", "c"), uploaded("a", "b", "a", "c"), chosen(THINGS + 1), chosen(THINGS + 1, "double_array_value", 0.5), chosen(THINGS + 1, "int_array_value", 1),
     selected(THINGS + 1), rerun(string_value=" " + json.dumps({"selection": [{"": {}}] * THINGS})), rerun(string_value=json.dumps({"selection": "a" * JSON_LONG})),
+    rerun(string_value="a" * (TYPED + 1)), chosen(THINGS, item="a" * (TYPED // THINGS + 1)), rerun("$$ID-a-new_text-3", string_array_value={"data": ["a" * (TYPED + 1)]}),
 ]  # fmt: skip
 
 

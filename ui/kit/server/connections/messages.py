@@ -30,6 +30,8 @@ JSON_LONG = 1 << 18  # characters that components may tell in one message
 THINGS = (
     2000  # numbers, words, lists, … in it: Streamlit copies each of them in every run, and keeps them for who has left
 )
+TYPED = 100_000  # characters of texts and of what is chosen, together: a page holds them while it is open, in four bytes each
+FILE = "-new_text-"  # in the id of the field that takes a whole study, which may be longer (core/study/file/text.py)
 DEEP = 20  # lists and dicts in each other; those of a page are at most five
 NAME = 200  # characters of the name of a page, or of a part of one
 HASHES = 20_000  # of messages that a browser says it has kept
@@ -111,6 +113,10 @@ def _is_sound(state: ClientState) -> bool:
     if len(named) > len(set(named)):
         return False
     if sum(len(getattr(each, name).data) for each in widgets for name in ARRAYS if each.HasField(name)) > THINGS:
+        return False
+    words = [each.string_value for each in widgets if FILE not in each.id]
+    words += [word for each in widgets for word in each.string_array_value.data]
+    if sum(map(len, words)) > TYPED:
         return False
     texts = [getattr(each, name) for each in widgets for name in JSON if each.HasField(name)]
     texts += [each.string_value for each in widgets if _is_of_a_table(each.string_value)]
