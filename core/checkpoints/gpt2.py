@@ -31,6 +31,7 @@ FIXED = {  # what core has no setting for: the only value with which the numbers
 TOKENIZER = "tokenizer.json"
 IGNORED = (".attn.bias", ".attn.masked_bias")  # the causal mask, which some files hold too
 PREFIX = "transformer."
+MOST = 1_000_000  # of what a configuration counts: widths, heads, layers, positions, words
 LARGEST = 4 << 20  # bytes of a configuration: GPT-2's has 665, one of the lab's own with 100,000 words about a million
 
 
@@ -64,8 +65,10 @@ def _config(given: dict[str, Any]) -> tuple[Config, int, int]:
     names = {"n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 1024, "vocab_size": 50257}  # GPT-2 small's
     for name, usual in names.items():
         value = given.get(name, usual)
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= 1_000_000:
-            raise CheckpointError(f"config.json: {name} is {shorten(value)}; it must be a whole number above 0.")
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= MOST:
+            raise CheckpointError(
+                f"config.json: {name} is {shorten(value)}; it must be a whole number from 1 to {MOST:,}."
+            )
         numbers[name] = value
     for name, only in FIXED.items():
         if given.get(name, only) != only:

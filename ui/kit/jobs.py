@@ -21,7 +21,7 @@ from core.train.run import State
 from core.workers.job import Job
 from core.workers.pool import ProcessPool
 from core.workers.protocol import WorkerPool
-from ui.kit.guard import fragment
+from ui.kit.guard import fragment, literal
 from ui.kit.session.visitor import calm_visitor
 
 RUNNING, REFUSED, SHOWN = "running", "refused", "shown"  # what is kept for a visitor
@@ -104,8 +104,8 @@ def _check_queue(pool: WorkerPool, own: StartedTrainings | None):
         others = sum(job.alive and not job.background and job is not own_job for job in pool.jobs)
     if others >= most:
         raise TimeLimit(
-            f"{most} training{'s' * (most > 1)} of other visitors are going on, and more are not taken on at a time "
-            "(set by ABLATION_MAX_JOBS). Try again in a few minutes."
+            f"{most} training{'s' * (most > 1)} of other visitors {'are' if most > 1 else 'is'} going on, and more are not taken on "
+            "at a time (set by ABLATION_MAX_JOBS). Try again in a few minutes."
         )
 
 
@@ -123,9 +123,10 @@ def _check_room(states: list[State], own: StartedTrainings | None):
 
 
 def refused(plan: Plan) -> str:
-    """Why the plan was not started when that was asked for, or nothing."""
+    """Why the plan was not started when that was asked for, or why what had been started could not go on; or nothing."""
     asked, why = calm_visitor().kept.get(REFUSED, (None, ""))
-    return why if asked == plan else ""
+    own = started()
+    return why if asked == plan or (own and own.job.stopped and asked == own.plan) else ""
 
 
 def stop():
@@ -140,20 +141,23 @@ def resume():
 
 def look(trainings: StartedTrainings) -> Job:
     """Ask about it, which keeps it going. Where nobody did for a while, and others have taken its place, it stops, and can be continued."""
-    if trainings.going and not trainings.job.alive and not _back_in_line(trainings, trainings.job.poll):
-        trainings.job.stop()
-    return trainings.job.poll()
+    job = trainings.job
+    if trainings.going and not job.alive:
+        said = f"Nobody looked at this training for a while, and it was stopped at {job.progress:.0%}. "
+        if not _back_in_line(trainings, job.poll, said):
+            job.stop()
+    return job.poll()
 
 
-def _back_in_line(trainings: StartedTrainings, come: Callable[[], object]) -> bool:
-    """Whether there was room for it among those of others. Where there was none, refused() says so in words."""
+def _back_in_line(trainings: StartedTrainings, come: Callable[[], object], said: str = "") -> bool:
+    """Whether there was room for it among those of others. Where there was none, refused() says so in words, after what is said."""
     pool, kept = workers(), calm_visitor().kept
     try:
         with pool.lock:
             _check_queue(pool, trainings)
             come()
     except TimeLimit as error:
-        kept[REFUSED] = trainings.plan, str(error)
+        kept[REFUSED] = trainings.plan, said + str(error)
         return False
     kept.pop(REFUSED, None)
     return True
@@ -192,17 +196,20 @@ def elsewhere():
     if trainings and trainings.going:
         fragment(_elsewhere, run_every=2.0)(trainings)
     elif trainings and calm_visitor().kept.get(SHOWN) is not trainings.job:
-        _say(trainings.job)
+        _say(trainings)
 
 
 def _elsewhere(trainings: StartedTrainings):
-    _say(look(trainings))
+    look(trainings)
+    _say(trainings)
     if not trainings.going:
         st.rerun()
 
 
-def _say(job: Job):
-    st.caption(f":material/model_training: {'Trained' if job.done else 'Training'}: {status(job)}")
+def _say(trainings: StartedTrainings):
+    job, why = trainings.job, refused(trainings.plan)
+    said = f"{'Trained' if job.done else 'Training'}: {status(job)} {literal(why)}"
+    st.caption(f":material/model_training: {said.strip()}")
 
 
 def shown(trainings: StartedTrainings):
