@@ -92,3 +92,24 @@ def test_a_part_that_such_a_sentence_moves_is_pressed(open_page, gap):
     press(page, box)
     assert params(page) == {"prompt": "the foo was bars .", "out": "2.2"}
     assert page.evaluate(WHERE)["attn_out head 2"][1] > box[1] + 15
+
+
+def test_the_chip_that_was_chosen_last_can_be_taken_out(open_page):
+    """Where there is no room for all of them, it moved away as the field lost the focus, and what was pressed was its name."""
+    page = open_page("/Studies", width=1300)
+    settle(page)
+    box = page.get_by_test_id("stMultiSelect").last
+    chips = box.locator("button[aria-label^=Remove]")
+    box.locator("input").click()
+    for many in range(1, 6):
+        page.keyboard.press("ArrowDown")
+        page.wait_for_timeout(200)
+        page.keyboard.press("Enter")
+        chips.nth(many - 1).wait_for()
+        page.wait_for_timeout(500)
+    row = box.get_by_test_id("stMultiSelectTagsContainer")
+    assert row.evaluate("each => each.scrollLeft") > 0
+    name = chips.last.get_attribute("aria-label")
+    press(page, list(chips.last.bounding_box().values()))
+    settle(page)
+    assert chips.count() == 4 and name not in [each.get_attribute("aria-label") for each in chips.all()]
