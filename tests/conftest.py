@@ -106,8 +106,8 @@ def open_page(chromium, address):
     """A fresh visitor; fails on any error in the console that is the page's own, and on any pop-up."""
     contexts, errors = [], []
 
-    def opened(path="/One_block", theme="light", width=1400, height=900, at=None):
-        context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
+    def opened(path="/One_block", theme="light", width=1400, height=900, at=None, **more):
+        context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=theme, **more)
         contexts.append(context)
         context.set_default_timeout(PATIENCE)
         page = context.new_page()

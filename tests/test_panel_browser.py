@@ -263,3 +263,21 @@ def test_a_value_between_two_steps_is_shown_as_it_is(open_page, key, then):
     field.press("ArrowRight")
     expect(said).to_have_text(str(then + 50))
     assert params(page)["steps"] == str(then + 50)
+
+
+def test_what_somebody_types_is_kept_whatever_the_page_comes_to_meanwhile(open_page):
+    """It may have had another text under way as they began. Seen where a page was turned to in a slow browser, once in eight."""
+    page = open_page("/One_block?weights=random&text=one+two")
+    field = page.get_by_role("textbox", name="Sentence")
+    field.fill("one two three")
+    field.press("Enter")
+    page.wait_for_function("new URLSearchParams(location.search).get('text') == 'one two three'")
+    settle(page)
+    field.press("End")
+    page.keyboard.type(" four", delay=40)
+    page.evaluate("history.back()")
+    page.wait_for_function("new URLSearchParams(location.search).get('text') == 'one two'")
+    settle(page)
+    expect(field).to_have_value("one two three four")
+    field.press("Enter")
+    page.wait_for_function("new URLSearchParams(location.search).get('text') == 'one two three four'")

@@ -232,13 +232,10 @@ def test_a_link_that_comes_when_another_page_has_been_asked_for_is_not_that_page
 
 
 @pytest.mark.parametrize("slowed", [1, 4])
-def test_a_typed_sentence_is_kept_by_a_tap_on_the_menu(chromium, address, slowed):
+def test_a_typed_sentence_is_kept_by_a_tap_on_the_menu(open_page, slowed):
     """It takes the focus from the field and asks for the page at one moment; Streamlit sends the words after the page."""
-    context = chromium.new_context(viewport={"width": 1400, "height": 900}, has_touch=True)
-    page = context.new_page()
-    page.goto(f"{address}/One_block?weights=random")
-    settle(page)
-    context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": slowed})
+    page = open_page("/One_block?weights=random", has_touch=True)
+    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": slowed})
     for words, name in (("my own words", "Depth"), ("and some others", "One block")):
         page.get_by_role("textbox", name="Sentence").fill(words)
         page.get_by_test_id("stSidebar").get_by_role("link", name=name, exact=True).tap()
@@ -247,7 +244,6 @@ def test_a_typed_sentence_is_kept_by_a_tap_on_the_menu(chromium, address, slowed
         assert params(page) == {"text": words}
         expect(page.get_by_role("textbox", name="Sentence")).to_have_value(words)
         assert urllib.parse.urlsplit(page.url).path == "/" + name.replace(" ", "_")
-    context.close()
 
 
 @pytest.mark.parametrize("view", ["attention", pytest.param("steps", marks=pytest.mark.slow)])

@@ -69,7 +69,7 @@ const FIELDS = {
     row.show = (one, fresh) => {
       field.placeholder = one.hint
       field.maxLength = one.most
-      if (fresh) typed(false)
+      if (fresh && document.activeElement !== field) typed(false) // what a page had under way as somebody began to type takes no word away
       if (!typing) field.value = one.value
     }
     return field
