@@ -176,7 +176,7 @@ def test_a_worker_that_hangs_while_it_sends_a_result_does_not_hold_up_the_others
         end = (
             time.monotonic() + 30
         )  # on a fast machine the study is done before the worker has been silent for long enough
-        while not (workers.count == 1 and never.cancelled() and len(workers.news) == 2):
+        while not (workers.count == 1 and never.done() and len(workers.news) == 2):
             assert time.monotonic() < end, list(workers.news)
             time.sleep(0.1)
     finally:
@@ -327,6 +327,26 @@ def test_a_scheduler_that_comes_back_is_found_again(tmp_path, store, monkeypatch
     check_complete(store, LONG)
     assert any(each.absent == "the scheduler does not answer" for each in seen)
     assert {each.tries for each in store.runs(1)} == {1}
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_only_workers_that_are_gone_count_as_killed(workers, monkeypatch, gone):
+    """As often as it takes to give a job up: workers that are gone, or a scheduler that is slow to answer."""
+    monkeypatch.setattr(workers, "train", lambda states, seconds: workers.submit(time.sleep, 1.0))  # none comes back
+    job = jobs.Job(workers, {"a": LONGER.runs[0].start()})
+    for _ in range(jobs.BROKEN):
+        end = time.monotonic() + 30
+        while not job.poll()._flying:
+            assert time.monotonic() < end and not job.error
+            ready(workers, 2)
+        if gone:
+            workers._admit({})
+        else:
+            workers._call_off()
+        assert not job._flying and not workers._calls and not workers.count
+    assert isinstance(job.error, jobs.WorkersKilled) == gone and (gone or job.error is None)
+    job.stop()
+    ready(workers, 2)
 
 
 # Without a cluster

@@ -582,6 +582,30 @@ def test_workers_that_are_killed_again_and_again_end_their_job():
     assert job.rows == {("baseline", 0): []}
 
 
+def test_chunks_that_are_called_off_again_and_again_are_no_killed_workers(workers):
+    class Restless(ProcessPool):
+        """A connection that is lost with the first chunks, at once."""
+
+        off = 2 * jobs.BROKEN
+
+        def train(self, states, seconds):
+            if not self.off:
+                return super().train(states, seconds)
+            self.off -= 1
+            called_off = Future()
+            called_off.cancel()
+            return called_off
+
+    made = Restless(1)
+    try:
+        job = Job(made, states((0,), steps=3, batch=21))
+        assert made.off == 2 * jobs.BROKEN - 1  # not one after the other, for as long as none comes through
+        wait(lambda: job.done, job)
+    finally:
+        made.close()
+    assert not made.off and job.error is None and finished(job, ("baseline", 0))
+
+
 def test_what_was_trained_in_part_goes_on_for_whoever_starts_it_again(workers, quick):
     given = states((0,), steps=500, batch=15)
     ((name, state),) = given.items()

@@ -110,7 +110,7 @@ class Cluster(Queue):
 
     def close(self) -> None:
         self.stop_all()
-        self._admit({})
+        self._call_off()
         scheduler.end(self._client)
 
     def _send(self, addresses: list[str], call: Callable[..., T], *given: object) -> tuple[DaskFuture, Future[T]]:
@@ -144,7 +144,7 @@ class Cluster(Queue):
         present = self._workers()
         if present is None:
             self._asked, self._found = {}, {}
-            self._admit({})
+            self._call_off()
             if time.monotonic() - self._answered > GRACE:
                 silent = f"has not answered for {GRACE:.0f} s. What was stored is safe"
                 raise ClusterLost(
@@ -177,8 +177,7 @@ class Cluster(Queue):
                 keys |= {key for several in held.values() for key in several}
             with self.lock:
                 lost = [here for here, (there, _) in self._calls.items() if there.key in keys]
-            for here in lost:
-                here.cancel()
+            scheduler.give_up(lost)
 
     def _workers(self) -> dict[str, dict[str, Any]] | None:
         """Address -> what the scheduler knows of each worker; None where it does not answer."""
@@ -222,7 +221,14 @@ class Cluster(Queue):
             self._members = members
             self.count = min(sum(members.values()), self.most or sum(members.values()))
             lost = [here for here, (_, addresses) in self._calls.items() if not addresses & members.keys()]
-        for here in lost:
+        scheduler.give_up(lost)
+
+    def _call_off(self) -> None:
+        """Nobody is there to ask, which says nothing of the workers: what they may have in hand is to be done again."""
+        with self.lock:
+            self._members, self.count = {}, 0
+            calls = list(self._calls)
+        for here in calls:
             here.cancel()
 
 

@@ -168,6 +168,7 @@ class Job:
             if self._flying.get(names) is not future:
                 return  # stopped meanwhile
             del self._flying[names]
+            again = True
             try:
                 before, results = [self.states[name] for name in names], pickle.loads(future.result())
                 for name, (state, rows) in zip(names, results):
@@ -183,7 +184,9 @@ class Job:
                     self.course.add(results[0][0].seconds - before[0].seconds, trained)
                 self.workers.pace.learn(before, [state for state, _ in results])
                 self._broken = 0
-            except (BrokenProcessPool, CancelledError):  # a worker was killed: its chunk runs again
+            except CancelledError:  # a connection was lost, and no worker: the next to ask has its chunk run again
+                again = False
+            except BrokenProcessPool:  # a worker was killed: its chunk runs again
                 self._broken += 1
                 if self._broken == BROKEN:
                     self.error = WorkersKilled(
@@ -192,7 +195,8 @@ class Job:
             except Exception as error:
                 self.error = error
             self.workers.rotate(self)
-        self.workers.turn()
+        if again:  # or what is cancelled at once would be submitted at once, for ever
+            self.workers.turn()
 
     def _keep(self, name: Hashable) -> None:
         """Put what is trained to the end where others find it; only its model is needed from now on."""

@@ -73,6 +73,13 @@ def deliver(client: DaskClient, there: DaskFuture, here: Future[Any]) -> None:
         _hand_on(here, there.result)
 
 
+def give_up(calls: list[Future[Any]]) -> None:
+    """The workers that had them are gone, or hang: to whoever waits it is as if they had been killed."""
+    for here in calls:
+        with suppress(InvalidStateError):  # done meanwhile
+            here.set_exception(BrokenProcessPool("its workers are gone"))
+
+
 def _result(client: DaskClient, there: DaskFuture) -> Any:
     """Raises CancelledError where it has been lost."""
     try:
