@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from pathlib import Path
@@ -329,6 +329,27 @@ def test_a_scheduler_that_comes_back_is_found_again(tmp_path, store, monkeypatch
     assert {each.tries for each in store.runs(1)} == {1}
 
 
+def test_a_scheduler_that_is_replaced_again_and_again_costs_no_run(tmp_path, store, monkeypatch):
+    monkeypatch.setattr(scheduler, "ANSWER", 1.0)
+    own = Machines(tmp_path, 1)
+    workers, replaced = Cluster(own.address), []
+
+    def replace_all(progress):
+        if len(replaced) < 8 and progress.share > 0.08 * (1 + len(replaced)) and not progress.absent:
+            own.close()
+            own.running = []
+            replaced.append(own.start_scheduler())
+            own.start_worker()
+
+    try:
+        finish(store, LONGER, workers, until=replace_all)
+    finally:
+        workers.close()
+        own.close()
+    check_complete(store, LONGER)
+    assert len(replaced) == 8 and {each.tries for each in store.runs(1)} == {1}
+
+
 @pytest.mark.parametrize("gone", [False, True])
 def test_only_workers_that_are_gone_count_as_killed(workers, monkeypatch, gone):
     """As often as it takes to give a job up: workers that are gone, or a scheduler that is slow to answer."""
@@ -384,23 +405,32 @@ def test_a_cluster_without_dask_says_what_to_install(monkeypatch):
     assert type(local) is ProcessPool and local.count == 3
 
 
-def test_a_call_whose_workers_were_killed_again_and_again_is_a_pool_that_broke():
+def killed_worker() -> Exception:
     from distributed.scheduler import KilledWorker
 
-    for error, wanted in (
-        (KilledWorker("call", SimpleNamespace(address="tcp://x:1"), 3), BrokenProcessPool),
-        (ValueError("x"), ValueError),
-    ):
-        there, here = Future(), Future()
-        there.set_exception(error)
-        there.status = "error"
-        scheduler.deliver(None, there, here)
-        assert type(here.exception()) is wanted
+    return KilledWorker("call", SimpleNamespace(address="tcp://x:1"), 3)
+
+
+@pytest.mark.parametrize(
+    "status, error, wanted",
+    [
+        ("running", killed_worker, BrokenProcessPool),
+        ("running", ValueError, ValueError),
+        ("running", RuntimeError, RuntimeError),
+        ("closed", RuntimeError, CancelledError),
+        ("running", None, CancelledError),
+        ("closed", None, CancelledError),
+    ],
+)
+def test_what_comes_of_a_call(status, error, wanted):
+    """error: what the call raised; None where Dask has called it off, which is not asked about: the connection may have ended."""
     there, here = Future(), Future()
-    there.cancel()
-    there.status = "cancelled"
-    scheduler.deliver(None, there, here)
-    assert here.cancelled()
+    there.set_exception(error() if error else RuntimeError("IOLoop is closed"))
+    there.status = "error" if error else "cancelled"
+    scheduler.deliver(SimpleNamespace(status=status), there, here)
+    with pytest.raises(wanted):
+        here.result(0)
+    assert here.cancelled() == (wanted is CancelledError)
 
 
 def changed(found, **versions):

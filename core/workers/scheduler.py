@@ -69,8 +69,10 @@ def deliver(client: DaskClient, there: DaskFuture, here: Future[Any]) -> None:
     """
     if there.status == "finished":
         Thread(target=_hand_on, args=(here, lambda: _result(client, there)), daemon=True).start()
-    else:
-        _hand_on(here, there.result)
+    elif there.status == "error":
+        _hand_on(here, lambda: _raised(client, there))
+    else:  # lost with the connection, whose end nobody can ask any more
+        here.cancel()
 
 
 def give_up(calls: list[Future[Any]]) -> None:
@@ -86,6 +88,16 @@ def _result(client: DaskClient, there: DaskFuture) -> Any:
         return client.sync(client.scheduler.gather, keys=[there.key])["data"][there.key]
     except Exception as error:  # the connection has gone, or the worker
         raise CancelledError from error
+
+
+def _raised(client: DaskClient, there: DaskFuture) -> Any:
+    """Raises what the call has raised, and CancelledError where the connection has ended: then it cannot be known."""
+    try:
+        return there.result()
+    except Exception as error:
+        if client.status != "running":
+            raise CancelledError from error
+        raise
 
 
 def _hand_on(here: Future[T], result: Callable[[], T]) -> None:
