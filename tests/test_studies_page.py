@@ -21,6 +21,7 @@ from core.study.plan import Study
 from tests.pages import setting, tables, tell, widget
 from tests.studies import TEXT, fill, study
 from tests.test_page import fine, told
+from ui.kit.server.connections import messages
 from ui.kit.session import visitor as visitors
 from ui.kit.session.visitor import VISITOR, Shown, Visitor
 from ui.studies import buttons, server, ticks
@@ -470,6 +471,7 @@ def area(app):
 
 def test_the_dialog_offers_what_ships_and_a_small_example():
     app = good(dialog())
+    assert messages.FILE in area(app).proto.id and not any(messages.FILE in each.id for each in app.text_input)
     shipped = sorted(path.stem.replace("_", " ") for path in Path("studies").glob("*.toml"))
     assert widget(app.selectbox, "new_from").options == ["a small example", *shipped] and "ablation matrix" in shipped
     assert "my study: 6 runs, 3 seeds each" in texts(app) and "About" in texts(app) and "Start" in labels(app)

@@ -98,10 +98,9 @@ def begin(plan: Plan):
 
 
 def _check_queue(pool: WorkerPool, own: StartedTrainings | None):
-    """One training for each visitor, whose last one ends; and so many for all. Raises TimeLimit."""
+    """One training for each visitor, whose last one ends; and so many for all. Called under the lock. Raises TimeLimit."""
     most, own_job = whole_number("ABLATION_MAX_JOBS", MOST), own.job if own else None
-    with pool.lock:
-        others = sum(job.alive and not job.background and job is not own_job for job in pool.jobs)
+    others = sum(job.alive and not job.background and job is not own_job for job in pool.jobs)
     if others >= most:
         raise TimeLimit(
             f"{most} training{'s' * (most > 1)} of other visitors {'are' if most > 1 else 'is'} going on, and more are not taken on "
