@@ -1,5 +1,6 @@
 """Costs are formulas; here they are held against the model itself and against PyTorch's own counter."""
 
+import gc
 import random
 
 import pytest
@@ -12,7 +13,7 @@ from core.model.cost import BYTES, activations, by_length, flops, kept_bytes, pa
 from core.model.kv_cache import Past
 from core.model.parts import MENUS
 from core.model.transformer import Transformer
-from core.settings.cache import LRUCache, cached
+from core.settings.cache import LRUCache, Together, cached
 from core.settings.memory import MemoryLimit, max_mb, room_for
 
 
@@ -135,6 +136,22 @@ def test_a_large_result_may_be_kept_by_itself():
         get(key, size)
         assert kept() == left
     assert "".join(made) == "abLcdML"
+
+
+def test_caches_with_one_limit_lose_what_was_used_the_longest_ago_but_not_what_has_just_come():
+    together = Together(10 / 2**20)
+    first, second, third = (LRUCache(8 / 2**20, together=together) for _ in range(3))
+    for cache, key, size in [(first, "a", 3), (first, "b", 3), (second, "c", 3)]:
+        cache.put(key, key, size)
+    assert first.peek("b") and first.peek("a")  # used after what the second has
+    third.put("d", "d", 3)
+    assert ("".join(first._kept), second.bytes, third.bytes) == ("ba", 0, 3)
+    third.put("e", "e", 5)
+    assert ("".join(first._kept), "".join(third._kept)) == ("", "de") and first.bytes == 0
+    del third
+    gc.collect()
+    first.put("f", "f", 8)
+    assert first.bytes == 8 and not second.drop() and first.drop() and not first.bytes
 
 
 def test_a_function_is_called_once_for_what_is_kept_of_it():

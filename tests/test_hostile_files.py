@@ -12,13 +12,13 @@ from core.checkpoints import CheckpointError, files, own
 from core.checkpoints.spelling import tokenizer
 from core.checkpoints.tensors import File, sizes, tensors
 from core.checkpoints.tokens import Pieces
-from core.experiments.trained import contributions, knockout, prompt
+from core.experiments.trained import contributions, knockout, lens, prompt
 from core.experiments.trained.questions import questions
 from core.model.config import Config
-from core.model.generate import Sampling
+from core.model.generate import Sampling, generate
 from core.model.knockout import cuts
 from core.model.transformer import Transformer
-from core.settings.memory import MemoryLimit
+from core.settings.memory import MemoryLimit, max_mb, reuse_freed_memory
 from core.settings.panics import panics_as
 from core.settings.wording import shorten
 from core.tasks import task
@@ -518,6 +518,59 @@ def test_a_model_of_many_words_is_asked_fewer_texts(monkeypatch):
     found = limited(lambda: knockout.bench(made, 256), megabytes=150)
     assert found.kind == "MemoryLimit" and "256 texts through this model would need about" in found.words
     assert "Choose fewer texts" in found.words and knockout.bench(made, 8)
+
+
+@pytest.fixture(scope="module")
+def wordy():
+    """A model of 50,000 words that is a small file: their scores, and not its weights, are what takes memory."""
+    words = (*task["copy"].vocabulary, *(f"word {n}" for n in range(50_000)))
+    settings = Config(d_model=8, n_heads=1, mask="causal", position="rope")
+    return opened(own.write(Transformer(settings, words), "many words", "copy"))
+
+
+def test_the_words_that_each_layer_would_say_are_scored_a_few_places_at_a_time(wordy):
+    bench = knockout.bench(wordy, 8)
+    seen = prompt.look(bench, prompt.read(wordy, "a b " * 128))
+    assert len(seen.tokens) == 256  # 51 MB of scores, and as many of chances, for each layer
+    found = limited(lambda: len(lens.logit_lens(wordy.model, seen, wordy.tokens.label)), megabytes=80)
+    assert (found.kind, found.words) == ("", "512")
+
+
+@pytest.mark.parametrize("many", [8, 64])
+def test_many_texts_take_no_more_memory_than_is_said(wordy, many):
+    asked = questions(wordy, many)
+    cut, said = (cuts(wordy.config)[0],), sum(knockout.sizes(wordy, asked)) >> 20
+    assert many == 8 or said > 200
+
+    def measure():
+        reuse_freed_memory()  # as the app does
+        return [len(each) for each in knockout.Bench(wordy, asked).effect(cut, "zero").values.values()]
+
+    found = limited(measure, megabytes=said + 60)  # what is computed in pieces, and PyTorch's own
+    assert (found.kind, found.words) == ("", str([many] * 4))
+
+
+def test_of_a_text_that_goes_on_what_is_shown_is_kept(wordy):
+    bench = knockout.bench(wordy, 8)
+    read = prompt.read(wordy, "a b " * 128)
+    words, places = len(wordy.model.vocabulary), 200
+    for cache in (True, False):
+        first = next(iter(generate(wordy.model, read.ids[:places], Sampling(words=1), cache=cache)))
+        kept = [each.untyped_storage().nbytes() for each in (first.logits, *first.patterns)]
+        assert kept == [4 * words, 4 * places]
+    steps = list(prompt.continuation(bench, read, places, Sampling(words=20)))
+    assert len(steps) == 20 and not any(each.logits is not None for each in steps)
+    assert wordy.results.bytes < sum(knockout.sizes(wordy, bench.questions)) + (1 << 20)
+
+
+def test_what_is_kept_of_all_models_has_one_limit(wordy):
+    """Each could have as much as it may by itself: 12 of them took 4 GB."""
+    others = [opened(own.write(model(), "small", "")) for _ in range(5)]
+    size = others[0].results.max_bytes
+    for each in others:
+        each.results.put("x", each.name, size)
+    assert [each.results.peek("x") is not None for each in others] == [False] * 3 + [True] * 2
+    assert sum(each.results.bytes for each in (*others, wordy)) <= 2 * size == max_mb() << 19
 
 
 def test_a_model_of_many_heads_reads_shorter_texts(monkeypatch):

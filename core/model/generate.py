@@ -96,7 +96,7 @@ class Step(NamedTuple):
     token: int
     probability: float  # that the model gave it, before temperature, top k and top p
     chance: float  # with which it was drawn
-    logits: torch.Tensor  # (V,), float32 on the CPU
+    logits: torch.Tensor | None  # (V,), float32 on the CPU; None where they are not kept
     patterns: list[torch.Tensor]  # per layer (H, tokens read): what was read to choose it, by the last word read
 
 
@@ -114,18 +114,18 @@ def generate(
     causal; without, all words are computed again for each. Raises ValueError where the text or its end is longer than
     learned positions reach.
     """
-    stream = generator(sampling.draw, "generate")
+    draws = generator(sampling.draw, "generate")
     past = Past(model) if cache and not model.mask.looks_ahead else None
     ids = torch.as_tensor(ids, device=model.embed.device)
     for _ in range(sampling.words):
         with torch.inference_mode(), trace(*edits, sites=("pattern",)) as recorded:
-            if past is not None:
-                logits = model(ids[None, past.length :], past=past)[0, -1].float().cpu()
-            else:
-                logits = model(ids[None])[0, -1].float().cpu()
+            stream = model.stream(ids[None] if past is None else ids[None, past.length :], past=past)
+            last = stream[:, -1:]  # alone: the words to be scored may be a million
+            logits = model.read(last)[0, 0].float().cpu()
         chances = probabilities(logits, sampling)
-        token = int(torch.multinomial(chances, 1, generator=stream))
-        patterns = [each[0, :, -1].float().cpu() for each in recorded.get("pattern", [])]
+        token = int(torch.multinomial(chances, 1, generator=draws))
+        # A copy, or what all words read would be kept with it.
+        patterns = [each[0, :, -1].float().cpu().clone() for each in recorded.get("pattern", [])]
         yield Step(token, logits.double().softmax(-1)[token].item(), chances[token].item(), logits, patterns)
         if token in ends:
             return

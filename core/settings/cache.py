@@ -2,6 +2,8 @@
 
 import functools
 import threading
+import time
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
@@ -65,25 +67,62 @@ class _Turn:
         self.result: tuple[Any, int] | None = None
 
 
+class Together:
+    """How many megabytes several caches may have. Where that is too little, they are emptied, first the one not used for longest."""
+
+    def __init__(self, megabytes: float):
+        self.max_bytes = int(megabytes * 2**20)
+        self._caches: weakref.WeakSet[LRUCache] = weakref.WeakSet()
+        self._lock = threading.Lock()
+
+    def add(self, cache: "LRUCache") -> None:
+        with self._lock:
+            self._caches.add(cache)
+
+    def make_room(self, latest: "LRUCache") -> None:
+        """For what has just been put into one of them, which loses nothing."""
+        with self._lock:
+            caches = sorted(self._caches, key=lambda each: each.used)
+            for other in (each for each in caches if each is not latest):
+                while sum(each.bytes for each in caches) > self.max_bytes and other.drop():
+                    pass
+
+
 class LRUCache:
     """The most recently used results, as many as there is room for. Safe to use from several threads.
 
-    alone: how many megabytes one may have that leaves no room for any other.
+    alone: how many megabytes one may have that leaves no room for any other; together: with which other caches it shares.
     """
 
-    def __init__(self, megabytes: float, alone: float = 0):
+    def __init__(self, megabytes: float, alone: float = 0, together: Together | None = None):
         self.max_bytes = int(megabytes * 2**20)
         self.max_alone = max(self.max_bytes, int(alone * 2**20))
         self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._bytes = 0
         self._turns: dict[Hashable, _Turn] = {}
         self._lock = threading.Lock()
+        self._together, self.used = together, 0.0  # when it was used last: time.monotonic()
+        if together:
+            together.add(self)
+
+    @property
+    def bytes(self) -> int:
+        return self._bytes
+
+    def drop(self) -> bool:
+        """Throw out what was used the longest ago -> whether there was anything."""
+        with self._lock:
+            if not self._kept:
+                return False
+            self._bytes -= self._kept.popitem(last=False)[1][1]
+            return True
 
     def peek(self, key: Hashable) -> Any:
         """What is kept under the key, or None. Looked at is used: it is thrown out later."""
         with self._lock:
             if key not in self._kept:
                 return None
+            self.used = time.monotonic()
             self._kept.move_to_end(key)
             return self._kept[key][0]
 
@@ -95,8 +134,11 @@ class LRUCache:
             if size <= self.max_alone:
                 self._kept[key] = (value, size)
                 self._bytes += size
+                self.used = time.monotonic()
             while self._bytes > self.max_bytes and len(self._kept) > 1:
                 self._bytes -= self._kept.popitem(last=False)[1][1]
+        if self._together:
+            self._together.make_room(self)
 
     def get(self, key: Hashable, make: Callable[[], tuple[Result, int]]) -> Result:
         """The result of make() -> (value, bytes), kept under the key for the next time.
@@ -106,6 +148,7 @@ class LRUCache:
         with self._turn(key) as waiting:
             with self._lock:
                 if key in self._kept:
+                    self.used = time.monotonic()
                     self._kept.move_to_end(key)
                     kept: Result = self._kept[key][0]
                     return kept

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import threading
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from core.settings.progress import turn
 
 DEFAULT_MAX_MB = 1024
 HEAVY = 64 << 20
+PIECE = 2 << 20  # numbers of a table that is computed in pieces: what is computed of them, too, stays small
 CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")  # cgroups, version 2 and 1
 
 _one_heavy_run_at_a_time = threading.Lock()
@@ -54,6 +56,12 @@ def room_for(needed: int, what: str) -> AbstractContextManager[None]:
     if needed <= HEAVY:
         return nullcontext()
     return turn(_one_heavy_run_at_a_time, "waiting for another large run on this server")
+
+
+def some_rows(many: int, width: int) -> Iterator[slice]:
+    """All of so many rows, as many at a time as have about PIECE numbers."""
+    step = max(1, PIECE // max(1, width))
+    yield from (slice(first, min(first + step, many)) for first in range(0, many, step))
 
 
 class Grown:

@@ -1,12 +1,13 @@
 """What a knock-out may change in a model's answers: each effect is one number per question."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import torch
 
-from core.settings.cache import lazily
+from core.settings.memory import some_rows
 from core.settings.menu import Menu
 
 
@@ -35,9 +36,9 @@ class Answers:
     wrong: torch.Tensor  # (Q)
     among: tuple[int, ...]
 
-    @lazily
-    def log(self) -> torch.Tensor:
-        return self.logits.double().log_softmax(-1)
+    def log(self, rows: slice) -> torch.Tensor:
+        """Of some questions: ln(probability of every word), float64 (rows, V)."""
+        return self.logits[rows].double().log_softmax(-1)
 
     def of(self, words: torch.Tensor) -> torch.Tensor:
         return self.logits.gather(1, words[:, None])[:, 0].double()
@@ -56,7 +57,7 @@ def accuracy(answers: Answers, whole: Answers) -> torch.Tensor:
 @effect(bounds=(-1.0, 1.0), share=True)
 def probability(answers: Answers, whole: Answers) -> torch.Tensor:
     """Probability: what the model gives to the right word, among all words."""
-    return answers.log.gather(1, answers.right[:, None])[:, 0].exp()
+    return _by_rows(answers, lambda rows: answers.log(rows).gather(1, answers.right[rows, None])[:, 0].exp())
 
 
 @effect
@@ -68,4 +69,14 @@ def difference(answers: Answers, whole: Answers) -> torch.Tensor:
 @effect(bounds=(0.0, math.inf), distance=True, unit="nats")
 def divergence(answers: Answers, whole: Answers) -> torch.Tensor:
     """KL divergence: how far all next-word probabilities have moved from the whole model's, in nats; 0: not at all."""
-    return (whole.log.exp() * (whole.log - answers.log)).sum(-1).clamp_min(0.0)
+
+    def of(rows: slice) -> torch.Tensor:
+        before = whole.log(rows)
+        return (before.exp() * (before - answers.log(rows))).sum(-1).clamp_min(0.0)
+
+    return _by_rows(answers, of)
+
+
+def _by_rows(answers: Answers, of: Callable[[slice], torch.Tensor]) -> torch.Tensor:
+    """What is computed of some questions at a time: the words may be a million, and their chances take eight bytes each."""
+    return torch.cat([of(rows) for rows in some_rows(len(answers.logits), answers.logits.shape[1])])

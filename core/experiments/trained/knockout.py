@@ -17,7 +17,7 @@ from core.model.knockout import Cut, Lesion, Recorded, cuts, name_of
 from core.model.parts.placement import norm_places
 from core.model.trace import trace
 from core.model.transformer import Memory
-from core.settings.memory import check_memory, max_mb
+from core.settings.memory import check_memory, max_mb, room_for
 from core.settings.progress import told_as, turn
 
 SLICE = 64  # texts at once: what they need stays in the cache
@@ -70,16 +70,17 @@ class Bench:
     def __init__(self, opened: Opened, questions: Questions) -> None:
         self.opened, self.model, self.questions = opened, opened.model, questions
         self.key, self.device = questions.key, opened.model.embed.device
-        check_room(opened, questions)
+        self.needed = check_room(opened, questions)
         self.slices = self._slices()
         self._recording = threading.Lock()
         self._recorded: list[Recordings] | None = None
         self.streams: list[list[torch.Tensor]] = []  # slice -> what enters each block, (n, T, D)
         self.patterns: list[torch.Tensor] = []  # layer -> of the place asked and of the word after it: (2, Q, H, T)
-        begun = time.perf_counter()
-        self.whole, written = self._whole()
-        self.seconds = time.perf_counter() - begun  # that the whole model took for all texts
-        self.baseline = self._effect((), "zero", self.whole, written)
+        with room_for(self.needed, "This model"):
+            begun = time.perf_counter()
+            self.whole, written = self._whole()
+            self.seconds = time.perf_counter() - begun  # that the whole model took for all texts
+            self.baseline = self._effect((), "zero", self.whole, written)
 
     def _slices(self) -> list[Slice]:
         q, slices = self.questions, []
@@ -152,11 +153,14 @@ class Bench:
         """The means alone, for a text that is not among the questions."""
         return {key: Recorded(each.mean) for key, each in self.recorded[0].items()}
 
-    @torch.inference_mode()
     def effect(self, chosen: tuple[Cut, ...], mode: str) -> Effect:
         """What it costs to make these cuts at once."""
         if not chosen:
             return self.baseline
+        with room_for(self.needed, "This model"), torch.inference_mode():
+            return self._without(chosen, mode)
+
+    def _without(self, chosen: tuple[Cut, ...], mode: str) -> Effect:
         q, logits, written = self.questions, [], []
         begin = self._begin(chosen)
         for at, (first, end, asked, width) in self._in_turn(enumerate(self.slices)):
@@ -197,9 +201,11 @@ class Bench:
         return len(cuts(self.model.config)) * self.seconds / 2
 
 
-def check_room(opened: Opened, q: Questions) -> None:
-    """Raises MemoryLimit, before anything is computed, where the streams and answers of so many texts take too much."""
-    check_memory(sum(sizes(opened, q)), f"{len(q.tokens)} texts through this model", "Choose fewer texts.")
+def check_room(opened: Opened, q: Questions) -> int:
+    """-> bytes of the streams and answers of so many texts. Raises MemoryLimit, before anything is computed, where that is too much."""
+    needed = sum(sizes(opened, q))
+    check_memory(needed, f"{len(q.tokens)} texts through this model", "Choose fewer texts.")
+    return needed
 
 
 def sizes(opened: Opened, q: Questions) -> tuple[int, int, int, int]:
@@ -210,7 +216,9 @@ def sizes(opened: Opened, q: Questions) -> tuple[int, int, int, int]:
     # What each part wrote, and whom it read.
     raw = "on the output of" in norm_places(c.part("placement")) or c.residual_scale != "none"
     parts = asked * c.n_layers * ((2 + 2 * raw) * c.d_model + c.n_heads * (c.d_head + 2 * width))
-    answers = 7 * asked * len(opened.model.vocabulary)  # once as they come, and three times as float64
+    answers = (
+        4 * asked * len(opened.model.vocabulary)
+    )  # of the whole model; and as they come, joined, and without the right ones
     return 4 * streams, 4 * recorded, 4 * parts, 4 * answers
 
 

@@ -8,6 +8,7 @@ import torch
 from core.experiments.forward import Pass
 from core.model.knockout import Cut
 from core.model.transformer import Transformer
+from core.settings.memory import some_rows
 
 
 def reachable(forward_pass: Pass) -> list[torch.Tensor]:
@@ -31,18 +32,19 @@ def logit_lens(model: Transformer, forward_pass: Pass, label: Callable[[int], st
     label: token number -> word.
     """
 
-    def chances(
-        stream: torch.Tensor,
-    ) -> torch.Tensor:  # (T, D) -> (T, V); of one layer at a time: the words may be many
+    def chances(stream: torch.Tensor) -> torch.Tensor:  # (T, D) -> (T, V)
         return model.read(stream[None].to(model.embed)).float().softmax(-1)[0].cpu()
 
-    rows, last = [], chances(forward_pass.output).argmax(-1)
-    for depth, stream in enumerate([*forward_pass.sites["resid_pre"], forward_pass.output]):
-        chance = chances(stream)
-        best, word = chance.max(-1)
-        final = chance.gather(1, last[:, None])[:, 0]
-        for at in range(len(best)):
-            rows.append((depth, at + 1, label(int(word[at])), best[at].item(), final[at].item()))
+    output, rows = forward_pass.output, []
+    pieces = list(some_rows(len(output), len(model.vocabulary)))  # the words may be a million
+    last = torch.cat([chances(output[piece]).argmax(-1) for piece in pieces])
+    for depth, stream in enumerate([*forward_pass.sites["resid_pre"], output]):
+        for piece in pieces:
+            chance = chances(stream[piece])
+            best, word = chance.max(-1)
+            final = chance.gather(1, last[piece, None])[:, 0]
+            for at, *each in zip(range(piece.start + 1, piece.stop + 1), word, best, final):
+                rows.append((depth, at, label(int(each[0])), each[1].item(), each[2].item()))
     return pd.DataFrame(rows, columns=["depth", "token", "word", "probability", "of_last"])
 
 

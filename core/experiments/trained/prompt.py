@@ -22,6 +22,8 @@ from core.settings.memory import check_memory, room_for
 from core.settings.setting import ConfigError
 from core.tasks.sentences import BE
 
+DRAWN = 80  # bytes for each word that the model knows, to sort their chances and draw one
+
 
 @dataclass(frozen=True)
 class Prompt:
@@ -140,13 +142,11 @@ def continuation(
     written = []
     limit = Sampling(**{**sampling.__dict__, "words": max(1, min(sampling.words, room))})
     config, length = bench.opened.config, after + 1 + limit.words
-    of_a_step = config.n_layers * config.n_heads * length + len(bench.opened.model.vocabulary)
-    kept = limit.words * of_a_step
-    check_memory(4 * kept + sum(activations(config, length).values()), "This model and so many words")
+    kept = 4 * limit.words * config.n_layers * config.n_heads * length
+    drawn = DRAWN * len(bench.opened.model.vocabulary)
+    check_memory(kept + drawn + sum(activations(config, length).values()), "This model and so many words")
     steps = generate(bench.model, prompt.ids[: after + 1], limit, *edits, ends=bench.opened.ends)
     for step in pieces(steps, limit.words, f"{limit.words} words of this model", "Choose fewer words."):
-        written.append(step)
-        yield step
-    bench.opened.results.put(
-        key, written, sum(4 * s.logits.numel() + 4 * sum(p.numel() for p in s.patterns) for s in written)
-    )
+        written.append(step._replace(logits=None))  # nobody asks for them, and the words may be a million
+        yield written[-1]
+    bench.opened.results.put(key, written, 4 * sum(p.numel() for s in written for p in s.patterns))
