@@ -563,6 +563,20 @@ def test_of_a_text_that_goes_on_what_is_shown_is_kept(wordy):
     assert wordy.results.bytes < sum(knockout.sizes(wordy, bench.questions)) + (1 << 20)
 
 
+def test_the_words_of_a_model_count_as_well_as_its_weights(wordy):
+    sizes = []
+    with pytest.raises(RuntimeError, match="looked at"):
+
+        def look(size):
+            sizes.append(size)
+            raise RuntimeError("looked at")
+
+        files.from_upload(own.write(wordy.model, "many words", "copy"), look)
+    assert sizes == [wordy.size] == [4 * wordy.parameters + 100 * len(wordy.model.vocabulary)]
+    again = limited(lambda: len(tuple(f"<unused {n}>" for n in range(1_000_000))), megabytes=100)  # as of a GPT-2's
+    assert again.words == "1000000"
+
+
 def test_what_is_kept_of_all_models_has_one_limit(wordy):
     """Each could have as much as it may by itself: 12 of them took 4 GB."""
     others = [opened(own.write(model(), "small", "")) for _ in range(5)]

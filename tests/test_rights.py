@@ -225,16 +225,17 @@ def page_of(name: str, **params: str) -> AppTest:
 
 def test_models_of_all_visitors_are_limited(monkeypatch):
     class Large:
-        parameters, key, name = 10_000_000, "large", "large"
+        size, key, name = 20 << 20, "large", "large"
 
     held = Large()
     monkeypatch.setenv("ABLATION_MODELS_MB", "30")
-    choose.check_room(7_000_000)
+    choose.check_room(30 << 20)
     choose.kept_by_all.add(held)
     with pytest.raises(choose.MemoryLimit, match="30 MB.*ABLATION_MODELS_MB"):
-        choose.check_room(1)
+        choose.check_room((10 << 20) + 1)
+    choose.check_room(10 << 20)
     del held
-    choose.check_room(1)
+    choose.check_room(30 << 20)
 
 
 def test_downloads_of_one_visitor_are_limited(monkeypatch):

@@ -68,7 +68,7 @@ def from_folder(folder: Path | str, name: str = "", check: Check | None = None) 
 def from_upload(files: dict[str, bytes], check: Check | None = None) -> Opened:
     """Files that somebody sent: {name: content}; a zip archive stands for the files in it.
 
-    All of them together, unpacked, may have as many bytes as a model. check: is given the model's parameters before its weights
+    All of them together, unpacked, may have as many bytes as a model. check: is given the model's bytes before its weights
     are read. Raises CheckpointError or MemoryLimit, in words; and whatever check raises.
     """
     if len(files) > MOST_FILES:

@@ -45,7 +45,7 @@ def read(
     """Raises CheckpointError for what is no GPT-2 or not whole, MemoryLimit for one that is too large to be opened."""
     config, positions, words = _config(settings)
     numbers = sum(parameters(config, words).values()) + (positions - CONTEXT) * config.d_model
-    room_for_model(numbers, weights.name, check)
+    room_for_model(numbers, words, weights.name, check)
     if spelling is None:
         raise CheckpointError(f"{TOKENIZER} is missing: it says which words the {words:,} tokens of this GPT-2 are. Bring it along.")  # fmt: skip
     spelled = _pieces(spelling, words)

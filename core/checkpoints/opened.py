@@ -5,7 +5,7 @@ import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.checkpoints.tensors import CheckpointError
+from core.checkpoints.tensors import CheckpointError, size_of
 from core.checkpoints.tokens import Tokens
 from core.model.config import Config
 from core.model.transformer import Transformer
@@ -56,6 +56,11 @@ class Opened:
     @property
     def parameters(self) -> int:
         return sum(each.numel() for each in self.model.parameters())
+
+    @property
+    def size(self) -> int:
+        """Bytes, without what is kept of it."""
+        return size_of(self.parameters, len(self.model.vocabulary))
 
     @property
     def longest(self) -> int | None:

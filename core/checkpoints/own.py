@@ -67,7 +67,7 @@ def read(settings: dict[str, Any], weights: File, check: Check | None = None) ->
         raise CheckpointError(f"{of}: version is {shorten(settings.get('version'))}; this lab reads version {VERSION}.")
     config = _config(settings.get("config"))
     vocabulary = _vocabulary(settings.get("vocabulary"))
-    room_for_model(sum(parameters(config, len(vocabulary)).values()), of, check)
+    room_for_model(sum(parameters(config, len(vocabulary)).values()), len(vocabulary), of, check)
     learnt = settings.get("task", "")
     if not isinstance(learnt, str) or (learnt and learnt not in task):
         raise CheckpointError(f"{of}: task is {shorten(learnt)}; it must be one of {', '.join(task)}, or nothing.")

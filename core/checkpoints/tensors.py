@@ -57,6 +57,7 @@ KNOWN = (  # how files begin that people take for models
     (b"GGUF", "a GGUF file"), (b"\x89HDF", "an HDF5 file"), (b"\x1f\x8b", "a gzip file"),
     (b"version https://git-lfs", "a pointer of Git LFS in place of the file itself"),
 )  # fmt: skip
+WORD = 100  # bytes that a word takes by itself, beside its weights
 ONLY = "Only safetensors are opened: a pickle can run any program while it is read."
 
 
@@ -68,14 +69,19 @@ def room(needed: int, what: str) -> None:
         )
 
 
-Check = Callable[[int], None]  # is given the parameters of a model before its weights are read, and may raise
+Check = Callable[[int], None]  # is given the bytes of a model before its weights are read, and may raise
 
 
-def room_for_model(parameters: int, what: str, check: Check | None) -> None:
-    """Raises MemoryLimit where a model of so many parameters may not be opened. what: describes it."""
-    room(4 * parameters, f"{what} describes a model of")
+def size_of(parameters: int, words: int) -> int:
+    """Bytes of a model that is open: its weights in float32, and the words that it knows."""
+    return 4 * parameters + WORD * words
+
+
+def room_for_model(parameters: int, words: int, what: str, check: Check | None) -> None:
+    """Raises MemoryLimit where a model of so many parameters and words may not be opened. what: describes it."""
+    room(size_of(parameters, words), f"{what} describes a model of")
     if check is not None:
-        check(parameters)
+        check(size_of(parameters, words))
 
 
 def tensors(file: File) -> dict[str, torch.Tensor]:

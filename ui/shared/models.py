@@ -93,13 +93,13 @@ def _instead(name: str, words: str) -> ConfigError | CheckpointError:
     return CheckpointError(words[:1].upper() + words[1:])
 
 
-def check_room(parameters: int):
-    """Raises MemoryLimit where the models of all visitors would need more memory than they may have; who has left goes first."""
+def check_room(size: int):
+    """For a model of so many bytes. Raises MemoryLimit where the models of all visitors would need more memory than they may have; who has left goes first."""
     most = whole_number("ABLATION_MODELS_MB", 4 * max_mb())
 
     def full() -> bool:
         with _counting:
-            return 4 * (parameters + sum(each.parameters for each in kept_by_all)) > most << 20
+            return size + sum(each.size for each in kept_by_all) > most << 20
 
     if full():
         left.end_holding(OWN)
@@ -116,7 +116,7 @@ def add(opened: Opened) -> str:
     same = next((name for name, each in own.items() if each.key == opened.key), None)
     if same:
         return same
-    check_room(opened.parameters)
+    check_room(opened.size)
     with _counting:
         kept_by_all.add(opened)
     name, n = opened.name, 1
@@ -124,6 +124,6 @@ def add(opened: Opened) -> str:
         n += 1
         name = f"{opened.name} ({n})"
     own[name] = opened
-    while len(own) > KEPT or (len(own) > 1 and 4 * sum(each.parameters for each in own.values()) > max_mb() << 20):
+    while len(own) > KEPT or (len(own) > 1 and sum(each.size for each in own.values()) > max_mb() << 20):
         own.pop(next(iter(own)))
     return name
