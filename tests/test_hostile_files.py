@@ -16,7 +16,7 @@ from core.experiments.trained import contributions, knockout, lens, prompt
 from core.experiments.trained.questions import questions
 from core.model.config import Config
 from core.model.generate import Sampling, generate
-from core.model.knockout import cuts
+from core.model.knockout import cuts, read_cuts
 from core.model.transformer import Transformer
 from core.settings.memory import MemoryLimit, max_mb, reuse_freed_memory
 from core.settings.panics import panics_as
@@ -561,6 +561,31 @@ def test_of_a_text_that_goes_on_what_is_shown_is_kept(wordy):
     steps = list(prompt.continuation(bench, read, places, Sampling(words=20)))
     assert len(steps) == 20 and not any(each.logits is not None for each in steps)
     assert wordy.results.bytes < sum(knockout.sizes(wordy, bench.questions)) + (1 << 20)
+
+
+def test_a_link_of_wrong_parts_is_told_of_the_first_and_of_some_parts():
+    """Of each of ten thousand a sentence that named all 6,700 parts took hundreds of megabytes."""
+    many = Config(d_model=64, n_heads=64, n_layers=100)
+    text = "~".join(["2.3", *("b" * (1 + n % 9) for n in range(9_990)), "1.ffn", "2.3"])
+    found = limited(lambda: read_cuts(text, many), megabytes=60)
+    assert "(Cut(layer=0, part='ffn', head=0), Cut(layer=1, part='head', head=2))" in found.words
+    chosen, notes = read_cuts(text, many)
+    assert [each.split(",")[0] for each in notes] == [f"out holds “{'b' * n}”" for n in (1, 2, 3)]
+    assert all("1.40 and 6,660 more. It was left out." in each and len(each) < 500 for each in notes)
+    assert read_cuts("x", Config(n_heads=2))[1] == ["out holds “x”, which this model has not; it has 1.1, 1.2, 1.attention, 1.ffn, 1.layer. It was left out."]  # fmt: skip
+
+
+@pytest.mark.thorough
+def test_a_sweep_holds_what_it_measured_of_each_part_and_not_what_the_parts_wrote():
+    """700 parts of 100 layers held 2.8 GB."""
+    deep = Config(d_model=128, n_heads=1, n_layers=32, d_ff=1, mask="causal", position="rope")
+    bench = knockout.bench(opened(own.write(Transformer(deep, vocabulary()), "deep", "sentences")), 64)
+    written = sum(x.nbytes for x in bench.baseline.written.values()) >> 20
+    every = len(cuts(deep))
+    assert every * written > 2 * 80  # half of it, as a part changes what is above it
+    found = limited(lambda: len(list(bench.sweep("zero"))), seconds=120, megabytes=80)
+    assert (found.kind, found.words) == ("", str(every))
+    assert not next(bench.sweep("zero")).written and bench.effect((cuts(deep)[0],), "zero").written
 
 
 def test_the_words_of_a_model_count_as_well_as_its_weights(wordy):

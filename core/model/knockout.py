@@ -15,6 +15,7 @@ from core.settings.menu import Menu
 from core.settings.setting import ConfigError
 from core.settings.wording import head_name, shorten
 
+NAMED = 40  # parts that a sentence names at most, of thousands that a model may have
 part: Menu[Callable[[], tuple[str, ...]]] = Menu("Part")  # each gives the sites at which it is cut
 # (x as computed, what was recorded elsewhere) -> x as the model goes on with it
 mode: Menu[Callable[[torch.Tensor, "Recorded"], torch.Tensor]] = Menu("What takes its place")
@@ -111,15 +112,14 @@ def cuts(config: Config) -> list[Cut]:
 
 def read_cuts(text: str, config: Config) -> tuple[tuple[Cut, ...], list[str]]:
     """Cuts from a link, "2.3~1.ffn" -> (cuts that the model has, sentences about what was wrong)."""
-    known, chosen, notes = {cut.write(): cut for cut in cuts(config)}, [], []
-    for each in filter(None, text.split("~")):
-        if each not in known:
-            notes.append(
-                f"out holds {shorten(each, 20)}, which this model has not; it has {', '.join(known)}. It was left out."
-            )
-        elif known[each] not in chosen:
-            chosen.append(known[each])
-    return tuple(sorted(chosen)), notes[:3]
+    known = {cut.write(): cut for cut in cuts(config)}
+    asked = dict.fromkeys(filter(None, text.split("~")))  # each once
+    wrong = [each for each in asked if each not in known][:3]
+    some = ", ".join(list(known)[:NAMED]) + (f" and {len(known) - NAMED:,} more" if len(known) > NAMED else "")
+    notes = [
+        f"out holds {shorten(each, 20)}, which this model has not; it has {some}. It was left out." for each in wrong
+    ]
+    return tuple(sorted(known[each] for each in asked if each in known)), notes
 
 
 def write_cuts(chosen: Iterable[Cut]) -> str:

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import torch
@@ -53,7 +53,7 @@ class Effect:
     mode: str
     values: dict[str, torch.Tensor]
     correct: torch.Tensor  # (Q)
-    written: Sites  # by every part at the places asked, (Q, …)
+    written: Sites  # by every part at the places asked, (Q, …); nothing of one that belongs to a sweep
 
     @property
     def name(self) -> str:
@@ -188,11 +188,12 @@ class Bench:
         return Effect(chosen, mode, values, each["accuracy"], written)
 
     def sweep(self, mode: str) -> Iterator[Effect]:
-        """The effect of every place by itself, in the order of core.model.knockout.cuts."""
+        """The effect of every place by itself, in the order of core.model.knockout.cuts; without what the parts wrote, which would be
+        as much as the whole model's for each of them."""
         every = cuts(self.model.config)
         for done, cut in enumerate(every):
             with told_as(done / len(every), f"{cut.name}: {done} of {len(every)} parts"):
-                effect = self.effect((cut,), mode)
+                effect = replace(self.effect((cut,), mode), written={})
             yield effect
 
     @property
