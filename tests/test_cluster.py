@@ -92,6 +92,17 @@ def store(tmp_path):
     made.close()
 
 
+@pytest.fixture
+def alone(tmp_path, monkeypatch):
+    """A scheduler and a worker that the test may end, and the connection to them, which soon sees that."""
+    monkeypatch.setattr(scheduler, "ANSWER", 1.0)
+    own = Machines(tmp_path, 1)
+    workers = Cluster(own.address)
+    yield own, workers
+    workers.close()
+    own.close()
+
+
 def ready(workers, count, seconds=60):
     end = time.monotonic() + seconds
     while workers.look() or workers.count < count:
@@ -306,10 +317,8 @@ def test_a_scheduler_that_is_gone_ends_it_in_words_and_a_local_run_completes_it(
     store.close()
 
 
-def test_a_scheduler_that_comes_back_is_found_again(tmp_path, store, monkeypatch):
-    monkeypatch.setattr(scheduler, "ANSWER", 1.0)
-    own = Machines(tmp_path, 1)
-    workers, seen = Cluster(own.address), []
+def test_a_scheduler_that_comes_back_is_found_again(alone, store):
+    (own, workers), seen = alone, []
 
     def replace_all(progress):
         seen.append(progress)
@@ -319,20 +328,14 @@ def test_a_scheduler_that_comes_back_is_found_again(tmp_path, store, monkeypatch
             own.start_scheduler()
             own.start_worker()
 
-    try:
-        finish(store, LONG, workers, until=replace_all)
-    finally:
-        workers.close()
-        own.close()
+    finish(store, LONG, workers, until=replace_all)
     check_complete(store, LONG)
     assert any(each.absent == "the scheduler does not answer" for each in seen)
     assert {each.tries for each in store.runs(1)} == {1}
 
 
-def test_a_scheduler_that_is_replaced_again_and_again_costs_no_run(tmp_path, store, monkeypatch):
-    monkeypatch.setattr(scheduler, "ANSWER", 1.0)
-    own = Machines(tmp_path, 1)
-    workers, replaced = Cluster(own.address), []
+def test_a_scheduler_that_is_replaced_again_and_again_costs_no_run(alone, store):
+    (own, workers), replaced = alone, []
 
     def replace_all(progress):
         if len(replaced) < 8 and progress.share > 0.08 * (1 + len(replaced)) and not progress.absent:
@@ -341,11 +344,7 @@ def test_a_scheduler_that_is_replaced_again_and_again_costs_no_run(tmp_path, sto
             replaced.append(own.start_scheduler())
             own.start_worker()
 
-    try:
-        finish(store, LONGER, workers, until=replace_all)
-    finally:
-        workers.close()
-        own.close()
+    finish(store, LONGER, workers, until=replace_all)
     check_complete(store, LONGER)
     assert len(replaced) == 8 and {each.tries for each in store.runs(1)} == {1}
 

@@ -94,7 +94,8 @@ def _instead(name: str, words: str) -> ConfigError | CheckpointError:
 
 
 def check_room(size: int):
-    """For a model of so many bytes. Raises MemoryLimit where the models of all visitors would need more memory than they may have; who has left goes first."""
+    """Raises MemoryLimit where the models of all visitors, and one more of so many bytes, would need more memory than they may
+    have; who has left goes first."""
     most = whole_number("ABLATION_MODELS_MB", 4 * max_mb())
 
     def full() -> bool:

@@ -217,9 +217,8 @@ def sizes(opened: Opened, q: Questions) -> tuple[int, int, int, int]:
     # What each part wrote, and whom it read.
     raw = "on the output of" in norm_places(c.part("placement")) or c.residual_scale != "none"
     parts = asked * c.n_layers * ((2 + 2 * raw) * c.d_model + c.n_heads * (c.d_head + 2 * width))
-    answers = (
-        4 * asked * len(opened.model.vocabulary)
-    )  # of the whole model; and as they come, joined, and without the right ones
+    # Of the whole model; and as they come, joined, and without the right ones.
+    answers = 4 * asked * len(opened.model.vocabulary)
     return 4 * streams, 4 * recorded, 4 * parts, 4 * answers
 
 
