@@ -4,6 +4,7 @@ import io
 import json
 import struct
 import zipfile
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -228,6 +229,32 @@ def test_a_model_whose_parts_are_many_and_wide_is_not_taken_apart_beyond_the_lim
     monkeypatch.setenv("ABLATION_MAX_MB", "10")
     with pytest.raises(MemoryLimit, match="What every part of this model adds would need about"):
         contributions.table(bench)
+
+
+@pytest.mark.thorough
+def test_who_decides_holds_no_more_of_a_deep_model_than_it_says():
+    """44 kB with one block for all of 100 layers held the parts of the stream as they were after each: 4 GB."""
+    deep = Config(d_model=512, n_heads=64, n_layers=60, d_ff=8, mask="causal", shared=True)
+    bench = knockout.bench(opened(own.write(Transformer(deep, vocabulary()), "deep", "sentences")), 4)
+
+    def shares():
+        reuse_freed_memory()
+        return contributions.of_bench(bench).sum(0)
+
+    found = limited(shares, seconds=120, megabytes=250)
+    assert not found.kind, found  # what the parts add up to is tested in test_knockout.py
+    assert found.words == repr(shares())
+
+
+def test_early_layers_that_late_ones_read_count_in_what_who_decides_needs(monkeypatch):
+    skipping = Config(d_model=64, n_heads=4, n_layers=9, mask="causal", skips=True)
+    bench = knockout.bench(opened(own.write(Transformer(skipping, vocabulary()), "skips", "sentences")), 4)
+    asked = []
+    monkeypatch.setattr(contributions, "ROOM", 1)  # one question at a time
+    monkeypatch.setattr(contributions, "room_for", lambda needed, what: asked.append(needed) or nullcontext())
+    contributions.of_bench(bench)
+    parts = 1 + 9 * (4 + 1 + 1) + 1
+    assert asked == [4 * parts * 64 * (4 + 4)]  # four tables, and the streams after the first four layers
 
 
 def test_where_a_file_lies_in_an_archive_makes_no_difference(tmp_path, monkeypatch):
@@ -573,6 +600,7 @@ def test_a_link_of_wrong_parts_is_told_of_the_first_and_of_some_parts():
     assert [each.split(",")[0] for each in notes] == [f"out holds “{'b' * n}”" for n in (1, 2, 3)]
     assert all("1.40 and 6,660 more. It was left out." in each and len(each) < 500 for each in notes)
     assert read_cuts("x", Config(n_heads=2))[1] == ["out holds “x”, which this model has not; it has 1.1, 1.2, 1.attention, 1.ffn, 1.layer. It was left out."]  # fmt: skip
+    assert read_cuts("1.1", Config(attention=False, ffn=False))[1] == ["out holds “1.1”, which this model has not; it has no part that can be taken out. It was left out."]  # fmt: skip
 
 
 @pytest.mark.thorough

@@ -75,6 +75,15 @@ def test_every_view_opens_on_each_of_the_family(view, name):
     assert not app.error and not app.warning and setting(app, "model") == name
 
 
+@pytest.mark.parametrize("view", ("attention", "heads", "steps", "pairs"))
+def test_a_model_that_was_trained_without_attention_says_so(view):
+    """There is nothing on this page with which it could be switched on."""
+    said = texts(fine(opened(taken=view, model="family/attention-off.0")))
+    assert "Attention is not part of this model, so there is nothing to show here." in said
+    assert "Switch it on" not in said
+    assert ("2 layers without attention" in said) == (view not in ("heads", "pairs"))  # those are without the drawing
+
+
 @pytest.mark.parametrize("name", [name for name in comparison.compared if not comparison.compared[name].split])
 def test_trained_without_says_what_its_table_counts_and_shows_every_row(name):
     app = fine(opened(taken="without", compared=name))

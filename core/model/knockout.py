@@ -116,9 +116,8 @@ def read_cuts(text: str, config: Config) -> tuple[tuple[Cut, ...], list[str]]:
     asked = dict.fromkeys(filter(None, text.split("~")))  # each once
     wrong = [each for each in asked if each not in known][:3]
     some = ", ".join(list(known)[:NAMED]) + (f" and {len(known) - NAMED:,} more" if len(known) > NAMED else "")
-    notes = [
-        f"out holds {shorten(each, 20)}, which this model has not; it has {some}. It was left out." for each in wrong
-    ]
+    has = f"it has {some}" if known else "it has no part that can be taken out"
+    notes = [f"out holds {shorten(each, 20)}, which this model has not; {has}. It was left out." for each in wrong]
     return tuple(sorted(known[each] for each in asked if each in known)), notes
 
 

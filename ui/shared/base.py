@@ -84,6 +84,12 @@ def needs(forward_pass, part: str, words: str) -> bool:
     """Whether a sub-layer is there to be looked at; says what to do if not."""
     if getattr(forward_pass.config, part):
         return True
+    if not forward_pass.kind:  # a model from a file, which is as it is
+        st.info(
+            f"{words} is not part of this model, so there is nothing to show here. Choose another view, or another model.",
+            icon=":material/toggle_off:",
+        )
+        return False
     back = "The drawing puts it back by a click." if beside.second() else "Switch it on under Parts."
     st.info(
         f"{words} is switched off{' in this variant' * beside.second()}, and with it what would be shown here. {back}",

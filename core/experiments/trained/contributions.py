@@ -18,7 +18,7 @@ from core.experiments.trained.knockout import Bench, Sites, measured
 from core.measure.intervals import paired, together
 from core.model.knockout import Cut
 from core.model.transformer import Block, Transformer
-from core.settings.memory import check_memory, max_mb
+from core.settings.memory import max_mb, room_for
 from core.settings.wording import head_name
 
 ROOM = 1 << 22  # numbers that the parts of some questions may take at once
@@ -69,14 +69,12 @@ def contributions(
     cuts: those with which it was written.
     """
     known = {part: at for at, part in enumerate(parts(model))}
-    start = written["embed", 0]
-    stream = start.new_zeros(len(known), *start.shape)  # (parts, Q, D): they add up to what the model's stream is
-    stream[0] = start
+    stream = _apart(written["embed", 0], 0, len(known))  # (parts, Q, D): they add up to what the model's stream is
     early: dict[int, torch.Tensor] = {}
     for layer, block in enumerate(_blocks(model)):
         earlier = model.config.early_of(layer)
         if model.skip is not None and earlier in early:
-            stream = stream + model.skip[earlier] * early[earlier]
+            stream = stream + model.skip[earlier] * early.pop(earlier)
         lost = {site for cut in cuts if cut.layer == layer for site in cut.sites()}
         if block.attn is not None:
             wrote = torch.zeros_like(stream)
@@ -90,14 +88,22 @@ def contributions(
                 wrote[known[Part("attention", layer)]] = out - heads.sum(0)
             stream = _joined(block, stream, wrote, "attn_out" in lost, block.add_attention, block.ln1, *block.more1)
         if block.mlp is not None:
-            wrote, thrown_away = torch.zeros_like(stream), "mlp_out" in lost
+            thrown_away = "mlp_out" in lost
             site = "mlp_raw" if ("mlp_raw", layer) in written and not thrown_away else "mlp_out"
-            wrote[known[Part("ffn", layer)]] = written[site, layer]
+            wrote = _apart(written[site, layer], known[Part("ffn", layer)], len(known))
             stream = _joined(block, stream, wrote, thrown_away, block.add_ffn, block.ln2, *block.more2)
-        early[layer] = stream
+        if model.config.is_early(layer):  # of no other: each is as large as the stream
+            early[layer] = stream
     stream = _norm(model.ln_final, stream)
     words = model.embed if model.unembed is None else model.unembed.weight
     return torch.einsum("pqd,qd->pq", stream, words[right] - words[wrong]).float().cpu()
+
+
+def _apart(x: torch.Tensor, at: int, many: int) -> torch.Tensor:  # (Q, D) -> (parts, Q, D)
+    """What one of so many parts wrote, and zeros for the others."""
+    parts = x.new_zeros(many, *x.shape)
+    parts[at] = x
+    return parts
 
 
 def _joined(
@@ -120,21 +126,26 @@ def _norm(
     return shares
 
 
+def _numbers(model: Transformer) -> int:
+    """Held at once for one question: four tables of all parts, and one of each early layer that a late one reads."""
+    kept = model.config.n_layers // 2 * model.config.skips
+    return (4 + kept) * len(parts(model)) * model.config.d_model
+
+
 def of_bench(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> torch.Tensor:
     """Of every part to every text's logit difference, its questions averaged: float64 (parts, N), kept with the model."""
 
     def make() -> tuple[torch.Tensor, int]:
         q, blocks, written = bench.questions, [], measured(bench, cuts, mode).written
         right, wrong = q.right.to(bench.device), bench.whole.wrong.to(bench.device)
-        numbers = (
-            len(parts(bench.model)) * bench.model.config.d_model
-        )  # of one question; four such tables are held at once
-        many = max(1, min(ROOM, max_mb() << 15) // numbers)  # questions at once: at most half of what one run may use
-        check_memory(16 * many * numbers, "What every part of this model adds")
+        numbers = _numbers(bench.model)
+        # Questions at once: at most half of what one run may use.
+        many = max(1, 4 * min(ROOM, max_mb() << 15) // numbers)
         starts = range(0, len(right), many)
-        for at in pieces(starts, len(starts), f"Every part's share in the answers to {len(right)} questions"):
-            some = slice(at, at + many)
-            blocks.append(contributions(bench.model, {key: x[some] for key, x in written.items()}, right[some], wrong[some], cuts))  # fmt: skip
+        with room_for(4 * many * numbers, "What every part of this model adds"):
+            for at in pieces(starts, len(starts), f"Every part's share in the answers to {len(right)} questions"):
+                some = slice(at, at + many)
+                blocks.append(contributions(bench.model, {key: x[some] for key, x in written.items()}, right[some], wrong[some], cuts))  # fmt: skip
         mean = q.per_text(torch.cat(blocks, 1))
         return mean, mean.numel() * 8
 

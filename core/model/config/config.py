@@ -136,6 +136,10 @@ class Config(Attention):
         early = self.n_layers - 1 - layer
         return early if self.skips and early < layer else None
 
+    def is_early(self, layer: int) -> bool:
+        """Whether a late layer reads what leaves this one, counted from 0."""
+        return self.early_of(self.n_layers - 1 - layer) == layer
+
     def window_in(self, layer: int) -> int:
         """How far attention sees in a layer, counted from 0; 0: as far as the mask lets it."""
         return 0 if every(self.global_every, self.block_of(layer)) else self.window

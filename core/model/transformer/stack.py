@@ -69,7 +69,9 @@ class Transformer(nn.Module):
         config = self.config
         x = self.blocks[config.block_of(at)](x, allowed, kept, memory)
         if self.skip is not None:
-            memory[at], early = x, config.early_of(at + 1)
+            early = config.early_of(at + 1)
+            if config.is_early(at):
+                memory[at] = x
             if early in memory:  # what the next layer reads, too
                 x = x + self.skip[early] * memory[early]
         return x
