@@ -1,13 +1,17 @@
 """A run costs less than Streamlit asks for it, and the browser is told the same."""
 
+import ast
 import asyncio
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from streamlit import config
+from streamlit.components.v2.bidi_component.main import BidiComponentMixin
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.app_session import AppSession, AppSessionState
+from streamlit.testing.v1 import AppTest
 
 from ui.kit.server import runs
 
@@ -54,6 +58,41 @@ def test_every_run_begins_with_the_message_that_streamlit_makes():
         assert ours == theirs
         assert ours.new_session.page_script_hash == page and ours.metadata.run.fragment_ids == list(fragments)
         assert ours.new_session.custom_theme.light.primary_color == "#0060a0"
+
+
+def test_a_component_is_known_by_its_key_as_streamlit_knows_it(monkeypatch):
+    def page():
+        import streamlit as st
+
+        one = st.components.v2.component("one_of_a_test", html="<b></b>")
+        for key, data in {"a": {"numbers": [1, 2]}, "b": {"b": 1, "a": 2}, "c": "text", "d": None}.items():
+            one(key=key, data=data, on_told_change=lambda: None)
+
+    def ids():
+        return [each.proto.id for each in AppTest.from_function(page).run().get("bidi_component")]
+
+    theirs = ids()
+    monkeypatch.setattr(BidiComponentMixin, "_build_bidi_identity_kwargs", runs._known_by_its_key)
+    assert ids() == theirs and len(set(theirs)) == 4
+
+
+def test_every_component_has_a_key():
+    """Without one Streamlit tells two of them apart by what they show, which is not asked for any more."""
+    named, found = lambda node: getattr(node, "id", getattr(node, "attr", "")), 0
+    for path in sorted((Path(__file__).parent.parent / "ui").rglob("*.py")):
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        made = {
+            named(target)
+            for node in nodes
+            if isinstance(node, ast.Assign)
+            and isinstance(node.value, ast.Call)
+            and named(node.value.func) == "component"
+            for target in node.targets
+        }
+        for call in (node for node in nodes if isinstance(node, ast.Call) and named(node.func) in made):
+            assert "key" in {given.arg for given in call.keywords}, f"{path.name}, line {call.lineno}"
+            found += 1
+    assert found > 12
 
 
 def test_it_is_made_once_until_the_pages_are_others():

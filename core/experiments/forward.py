@@ -124,9 +124,9 @@ def prepared(
     """-> (model, token numbers (1, T), which of them are real (1, T) or None for all)"""
     known, ids, real = numbered(tokens, config.padding, machine.torch_device)
     own, numbers = known_to(kind, known)
-    model = (
-        weights[kind].model(config, own, of or config).to(machine.torch_device, machine.precision).requires_grad_(False)
-    )
+    model = weights[kind].model(config, own, of or config).requires_grad_(False)
+    if (machine.torch_device, machine.precision) != ("cpu", torch.float32):  # as it was made
+        model = model.to(machine.torch_device, machine.precision)
     return model, torch.tensor(numbers, device=ids.device)[ids], real
 
 

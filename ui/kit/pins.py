@@ -86,7 +86,7 @@ def _buttons(config: Config, pins: Pins, on_new: Callable[[str], None]) -> list[
     pinned = pins.pinned()
     if pinned is None:
         about = "Keep the settings of the sidebar as the baseline. What you change then is shown beside it."
-        return [press("Pin baseline", "pin", about, partial(put, baseline=pin(config)), icon="keep")]
+        return [press("Pin baseline", "pin", about, lambda: put(baseline=pin(config)), icon="keep")]
     changes = encode(difference(config, pinned))
     return [
         press(

@@ -8,6 +8,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
+from streamlit.components.v2.bidi_component.main import BidiComponentMixin
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import Runtime
 from streamlit.runtime.app_session import AppSession, AppSessionState
@@ -25,6 +26,13 @@ def cheaper() -> None:
     AppSession._create_new_session_message = begins  # type: ignore[method-assign]
     AppSession._call_soon_on_event_loop = _soon  # type: ignore[method-assign]
     Runtime._enqueued_some_message = _wake  # type: ignore[method-assign]
+    BidiComponentMixin._build_bidi_identity_kwargs = _known_by_its_key  # type: ignore[method-assign]
+
+
+def _known_by_its_key(container: BidiComponentMixin, **described: object) -> dict[str, object]:
+    """What a component's id is made from beside its key: nothing. Streamlit writes all its data as JSON once more for it, sorted,
+    and leaves that out again where there is a key; here every component has one."""
+    return {}
 
 
 def _begins(made, session, page_script_hash: str, run_descriptor, pages) -> ForwardMsg:
