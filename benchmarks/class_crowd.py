@@ -23,7 +23,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from benchmarks import crowd
-from benchmarks.serving import balanced, server
+from benchmarks.serving import balanced, server, visitor
 from core.study.database.connection import VARIABLE
 from core.teaching.classroom import Classroom
 
@@ -74,14 +74,6 @@ class Student:
         self.told += element.alert.body
 
 
-def _from() -> dict:
-    """Each from an address and a browser of its own: docs/nginx.conf tells visitors by a cookie, and lets in 120 from one address."""
-    return {
-        "local_addr": (f"127.0.0.{random.randrange(2, 250)}", 0),
-        "additional_headers": {"Cookie": f"ablation=visitor{random.random()}"},
-    }
-
-
 def _key(widget: str) -> str:
     """The key that a widget was given stands at the end of its id."""
     return widget.rsplit("-None-", 1)[-1] if "-None-" in widget else widget.rsplit("-", 1)[-1]
@@ -97,7 +89,7 @@ async def attend(
     """A student's lesson."""
     try:
         where = address.replace("http", "ws", 1) + "/_stcore/stream"
-        async with websockets.connect(where, max_size=None, subprotocols=["streamlit"], **_from()) as socket:
+        async with websockets.connect(where, max_size=None, subprotocols=["streamlit"], **visitor()) as socket:
             student = Student(socket, f"code={code}")
             await student.run()
             await student.run(button=named(student, "join"))
@@ -126,7 +118,7 @@ async def others(address: str, until: asyncio.Event, moves: list, count: int = 5
 
     async def one():
         where = address.replace("http", "ws", 1) + "/_stcore/stream"
-        async with websockets.connect(where, max_size=None, subprotocols=["streamlit"], **_from()) as socket:
+        async with websockets.connect(where, max_size=None, subprotocols=["streamlit"], **visitor()) as socket:
             panel, _ = await crowd.run(socket)
             number = 1
             while not until.is_set():

@@ -21,7 +21,7 @@ import websockets
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from benchmarks.serving import balanced, server
+from benchmarks.serving import balanced, server, visitor
 
 VALUES = range(64, 512, 8)
 
@@ -64,14 +64,14 @@ async def run(socket, panel=None, value=None, number=0):
             return panel, size
 
 
-async def user(address, number, until, took, lost, ready, go):
+async def user(address, until, took, lost, ready, go):
     try:
         async with websockets.connect(
             address.replace("http", "ws") + "/_stcore/stream",
             subprotocols=["streamlit"],
             max_size=None,
             compression=None,
-            additional_headers={"Cookie": f"ablation=visitor{number}"},  # by which a balancer knows a visitor
+            **visitor(),
         ) as socket:
             (panel, _), number = await run(socket), 0
             ready.append(1)
@@ -91,7 +91,7 @@ async def user(address, number, until, took, lost, ready, go):
 async def crowd(address, processes, users, seconds):
     spent = lambda: sum(sum(each.cpu_times()[:2]) for each in processes)  # noqa: E731
     took, lost, ready, go, until = [], [], [], asyncio.Event(), [0.0]
-    tasks = [asyncio.create_task(user(address, number, until, took, lost, ready, go)) for number in range(users)]
+    tasks = [asyncio.create_task(user(address, until, took, lost, ready, go)) for _ in range(users)]
     while len(ready) < users:
         await asyncio.sleep(0.1)
     busy, start = spent(), time.monotonic()

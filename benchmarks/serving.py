@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -81,6 +82,15 @@ def balanced(addresses: list[str]):
         finally:
             process.terminate()
             process.wait()
+
+
+def visitor() -> dict:
+    """For a websocket: an address and a browser of its own. docs/nginx.conf tells visitors by a cookie, and lets in 120 from one
+    address."""
+    return {
+        "local_addr": (f"127.0.0.{random.randrange(2, 250)}", 0),
+        "additional_headers": {"Cookie": f"ablation=visitor{random.random()}"},
+    }
 
 
 def free_port() -> int:

@@ -1,7 +1,9 @@
 """What a trained model is asked may be much: it is made quickly, once for all who ask, within limits, and let go of."""
 
+import contextlib
 import gc
 import hashlib
+import queue
 import threading
 import time
 import weakref
@@ -24,13 +26,14 @@ from core.model.parts.init import generator
 from core.model.trace import _open
 from core.settings import memory
 from core.settings.cache import LRUCache
-from core.settings.progress import tell, watched
+from core.settings.progress import large, tell, turn, watched
 from core.tasks.sentences import LONGEST, NUMBERS, VOCABULARY, Writer
 from core.train.budget import TimeLimit
 from tests.test_knockout import legal
 from tests.test_model_page import opened
 from tests.test_page import fine
 from ui.kit.guard import Bar
+from ui.trained import summary
 
 # The sentences
 
@@ -135,6 +138,126 @@ def test_who_waits_for_another_large_run_says_so_and_can_leave(monkeypatch):
     with watched(lambda *sign: (signs.append(sign), on.set())), memory.room_for(1, "This grid"):
         visitor.join()
     assert signs[0] == (None, "waiting for another large run on this server")
+    assert large.idle
+
+
+class Visitor:
+    """One thread that does what it is told, and says when it is done."""
+
+    def __init__(self):
+        self.asked, self.done = queue.Queue(), queue.Queue()
+        threading.Thread(target=self._live, daemon=True).start()
+
+    def _live(self):
+        with contextlib.ExitStack() as page:
+            for what in iter(self.asked.get, None):
+                what(page)
+                self.done.put(what)
+        self.done.put("left")
+
+    def begin(self, what):
+        self.asked.put(what)
+        return self
+
+    def soon(self) -> bool:
+        """Whether it has been done within some time; if not, it waits."""
+        try:
+            self.done.get(timeout=0.4)
+        except queue.Empty:
+            return False
+        return True
+
+    def done_at_last(self) -> bool:
+        return bool(self.done.get(timeout=20))
+
+
+def opens(page):
+    page.enter_context(large.held())
+
+
+def makes(megabytes: int):
+    def run(page):
+        with memory.room_for(megabytes << 20, "This grid"):
+            pass
+
+    return run
+
+
+def test_what_a_page_still_holds_counts_until_it_is_drawn(monkeypatch):
+    monkeypatch.setenv("ABLATION_MAX_MB", "1000")
+    one, two, three, nobody = (Visitor() for _ in range(4))
+    for each in (one, two, three):
+        assert each.begin(opens).soon()
+    assert one.begin(makes(600)).soon()
+    assert not two.begin(makes(500)).soon(), "1,100 MB at once"
+    assert three.begin(makes(300)).soon(), "900 MB"
+    assert nobody.begin(makes(100)).soon() and nobody.begin(makes(100)).soon(), "of which nothing is held"
+    one.begin(None)
+    assert one.done_at_last() and two.done_at_last()
+    for each in (two, three, nobody):
+        assert each.begin(None).done_at_last()
+    assert large.idle
+
+
+def test_who_has_held_something_for_longest_waits_for_nobody_who_holds_something(monkeypatch):
+    """Otherwise these two would wait for each other."""
+    monkeypatch.setenv("ABLATION_MAX_MB", "1000")
+    one, two = Visitor(), Visitor()
+    for each in (one, two):
+        assert each.begin(opens).soon() and each.begin(makes(300)).soon()
+    assert not two.begin(makes(900)).soon()
+    assert one.begin(makes(900)).soon()
+    one.begin(None)
+    assert one.done_at_last() and two.done_at_last() and two.begin(None).done_at_last()
+    assert large.idle
+
+
+def test_who_waits_for_what_another_computes_does_not_keep_him_from_it(monkeypatch):
+    monkeypatch.setenv("ABLATION_MAX_MB", "1000")
+    one, two, theirs = Visitor(), Visitor(), threading.Lock()
+
+    def alone(page):
+        page.enter_context(turn(theirs, "the same"))
+
+    for each in (one, two):
+        assert each.begin(opens).soon()
+    assert one.begin(makes(600)).soon() and two.begin(alone).soon()
+    one.begin(alone)
+    assert two.begin(makes(900)).soon() and two.begin(None).done_at_last()
+    assert one.done_at_last() and one.begin(None).done_at_last()
+    assert large.idle
+
+
+def test_a_page_holds_what_it_has_made_until_it_is_drawn(monkeypatch):
+    monkeypatch.setattr(memory, "HEAVY", 0)
+    seen, told = [], summary.summary
+    monkeypatch.setattr(summary, "summary", lambda context: (seen.append(dict(large._held)), told(context))[1])
+    fine(opened(prompt="the judge of a page that holds", taken="steps"))
+    assert len(seen[0]) == 1 and max(seen[0].values()) > 1000 and large.idle
+
+
+@pytest.mark.parametrize("what", ["look", "effect", "text"])
+def test_what_stands_elsewhere_is_recorded_in_a_turn_of_its_own(what, monkeypatch):
+    """Six visitors at once who had the mean put in took 3 GB."""
+    monkeypatch.setattr(memory, "HEAVY", 0)
+    model = legal()
+    bench, read, cut = (
+        knockout.Bench(model, questions(model, 8)),
+        prompt.read(model, "the judge"),
+        cuts(model.config)[:1],
+    )
+    turns, record = [], bench._record
+    monkeypatch.setattr(bench, "_record", lambda: (turns.append(large._running), record())[1])
+    if what == "look":
+        prompt.look(bench, read, tuple(cut), "mean")
+    elif what == "effect":
+        bench.effect(tuple(cut), "mean")
+    else:
+        going_on = prompt.continuation(bench, read, 1, Sampling(words=5), tuple(cut), "mean")
+        next(going_on)
+        assert large._running
+        going_on.close()
+    assert turns == [True] and large.idle
 
 
 # What is let go of
@@ -247,7 +370,7 @@ def test_every_pass_says_how_far_it_is_and_can_be_the_last(what, monkeypatch):
     for last in (1, 5, len(signs) - 2):
         with watched(leave_after(last)), pytest.raises(Left):
             deep(what, 7102)
-        assert not _open.get() and not memory._one_heavy_run_at_a_time.locked()
+        assert not _open.get() and large.idle
     deep(what, 7102)
 
 

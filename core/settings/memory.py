@@ -2,20 +2,17 @@
 
 import ctypes
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 
 from core.settings.environment import whole_number
-from core.settings.progress import turn
+from core.settings.progress import large
 
 DEFAULT_MAX_MB = 1024
 HEAVY = 64 << 20
 PIECE = 2 << 20  # numbers of a table that is computed in pieces: what is computed of them, too, stays small
 CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")  # cgroups, version 2 and 1
-
-_one_heavy_run_at_a_time = threading.Lock()
 
 
 class MemoryLimit(ValueError):
@@ -51,11 +48,12 @@ def check_memory(needed: int, what: str, advice: str = SMALLER) -> None:
 
 
 def room_for(needed: int, what: str) -> AbstractContextManager[None]:
-    """A context to run in. Raises MemoryLimit before anything is allocated; lets one heavy run go at a time."""
+    """A context to run in. Raises MemoryLimit before anything is allocated; lets one heavy run go at a time, and none beside results
+    of others that are still held, where all would be more than one may use."""
     check_memory(needed, what)
     if needed <= HEAVY:
         return nullcontext()
-    return turn(_one_heavy_run_at_a_time, "waiting for another large run on this server")
+    return large.run(needed, max_mb() << 20, "waiting for another large run on this server")
 
 
 def some_rows(many: int, width: int) -> Iterator[slice]:

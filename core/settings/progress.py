@@ -1,9 +1,10 @@
-"""Progress: what takes long says now and then how far it is, and whoever watches it may end it then, by raising."""
+"""Progress: what takes long says now and then how far it is, and whoever watches it may end it then, by raising. And turns: who
+waits for somebody else says so."""
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from threading import Lock
 
 WAIT = 0.5  # seconds between two signs of somebody who waits
 
@@ -38,11 +39,78 @@ def told_as(share: float, what: str) -> Iterator[None]:
 
 
 @contextmanager
-def turn(lock: Lock, what: str) -> Iterator[None]:
+def turn(lock: threading.Lock, what: str) -> Iterator[None]:
     """Hold a lock. Who waits for it says so: what it waits for, in words; whoever watches may end that."""
-    while not lock.acquire(timeout=WAIT):
-        tell(None, what)
+    if not lock.acquire(blocking=False):
+        large.let_go()  # who has it may be waiting for that room
+        while not lock.acquire(timeout=WAIT):
+            tell(None, what)
     try:
         yield
     finally:
         lock.release()
+
+
+class Large:
+    """Large runs go one at a time. What each has made is as large while its page is drawn: within `held` it counts until then, and
+    who comes waits as long as it would be too much together with that. Whoever has held something for longest never waits for
+    others to let go, so that no two wait for each other."""
+
+    def __init__(self) -> None:
+        self._changed, self._running = threading.Condition(), False
+        self._held: dict[int, int] = {}  # thread -> bytes; who came first stands first
+        self._mine = threading.local()
+
+    @contextmanager
+    def run(self, needed: int, most: int, what: str) -> Iterator[None]:
+        """A run that needs so many bytes, where all together may have `most`. what: it waits for, in words."""
+        me = threading.get_ident()
+        while not self._begun(me, needed, most):
+            tell(None, what)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._running = False
+                self._changed.notify_all()
+            if not getattr(self._mine, "keeps", False):
+                self._drop(me)
+
+    def _begun(self, me: int, needed: int, most: int) -> bool:
+        def may() -> bool:
+            others = sum(held for who, held in self._held.items() if who != me)
+            return not self._running and (next(iter(self._held), me) == me or others + needed <= most)
+
+        with self._changed:
+            if not self._changed.wait_for(may, WAIT):
+                return False
+            self._running = True
+            self._held[me] = max(needed, self._held.get(me, 0))
+            return True
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """What large runs in here have made is held to the end."""
+        self._mine.keeps = True
+        try:
+            yield
+        finally:
+            self._mine.keeps = False
+            self.let_go()
+
+    def let_go(self) -> None:
+        """What this thread has made counts no longer."""
+        self._drop(threading.get_ident())
+
+    def _drop(self, who: int) -> None:
+        with self._changed:
+            self._held.pop(who, None)
+            self._changed.notify_all()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing runs, and nobody holds anything."""
+        return not (self._running or self._held)
+
+
+large = Large()  # in this process

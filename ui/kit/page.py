@@ -14,6 +14,7 @@ from core.figures.scale import can_subtract, for_differences, on_one_scale, subt
 from core.settings.cache import once
 from core.settings.ending import later, wait_for
 from core.settings.memory import reuse_freed_memory
+from core.settings.progress import large
 from ui.kit import beside, jobs, takeaway
 from ui.kit.glossary import explained
 from ui.kit.guard import in_words, literal, progress_drawn
@@ -74,7 +75,7 @@ def page(here: Page):
     jobs.warm()
     takeaway.begin()
     visitor().kept.pop(LAST, None)
-    with turns.taken(), at_hand():
+    with large.held(), turns.taken(), at_hand():
         with in_words(), progress_drawn():
             yield
         if LAST in visitor().kept:

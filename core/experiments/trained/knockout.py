@@ -126,7 +126,9 @@ class Bench:
     def recorded(self) -> list[Recordings]:
         """Slice -> (site, layer) -> the mean over all words of all texts, and what stands there on the other texts."""
         with turn(self._recording, "another visitor has just asked for the same, which is being computed"):
-            self._recorded = self._recorded or self._record()
+            if self._recorded is None:
+                with room_for(self.needed, "This model"):
+                    self._recorded = self._record()
             return self._recorded
 
     def _record(self) -> list[Recordings]:
@@ -157,10 +159,11 @@ class Bench:
         """What it costs to make these cuts at once."""
         if not chosen:
             return self.baseline
+        recorded = self.recorded if mode != "zero" else []
         with room_for(self.needed, "This model"), torch.inference_mode():
-            return self._without(chosen, mode)
+            return self._without(chosen, mode, recorded)
 
-    def _without(self, chosen: tuple[Cut, ...], mode: str) -> Effect:
+    def _without(self, chosen: tuple[Cut, ...], mode: str, recorded: list[Recordings]) -> Effect:
         q, logits, written = self.questions, [], []
         begin = self._begin(chosen)
         for at, (first, end, asked, width) in self._in_turn(enumerate(self.slices)):
@@ -168,7 +171,7 @@ class Bench:
             allowed = self.model.allowed(torch.empty(1, width, device=self.device), self._real(first, end, width))
             written.append(Written(row, position, begin))
             memory = Memory()
-            lesion = Lesion(chosen, mode, self.recorded[at] if mode != "zero" else {}, begin)
+            lesion = Lesion(chosen, mode, recorded[at] if recorded else {}, begin)
             with trace(lesion, written[-1], sites=()):
                 for layer in range(begin, self.model.config.n_layers):
                     x = self.model.layer(layer, x, allowed, memory)

@@ -1,6 +1,6 @@
 """One text before a trained model: what it is read as, the pass through it with and without knock-outs, the next word."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 
 import pandas as pd
@@ -18,7 +18,7 @@ from core.model.knockout import Cut, Lesion, Recorded, name_of
 from core.model.text import MAX_CHARACTERS, MAX_TOKENS, shown
 from core.model.trace import trace
 from core.settings.device import Machine
-from core.settings.memory import check_memory, room_for
+from core.settings.memory import room_for
 from core.settings.setting import ConfigError
 from core.tasks.sentences import BE
 
@@ -126,9 +126,9 @@ def next_words(
 
 def continuation(
     bench: Bench, prompt: Prompt, after: int, sampling: Sampling, cuts: tuple[Cut, ...] = (), mode: str = "zero"
-) -> Iterator[Step]:
+) -> Generator[Step]:
     """Steps of a text that goes on after token number `after` (from 0). An iterator, where the first visitor waits; what
-    it gave is kept with the model. Raises ConfigError for resampling, which needs another text as long as what is not
+    it gave is kept with the model. To be closed where it is not read to its end: a large one has its turn so long. Raises ConfigError for resampling, which needs another text as long as what is not
     written yet."""
     if cuts and mode == "resample":
         raise ConfigError("mode", "Resampling takes what stands at the same place of another text; a text that is being written has none. Choose zero or mean.", "mean")  # fmt: skip
@@ -144,9 +144,9 @@ def continuation(
     config, length = bench.opened.config, after + 1 + limit.words
     kept = 4 * limit.words * config.n_layers * config.n_heads * length
     drawn = DRAWN * len(bench.opened.model.vocabulary)
-    check_memory(kept + drawn + sum(activations(config, length).values()), "This model and so many words")
-    steps = generate(bench.model, prompt.ids[: after + 1], limit, *edits, ends=bench.opened.ends)
-    for step in pieces(steps, limit.words, f"{limit.words} words of this model", "Choose fewer words."):
-        written.append(step._replace(logits=None))  # nobody asks for them, and the words may be a million
-        yield written[-1]
+    with room_for(kept + drawn + sum(activations(config, length).values()), "This model and so many words"):
+        steps = generate(bench.model, prompt.ids[: after + 1], limit, *edits, ends=bench.opened.ends)
+        for step in pieces(steps, limit.words, f"{limit.words} words of this model", "Choose fewer words."):
+            written.append(step._replace(logits=None))  # nobody asks for them, and the words may be a million
+            yield written[-1]
     bench.opened.results.put(key, written, 4 * sum(p.numel() for s in written for p in s.patterns))

@@ -1,3 +1,5 @@
+from contextlib import closing
+
 import streamlit as st
 
 from core.experiments.trained import prompt as experiment
@@ -102,12 +104,13 @@ def _text(context, after, name, cuts):
     place = st.empty()
     steps = []
     try:
-        for step in experiment.continuation(context.bench, context.prompt, after, context.sampling, cuts, context.mode):
-            steps.append(step)
-            if len(steps) % 4 == 1:  # words appear as they are chosen
-                place.markdown(
-                    literal(" ".join([*context.prompt.labels[: after + 1], *(context.word(s.token) for s in steps)]))
-                )
+        going_on = experiment.continuation(context.bench, context.prompt, after, context.sampling, cuts, context.mode)
+        with closing(going_on):  # a large one has its turn as long as it is not
+            for step in going_on:
+                steps.append(step)
+                if len(steps) % 4 == 1:  # words appear as they are chosen
+                    words = [*context.prompt.labels[: after + 1], *(context.word(s.token) for s in steps)]
+                    place.markdown(literal(" ".join(words)))
     except ConfigError as error:
         place.info(literal(error), icon=":material/info:")
         return
