@@ -46,7 +46,10 @@ class Student:
         asked.query_string, asked.page_name = self.query, "Class"
         for name, value in self.states.items():
             state = asked.widget_states.widgets.add(id=self.widgets[name])
-            state.string_value = value
+            if isinstance(value, list):
+                state.string_array_value.data[:] = value
+            else:
+                state.string_value = value
         asked.fragment_id = part or self.parts.get(button, "")
         if button:
             asked.widget_states.widgets.add(id=self.widgets[button], trigger_value=True)
@@ -65,12 +68,14 @@ class Student:
         return answer.WhichOneof("type")
 
     def _note(self, element, part: str):
-        for kind in ("button", "radio"):
+        for kind in ("button", "radio", "button_group"):
             found = getattr(element, kind)
             if found.id:
                 self.widgets[_key(found.id)], self.parts[_key(found.id)] = found.id, part
             if kind == "radio" and found.id:
                 self.options[_key(found.id)] = list(found.options)
+            if kind == "button_group" and found.id:
+                self.options[_key(found.id)] = [each.content for each in found.options]
         self.told += element.alert.body
 
 
@@ -104,6 +109,8 @@ async def attend(
                 await asyncio.sleep(1)
             asked = named(student, "answer_")
             student.states[asked] = random.choice(student.options[asked])
+            sure = named(student, "sure_")
+            student.states[sure] = [random.choice(student.options[sure])]
             begun = time.perf_counter()
             await student.run(button=named(student, "send_"))
             votes.append(time.perf_counter() - begun)
