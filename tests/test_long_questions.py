@@ -187,13 +187,17 @@ def test_what_a_page_still_holds_counts_until_it_is_drawn(monkeypatch):
     monkeypatch.setenv("ABLATION_MAX_MB", "1000")
     one, two, three, nobody = (Visitor() for _ in range(4))
     for each in (one, two, three):
-        assert each.begin(opens).soon()
-    assert one.begin(makes(600)).soon()
-    assert not two.begin(makes(500)).soon(), "1,100 MB at once"
-    assert three.begin(makes(300)).soon(), "900 MB"
-    assert nobody.begin(makes(100)).soon() and nobody.begin(makes(100)).soon(), "of which nothing is held"
+        assert each.begin(opens).done_at_last()
+    assert one.begin(makes(600)).done_at_last()
+    assert three.begin(makes(300)).done_at_last(), "900 MB"
+    assert nobody.begin(makes(100)).done_at_last() and nobody.begin(makes(100)).done_at_last(), (
+        "of which nothing is held"
+    )
+    assert not two.begin(makes(500)).soon(), "1,400 MB at once"
+    assert not nobody.begin(makes(100)).soon(), "who came later"
+    assert three.begin(makes(310)).done_at_last(), "who holds something waits for nobody who does not"
     one.begin(None)
-    assert one.done_at_last() and two.done_at_last()
+    assert one.done_at_last() and two.done_at_last() and nobody.done_at_last()
     for each in (two, three, nobody):
         assert each.begin(None).done_at_last()
     assert large.idle
@@ -204,9 +208,9 @@ def test_who_has_held_something_for_longest_waits_for_nobody_who_holds_something
     monkeypatch.setenv("ABLATION_MAX_MB", "1000")
     one, two = Visitor(), Visitor()
     for each in (one, two):
-        assert each.begin(opens).soon() and each.begin(makes(300)).soon()
+        assert each.begin(opens).done_at_last() and each.begin(makes(300)).done_at_last()
     assert not two.begin(makes(900)).soon()
-    assert one.begin(makes(900)).soon()
+    assert one.begin(makes(900)).done_at_last()
     one.begin(None)
     assert one.done_at_last() and two.done_at_last() and two.begin(None).done_at_last()
     assert large.idle
@@ -220,10 +224,10 @@ def test_who_waits_for_what_another_computes_does_not_keep_him_from_it(monkeypat
         page.enter_context(turn(theirs, "the same"))
 
     for each in (one, two):
-        assert each.begin(opens).soon()
-    assert one.begin(makes(600)).soon() and two.begin(alone).soon()
+        assert each.begin(opens).done_at_last()
+    assert one.begin(makes(600)).done_at_last() and two.begin(alone).done_at_last()
     one.begin(alone)
-    assert two.begin(makes(900)).soon() and two.begin(None).done_at_last()
+    assert two.begin(makes(900)).done_at_last() and two.begin(None).done_at_last()
     assert one.done_at_last() and one.begin(None).done_at_last()
     assert large.idle
 

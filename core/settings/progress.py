@@ -53,20 +53,26 @@ def turn(lock: threading.Lock, what: str) -> Iterator[None]:
 
 class Large:
     """Large runs go one at a time. What each has made is as large while its page is drawn: within `held` it counts until then, and
-    who comes waits as long as it would be too much together with that. Whoever has held something for longest never waits for
-    others to let go, so that no two wait for each other."""
+    who comes waits as long as it would be too much together with that, in the order in which they came. Whoever holds something
+    waits for nobody who holds nothing, and who has held something for longest for nobody to let go: no two wait for each other."""
 
     def __init__(self) -> None:
         self._changed, self._running = threading.Condition(), False
         self._held: dict[int, int] = {}  # thread -> bytes; who came first stands first
+        self._waiting: dict[int, None] = {}  # threads, in their order
         self._mine = threading.local()
 
     @contextmanager
     def run(self, needed: int, most: int, what: str) -> Iterator[None]:
         """A run that needs so many bytes, where all together may have `most`. what: it waits for, in words."""
         me = threading.get_ident()
-        while not self._begun(me, needed, most):
-            tell(None, what)
+        try:
+            while not self._begun(me, needed, most):
+                tell(None, what)
+        finally:
+            with self._changed:
+                self._waiting.pop(me, None)
+                self._changed.notify_all()
         try:
             yield
         finally:
@@ -79,9 +85,11 @@ class Large:
     def _begun(self, me: int, needed: int, most: int) -> bool:
         def may() -> bool:
             others = sum(held for who, held in self._held.items() if who != me)
-            return not self._running and (next(iter(self._held), me) == me or others + needed <= most)
+            turn = me in self._held or next(iter(self._waiting)) == me
+            return not self._running and turn and (next(iter(self._held), me) == me or others + needed <= most)
 
         with self._changed:
+            self._waiting.setdefault(me)
             if not self._changed.wait_for(may, WAIT):
                 return False
             self._running = True
