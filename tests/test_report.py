@@ -193,7 +193,7 @@ WHOLE = changed(entries={"heads": {"answer": 1, "sure": 1}})
 
 @pytest.mark.parametrize("file, said", [
     (b"", "holds no lab report"), (b"<html></html>", "holds no lab report"), (b"\xff\xfe\x00", "is no text"),
-    (b"x" * (LARGEST + 1), "has 5 MB; a lab report has at most 5 MB"), (WHOLE[:-20], "ends too early"), (WHOLE.replace(b'"sure"', b"sure"), "cannot be read"),
+    (b"x" * (LARGEST + 1), "has 5,242,881 bytes; a lab report has at most 5,242,880 (5 MB)"), (WHOLE[:-20], "ends too early"), (WHOLE.replace(b'"sure"', b"sure"), "cannot be read"),
     (f"{BEGIN}{'[' * 100_000}{END}".encode(), "cannot be read"), (f"{BEGIN}{'9' * 10_000}{END}".encode(), "cannot be read"),
     (f"{BEGIN}[]{END}".encode(), "not those of a lab report"), (changed(format="other"), "not those of a lab report"),
     (changed(version=2), "of version 2; this app reads version 1"), (changed(version=True), "of version True"), (changed(version="<b>" * 90), "of version “<b>"),

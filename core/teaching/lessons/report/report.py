@@ -85,7 +85,9 @@ def data(report: Report, **beside: Any) -> str:
 def read(file: bytes | memoryview) -> Report:
     """The report that a file holds. Raises ReportError."""
     if len(file) > LARGEST:
-        raise ReportError(f"The file has {len(file) / 2**20:,.0f} MB; a lab report has at most {LARGEST >> 20} MB.")
+        raise ReportError(
+            f"The file has {len(file):,} bytes; a lab report has at most {LARGEST:,} ({LARGEST >> 20} MB)."
+        )
     held = _held(file)
     if not isinstance(held, dict) or held.get("format") != FORMAT:
         raise ReportError("The data in the file are not those of a lab report. Choose a file that was saved here.")
