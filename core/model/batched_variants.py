@@ -93,9 +93,10 @@ class Many:
 
     def streams(self, order: Iterable[int]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """What enters the first pass and what leaves each one: (V, T, D), and the attention entropy in bits: (V,)."""
-        x, first, n_layers = self._start, self.configs[0], self.configs[0].n_layers
+        x, first = self._start, self.configs[0]
         yield x, torch.full((len(x),), torch.nan, device=x.device)
-        skipping = self._at([at for at, config in enumerate(self.configs) if config.skips])
+        skip = [at for at, config in enumerate(self.configs) if config.skips]
+        skipping = self._at(skip)
         early: dict[int, torch.Tensor] = {}
         for at in order:
             self._redraw(first.block_of(at))
@@ -104,11 +105,11 @@ class Many:
             with trace(self._watch, sites=[]):
                 for sublayer in self._sublayers:
                     x = sublayer(x, entered)
-            if len(skipping):
-                partner = n_layers - 2 - at  # of the next layer
-                if partner >= at:
+            if skip:
+                partner = self.configs[skip[0]].early_of(at + 1)  # of the next layer
+                if self.configs[skip[0]].is_early(at):
                     early[at] = x[skipping]
-                if partner <= at and partner in early:
+                if partner in early:
                     x = x.index_add(0, skipping, early[partner])  # times 1, as the number is before training
             yield x, self._entropy
 

@@ -51,6 +51,10 @@ def turn(lock: threading.Lock, what: str) -> Iterator[None]:
         lock.release()
 
 
+class _Mine(threading.local):
+    keeps = False  # whether this thread holds what its runs have made
+
+
 class Large:
     """Large runs go one at a time. What each has made is as large while its page is drawn: within `held` it counts until then, and
     who comes waits as long as it would be too much together with that, in the order in which they came. Whoever holds something
@@ -60,7 +64,7 @@ class Large:
         self._changed, self._running = threading.Condition(), False
         self._held: dict[int, int] = {}  # thread -> bytes; who came first stands first
         self._waiting: dict[int, None] = {}  # threads, in their order
-        self._mine = threading.local()
+        self._mine = _Mine()
 
     @contextmanager
     def run(self, needed: int, most: int, what: str) -> Iterator[None]:
@@ -78,15 +82,16 @@ class Large:
         finally:
             with self._changed:
                 self._running = False
+                if not self._mine.keeps:
+                    self._held.pop(me, None)
                 self._changed.notify_all()
-            if not getattr(self._mine, "keeps", False):
-                self._drop(me)
 
     def _begun(self, me: int, needed: int, most: int) -> bool:
         def may() -> bool:
             others = sum(held for who, held in self._held.items() if who != me)
-            turn = me in self._held or next(iter(self._waiting)) == me
-            return not self._running and turn and (next(iter(self._held), me) == me or others + needed <= most)
+            comes_next = me in self._held or next(iter(self._waiting)) == me
+            fits = next(iter(self._held), me) == me or others + needed <= most
+            return not self._running and comes_next and fits
 
         with self._changed:
             self._waiting.setdefault(me)
@@ -108,11 +113,8 @@ class Large:
 
     def let_go(self) -> None:
         """What this thread has made counts no longer."""
-        self._drop(threading.get_ident())
-
-    def _drop(self, who: int) -> None:
         with self._changed:
-            self._held.pop(who, None)
+            self._held.pop(threading.get_ident(), None)
             self._changed.notify_all()
 
     @property

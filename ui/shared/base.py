@@ -85,16 +85,11 @@ def needs(forward_pass, part: str, words: str) -> bool:
     if getattr(forward_pass.config, part):
         return True
     if not forward_pass.kind:  # a model from a file, which is as it is
-        st.info(
-            f"{words} is not part of this model, so there is nothing to show here. Choose another view, or another model.",
-            icon=":material/toggle_off:",
-        )
-        return False
-    back = "The drawing puts it back by a click." if beside.second() else "Switch it on under Parts."
-    st.info(
-        f"{words} is switched off{' in this variant' * beside.second()}, and with it what would be shown here. {back}",
-        icon=":material/toggle_off:",
-    )
+        told = "is not part of this model, so there is nothing to show here. Choose another view, or another model."
+    else:
+        back = "The drawing puts it back by a click." if beside.second() else "Switch it on under Parts."
+        told = f"is switched off{' in this variant' * beside.second()}, and with it what would be shown here. {back}"
+    st.info(f"{words} {told}", icon=":material/toggle_off:")
     return False
 
 

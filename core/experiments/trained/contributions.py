@@ -128,8 +128,8 @@ def _norm(
 
 def _numbers(model: Transformer) -> int:
     """Held at once for one question: four tables of all parts, and one of each early layer that a late one reads."""
-    kept = model.config.n_layers // 2 * model.config.skips
-    return (4 + kept) * len(parts(model)) * model.config.d_model
+    early = sum(map(model.config.is_early, range(model.config.n_layers)))
+    return (4 + early) * len(parts(model)) * model.config.d_model
 
 
 def of_bench(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> torch.Tensor:

@@ -128,8 +128,8 @@ def continuation(
     bench: Bench, prompt: Prompt, after: int, sampling: Sampling, cuts: tuple[Cut, ...] = (), mode: str = "zero"
 ) -> Generator[Step]:
     """Steps of a text that goes on after token number `after` (from 0). An iterator, where the first visitor waits; what
-    it gave is kept with the model. To be closed where it is not read to its end: a large one has its turn so long. Raises ConfigError for resampling, which needs another text as long as what is not
-    written yet."""
+    it gave is kept with the model. To be closed where it is not read to its end: a large one keeps its turn until then.
+    Raises ConfigError for resampling, which needs another text as long as what is not written yet."""
     if cuts and mode == "resample":
         raise ConfigError("mode", "Resampling takes what stands at the same place of another text; a text that is being written has none. Choose zero or mean.", "mean")  # fmt: skip
     key = (bench.key, "text", prompt.ids[: after + 1], sampling, cuts, mode)
