@@ -117,3 +117,32 @@ def test_a_nickname_that_is_too_long_is_said_and_kept(open_page):
     page = join(open_page, code, "n" * 200)
     expect(page.get_by_text("it may have at most 40")).to_be_visible()
     expect(page.get_by_role("textbox", name="Nickname")).to_have_value("n" * 200)
+
+
+def test_the_teacher_key_never_stays_in_the_address(open_page, address):
+    teacher, code = started(open_page)
+    expect(teacher).to_have_url(re.compile(f"code={code}"))
+    teacher.get_by_role("button", name="Teacher's key").click()
+    key = teacher.locator("[data-testid=stPopoverBody] code").inner_text().strip()
+    assert len(key) > 20 and key not in teacher.url
+    teacher.reload()  # the browser has kept the key
+    expect(teacher.get_by_text("Open the projector view")).to_be_visible()
+    copied = teacher.url
+    stranger = open_page(copied.removeprefix(address))
+    expect(stranger.get_by_text("does not have the teacher's key")).to_be_visible()
+    assert stranger.get_by_text("End the class").count() == 0
+    elsewhere = open_page(f"/Class?shown=teacher&teacher={key}")  # a link of an earlier version
+    expect(elsewhere.get_by_text("Open the projector view")).to_be_visible()
+    expect(elsewhere).to_have_url(re.compile(f"code={code}"))
+    assert key not in elsewhere.url
+    elsewhere.go_back()
+    assert key not in elsewhere.url
+
+
+@pytest.mark.parametrize("page_name", ["", "One_block", "Depth", "Studies", "Class"])
+def test_the_server_key_leaves_the_address_and_the_history(open_page, page_name):
+    page = open_page(f"/{page_name}?key=wrong-key-1")
+    expect(page).not_to_have_url(re.compile("wrong-key-1"))
+    page.go_back()
+    page.wait_for_timeout(500)
+    assert "wrong-key-1" not in page.url

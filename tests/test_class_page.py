@@ -18,6 +18,7 @@ from ui.kit.session.visitor import VISITOR
 from ui.lessons.classroom import server
 from ui.lessons.classroom.links import in_the_room, link, qr_svg
 from ui.lessons.classroom.seat import KEPT
+from ui.lessons.classroom.teacher_key import DESKS
 
 
 @pytest.fixture(autouse=True)
@@ -46,10 +47,13 @@ def start(*questions) -> tuple[AppTest, str, str]:
     if questions:
         app = next(each for each in app.multiselect if each.key == "class_questions").set_value(list(questions)).run()
     app = button(app, "start_class")
-    token = (
-        app.query_params["teacher"][0] if isinstance(app.query_params["teacher"], list) else app.query_params["teacher"]
-    )
-    return app, server.classroom().of_teacher(token).code, token
+    code = one_value(app.query_params["code"])
+    return app, code, app.session_state[VISITOR].kept[DESKS][code].value
+
+
+def one_value(given) -> str:
+    """Return a parameter of AppTest's address, which is a list once the app has written it."""
+    return given[0] if isinstance(given, list) else given
 
 
 def join(code: str, nickname: str = "") -> AppTest:
@@ -215,11 +219,44 @@ def test_who_guesses_codes_has_to_wait():
     assert "wrong codes within a minute" in warned(app)
 
 
-@pytest.mark.parametrize("token", ["", "nonsense", "x" * 64, "<b>"])
+@pytest.mark.parametrize("token", ["nonsense", "x" * 64, "<b>"])
 def test_without_the_token_nobody_is_the_teacher(token):
     _, code, _ = start("heads")
     app = fine(opened(CLASS.path, shown="teacher", teacher=token, code=code))
     assert warned(app) and not any(re.match("open_|end_class", each.key or "") for each in app.button)
+
+
+def test_an_old_teacher_link_opens_the_class_and_loses_its_key():
+    _, code, token = start("heads")
+    app = fine(opened(CLASS.path, shown="teacher", teacher=token))
+    assert any(each.key == "end_class" for each in app.button)
+    assert one_value(app.query_params["code"]) == code and "teacher" not in app.query_params
+
+
+def test_no_address_on_the_teacher_page_holds_the_key():
+    app, code, token = start("heads")
+    assert set(app.query_params) == {"shown", "code"} and token not in str(app.query_params)
+    doors = [each.value for each in app.code if "http" in each.value]
+    doors += [each.proto.url for each in app.main if each.type == "link_button"]
+    assert len(doors) >= 1 and not any(token in door for door in doors)
+    assert token in [each.value for each in app.code]  # to be typed in on another computer
+
+
+def test_a_teacher_goes_on_elsewhere_by_typing_the_key():
+    _, code, token = start("heads")
+    app = fine(opened(CLASS.path))
+    next(each for each in app.text_input if each.key == "class_code").set_value(token)
+    app = button(app, "enter")
+    assert any(each.key == "end_class" for each in app.button)
+    assert one_value(app.query_params["code"]) == code and token not in str(app.query_params)
+
+
+def test_a_wrong_teacher_key_is_refused_in_words():
+    start("heads")
+    app = fine(opened(CLASS.path))
+    next(each for each in app.text_input if each.key == "class_code").set_value("x" * 32)
+    app = button(app, "enter")
+    assert "teacher's key" in warned(app) and not any(each.key == "end_class" for each in app.button)
 
 
 def test_a_student_is_told_nothing_of_the_teacher_or_of_others():

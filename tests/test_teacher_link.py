@@ -63,15 +63,17 @@ def test_a_training_can_begin_at_once():
 
 def test_what_lets_a_teacher_in_is_handed_to_nobody(tmp_path, monkeypatch):
     from core.study.database import connection as databases
+    from ui.kit.session.visitor import VISITOR
     from ui.lessons.classroom import server
+    from ui.lessons.classroom.teacher_key import DESKS
 
     monkeypatch.setenv("ABLATION_READ_ONLY", "0")
     monkeypatch.setenv(databases.VARIABLE, f"sqlite:///{tmp_path}/studies.sqlite")
     server.classroom.clear()
     app = fine(opened(CLASS.path))
     app = fine(next(each for each in app.button if each.key == "start_class").click().run())
-    token = app.query_params["teacher"]
-    token = token[0] if isinstance(token, list) else token
+    (held,) = app.session_state[VISITOR].kept[DESKS].values()
+    token = held.value
     app = fine(app.switch_page(LESSONS.path).run())
     app.query_params["shown"] = "teacher_link"
     app = fine(app.run())

@@ -1,8 +1,8 @@
 """Who may change what all visitors share: studies, and the models that are downloaded onto the server.
 
 Nobody, unless whoever runs the app allows it to all (ABLATION_READ_ONLY=0), or the visitor has come with the key: a link
-with ?key=…, the same as ABLATION_KEY in the environment or among Streamlit's secrets. The key is taken out of the link
-at once, and stands in none that a page writes.
+with ?key=…, the same as ABLATION_KEY in the environment or among Streamlit's secrets. The key is taken out of the address
+at once (ui/kit/session/address.py), and stands in no link that a page writes.
 """
 
 import hmac
@@ -11,6 +11,7 @@ import os
 import streamlit as st
 
 from core.settings.environment import read_only
+from ui.kit.session import address
 from ui.kit.session.visitor import calm_visitor, visitor
 
 VARIABLE, PARAMETER = "ABLATION_KEY", "key"
@@ -24,15 +25,15 @@ def may_write() -> bool:
     return not read_only() or bool(calm_visitor().kept.get(HOLDS))
 
 
-def without_key(link: dict[str, str]) -> tuple[dict[str, str], list[str]]:
-    """-> (the link without its key, which is taken note of; what there is to say about it)"""
-    if PARAMETER not in link:
-        return link, []
-    rest = {name: value for name, value in link.items() if name != PARAMETER}
-    if not _is_key(link[PARAMETER]):
-        return rest, [WRONG]
+def take_key() -> list[str]:
+    """Use the key that came with the address. Return what is wrong with it, as sentences."""
+    given = address.pop_secret(PARAMETER)
+    if given is None:
+        return []
+    if not _is_key(given):
+        return [WRONG]
     visitor().kept[HOLDS] = True
-    return rest, []
+    return []
 
 
 def _is_key(given: str) -> bool:

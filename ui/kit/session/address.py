@@ -32,14 +32,32 @@ export default ({ data, setTriggerValue }) => {
 )
 
 
+SECRETS = ("key", "teacher")  # parameters of a link that let somebody in: noted by take_secrets(), never written
 MENU = "menu"  # by which the address says, while a page is asked for, that the menu asks for it (ui/kit/panel/menu.js)
+
+GIVEN = "secrets"  # the entry in Visitor.kept: keys that came with the address and were not used yet
 
 
 def turn():
     """At the beginning of a page: what another page had to tell is no longer true."""
     held = visitor()
+    take_secrets()
     held.link, held.by_menu = None, MENU in st.query_params
     limits.take(st.query_params.to_dict())
+
+
+def take_secrets():
+    """Move the keys in the address into the session. browser.js leaves no entry of the history that holds one."""
+    link = st.query_params.to_dict()
+    given = {name: link.pop(name) for name in SECRETS if name in link}
+    if given:
+        visitor().kept.setdefault(GIVEN, {}).update(given)
+        st.query_params.from_dict(link)
+
+
+def pop_secret(name: str) -> str | None:
+    """Return the key that came with the address under this name, once."""
+    return calm_visitor().kept.get(GIVEN, {}).pop(name, None)
 
 
 def go_to(path: str) -> NoReturn:

@@ -10,7 +10,7 @@ import dataclasses
 import time
 
 from core.settings.setting import ConfigError
-from ui.kit.rights import without_key
+from ui.kit.rights import take_key
 from ui.kit.session import address, limits
 from ui.kit.session.kin import take_along
 from ui.kit.session.visitor import PANEL, Visitor, calm_visitor, hash_of, message, state, visitor
@@ -26,7 +26,7 @@ def settings(page: str, *kinds):
     """
     kinds_of[page] = kinds
     opened, held, seen = address.opened(), visitor(), state()
-    link, refused = without_key(opened)
+    link, refused = opened, take_key()
     if address.is_back():
         link = _without_once(link, kinds)
     if _is_new(link, held, page):

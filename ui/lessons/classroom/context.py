@@ -18,7 +18,6 @@ class ClassLook(Settings):
 
     shown: str = setting("student", "View", "Who looks.", group="Look", menu=view)
     code: str = setting("", "Code", "The five letters of a class.", group="Look", high=12)
-    teacher: str = setting("", "Teacher", "What lets its teacher in: keep it to yourself.", group="Look", high=64)
     language: str = setting(ENGLISH, "Language", "In which language it is read.", group="Look", menu=language)
 
 

@@ -5,24 +5,35 @@ import streamlit as st
 from core.study.database.connection import StoreError
 from core.teaching.asked import asked, names
 from core.teaching.classroom import ClassError
-from core.teaching.classroom.given import LENGTH
 from ui.kit.page import literal
 from ui.kit.session import values
 from ui.kit.session.visitor import calm_visitor
-from ui.lessons.classroom.server import REASON, may_start, start
+from ui.lessons.classroom.browser_key import KEY
+from ui.lessons.classroom.server import REASON, classroom, may_start, start
+from ui.lessons.classroom.teacher_key import store_teacher_key
 
+LONGEST = 60  # characters of a teacher's key, which may be typed in place of a code
 SEEN = "classes_seen"  # for a visitor: codes of classes that were there
-TROUBLE = "class_trouble"  # the key in the session: why a class could not be started
+TROUBLE = "class_trouble"  # the entry in the session: why a class could not be started, or opened by a key
 USUAL = ("heads", "residuals", "order")  # lessons that a first class begins with
 
 
 def draw(context):
     words = context.words
+    trouble = st.session_state.pop(TROUBLE, "")
+    if trouble:
+        st.warning(literal(trouble))
     left, right = st.columns(2, gap="large")
     with left, st.container(border=True):
         st.markdown(f"## {literal(words['class_join_title'])}")
         with st.form("enter_form", border=False):  # Enter goes in, and the press carries what was typed just before
-            st.text_input(words["class_code"], max_chars=LENGTH, key="class_code", placeholder="BCDFG")
+            st.text_input(
+                words["class_code"],
+                max_chars=LONGEST,
+                key="class_code",
+                placeholder="BCDFG",
+                help=words["class_key_entry"],
+            )
             st.form_submit_button(words["class_enter"], type="primary", key="enter", on_click=_enter)
     with right, st.container(border=True):
         st.markdown(f"## {literal(words['class_start_title'])}")
@@ -38,9 +49,6 @@ def draw(context):
             key="class_questions",
         )
         st.button(words["class_start"], type="primary", key="start_class", on_click=_start)
-        trouble = st.session_state.pop(TROUBLE, "")
-        if trouble:
-            st.warning(literal(trouble))
 
 
 def label(context, name: str) -> str:
@@ -51,8 +59,24 @@ def label(context, name: str) -> str:
 
 
 def _enter():
-    code = st.session_state.get("class_code") or ""
-    values.put(shown="student", code=code.strip().upper()[:12])
+    """Open the class whose code was typed, or as its teacher where it is a teacher's key."""
+    typed = (st.session_state.get("class_code") or "").strip()
+    if KEY.fullmatch(typed):
+        _enter_as_teacher(typed)
+        return
+    values.put(shown="student", code=typed.upper()[:12])
+
+
+def _enter_as_teacher(key: str):
+    try:
+        code = classroom().of_teacher(key).code
+    except ClassError as error:
+        st.session_state[TROUBLE] = str(error)
+    except StoreError as error:
+        st.session_state[TROUBLE] = error.told
+    else:
+        store_teacher_key(code, key)
+        values.put(shown="teacher", code=code)
 
 
 def there(code: str):
@@ -79,4 +103,5 @@ def _start():
     except StoreError as error:
         st.session_state[TROUBLE] = error.told
     else:
-        values.put(shown="teacher", teacher=started.token, code="")
+        store_teacher_key(started.code, started.token)
+        values.put(shown="teacher", code=started.code)

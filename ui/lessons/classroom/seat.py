@@ -1,26 +1,15 @@
 """A student's seat: its key stays in the browser, so that a reload, or a lost connection, leads back to it."""
 
-import re
 from dataclasses import dataclass, field
-from pathlib import Path
 from threading import Lock
-
-import streamlit as st
 
 from core.study.database.connection import StoreError
 from core.teaching.classroom import ClassError, Vote
-from ui.kit.server.scripts import served
 from ui.kit.session.visitor import calm_visitor
+from ui.lessons.classroom.browser_key import sync_key
 from ui.lessons.classroom.server import classroom, look_again
 
 KEPT = "seats"  # for a visitor: code of a class -> Seat
-KEY = re.compile(r"[\w-]{10,60}")
-
-_component = st.components.v2.component(
-    "ablation_seat",
-    html="<div></div>",
-    js=served((Path(__file__).parent / "seat.js").read_text()),
-)
 
 
 @dataclass
@@ -42,14 +31,13 @@ def seat(code: str) -> Seat:
 def keep(code: str):
     """Let the browser keep the key, and say whether it has one."""
     held = seat(code)
-    data = {"code": code, "key": held.key, "asked": held.asked}
-    told = _component(key=f"seat_{code}", data=data, on_kept_change=lambda: None).kept
-    if held.asked or not isinstance(told, str):
+    told = sync_key(f"ablation-lab-class-{code}", held.key, held.asked)
+    if held.asked or told is None:
         return
     # Not in a callback: a server that was started again is told with the first run, and what stands in a form that is not
     # drawn even once is lost.
     held.asked = True
-    if not held.key and KEY.fullmatch(told):
+    if not held.key and told:
         take(code, key=told)
 
 

@@ -13,7 +13,7 @@ from core.teaching.lessons.outcome import outcome
 from core.teaching.lessons.told import measured_in_words
 from ui.kit.guard import fragment
 from ui.kit.page import literal
-from ui.kit.session import values
+from ui.kit.session import address, values
 from ui.kit.takeaway import in_turn
 from ui.lessons import picture
 from ui.lessons.classroom import entrance
@@ -21,6 +21,7 @@ from ui.lessons.classroom.context import view
 from ui.lessons.classroom.links import base, link, listens_here_alone, qr_svg
 from ui.lessons.classroom.pictures import answered, distribution, left, students
 from ui.lessons.classroom.server import classroom, look_again
+from ui.lessons.classroom.teacher_key import TeacherKey, store_teacher_key, sync_teacher_key
 
 EVERY = 1.0  # seconds
 TIMES = {None: "class_no_limit", 30: "30 s", 60: "60 s", 120: "2 min", 300: "5 min"}
@@ -30,21 +31,33 @@ TROUBLE = "class_teacher_trouble"
 @view
 def teacher(context):
     """Teacher: asks, closes, shows, reveals."""
-    token, words = context.look.teacher, context.words
+    words = context.words
+    given = address.pop_secret("teacher")  # of a link that an earlier version made
+    if given or not context.code:
+        held = TeacherKey(given or "", has_answered=True)
+    else:
+        held = sync_teacher_key(context.code)
+    if not held.value and not held.has_answered:
+        return  # the browser is asked for the key; its answer draws the page again
+    token = held.value
     try:
         now = classroom().of_teacher(token)
     except ClassError as error:
         st.warning(literal(error))
         entrance.draw(context)
         return
-    _links(context, now, base())
+    if now.code != context.code or given:
+        store_teacher_key(now.code, token)
+        values.amend(context.look, code=now.code)
+        st.rerun()
+    _links(context, now, base(), token)
     fragment(_draw, run_every=EVERY)(context, token)
     _home(context, token, now, words)
 
 
-def _links(context, now: TeacherView, address: str):
+def _links(context, now: TeacherView, page: str, token: str):
     """Two links and a QR code; what may lie between a phone and this computer."""
-    words, door = context.words, link(address, code=now.code, **context.spoken)
+    words, door = context.words, link(page, code=now.code, **context.spoken)
     if listens_here_alone():
         st.info(words["class_here_alone"], icon=":material/wifi_off:")
     if read_only():
@@ -54,8 +67,11 @@ def _links(context, now: TeacherView, address: str):
         with st.popover(words["class_qr"], icon=":material/qr_code:"):
             picture.draw("qr", qr_svg(door))
             st.code(door, language=None)
+        with st.popover(words["class_key"], icon=":material/key:"):
+            st.markdown(literal(words["class_key_about"]))
+            st.code(token, language=None)
         projector = {"shown": "projector", "code": now.code} | context.spoken
-        st.link_button(words["class_projector"], link(address, **projector), icon=":material/present_to_all:")
+        st.link_button(words["class_projector"], link(page, **projector), icon=":material/present_to_all:")
 
 
 def _draw(context, token: str):
@@ -224,4 +240,4 @@ def _changes(context, name: str, crosstab, words):
 
 def _end(token: str):
     if _do(lambda: classroom().end(token)):  # else the token would be lost, and with it the way to delete anything
-        values.put(shown="student", teacher="", code="")
+        values.put(shown="student", code="")
