@@ -60,7 +60,7 @@ def main():
             page.add_init_script(WATCH)
             page.goto(address + path)
             settle(page, 800)
-            drag(page, seconds)  # not counted: the server's workers start meanwhile
+            drag(page, seconds)  # warm-up
             began, after = drag(page, seconds)
             gaps = [b - a for a, b in zip(began, began[1:])]
             between = f"{statistics.median(gaps):.0f} ms between two" if gaps else "none to compare"

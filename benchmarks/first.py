@@ -48,7 +48,6 @@ def main():
     with browser() as chromium, server(app="benchmarks/floor.py") as (simple, _), server() as (address, process):
         for _, path, picture in PAGES:  # warm
             visit(chromium, address + path, picture)
-        time.sleep(4)  # the server's workers have started
         floor = waited(chromium, simple + FLOOR[1], FLOOR[2], visits)
         print(f"{FLOOR[0]:24} {floor:5.2f} s: the floor", flush=True)
         for name, path, picture in PAGES:

@@ -32,16 +32,21 @@ def chromium_path() -> str | None:
 
 
 @contextlib.contextmanager
-def server(below: str = "", app: str = "app.py", port: int = 0, **environment):
+def server(below: str = "", app: str = "app.py", port: int = 0, preexec_fn=None, **environment):
     """`streamlit run app.py` on a port, or a free one -> (address, process); ended when the block ends. below: where the app begins;
-    app: another one."""
+    app: another one; preexec_fn: called in the new process before it starts."""
     port = port or free_port()
     command = [sys.executable, "-m", "streamlit", "run", app, "--server.port", str(port)]
     command += ["--server.address", "127.0.0.1", "--server.baseUrlPath", below]
     command += ["--server.headless", "true", "--server.fileWatcherType", "none"]
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
-            command, cwd=ROOT, stdout=log, stderr=log, env={**os.environ, "ABLATION_READ_ONLY": "0", **environment}
+            command,
+            cwd=ROOT,
+            stdout=log,
+            stderr=log,
+            env={**os.environ, "ABLATION_READ_ONLY": "0", **environment},
+            preexec_fn=preexec_fn,
         )
         try:
             address = f"http://127.0.0.1:{port}{below}"

@@ -23,10 +23,11 @@ SOON = 6.0  # seconds, on a busy machine; it was 10 to 25, as workers that load 
 
 
 async def visit(address: str, process, seconds: float, asked: signal.Signals) -> tuple[float, list]:
-    """Open a page, wait until workers start, and so long again; then ask the app to end -> (seconds that it took, its processes)"""
+    """Start a training, wait until workers start, and so long again; then ask the app to end -> (seconds that it took, its processes)"""
     async with websockets.connect(address.replace("http", "ws") + "/_stcore/stream", max_size=None) as socket:
         message = BackMsg()
-        message.rerun_script.query_string = ""
+        message.rerun_script.query_string = "begin=on"
+        message.rerun_script.page_name = "Training"
         await socket.send(message.SerializeToString())
         whole = psutil.Process(process.pid)
         end = time.monotonic() + 60

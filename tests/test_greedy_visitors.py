@@ -190,7 +190,7 @@ def test_no_more_than_a_quarter_of_the_machine_s_memory_and_always_what_one_may(
 
 def test_what_a_container_may_use_counts_as_the_machine_s_memory(monkeypatch, tmp_path):
     limit = tmp_path / "memory.max"
-    monkeypatch.setattr(memory, "CONTAINER", (str(limit), str(tmp_path / "missing")))
+    monkeypatch.setattr(memory, "_limit_files", lambda: [limit, tmp_path / "missing"])
     whole = psutil.virtual_memory().total >> 20
     assert memory.machine_mb() == whole
     limit.write_text("max\n")
@@ -367,15 +367,13 @@ def test_a_browser_that_has_caches_emptied_starts_no_further_workers(monkeypatch
     async def visit(address, process):
         visitor = await enter(address)
         try:
+            await train(visitor)
             before = await workers_of(process, 1)
             for _ in range(3):
                 message = BackMsg()
                 message.clear_cache = True
                 await visitor.socket.send(message.SerializeToString())
-                message = BackMsg()
-                message.rerun_script.query_string = "begin=on&steps=50"
-                message.rerun_script.page_name = "Training"
-                await visitor.socket.send(message.SerializeToString())
+                await train(visitor)
                 await asyncio.sleep(3)
             return before, await workers_of(process, 1)
         finally:
@@ -384,6 +382,14 @@ def test_a_browser_that_has_caches_emptied_starts_no_further_workers(monkeypatch
     with server() as (address, process):
         before, after = asyncio.run(visit(address, process))
     assert before == after
+
+
+async def train(visitor):
+    """Start a training: the workers start with the first one."""
+    message = BackMsg()
+    message.rerun_script.query_string = "begin=on&steps=50"
+    message.rerun_script.page_name = "Training"
+    await visitor.socket.send(message.SerializeToString())
 
 
 async def workers_of(process, least: int) -> set[int]:

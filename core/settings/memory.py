@@ -12,7 +12,7 @@ from core.settings.progress import large
 DEFAULT_MAX_MB = 1024
 HEAVY = 64 << 20
 PIECE = 2 << 20  # numbers of a table that is computed in pieces: what is computed of them, too, stays small
-CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")  # cgroups, version 2 and 1
+GROUPS = Path("/sys/fs/cgroup")
 
 
 class MemoryLimit(ValueError):
@@ -25,14 +25,27 @@ def max_mb() -> int:
 
 
 def machine_mb() -> int:
-    """The memory of this machine, or what its container may use of it, in MB; where neither can be read, a terabyte."""
+    """Return the memory of this machine, or what its container may use of it, in MB; a terabyte where neither can be read."""
     limits = [1 << 20]
     with suppress(AttributeError, ValueError, OSError):  # not on Windows
         limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20)
-    for limit in CONTAINER:
+    for file in _limit_files():
         with suppress(OSError, ValueError):  # "max": as much as there is
-            limits.append(int(Path(limit).read_text()) >> 20)
+            limits.append(int(file.read_text()) >> 20)
     return min(limits)
+
+
+def _limit_files() -> list[Path]:
+    """Return the files that may hold the memory limit of this process: of cgroups version 2 and 1, seen from in and outside a container."""
+    files = [GROUPS / "memory.max", GROUPS / "memory" / "memory.limit_in_bytes"]
+    with suppress(OSError):
+        for line in Path("/proc/self/cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            if not controllers:
+                files.append(GROUPS / path.strip("/") / "memory.max")
+            elif "memory" in controllers.split(","):
+                files.append(GROUPS / "memory" / path.strip("/") / "memory.limit_in_bytes")
+    return files
 
 
 SMALLER = "Choose a smaller d_model, d_ff, d_head or n_layers, or a shorter text."

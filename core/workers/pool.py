@@ -16,7 +16,6 @@ from concurrent.futures import CancelledError, Future, InvalidStateError, Proces
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from ctypes import Array, c_double
-from functools import partial
 from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.process import BaseProcess
 from multiprocessing.sharedctypes import SynchronizedArray
@@ -25,10 +24,9 @@ from typing import Any, TypeVar
 from core.settings.device import Machine
 from core.settings.ending import at_end
 from core.settings.environment import whole_number
+from core.settings.memory import machine_mb
 from core.settings.process import device_name, versions
-from core.tasks import task
-from core.train.run import State, start
-from core.train.settings import Training
+from core.train.run import State
 from core.workers import worker
 from core.workers.pulse import Silence
 from core.workers.queue import Queue
@@ -36,9 +34,15 @@ from core.workers.queue import Queue
 T = TypeVar("T")
 
 
+SERVER_MB = 500  # the app with every page opened (python -m benchmarks.small_container)
+WORKER_MB = 250  # a worker process with a training of a usual size
+
+
 def worker_count() -> int:
-    """How many workers: ABLATION_WORKERS, or one per core up to two; each needs about 250 MB."""
-    return whole_number("ABLATION_WORKERS", min(2, os.cpu_count() or 1))
+    """Return ABLATION_WORKERS, or one worker per core up to two, as far as the container's memory allows."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    fitting = (machine_mb() - SERVER_MB) // WORKER_MB
+    return whole_number("ABLATION_WORKERS", max(1, min(2, cores, fitting)))
 
 
 class _Apart(SpawnProcess):
@@ -80,12 +84,10 @@ class ProcessPool(Queue):
         _all.add(self)
 
     def warm(self) -> None:
-        """Start all workers now, so that the first user does not wait for torch to load; and see how fast they are."""
-        probe = start(task["copy"].config(), Training(task="copy"), 0)
+        """Start all workers now, so that no measurement waits for torch to load."""
         with suppress(CancelledError):  # this process ends before it has begun
             for _ in range(self.count):
                 self.submit(worker.ready, 0.1)
-                self.train([probe], 0.1).add_done_callback(self._probed)
 
     def require(self, machine: Machine) -> None:
         machine.check_here()
@@ -127,17 +129,6 @@ class ProcessPool(Queue):
 
     def train(self, states: list[State], seconds: float) -> Future[bytes]:
         return self.submit(worker.train_chunk, pickle.dumps(states), seconds)
-
-    def _probed(self, future: Future[bytes]) -> None:
-        """A worker has trained for the first time, which takes longer: again, and now it counts."""
-        if not future.cancelled() and not future.exception():
-            state, _ = pickle.loads(future.result())[0]
-            with suppress(CancelledError):
-                self.train([state], 0.1).add_done_callback(partial(self._learned, state))
-
-    def _learned(self, before: State, future: Future[bytes]) -> None:
-        if not future.cancelled() and not future.exception():
-            self.pace.learn([before], [pickle.loads(future.result())[0][0]])
 
     def submit(self, call: Callable[..., T], *given: object) -> Future[T]:
         """Run a call in a worker; a pool that broke is replaced first. Raises CancelledError where no more is done."""

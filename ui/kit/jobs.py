@@ -10,7 +10,6 @@ import streamlit as st
 from core.experiments.training.judged import Compared, Judge
 from core.experiments.training.plan import Plan
 from core.settings.cache import once
-from core.settings.ending import later
 from core.settings.environment import whole_number
 from core.settings.errors import without_paths
 from core.settings.memory import MemoryLimit, machine_mb, max_mb
@@ -55,14 +54,8 @@ class StartedTrainings(Compared):
 
 @once
 def workers() -> ProcessPool:
-    """The worker processes, for all visitors."""
+    """The worker processes, for all visitors. They start with the first training, not with the first page."""
     return ProcessPool()
-
-
-@once
-def warm():
-    """Start them as soon as the first page has been drawn, before anybody asks for a training."""
-    later(1.0, workers().warm)
 
 
 def first_point(trainings: StartedTrainings):

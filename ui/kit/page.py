@@ -15,7 +15,7 @@ from core.settings.cache import once
 from core.settings.ending import later, wait_for
 from core.settings.memory import reuse_freed_memory
 from core.settings.progress import large
-from ui.kit import beside, jobs, takeaway
+from ui.kit import beside, takeaway
 from ui.kit.glossary import explained
 from ui.kit.guard import in_words, literal, progress_drawn
 from ui.kit.pages import PAGES, Page
@@ -72,7 +72,6 @@ def page(here: Page):
     values.leave_for(here.key)
     if not limits.allows(here.key):
         elsewhere()
-    jobs.warm()
     takeaway.begin()
     visitor().kept.pop(LAST, None)
     with large.held(), turns.taken(), at_hand():

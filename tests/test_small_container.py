@@ -1,0 +1,57 @@
+"""The app in a container with little memory, as Streamlit Community Cloud has them."""
+
+import psutil
+import pytest
+
+from benchmarks import small_container
+from core.settings import memory
+from core.workers import pool
+from tests.test_page import fine, opened
+from ui.kit import jobs
+
+
+@pytest.mark.parametrize(
+    "megabytes, cores, expected", [(690, 2, 1), (1000, 2, 2), (2700, 2, 2), (24_000, 1, 1), (300, 8, 1)]
+)
+def test_the_number_of_workers_follows_from_memory_and_cores(monkeypatch, megabytes, cores, expected):
+    monkeypatch.delenv("ABLATION_WORKERS", raising=False)
+    monkeypatch.setattr(pool, "machine_mb", lambda: megabytes)
+    monkeypatch.setattr(pool.os, "sched_getaffinity", lambda process: set(range(cores)), raising=False)
+    assert pool.worker_count() == expected
+
+
+@pytest.mark.parametrize(
+    "groups, file",
+    [
+        ("0::/user.slice/app", "user.slice/app/memory.max"),
+        ("5:cpu:/a\n4:memory:/b/c", "memory/b/c/memory.limit_in_bytes"),
+        ("", "memory.max"),
+        ("", "memory/memory.limit_in_bytes"),
+    ],
+)
+def test_the_memory_limit_of_the_own_cgroup_is_found(monkeypatch, tmp_path, groups, file):
+    process = tmp_path / "cgroup"
+    process.write_text(groups)
+    path = memory.Path
+    monkeypatch.setattr(memory, "GROUPS", tmp_path)
+    monkeypatch.setattr(memory, "Path", lambda name: process if name == "/proc/self/cgroup" else path(name))
+    limit = tmp_path / file
+    limit.parent.mkdir(parents=True, exist_ok=True)
+    limit.write_text(str(690 << 20))
+    assert memory.machine_mb() == 690
+
+
+def test_a_page_starts_no_worker():
+    before = len(psutil.Process().children(recursive=True))
+    for path in ("app.py", "pages/1_One_block.py", "pages/3_Training.py"):
+        fine(opened(path))
+    assert jobs.workers()._pool is None and len(psutil.Process().children(recursive=True)) == before
+
+
+@pytest.mark.browser
+def test_the_smallest_cloud_opens_every_page_and_trains(chromium):
+    if not small_container.can_limit_memory():
+        pytest.skip("no memory cgroup can be made here; needs Linux and the right to write /sys/fs/cgroup")
+    with small_container.small_server(690) as (address, process, group):
+        small_container.visit(chromium, address, group)
+        assert process.poll() is None and small_container.killed(group) == 0
