@@ -4,7 +4,7 @@
     forward(config, tokens, Machine("second"))
 
 An operation on tensors of which some are there and some are here fails as it does on a GPU, and so does reading one of
-them as an array. So whatever core does on a GPU can be run without one, and its numbers compared with the CPU's.
+them as an array, and, as on Apple's GPUs, every tensor of float64. So whatever core does on a GPU can be run without one, and its numbers compared with the CPU's.
 
 It is torch's PrivateUse1, the place that torch keeps for devices which it does not know. A tensor there holds the CPU's
 tensor (`numbers`), and every operation that reaches the device is done on what they hold.
@@ -40,6 +40,10 @@ class Second(torch.Tensor):
 
     @staticmethod
     def __new__(cls, numbers: torch.Tensor):
+        if numbers.dtype in (torch.float64, torch.complex128):  # in the words of MPS
+            raise TypeError(
+                f"Cannot convert a {NAME} Tensor to float64 dtype as the framework doesn't support float64."
+            )
         with torch.inference_mode(False):  # or a view could not be made of it later
             made = torch.Tensor._make_wrapper_subclass(
                 cls, numbers.size(), strides=numbers.stride(), storage_offset=numbers.storage_offset(),

@@ -134,6 +134,13 @@ def test_the_second_device_refuses_what_a_gpu_refuses():
     ):  # fmt: skip
         with pytest.raises(RuntimeError, match="second"):
             call()
+    for call in (
+        x.double,
+        lambda: torch.ones(2, dtype=torch.float64).to(NAME),
+        lambda: torch.ones(2, dtype=torch.float64, device=NAME),
+    ):
+        with pytest.raises(TypeError, match="float64"):  # as on Apple's GPUs
+            call()
     for call in (x.numpy, lambda: np.asarray(x)):
         with pytest.raises(TypeError, match="numpy"):
             call()

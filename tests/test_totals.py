@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from core import Config, Transformer, measure, trace
+from core.measure.stream_statistics import row_entropy
 from core.measure.tensor_meters import meter, reduce, tidy
 from core.measure.tensor_sums import LARGE, SMALL, Watcher
 from core.model.parts.init import generator
@@ -247,3 +248,10 @@ def test_measuring_changes_no_tensor_and_no_random_state():
     measured(*tensors)
     assert all(map(torch.equal, tensors, before))
     assert torch.equal(torch.random.get_rng_state(), state)
+
+
+@pytest.mark.own_process
+def test_attention_entropy_holds_where_subnormal_numbers_are_flushed_to_zero():
+    torch.set_flush_denormal(True)  # as on Apple's GPUs
+    rows = torch.tensor([[1.0, 0, 0, 0], [0.5, 0.5, 0, 0], [0.25] * 4])
+    assert row_entropy(rows).tolist() == [0.0, 1.0, 2.0]

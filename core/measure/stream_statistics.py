@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import torch
 
 from core.settings.cache import lazily
+from core.settings.device import in_float64
 from core.settings.menu import Menu
 
 
@@ -43,11 +44,12 @@ class Streams:
     """
 
     def __init__(self, x: torch.Tensor, entropy: torch.Tensor):
-        self.largest = torch.maximum(x.amax((1, 2)), -x.amin((1, 2))).double()  # a tenth of what isfinite() costs
+        # A tenth of what isfinite() costs.
+        self.largest = in_float64(torch.maximum(x.amax((1, 2)), -x.amin((1, 2))))
+        wide = in_float64(x)
         self.finite = self.largest.isfinite()  # (P,) bool
-        wide = x.double()
         self.x = wide if self.finite.all() else torch.where(self.finite[:, None, None], wide, 0.0)
-        self.entropy = entropy.double()
+        self.entropy = in_float64(entropy)
 
     @lazily
     def mean(self) -> torch.Tensor:
@@ -141,7 +143,8 @@ def attention_entropy(pattern: torch.Tensor, n_real: int) -> torch.Tensor:
 
 def row_entropy(weights: torch.Tensor) -> torch.Tensor:
     """Entropy of each row in bits: 0 = all on one token, log2(n) = evenly over n.  (…, T) -> (…)"""
-    return weights.clamp_min(1e-45).log2().mul_(weights).sum(-1).neg_()
+    # No guard such as 1e-45: where subnormal numbers are flushed to zero, log2 would give −∞, and 0 · −∞ is NaN.
+    return torch.where(weights > 0, weights, 1.0).log2().mul_(weights).sum(-1).neg_()
 
 
 def cosines(x: torch.Tensor) -> torch.Tensor:

@@ -14,6 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from core.settings.device import in_float64
+
 SMALL, LARGE = 4096, 65536  # numbers in a tensor
 PIECE = 4096  # numbers that BLAS may add up in float32
 
@@ -131,9 +133,17 @@ def _spreads(fields: np.ndarray, flat: np.ndarray, start: Sequence[int] | np.nda
 
 
 def _rows_on_device(x: torch.Tensor) -> np.ndarray:
-    """The same on a GPU, in float64 where the device has it; one transfer."""
-    wide = x.float() if x.is_mps else x.double()
+    """The same on a GPU, in float64; one transfer."""
+    wide = in_float64(x)
     away = wide - wide.mean(1, keepdim=True)
-    n = torch.full((len(x),), float(x.shape[1]), device=x.device, dtype=wide.dtype)
-    fields = [n, wide.sum(1), wide.square().sum(1), away.square().sum(1), x.amin(1), x.amax(1), (x == 0).sum(1)]
-    return torch.stack([field.to(wide.dtype) for field in fields]).cpu().double().numpy()
+    n = torch.full((len(wide),), float(wide.shape[1]), device=wide.device, dtype=wide.dtype)
+    fields = [
+        n,
+        wide.sum(1),
+        wide.square().sum(1),
+        away.square().sum(1),
+        wide.amin(1),
+        wide.amax(1),
+        (wide == 0).sum(1),
+    ]
+    return torch.stack([field.to(wide.dtype) for field in fields]).cpu().numpy()

@@ -61,6 +61,11 @@ def float16() -> torch.dtype:
     return torch.float16
 
 
+def in_float64(x: torch.Tensor) -> torch.Tensor:
+    """Return a tensor in float64: on its device, or on the CPU where the device has no float64 (Apple's GPUs)."""
+    return x.double() if x.device.type in ("cpu", "cuda") else x.cpu().double()
+
+
 @functools.cache
 def present() -> tuple[str, ...]:
     """The devices of this machine, fastest first."""
