@@ -99,3 +99,10 @@ def test_it_learns():
         task["copy"].config(d_model=16, n_heads=2, n_layers=1), dataclasses.replace(training, learning_rate=1e-4), 0
     )
     assert last.accuracy > 0.5 > plain.accuracy
+
+
+def test_the_direction_does_not_depend_on_the_scale_where_squares_overflow():
+    x = torch.randn(6, 4, generator=torch.Generator().manual_seed(0))
+    assert torch.allclose(orthogonal(1e30 * x), orthogonal(x), atol=1e-5)
+    both = orthogonal(torch.stack([1e30 * x, x]))  # side by side
+    assert torch.allclose(both[0], both[1], atol=1e-5)

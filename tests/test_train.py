@@ -17,7 +17,9 @@ from core.model.variants import apply
 from core.settings.device import Machine
 from core.settings.setting import ConfigError
 from core.tasks import IGNORE, task
-from core.train import Row, State, Training, chunk, decay, held_out, model, optimiser, start, train
+from core.train import Row, State, Training, chunk, decay, held_out, model, optimiser, stack, start, train
+from core.train.norms import clip_gradients, norms_by_seed, total_norm
+from core.train.run import Run
 
 SMALL = task["reverse"].config(d_model=16, n_heads=2, d_ff=24, n_layers=2)
 SHORT = Training(batch=4, steps=9, learning_rate=0.01, warmup=3, every=2)
@@ -347,6 +349,78 @@ def test_config_seed_does_not_matter_but_the_seed_does():
 
 
 # Divergence and clipping
+
+
+# Post-norm without norm at a high rate: gradients beyond 1.8e19, whose squares float32 cannot hold.
+LARGE_GRADIENTS = task["reverse"].config(d_model=32, n_layers=6, norm="none")
+HIGH_RATE = Training(task="reverse", steps=120, learning_rate=0.045, warmup=20, decay="none", clip=0.0, every=5)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e18, 1e25, 1e37])
+def test_the_total_norm_is_that_of_float64(scale):
+    tensors = [scale * torch.randn(20, 30, generator=torch.Generator().manual_seed(n)) for n in range(3)]
+    exact = torch.cat([x.double().flatten() for x in tensors]).norm().item()
+    assert total_norm(tensors).item() == pytest.approx(exact, rel=1e-6)
+    stacked = [torch.stack([x, 1e-30 * x]) for x in tensors]
+    assert norms_by_seed(stacked)[0].item() == pytest.approx(exact, rel=1e-6)
+    if scale <= 1:  # to the last bit what PyTorch gives: stored runs depend on it
+        assert total_norm(tensors).equal(torch.nn.utils.get_total_norm(tensors))
+
+
+@pytest.mark.parametrize("number", [math.inf, math.nan])
+def test_the_total_norm_of_a_number_that_is_not_finite_is_not_finite(number):
+    tensors = [torch.ones(3), torch.tensor([1.0, number])]
+    assert not total_norm(tensors).isfinite() and not norms_by_seed([x[None] for x in tensors]).isfinite().any()
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e25])
+def test_clipped_gradients_have_the_norm_that_was_asked_for(scale):
+    parameters = [torch.nn.Parameter(torch.randn(20, 30)) for _ in range(3)]
+    for parameter in parameters:
+        parameter.grad = scale * torch.randn(20, 30)
+    by_torch = [parameter.grad.clone().requires_grad_() for parameter in parameters]
+    for copy in by_torch:
+        copy.grad = copy.detach().clone()
+    norm = total_norm([parameter.grad for parameter in parameters])
+    clip_gradients(parameters, 0.5, norm)
+    assert torch.cat([p.grad.flatten() for p in parameters]).norm().item() == pytest.approx(0.5, rel=1e-5)
+    if scale == 1:
+        torch.nn.utils.clip_grad_norm_(by_torch, 0.5)
+        assert all(ours.grad.equal(theirs.grad) for ours, theirs in zip(parameters, by_torch))
+
+
+def test_a_training_with_large_finite_gradients_goes_on():
+    rows, state = run(LARGE_GRADIENTS, HIGH_RATE, seed=1)
+    assert max(row.gradient_norm for row in rows) > 1.9e19  # its square is beyond float32
+    assert not state.diverged and rows[-1].step == HIGH_RATE.steps and not any(row.note for row in rows)
+
+
+def test_seeds_side_by_side_with_large_finite_gradients_go_on():
+    states = [start(LARGE_GRADIENTS, HIGH_RATE, seed, CPU) for seed in (1, 2)]
+    results = stack.chunk(states, 1e9)
+    assert max(row.gradient_norm for _, rows in results for row in rows) > 1.9e19
+    for state, rows in results:
+        assert state.diverged == (not math.isfinite(rows[-1].gradient_norm))
+
+
+@pytest.mark.parametrize("side_by_side", [False, True])
+def test_an_infinite_loss_with_finite_gradients_is_divergence(monkeypatch, side_by_side):
+    owner = stack._Stack if side_by_side else Run
+
+    def far_apart(self, tokens):
+        weights = self.weights if side_by_side else self.parameters
+        words = len(task["reverse"].vocabulary)
+        scores = torch.zeros(*tokens.shape, words)
+        scores[..., 0], scores[..., 1:] = 3e38, -3e38  # their difference is beyond float32, the softmax is not
+        return scores + 0.0 * sum(weight.sum() for weight in weights)
+
+    monkeypatch.setattr(owner, "logits", far_apart)
+    if side_by_side:
+        (state, rows), _ = stack.chunk([start(SMALL, SHORT, seed, CPU) for seed in (5, 6)], 1e9)
+    else:
+        rows, state = run()
+    assert state.diverged and state.step == 1 and rows[-1].note == "diverged at step 1"
+    assert math.isinf(rows[-1].loss) and math.isfinite(rows[-1].gradient_norm)
 
 
 def test_divergence_is_the_last_row_and_says_so():

@@ -18,6 +18,7 @@ from core.model.transformer import Transformer
 from core.model.transformer.dropout import dropping
 from core.tasks.task import IGNORE, one_side
 from core.train.muon import matrices
+from core.train.norms import clip_gradients, total_norm
 from core.train.run import SLICE, Row
 from core.train.search import choose, counted, late_loss
 from core.train.settings import Training, optimiser
@@ -92,9 +93,9 @@ def train(config: Config, training: Training, problem: Problem, device: str, dty
         loss = F.cross_entropy(logits.flatten(0, 1).float(), targets.to(device).flatten(), ignore_index=IGNORE)
         update.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]  # torch gives it no types
-        norm = torch.nn.utils.get_total_norm([weight.grad for weight in weights if weight.grad is not None])
+        norm = total_norm([weight.grad for weight in weights if weight.grad is not None])
         if training.clip:
-            torch.nn.utils.clip_grads_with_norm_(weights, training.clip, norm)
+            clip_gradients(weights, training.clip, norm)
         for group in update.param_groups:
             group["lr"] = training.rate(step)
 
@@ -164,8 +165,8 @@ def right_among_rivals(problem: Problem, logits: torch.Tensor, targets: torch.Te
 
 def moved(before: list[torch.Tensor], weights: list[torch.nn.Parameter]) -> float:
     """How far an update has moved all weights together, relative to their norm before it."""
-    norm = torch.nn.utils.get_total_norm
-    return (norm([now.detach() - was for now, was in zip(weights, before)]) / norm(before)).item()
+    changes = [now.detach() - was for now, was in zip(weights, before)]
+    return (total_norm(changes) / total_norm(before)).item()
 
 
 def mean(accuracies: list[float]) -> tuple[float, int]:

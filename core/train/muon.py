@@ -62,7 +62,11 @@ def orthogonal(x: torch.Tensor) -> torch.Tensor:  # (…, m, n) -> the same
     a, b, c = COEFFICIENTS
     tall = x.shape[-2] > x.shape[-1]
     x = x.mT if tall else x
-    x = x / torch.linalg.matrix_norm(x, keepdim=True).clamp_min(TINY)
+    norm = torch.linalg.matrix_norm(x, keepdim=True)
+    if not norm.isfinite().all():  # float32 cannot hold the sum of squares; the direction does not depend on the scale
+        x = x / x.abs().amax((-2, -1), keepdim=True)
+        norm = torch.linalg.matrix_norm(x, keepdim=True)
+    x = x / norm.clamp_min(TINY)
     for _ in range(STEPS):
         square = x @ x.mT
         x = a * x + (b * square + c * square @ square) @ x

@@ -8,7 +8,7 @@ import copy
 import functools
 import math
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ from core.settings.device import Machine
 from core.settings.setting import ConfigError
 from core.tasks import IGNORE, task
 from core.train.muon import matrices
+from core.train.norms import clip_gradients, total_norm
 from core.train.settings import Training, optimiser
 
 SLICE = 64  # sequences at once when accuracy is measured
@@ -169,9 +170,9 @@ class Run:
         loss = F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), ignore_index=IGNORE)
         self.optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]  # torch gives it no types
-        norm = _norm(each.grad for each in self.parameters if each.grad is not None)
+        norm = total_norm(each.grad for each in self.parameters if each.grad is not None)
         if clip:
-            torch.nn.utils.clip_grads_with_norm_(self.parameters, clip, norm)
+            clip_gradients(self.parameters, clip, norm)
         return loss.item(), norm.item()
 
     def logits(self, tokens: torch.Tensor) -> torch.Tensor:  # int (B, T) -> (B, T, V)
@@ -188,7 +189,7 @@ class Run:
 
     def moved(self, before: list[torch.Tensor]) -> float:
         changes = [now.detach() - was for now, was in zip(self.parameters, before)]
-        return (_norm(changes) / _norm(before)).item()
+        return (total_norm(changes) / total_norm(before)).item()
 
     def diverge(self, row: Row) -> Row:
         self.diverged = True
@@ -205,10 +206,6 @@ class Run:
             data=self.data.get_state(),
             dropout=self.dropout.get_state(),
         )
-
-
-def _norm(tensors: Iterable[torch.Tensor]) -> torch.Tensor:
-    return torch.nn.utils.get_total_norm(tensors)
 
 
 def _stream(seed: int, name: str, state: torch.Tensor | None) -> torch.Generator:

@@ -15,6 +15,7 @@ from torch.func import functional_call, stack_module_state, vmap
 
 from core.tasks import IGNORE
 from core.train.muon import matrices
+from core.train.norms import norms_by_seed
 from core.train.run import SLICE, Row, Run, State
 from core.train.settings import optimiser
 
@@ -116,13 +117,12 @@ class _Stack:
         losses = losses / (targets != IGNORE).flatten(1).sum(1)
         self.optimiser.zero_grad()
         losses.sum().backward()  # type: ignore[no-untyped-call]  # torch gives it no types
-        norms = _norms([each.grad for each in self.weights])
+        norms = norms_by_seed([each.grad for each in self.weights])
         if clip:
             shorter = (clip / (norms + 1e-6)).clamp(max=1.0)  # as torch.nn.utils.clip_grads_with_norm_ has it
             for each in self.weights:
-                each.grad.mul_(shorter.view(-1, *[1] * (each.ndim - 1)))
-        every_loss, every_norm = torch.stack([losses.detach(), norms]).tolist()
-        return every_loss, every_norm
+                each.grad.mul_(shorter.to(each.grad).view(-1, *[1] * (each.ndim - 1)))
+        return losses.tolist(), norms.tolist()
 
     def logits(self, tokens: torch.Tensor) -> torch.Tensor:  # int (S, B, T) -> (S, B, T, V)
         machine = self.machine
@@ -143,15 +143,10 @@ class _Stack:
     def moved(self, before: list[torch.Tensor]) -> list[float]:
         """How far the update went, relative to the norm of the weights before it."""
         changes = [now.detach() - was for now, was in zip(self.weights, before)]
-        return (_norms(changes) / _norms(before)).tolist()
+        moved: list[float] = (norms_by_seed(changes) / norms_by_seed(before)).tolist()
+        return moved
 
 
 def _beside(kept: list[torch.Tensor], weight: torch.Tensor) -> torch.Tensor:
     """What the optimiser keeps of a weight, side by side; Adam's count of steps is one for all."""
     return torch.stack(kept) if kept[0].shape == weight.shape else kept[0].clone()
-
-
-def _norms(tensors: Iterable[torch.Tensor]) -> torch.Tensor:  # several (S, …) -> (S,)
-    """The Euclidean norm over all numbers of each seed."""
-    norms: torch.Tensor = torch.cat([each.flatten(1) for each in tensors], 1).norm(dim=1)
-    return norms
