@@ -57,22 +57,29 @@ lint: .venv/dev
 # Train the studies that ship (what is missing of them), say whether each agrees with what ships, and put it in its place, with its curves.
 matrix: .venv/app
 	$(BIN)/python -m core.study run $(SHIPPED:%=studies/%.toml) --database $(STORE)
-	for name in $(SHIPPED); do \
+	besides=; for name in $(SHIPPED); do \
 	  test ! -f results/$$name.csv || $(BIN)/python -m core.study check studies/$$name.toml --with results/$$name.csv --database $(STORE); \
-	  $(BIN)/python -m core.study export studies/$$name.toml --summary results/$$name.csv --curves results/curves/$$name.npz --database $(STORE) || exit 1; \
+	  $(BIN)/python -m core.study export studies/$$name.toml --summary results/$$name.csv --curves results/curves/$$name.npz --besides $$besides --database $(STORE) || exit 1; \
+	  besides="$$besides results/curves/$$name.npz"; \
 	done
 	$(BIN)/python -m core.study export studies/ablation_matrix.toml --picture docs/ablation_matrix.svg --database $(STORE)
 
 # Train what the claims of papers are measured on (what is missing of it), and measure them.
 claims: .venv/app
 	$(BIN)/python -m core.study run $(CLAIMS:%=studies/claims/%.toml) --database $(STORE)
-	for name in $(CLAIMS); do $(BIN)/python -m core.study export studies/claims/$$name.toml --curves results/curves/claims/$$name.npz --database $(STORE) || exit 1; done
+	besides="$(SHIPPED:%=results/curves/%.npz)"; for name in $(CLAIMS); do \
+	  $(BIN)/python -m core.study export studies/claims/$$name.toml --curves results/curves/claims/$$name.npz --besides $$besides --database $(STORE) || exit 1; \
+	  besides="$$besides results/curves/claims/$$name.npz"; \
+	done
 	$(BIN)/python -m core.teaching.claims
 
 # Train what lessons are measured on (what is missing of it).
 lessons: .venv/app
 	$(BIN)/python -m core.study run $(LESSONS:%=studies/lessons/%.toml) --database $(STORE)
-	for name in $(LESSONS); do $(BIN)/python -m core.study export studies/lessons/$$name.toml --curves results/curves/lessons/$$name.npz --database $(STORE) || exit 1; done
+	besides="$(SHIPPED:%=results/curves/%.npz) $(CLAIMS:%=results/curves/claims/%.npz)"; for name in $(LESSONS); do \
+	  $(BIN)/python -m core.study export studies/lessons/$$name.toml --curves results/curves/lessons/$$name.npz --besides $$besides --database $(STORE) || exit 1; \
+	  besides="$$besides results/curves/lessons/$$name.npz"; \
+	done
 
 # Train the language model that ships in models/legal, and write down beside it what it can do.
 legal-model: .venv/app

@@ -3,7 +3,7 @@
 The file is NumPy's .npz, whose arrays are, by name: `run`, the hash of each run (core.study.plan.Run.hash); `rows`, how many
 rows it has; `diverged`, whether its last row is where it did; `step`, `loss`, `accuracy`, `gradient_norm`, `update_size`, the
 rows of all runs one after the other; `made`, JSON in bytes: what made them. Learning rates follow from the settings. Numbers
-are float32, as training computes them: nothing is rounded.
+are float32, as training computes them: nothing is rounded. A run that is part of several studies stands in one file only.
 """
 
 import io
@@ -48,6 +48,10 @@ class Curves:
         hashes = [each.decode("ascii", "replace") for each in self.arrays["run"].tolist()]
         return dict(zip(hashes, zip([0, *ends], ends, self.arrays["diverged"].tolist())))
 
+    def hashes(self) -> set[str]:
+        """The hashes of all runs in the file."""
+        return set(self._places)
+
     def rows(self, run: Run) -> list[Row] | None:
         """Every row of a run, as training it gives them; None where they are not here, or not to the end."""
         if run.hash not in self._places:
@@ -61,6 +65,27 @@ class Curves:
         return [*rows[:-1], rows[-1]._replace(note=f"diverged at step {rows[-1].step}")]
 
 
+@dataclass(frozen=True, eq=False)
+class CurveFiles:
+    """Curves of several files. A run of several studies stands in one of them."""
+
+    files: tuple[Curves, ...]
+
+    def rows(self, run: Run) -> list[Row] | None:
+        """Every row of a run; None where no file has it to its end."""
+        file = self.file_of(run)
+        return file.rows(run) if file else None
+
+    def file_of(self, run: Run) -> Curves | None:
+        """The first file that has a run to its end."""
+        return next((file for file in self.files if file.rows(run) is not None), None)
+
+
+def made_by(files: Sequence[Curves]) -> Made:
+    """What made the curves of several files together."""
+    return {name: tuple(dict.fromkeys(value for file in files for value in file.made[name])) for name in MADE}
+
+
 def write_curves(path: str | Path, runs: Mapping[str, Sequence[Row]], made: Made) -> None:
     """runs: hash -> every row, of runs that have their result. Raises OSError."""
     every = [row for rows in runs.values() for row in rows]
@@ -69,11 +94,19 @@ def write_curves(path: str | Path, runs: Mapping[str, Sequence[Row]], made: Made
         "rows": np.array([len(rows) for rows in runs.values()], np.int32),
         "diverged": np.array([bool(rows[-1].note) for rows in runs.values()], bool),
         "step": np.array([row.step for row in every], np.int32),
-        **{name: np.array([getattr(row, name) for row in every], np.float32) for name in MEASURED},
+        **{name: _numbers([getattr(row, name) for row in every]) for name in MEASURED},
         "made": np.frombuffer(json.dumps({name: list(made[name]) for name in MADE}).encode(), np.uint8),
     }
     with Path(path).open("wb") as file:
         np.savez_compressed(file, **arrays)
+
+
+def _numbers(values: list[float]) -> np.ndarray[Any, Any]:
+    """Numbers as float32, or as float64 where one of them is too large for that (a gradient's norm may be)."""
+    exact = np.array(values, np.float64)
+    with np.errstate(over="ignore"):
+        short = exact.astype(np.float32)
+    return short if (np.isinf(short) == np.isinf(exact)).all() else exact
 
 
 def read_curves(path: str | Path) -> Curves:

@@ -8,7 +8,7 @@ from pathlib import Path
 from core.experiments.training.judged import Compared, Judge
 from core.experiments.training.plan import Plan
 from core.settings.wording import count
-from core.study.curves import MADE, Curves, Made, read_curves
+from core.study.curves import MADE, CurveFiles, Curves, Made, made_by, read_curves
 from core.study.file.shipped import ALONE, curves_of
 from core.study.file.shipped import shipped as studies
 from core.study.plan import Run, StudyError
@@ -43,7 +43,7 @@ def to_show(planned: Plan) -> StartedTrainings | FinishedTrainings | None:
 
 
 def finished(planned: Plan) -> FinishedTrainings | None:
-    """Where every training of a plan is known, all of them from one source: the same machine made what is compared."""
+    """Where every training of a plan is known, all of them from one kind of source."""
     return _done_here(planned) or _shipped(planned) or _from_study(planned)
 
 
@@ -73,17 +73,16 @@ def _shipped(planned: Plan) -> FinishedTrainings | None:
 @lru_cache(maxsize=16)
 def _of(files: Sequence[Curves], planned: Plan) -> FinishedTrainings | None:
     """Looked up once: a page asks several times."""
-    for curves in files:
-        runs = {}
-        for name, run in _runs(planned):
-            rows = curves.rows(run)
-            if rows is None:
-                break
-            runs[name] = rows
-        else:
-            said = f"These results ship with the lab: {_these(planned)}. {_made_by(curves.made)}"
-            return FinishedTrainings(planned, Judge(planned, runs), "Shipped results", said, anew=True)
-    return None
+    together, runs, used = CurveFiles(tuple(files)), {}, []
+    for name, run in _runs(planned):
+        file = together.file_of(run)
+        if file is None:
+            return None
+        runs[name] = file.rows(run)
+        if file not in used:
+            used.append(file)
+    said = f"These results ship with the lab: {_these(planned)}. {_made_by(made_by(used))}"
+    return FinishedTrainings(planned, Judge(planned, runs), "Shipped results", said, anew=True)
 
 
 def _from_study(planned: Plan) -> FinishedTrainings | None:

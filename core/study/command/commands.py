@@ -14,7 +14,7 @@ from core.study.command.agreement import agreement
 from core.study.command.codes import COMPLETE, INCOMPLETE
 from core.study.command.state import SHOWN, state_of
 from core.study.command.train import train
-from core.study.curves import write_curves
+from core.study.curves import read_curves, write_curves
 from core.study.database.connection import NoStore
 from core.study.database.schema import ENDED
 from core.study.database.store import Store
@@ -73,7 +73,7 @@ def export_(given: Namespace) -> int:
     if given.summary or given.picture:
         _write(judged_table(store, numbers[0]), given)
     if given.curves:
-        _write_curves(store, numbers[0], Path(given.curves))
+        _write_curves(store, numbers[0], Path(given.curves), [Path(each) for each in given.besides])
     names = {each.id: each.name for each in store.studies()}
     for number in numbers:
         for kind, folder in folders.items():
@@ -95,9 +95,10 @@ def _write(summary: pd.DataFrame, given: Namespace) -> None:
             print(path)
 
 
-def _write_curves(store: Store, study: int, path: Path) -> None:
-    """Every row of every run that has its result, and what made them."""
-    runs = {run.id: run for run in store.runs(study, *ENDED, spec=False)}
+def _write_curves(store: Store, study: int, path: Path, besides: list[Path]) -> None:
+    """Write every row of every run that has its result and stands in none of the files besides, and what made them."""
+    elsewhere = {key for file in besides for key in read_curves(file).hashes()}
+    runs = {run.id: run for run in store.runs(study, *ENDED, spec=False) if run.hash not in elsewhere}
     rows: dict[str, list[Row]] = {}
     for number, *row in store.rows(study, list(runs)):
         rows.setdefault(runs[number].hash, []).append(Row(*row))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from core.experiments.training.plan import BASELINE
-from core.study.curves import Curves, read_curves
+from core.study.curves import CurveFiles, Curves, read_curves
 from core.study.file import read
 from core.study.file.shipped import ALONE, curves_of, shipped, study_of
 from core.study.plan import Study, StudyError
@@ -25,16 +25,26 @@ def study(name: str) -> Study:
 
 
 @lru_cache
-def shipped_curves(name: str) -> Curves:
-    """Raises StudyError, OSError."""
-    return read_curves(curves_of(place_of(name)))
+def shipped_curves(name: str) -> CurveFiles:
+    """Return the curves of a study: its own file, then those of the other studies, which hold the runs that both have.
+
+    Raises StudyError, OSError.
+    """
+    own = place_of(name)
+    others = [other for other in (*shipped, *ALONE) if other != own]
+    return CurveFiles(tuple(_read(place) for place in (own, *others)))
+
+
+@lru_cache
+def _read(place: str) -> Curves:
+    return read_curves(curves_of(place))
 
 
 @dataclass(frozen=True)
 class Evidence:
     """of: what has the curves of a study, by its name; those that ship unless others are given."""
 
-    of: Callable[[str], Curves] = shipped_curves
+    of: Callable[[str], CurveFiles | Curves] = shipped_curves
 
     def curves(self, name: str, learnt: str, variant: str = BASELINE) -> dict[int, Sequence[Row]]:
         """Seed -> rows, of a task and a variant by their names in the study. Raises StudyError for what is not there."""
