@@ -1,6 +1,7 @@
 """Claims of papers: the rule, the numbers behind each claim, and every sentence that can be said of one; each computed another way."""
 
 import math
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -14,13 +15,12 @@ from core.measure.intervals import Interval
 from core.model.config import Config
 from core.model.trace import trace
 from core.model.transformer import Transformer
-from core.study.curves import read_curves
-from core.study.file.shipped import ROOT, curves_of
+from core.study.file.shipped import ROOT
 from core.study.plan import StudyError
 from core.tasks import task
 from core.teaching.claims import DOES_NOT, REPLICATES, UNDECIDED, Judged, claim, judged, models, verdict
 from core.teaching.claims.__main__ import main
-from core.teaching.claims.evidence import Evidence, study
+from core.teaching.claims.evidence import Evidence, shipped_curves, study
 from core.teaching.claims.results import FILE, read_values, write_values
 from core.teaching.claims.wording import number, smallest, tally, told
 
@@ -83,17 +83,25 @@ def test_a_claim_says_what_it_has_to(name):
 
 def last(name: str, learnt: str, variant: str = "baseline") -> dict[int, float]:
     """Seed -> accuracy at the end, read from the file of curves without the project's reader; guessing where it diverged."""
-    file = ROOT / "results" / "curves" / (f"{name}.npz" if curves_of(name).exists() else f"claims/{name}.npz")
-    with np.load(file) as packed:
-        arrays = {key: packed[key] for key in packed.files}
-    ends = np.cumsum(arrays["rows"]) - 1
-    at = {run.decode(): (end, gone) for run, end, gone in zip(arrays["run"], ends, arrays["diverged"])}
     found = {}
     for run in study(name).runs:
         if (run.task, run.variant) == (learnt, variant):
-            end, gone = at[run.hash]
-            found[run.seed] = task[run.training.task].chance if gone else float(arrays["accuracy"][end])
+            gone, _, accuracy = raw_curves()[run.hash]
+            found[run.seed] = task[run.training.task].chance if gone else float(accuracy[-1])
     return found
+
+
+@cache
+def raw_curves() -> dict:
+    """Return hash -> (whether the run diverged, its steps, its accuracies), of all files that ship."""
+    runs = {}
+    for path in (ROOT / "results" / "curves").rglob("*.npz"):
+        with np.load(path) as packed:
+            ends = np.cumsum(packed["rows"])
+            curves = zip(np.split(packed["step"], ends[:-1]), np.split(packed["accuracy"], ends[:-1]))
+            for key, gone, (steps, accuracy) in zip(packed["run"], packed["diverged"], curves):
+                runs[key.decode()] = bool(gone), steps, accuracy.astype(float)
+    return runs
 
 
 def off(one, other) -> dict[int, float]:
@@ -106,14 +114,10 @@ def grammar(variant):
 
 def sudden():
     """The largest gain within a tenth of the training, step by step."""
-    with np.load(curves_of("claims/induction")) as packed:
-        arrays = {key: packed[key] for key in packed.files}
-    starts, found = np.concatenate([[0], np.cumsum(arrays["rows"])]), {}
-    runs = [each.decode() for each in arrays["run"]]
+    found = {}
     for run in study("induction").runs:
         if run.variant == "baseline":
-            rows = slice(starts[runs.index(run.hash)], starts[runs.index(run.hash) + 1])
-            steps, accuracy = arrays["step"][rows], arrays["accuracy"][rows].astype(float)
+            _, steps, accuracy = raw_curves()[run.hash]
             best = max(accuracy[j] - accuracy[i] for i in range(len(steps)) for j in range(len(steps)) if steps[j] - steps[i] == 30)  # fmt: skip
             found[run.seed] = best / (accuracy[-1] - accuracy[0])
     return found
@@ -169,7 +173,7 @@ def test_a_training_that_diverged_counts_with_what_guessing_gets():
     class Curves:
         @staticmethod
         def rows(run):
-            (row,) = (read_curves(curves_of("claims/rezero")).rows(run)[-1],)
+            row = shipped_curves("rezero").rows(run)[-1]
             return [row._replace(accuracy=0.9, note="diverged at step 3" * (run.seed == 0))]
 
     got = Evidence(lambda _: Curves).accuracy("rezero", "reverse")

@@ -1,5 +1,6 @@
 """What ships as measured: each table is of its study, the picture is of its table, every cell opens its experiment and has its curves."""
 
+import math
 import tomllib
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from core.study.link import parameters, query
 from core.study.picture import STYLE, matrix_svg
 from core.study.plan import MODEL, TRAINING
 from core.study.summary import AS_SET, SEARCHED, beside_one_rate, is_sparse
+from core.teaching.claims.evidence import shipped_curves
 
 ROOT = Path(__file__).parent.parent
 TABLE = pd.read_csv(table_of("ablation_matrix"))
@@ -65,9 +67,25 @@ def best_by_loss(runs):
     return chosen
 
 
+def test_every_run_ships_in_one_file():
+    files = {name: read_curves(curves_of(name)).hashes() for name in STUDIES}
+    assert sum(map(len, files.values())) == len(set.union(*files.values()))
+    assert set.union(*files.values()) == {run.hash for study in STUDIES.values() for run in study.runs}
+
+
+def test_no_shipped_run_counts_as_diverged_for_a_norm_alone():
+    """A run diverged where its loss, gradient or update is infinite or NaN; a gradient's norm beyond float32 is neither."""
+    ended = {}
+    for name, study in STUDIES.items():
+        curves = shipped_curves(name)
+        ended |= {run.hash: curves.rows(run)[-1] for run in study.runs}
+    diverged = {key: row for key, row in ended.items() if row.note}
+    assert diverged and not any(math.isinf(row.gradient_norm) for row in diverged.values())
+
+
 @pytest.mark.parametrize("name", STUDIES)
 def test_the_curves_have_every_run_of_the_study_and_end_where_its_table_does(name):
-    curves, ends, search = read_curves(curves_of(name)), {}, "\nsearch = " in STUDIES[name].source
+    curves, ends, search = shipped_curves(name), {}, "\nsearch = " in STUDIES[name].source
     for run in STUDIES[name].runs:
         rows = curves.rows(run)
         assert [row.step for row in rows] == [n for n in range(1, rows[-1].step + 1) if run.training.due(n) or n == rows[-1].step]  # fmt: skip

@@ -63,7 +63,11 @@ def parser() -> argparse.ArgumentParser:
     added.add_argument("--picture", metavar="FILE", help="what each variant costs on each task, as SVG (of one study)")
     added.add_argument("--curves", metavar="FILE", help="every row of every run, as NumPy's .npz (of one study)")
     added.add_argument(
-        "--besides", nargs="*", default=[], metavar="FILE", help="curves of other studies, whose runs are left out of --curves"
+        "--besides",
+        nargs="*",
+        default=[],
+        metavar="FILE",
+        help="curves of other studies, whose runs are left out of --curves",
     )
     added = command(check, "say whether a study agrees with a summary that was exported before", 1)
     added.add_argument("--with", dest="before", metavar="FILE", required=True, help="the summary, as CSV")
