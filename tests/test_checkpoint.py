@@ -167,6 +167,14 @@ def test_what_is_too_large_is_refused_before_it_is_read(monkeypatch):
         opened(spoiled(model_safetensors=len(header).to_bytes(8, "little") + header + bytes(4)))
 
 
+@pytest.mark.parametrize("stored", ["caf\u00e9", "cafe\u0301"])
+@pytest.mark.parametrize("typed", ["caf\u00e9", "cafe\u0301", "Cafe\u0301"])
+def test_a_word_is_known_in_both_forms_of_unicode(stored, typed):
+    made = Transformer(Config(d_model=16, n_heads=2, mask="causal"), ("the", stored))
+    encoded = opened(own.write(made, "accents")).tokens.encode(f"the {typed}")
+    assert encoded.ids == [0, 1] and not encoded.left_out
+
+
 # GPT-2 in its published layout
 
 transformers = pytest.importorskip("transformers", reason="the rival is not installed")
@@ -483,6 +491,15 @@ def test_a_tokenizer_with_a_token_for_the_unknown_spells_as_hugging_face(tmp_pat
     ours, text = equals(tmp_path, theirs), TEXT + " é 7 ZZ"
     ids = ours.tokens.encode(text).ids
     assert ids == spelled_by_hugging_face(tmp_path, text) and ids.count(0) > 3
+
+
+def test_gpt2_reads_both_forms_of_unicode_as_hugging_face(tmp_path):
+    """GPT-2's tokenizer does not normalise: it was trained on texts as they were."""
+    gpt2(tmp_path)
+    change_tokenizer(tmp_path, lambda document: document["model"].update(unk_token="<|endoftext|>"))
+    tokens = files.from_folder(tmp_path).tokens
+    for text in ("caf\u00e9", "cafe\u0301"):
+        assert tokens.encode(text).ids == spelled_by_hugging_face(tmp_path, text)
 
 
 def test_gpt2_with_its_vocabulary_in_two_files_equals_hugging_face(tmp_path):
