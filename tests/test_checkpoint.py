@@ -374,7 +374,10 @@ def test_gpt2_with_the_output_embedding_alone_equals_hugging_face(tmp_path):
 @pytest.mark.parametrize(
     ("missing", "told"),
     [
-        ("lm_head.weight", "has no lm_head.weight, and config.json says .* set tie_word_embeddings to true"),
+        (
+            "lm_head.weight",
+            "has no lm_head.weight, but config.json has tie_word_embeddings false. Save the model with that tensor",
+        ),
         ("transformer.wte.weight", "lacks wte.weight"),
     ],
 )

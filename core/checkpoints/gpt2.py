@@ -79,8 +79,8 @@ def _complete_embeddings(loaded: dict[str, torch.Tensor], config: Config, of: st
         loaded[EMBEDDING] = loaded[HEAD]
     if not config.tied and HEAD not in loaded:
         raise CheckpointError(
-            f"{of} has no {HEAD}, and config.json says that it is not tied to the embedding: save the model with its head, "
-            "or set tie_word_embeddings to true."
+            f"{of} has no {HEAD}, but config.json has tie_word_embeddings false. "
+            "Save the model with that tensor, or set this to true."
         )
 
 
@@ -109,12 +109,10 @@ def _config(given: dict[str, Any]) -> tuple[Config, int, int]:
     activation = given.get("activation_function", "gelu_new")
     if not isinstance(activation, str) or activation not in ACTIVATIONS:
         raise CheckpointError(f"config.json: activation_function is {shorten(activation)}; it must be one of {', '.join(ACTIVATIONS)}.")  # fmt: skip
-    scale = given.get("scale_attn_weights", True)
-    if not isinstance(scale, bool):
-        raise CheckpointError(f"config.json: scale_attn_weights is {shorten(scale)}; it must be true or false.")
-    tied = given.get("tie_word_embeddings", True)
-    if not isinstance(tied, bool):
-        raise CheckpointError(f"config.json: tie_word_embeddings is {shorten(tied)}; it must be true or false.")
+    switches = {name: given.get(name, True) for name in ("scale_attn_weights", "tie_word_embeddings")}
+    for name, value in switches.items():
+        if not isinstance(value, bool):
+            raise CheckpointError(f"config.json: {name} is {shorten(value)}; it must be true or false.")
     try:
         config = Config(
             d_model=numbers["n_embd"],
@@ -124,8 +122,8 @@ def _config(given: dict[str, Any]) -> tuple[Config, int, int]:
             activation=ACTIVATIONS[activation],
             position="learned",
             mask="causal",
-            tied=tied,
-            scale=scale,
+            tied=switches["tie_word_embeddings"],
+            scale=switches["scale_attn_weights"],
             init="normal_002",
         )
     except ConfigError as error:
