@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
+from core.study.database.connection import address
+
 PASSWORD = "s3cret word"  # that must never be printed
 numbers = itertools.count()
 
@@ -39,7 +41,7 @@ class Server:
     def new(self) -> str:
         """The address of an empty database."""
         name = f"lab{next(numbers)}"
-        engine = create_engine(self.address + "postgres", isolation_level="AUTOCOMMIT")
+        engine = create_engine(address(self.address + "postgres"), isolation_level="AUTOCOMMIT")
         with engine.connect() as connection:
             connection.execute(text(f"CREATE DATABASE {name}"))
         engine.dispose()

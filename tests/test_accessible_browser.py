@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 from benchmarks.serving import settle
 from ui.block import view as block
 from ui.depth import view as depth
+from ui.kit.server.document import pages
 from ui.kit.session.limits import Limits
 from ui.trained import view as trained
 
@@ -50,6 +51,32 @@ def look(page):
     found = Axe().run(page).response["violations"]
     told = [(each["impact"], each["id"], each["nodes"][0]["html"][:200]) for each in found if each["impact"] != "minor"]
     assert not told
+
+
+FORBIDDEN = """for (const name of ["localStorage", "sessionStorage"]) Object.defineProperty(window, name, {
+  get() { throw new DOMException("Access is denied for this document.", "SecurityError") },
+})"""  # as in the frame of another site, where the browser keeps nothing for it
+
+
+def test_in_a_frame_that_may_keep_nothing_the_menu_and_presenter_size_work(chromium, address):
+    page, wrong = chromium.new_page(viewport={"width": 1400, "height": 900}), []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.add_init_script(FORBIDDEN)
+    page.set_content(
+        f'<iframe src="{address}/One_block" sandbox="allow-scripts allow-same-origin" width="1300" height="800"></iframe>'
+    )
+    frame = page.frame_locator("iframe")
+    expect(frame.locator("h1")).to_have_text("One block")
+    expect(frame.locator(".ablation-menu nav a")).to_have_count(len(pages()))
+    for name in ("Depth", "Lessons", "Class", "Claims"):
+        frame.get_by_role("link", name=name, exact=True).first.click()
+        expect(frame.locator("h1")).to_have_text(name)
+    presenter = frame.get_by_role("button", name="Presenter size")
+    for pressed in ("true", "false"):
+        presenter.click()
+        expect(presenter).to_have_attribute("aria-pressed", pressed)
+    page.close()
+    assert wrong == []
 
 
 def test_in_presenter_size_all_is_larger_and_a_cell_is_read_where_it_is(open_page):

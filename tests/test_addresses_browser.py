@@ -2,12 +2,14 @@
 
 import base64
 import http.client
+import re
 from urllib.error import HTTPError
+from urllib.parse import urljoin, urlsplit
 from urllib.request import urlopen
 
 import pytest
 
-from benchmarks.serving import server, settle
+from benchmarks.serving import ROOT, server, settle
 from ui.kit.server.document import ICON, pages
 
 pytestmark = pytest.mark.browser
@@ -109,6 +111,60 @@ def test_a_mistyped_page_is_sought_beside_where_it_was_whatever_host_is_named(ad
     asked.request("GET", "/one-block?norm=none&a=%20b", headers={"Host": "elsewhere.test"})
     answer = asked.getresponse()
     assert (answer.status, answer.headers["Location"]) == (307, "One_block?norm=none&a=%20b")
+
+
+def redirected(address: str, path: str) -> str:
+    """Return where a request leads that a proxy in front has changed: it ends TLS, and takes off a port and the path /course."""
+    where = urlsplit(address)
+    asked = http.client.HTTPConnection(where.hostname, where.port)
+    headers = {"Host": "school.test", "X-Forwarded-For": "203.0.113.7", "Connection": "close"}
+    asked.request("GET", where.path + path, headers=headers)
+    answer = asked.getresponse()
+    if answer.status == 200:
+        return f"https://school.test:8443/course{path}"
+    assert answer.status in (301, 307, 308), answer.status
+    return urljoin(f"https://school.test:8443/course{path}", answer.headers["Location"])
+
+
+@pytest.mark.parametrize(
+    ("path", "page"),
+    [
+        ("/One_block/", "/One_block"),
+        ("/Depth/?passes=4&a=%20b", "/Depth?passes=4&a=%20b"),
+        ("/one-block/", "/One_block"),
+        ("/nosuch/", "/nosuch"),
+        ("/a%3Fb/", "/a%3Fb"),
+        ("/one-block", "/One_block"),
+        ("/One_block", "/One_block"),
+        ("/", "/"),
+    ],
+)
+def test_a_slash_at_the_end_leads_to_the_page_on_the_scheme_host_port_and_path_of_the_browser(address, path, page):
+    assert redirected(address, path) == f"https://school.test:8443/course{page}"
+
+
+def test_the_address_of_an_app_further_down_leads_to_the_one_with_a_slash():
+    with server(below="/lab/blocks") as (address, _):
+        for path, page in (("", "/"), ("?a=1", "/?a=1"), ("/", "/"), ("/Depth/", "/Depth"), ("/depth", "/Depth")):
+            above = address.removesuffix("/lab/blocks")
+            assert redirected(above, f"/lab/blocks{path}") == f"https://school.test:8443/course/lab/blocks{page}"
+
+
+def test_a_browser_that_comes_through_nginx_on_any_port_is_let_in(address):
+    """What docs/nginx.conf sends as Host must be what the browser says in Origin: Streamlit refuses any other site's."""
+    settings = (ROOT / "docs" / "nginx.conf").read_text()
+    (variable,) = re.findall(r"proxy_set_header Host \$(\w+);", settings)
+    host = {"host": "school.test", "http_host": "school.test:8500"}[variable]  # nginx: $host has no port
+    where = urlsplit(address)
+    asked = http.client.HTTPConnection(where.hostname, where.port)
+    upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
+    key = {"Sec-WebSocket-Key": base64.b64encode(bytes(16)).decode()}
+    asked.request(
+        "GET", "/_stcore/stream", headers={"Host": host, "Origin": "http://school.test:8500", **upgrade, **key}
+    )
+    assert asked.getresponse().status == 101
+    assert "absolute_redirect off;" in settings
+    asked.close()
 
 
 def test_scripts_of_components_are_kept_by_the_browser_and_no_others_are_there(chromium, address):

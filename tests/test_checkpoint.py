@@ -12,6 +12,7 @@ import torch
 
 from core.checkpoints import CheckpointError, files, own
 from core.checkpoints.tensors import File
+from core.checkpoints.zips import zipped
 from core.model.config import Config
 from core.model.knockout import Lesion, cuts
 from core.model.parts import MENUS
@@ -166,6 +167,14 @@ def test_what_is_too_large_is_refused_before_it_is_read(monkeypatch):
         opened(spoiled(model_safetensors=len(header).to_bytes(8, "little") + header + bytes(4)))
 
 
+@pytest.mark.parametrize("stored", ["caf\u00e9", "cafe\u0301"])
+@pytest.mark.parametrize("typed", ["caf\u00e9", "cafe\u0301", "Cafe\u0301"])
+def test_a_word_is_known_in_both_forms_of_unicode(stored, typed):
+    made = Transformer(Config(d_model=16, n_heads=2, mask="causal"), ("the", stored))
+    encoded = opened(own.write(made, "accents")).tokens.encode(f"the {typed}")
+    assert encoded.ids == [0, 1] and not encoded.left_out
+
+
 # GPT-2 in its published layout
 
 transformers = pytest.importorskip("transformers", reason="the rival is not installed")
@@ -304,3 +313,254 @@ def test_gpt2_is_asked_for_legal_sentences_in_its_own_tokens(tmp_path):
     read = files.from_folder(tmp_path).tokens.encode("The judge was late.")
     assert [SPELLED[token] for token in read.ids] == ["The", "Ġjudge", "Ġwas", "Ġlate", "."]
     assert read.labels == ["The", "␣judge", "␣was", "␣late", "."]
+
+
+# GPT-2 as other programs save it
+
+IDS = torch.randint(0, len(SPELLED), (2, 40), generator=torch.Generator().manual_seed(1))
+
+
+def equals(folder, theirs) -> files.Opened:
+    """Open a folder and compare its logits with those of a model of Hugging Face's."""
+    ours = files.from_folder(folder)
+    with torch.inference_mode():
+        torch.testing.assert_close(ours.model(IDS), theirs(IDS).logits, rtol=1e-4, atol=1e-4)
+    return ours
+
+
+def change_settings(folder, **changes):
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def change_weights(folder, change):
+    """Write the tensors anew that `change` makes of those that are stored."""
+    path = folder / "model.safetensors"
+    tensors = safetensors.torch.load_file(path)
+    path.write_bytes(safetensors.torch.save(change(tensors)))
+
+
+def with_own_head(folder):
+    """Save a GPT-2 whose output embedding differs from its input embedding."""
+    theirs = gpt2(folder, tie_word_embeddings=False)
+    assert "lm_head.weight" in safetensors.torch.load_file(folder / "model.safetensors")
+    assert not torch.equal(theirs.lm_head.weight, theirs.transformer.wte.weight)
+    return theirs
+
+
+@pytest.mark.parametrize("tie_word_embeddings", [True, False])
+def test_gpt2_with_an_own_output_embedding_equals_hugging_face(tmp_path, tie_word_embeddings):
+    """Also where config.json says that they are tied: Hugging Face goes by the tensors that are stored."""
+    theirs = with_own_head(tmp_path)
+    change_settings(tmp_path, tie_word_embeddings=tie_word_embeddings)
+    ours = equals(tmp_path, theirs)
+    equals(tmp_path, transformers.GPT2LMHeadModel.from_pretrained(tmp_path))
+    assert not ours.config.tied and ours.parameters == sum(each.numel() for each in theirs.parameters())
+
+
+def test_gpt2_with_the_same_output_embedding_stored_twice_is_tied(tmp_path):
+    theirs = gpt2(tmp_path)
+    change_weights(tmp_path, lambda found: {**found, "lm_head.weight": found["transformer.wte.weight"].clone()})
+    assert equals(tmp_path, theirs).config.tied
+
+
+def test_gpt2_with_the_output_embedding_alone_equals_hugging_face(tmp_path):
+    theirs = gpt2(tmp_path)
+    change_weights(tmp_path, lambda found: {name.replace("transformer.wte", "lm_head"): x for name, x in found.items()})
+    equals(tmp_path, transformers.GPT2LMHeadModel.from_pretrained(tmp_path))
+    assert equals(tmp_path, theirs).config.tied
+
+
+@pytest.mark.parametrize(
+    ("missing", "told"),
+    [
+        (
+            "lm_head.weight",
+            "has no lm_head.weight, but config.json has tie_word_embeddings false. Save the model with that tensor",
+        ),
+        ("transformer.wte.weight", "lacks wte.weight"),
+    ],
+)
+def test_gpt2_without_one_of_two_embeddings_is_refused(tmp_path, missing, told):
+    with_own_head(tmp_path)
+    change_weights(tmp_path, lambda found: {name: x for name, x in found.items() if name != missing})
+    with pytest.raises(CheckpointError, match=told):
+        files.from_folder(tmp_path)
+
+
+def test_memory_of_an_own_output_embedding_is_counted(tmp_path):
+    with_own_head(tmp_path)
+    for tied in (True, False):
+        change_settings(tmp_path, tie_word_embeddings=tied)
+        asked = []
+        ours = files.from_folder(tmp_path, check=asked.append)
+        assert asked[-1] == ours.size
+
+
+@pytest.mark.parametrize(
+    ("given", "ends"),
+    [([50, 3], (50, 3)), ([0, 99, "x", True], (0,)), (7, (7,)), ([], ()), (None, ())],
+    ids=["a list", "a list with tokens that are none", "a number", "an empty list", "nothing"],
+)
+def test_every_token_that_ends_a_text_is_known(tmp_path, given, ends):
+    theirs = gpt2(tmp_path)
+    change_settings(tmp_path, eos_token_id=given)
+    assert equals(tmp_path, theirs).ends == ends
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "_orig_mod.transformer.",
+        "_orig_mod.",
+        "module.transformer.",
+        "module.",
+        "module._orig_mod.transformer.",
+        "_orig_mod.module.transformer.",
+        "_orig_mod.module.",
+        "transformer._orig_mod.",
+        "_fsdp_wrapped_module.transformer.",
+    ],
+)
+def test_gpt2_saved_in_a_wrapper_equals_hugging_face(tmp_path, prefix):
+    theirs = gpt2(tmp_path)
+    change_weights(tmp_path, lambda found: {prefix + name.removeprefix("transformer."): x for name, x in found.items()})
+    equals(tmp_path, theirs)
+
+
+def test_names_of_a_compiled_gpt2_are_those_that_torch_gives(tmp_path):
+    theirs = gpt2(tmp_path)
+    compiled = torch.compile(torch.nn.DataParallel(theirs))
+    found = {name: x.clone() for name, x in compiled.state_dict().items()}
+    assert all(name.startswith("_orig_mod.module.") for name in found)
+    (tmp_path / "model.safetensors").write_bytes(safetensors.torch.save(found))
+    equals(tmp_path, theirs)
+
+
+def test_a_compiled_model_of_this_lab_is_read_back():
+    made = model()
+    wrapped = {f"_orig_mod.{name}": x for name, x in made.state_dict().items()}
+    written = {**own.write(made, "compiled"), own.WEIGHTS: safetensors.torch.save(wrapped)}
+    ids = torch.tensor([[1, 2, 3, 4, 5]])
+    assert torch.equal(opened(written).model(ids), made(ids))
+
+
+def test_tensors_stored_under_two_names_are_refused(tmp_path):
+    gpt2(tmp_path)
+    change_weights(tmp_path, lambda found: {**found, "module.transformer.wpe.weight": torch.zeros(40, 48)})
+    with pytest.raises(CheckpointError, match="a second time"):
+        files.from_folder(tmp_path)
+    change_weights(tmp_path, lambda found: {**found, "wpe.weight": torch.zeros(40, 48)})
+    with pytest.raises(CheckpointError, match="a second time|holds tensors twice"):
+        files.from_folder(tmp_path)
+
+
+def test_gpt2_with_infinite_mask_buffers_equals_hugging_face(tmp_path):
+    theirs = gpt2(tmp_path)
+    masks = {f"transformer.h.{layer}.attn.masked_bias": torch.tensor(-torch.inf) for layer in range(3)}
+    masks |= {f"transformer.h.{layer}.attn.bias": torch.ones(1, 1, 40, 40, dtype=torch.bool) for layer in range(3)}
+    change_weights(tmp_path, lambda found: {**found, **masks})
+    equals(tmp_path, theirs)
+
+
+TEXT = "The judges were late, the judge was late.<|endoftext|>The Judge"
+
+
+def spelled_by_hugging_face(folder, text: str) -> list[int]:
+    return transformers.PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"))(text)["input_ids"]
+
+
+def change_tokenizer(folder, change):
+    path = folder / "tokenizer.json"
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document))
+
+
+def test_an_added_token_beyond_the_models_words_is_left_out_and_said(tmp_path):
+    theirs = gpt2(tmp_path)
+    added = [{"id": 0, "content": "<|endoftext|>", "special": True}, {"id": len(SPELLED), "content": "[PAD]", "special": True}]  # fmt: skip
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    change_tokenizer(tmp_path, lambda document: document.update(added_tokens=[{**flags, **each} for each in added]))
+    ours = equals(tmp_path, theirs)
+    assert ours.tokens.encode(TEXT).ids == spelled_by_hugging_face(tmp_path, TEXT)
+    assert all(token < len(SPELLED) for token in ours.tokens.encode("the [PAD] judge").ids)
+    assert ours.notes == ("tokenizer.json adds “[PAD]”, for which the model has no weights: read as ordinary text.",)
+
+
+def test_a_tokenizer_with_a_token_for_the_unknown_spells_as_hugging_face(tmp_path):
+    theirs = gpt2(tmp_path)
+    change_tokenizer(tmp_path, lambda document: document["model"].update(unk_token="<|endoftext|>"))
+    ours, text = equals(tmp_path, theirs), TEXT + " é 7 ZZ"
+    ids = ours.tokens.encode(text).ids
+    assert ids == spelled_by_hugging_face(tmp_path, text) and ids.count(0) > 3
+
+
+def test_gpt2_reads_both_forms_of_unicode_as_hugging_face(tmp_path):
+    """GPT-2's tokenizer does not normalise: it was trained on texts as they were."""
+    gpt2(tmp_path)
+    change_tokenizer(tmp_path, lambda document: document["model"].update(unk_token="<|endoftext|>"))
+    tokens = files.from_folder(tmp_path).tokens
+    for text in ("caf\u00e9", "cafe\u0301"):
+        assert tokens.encode(text).ids == spelled_by_hugging_face(tmp_path, text)
+
+
+def test_gpt2_with_its_vocabulary_in_two_files_equals_hugging_face(tmp_path):
+    theirs = gpt2(tmp_path)
+    tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json")).model.save(str(tmp_path))
+    (tmp_path / "tokenizer.json").unlink()
+    assert {"vocab.json", "merges.txt"} <= {each.name for each in tmp_path.iterdir()}
+    ours = equals(tmp_path, theirs)
+    spelled = transformers.GPT2TokenizerFast.from_pretrained(tmp_path)(TEXT)["input_ids"]
+    assert ours.tokens.encode(TEXT).ids == spelled and 0 in spelled
+    assert [ours.tokens.label(token) for token in spelled[:3]] == ["The", "␣judges", "␣were"]
+    merges = (tmp_path / "merges.txt").read_text()
+    (tmp_path / "merges.txt").write_bytes(
+        b"\xef\xbb\xbf" + merges.replace("\n", "\r\n").encode()
+    )  # as Windows saves it
+    assert files.from_folder(tmp_path).tokens.encode(TEXT).ids == spelled
+    sent = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
+    assert files.from_upload({"a.zip": zipped(sent)}).tokens.encode(TEXT).ids == spelled
+    (tmp_path / "merges.txt").write_bytes(b"\xff")
+    with pytest.raises(CheckpointError, match="merges.txt no text in UTF-8"):
+        files.from_folder(tmp_path)
+    (tmp_path / "merges.txt").unlink()
+    with pytest.raises(
+        CheckpointError, match="tokenizer.json is missing.*Bring it along, or vocab.json and merges.txt"
+    ):
+        files.from_folder(tmp_path)
+
+
+def in_parts(folder):
+    """Save a GPT-2 as Hugging Face saves large ones: in several files, and an index of them."""
+    theirs = gpt2(folder)
+    (folder / "model.safetensors").unlink()
+    theirs.save_pretrained(folder, max_shard_size="100KB")
+    assert len(list(folder.glob("model-*-of-*.safetensors"))) > 2
+    return theirs
+
+
+def test_gpt2_in_several_files_equals_hugging_face(tmp_path):
+    theirs = in_parts(tmp_path)
+    equals(tmp_path, theirs)
+    sent = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
+    key = files.from_folder(tmp_path).key
+    assert files.from_upload(sent).key == files.from_upload({"a.zip": zipped(sent)}).key == key
+
+
+def test_gpt2_with_a_part_missing_is_refused(tmp_path):
+    in_parts(tmp_path)
+    first, second, *_ = sorted(tmp_path.glob("model-*"))
+    second.unlink()
+    with pytest.raises(
+        CheckpointError, match=f"{second.name} is missing: .*index.json names . files. Bring all of them"
+    ):
+        files.from_folder(tmp_path)
+    (tmp_path / "model.safetensors.index.json").write_text("{}")
+    with pytest.raises(CheckpointError, match="has no weight_map"):
+        files.from_folder(tmp_path)
+    (tmp_path / "model.safetensors.index.json").unlink()
+    with pytest.raises(
+        CheckpointError, match=f"{first.name} is one part of a model: bring model.safetensors.index.json"
+    ):
+        files.from_folder(tmp_path)

@@ -261,7 +261,7 @@ def test_every_picture_can_be_taken_away(open_page, path, theme):
 def test_a_table_taken_away_holds_the_numbers(open_page):
     page = open_page("/Depth?variants=norm-none&passes=4")
     body = open_take_away(page)
-    text = downloaded(page, body.get_by_role("button", name="statistics").click).decode()
+    text = downloaded(page, body.get_by_role("button", name="statistics").click).decode("utf-8-sig")
     rows = {
         (r["meter"], r["variant"], int(r["pass"])): float(r["value"] or "nan")
         for r in csv.DictReader(io.StringIO(text))

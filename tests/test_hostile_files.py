@@ -306,7 +306,7 @@ def of_model(**changes) -> dict:
 
 def read(given, words: int = len(SPELLED)):
     data = given if isinstance(given, bytes) else json.dumps(given).encode()
-    return tokenizer(File("tokenizer.json", data=data), words)
+    return tokenizer(File("tokenizer.json", data=data), words)[0]
 
 
 NOTHING_ADDED = {
@@ -374,7 +374,8 @@ TOKENIZERS = {
     "merges that are no words": (of_model(merges=["q z"]), "no tokenizer of the tokenizers library"),
     "half a character": (of_model(vocab={"\ud800": 0}, merges=[]), "no tokenizer of the tokenizers library"),
     "many tokens more": (spelling(added_tokens=[{"id": 0, "content": "a"}] * 2000), "added_tokens"),
-    "a token more": (spelling(added_tokens=[{"id": 99, "content": "zz"}]), "tokens up to number 99"),
+    "a token before all": (spelling(added_tokens=[{"id": -1, "content": "zz"}]), "added_tokens is not as GPT-2's"),
+    "a word for the unknown that is none": (of_model(unk_token="zz"), "unk_token of the model is not as GPT-2's"),
     "a token without letters": (spelling(added_tokens=[{"id": 0, "content": ""}]), "added_tokens"),
     "tokens more": (spelling(added_tokens={"a": 1}), "added_tokens"),
     "deep": (b'{"model":' + b"[" * 100_000, "no JSON"),

@@ -33,6 +33,8 @@ REFUSED = {
     "parts in a table": (HEAD + "base = {x = 1, " + "a." * 50_000 + "b = 1}", "a key has 50,001 parts"),
     "a key of signs": (HEAD + '"' + "=" * 200_000 + '" = 1', "is no key of a study"),
     "a string without end": (HEAD + '"' + '\\"' * 200_000, "This is not TOML: Unterminated string"),
+    "curly quotes without end": (HEAD + "“a" * 100_000, "This is not TOML"),
+    "curly quotes": ("‘a’" * 100_000, "This is not TOML"),
     "texts without end": (HEAD + '"""\\' * 100_000, "This is not TOML"),
     "lists in lists": (HEAD + "a = " + "[" * 100_000, "hundreds deep"),
     "lists": (HEAD.replace("1", "[" + "[]," * 90_000 + "]"), "Line 3: seeds is [[], [], "),

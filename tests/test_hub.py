@@ -121,6 +121,31 @@ def test_only_the_files_that_are_needed_are_taken(there):
         files.from_hub("somebody/model")
 
 
+def test_a_model_in_several_files_is_taken_whole_and_other_files_are_left(there, tmp_path):
+    pytest.importorskip("transformers")
+    from tests.test_checkpoint import gpt2
+
+    theirs = gpt2(tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    theirs.save_pretrained(tmp_path, max_shard_size="100KB")
+    content = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
+    parts = [name for name in content if name.startswith("model-")]
+    there.put("somebody/gpt2", OLD, {**content, "vocab.json": b"{}", "merges.txt": b"", "adapter.safetensors": b"x"})
+    assert files.from_hub("somebody/gpt2").parameters == sum(each.numel() for each in theirs.parameters())
+    taken = sorted(path.rpartition("/")[2] for path, _ in there.asked[1:])
+    assert taken == sorted(["config.json", "model.safetensors.index.json", "tokenizer.json", *parts])
+    there.models["somebody/gpt2"][OLD].pop("model.safetensors.index.json")
+    with pytest.raises(CheckpointError, match="has no model.safetensors.index.json"):
+        files.from_hub("somebody/gpt2")
+
+
+def test_a_vocabulary_in_two_files_is_taken_where_there_is_no_tokenizer():
+    names = ("config.json", "model.safetensors", "vocab.json", "merges.txt", "README.md")
+    assert files.needed(names) == [*names[:4]]
+    assert files.needed((*names, "tokenizer.json")) == ["config.json", "model.safetensors", "tokenizer.json"]
+    assert files.needed(("config.json",)) == ["config.json", "model.safetensors"]
+
+
 def test_the_operators_token_stays_at_home_unless_it_is_said_otherwise(there, monkeypatch):
     there.put("operator/private", OLD, model("secret"))
     there.private.add("operator/private")

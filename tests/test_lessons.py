@@ -260,6 +260,12 @@ def test_a_fault_in_a_file_is_named(fault):
     assert words in str(refused.value) and str(refused.value).startswith("Lesson “heads”: ")
 
 
+def test_a_lesson_may_begin_with_a_byte_order_mark(tmp_path):
+    path = tmp_path / "heads.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + (FOLDER / "heads.toml").read_bytes())
+    assert load(path) == load(FOLDER / "heads.toml")
+
+
 @pytest.mark.parametrize("content", [b"\xff", b"a = ", b"a = 1" + b" " * 200_000, b"a" + b".a" * 3_000 + b" = 1"])
 def test_a_file_that_is_no_lesson_is_refused(content, tmp_path):
     path = tmp_path / "broken.toml"

@@ -210,7 +210,8 @@ def test_curves_to_choose_from_are_told_apart_by_ear(open_page, name):
 
 def test_a_language_stays_while_lessons_change(open_page):
     page, words = open_page("/Lessons?language=de"), phrases("de")
-    expect(page.get_by_test_id("stMain")).to_have_attribute("lang", "de")
+    expect(page.locator("html")).to_have_attribute("lang", "de")
+    expect(page.locator(".ablation-menu")).to_have_attribute("lang", "en")  # its words are English
     page.get_by_role("button", name=read_lesson("scaling", "de").title).click()
     settle(page)
     expect(page.get_by_role("heading", name=read_lesson("scaling", "de").title)).to_be_visible()
@@ -225,10 +226,23 @@ def test_a_language_stays_while_lessons_change(open_page):
     assert "language=de" in page.url
     page.get_by_label(words["language"], exact=True).select_option(label="English")
     expect(page.get_by_role("heading", name=read_lesson("heads").title)).to_be_visible()
-    expect(page.get_by_test_id("stMain")).to_have_attribute("lang", "en")
+    expect(page.locator("html")).to_have_attribute("lang", "en")
     page.get_by_role("link", name="Depth", exact=True).first.click()
     expect(page.locator("h1")).to_have_text("Depth")
-    expect(page.get_by_test_id("stMain")).not_to_have_attribute("lang", "de")
+    expect(page.locator("html")).to_have_attribute("lang", "en")
+
+
+def test_the_browser_is_told_the_language_of_each_page(open_page):
+    """The language of the next page may be told before that of the last one is taken back."""
+    page = open_page("/Lessons?language=de")
+    for name in ("Class", "Lessons", "Depth", "Class"):
+        page.locator(".ablation-menu").get_by_role("link", name=name, exact=True).click()
+        page.wait_for_url(f"**/{name}*")
+        settle(page)
+        expect(page.locator("html")).to_have_attribute("lang", "de" if "language=de" in page.url else "en")
+    for name in ("Class", "Lessons"):
+        expect(open_page(f"/{name}?language=de").locator("html")).to_have_attribute("lang", "de")
+        expect(open_page(f"/{name}").locator("html")).to_have_attribute("lang", "en")
 
 
 def test_another_tab_undoes_nothing(open_page):

@@ -451,8 +451,8 @@ def test_the_script_prints_what_the_page_shows(tmp_path):
         [sys.executable, str(script)],
         capture_output=True,
         text=True,
-        cwd=files.ROOT.parent,
-        env={"PYTHONPATH": ".", "PATH": ""},
+        cwd=tmp_path,  # outside the repository's folder
+        env={"PYTHONPATH": str(files.ROOT.parent), "PATH": ""},
     )
     assert run.returncode == 0, run.stderr
     bench = knockout.bench(SHIPPED, 64)

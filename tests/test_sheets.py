@@ -9,14 +9,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as some
 
+from core.experiments.trained.comparison import read as read_family
 from core.experiments.training.plan import BASELINE
 from core.export.sheets import harmless, original, read_csv, write_csv
 from core.export.slug import slug
 from core.study import __main__ as command
 from core.study.command import codes
 from core.study.database.store import Store
+from core.study.file.shipped import table_of
 from core.study.summary import NUMBERS, TEXTS, read_summary
 from core.study.tables import TABLES, export, judged_table, summary_table
+from core.teaching.claims.results import read_values
 from tests.studies import TEXT, fill, study
 from tests.test_model_page import opened
 from tests.test_page import fine
@@ -45,7 +48,7 @@ def test_every_text_is_read_back_as_it_was(text):
 @given(some.lists(some.text(alphabet="='-@+;,\" ab1", max_size=9), min_size=1, max_size=4))
 @example(['x;"=1+1', 'n;"=2+2;', 'y;"=HYPERLINK("http://e.example","z");', "x; =1", "x;'\"=1"])
 def test_no_cell_is_a_formula_where_semicolons_part_them(texts):
-    written = write_csv(pd.DataFrame({"said": texts, "n": 1.0}))
+    written = write_csv(pd.DataFrame({"said": texts, "n": 1.0})).removeprefix("\ufeff")
     for cells in [*csv.reader(io.StringIO(written), delimiter=";"), *(line.split(";") for line in written.split("\n"))]:
         assert not any(cell[:1] in ("=", "+", "-", "@") for cell in cells)
 
@@ -57,7 +60,7 @@ def test_a_table_is_written_without_formulas_and_with_its_numbers(kind):
     )
     table["mixed"] = [-1, -2.5, "-x", None, *[0] * 7]
     before = table.copy()
-    rows = list(csv.reader(io.StringIO(write_csv(table), newline="")))
+    rows = list(csv.reader(io.StringIO(write_csv(table).removeprefix("\ufeff"), newline="")))
     assert rows[0] == ["'=word", "number", "whole", "yes", "mixed"]
     assert [row[0] for row in rows[1:]] == [f"'{text}" for text in EVIL]
     assert [row[1] for row in rows[1:]] == [f"{-n:.1f}" for n in range(1, 12)]
@@ -69,7 +72,40 @@ def test_a_table_is_written_without_formulas_and_with_its_numbers(kind):
 
 def test_a_written_table_without_texts_is_that_of_pandas():
     table = pd.DataFrame({"a": [1.5, -2, np.nan], "b": [1, 2, 3], "c": ["x", "− norm", None]})
-    assert write_csv(table) == table.to_csv(index=False)
+    assert write_csv(table) == "\ufeff" + table.to_csv(index=False)
+
+
+MARKED = pd.DataFrame({"variant": ["− norm", "café", "漢字"], "value": [1.5, -2.0, 0.25]})
+MARK = b"\xef\xbb\xbf"  # by which Excel knows that a file is UTF-8
+
+
+@pytest.mark.parametrize("quoted", [False, True])
+def test_a_written_table_begins_with_one_byte_order_mark_and_is_read_with_it(tmp_path, quoted):
+    table = MARKED.assign(note="line\r" if quoted else "line")  # with \r, every text stands in quotes
+    write_csv(table, tmp_path / "a.csv")
+    data = (tmp_path / "a.csv").read_bytes()
+    assert data == write_csv(table).encode() and data.count(MARK) == 1 and data.startswith(MARK)
+    with (tmp_path / "a.csv").open(encoding="utf-8-sig", newline="") as opened:
+        assert next(csv.reader(opened)) == ["variant", "value", "note"]
+    for written in (data, data.removeprefix(MARK)):
+        (tmp_path / "b.csv").write_bytes(written)
+        pd.testing.assert_frame_equal(read_csv(tmp_path / "b.csv", ["variant", "note"]), table)
+        pd.testing.assert_frame_equal(read_csv(io.StringIO(written.decode()), ["variant", "note"]), table)
+
+
+@pytest.mark.parametrize("name", ["ablation_matrix", "claims", "family"])
+def test_a_table_that_the_project_reads_may_begin_with_a_byte_order_mark(tmp_path, name):
+    readers = {"ablation_matrix": read_summary, "claims": read_values, "family": read_family}
+    data = table_of(name).read_bytes()
+    found = []
+    for mark in (b"", MARK):
+        (tmp_path / "a.csv").write_bytes(mark + data.removeprefix(MARK))
+        found.append(readers[name](tmp_path / "a.csv"))
+    assert len(found[0]) > 10
+    if name == "claims":
+        assert found[0] == found[1]
+    else:
+        pd.testing.assert_frame_equal(*found)
 
 
 # Studies
@@ -95,7 +131,8 @@ def test_variants_that_are_called_like_formulas_survive_the_way_out_and_back(sto
     number = fill(store, study(text=text), score)
     assert called(capsys, "export", "made up", "--summary", "x.csv", "--csv", "c")[0] == codes.COMPLETE
     for path in ("x.csv", "c/summary.csv", "c/runs.csv", "c/rows.csv"):
-        cells = [cell for row in csv.reader(open(path, newline="")) for cell in row]
+        assert open(path, "rb").read(3) == MARK
+        cells = [cell for row in csv.reader(open(path, newline="", encoding="utf-8-sig")) for cell in row]
         assert {f"'{name}" for name in NAMES} <= set(cells)
         assert not [cell for cell in cells if cell[:1] in ("=", "@", "+") or (cell[:1] == "-" and not _number(cell))]
     read = read_summary("x.csv")
@@ -199,7 +236,9 @@ def test_no_table_of_a_page_holds_a_formula(page, params, monkeypatch):
     app = opened(page, **params)
     app.session_state["take_away"] = True
     fine(app.run())
-    tables = [list(csv.reader(io.StringIO(data()))) for _, mime, data in taken if mime == "text/csv"]
+    texts = [data() for _, mime, data in taken if mime == "text/csv"]
+    assert all(text.startswith("\ufeff") and text.count("\ufeff") == 1 for text in texts)
+    tables = [list(csv.reader(io.StringIO(text.removeprefix("\ufeff")))) for text in texts]
     cells = [cell for table in tables for row in table for cell in row]
     assert {"'=", "'@", "'-", "'+"} <= {cell[:2] for cell in cells}
     assert not [cell for cell in cells if cell[:1] in ("=", "+", "-", "@", "\t", "\r") and not _number(cell)]

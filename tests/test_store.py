@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from sqlalchemy import insert, select, text, update
+from sqlalchemy import dialects, insert, select, text, update
 
 from core.settings import process
 from core.settings.process import alive, new_owner
@@ -337,6 +337,36 @@ def test_the_address_comes_from_the_command_then_the_environment_then_the_folder
     assert shown(address()) == "postgresql://somebody:***@host/name"
     assert shown(address("other file.sqlite")) == str(tmp_path / "other file.sqlite")
     assert shown(address("sqlite:////data/x.sqlite")) == "/data/x.sqlite"
+
+
+@pytest.mark.parametrize("given", ["postgres://a:b@h/d", "postgresql://a:b@h/d", "postgresql+psycopg://a:b@h/d"])
+def test_postgresql_is_spoken_to_with_psycopg_3_whatever_sqlalchemy_takes_by_itself(given, monkeypatch):
+    """SQLAlchemy 2.0 takes psycopg2 for an address without a driver."""
+    pytest.importorskip("psycopg")
+    monkeypatch.setattr(dialects.postgresql.base, "dialect", dialects.postgresql.psycopg2.dialect)
+    monkeypatch.delitem(dialects.registry.impls, "postgresql", raising=False)
+    engine = databases.connect(address(given))
+    dialects.registry.impls.pop("postgresql", None)
+    assert engine.driver == "psycopg" and address(given).drivername == "postgresql+psycopg"
+    engine.dispose()
+
+
+def test_a_driver_that_an_address_names_is_used():
+    assert address("postgresql+psycopg2://a:b@h/d").drivername == "postgresql+psycopg2"
+    assert shown(address("postgresql+psycopg2://a:b@h/d")) == "postgresql://a:***@h/d"
+
+
+def test_no_statement_is_prepared_behind_a_transaction_pooler(postgresql):  # noqa: F811
+    """Its next transaction may have another session of the server, which knows none of them."""
+    store = Store(postgresql.new())
+    for _ in range(20):  # psycopg prepares what it is asked for the sixth time
+        store.studies()
+        store.now()
+        with store.writing() as connection:
+            connection.execute(text("SELECT 1"))
+            prepared = connection.execute(text("SELECT count(*) FROM pg_prepared_statements")).scalar_one()
+    store.close()
+    assert prepared == 0
 
 
 @pytest.mark.parametrize("given", ["mysql://u:secret@h/d", "postgresql://u:secret@h:port/d", "://secret", "secret://"])

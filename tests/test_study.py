@@ -18,6 +18,7 @@ from core.settings.device import Machine
 from core.settings.setting import ConfigError
 from core.study.file import parse, read
 from core.study.file.lines import places
+from core.study.file.text import plain
 from core.study.plan import MODEL, SETTINGS, TRAINING, Run, StudyError, read_run
 from core.tasks import task
 from core.train import Training, start
@@ -293,6 +294,65 @@ def test_a_file_that_is_no_text_is_refused_in_words(tmp_path):
     (tmp_path / "study.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(StudyError, match="UTF-8"):
         read(tmp_path / "study.toml")
+
+
+STRAIGHT = """name = "a study"
+question = "Is “it” the judge’s?"  # “quoted”, and the judge's
+tasks = ["copy", 'reverse']
+seeds = 2
+[task.reverse]
+n_layers = 2
+[variants]
+"− norm" = {norm = "none"}
+"""
+
+
+def typed(text: str) -> str:
+    """Return a study as a word processor changes it: curly quotes, no-break spaces."""
+    curly = text.replace('"a study"', "“a study”").replace('["copy"', "[„copy“").replace("'reverse'", "‘reverse’")
+    curly = curly.replace('"none"', "“none”").replace('"− norm"', "“− norm”")
+    return curly.replace(" = 2", "\u00a0=\u202f2").replace("− norm", "−\u00a0norm")
+
+
+def test_a_study_is_read_with_a_byte_order_mark_and_what_a_word_processor_makes_of_it(tmp_path):
+    expected = parse(STRAIGHT)
+    assert expected.source == STRAIGHT and expected.question == "Is “it” the judge’s?" and len(expected.runs) == 8
+    for text in ("\ufeff" + STRAIGHT, typed(STRAIGHT), "\ufeff" + typed(STRAIGHT)):
+        found = parse(text)
+        assert (found.name, found.question, found.runs) == (expected.name, expected.question, expected.runs)
+        assert parse(found.source).source == found.source
+        (tmp_path / "study.toml").write_text(text, encoding="utf-8")
+        assert read(tmp_path / "study.toml").runs == expected.runs
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        STRAIGHT,
+        'a = """“x”\n\\"‘y’"""\n',
+        "a = '“x”' # ‘don’t’\n",
+        "b = '''“\n”'''\n",
+        "a = “no end\nb = ‘nor here\n",
+    ],
+)
+def test_curly_quotes_within_straight_ones_and_in_comments_stay(text):
+    assert plain(text) == text
+
+
+def test_an_apostrophe_within_curly_quotes_stays():
+    assert plain("a = “don't” # “x”") == 'a = "don\'t" # “x”'
+    assert plain("a = “don’t”") == 'a = "don’t"'
+
+
+def test_a_mistake_in_a_study_with_curly_quotes_is_named_with_its_line():
+    with pytest.raises(StudyError, match="Line 3: .*sedes"):
+        parse("name = “x”\ntasks = [“copy”]\nsedes\u00a0= 1\n[variants]\na = “norm-none”\n")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "studies").glob("*.toml")), ids=lambda path: path.stem)
+def test_the_text_of_a_study_that_ships_is_kept_as_it_is(path):
+    text = path.read_text(encoding="utf-8")
+    assert plain(text) == text
 
 
 def test_lines_are_found_for_tables_keys_and_dotted_and_quoted_keys():

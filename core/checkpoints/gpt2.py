@@ -1,18 +1,19 @@
 """GPT-2 (Radford et al., 2019) in the layout in which its weights are published, as a model of core.
 
-The files: config.json, tokenizer.json and model.safetensors, as on the Hugging Face Hub (`openai-community/gpt2`).
+The files: config.json, tokenizer.json (or vocab.json and merges.txt) and model.safetensors (or its parts, with their index), as
+on the Hugging Face Hub (`openai-community/gpt2`).
 Linear maps are stored there as (in, out), queries, keys and values side by side in c_attn.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 
 from core.checkpoints.opened import Opened
-from core.checkpoints.own import filled
-from core.checkpoints.spelling import tokenizer
+from core.checkpoints.own import filled, name_of
+from core.checkpoints.spelling import TOKENIZER, VOCABULARY, tokenizer
 from core.checkpoints.tensors import Check, CheckpointError, File, fit, room_for_model, tensors
 from core.checkpoints.tokens import Pieces
 from core.model.config import Config
@@ -26,11 +27,10 @@ FIXED = {  # what core has no setting for: the only value with which the numbers
     "layer_norm_epsilon": 1e-5,
     "scale_attn_by_inverse_layer_idx": False,
     "add_cross_attention": False,
-    "tie_word_embeddings": True,
 }
-TOKENIZER = "tokenizer.json"
 IGNORED = (".attn.bias", ".attn.masked_bias")  # the causal mask, which some files hold too
 PREFIX = "transformer."
+EMBEDDING, HEAD = "wte.weight", "lm_head.weight"
 MOST = 1_000_000  # of what a configuration counts: widths, heads, layers, positions, words
 LARGEST = 4 << 20  # bytes of a configuration: GPT-2's has 665, one of the lab's own with 100,000 words about a million
 
@@ -40,23 +40,54 @@ def is_gpt2(settings: dict[str, Any]) -> bool:
 
 
 def read(
-    settings: dict[str, Any], weights: File, spelling: File | None, name: str = "GPT-2", check: Check | None = None
+    settings: dict[str, Any],
+    weights: Sequence[File],
+    spelling: File | None,
+    name: str = "GPT-2",
+    check: Check | None = None,
 ) -> Opened:
     """Raises CheckpointError for what is no GPT-2 or not whole, MemoryLimit for one that is too large to be opened."""
     config, positions, words = _config(settings)
-    numbers = sum(parameters(config, words).values()) + (positions - CONTEXT) * config.d_model
-    room_for_model(numbers, words, weights.name, check)
+    of = name_of(weights)
+    room_for_model(_parameters(config, positions, words), words, of, check)
     if spelling is None:
-        raise CheckpointError(f"{TOKENIZER} is missing: it says which words the {words:,} tokens of this GPT-2 are. Bring it along.")  # fmt: skip
-    spelled = _pieces(spelling, words)
-    loaded = tensors(weights)
-    loaded = {key.removeprefix(PREFIX): x for key, x in loaded.items()}
-    loaded = {key: x for key, x in loaded.items() if not key.endswith(IGNORED) and key != "lm_head.weight"}
-    fit(loaded, dict(_published(config, positions, words)), weights.name)
-    model = filled(config, spelled.vocabulary, dict(_renamed(loaded, config)), weights.name)
-    end = settings.get("eos_token_id")
-    ends = (end,) if type(end) is int and 0 <= end < words else ()
-    return Opened(name, model, spelled, about={"positions": positions}, ends=ends)
+        raise CheckpointError(f"{TOKENIZER} is missing: it says which words the {words:,} tokens of this GPT-2 are. Bring it along, or {' and '.join(VOCABULARY)}.")  # fmt: skip
+    spelled, notes = _pieces(spelling, words)
+    given = tensors(*weights, ignored=IGNORED)
+    loaded = {key.removeprefix(PREFIX): x for key, x in given.items()}
+    if len(loaded) < len(given):
+        raise CheckpointError(
+            f"{of} holds tensors twice, with {PREFIX} before their names and without: keep one of each."
+        )
+    _complete_embeddings(loaded, config, of)
+    fit(loaded, dict(_published(config, positions, words, HEAD in loaded)), of)
+    if config.tied and HEAD in loaded and not torch.equal(loaded[HEAD], loaded[EMBEDDING]):
+        config = config.replace(tied=False)  # as Hugging Face reads it, whatever config.json says
+        room_for_model(_parameters(config, positions, words), words, of, check)
+    model = filled(config, spelled.vocabulary, dict(_renamed(loaded, config)), of)
+    ends = _ends(settings.get("eos_token_id"), words)
+    return Opened(name, model, spelled, about={"positions": positions}, ends=ends, notes=notes)
+
+
+def _parameters(config: Config, positions: int, words: int) -> int:
+    return sum(parameters(config, words).values()) + (positions - CONTEXT) * config.d_model
+
+
+def _complete_embeddings(loaded: dict[str, torch.Tensor], config: Config, of: str) -> None:
+    """Take a tied embedding from the head where only that is stored. Raise CheckpointError for a missing head."""
+    if config.tied and EMBEDDING not in loaded and HEAD in loaded:
+        loaded[EMBEDDING] = loaded[HEAD]
+    if not config.tied and HEAD not in loaded:
+        raise CheckpointError(
+            f"{of} has no {HEAD}, but config.json has tie_word_embeddings false. "
+            "Save the model with that tensor, or set this to true."
+        )
+
+
+def _ends(given: object, words: int) -> tuple[int, ...]:
+    """Return the tokens that end a text: config.json names one, or a list of them."""
+    several = given if isinstance(given, list) else [given]
+    return tuple(each for each in several if type(each) is int and 0 <= each < words)
 
 
 def _config(given: dict[str, Any]) -> tuple[Config, int, int]:
@@ -78,9 +109,10 @@ def _config(given: dict[str, Any]) -> tuple[Config, int, int]:
     activation = given.get("activation_function", "gelu_new")
     if not isinstance(activation, str) or activation not in ACTIVATIONS:
         raise CheckpointError(f"config.json: activation_function is {shorten(activation)}; it must be one of {', '.join(ACTIVATIONS)}.")  # fmt: skip
-    scale = given.get("scale_attn_weights", True)
-    if not isinstance(scale, bool):
-        raise CheckpointError(f"config.json: scale_attn_weights is {shorten(scale)}; it must be true or false.")
+    switches = {name: given.get(name, True) for name in ("scale_attn_weights", "tie_word_embeddings")}
+    for name, value in switches.items():
+        if not isinstance(value, bool):
+            raise CheckpointError(f"config.json: {name} is {shorten(value)}; it must be true or false.")
     try:
         config = Config(
             d_model=numbers["n_embd"],
@@ -90,8 +122,8 @@ def _config(given: dict[str, Any]) -> tuple[Config, int, int]:
             activation=ACTIVATIONS[activation],
             position="learned",
             mask="causal",
-            tied=True,
-            scale=scale,
+            tied=switches["tie_word_embeddings"],
+            scale=switches["scale_attn_weights"],
             init="normal_002",
         )
     except ConfigError as error:
@@ -99,19 +131,27 @@ def _config(given: dict[str, Any]) -> tuple[Config, int, int]:
     return config, numbers["n_positions"], numbers["vocab_size"]
 
 
-def _pieces(file: File, words: int) -> Pieces:
-    library_tokenizer = tokenizer(file, words)
+def _pieces(file: File, words: int) -> tuple[Pieces, tuple[str, ...]]:
+    """-> (the tokenizer, sentences that say what of its file was left out)"""
+    library_tokenizer, left_out = tokenizer(file, words)
     number = library_tokenizer.get_vocab(with_added_tokens=True)
     if max(number.values(), default=-1) >= words:
         raise CheckpointError(f"{file.name} has tokens up to number {max(number.values()):,}; the model has {words:,} of them.")  # fmt: skip
     at = {token: word for word, token in number.items()}
-    return Pieces(library_tokenizer, tuple(at.get(token, f"<unused {token}>") for token in range(words)))
+    pieces = Pieces(library_tokenizer, tuple(at.get(token, f"<unused {token}>") for token in range(words)))
+    if not left_out:
+        return pieces, ()
+    named = ", ".join(shorten(token) for token in left_out[:3])
+    more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
+    return pieces, (f"{file.name} adds {named}{more}, for which the model has no weights: read as ordinary text.",)
 
 
-def _published(c: Config, positions: int, words: int) -> Iterator[tuple[str, torch.Size]]:
+def _published(c: Config, positions: int, words: int, has_head: bool) -> Iterator[tuple[str, torch.Size]]:
     """Every tensor of the published layout and its shape."""
     D, F = c.d_model, c.d_ff
-    yield "wte.weight", torch.Size((words, D))
+    yield EMBEDDING, torch.Size((words, D))
+    if has_head:
+        yield HEAD, torch.Size((words, D))
     yield "wpe.weight", torch.Size((positions, D))
     for layer in range(c.n_layers):
         shapes = {
@@ -133,7 +173,9 @@ NAMES = {
 
 def _renamed(loaded: dict[str, torch.Tensor], config: Config) -> Iterator[tuple[str, torch.Tensor]]:
     """The same tensors under core's names, linear maps turned to (out, in)."""
-    yield "embed", loaded["wte.weight"]
+    yield "embed", loaded[EMBEDDING]
+    if not config.tied:
+        yield "unembed.weight", loaded[HEAD]
     yield "position.weight", loaded["wpe.weight"]
     for layer in range(config.n_layers):
         for theirs, ours in NAMES.items():

@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,19 +36,21 @@ def cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ablation-lab" / "hub"
 
 
-def download(name: str, wanted: tuple[str, ...], needed: tuple[str, ...]) -> Path:
-    """The folder with these files of a model, as they are in its newest revision now; without those of them that it has not,
-    unless they are needed. Raises CheckpointError or MemoryLimit, in words."""
+Choose = Callable[[Collection[str]], list[str]]  # the names of all files of a model -> those that are needed
+
+
+def download(name: str, choose: Choose) -> Path:
+    """Return the folder with the files of a model that are needed, as they are in its newest revision now.
+
+    Raises CheckpointError, where one of them is not there too, or MemoryLimit, in words.
+    """
     if importlib.util.find_spec("huggingface_hub") is None:
         raise CheckpointError("To download from the Hugging Face Hub: pip install huggingface_hub.")
     if not _one_at_a_time.acquire(timeout=PATIENCE):
         raise CheckpointError("Another model is being downloaded at the moment; try again in a minute.")
     try:
         with _in_words(name):
-            revision, sizes = _look(name, wanted)
-            missing = [each for each in needed if each not in sizes]
-            if missing:
-                raise CheckpointError(f"{name} on the Hub has no {missing[0]}; needed are {', '.join(wanted)}.")
+            revision, sizes = _look(name, choose)
             room(sum(sizes.values()), f"{name} on the Hub has")
             return _kept(name, revision, sizes)
     finally:
@@ -66,10 +68,15 @@ def _api() -> "HfApi":
     return HfApi(token=_token())
 
 
-def _look(name: str, wanted: Collection[str]) -> tuple[str, dict[str, int]]:
-    """-> (the newest revision, bytes of each of these files that it has)"""
+def _look(name: str, choose: Choose) -> tuple[str, dict[str, int]]:
+    """-> (the newest revision, bytes of each file that is needed)"""
     info = _api().model_info(name, files_metadata=True, timeout=PATIENCE)
-    size_of = {each.rfilename: each.size for each in info.siblings or [] if each.rfilename in wanted}
+    size_of = {each.rfilename: each.size for each in info.siblings or []}
+    chosen = choose(size_of)
+    missing = [each for each in chosen if each not in size_of]
+    if missing:
+        raise CheckpointError(f"{name} on the Hub has no {missing[0]}; needed are {', '.join(chosen)}.")
+    size_of = {each: size_of[each] for each in chosen}
     sizes = {each: size for each, size in size_of.items() if type(size) is int and size >= 0}
     unknown, revision = [each for each in size_of if each not in sizes], info.sha or ""
     if unknown or not re.fullmatch(r"[0-9a-f]{40}", revision):

@@ -60,7 +60,7 @@ def of_training(state: State, name: str) -> Opened:
     return _opened(name, model.cpu(), state.training.task, about)
 
 
-def read(settings: dict[str, Any], weights: File, check: Check | None = None) -> Opened:
+def read(settings: dict[str, Any], weights: Sequence[File], check: Check | None = None) -> Opened:
     """What write() wrote. Raises CheckpointError for anything else, MemoryLimit for what is too large to be opened."""
     of = SETTINGS
     if type(settings.get("version")) is not int or settings["version"] != VERSION:
@@ -77,8 +77,13 @@ def read(settings: dict[str, Any], weights: File, check: Check | None = None) ->
     if not isinstance(name, str):
         raise CheckpointError(f"{of}: name is {shorten(name)}; it must be text.")
     about = _about(settings.get("about", {}), config)
-    model = filled(config, vocabulary, tensors(weights), weights.name)
+    model = filled(config, vocabulary, tensors(*weights), name_of(weights))
     return _opened(printable(name[:LONGEST_NAME]).strip() or "a model", model, learnt, about)
+
+
+def name_of(weights: Sequence[File]) -> str:
+    """Return what a message calls the weights: the name of their file, or of the file that they are parts of."""
+    return weights[0].name if len(weights) == 1 else WEIGHTS
 
 
 def filled(config: Config, vocabulary: Sequence[str], loaded: dict[str, torch.Tensor], file: str) -> Transformer:

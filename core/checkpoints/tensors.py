@@ -58,6 +58,8 @@ KNOWN = (  # how files begin that people take for models
     (b"version https://git-lfs", "a pointer of Git LFS in place of the file itself"),
 )  # fmt: skip
 WORD = 100  # bytes that a word takes by itself, beside its weights
+# What wrappers of PyTorch put into the names of a module's tensors: torch.compile, data parallel, FSDP, checkpointing.
+WRAPPERS = ("_orig_mod", "module", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
 ONLY = "Only safetensors are opened: a pickle can run any program while it is read."
 
 
@@ -84,10 +86,35 @@ def room_for_model(parameters: int, words: int, what: str, check: Check | None) 
         check(size_of(parameters, words))
 
 
-def tensors(file: File) -> dict[str, torch.Tensor]:
-    """Name -> tensor, float32 where it is a floating type. Raises CheckpointError for anything but complete safetensors
-    with finite numbers, MemoryLimit for more bytes than a model may have; either before it is read."""
-    room(sum(sizes(file)), f"The tensors of {file.name} take (while they are read, and as float32)")
+def tensors(*files: File, ignored: tuple[str, ...] = ()) -> dict[str, torch.Tensor]:
+    """Read the tensors of one model, by their names without wrappers; floating types become float32.
+
+    Args:
+        files: the parts of the model, each a safetensors file.
+        ignored: endings of names that are left out, whatever they hold.
+
+    Raises:
+        CheckpointError: for anything but complete safetensors with finite numbers.
+        MemoryLimit: for more bytes than a model may have, before they are read.
+    """
+    needed = sum(sum(sizes(file)) for file in files)
+    room(needed, f"The tensors of {files[0].name} take (while they are read, and as float32)")
+    found: dict[str, torch.Tensor] = {}
+    for file in files:
+        for name, x in _read(file, ignored).items():
+            if name in found:
+                raise CheckpointError(f"{file.name} holds the tensor {printable(name)[:LONGEST_NAME]} a second time.")
+            found[name] = x
+    return found
+
+
+def without_wrappers(name: str) -> str:
+    """Return the name that a tensor has in the module that was wrapped."""
+    parts = name.split(".")
+    return ".".join(part for part in parts if part not in WRAPPERS) or name
+
+
+def _read(file: File, ignored: tuple[str, ...]) -> dict[str, torch.Tensor]:
     try:
         with panics_as(CheckpointError, f"{file.name} is no complete safetensors file."):
             loaded = safetensors.torch.load(file.data) if file.path is None else safetensors.torch.load_file(file.path)
@@ -96,13 +123,20 @@ def tensors(file: File) -> dict[str, torch.Tensor]:
     except (safetensors.SafetensorError, ValueError, KeyError) as error:
         why = printable(without_paths(str(error).replace(str(file.path), file.name)))[:120]
         raise CheckpointError(f"{file.name} is no complete safetensors file ({why}).") from None
-    for name, x in loaded.items():
-        loaded[name] = x = x.float() if x.is_floating_point() else x  # each in the place of the one that was read
+    found: dict[str, torch.Tensor] = {}
+    while loaded:
+        given, x = loaded.popitem()  # so that of each tensor only one form is in memory
+        name = without_wrappers(given)
+        if name.endswith(ignored):
+            continue
+        if name in found:
+            raise CheckpointError(f"{file.name} holds the tensor {printable(name)[:LONGEST_NAME]} a second time.")
+        found[name] = x = x.float() if x.is_floating_point() else x
         if x.is_floating_point() and not bool(x.isfinite().all()):
             raise CheckpointError(
                 f"{file.name}: the tensor {printable(name)[:LONGEST_NAME]} holds numbers that are infinite, or no numbers at all."
             )
-    return loaded
+    return found
 
 
 def sizes(file: File) -> list[int]:

@@ -1,5 +1,6 @@
 """Text to tokens and back, for models that bring their own vocabulary."""
 
+import unicodedata
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -42,7 +43,9 @@ class Words:
     _number: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_number", {word: at for at, word in enumerate(self.vocabulary)})
+        exact = {word: at for at, word in enumerate(self.vocabulary)}
+        composed = {unicodedata.normalize("NFC", word): at for word, at in exact.items()}  # as words() gives them
+        object.__setattr__(self, "_number", composed | exact)
 
     def encode(self, text: str) -> Encoded:
         encoded = Encoded([], [], [], [])

@@ -3,7 +3,7 @@
 import io
 import zipfile
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import PurePosixPath
 
@@ -80,10 +80,10 @@ def zipped(written: dict[str, bytes]) -> bytes:
 
 
 class Archive:
-    """The files of these names in an archive, in whatever folder, each once. Nothing is unpacked yet. Raises CheckpointError, in
+    """The files of an archive whose names are wanted, in whatever folder, each once. Nothing is unpacked yet. Raises CheckpointError, in
     words, for an archive that is broken, or holds two of a name, or more than the budget has left."""
 
-    def __init__(self, name: str, data: bytes, wanted: Collection[str], budget: Budget) -> None:
+    def __init__(self, name: str, data: bytes, is_wanted: Callable[[str], bool], budget: Budget) -> None:
         self.name, self.budget = printable(name)[:LONGEST_NAME], budget
         self.inside: dict[str, zipfile.ZipInfo] = {}
         with self._in_words():
@@ -92,7 +92,7 @@ class Archive:
             pieces.opened = True
             for entry in self.packed.infolist():
                 file = PurePosixPath(entry.filename.replace("\\", "/")).name
-                if file not in wanted or entry.is_dir():
+                if not is_wanted(file) or entry.is_dir():
                     continue
                 if file in self.inside:
                     raise CheckpointError(f"{self.name} holds {file} more than once; one model is opened at a time.")

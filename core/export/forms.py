@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import textwrap
 from collections.abc import Sequence
 from string import Template
 from typing import Any
@@ -28,7 +29,14 @@ def show(name, table):
     table.to_csv(sys.stdout, index=False, na_rep="nan")
 
 
-sys.stdout.reconfigure(encoding="utf-8")  # words and names of variants may hold any character"""
+if hasattr(sys.stdout, "reconfigure"):  # names may hold any character; a notebook's output takes them as they are
+    sys.stdout.reconfigure(encoding="utf-8")"""
+MISSING = """\
+except ModuleNotFoundError as error:
+    raise SystemExit(
+        f"{error}. Run this script in the folder of Ablation Lab, or install that first: pip install -e FOLDER"
+    ) from None
+"""
 
 
 def checked(flavour: str) -> str:
@@ -43,10 +51,17 @@ def core_script(about: str, machine: Machine, form: str, **settings: object) -> 
     run = "Save this file in the folder of the repository and run it there: `python script.py`."
     machine_text = f'Machine("{machine.torch_device}", "{machine.dtype}")'
     script = Template(form).substitute(settings, SHOW=SHOW, MACHINE=machine_text)
-    script = re.sub(
-        r"(?:^from core.*\n)+", lambda lines: "".join(sorted(lines[0].splitlines(True))), script, flags=re.M
-    )
-    return f"{_docstring(about, machine, run)}\n\n{script}"
+    return f"{_docstring(about, machine, run)}\n\n{guarded(script)}"
+
+
+def guarded(script: str) -> str:
+    """Sort the imports of core in a script, and let it say what to install where core is missing."""
+
+    def tried(lines: re.Match[str]) -> str:
+        imports = "".join(sorted(lines[0].splitlines(True)))
+        return f"try:\n{textwrap.indent(imports, '    ')}{MISSING}"
+
+    return re.sub(r"(?:^from core.*\n)+", tried, script, flags=re.MULTILINE)
 
 
 def torch_script(

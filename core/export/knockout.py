@@ -1,5 +1,6 @@
 """A script that prints what a knock-out costs, as the page "Trained model" shows it."""
 
+from core.export.forms import guarded
 from core.model.knockout import Cut, write_cuts
 
 TEMPLATE = '''"""{title}
@@ -11,8 +12,7 @@ import sys
 
 import torch
 
-from core.checkpoints import family
-from core.checkpoints.files import from_folder
+from core.checkpoints import family, files
 from core.experiments.trained import contributions
 from core.experiments.trained.knockout import Bench
 from core.experiments.trained.questions import questions
@@ -20,7 +20,8 @@ from core.experiments.trained.tables import by_distance, readings, told
 from core.model.knockout import read_cuts
 
 torch.set_num_threads(1)
-{comment}opened = from_folder(sys.argv[1]) if len(sys.argv) > 1 else {model}
+folders = [each for each in sys.argv[1:2] if not each.startswith("-")]  # a notebook has an option of its own there
+{comment}opened = files.from_folder(folders[0]) if folders else {model}
 bench = Bench(opened, questions(opened, {texts}))
 cuts, problems = read_cuts({cuts!r}, opened.config)
 assert not problems, problems
@@ -45,5 +46,12 @@ def knockout_script(
     it is, with its seed, instead of a folder."""
     title = "What a knock-out costs." if cuts else "What the heads of a trained model do."
     comment = "" if folder or member else COMMENT
-    model = f"family.opened({member[0]!r}, {member[1]})" if member else f"from_folder({folder or ELSEWHERE!r})"
-    return TEMPLATE.format(title=title, comment=comment, model=model, cuts=write_cuts(cuts), mode=mode, texts=texts)
+    model = f"family.opened({member[0]!r}, {member[1]})" if member else _opening(folder)
+    script = TEMPLATE.format(title=title, comment=comment, model=model, cuts=write_cuts(cuts), mode=mode, texts=texts)
+    return guarded(script)
+
+
+def _opening(folder: str) -> str:
+    """Return the call that opens a folder: one that ships lies in the repository, wherever the script is run."""
+    inside = folder.removeprefix("models/")
+    return f"files.from_folder(files.ROOT / {inside!r})" if folder else f"files.from_folder({ELSEWHERE!r})"

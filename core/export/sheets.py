@@ -1,5 +1,6 @@
 """Tables as CSV. A spreadsheet takes a cell that begins with = + - or @ for a formula, and runs it: text that does is written
-with ' before it (OWASP, "CSV Injection"), and read back without. Numbers stay numbers."""
+with ' before it (OWASP, "CSV Injection"), and read back without. Numbers stay numbers. They begin with a byte-order mark,
+without which Excel takes the minus of "− norm" for three other letters."""
 
 import csv
 import os
@@ -11,7 +12,8 @@ import pandas as pd
 from pandas.api.types import is_bool_dtype, is_datetime64_any_dtype, is_numeric_dtype
 
 Cell = TypeVar("Cell")
-Place = str | os.PathLike[str] | IO[str]  # a path or a file
+Path = str | os.PathLike[str]
+MARK = "\ufeff"  # the byte-order mark
 
 # A text that begins with ' and then so gets another one, so that every text is read back as it was.
 # Likewise behind a semicolon, which parts cells where the language of the spreadsheet has a comma in its numbers; there also behind
@@ -31,8 +33,8 @@ def original(cell: Cell) -> Cell | str:
     return WRITTEN.sub("", cell) if isinstance(cell, str) else cell
 
 
-def write_csv(table: pd.DataFrame, to: Place | None = None) -> str | None:
-    """A table without its index, to a path or a file, or -> text."""
+def write_csv(table: pd.DataFrame, to: Path | None = None) -> str:
+    """Write a table without its index to a path, or return it as text where there is none."""
     renamed = table.rename(columns=harmless)
     quoting: Literal[0, 2] = csv.QUOTE_MINIMAL
     for at, kind in enumerate(table.dtypes):
@@ -43,10 +45,13 @@ def write_csv(table: pd.DataFrame, to: Place | None = None) -> str | None:
             renamed.isetitem(at, cells)  # type: ignore[arg-type]  # a column may be given, too
             if any("\r" in cell for cell in (cells.cat.categories if few else cells) if isinstance(cell, str)):
                 quoting = csv.QUOTE_NONNUMERIC  # else it would stand there bare, and begin a new line
-    return renamed.to_csv(to, index=False, quoting=quoting)
+    if to is None:
+        return MARK + renamed.to_csv(index=False, quoting=quoting)
+    renamed.to_csv(to, index=False, quoting=quoting, encoding="utf-8-sig")
+    return ""
 
 
-def read_csv(path: Place, texts: Collection[str] = ()) -> pd.DataFrame:
+def read_csv(path: Path | IO[str], texts: Collection[str] = ()) -> pd.DataFrame:
     """What write_csv has written. texts: columns that are text whatever stands in them ("NA", "1"). Raises OSError, and ValueError
     for what is no table."""
     table = pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=dict.fromkeys(texts, str))

@@ -1,4 +1,7 @@
-"""Words -> tokens. One token per word or punctuation mark, exactly as typed; nothing is interpreted."""
+"""Words -> tokens. One token per word or punctuation mark, as typed; nothing is interpreted.
+
+A letter with an accent can be one character or two (Unicode's forms NFC and NFD): both are the same token, in NFC.
+"""
 
 import unicodedata
 from dataclasses import dataclass
@@ -22,9 +25,8 @@ def words(text: str) -> list[str]:
     """
     tokens: list[str] = []
     glue = False  # whether the next character may still belong to the last token
+    text = unicodedata.normalize("NFC", text.replace(SOFT_HYPHEN, ""))
     for at, c in enumerate(text):
-        if c == SOFT_HYPHEN:
-            continue
         if glue and _modifies(c):
             tokens[-1] += c
         elif c in INSIDE_WORD and glue and _in_word(tokens[-1][-1]) and at + 1 < len(text) and _in_word(text[at + 1]):

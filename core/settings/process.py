@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy
+import psutil  # type: ignore[import-untyped]  # it has no types of its own
 import torch
 
 from core.settings.device import Machine
@@ -38,20 +39,28 @@ def alive(owner: str, heartbeat: float, now: float) -> bool:
 
     Both times by one clock, that of the store, as machines do not agree on the time.
     """
-    here, process, _ = owner.split("|")
-    if here == _here() and not _exists(int(process)):
+    here, number, _ = owner.split("|")
+    if here == _here() and find_process(int(number)) is None:
         return False
     return now - heartbeat < STALE
 
 
-def _exists(process: int) -> bool:
-    """Whether the process runs; one that has ended and waits for its parent to notice does not."""
+def find_process(number: int) -> psutil.Process | None:
+    """Return the running process of this number, or None where there is none."""
     try:
-        os.kill(process, 0)
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except ProcessLookupError:
+        process = psutil.Process(number)
+    except (psutil.NoSuchProcess, ValueError):  # below 0
+        return None
+    return process if is_running(process) else None
+
+
+def is_running(process: psutil.Process) -> bool:
+    """Return whether it still runs. One that has ended and waits for its parent to notice does not."""
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
         return False
-    except OSError:  # it is somebody else's, or there is no /proc
+    except psutil.AccessDenied:  # it is somebody else's
         return True
 
 

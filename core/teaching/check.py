@@ -29,7 +29,7 @@ class Item:
 @functools.cache
 def items() -> tuple[Item, ...]:
     """The questions, in their order."""
-    given = tomllib.loads(FILE.read_text(encoding="utf-8"))["questions"]
+    given = tomllib.loads(FILE.read_text(encoding="utf-8-sig"))["questions"]
     return tuple(Item(each["asks"], tuple(each["options"]), each["right"] - 1) for each in given)
 
 

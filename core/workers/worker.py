@@ -11,6 +11,7 @@ from multiprocessing.sharedctypes import SynchronizedArray
 import torch
 
 from core.settings.environment import whole_number
+from core.settings.process import find_process, is_running
 from core.train import stack
 from core.train.run import chunk
 
@@ -39,7 +40,8 @@ def begin(started: "SynchronizedArray[int]", ticks: Array[c_double], parent: int
 def _live_with(parent: int, ticks: Array[c_double], number: int) -> None:
     """It shows that it lives for as long as its parent does. A parent that is killed cannot tell its workers. (Linux could, but
     ties them to a thread of it, not to itself.)"""
-    while os.getppid() == parent:
+    process = find_process(parent)  # not os.getppid(): on Windows it is the same when the parent has ended
+    while process is not None and is_running(process):
         ticks[number] += 1
         time.sleep(TICK)
     os._exit(0)

@@ -95,7 +95,8 @@ def bring():
     """What opens another model: an upload, or a name on the Hub."""
     with st.popover("Open another model", icon=":material/upload_file:", width="stretch"):
         st.file_uploader(
-            "Files: **model.safetensors** and **config.json** (for GPT-2 also **tokenizer.json**), or a zip of them",
+            "Files: **model.safetensors** and **config.json**, for GPT-2 also **tokenizer.json** (or **vocab.json** and **merges.txt**). "
+            "Or a zip of them",
             accept_multiple_files=True, key=_uploader(), type=None, max_upload_size=file_mb(),
         )  # fmt: skip
         if may_write():

@@ -53,6 +53,8 @@ def address(given: str | None = None) -> URL:
     try:
         url = make_url(text if "://" in text else URL.create("sqlite", database=text))
         kind = url.get_backend_name()
+        if url.drivername == "postgresql":  # SQLAlchemy 2.0 takes that for psycopg2, 2.1 for psycopg
+            url = url.set(drivername="postgresql+psycopg")
     except (exc.ArgumentError, ValueError):
         kind = ""
     if kind not in ("sqlite", "postgresql"):  # the address is not shown: it may hold a password
@@ -64,7 +66,7 @@ def shown(url: URL) -> str:
     """The address as it may be printed: no password, and nothing behind a question mark, where one could hide."""
     if url.get_backend_name() == "sqlite":
         return str(Path(url.database).absolute()) if url.database else "memory"
-    return url.set(query={}).render_as_string(hide_password=True)
+    return url.set(drivername=url.get_backend_name(), query={}).render_as_string(hide_password=True)
 
 
 def connect(url: URL, to_read: str = "") -> Engine:
@@ -81,7 +83,11 @@ def connect(url: URL, to_read: str = "") -> Engine:
         )
     try:
         if url.get_backend_name() != "sqlite":
-            return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 3})
+            arguments: dict[str, int | None] = {"connect_timeout": 3}
+            if url.get_driver_name() == "psycopg":
+                # No prepared statements: behind a transaction pooler, each transaction may have another server's session.
+                arguments["prepare_threshold"] = None
+            return create_engine(url, pool_pre_ping=True, connect_args=arguments)
         engine = create_engine(url, connect_args={"timeout": PATIENCE})
     except ModuleNotFoundError:
         raise StoreError("PostgreSQL needs its driver: pip install 'psycopg[binary]'.") from None

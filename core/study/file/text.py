@@ -1,5 +1,6 @@
 """The text of a study: what stands in it, if it is not too long to be read."""
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,14 @@ from core.study.plan import Study, StudyError
 
 MOST_KEYS = 50_000
 LONGEST = 500_000  # characters of a file
+NO_BREAK = "\u00a0\u2007\u202f"  # spaces at which no line may break
+SPACES = str.maketrans(dict.fromkeys(NO_BREAK, " "))
+# What a word processor makes of quotation marks: “a”, „a“, ‘a’. Within straight ones, and in comments, they are left as they are.
+QUOTED = re.compile(
+    r'"""(?:[^\\]|\\.)*?(?:"""|\Z)' r"|\'\'\'.*?(?:\'\'\'|\Z)" r'|"(?:[^"\\\n]|\\.)*+"?' r"|'[^'\n]*+'?" r"|#[^\n]*+"
+    r'|[“”„](?P<double>[^“”„"\n]*+)[“”"]' r"|[‘’‚](?P<single>[^‘’‚'\n]*+)[‘’']",
+    re.DOTALL,
+)  # fmt: skip
 
 
 def read(path: str | Path) -> Study:
@@ -25,11 +34,26 @@ def read(path: str | Path) -> Study:
 
 def parse(text: str) -> Study:
     """The study that a text stands for. Raises StudyError with everything that is wrong."""
+    text = plain(text)
     check_lengths(text)
     try:
         return Reader(text, document(text)).study()
     except RecursionError:
         raise StudyError(["This is no study: tables or lists stand in each other hundreds deep."]) from None
+
+
+def plain(text: str) -> str:
+    """Return a text as TOML has it: without a byte-order mark, no-break spaces, and quotation marks of a word processor."""
+    if len(text) > LONGEST:
+        return text  # it is refused, and need not be looked through
+    return QUOTED.sub(_straight, text.removeprefix("\ufeff").translate(SPACES))
+
+
+def _straight(quoted: re.Match[str]) -> str:
+    for name, mark in (("double", '"'), ("single", "'")):
+        if quoted[name] is not None:
+            return f"{mark}{quoted[name]}{mark}"
+    return quoted[0]
 
 
 def document(text: str) -> dict[str, Any]:

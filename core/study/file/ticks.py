@@ -9,7 +9,7 @@ from core.model.config import Config
 from core.model.variants import ablation, decode, encode, name_of
 from core.settings.setting import ConfigError
 from core.study.file.reader import value_of
-from core.study.file.text import check_lengths, document
+from core.study.file.text import NO_BREAK, check_lengths, document, plain
 from core.study.plan import SETTINGS, StudyError
 from core.tasks import task
 
@@ -52,13 +52,15 @@ class Ticks:
 
 
 def _quoted(value: Any) -> str:
-    """Texts as TOML has them, which is as JSON has them, but for one character."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    """Write a value as TOML has it: as JSON, but for a few characters, which plain() would not keep either."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text.translate({ord(c): f"\\u{ord(c):04x}" for c in ("\x7f", *NO_BREAK)})
 
 
 def ticks(text: str) -> Ticks | None:
     """The ticks that a text stands for; None for one that says more than can be ticked, or nothing that can be read."""
     with suppress(StudyError, ConfigError, RecursionError, _More):
+        text = plain(text)
         check_lengths(text)
         return _ticks(document(text))
     return None

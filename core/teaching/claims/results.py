@@ -17,7 +17,7 @@ COLUMNS = ("claim", "seed", "value")
 def write_values(path: Path, values: Mapping[str, Values]) -> None:
     """values: claim -> seed -> number. Raises OSError."""
     rows = [(name, seed, value) for name, each in values.items() for seed, value in each.items()]
-    path.write_text(write_csv(pd.DataFrame(rows, columns=list(COLUMNS))) or "", encoding="utf-8")
+    write_csv(pd.DataFrame(rows, columns=list(COLUMNS)), path)
 
 
 def read_values(path: Path = FILE, whole: bool = True) -> dict[str, dict[int, float]]:

@@ -29,7 +29,7 @@ def _enter(path: Path) -> None:
 
 @functools.cache
 def _read(name: str) -> dict[str, Any]:
-    held: dict[str, Any] = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+    held: dict[str, Any] = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8-sig"))
     return held
 
 

@@ -219,6 +219,6 @@ def load(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > LONGEST:
             raise LessonError(path.stem, f"its file is larger than {LONGEST:,} bytes.")
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise LessonError(path.stem, f"its file cannot be read: {error}.") from None

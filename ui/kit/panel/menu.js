@@ -3,7 +3,17 @@
 const LARGE = "ablation-presenter" // kept by the browser, for all pages
 
 let large = false
+let present = false // where the browser keeps nothing, as in the frame of a learning platform: as long as the page is open
 let back
+
+function isPresenting() {
+  try { return localStorage.getItem(LARGE) === "on" } catch { return present }
+}
+
+function setPresenting(is) {
+  present = is
+  try { localStorage.setItem(LARGE, is ? "on" : "off") } catch { /* a browser may forbid it */ }
+}
 
 // The connection comes back by itself; a server that was started again in between learns of this page only when it is asked for it.
 {
@@ -22,18 +32,18 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const [nav, presenter, link] = parentElement.querySelector(".ablation-menu").children
   link.onclick = () => copy(link.lastChild)
   const size = () => {
-    const is = localStorage.getItem(LARGE) === "on"
+    const is = isPresenting()
     document.documentElement.style.setProperty("--ablation-zoom", is ? (innerWidth < 1400 ? 1.2 : 1.35) : 1) // of a small projector, no more than leaves room for a picture
     presenter.setAttribute("aria-pressed", is)
   }
   presenter.onclick = () => {
-    localStorage.setItem(LARGE, localStorage.getItem(LARGE) === "on" ? "off" : "on")
+    setPresenting(!isPresenting())
     size()
     window.dispatchEvent(new Event("resize"))
   }
   if (data[0]?.large && !large) { // as a teacher's link asks, once
     large = true
-    localStorage.setItem(LARGE, "on")
+    setPresenting(true)
   }
   size()
   while (nav.children.length > data.length) nav.lastChild.remove()

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from string import Template
 from typing import Any, NamedTuple
 
+from core.export.forms import guarded
 from core.settings.process import versions
 from core.teaching.lessons.lesson import Lesson
 from core.teaching.lessons.outcome import Outcome, combine
@@ -32,7 +33,8 @@ $VALUES
 ]
 
 torch.set_num_threads(1)
-sys.stdout.reconfigure(encoding="utf-8")
+if hasattr(sys.stdout, "reconfigure"):  # a notebook's output takes every character as it is
+    sys.stdout.reconfigure(encoding="utf-8")
 table = csv.writer(sys.stdout, lineterminator="\\n")
 table.writerow(["lesson", "value", "mean", "low", "high", "n", "per"])
 for lesson, value, reading, params in VALUES:
@@ -103,4 +105,4 @@ def script(rows: Sequence[Row]) -> str:
         f"    ({', '.join(json.dumps(each, ensure_ascii=False) for each in (row.lesson, row.value, row.reading, dict(row.params)))}),"
         for row in rows
     ]
-    return Template(SCRIPT).substitute(TORCH=versions()["torch"], VALUES="\n".join(listed))
+    return guarded(Template(SCRIPT).substitute(TORCH=versions()["torch"], VALUES="\n".join(listed)))

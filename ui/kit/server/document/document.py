@@ -12,6 +12,7 @@ import base64
 import re
 from functools import cache
 from pathlib import Path
+from urllib.parse import quote
 
 import streamlit
 from starlette.convertors import Convertor, register_url_convertor
@@ -74,13 +75,32 @@ def routes() -> list[Route]:
     async def mistyped(request):
         """A page whose name is written otherwise, or else the start page, which says that there is none of this name."""
         name = request.path_params["name"]
-        meant = named.get(name.lower().replace("-", "_").replace(" ", "_"))
+        meant = meant_by(name)
         if meant is None or meant == name:
             return await answer(request)
-        # Beside where it was asked for: what a request says of its host may be wrong.
-        return RedirectResponse(f"{meant}?{request.url.query}".removesuffix("?"))
+        return redirect(meant, request)
+
+    async def with_a_slash(request):
+        """A page whose address ends with a slash: the one without."""
+        name = request.path_params["name"]
+        return redirect(f"../{quote(meant_by(name) or name)}", request)
+
+    async def without_its_slash(request):
+        """The app's own address without the slash at its end, where it begins further down."""
+        return redirect(f"{below.rpartition('/')[2]}/", request)
+
+    def meant_by(name: str) -> str | None:
+        return named.get(name.lower().replace("-", "_").replace(" ", "_"))
+
+    def redirect(to: str, request) -> RedirectResponse:
+        # Seen from where it was asked for: behind a proxy, what a request says of scheme, host, port and path may be wrong.
+        return RedirectResponse(f"{to}?{request.url.query}".removesuffix("?"))
 
     below = (config.get_option("server.baseUrlPath") or "").strip("/")
     register_url_convertor("name", Name())
     known = [Route(f"/{below}/{name}".replace("//", "/"), answer) for name in pages()]
-    return [*known, Route(f"/{below}/{{name:name}}".replace("//", "/"), mistyped), scripts.route(below)]
+    if below:
+        known.append(Route(f"/{below}", without_its_slash))
+    for ending, reply in (("", mistyped), ("/", with_a_slash)):
+        known.append(Route(f"/{below}/{{name:name}}{ending}".replace("//", "/"), reply))
+    return [*known, scripts.route(below)]
