@@ -2,6 +2,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from core.settings.wording import distinct
 from core.teaching.lessons.lessons import lesson
 from ui.kit.page import literal
 from ui.kit.pages import CLASS, LESSONS, PAGES, START, TRAINING, Page
@@ -77,11 +78,13 @@ def _known(page: Page) -> dict:
 
 
 def _some(label: str, offered, words: dict[str, str], key: str) -> list[str]:
-    return st.multiselect(label, list(offered), format_func=lambda name: words[name], key=key)
+    labels = dict(zip(offered, distinct(words[name] for name in offered)))
+    return st.multiselect(label, list(offered), format_func=labels.get, key=key)
 
 
 def _lesson(words) -> dict[str, str]:
-    name = st.selectbox(words["link_lesson"], list(lesson), format_func=lesson.label, key="link_lesson")
+    labels = dict(zip(lesson, distinct(map(lesson.label, lesson))))
+    name = st.selectbox(words["link_lesson"], list(lesson), format_func=labels.get, key="link_lesson")
     return {"shown": "one", "lesson": name}
 
 

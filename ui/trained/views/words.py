@@ -27,7 +27,12 @@ def words(context):
     _pick(context)
     _remove(context)
     scores, said = scores_of(context), said_after(context)
-    table = experiment.next_words(scores, context.sampling, context.word, also=() if said is None else (said,))
+    table = experiment.next_words(
+        scores, context.sampling, context.opened.tokens.label, also=() if said is None else (said,)
+    )
+    # Two tokens may read alike: each has a row of its own.
+    rows = {token: row for row, token in enumerate(dict.fromkeys(table.token))}
+    table["label"] = [charts.word(rows[token], word) for token, word in zip(table.token, table.word)]
     left, right = st.columns([2, 3], gap="medium")
     with left:
         figure(
@@ -44,7 +49,7 @@ def words(context):
             ),
             table,
             "Probabilities of the next word.",
-            height=110 + 26 * table.word.nunique(),
+            height=110 + 26 * len(rows),
         )
     with right:
         if not context.language:

@@ -92,7 +92,7 @@ def _next(context, token: str, now: TeacherView):
         name = st.selectbox(
             words["class_next"],
             offered,
-            format_func=lambda name: entrance.label(context, name),
+            format_func=entrance.labels(context, offered).get,
             key=f"next_{len(now.asked)}",
         )
     with second:
