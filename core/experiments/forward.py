@@ -1,13 +1,15 @@
 """One forward pass, watched: what every other experiment of the first page reads from."""
 
+import copy
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 import torch
+from torch import nn
 
 from core.experiments.weights import weights
 from core.measure.tensor_meters import reduce, tidy
@@ -51,6 +53,7 @@ class Pass:
     dropout: bool = False  # whether dropout acted
     layered: bool = False  # whether its heads are named with their layer
     kind: str = ""  # of its weights, among core.experiments.weights; "" of a model that is not among them
+    softmax: tuple[nn.Module | None, ...] = ()  # of each block, with what it has learnt; None without attention
 
     def other(self, config: Config, same_weights: bool = False) -> "Pass":
         """The same text through another model of this kind. same_weights: through this one's weights, under other settings.
@@ -203,7 +206,13 @@ def watched(
         dropout=dropout,
         layered=layered or model.config.n_layers > 1,
         kind=kind,
+        softmax=tuple(map(_softmax, model.blocks)),
     )
+
+
+def _softmax(block: nn.Module) -> nn.Module | None:
+    attention: Any = getattr(block, "attn", None)
+    return None if attention is None else copy.deepcopy(attention.softmax).cpu().float()
 
 
 def _timing(call: Callable[[], object], first: float, config: Config, length: int, timed_on: str) -> Timing:

@@ -94,14 +94,15 @@ def _question(of: Asked | None, rows: pd.DataFrame, words: Mapping[str, str]) ->
         return ""
     votes = {n: dict(Counter(rows.answer[rows["round"] == n].tolist())) for n in sorted(set(rows["round"].tolist()))}
     out = outcome(of.lesson) if of.lesson and of.kind != CHECK else None
-    picture = tally_svg(of.counts(votes, out), words["class_votes"])
+    counts = of.counts(votes, out)
+    picture = tally_svg(counts, words["class_votes"])
     told = [str(text) for text in rows.because if text]
     why = "".join(f"<blockquote>{escape(text)}</blockquote>" for text in told)
     because = f"<h3>{escape(words['class_reasons'])}</h3>{why}" if told else ""
     legend = (
         [words["class_guesses"]] * of.is_number
         + [words["class_rounds"]] * (len(votes) > 1)
-        + [words["class_green"]] * (out is not None)
+        + [words["class_green"]] * any(count.right for count in counts)
     )
     result = ""
     if out and of.lesson and of.kind == PREDICTION:

@@ -86,7 +86,7 @@ def _forbidden_by(hidden: int, outside: int) -> str:
 def _verdict(table, marked, hidden, by, name) -> str:
     """What the shares say, in words. by: what hides pairs. name: of a head, from 0."""
     if hidden == marked:
-        return f"All marked pairs are forbidden by {by}: their readers may not look there."
+        return f"{capital(by)} forbid{'' if ' and ' in by else 's'} all marked pairs: their readers may not look there."
     best = table.loc[table.value.fillna(0).idxmax()]
     ratio = best.value / best.reference
     words = "more than" if ratio > 1.05 else "less than" if ratio < 0.95 else "about as much as"

@@ -39,7 +39,11 @@ def _show(store, study, before: Standing):
         st.progress(min(1.0, now.share), text=literal(f"{now.words()}. {_left(study.id, now)}"))
     else:
         again = "; Resume runs them again" if can_write(store) else ""
-        lost = f" {now.lost} were in the hands of a process that has died{again}." if now.lost else ""
+        lost = (
+            f" {count(now.lost, 'run')} {'was' if now.lost == 1 else 'were'} in the hands of a process that has died{again}."
+            if now.lost
+            else ""
+        )
         question = " ".join(study.question.split())  # the mark :small ends with its paragraph
         st.markdown(f":small[{literal(question)} {literal(now.words())}.{literal(lost)}]")
     trouble = server.service().trouble

@@ -77,7 +77,7 @@ def farthest(table, passes) -> str:
     if len(known):
         most = known.loc[known.distance.idxmax()]
         phrases.append(
-            f"Farthest from the baseline is {most.variant}: its output is {most.distance:.0%} of the baseline's length away "
+            f"Farthest from the baseline is {most.variant}: its output is {number(100 * most.distance)} % of the baseline's length away "
             f"from it, with a cosine similarity of {fixed(most.direction)}."
             if most.distance > SAME
             else "No output differs from the baseline's."

@@ -90,10 +90,10 @@ def told(results, meter) -> str:
         return f"None of them has a number for {statistic.label(meter).lower()} after the last pass.{_lost(results)}"
     if results.alike(meter):
         return f"All {'of them' if len(known) == len(ends) else f'{len(known)} that have one'} end at {number(ends[known[0]])}.{_lost(results)}"
-    low, high = (
-        f"{number(ends[at])} ({results.name(at)}{_others(ends, at)})"
-        for at in (known[ends[known].argmin()], known[ends[known].argmax()])
-    )
+    places = known[ends[known].argmin()], known[ends[known].argmax()]
+    # As many digits as it takes to tell the two ends apart: float32 has seven.
+    digits = next((n for n in range(3, 7) if number(ends[places[0]], n) != number(ends[places[1]], n)), 7)
+    low, high = (f"{number(ends[at], digits)} ({results.name(at)}{_others(ends, at)})" for at in places)
     return f"From {low} to {high}.{_why(results, meter)}{_lost(results)}"
 
 
@@ -110,9 +110,10 @@ def _why(results, meter) -> str:
         return ""
     of = "the variance of its logarithm" if statistic[meter].log else "its variance"
     left = " among those left" if any(each is not None for each in results.diverged) else ""
-    if shares[axis] < 0.5:
-        return f" No part explains half of the difference{left} by itself; {_word(axis)} explains {shares[axis]:.0%} of {of}."
-    return f" Most of the difference{left} is made by {_word(axis)}: {shares[axis]:.0%} of {of}."
+    share = round(100 * shares[axis], 1)
+    if share <= 50:
+        return f" No part explains more than half of the difference{left}; {_word(axis)} explains {share:g} % of {of}."
+    return f" Most of the difference{left} is made by {_word(axis)}: {share:g} % of {of}."
 
 
 def _lost(results) -> str:

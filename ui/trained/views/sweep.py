@@ -79,13 +79,15 @@ def _told(ranked) -> str:
         return "There are no heads in it."
     if not heads.change.apply(math.isfinite).all():
         return LOST
-    first = heads.iloc[0]
-    right = ranked[(ranked.cut == first.cut) & (ranked.effect == "accuracy")].iloc[0]
     idle = [line for line in heads.itertuples() if not apart(line.low, line.high)]
     if len(idle) == len(heads):
         return "Of no head can it be told from noise that the model loses anything without it. Click a cell to knock it out."
+    losses, gains = heads[heads.high < 0], heads[heads.low > 0]
+    first = losses.iloc[0] if len(losses) else gains.iloc[-1]
+    right = ranked[(ranked.cut == first.cut) & (ranked.effect == "accuracy")].iloc[0]
+    does = "loses most" if len(losses) else "loses without no head, and gains most"
     sentence = (
-        f"Of the heads, the model loses most without {first['name']}: {number(first.change)} in logit difference "
+        f"Of the heads, the model {does} without {first['name']}: {number(first.change)} in logit difference "
         f"({number(first.low)} to {number(first.high)}), {points(right.change)} points of accuracy."
     )
     if idle:
