@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 from core.figures.tally import Count, tally_svg
 from core.teaching import check
 from core.teaching.asked import AFTER, BEFORE, CARRY, PARTS, PREDICTION, SHOWN, asked, names
-from core.teaching.handout import gained, handout, scores, votes_table
+from core.teaching.handout import gained, handout, readable, scores, votes_table
 from core.teaching.lessons import prediction
 from core.teaching.lessons.language import phrases
 from core.teaching.lessons.lessons import lesson, read_lesson
@@ -233,3 +233,21 @@ def test_a_range_is_said_as_far_as_the_scale_goes(name, answer, english, german)
     for language in ("en", "de"):
         of = asked(name, WORDS, language)  # a lesson that is not translated is asked in English
         assert of.in_words(json.dumps(answer)) == {"en": english, "de": german}[of.lesson.language]
+
+
+def test_the_table_of_a_class_says_in_words_what_was_answered_and_how_sure():
+    name = next(name for name in WITH_PREDICTION if asked(name, WORDS).lesson.prediction.options)
+    eight = check.write(right())
+    table = rows(
+        (name, 1, 1, "Ann", "1", 2, "so", 1.234),
+        (name, 1, 2, "", "0", 0, "", 2.0),
+        (BEFORE, 1, 1, "", eight, 0, "", 3.0),
+    )
+    for language in ("en", "de"):
+        words = phrases(language)
+        found = readable(table, words, language)
+        assert [each for each in found.columns if each in table.columns] == list(table.columns)
+        assert (found.answer == table.answer).all() and (found.sure == table.sure).all()
+        assert found.sure_text.tolist() == [words["was_sure_2"], words["was_sure_0"], ""]
+        of = asked(name, words, language).lesson.prediction
+        assert found.says.tolist() == [of.options[1].text, of.options[0].text, "8 / 8"]

@@ -34,16 +34,19 @@ def votes_table(of: Asked, crosstab: pd.DataFrame) -> pd.DataFrame:
 
 
 def readable(answers: pd.DataFrame, words: Mapping[str, str], language: str = ENGLISH) -> pd.DataFrame:
-    """The same rows, with each answer in words as well (`says`), and seconds to a hundredth."""
+    """Add each answer in words (`says`), and how sure its author was (`sure_text`); round seconds to a hundredth."""
     table = answers.assign(seconds=answers.seconds.round(2))
-    says = []
-    for name, text in zip(answers.question.tolist(), answers.answer.tolist()):
+    says, sure = [], []
+    for name, text, level in zip(answers.question.tolist(), answers.answer.tolist(), answers.sure.tolist()):
         of = asked(str(name), words, language)
         try:
             says.append(of.in_words(str(text)) if of else "")
         except ValueError:
             says.append("")
+        is_asked = of is not None and of.kind != CHECK  # the eight questions do not ask it
+        sure.append(words.get(f"was_sure_{level}", "") if is_asked else "")
     table.insert(list(table.columns).index("answer") + 1, "says", says)
+    table.insert(list(table.columns).index("sure") + 1, "sure_text", sure)
     return table
 
 

@@ -60,7 +60,6 @@ def _left(number: int, now: Standing) -> str:
         return workers.silence
     if absent:
         return f"Nothing is trained at the moment: {absent}."
-    if service.has(number) and not workers.pace.measured:
-        return "The workers are starting."
     many = max(1, workers.count)
-    return f"About {duration(now.left * workers.pace.median / many)} of work left for {count(many, 'worker')} here."
+    starting = "The workers are starting. " * (service.has(number) and not workers.pace.measured)
+    return f"{starting}About {duration(now.left * workers.pace.median / many)} of work left for {count(many, 'worker')} here."

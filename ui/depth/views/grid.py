@@ -14,6 +14,7 @@ from ui.kit import pins
 from ui.kit.page import figure, literal
 from ui.kit.panel.control import choice, tabs
 from ui.kit.panel.panel import bar
+from ui.kit.session.limits import is_moved
 from ui.kit.session.values import put, value
 from ui.kit.session.visitor import choice as chosen_in
 from ui.kit.session.visitor import some_of
@@ -29,7 +30,8 @@ def grid(context):
     label, size = statistic.label(meter), len(results.configs)
     when = "after the last pass" if context.look.grid_order == "parts" else "pass after pass"
     figure(
-        f"{label} of {count(size, 'variant')}, {when}. Click one to compare it; once more takes it away.",
+        f"{label} of {count(size, 'variant')}, {when}."
+        + " Click one to compare it; once more takes it away." * is_moved("variants"),
         told(results, meter),
         context.weights,
     )

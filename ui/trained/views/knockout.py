@@ -11,6 +11,7 @@ from core.model.knockout import part as parts
 from core.settings.wording import aligned, count, fixed, number
 from ui.kit import pins
 from ui.kit.page import figure, literal, small_table
+from ui.kit.session.limits import is_moved
 from ui.kit.takeaway import note
 from ui.pictures import drawing
 from ui.pictures.curves import Line, Panel, curves
@@ -54,6 +55,9 @@ def _next_word(context):
 
 
 def _nothing(context):
+    if not is_moved("out"):
+        st.info("The link with which this was opened keeps the model whole.", icon=":material/lock:")
+        return
     st.info(
         "Nothing is knocked out yet: choose a part above"
         + ", or take the head that reads the subject." * bool(context.readings),
@@ -100,15 +104,9 @@ def _effects(table):
     for row in table.itertuples():
         label, known = effects.effect.label(row.effect), effects.effect[row.effect]
         if known.distance:
-            rows.append(
-                (
-                    label,
-                    number(row.whole),
-                    f"{number(row.without)}  [{number(row.low)}, {number(row.high)}] {known.unit}".rstrip(),
-                    "–",
-                    "–",
-                )
-            )
+            without, low, high = aligned([row.without, row.low, row.high])
+            changed = f"{without}  [{low}, {high}] {known.unit}".rstrip()
+            rows.append((label, number(row.whole), changed, "–", "–"))
             continue
         unit, word = (" %", " points") if known.share else ("", f" {known.unit}".rstrip())
         ends = _written([row.whole, row.without], known.share)

@@ -11,6 +11,7 @@ from core.settings.wording import number
 from ui.kit.page import chart, figure, literal
 from ui.kit.panel.control import press
 from ui.kit.panel.panel import bar
+from ui.kit.session.limits import is_moved
 from ui.kit.session.values import put
 from ui.kit.session.visitor import calm_visitor, choice, one_of, visitor
 from ui.pictures.chips import Chip, chips
@@ -95,7 +96,7 @@ def _told(context, scores, said) -> str:
 
 def _remove(context):
     """What takes the head out that is looked at, where nothing is out yet: the word may change."""
-    if context.cuts or not (context.language and context.opened.config.attention):
+    if context.cuts or not (context.language and context.opened.config.attention and is_moved("out")):
         return
     cut = Cut(context.look.layer_of(context.whole), "head", context.look.head_of(context.whole))
     about = "Both probabilities then stand side by side."
