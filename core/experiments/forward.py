@@ -1,6 +1,5 @@
 """One forward pass, watched: what every other experiment of the first page reads from."""
 
-import copy
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -53,7 +52,7 @@ class Pass:
     dropout: bool = False  # whether dropout acted
     layered: bool = False  # whether its heads are named with their layer
     kind: str = ""  # of its weights, among core.experiments.weights; "" of a model that is not among them
-    softmax: tuple[nn.Module | None, ...] = ()  # of each block, with what it has learnt; None without attention
+    softmax: tuple[list[torch.Tensor], ...] = ()  # what the softmax of each block has learnt
 
     def other(self, config: Config, same_weights: bool = False) -> "Pass":
         """The same text through another model of this kind. same_weights: through this one's weights, under other settings.
@@ -210,9 +209,9 @@ def watched(
     )
 
 
-def _softmax(block: nn.Module) -> nn.Module | None:
+def _softmax(block: nn.Module) -> list[torch.Tensor]:
     attention: Any = getattr(block, "attn", None)
-    return None if attention is None else copy.deepcopy(attention.softmax).cpu().float()
+    return [] if attention is None else [each.detach().float().cpu() for each in attention.softmax.parameters()]
 
 
 def _timing(call: Callable[[], object], first: float, config: Config, length: int, timed_on: str) -> Timing:

@@ -83,15 +83,15 @@ def _ends(values: Sequence[float], mark: Mark | None, scale: Mark | None = None)
     elif mark:
         near, far = min(low, mark[1]), max(high, mark[0])
         room = ROOM * (far - near)
-        ends = low, high
+        measured = low, high
         if near < low or math.isfinite(mark[0]):  # an open end adds nothing where the mark is in sight
             low = min(near, max(near - room, mark[0]))
         if far > high or math.isfinite(mark[1]):
             high = max(far, min(far + room, mark[1]))
         # What nobody can see must not move the figure at an end away from what was measured.
         least = SEEN * (high - low)
-        low = low if ends[0] - low > least else ends[0]
-        high = high if high - ends[1] > least else ends[1]
+        low = low if measured[0] - low > least else measured[0]
+        high = high if high - measured[1] > least else measured[1]
     return low, high if high > low else low + 1.0
 
 

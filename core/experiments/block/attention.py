@@ -153,6 +153,7 @@ def _said(c: Config, layer: int, head: int) -> list[tuple[str, str]]:
     ]
 
 
+@torch.no_grad()
 def scaling(p: Pass, layer: int, head: int) -> dict[str, float]:
     """Return the mean entropy (bits) of one head's weights with scores scaled by 1/√d_k and not, on the same q and k."""
     c = p.config
@@ -161,8 +162,9 @@ def scaling(p: Pass, layer: int, head: int) -> dict[str, float]:
     bias = c.position_in(layer)(c).bias(torch.zeros(1, c.n_heads, length, length))[0, head]
     readers = allowed.any(-1)
     readers[p.n_real :] = False
-    softmax = p.softmax[c.block_of(layer)]
-    assert softmax is not None, "a pass without attention has no scores"
+    softmax = c.part("softmax")(c.n_heads)
+    for mine, learnt in zip(softmax.parameters(), p.softmax[c.block_of(layer)]):
+        mine.data = learnt
     for name, divisor in (("scaled", math.sqrt(c.d_head)), ("unscaled", 1.0)):
         scores = (q @ k.T) / divisor
         scores = (capped(scores, c.score_cap) if c.score_cap else scores) + bias
