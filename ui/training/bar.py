@@ -64,7 +64,7 @@ def _bar(planned, kinds, was_going):
 
 def _said(planned, trainings, same, known) -> str:
     if trainings and trainings.going:
-        other = "" if same else f" The settings have changed since the start: {_takes(planned)}."
+        other = "" if same else f" The settings have changed since the start. The new ones mean {_takes(planned)}."
         return f"{literal(jobs.status(trainings.job))}.{other}"
     if same:
         return literal(jobs.status(trainings.job))
