@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 from core.figures.tally import Count, tally_svg
 from core.teaching import check
 from core.teaching.asked import AFTER, BEFORE, CARRY, PARTS, PREDICTION, SHOWN, asked, names
-from core.teaching.handout import gained, handout, scores, votes_table
+from core.teaching.handout import gained, handout, readable, scores, votes_table
 from core.teaching.lessons import prediction
 from core.teaching.lessons.language import phrases
 from core.teaching.lessons.lessons import lesson, read_lesson
@@ -92,7 +92,9 @@ def test_the_right_answers_are_marked_only_once_they_may_be_seen(name):
         assert low <= 100 * out.number.found.mean < high
     else:
         verdicts = [prediction.verdict(of.lesson.prediction, json.loads(text), out) for text in some_answers(name)]
-        assert sum(marked) == verdicts.count(prediction.AS_PREDICTED) > 0
+        assert sum(marked) == verdicts.count(prediction.AS_PREDICTED)
+        tied = prediction.undecided_pairs(list(of.lesson.prediction.ranked), out)
+        assert bool(sum(marked)) != bool(tied)
 
 
 class Seen(html.parser.HTMLParser):
@@ -231,3 +233,21 @@ def test_a_range_is_said_as_far_as_the_scale_goes(name, answer, english, german)
     for language in ("en", "de"):
         of = asked(name, WORDS, language)  # a lesson that is not translated is asked in English
         assert of.in_words(json.dumps(answer)) == {"en": english, "de": german}[of.lesson.language]
+
+
+def test_the_table_of_a_class_says_in_words_what_was_answered_and_how_sure():
+    name = next(name for name in WITH_PREDICTION if asked(name, WORDS).lesson.prediction.options)
+    eight = check.write(right())
+    table = rows(
+        (name, 1, 1, "Ann", "1", 2, "so", 1.234),
+        (name, 1, 2, "", "0", 0, "", 2.0),
+        (BEFORE, 1, 1, "", eight, 0, "", 3.0),
+    )
+    for language in ("en", "de"):
+        words = phrases(language)
+        found = readable(table, words, language)
+        assert [each for each in found.columns if each in table.columns] == list(table.columns)
+        assert (found.answer == table.answer).all() and (found.sure == table.sure).all()
+        assert found.sure_text.tolist() == [words["was_sure_2"], words["was_sure_0"], ""]
+        of = asked(name, words, language).lesson.prediction
+        assert found.says.tolist() == [of.options[1].text, of.options[0].text, "8 / 8"]

@@ -273,3 +273,17 @@ def test_who_stands_beside_stays_when_another_is_taken_away():
     app = fine(opened(variants="norm-none~ffn-off~n_heads-1", beside="n_heads-1"))
     tell(app, PILLS, ["ffn-off", "n_heads-1"])
     assert setting(fine(app), "beside") == "n_heads-1" and control(app, "beside")["value"] == 1
+
+
+def test_of_four_variants_the_drawing_and_its_figures_say_whose_they_are():
+    changes = ["norm-none", "ffn-off", "n_heads-1", "activation-relu"]
+    app = fine(opened(weights="random", variants="~".join(changes), beside="ffn-off"))
+    first, second = (json.loads(each.json)["picture"] for each in components(app, "ablation_drawing"))
+    assert "● baseline" in re.sub("<[^>]*>", "", first)
+    assert "● − FFN (variant 2 of 4)" in re.sub("<[^>]*>", "", second)
+    below = second.partition('<p class="below">')[2]
+    assert below.startswith("<b>− FFN:</b><br><b>") and "<b>Baseline:</b><br><b>" in below
+    alone = json.loads(components(fine(opened(weights="random", variants="ffn-off")), "ablation_drawing")[1].json)[
+        "picture"
+    ]
+    assert "● − FFN" in re.sub("<[^>]*>", "", alone) and "variant 1" not in alone

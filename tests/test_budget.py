@@ -18,7 +18,7 @@ from core.model.transformer import Transformer
 from core.settings.memory import MemoryLimit
 from core.tasks import task
 from core.train import Training, budget, chunk, held_out, start
-from core.train.budget import TimeLimit, check, duration, expected, max_seconds, memory, seconds, span
+from core.train.budget import TimeLimit, check, duration, expected, max_seconds, memory, seconds
 from core.train.muon import matrices, orthogonal
 
 
@@ -262,18 +262,15 @@ def test_durations_in_words(time, text):
     assert duration(time) == text
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "text"),
-    [
-        (9, 25, "9 to 25 s"),
-        (9, 9.2, "9 s"),
-        (50, 170, "50 s to 3 min"),
-        (120, 400, "2 to 7 min"),
-        (3000, 7200, "50 min to 2.0 h"),
-    ],
-)
-def test_spans_in_words(low, high, text):
-    assert span(low, high) == text
+def test_what_is_expected_is_what_is_left():
+    """Of a training that is half done half of it, and nothing of one that is at its end."""
+    training = Training(task="copy", steps=100)
+    begun, half, ended = (replace(start(Config(), training, 0), step=step) for step in (0, 50, 100))
+    alone = seconds(Config(), training)
+    assert expected([begun], 1) == pytest.approx(alone)
+    assert expected([half], 1, 2.0) == pytest.approx(alone)
+    assert expected([ended], 1) == expected([], 1) == 0
+    assert expected([begun, half, ended], 2) == pytest.approx(max(1.5 / 2, 1) * alone)
 
 
 def test_what_many_trainings_keep_together_is_limited(monkeypatch):

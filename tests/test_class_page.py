@@ -370,3 +370,21 @@ def test_a_class_that_is_over_is_said_to_be_over():
     app = join(code)
     server.classroom().end(token)
     assert "This class has ended" in texts(again(app)) and not warned(app)
+
+
+def test_the_teacher_sees_the_right_answer_only_once_it_is_revealed():
+    """The teacher's screen is often the one that all see."""
+    teacher, code, _ = start("heads")
+    ann = join(code)
+    teacher = ask(again(teacher))
+    choose(ann, 2)
+    for step in ("", "class_close", "class_discuss_now", "class_reveal"):
+        teacher = button(again(teacher), step) if step else teacher
+        teacher = again(teacher)
+        (drawn,) = [
+            json.loads(each.json)["picture"]
+            for each in components(teacher, "ablation_lesson")
+            if "rect class" in each.json
+        ]
+        shown = "bar right" in drawn, "Measured:" in texts(teacher), "Green: what was measured." in texts(teacher)
+        assert shown == ((step == "class_reveal",) * 3), step

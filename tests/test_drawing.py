@@ -39,7 +39,8 @@ def test_what_ran_is_what_is_drawn(config):
     assert words.count("no norm") == (places * (config.attention + config.ffn) if config.norm == "none" else 0)
     assert f"{len(TOKENS)} × {config.d_model}" in words
     if config.attention:
-        assert re.search(rf"{config.n_heads} heads? × {config.d_head} (keys and values: \d heads? )?softmax", words)
+        assert re.search(rf"{config.n_heads} heads? × {config.d_head} ", words)
+        assert re.search(r"Attention (keys and values: \d heads? )?softmax", words)
         assert ("keys and values" in words) == (config.n_kv_heads < config.n_heads)
         for name, there in (("QK-norm", config.qk_norm), (f"window {config.window}", config.window > 0)):
             assert (name in words) == there
@@ -123,3 +124,49 @@ def test_heads_stay_where_they_are_when_one_is_knocked_out(placement):
 
     places = [heads(*(Cut(0, "head", n) for n in range(many))) for many in range(4)]
     assert len(places[0]) == Config().n_heads and all(each == places[0] for each in places)
+
+
+LEAST = 24 * 300 / 230  # units of the drawing: 24 pixels where it is 230 wide, as on a page of 1280 with two of them
+
+
+def _targets(svg):
+    """Part -> (width, height) of the smallest of its own boxes that a hand can aim at, and whether it can be seen."""
+    found = {}
+    for place, shapes in re.findall(r'<g class="part" data-place="([^"]*)"[^>]*>(.*?)</g>', svg):
+        boxes = re.findall(r'<rect class="([^"]*)" x="[^"]*" y="[^"]*" width="([^"]*)" height="([^"]*)"', shapes)
+        visible = any(kind != "touch" for kind, *_ in boxes) or "polyline" in shapes
+        found[place] = max(min(float(width), float(height)) for _, width, height in boxes), visible
+    return found
+
+
+@pytest.mark.parametrize("knocked", [None, (), (Cut(0, "head", 1),)], ids=["settings", "whole", "knocked"])
+@pytest.mark.parametrize(
+    "config",
+    [Config(), Config(placement="sandwich"), Config(placement="post", norm="none"), Config(n_heads=16, position="none"), Config(attention=False, ffn=False)],
+    ids=["pre", "sandwich", "post", "many heads", "off"],
+)  # fmt: skip
+def test_everything_that_can_be_clicked_is_seen_and_large_enough(config, knocked):
+    targets = _targets(block_svg(forward(config, TOKENS), 0, knocked))
+    assert targets
+    for place, (least, visible) in targets.items():
+        assert visible and least >= LEAST, (place, least)
+
+
+def test_parts_that_can_be_clicked_do_not_lie_on_each_other():
+    """But for those inside the box of attention: heads, and the line that says how many there are."""
+    for config, knocked in ((Config(), None), (Config(n_heads=16, position="none"), ())):
+        svg = block_svg(forward(config, TOKENS), 0, knocked)
+        boxes = [
+            (place, *map(float, box))
+            for place, shapes in re.findall(r'<g class="part" data-place="([^"]*)"[^>]*>(.*?)</g>', svg)
+            for box in re.findall(
+                r'<rect class="[^"]*" x="([^"]*)" y="([^"]*)" width="([^"]*)" height="([^"]*)"', shapes
+            )
+        ]
+        for one, x, y, wide, high in boxes:
+            for other, left, top, width, height in boxes:
+                apart = x + wide <= left or left + width <= x or y + high <= top or top + height <= y
+                inside = (
+                    "work" in other and left <= x and x + wide <= left + width and top <= y and y + high <= top + height
+                )
+                assert one == other or apart or inside or ("work" in one), (one, other)

@@ -12,11 +12,13 @@ import sys
 
 import pytest
 import torch
+from scipy import stats
 
 from core.experiments.training.judged import judged, rates
 from core.experiments.training.plan import Arm, Plan, Trial, plan
 from core.experiments.training.results import every_row, summary
 from core.export.forms import FLAVOURS
+from core.export.plain_training import ENDS, beyond, quantile
 from core.export.training import training_script
 from core.model.config import Config
 from core.model.parts import MENUS
@@ -30,6 +32,7 @@ from core.train import Training, decay, optimiser, train
 from tests.test_export import ODD, ROOT, check_imports, check_layout, run_script
 
 CPU = Machine("cpu")
+WHOLE = ("variant", "seeds", "diverged", "parameters", "flops", "rates")  # columns of words and whole numbers
 SMALL = Config(d_model=16, n_heads=2, d_ff=24, position="learned")
 SHORT = {"batch": 3, "steps": 5, "every": 2, "warmup": 2, "learning_rate": 0.01}
 
@@ -191,17 +194,23 @@ def test_a_script_prints_the_rows_to_the_last_bit(name, flavour, printed):
     if flavour == "core":
         _check(found["accuracy"], ends)
         return
-    columns = ["variant", "accuracy", "seeds", "parameters", "flops", *["rates"] * ("rates" in ends)]
+    columns = [*ENDS, *["rates"] * ("rates" in ends)]
     assert found["accuracy"][0] == columns and len(found["accuracy"]) == len(ends) + 1
     for line, row in zip(found["accuracy"][1:], ends[columns].itertuples(index=False)):
-        assert [line[0], *map(int, line[2:5]), *line[5:]] == [
-            row.variant,
-            row.seeds,
-            row.parameters,
-            row.flops,
-            *row[5:],
-        ]
-        assert float(line[1]) == pytest.approx(row.accuracy, abs=1e-15, nan_ok=True)
+        for column, text, cell in zip(columns, line, row, strict=True):
+            if column in WHOLE:
+                assert text == str(cell), (column, line, row)
+            else:  # of the app by SciPy, of the script by an integral
+                assert float(text) == pytest.approx(cell, rel=1e-9, abs=1e-15, nan_ok=True), (column, line, row)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 9, 29])
+def test_student_t_of_a_script_is_that_of_scipy(n):
+    for t in (1e-6, 0.1, 1.0, 2.5, 40.0, 1e4):
+        assert beyond(math.atan2(math.sqrt(n), t), n) == pytest.approx(2 * stats.t.sf(t, n), rel=1e-9)
+    for level in (0.5, 0.95, 0.975, 1 - 0.05 / 3, 0.999):
+        assert quantile(n, level) == pytest.approx(stats.t.ppf((1 + level) / 2, n), rel=1e-9)
+    assert beyond(math.pi / 2, n) == 1.0
 
 
 def test_the_cases_say_what_their_names_say():

@@ -2,8 +2,9 @@
 
 import copy
 import math
+import re
 import tomllib
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import pytest
 import torch
@@ -11,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from core.checkpoints import family
+from core.figures import predicted
 from core.measure.intervals import Interval
 from core.model.config import Config
 from core.model.transformer import Transformer
-from core.teaching.lessons import prediction
+from core.teaching.lessons import picture, prediction
 from core.teaching.lessons.language import ENGLISH, is_complete, language, phrases, translated
 from core.teaching.lessons.language import FOLDER as LANGUAGES
 from core.teaching.lessons.lesson import FIELD, LessonError
@@ -52,7 +54,8 @@ def test_all_files_are_read_and_stand_in_the_order_of_their_numbers():
 def test_a_choice_has_one_right_answer_and_the_others_say_why_they_are_not(name):
     of = read_lesson(name)
     found = [prediction.verdict(of.prediction, answer, outcome(of)) for answer in answers(of)]
-    assert set(found) <= set(VERDICTS) and NOT_AS_PREDICTED in found and AS_PREDICTED in found
+    tied = of.prediction.kind == "rank" and prediction.undecided_pairs(list(of.prediction.ranked), outcome(of))
+    assert set(found) <= set(VERDICTS) and NOT_AS_PREDICTED in found and (UNDECIDED if tied else AS_PREDICTED) in found
     if of.prediction.options:
         assert found.count(AS_PREDICTED) == 1 and UNDECIDED not in found
         for option, verdict in zip(of.prediction.options, found):
@@ -99,7 +102,8 @@ def test_a_rank_is_judged_pair_by_pair(name):
             assert turned in (None, *VERDICTS)
     clear = [pair for pair, gap in prediction.differences(order, out).items() if gap.clear]
     right = sorted(order, key=lambda each: -out.values[each].found.mean)
-    assert prediction.verdict(of.prediction, right, out) == (AS_PREDICTED if clear else UNDECIDED)
+    settled = all(pair in clear or pair[::-1] in clear for pair in pairwise(right))
+    assert prediction.verdict(of.prediction, right, out) == (AS_PREDICTED if settled else UNDECIDED)
     assert prediction.verdict(of.prediction, right[::-1], out) == (NOT_AS_PREDICTED if clear else UNDECIDED)
 
 
@@ -360,3 +364,26 @@ def untranslated(name: str, each: str) -> list[str]:
 
 
 KEPT = ("LayerNorm", "RoPE", "ReLU", "GELU")
+
+
+@of_each
+def test_the_end_of_an_axis_is_what_was_measured_or_clearly_more(name):
+    """An answer such as “exactly as many” reaches a ten-thousandth beyond the bar: that is no number for an axis."""
+    of = read_lesson(name)
+    out = outcome(of)
+    for answer in answers(of)[:60]:
+        mark = picture._mark(of, answer, out)
+        if mark is None:
+            continue
+        values = [each for shown in of.shown for each in out.values[shown].found[:3] if math.isfinite(each)]
+        low, high = predicted._ends(values, mark)
+        least, most = min(0.0, *values), max(0.0, *values)
+        assert high == most or high - most > 0.009 * (high - low)
+        assert low == least or least - low > 0.009 * (high - low)
+
+
+def test_the_axis_of_exactly_as_many_parameters_ends_at_their_number():
+    of = read_lesson("heads")
+    exactly = next(n for n, each in enumerate(of.prediction.options) if each.low < 1 < each.high)
+    drawn = re.findall(r"<text[^>]*>([^<]*)", picture.svg(of, phrases(ENGLISH), exactly, outcome(of)))
+    assert drawn.count("49,984") == 3 and not any(each.startswith("49,98") for each in drawn if each != "49,984")

@@ -208,7 +208,7 @@ def test_who_decides_is_told_with_its_share_of_the_whole(out):
     said = texts(fine(opened(taken="credit", out=out)))
     assert f"Logit difference right − wrong (was or were), {number(whole)} on average" in said
     assert 0 < adds[most] <= whole
-    assert f"{names[most]} adds {number(adds[most])} ({100 * adds[most] / whole:.0f}% of it)." in said
+    assert f"{names[most]} adds {number(adds[most])} ({number(100 * adds[most] / whole)} % of it)." in said
     assert f"All parts add up to {number(whole)}." in said
 
 

@@ -381,7 +381,7 @@ def test_the_script_of_1_4_and_8_heads_holds_all_three(monkeypatch):
 
 
 def test_what_is_kept_of_a_text_is_said_with_what_sharing_saves():
-    words = said_on(opened(view="cost", weights="random", n_kv_heads="2", window="4"))
+    words = said_on(opened(view="cost", weights="random", mask="causal", n_kv_heads="2", window="4"))
     said = next(each for each in words if "Keys and values" in each)
     bytes_of_a_token = 2 * 2 * 16 * 4  # keys and values, two heads of each, 16 numbers, 4 bytes
     assert (
@@ -389,7 +389,9 @@ def test_what_is_kept_of_a_text_is_said_with_what_sharing_saves():
         in said
     )
     assert "A layer with a window keeps no more than 4 tokens." in said
-    whole = next(each for each in said_on(opened(view="cost", weights="random")) if "Keys and values" in each)
+    whole = next(
+        each for each in said_on(opened(view="cost", weights="random", mask="causal")) if "Keys and values" in each
+    )
     assert "512 bytes for each token (float32)" in whole and "window" not in whole
     assert not any(
         "Keys and values" in each for each in said_on(opened(view="cost", weights="random", attention="off"))

@@ -176,7 +176,7 @@ def test_a_run_whose_process_has_died_is_told_and_can_be_resumed(store):
     with store.writing() as connection:
         connection.exec_driver_sql("UPDATE runs SET heartbeat = 0")
     app = good(opened())
-    assert "12 were in the hands of a process that has died" in texts(app) and "Resume" in labels(app)
+    assert "12 runs were in the hands of a process that has died" in texts(app) and "Resume" in labels(app)
 
 
 def test_the_newest_study_is_shown_first(store):
@@ -300,6 +300,8 @@ def test_a_study_compared_with_itself_under_another_name_differs_nowhere(store):
     fill(store, study("twin"), score)
     app = good(opened(shown="compare", study="twin"))
     assert "6 cells are in both, 6 of them with the same settings. 0 differ" in texts(app)
+    alone = good(opened(shown="compare", study="twin", only_tasks="reverse", only_variants="− norm"))
+    assert "1 cell is in both, 1 of them with the same settings. 0 differ" in texts(alone)
     fill(store, study("stranger", '["copy", "reverse"]', '["facts"]'), score)
     app = good(opened(shown="compare", study="twin", against="stranger"))
     assert "No task and variant of twin has the name of one in stranger" in texts(app)

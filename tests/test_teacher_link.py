@@ -1,13 +1,15 @@
 """The teacher's link is built by ticking boxes; opened in a fresh session it is what was ticked."""
 
+import json
+import re
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from tests.pages import controls, links
+from tests.pages import components, controls, links, written
 from tests.test_page import fine, opened, said_on
-from ui.kit.pages import CLAIMS, CLASS, LESSONS, ONE_BLOCK, TRAINING
-from ui.kit.session.limits import PARAMETER, read
+from ui.kit.pages import CLAIMS, CLASS, LESSONS, ONE_BLOCK, TRAINED_MODEL, TRAINING
+from ui.kit.session.limits import PARAMETER, Limits, read
 
 
 def built(**chosen):
@@ -99,3 +101,30 @@ def test_flags_stand_in_the_link(flag):
 def test_a_view_of_another_page_is_not_reached_by_its_link():
     _, params, _ = built(link_pages=["lessons"])
     assert fine(opened(CLAIMS.path, **{PARAMETER: params[PARAMETER]})).info
+
+
+def test_a_class_link_as_it_opens_lets_a_class_take_parts_out():
+    _, params, _ = built()
+    app = fine(opened(ONE_BLOCK.path, **params))
+    assert "Press a part to see the block without it" in " ".join(written(app))
+    (drawing,) = components(app, "ablation_drawing")
+    assert json.loads(drawing.json)["clicked"]
+
+
+@pytest.mark.parametrize("view", ["attention", "compare"])
+def test_where_parts_are_locked_nobody_is_told_to_press_one(view):
+    _, params, _ = built(link_moved_block=[])
+    app = fine(opened(ONE_BLOCK.path, **params, view=view))
+    said = " ".join([*written(app), *said_on(app)])
+    assert "Press a part" not in said and "choose a part above" not in said
+    (drawing,) = components(app, "ablation_drawing")
+    assert not json.loads(drawing.json)["clicked"]
+
+
+@pytest.mark.parametrize("view", ["knockout", "attention", "words", "sweep"])
+def test_where_knock_outs_are_locked_nobody_is_told_to_make_one(view):
+    link = Limits(pages=("trained",)).write()
+    said = said_on(app := fine(opened(TRAINED_MODEL.path, **{PARAMETER: link, "taken": view})))
+    assert not any(re.search("choose a part above|Click a cell to knock", each) for each in said)
+    assert not any(each.key in ("remove_head", "remove_reader") for each in app.button)
+    assert "remove_here" not in controls(app)

@@ -116,6 +116,29 @@ def test_a_question_is_asked_no_more_when_something_else_is_taken_out(url):  # n
     assert question() == ticks(area(good(app)).value).question == "What is the FFN for?"
 
 
+NOTHING_TO_COMPARE = "There is nothing to compare: only the baseline would be trained."
+OLD_QUESTION = "The question is still that of the study you began with."
+
+
+def test_a_study_with_nothing_to_compare_says_so_before_it_starts(url):  # noqa: F811
+    app = dialog()
+    assert not app.warning
+    widget(app.button_group, "tick_parts").set_value([]).run()
+    assert [NOTHING_TO_COMPARE in each.value for each in good(app).warning] == [True]
+    widget(app.button_group, "tick_placement").set_value(["pre", "post"]).run()
+    assert not good(app).warning
+
+
+def test_a_question_that_no_longer_fits_what_is_compared_is_named(url):  # noqa: F811
+    changed = TEMPLATE.replace('"− norm" = { norm = "none" }', '"− FFN" = { ffn = false }')
+    assert [OLD_QUESTION in each.value for each in dialog(changed).warning] == [True]
+    gone = TEMPLATE.partition("[variants]")[0]
+    said = [each.value for each in dialog(gone).warning]
+    assert len(said) == 2 and NOTHING_TO_COMPARE in said[0] and OLD_QUESTION in said[1]
+    assert not dialog(changed.replace("take the norm out", "take the FFN out")).warning
+    assert not dialog(TEMPLATE.replace("seeds = 3", "seeds = 2")).warning
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_studies_that_ship_are_there_with_their_results(url, name):  # noqa: F811
     app = good(opened(study=name))

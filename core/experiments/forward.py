@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 import torch
+from torch import nn
 
 from core.experiments.weights import weights
 from core.measure.tensor_meters import reduce, tidy
@@ -51,6 +52,7 @@ class Pass:
     dropout: bool = False  # whether dropout acted
     layered: bool = False  # whether its heads are named with their layer
     kind: str = ""  # of its weights, among core.experiments.weights; "" of a model that is not among them
+    softmax: tuple[list[torch.Tensor], ...] = ()  # what the softmax of each block has learnt
 
     def other(self, config: Config, same_weights: bool = False) -> "Pass":
         """The same text through another model of this kind. same_weights: through this one's weights, under other settings.
@@ -203,7 +205,13 @@ def watched(
         dropout=dropout,
         layered=layered or model.config.n_layers > 1,
         kind=kind,
+        softmax=tuple(map(_softmax, model.blocks)),
     )
+
+
+def _softmax(block: nn.Module) -> list[torch.Tensor]:
+    attention: Any = getattr(block, "attn", None)
+    return [] if attention is None else [each.detach().float().cpu() for each in attention.softmax.parameters()]
 
 
 def _timing(call: Callable[[], object], first: float, config: Config, length: int, timed_on: str) -> Timing:

@@ -3,14 +3,18 @@
 As in plain.py, only torch, the standard library, and functions of core that need no more than these.
 """
 
+import functools
 import math
+import statistics
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 
+from core.experiments.training.results import DIGITS
 from core.export.plain import section
+from core.measure.intervals import LEVEL, Paired, together
 from core.model.config import Config
 from core.model.cost import forward_flops, parameters
 from core.model.parts.init import generator
@@ -22,6 +26,11 @@ from core.train.norms import clip_gradients, total_norm
 from core.train.run import SLICE, Row
 from core.train.search import choose, counted, late_loss
 from core.train.settings import Training, optimiser
+
+ENDS = (  # columns of what stands at the end of the curves
+    "variant", "accuracy", "low", "high", "seeds", "diverged",
+    "difference", "difference_low", "difference_high", "p", "parameters", "flops",
+)  # fmt: skip
 
 
 class Problem(NamedTuple):
@@ -52,8 +61,8 @@ def print_training(
     each seed the one counts that ends with the lowest loss.
     """
     torch.set_num_threads(1)  # as in the app: several would add the same numbers in another order
-    ends: dict[str, list[float]] = {name: [] for name in variants}
-    late: dict[str, list[float]] = {name: [] for name in variants}
+    ends: dict[str, dict[int, float]] = {name: {} for name in variants}
+    late: dict[str, dict[int, float]] = {name: {} for name in variants}
 
     def rows() -> Iterator[tuple[object, ...]]:
         for seed in seeds:
@@ -62,18 +71,26 @@ def print_training(
                 for row in train(config.replace(seed=seed), how, problem, device, dtype):
                     yield name, seed, *row
                     losses.append((row.step, row.loss))
-                ends[name].append(row.accuracy)
-                late[name].append(math.inf if row.note else late_loss(losses, how.steps))
-
-    def end(runs: dict[float, str]) -> tuple[object, ...]:
-        rates = [choose({rate: late[name][at] for rate, name in runs.items()}) for at in range(len(seeds))]
-        accuracies = [ends[runs[rate]][at] for at, rate in enumerate(rates)]
-        return *mean(accuracies), *size(variants[runs[rates[0]]], training, problem), counted(rates)
+                ends[name][seed] = row.accuracy
+                late[name][seed] = math.inf if row.note else late_loss(losses, how.steps)
 
     section("rows", ("variant", "seed", *Row._fields), rows())
     models = search or {name: {training.learning_rate: name} for name in variants}
-    columns = ("variant", "accuracy", "seeds", "parameters", "flops", *["rates"] * bool(search))
-    section("accuracy", columns, [(model, *end(runs)[: len(columns) - 1]) for model, runs in models.items()])
+    rates: dict[str, list[float]] = {}
+    accuracies: dict[str, dict[int, float]] = {}
+    for model, runs in models.items():
+        rates[model] = [choose({rate: late[name][seed] for rate, name in runs.items()}) for seed in seeds]
+        accuracies[model] = {seed: ends[runs[rate]][seed] for seed, rate in zip(seeds, rates[model])}
+    found, nothing = differences(accuracies), spread([], (-1.0, 1.0), LEVEL)
+    table: list[tuple[object, ...]] = []
+    for model, runs in models.items():
+        known = [each for each in accuracies[model].values() if not math.isnan(each)]
+        mean = spread(known, (0.0, 1.0), LEVEL)
+        gap = found.get(model, nothing)
+        sizes = size(variants[next(iter(runs.values()))], training, problem)
+        chosen = [counted(rates[model])] * bool(search)
+        table.append((model, *mean[:3], len(known), len(seeds) - len(known), *gap[:3], gap.p, *sizes, *chosen))
+    section("accuracy", (*ENDS, *["rates"] * bool(search)), table)
 
 
 def train(config: Config, training: Training, problem: Problem, device: str, dtype: torch.dtype) -> Iterator[Row]:
@@ -169,10 +186,60 @@ def moved(before: list[torch.Tensor], weights: list[torch.nn.Parameter]) -> floa
     return (total_norm(changes) / total_norm(before)).item()
 
 
-def mean(accuracies: list[float]) -> tuple[float, int]:
-    """-> (mean of those that are known, how many they are)"""
-    known = [each for each in accuracies if not math.isnan(each)]
-    return math.fsum(known) / len(known) if known else math.nan, len(known)
+def differences(accuracies: dict[str, dict[int, float]]) -> dict[str, Paired]:
+    """Compare every model with the first, seed by seed, corrected for all that are compared (Holm).
+
+    accuracies: model -> seed -> accuracy, NaN where it diverged.
+    """
+    base, *others = accuracies
+
+    def compare(model: str, level: float) -> Paired:
+        both = [round(value - accuracies[base][seed], DIGITS) for seed, value in accuracies[model].items()]
+        return spread([each for each in both if not math.isnan(each)], (-1.0, 1.0), level)
+
+    return together(compare, others)
+
+
+def spread(values: list[float], within: tuple[float, float], level: float) -> Paired:
+    """Return the mean of several seeds with its interval, and the p of the t-test against 0 (Student, 1908).
+
+    within: what a value can be, where the interval is cut. NaN where there are too few values.
+    """
+    n = len(values)
+    mean = statistics.fmean(values) if values else math.nan
+    if n < 2:
+        return Paired(mean, math.nan, math.nan, n, math.nan, math.nan)
+    error = statistics.stdev(values) / math.sqrt(n)
+    reach = error * quantile(n - 1, level)
+    p = float(mean == 0) if error == 0 else beyond(math.atan2(error * math.sqrt(n - 1), abs(mean)), n - 1)
+    return Paired(mean, max(mean - reach, within[0]), min(mean + reach, within[1]), n, p, reach)
+
+
+def beyond(angle: float, n: int) -> float:
+    """Return the share of Student's t with n degrees of freedom that lies beyond ±√n / tan(angle).
+
+    In that angle the density is its sine to the power of n − 1. It is integrated by Simpson's rule.
+    """
+
+    def area(end: float) -> float:
+        heights = torch.linspace(0.0, end, 2001, dtype=torch.float64).sin() ** (n - 1)
+        weights = torch.tensor([1.0, *[4.0, 2.0] * 999, 4.0, 1.0], dtype=torch.float64)
+        return end * (heights * weights).sum().item()
+
+    return area(angle) / area(math.pi / 2)
+
+
+@functools.cache
+def quantile(n: int, level: float) -> float:
+    """Return the t between whose two signs so large a share of Student's t with n degrees of freedom lies."""
+    low, high = 0.0, math.pi / 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        if beyond(middle, n) < 1 - level:
+            low = middle
+        else:
+            high = middle
+    return math.sqrt(n) / math.tan(high)
 
 
 def size(config: Config, training: Training, problem: Problem) -> tuple[int, int]:

@@ -41,7 +41,9 @@ SETTINGS = (
 TRAINING = """\
 # rows: the curves. loss: of the step's batch; accuracy: on held-out sequences; gradient_norm: before clipping;
 #     update_size: how far the step moved all weights together, relative to their norm
-# accuracy: where the curves end, averaged over the seeds that did not diverge, and what each model costs
+# accuracy: where the curves end, averaged over the seeds that did not diverge, with its 95 % interval (low, high);
+#     the difference from the first model, seed by seed, with its interval and the p of the paired t-test,
+#     corrected for all models (Holm); and what each model costs
 # Training makes differences grow: on another machine, where rounding differs, the curves part after a while."""
 
 

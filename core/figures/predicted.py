@@ -16,6 +16,7 @@ WIDTH, MARGIN = 380, 8  # as wide as a phone, so that words are not made smaller
 FIGURE = 96  # room for the numbers on the right of bars
 ROW, NAME, BAR = 56, 22, 18  # a row: the name above, so that it may be long, and the bar below it
 CURVE_HEIGHT, LEGEND, END = 170, 18, 26  # of curves: a line of the legend, and room for the mark at their end
+SEEN = 0.01  # of an axis: less of a predicted range beyond what was measured is not drawn
 ROOM = 0.25  # how much of an axis a predicted range may take beyond what was measured: its far end would flatten that
 STYLE = (
     f".bar.first,.curve.first{{fill:{VARIANTS[0]};stroke:{VARIANTS[0]}}}.bar,.curve{{fill:{BASELINE};stroke:{BASELINE}}}"
@@ -82,10 +83,15 @@ def _ends(values: Sequence[float], mark: Mark | None, scale: Mark | None = None)
     elif mark:
         near, far = min(low, mark[1]), max(high, mark[0])
         room = ROOM * (far - near)
+        measured = low, high
         if near < low or math.isfinite(mark[0]):  # an open end adds nothing where the mark is in sight
             low = min(near, max(near - room, mark[0]))
         if far > high or math.isfinite(mark[1]):
             high = max(far, min(far + room, mark[1]))
+        # What nobody can see must not move the figure at an end away from what was measured.
+        least = SEEN * (high - low)
+        low = low if measured[0] - low > least else measured[0]
+        high = high if high - measured[1] > least else measured[1]
     return low, high if high > low else low + 1.0
 
 

@@ -8,6 +8,9 @@ from core.model.parts import MENUS
 
 STREAM, CENTRE, SIDE = 58, 196, 291  # x of the stream, of the sub-layers, and of what passes them by
 BOX, NORM = 172, 104  # widths
+TARGET = 32  # height of what is clicked: 24 pixels where a page has room for three quarters of the drawing's width
+GAP = 3  # between two heads
+IN_A_ROW = 4  # heads
 
 
 Clicks = dict[
@@ -38,7 +41,13 @@ class Sublayer:
     @property
     def work(self) -> int:
         """The height of its box."""
-        return 26 + 15 * len(self.inside) + 26 * bool(self.heads)
+        return 26 + 15 * len(self.inside) + self._room + (TARGET if "heads" in self.clicks else 0)
+
+    @property
+    def _room(self) -> int:
+        """The height that its heads take, where they are parts of their own."""
+        rows = -(-len(self.heads) // IN_A_ROW)
+        return rows * (TARGET + GAP) + 4 * bool(rows)
 
     def draw(self, y: int) -> tuple[str, int]:
         """From here on down -> (SVG, height)"""
@@ -57,14 +66,15 @@ class Sublayer:
         at = top + 12
         if "before" in self.norms:
             parts += self._norm("before", CENTRE, at, NORM)
-            parts += line("wire", (CENTRE, at + 24), (CENTRE, at + 36)) + arrow(CENTRE, at + 36)
-            at += 36
+            at += TARGET
+            parts += line("wire", (CENTRE, at), (CENTRE, at + 12)) + arrow(CENTRE, at + 12)
+            at += 12
         parts += self._work(at)
         at += self.work
         if "on the output of" in self.norms:
             parts += line("wire", (CENTRE, at), (CENTRE, at + 12)) + arrow(CENTRE, at + 12)
             parts += self._norm("on the output of", CENTRE, at + 12, NORM)
-            at += 36
+            at += 12 + TARGET
         joint = at + 16
         parts += line("wire", (CENTRE, at), (CENTRE, joint), (STREAM + 9, joint)) + arrow(STREAM + 9, joint, "left")
         added = " × ".join(map(str, self.seen.sites[self.site][self.layer].shape))
@@ -79,21 +89,23 @@ class Sublayer:
 
     def _work(self, y: int) -> str:
         """Its box, with its heads where they are parts of their own."""
-        kind, room = "box work" + " changed" * self.changed, 26 * bool(self.heads)
-        shapes = box(CENTRE, y, BOX, self.work, [self.name, *self.inside], kind, below=room)
-        shapes = self._part("work", shapes)
-        if "heads" in self.clicks:  # the line that says how many
-            shapes += self._part(
-                "heads", f'<rect class="touch" x="{CENTRE - 50}" y="{y + 22}" width="100" height="16"/>'
-            )
-        width = min(24.0, (BOX - 16) / max(1, len(self.heads)))
-        for number, there in enumerate(self.heads, 1):
-            x = CENTRE + (number - (len(self.heads) + 1) / 2) * width
-            mark = [str(number)] if width >= 12 else []
-            one = box(
-                x, y + self.work - 26, width - 4, 18, mark if there else ["✕"], "head-box" if there else "off changed"
-            )
-            shapes += self._part(f"head {number}", one)
+        kind = "box work" + " changed" * self.changed
+        if "heads" in self.clicks:  # the line that says how many is a button of its own
+            first, *others = self.inside
+            shapes = box(CENTRE, y, BOX, self.work, [], kind) + text(CENTRE, y + 19, self.name, "middle name")
+            below = y + 26 + TARGET
+            shapes += "".join(text(CENTRE, below + 15 * n, each, "middle small") for n, each in enumerate(others, 1))
+            button = box(CENTRE, y + 26, BOX - 24, TARGET, [], "head-box")
+            button += text(CENTRE, y + 30 + TARGET // 2, first, "middle small")
+            return self._part("work", shapes) + self._part("heads", button)
+        shapes = self._part("work", box(CENTRE, y, BOX, self.work, [self.name, *self.inside], kind, below=self._room))
+        many = min(IN_A_ROW, len(self.heads))
+        for at, there in enumerate(self.heads):
+            row, column = divmod(at, IN_A_ROW)
+            x = CENTRE + (column - (many - 1) / 2) * (TARGET + GAP)
+            top = y + self.work - self._room + row * (TARGET + GAP)
+            mark, of = (f"{at + 1}", "head-box") if there else ("✕", "off changed")
+            shapes += self._part(f"head {at + 1}", box(x, top, TARGET, TARGET, [mark], of))
         return shapes
 
     def _part(self, name: str, shapes: str, number: str = "") -> str:
@@ -118,7 +130,7 @@ class Sublayer:
         end = joint + 9
         if "after" in self.norms:
             parts += line("stream", (STREAM, end), (STREAM, end + 9)) + self._norm("after", STREAM, end + 9, NORM - 4)
-            end += 33
+            end += 9 + TARGET
         return parts, end
 
     def _norm(self, place: str, x: int, y: int, width: int) -> str:
@@ -126,4 +138,4 @@ class Sublayer:
         name = self.seen.config.norm if normed else "no norm"
         kind = ("box norm" if normed else "off") + " changed" * self.norm_changed
         number = " 2" * (place != next(iter(self.norms)))  # of two, the second
-        return self._part("norm", box(x, y, width, 24, [name], kind), number)
+        return self._part("norm", box(x, y, width, TARGET, [name], kind), number)

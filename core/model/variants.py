@@ -12,7 +12,7 @@ from typing import Any
 from core.model.config import Config
 from core.settings.menu import Menu
 from core.settings.setting import ConfigError, Settings, setting
-from core.settings.wording import shorten, some_of
+from core.settings.wording import distinct, shorten, some_of
 
 AND, NEXT, NOTHING, PLAIN = "__", "~", "none", "defaults"
 MOST = 4
@@ -247,4 +247,6 @@ def lineup(config: Config, pins: Pins, **fixed: Any) -> tuple[list[Variant], lis
     now = replace(config, **fixed)
     if pinned and all(now != other.config for other in variants):
         variants.append(Variant("now: " + name_of(difference(now, baseline)), now, NOW))
-    return variants, notes
+    # A name shows six digits of a number: two variants may read alike, and pages know them by their names.
+    names = distinct(each.name for each in variants)
+    return [replace(each, name=name) for each, name in zip(variants, names)], notes

@@ -1,6 +1,7 @@
 """Numbers, names and given values in sentences: one way of writing each, everywhere."""
 
 import math
+from collections.abc import Iterable
 
 KEY = "head 2.3: layer 2, head 3, counted from 1"  # to be said once on each page that names heads so
 
@@ -21,8 +22,20 @@ def number(value: float, digits: int = 3) -> str:
 
 def fixed(value: float, digits: int = 2) -> str:
     """A number with so many decimals."""
+    if math.isnan(value):
+        return "no number"
     text = f"{value:.{digits}f}"
     return (text.lstrip("-") if float(text) == 0 else text).replace("-", "−")
+
+
+def aligned(values: Iterable[float], digits: int = 3) -> list[str]:
+    """Write the numbers of one column with the same decimals: those that give the largest so many significant digits."""
+    values = list(values)
+    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    if not 1e-3 <= largest < 1e5:
+        return [number(value, digits) for value in values]
+    decimals = max(0, digits - 1 - math.floor(math.log10(largest)))
+    return [fixed(value, decimals) for value in values]
 
 
 def in_sentence(label: str) -> str:
@@ -33,6 +46,21 @@ def in_sentence(label: str) -> str:
 def count(n: int, one: str) -> str:
     """A number of things: 1 token, 2 tokens."""
     return f"{n:,} {one}{'' if n == 1 else 's'}"
+
+
+def distinct(labels: Iterable[str]) -> list[str]:
+    """Number the labels that are there more than once: a widget or a dictionary would take them for one."""
+    labels = list(labels)
+    used: set[str] = set()
+    made = []
+    for label in labels:
+        name, n = label, 1
+        while name in used or (n > 1 and name in labels):
+            n += 1
+            name = f"{label} ({n})"
+        used.add(name)
+        made.append(name)
+    return made
 
 
 def shorten(value: object, width: int = 40) -> str:

@@ -10,7 +10,7 @@ from textwrap import wrap
 import pandas as pd
 
 from core.experiments.training.plan import BASELINE
-from core.experiments.training.sentences import percent, points
+from core.experiments.training.sentences import decimals_of, percent, points
 from core.figures.palette import BASELINE as MORE
 from core.figures.palette import VARIANTS
 from core.measure.intervals import apart
@@ -93,7 +93,7 @@ def told(line: Line) -> str:
         return f"{first}{more or ' nothing to tell yet.'}"
     got = f"{percent(line.accuracy)} right ({seeds}"
     if line.variant == BASELINE:
-        return f"{first} {got}; {_span(line.low, line.high)}).{more}"
+        return f"{first} {got}; {_span(line.low, line.high, 1)}).{more}"
     if math.isnan(line.difference):
         return f"{first} {got}).{more}"
     if line.difference_low == line.difference_high:  # the same on every seed, to the last bit: no noise to compare with
@@ -104,11 +104,13 @@ def told(line: Line) -> str:
         )
         return f"{first} {got}); {size}.{more}"
     noise = ", of one seed" if math.isnan(line.p) else "" if _clear(line) else ", not distinguishable from seed noise"
-    return f"{first} {points(line.difference)} points{noise} ({_span(line.difference_low, line.difference_high)}); {got}).{more}"
+    fine = decimals_of((line.difference, line.difference_low, line.difference_high))
+    span = _span(line.difference_low, line.difference_high, fine)
+    return f"{first} {points(line.difference, fine)} points{noise} ({span}); {got}).{more}"
 
 
-def _span(low: float, high: float) -> str:
-    return "no interval" if math.isnan(low) else f"95 % interval {points(low)} to {points(high)}"
+def _span(low: float, high: float, decimals: int) -> str:
+    return "no interval" if math.isnan(low) else f"95 % interval {points(low, decimals)} to {points(high, decimals)}"
 
 
 def _clear(line: Line) -> bool:
@@ -148,10 +150,10 @@ def _in_cell(line: Line, value: float) -> tuple[str, str]:
     if math.isnan(value):
         return "diverged" if _gone(line) else "…" if math.isnan(line.accuracy) else "no baseline", ""
     if line.diverged:
-        return points(value) + " %" * base, f"{line.diverged} of {line.seeds + line.diverged} diverged"
+        return points(value, 1) + " %" * base, f"{line.diverged} of {line.seeds + line.diverged} diverged"
     low, high = (line.low, line.high) if base else (line.difference_low, line.difference_high)
     spread = low < high  # neither of one seed nor of several that agree to the last digit
-    return points(value) + " %" * base, f"{points(low, 1)} to {points(high, 1)}" if spread else ""
+    return points(value, 1) + " %" * base, f"{points(low, 1)} to {points(high, 1)}" if spread else ""
 
 
 def _words(x: float, y: float, lines: list[str], kind: str) -> str:

@@ -244,6 +244,6 @@ def takes_in_all(study: Study, workers: int) -> str:
 def before(ended: int, unwanted: int) -> list[str]:
     """What the store has of a study already, in sentences; none if it has nothing."""
     said = [f"{count(ended, 'run')} done before."] * bool(ended)
-    return said + [f"{count(unwanted, 'run')} of an earlier version of the file stay in the store, uncounted."] * bool(
-        unwanted
-    )
+    return said + [
+        f"{count(unwanted, 'run')} of an earlier version of the file stay{'s' * (unwanted == 1)} in the store, uncounted."
+    ] * bool(unwanted)

@@ -9,7 +9,7 @@ from pandas.api.types import is_numeric_dtype
 
 from core.experiments.training.plan import BASELINE
 from core.export.sheets import read_csv
-from core.settings.wording import shorten
+from core.settings.wording import distinct, shorten
 from core.study.link import read_query
 from core.study.plan import StudyError
 
@@ -56,7 +56,7 @@ def is_sparse(table: pd.DataFrame) -> bool:
 def in_one_column(table: pd.DataFrame, title: str) -> pd.DataFrame:
     """All cells but the baselines as one column, with the task in the name of each row; cell: (task, variant), as they were."""
     kept = table[table.variant != BASELINE]
-    names = [f"{line.variant}: {line.task}" for line in lines(kept)]
+    names = distinct(f"{line.variant}: {line.task}" for line in lines(kept))
     cells = pd.Series(list(zip(kept.task, kept.variant)), index=kept.index, dtype=object)
     return kept.assign(task=title, variant=names, cell=cells)
 

@@ -34,16 +34,19 @@ def votes_table(of: Asked, crosstab: pd.DataFrame) -> pd.DataFrame:
 
 
 def readable(answers: pd.DataFrame, words: Mapping[str, str], language: str = ENGLISH) -> pd.DataFrame:
-    """The same rows, with each answer in words as well (`says`), and seconds to a hundredth."""
+    """Add each answer in words (`says`), and how sure its author was (`sure_text`); round seconds to a hundredth."""
     table = answers.assign(seconds=answers.seconds.round(2))
-    says = []
-    for name, text in zip(answers.question.tolist(), answers.answer.tolist()):
+    says, sure = [], []
+    for name, text, level in zip(answers.question.tolist(), answers.answer.tolist(), answers.sure.tolist()):
         of = asked(str(name), words, language)
         try:
             says.append(of.in_words(str(text)) if of else "")
         except ValueError:
             says.append("")
+        is_asked = of is not None and of.kind != CHECK  # the eight questions do not ask it
+        sure.append(words.get(f"was_sure_{level}", "") if is_asked else "")
     table.insert(list(table.columns).index("answer") + 1, "says", says)
+    table.insert(list(table.columns).index("sure") + 1, "sure_text", sure)
     return table
 
 
@@ -94,14 +97,15 @@ def _question(of: Asked | None, rows: pd.DataFrame, words: Mapping[str, str]) ->
         return ""
     votes = {n: dict(Counter(rows.answer[rows["round"] == n].tolist())) for n in sorted(set(rows["round"].tolist()))}
     out = outcome(of.lesson) if of.lesson and of.kind != CHECK else None
-    picture = tally_svg(of.counts(votes, out), words["class_votes"])
+    counts = of.counts(votes, out)
+    picture = tally_svg(counts, words["class_votes"])
     told = [str(text) for text in rows.because if text]
     why = "".join(f"<blockquote>{escape(text)}</blockquote>" for text in told)
     because = f"<h3>{escape(words['class_reasons'])}</h3>{why}" if told else ""
     legend = (
         [words["class_guesses"]] * of.is_number
         + [words["class_rounds"]] * (len(votes) > 1)
-        + [words["class_green"]] * (out is not None)
+        + [words["class_green"]] * any(count.right for count in counts)
     )
     result = ""
     if out and of.lesson and of.kind == PREDICTION:

@@ -111,8 +111,9 @@ def kept(config: Config, training: Training) -> int:
 
 
 def expected(states: Sequence[State], workers: int, pace: float = 1.0) -> float:
-    """Seconds from the start to the end of all of them. pace: seconds here per second of the estimate."""
-    alone = [seconds(state.config, state.training) for state in states]
+    """Seconds until all of them end, from where they are. pace: seconds here per second of the estimate."""
+    going = [state for state in states if not state.done]
+    alone = [seconds(each.config, each.training) * (1 - each.step / each.training.steps) for each in going]
     return pace * max(sum(alone) / workers, max(alone, default=0))
 
 
@@ -138,15 +139,6 @@ def check(states: list[State], workers: int, pace: float = 1.0) -> float:
             "Choose fewer steps, seeds or variants, or a smaller model or batch."
         )
     return time_needed
-
-
-def span(low: float, high: float) -> str:
-    """ "9 to 25 s", "50 s to 3 min"; "9 s" where both read alike."""
-    one, other = duration(low), duration(high)
-    if one == other:
-        return one
-    number, unit = one.split()
-    return f"{number if unit == other.split()[1] else one} to {other}"
 
 
 def duration(seconds: float) -> str:

@@ -27,13 +27,6 @@ class Pace:
         """The least of late: what may be refused should not depend on who else is at work in this minute."""
         return min(self.recent)
 
-    @property
-    def span(self) -> tuple[float, float]:
-        """The best and the worst of late, without a tenth at either end: what may be promised goes from one to the other."""
-        in_order = sorted(self.recent)
-        out = len(in_order) // 10
-        return in_order[out], in_order[-1 - out]
-
     def learn(self, before: list[State], after: list[State]) -> None:
         """Take note of how long a chunk took, measured where it ran."""
         self.measured = self.measured or bool(before[0].step) or any(state.done for state in after)

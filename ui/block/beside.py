@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable
 from functools import partial
+from html import escape
 
 import streamlit as st
 
@@ -16,12 +17,14 @@ from ui.kit.page import literal
 from ui.kit.pages import ONE_BLOCK
 from ui.kit.panel.control import Control, among, of, words
 from ui.kit.panel.panel import first_row
+from ui.kit.session.limits import is_moved
 from ui.kit.session.values import amend, put
 from ui.kit.session.visitor import visitor
 from ui.pictures import drawing
 
 ALONE = ("compare",)  # views that show all variants by themselves
 NOBODY = "Press a part to see the block without it, beside this one."
+LOCKED = "The link with which this was opened keeps the parts as they are."
 
 
 def with_and_without(context: BlockContext, say: Callable[[], None]):
@@ -34,7 +37,7 @@ def with_and_without(context: BlockContext, say: Callable[[], None]):
     variant = next((each for each in others if _text(context, each) == asked), others[0] if others else None)
     picture, view = st.columns([3, 7], gap="medium")
     with picture:
-        _drawings(context, baseline, variant)
+        _drawings(context, baseline, variant, others)
     with view:
         rows = st.container()
         try:
@@ -73,7 +76,7 @@ def _asked(context: BlockContext, others: list[Variant]) -> str:
 def _row(context: BlockContext, variant: Variant | None, others: list[Variant]) -> list[Control]:
     """What is beside the baseline. There is always a row of it: what stands below it stays under the hand that takes a part out."""
     if variant is None:
-        return [words(NOBODY)]
+        return [words(NOBODY if is_moved("variants") else LOCKED)]
     texts = [_text(context, each) for each in others]
     which = among("Beside", "beside", _text(context, variant), texts, [each.name for each in others])
     return [of(context.look, "difference"), *[which] * (len(others) > 1)]
@@ -92,13 +95,15 @@ def _both(context: BlockContext, baseline: Variant, variant: Variant):
     )
 
 
-def _drawings(context: BlockContext, baseline: Variant, variant: Variant | None):
+def _drawings(context: BlockContext, baseline: Variant, variant: Variant | None, others: list[Variant]):
     figures = summary(_of(context, baseline).forward_pass)
     if variant is None:
-        return _drawn(context, baseline, baseline, figures, usual(context.kind))
-    its = summary(_of(context, variant).forward_pass)
-    _drawn(context, baseline, baseline, "")
-    _drawn(context, variant, baseline, f"{its}<br><br><b>Baseline:</b><br>{figures}")
+        return _drawn(context, baseline, baseline, baseline.name, figures, usual(context.kind))
+    name, its = _name(context, variant), summary(_of(context, variant).forward_pass)
+    which = f" (variant {others.index(variant) + 1} of {len(others)})" if len(others) > 1 else ""
+    _drawn(context, baseline, baseline, baseline.name, "")
+    below = f"<b>{escape(name)}:</b><br>{its}<br><br><b>Baseline:</b><br>{figures}"
+    _drawn(context, variant, baseline, f"{name}{which}", below)
 
 
 def _of(context: BlockContext, variant: Variant) -> BlockContext:
@@ -120,7 +125,9 @@ def _text(context: BlockContext, variant: Variant) -> str:
     return "now" if variant.colour == NOW else context.pins.slots[variant.colour - 1]
 
 
-def _drawn(context: BlockContext, variant: Variant, baseline: Variant, below: str, other: Config | None = None):
+def _drawn(
+    context: BlockContext, variant: Variant, baseline: Variant, name: str, below: str, other: Config | None = None
+):
     """A drawing with its name, in which a click takes a part out, or puts it back. below: as HTML; other: what it is drawn as
     differing from, where that is not the baseline."""
     seen, first = _of(context, variant).forward_pass, variant.colour == 0
@@ -140,7 +147,7 @@ def _drawn(context: BlockContext, variant: Variant, baseline: Variant, below: st
         key="drawing" if first else "drawing_beside",
         usual=other or baseline.config,
         beside=context.pins.texts if first else None,
-        above=pins.legend_html([(variant.colour, _name(context, variant) if variant.colour else variant.name, None)]),
+        above=pins.legend_html([(variant.colour, name, None)]),
         below=below,
         on_pick=clicked,
     )

@@ -14,7 +14,7 @@ from core.settings.environment import whole_number
 from core.settings.errors import without_paths
 from core.settings.memory import MemoryLimit, machine_mb, max_mb
 from core.settings.setting import ConfigError
-from core.train.budget import TimeLimit, check, duration
+from core.train.budget import TimeLimit, check, duration, expected
 from core.train.budget import kept as weights_kept
 from core.train.run import State
 from core.workers.job import Job
@@ -160,22 +160,28 @@ def status(job: Job) -> str:
     if job.error is not None:
         return f"This training failed ({type(job.error).__name__}: {without_paths(str(job.error))[:200]})."
     if job.stopped:
-        return f"Stopped at {job.progress:.0%}."
+        return f"Stopped at {job.progress:.0%}, about {duration(seconds_left(job))} before the end."
     if job.done:
         known = f", {job.known} of them known from before" if job.known else ""
         return f"Done: {count(job)}{known}."
     before = job.workers.position(job)
     if before:
-        return f"Waiting: {before} before you."
-    left = job.seconds_left()
+        return f"Waiting: {before} before you, then about {duration(seconds_left(job))}."
     turns = job.workers.beside()
     shared = f", in turn with {turns - 1} other{'s' * (turns > 2)}" if turns > 1 else ""
     return (
-        f"{job.progress:.0%} of {count(job)}"
-        + (f", about {duration(left)} left" if left is not None else "")
+        f"{job.progress:.0%} of {count(job)}, about {duration(seconds_left(job))} left"
         + shared
         + f". {job.workers.silence}".rstrip(". ")
     )
+
+
+def seconds_left(job: Job) -> float:
+    """Return how long a job will still take: as it goes by now, or before its second chunk as trainings here go."""
+    measured = job.seconds_left()
+    if measured is not None:
+        return measured
+    return expected(list(job.states.values()), max(1, job.workers.count), job.workers.pace.median)
 
 
 def count(job: Job) -> str:

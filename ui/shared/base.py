@@ -12,6 +12,7 @@ from core.settings.setting import Settings, setting
 from ui.kit import beside
 from ui.kit.panel.control import Control, choice
 from ui.kit.panel.panel import bar
+from ui.kit.session.limits import is_moved
 from ui.kit.session.values import value
 
 maps = Menu("Picture")
@@ -88,7 +89,8 @@ def needs(forward_pass, part: str, words: str) -> bool:
         told = "is not part of this model, so there is nothing to show here. Choose another view, or another model."
     else:
         back = "The drawing puts it back by a click." if beside.second() else "Switch it on under Parts."
-        told = f"is switched off{' in this variant' * beside.second()}, and with it what would be shown here. {back}"
+        back = back if is_moved("variants" if beside.second() else part) else ""
+        told = f"is switched off{' in this variant' * beside.second()}, and with it what would be shown here. {back}".rstrip()
     st.info(f"{words} {told}", icon=":material/toggle_off:")
     return False
 

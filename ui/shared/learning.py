@@ -61,10 +61,10 @@ def costs(trainings):
     rows = pd.DataFrame({
         "model": [f"{row.variant}{f' ({row.note})' if row.note else ''}" for row in summary.itertuples()],
         **rates,
-        "accuracy, %": [span(row.accuracy, row.low, row.high, several) for row in summary.itertuples()],
+        "accuracy, %": spans(summary.accuracy, summary.low, summary.high, several),
         "seeds": [f"{row.seeds}{f' ({row.diverged} diverged)' if row.diverged else ''}" for row in summary.itertuples()],
-        "Δ accuracy, points": [span(row.difference, row.difference_low, row.difference_high, several) for row in summary.itertuples()],
-        "p, corrected (Holm)" if len(summary) > 2 else "p, paired t-test": [chance(row.p, row.difference_low, row.difference_high) for row in summary.itertuples()],
+        "Δ accuracy, points": spans(summary.difference, summary.difference_low, summary.difference_high, several),
+        "p, corrected (Holm)" if summary.p.notna().sum() > 1 else "p, paired t-test": [chance(row.p, row.difference_low, row.difference_high) for row in summary.itertuples()],
         "steps to 90 %": [arrived(row.steps_to_90, row.seeds_at_90, len(trainings.plan.seeds)) for row in summary.itertuples()],
         "parameters": [f"{row.parameters:,}{change(row.parameters_difference)}" for row in summary.itertuples()],
         "MFLOP": [f"{row.flops / 1e6:.3g}{change(row.flops_difference)}" for row in summary.itertuples()],
@@ -76,13 +76,19 @@ def costs(trainings):
     )  # fmt: skip
 
 
-def span(value, low, high, several: bool) -> str:
+def spans(values, lows, highs, several: bool) -> list[str]:
+    """Write a column of shares in percent, each with its interval where there is one, all with the same decimals."""
+    decimals = sentences.decimals_of(values)
+    return [span(*each, several, decimals) for each in zip(values, lows, highs)]
+
+
+def span(value, low, high, several: bool, decimals: int = 1) -> str:
     """A share in percent, with its interval where there is one."""
     if math.isnan(value):
         return "–"
-    text = sentences.points(value)
+    text = sentences.points(value, decimals)
     shown = several and not math.isnan(low) and low < high  # where all seeds agree there is no noise to tell one from
-    return f"{text}  [{sentences.points(low)}, {sentences.points(high)}]" if shown else text
+    return f"{text}  [{sentences.points(low, decimals)}, {sentences.points(high, decimals)}]" if shown else text
 
 
 def chance(p: float, low: float, high: float) -> str:

@@ -6,7 +6,7 @@ import streamlit as st
 from core.experiments.block import attention as experiment
 from core.experiments.block.dependencies import share, write_pairs
 from core.figures import charts
-from core.settings.wording import count
+from core.settings.wording import count, distinct
 from ui.kit import beside
 from ui.kit.page import capital, chart, figure, literal
 from ui.kit.session.values import put
@@ -43,10 +43,13 @@ def pairs(forward_pass, look, text: str):
 
 def _marked_share(forward_pass, layer, marked):
     table = share(forward_pass, layer, marked).rename(columns={"uniform": "reference"})
-    hidden = sum(not forward_pass.allowed_in(layer)[pair] for pair in marked)
+    hidden = [pair for pair in marked if not forward_pass.allowed_in(layer)[pair]]
+    outside = sum(bool(forward_pass.allowed[pair]) for pair in hidden)  # the mask would let them be seen
     figure(
         "Does any head look there?",
-        _verdict(table, len(marked), hidden, partial(forward_pass.head_name, layer)),
+        _verdict(
+            table, len(marked), len(hidden), _forbidden_by(len(hidden), outside), partial(forward_pass.head_name, layer)
+        ),
         weights(forward_pass),
     )
     chart(charts.per_head("attention on marked pairs", "even spread", True), table, "Share of attention on the marked pairs, by head.", height=300)  # fmt: skip
@@ -73,17 +76,24 @@ def _marked_map(forward_pass, layer, marked):
     )  # fmt: skip
 
 
-def _verdict(table, marked, hidden, name) -> str:
-    """What the shares say, in words. name: of a head, from 0."""
+def _forbidden_by(hidden: int, outside: int) -> str:
+    """Name what hides pairs: the mask, the layer's window, or both. outside: how many are hidden by the window alone."""
+    if outside == hidden:
+        return "the window of this layer"
+    return "the mask and the window of this layer" if outside else "the mask"
+
+
+def _verdict(table, marked, hidden, by, name) -> str:
+    """What the shares say, in words. by: what hides pairs. name: of a head, from 0."""
     if hidden == marked:
-        return "The mask forbids all marked pairs: their readers may not look there."
+        return f"{capital(by)} forbid{'' if ' and ' in by else 's'} all marked pairs: their readers may not look there."
     best = table.loc[table.value.fillna(0).idxmax()]
     ratio = best.value / best.reference
     words = "more than" if ratio > 1.05 else "less than" if ratio < 0.95 else "about as much as"
     return sure(
         f"{capital(name(int(best['head']) - 1))} most: {best.value:.1%} of the marked readers' attention, {words} an even spread would "
         f"give ({best.reference:.1%}, the line)."
-        + f" {hidden} of {count(marked, 'pair')} {'is' if hidden == 1 else 'are'} forbidden by the mask, and taken as 0."
+        + f" {hidden} of {count(marked, 'pair')} {'is' if hidden == 1 else 'are'} forbidden by {by}, and taken as 0."
         * (hidden > 0),
         *table.value,
     )
@@ -107,7 +117,7 @@ def _editor(forward_pass, marked):
             width="stretch",
         )
     labels = [write_pairs([pair]) for pair in marked]
-    both = {label: f"{forward_pass.labels[a]} → {forward_pass.labels[b]}" for label, (a, b) in zip(labels, marked)}
+    both = dict(zip(labels, distinct([_words(forward_pass, pair) for pair in marked])))
     shown = some_of("pair_list", labels, labels, tuple(both.items()))
     st.multiselect(
         "Marked pairs",
@@ -133,13 +143,14 @@ def _keep(key):
 
 def _arcs(forward_pass, marked) -> pd.DataFrame:
     rows = []
-    for a, b in marked:
+    for arc, (a, b) in enumerate(marked):
         for step in range(25):
             share_ = step / 24
             x = a + (b - a) * share_
             rows.append(
                 (
-                    f"{forward_pass.labels[a]} → {forward_pass.labels[b]}",
+                    arc,
+                    _words(forward_pass, (a, b)),
                     x,
                     4 * share_ * (1 - share_) * max(1, abs(b - a)),
                     step,
@@ -150,5 +161,11 @@ def _arcs(forward_pass, marked) -> pd.DataFrame:
     shown = [
         at for at in range(forward_pass.n_real) if forward_pass.n_real <= 30 or at in ends
     ]  # more would run into each other
-    rows += [(None, at, 0.0, 0, forward_pass.labels[at]) for at in shown]
-    return pd.DataFrame(rows, columns=["pair", "x", "y", "step", "word"])
+    rows += [(None, None, at, 0.0, 0, forward_pass.labels[at]) for at in shown]
+    return pd.DataFrame(rows, columns=["arc", "pair", "x", "y", "step", "word"])
+
+
+def _words(forward_pass, pair) -> str:
+    """Name a pair by its words."""
+    reader, other = pair
+    return f"{forward_pass.labels[reader]} → {forward_pass.labels[other]}"

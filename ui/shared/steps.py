@@ -1,4 +1,6 @@
 from core.experiments.block.attention import scaling, walk
+from core.model.parts import MENUS
+from core.settings.wording import in_sentence
 from ui.kit.page import figure
 from ui.kit.panel.control import numbered
 from ui.kit.panel.panel import bar
@@ -41,9 +43,11 @@ def steps(forward_pass, look):
 def _entropies(forward_pass, layer, head, step) -> str:
     if step.name not in ("Raw scores", "Scaled scores", "Softmax"):
         return ""
-    bits = scaling(forward_pass, layer, head)
+    bits, config = scaling(forward_pass, layer, head), forward_pass.config
+    softmax = in_sentence(MENUS["softmax"].label(config.softmax))
+    left = "" if config.part("softmax").sums_to_one else ", with nothing left over,"
     return " " + sure(
-        f"Entropy of this head's softmax: {bits['scaled']:.2f} bits with scores divided by √{forward_pass.config.d_head}, "
-        f"{bits['unscaled']:.2f} bits without; attending evenly would be {bits['uniform']:.2f}.",
+        f"Entropy of this head's {softmax}: {bits['scaled']:.2f} bits with scores divided by √{config.d_head}, "
+        f"{bits['unscaled']:.2f} bits without; attending evenly{left} would be {bits['uniform']:.2f}.",
         *bits.values(),
     )

@@ -20,7 +20,10 @@ class StudyLook(Settings):
     shown: str = setting("matrix", "View", "What to look at.", group="Look", menu=view)
     of_task: str = setting("", "Task", "The task of the curves; empty: the first.", group="Look")
     curves_of: str = setting(
-        "", "Variants", "Those whose curves are drawn; empty: the four that lose most.", group="Look"
+        "",
+        "Variants",
+        "Those whose curves are drawn; empty: the four that end lowest beside the baseline.",
+        group="Look",
     )
     only_tasks: str = setting("", "Tasks", "Those that tables and the matrix show; empty: all.", group="Look")
     only_variants: str = setting("", "Variants", "Those that tables and the matrix show; empty: all.", group="Look")

@@ -1,6 +1,7 @@
 """The dialog in which a new study is written and started."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -73,7 +74,7 @@ def _forget():
 @guarded
 def _new(store):
     visitor().kept[DRAWN] = visitor().kept.get(NEW)
-    given = _written()
+    given, begun = _written()
     try:
         study = server.parsed(given)
     except StudyError as error:
@@ -81,12 +82,14 @@ def _new(store):
             st.error(literal(problem))
         return
     _in_words(study, store)
+    for doubt in _doubts(study, begun):
+        st.warning(doubt, icon=":material/info:")
     if st.button("Start", type="primary", icon=":material/play_arrow:"):
         _start(study)
 
 
-def _written() -> str:
-    """The text of the study, begun with one that ships."""
+def _written() -> tuple[str, str]:
+    """The text of the study, and that of the one with which it was begun."""
     shipped = {path.stem.replace("_", " "): path for path in sorted(SHIPPED.glob("*.toml"))}
     offered, draft = ["a small example", *shipped], visitor().kept.setdefault(DRAFT, {})
     chosen = now("new_from", draft.get("begin", offered[0]), (tuple(offered), None))
@@ -102,7 +105,27 @@ def _written() -> str:
         given = st.text_area("The study, as a TOML file", height=300, **at("new_text", typed, begin))
     draft.pop(TICKED, None)
     draft |= {"begin": begin, ("text", begin): given}
-    return given
+    return given, text
+
+
+def _doubts(study: Study, begun: str) -> list[str]:
+    """Say why a study may not be what was meant. begun: the text with which it was begun."""
+    doubts, cells = [], _cells(study)
+    if len(cells) == len({task for task, _ in cells}):
+        doubts.append(
+            "There is nothing to compare: only the baseline would be trained. Tick a part, a change or an axis."
+        )
+    with suppress(StudyError):
+        first = server.parsed(begun)
+        compared = [{variant for _, variant in _cells(each)} for each in (study, first)]
+        if study.question and study.question == first.question and compared[0] != compared[1]:
+            doubts.append("The question is still that of the study you began with. Change it to what is compared now.")
+    return doubts
+
+
+def _cells(study: Study) -> set[tuple[str, str]]:
+    """Every task and variant of a study."""
+    return {(run.task, run.variant) for run in study.runs}
 
 
 def _ticked(draft: dict, drawn: Ticks, begun: Ticks | None, change: Callable[[Ticks], Ticks]):

@@ -39,7 +39,11 @@ def _show(store, study, before: Standing):
         st.progress(min(1.0, now.share), text=literal(f"{now.words()}. {_left(study.id, now)}"))
     else:
         again = "; Resume runs them again" if can_write(store) else ""
-        lost = f" {now.lost} were in the hands of a process that has died{again}." if now.lost else ""
+        lost = (
+            f" {count(now.lost, 'run')} {'was' if now.lost == 1 else 'were'} in the hands of a process that has died{again}."
+            if now.lost
+            else ""
+        )
         question = " ".join(study.question.split())  # the mark :small ends with its paragraph
         st.markdown(f":small[{literal(question)} {literal(now.words())}.{literal(lost)}]")
     trouble = server.service().trouble
@@ -56,7 +60,6 @@ def _left(number: int, now: Standing) -> str:
         return workers.silence
     if absent:
         return f"Nothing is trained at the moment: {absent}."
-    if service.has(number) and not workers.pace.measured:
-        return "The workers are starting."
     many = max(1, workers.count)
-    return f"About {duration(now.left * workers.pace.median / many)} of work left for {count(many, 'worker')} here."
+    starting = "The workers are starting. " * (service.has(number) and not workers.pace.measured)
+    return f"{starting}About {duration(now.left * workers.pace.median / many)} of work left for {count(many, 'worker')} here."

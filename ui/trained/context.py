@@ -23,6 +23,7 @@ from ui.shared.models import SHIPPED, known
 
 view = Menu("Views of a trained model")
 WHOLE = "whole model"  # its name beside that of a knock-out
+LONGEST = 40  # letters of a word in a sentence
 
 
 def before_verb(look) -> int:
@@ -156,7 +157,7 @@ class TrainedContext:
         return self.opened.task in ("", "sentences")
 
     def word(self, token: int) -> str:
-        return shown(self.opened.tokens.label(token))
+        return shown(self.opened.tokens.label(token), LONGEST)
 
 
 def with_knockout(context: TrainedContext) -> Pass:

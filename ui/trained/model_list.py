@@ -10,6 +10,7 @@ from core.checkpoints.family import label
 from core.settings.memory import MemoryLimit, max_mb
 from core.settings.progress import turn
 from core.settings.setting import ConfigError
+from core.settings.wording import distinct
 from ui.kit.page import literal
 from ui.kit.pages import TRAINING
 from ui.kit.rights import REASON, may_write
@@ -82,8 +83,9 @@ def _check_download():
 def model_list(look):
     """The list of models, and what brings another one."""
     offered = models.names()
+    labels = dict(zip(offered, distinct(map(_label, offered))))
     st.selectbox(
-        "Model", offered, **one_of("model", look.model, offered), format_func=_label,
+        "Model", offered, **one_of("model", look.model, offered), format_func=labels.get,
         label_visibility="collapsed", on_change=_forget,
     )  # fmt: skip
     bring()

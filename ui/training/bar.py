@@ -4,7 +4,7 @@ import streamlit as st
 
 from core.experiments.training.plan import Plan
 from core.settings.wording import count
-from core.train.budget import duration, expected, max_seconds, span
+from core.train.budget import duration, expected, max_seconds
 from ui.kit import jobs
 from ui.kit.guard import fragment
 from ui.kit.page import literal
@@ -64,7 +64,7 @@ def _bar(planned, kinds, was_going):
 
 def _said(planned, trainings, same, known) -> str:
     if trainings and trainings.going:
-        other = "" if same else " The settings have changed since the start."
+        other = "" if same else f" The settings have changed since the start. The new ones mean {_takes(planned)}."
         return f"{literal(jobs.status(trainings.job))}.{other}"
     if same:
         return literal(jobs.status(trainings.job))
@@ -79,14 +79,13 @@ def _takes(planned) -> str:
     """What there is to train, and how long that takes here."""
     pool = jobs.workers()
     states = planned.states().values()
-    least, most = (expected(states, pool.count, pace) for pace in pool.pace.span)
+    new = [state for state in states if not pool.known([state])]
     soon = (
         f"{count(len(states), 'training')} of {count(planned.training.steps, 'step')}: about "
-        f"{span(least, most)} on {count(pool.count, 'worker')}"
+        f"{duration(expected(new, pool.count, pool.pace.median))} on {count(pool.count, 'worker')}"
     )
-    known = pool.known(states)
-    if known:
-        soon += f", {known} of them known already"
-    elif least > max_seconds():
+    if len(new) < len(states):
+        soon += f", {len(states) - len(new)} of them known already"
+    elif expected(new, pool.count, pool.pace.best) > max_seconds():
         soon += f"; at most {duration(max_seconds())} are allowed"
     return soon

@@ -153,18 +153,23 @@ def _said(c: Config, layer: int, head: int) -> list[tuple[str, str]]:
     ]
 
 
+@torch.no_grad()
 def scaling(p: Pass, layer: int, head: int) -> dict[str, float]:
-    """Mean entropy (bits) of one head's softmax with the scores scaled by 1/√d_k and not, on the very same q and k."""
+    """Return the mean entropy (bits) of one head's weights with scores scaled by 1/√d_k and not, on the same q and k."""
     c = p.config
     q, k = p.sites["q"][layer][head], p.sites["k"][layer][group_of(c, head)]
     entropies, length, allowed = {}, len(q), p.allowed_in(layer)
     bias = c.position_in(layer)(c).bias(torch.zeros(1, c.n_heads, length, length))[0, head]
     readers = allowed.any(-1)
     readers[p.n_real :] = False
+    softmax = c.part("softmax")(c.n_heads)
+    for mine, learnt in zip(softmax.parameters(), p.softmax[c.block_of(layer)]):
+        mine.data = learnt
     for name, divisor in (("scaled", math.sqrt(c.d_head)), ("unscaled", 1.0)):
         scores = (q @ k.T) / divisor
         scores = (capped(scores, c.score_cap) if c.score_cap else scores) + bias
-        scores = scores.masked_fill(~allowed, -math.inf)
-        entropies[name] = row_entropy(scores[readers].softmax(-1)).mean().item()
+        scores = scores.masked_fill(~allowed, -math.inf)[readers]
+        weights = softmax(scores.expand(1, c.n_heads, *scores.shape))[0, head]  # a head may have a sink of its own
+        entropies[name] = row_entropy(weights).mean().item()
     entropies["uniform"] = allowed[readers].sum(-1).float().log2().mean().item()
     return entropies

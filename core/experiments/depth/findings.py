@@ -42,13 +42,16 @@ def _on_the_way(meter: str, rest: list[tuple[str, Journey]], base: Journey) -> s
     if distance(meter, journey, base, at) < SAME:
         return f"No difference at any pass. {_told(meter, '', base, None)}"
     values = " against ".join(_value(meter, float(each.of(meter)[at])) for each in (journey, base))
-    ends = f"ends as the baseline does, at {_value(meter, last(base, meter)[1])}"
+    end = last(base, meter)[1]
+    ends = f"ends as the baseline does, {'with zeros alone' if math.isnan(end) else f'at {_value(meter, end)}'}"
     if base.diverged is not None:
         ends = f"diverges with the baseline, at pass {base.diverged}"
     return f"{name}: {ends}; farthest from it after pass {at}, {values}."
 
 
 def _value(meter: str, value: float) -> str:
+    if math.isnan(value):
+        return "no direction" if meter == "rank" else "no number"
     return f"{value:.1f}" if meter == "rank" else fixed(value) if meter in ("entropy", "cosine") else number(value)
 
 
@@ -128,10 +131,12 @@ def _grown(meter: str, journey: Journey) -> str:
     n, end = last(journey, meter)
     begin, values = start(journey, meter), journey.of(meter)
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    if end == 0 == begin:
+        return f"stays at 0 over {passes(n)}"
     if end == 0:
         return f"shrinks from {number(begin)} to 0 in {passes(int(np.flatnonzero(values == 0)[0]))}"
     if begin > 0 and 0.8 < end / begin < 1.25:
-        if number(low, 2) == number(high, 2):
+        if number(low, 2) == number(high, 2) or number(low) == number(high):
             return f"stays at {number(end, 2)} over {passes(n)}"
         if high / low < 1.25:
             return f"stays between {number(low)} and {number(high)} over {passes(n)}"
@@ -167,7 +172,10 @@ def _directions(meter: str, journey: Journey) -> str:
         return (
             f"nothing but zeros {f'from pass {known[-1] + 1} on' if len(known) else 'from the start'}, so no direction"
         )
-    return f"from {start(journey, meter):.1f} directions, of at most {whole}, to {end:.1f} in {passes(n)}"
+    begin, last_one = _value(meter, start(journey, meter)), _value(meter, end)
+    if begin != last_one:
+        return f"from {begin} directions, of at most {whole}, to {last_one} in {passes(n)}"
+    return f"starts and ends at {begin} directions, of at most {whole}, over {passes(n)}{_in_between(meter, values)}"
 
 
 def _narrowed(meter: str, journey: Journey) -> str:
@@ -191,8 +199,17 @@ def evenly(journey: Journey) -> float:
     return journey.allowed_in(len(journey.layers))[: journey.n_real].sum(-1).float().log2().mean().item()
 
 
+def _in_between(meter: str, values: np.ndarray) -> str:
+    """Say between which ends a statistic was that came back to where it began; "" where it never left."""
+    low, high = (_value(meter, float(each)) for each in (np.nanmin(values), np.nanmax(values)))
+    return "" if low == high else f", having been between {low} and {high}"
+
+
 def _plain(meter: str, journey: Journey) -> str:
     n, end = last(journey, meter)
+    begin, last_one = number(start(journey, meter)), number(end)
+    if begin == last_one:
+        return f"starts and ends at {begin} over {passes(n)}{_in_between(meter, journey.of(meter))}"
     return f"goes from {number(start(journey, meter))} to {number(end)} in {passes(n)}"
 
 

@@ -14,6 +14,7 @@ from core.experiments.forward import prepared
 from core.experiments.pieces import FEWER_PASSES, steps
 from core.model.config import Config
 from core.model.cost import run_bytes
+from core.model.parts.position import Position
 from core.model.text import vocabulary
 from core.model.trace import trace
 from core.model.transformer import Linear, Transformer
@@ -85,6 +86,16 @@ def successor_loss(model: Transformer, stream: torch.Tensor, ids: torch.Tensor, 
     """
     logits = model.read(stream)[0, :n_real].float()
     return F.cross_entropy(logits, ids[0, :n_real].roll(-1))
+
+
+def ignores_key_bias(config: Config) -> bool:
+    """Whether b_K changes no weight in any layer: it adds one number to all scores of a query, and a softmax ignores that.
+
+    Not so where keys are turned or normed after it is added, scores are capped, or the weights of a row need not add up to 1.
+    """
+    turned = any(config.position_in(layer).rotate is not Position.rotate for layer in range(config.n_layers))
+    plain = not (turned or config.qk_norm or config.score_cap)
+    return config.attention and config.bias and plain and bool(config.part("softmax").sums_to_one)
 
 
 def norm(tensor: torch.Tensor) -> float:

@@ -26,8 +26,8 @@ def reachable(forward_pass: Pass) -> list[torch.Tensor]:
 @torch.inference_mode()
 def logit_lens(model: Transformer, forward_pass: Pass, label: Callable[[int], str]) -> pd.DataFrame:
     """The next word as each layer's stream would have it, read through the last norm and the unembedding (nostalgebraist,
-    2020): depth (0: the embedding, then after each layer), token (from 1), word (the likeliest), probability (of it),
-    of_last (probability of what the model finally says).
+    2020): depth (0: the embedding, then after each layer), token (from 1), word (the likeliest), word_id (its number in the
+    vocabulary: two may read alike), probability (of it), of_last (probability of what the model finally says).
 
     label: token number -> word.
     """
@@ -44,8 +44,8 @@ def logit_lens(model: Transformer, forward_pass: Pass, label: Callable[[int], st
             best, word = chance.max(-1)
             final = chance.gather(1, last[piece, None])[:, 0]
             for at, *each in zip(range(piece.start + 1, piece.stop + 1), word, best, final):
-                rows.append((depth, at, label(int(each[0])), each[1].item(), each[2].item()))
-    return pd.DataFrame(rows, columns=["depth", "token", "word", "probability", "of_last"])
+                rows.append((depth, at, label(int(each[0])), int(each[0]), each[1].item(), each[2].item()))
+    return pd.DataFrame(rows, columns=["depth", "token", "word", "word_id", "probability", "of_last"])
 
 
 def rollout(forward_pass: Pass, cuts: tuple[Cut, ...] = ()) -> list[torch.Tensor]:

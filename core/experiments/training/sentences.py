@@ -1,6 +1,7 @@
 """What is said of the results of a plan."""
 
 import math
+from collections.abc import Iterable
 
 from core.experiments.training.plan import BASELINE, Plan
 from core.experiments.training.results import CHANGE, DIGITS, Runs, accuracy, common, differences, diverged, scores
@@ -15,27 +16,29 @@ FEW = 3  # seeds, of which it is said what they cannot show
 def finding(runs: Runs, plan: Plan) -> str:
     """What diverged, and what the numbers say about the arm that ends farthest from the baseline, at the newest step that
     all have reached: both accuracies over the seeds on which neither diverged. Without a baseline, the best arm's."""
-    step, lost = common(runs, plan), _lost(runs, plan)
+    step, gone = common(runs, plan), lost(runs, plan)
     when = "" if step == plan.training.steps else f"At step {step}: "
     values = {arm.name: scores(runs, plan, arm.name, step) for arm in plan.arms if arm.colour is not None}
     means = {name: interval(each.values()).mean for name, each in values.items()}
     means = {name: mean for name, mean in means.items() if not math.isnan(mean)}
     if not means:
-        return lost.strip()
+        return gone.strip()
     base = values.pop(BASELINE)
     compared = differences(runs, plan, step)
     known = {name: compared[name] for name in values if compared[name].n}
+    together = sum(not math.isnan(gap.p) for gap in compared.values())  # those that are corrected for each other
     if not known:
         name = BASELINE if BASELINE in means else max(means, key=lambda each: means[each])
-        return f"{lost}{when}{name} gets {percent(means[name])} right."
+        return f"{gone}{when}{name} gets {percent(means[name])} right."
     name = max(known, key=lambda each: abs(known[each].mean))
     both = [seed for seed in plan.seeds if not math.isnan(values[name][seed] - base[seed])]
-    one, other = (percent(interval([each[seed] for seed in both]).mean) for each in (values[name], base))
+    fine = _decimals(known[name].mean)
+    one, other = (percent(interval([each[seed] for seed in both]).mean, fine) for each in (values[name], base))
     some = f" on {len(both)} of {len(plan.seeds)} seeds" if len(both) < len(plan.seeds) else ""
-    return f"{lost}{when}{name} gets {one} right against {other}{some}. {told(known[name], len(compared))}"
+    return f"{gone}{when}{name} gets {one} right against {other}{some}. {told(known[name], together)}"
 
 
-def _lost(runs: Runs, plan: Plan) -> str:
+def lost(runs: Runs, plan: Plan) -> str:
     """Which arms have diverged, with the first step and seed."""
     parts = []
     for arm in plan.arms:
@@ -86,14 +89,20 @@ def beats_chance(runs: Runs, plan: Plan) -> bool:
     return any(span.low > learnt.chance for span in spans)
 
 
-def percent(share: float) -> str:
+def percent(share: float, decimals: int = 1) -> str:
     """Of an accuracy: "97.2 %"."""
-    return "no number" if math.isnan(share) else f"{fixed(100 * share, 1)} %"
+    return "no number" if math.isnan(share) else f"{fixed(100 * share, decimals)} %"
 
 
 def points(share: float, decimals: int | None = None) -> str:
     """Of a difference of accuracies, in percentage points: with one decimal, and more where that would read as none."""
     return fixed(100 * share, decimals or _decimals(share))
+
+
+def decimals_of(shares: Iterable[float]) -> int:
+    """Return how many decimals a column of points has: one, or more where its largest would read as none."""
+    known = [abs(share) for share in shares if not math.isnan(share)]
+    return _decimals(max(known, default=0.0))
 
 
 def _decimals(share: float) -> int:

@@ -43,9 +43,9 @@ def _attention_map() -> pd.DataFrame:
 
 @spec
 def arcs(base: alt.Chart) -> Drawn:
-    """Marked pairs as arcs over the sentence: pair, x, y, order along the arc; and the words: x, word."""
+    """Draw marked pairs as arcs over the sentence: arc (its number), pair, x, y, step along the arc; and the words: x, word."""
     arc = base.transform_filter("datum.word == null").mark_line(color=VARIANTS[0], strokeWidth=2).encode(
-        x=alt.X("x:Q", axis=None, scale=alt.Scale(padding=28)), y=alt.Y("y:Q", axis=None), detail="pair:N", order="step:Q",
+        x=alt.X("x:Q", axis=None, scale=alt.Scale(padding=28)), y=alt.Y("y:Q", axis=None), detail="arc:N", order="step:Q",
         tooltip=[alt.Tooltip("pair:N", title="depends")],
     )  # fmt: skip
     text = base.transform_filter("datum.word != null").mark_text(
@@ -56,9 +56,9 @@ def arcs(base: alt.Chart) -> Drawn:
 
 @example(arcs)
 def _arcs() -> pd.DataFrame:
-    arc = [("runs → dog", 1 + step / 2, step * (2 - step) / 2, step, None) for step in range(3)]
-    text = [(None, at, 0.0, 0, each) for at, each in enumerate(["the", "dog", "runs"])]
-    return pd.DataFrame([*arc, *text], columns=["pair", "x", "y", "step", "word"])
+    arc = [(0, "runs → dog", 1 + step / 2, step * (2 - step) / 2, step, None) for step in range(3)]
+    text = [(None, None, at, 0.0, 0, each) for at, each in enumerate(["the", "dog", "runs"])]
+    return pd.DataFrame([*arc, *text], columns=["arc", "pair", "x", "y", "step", "word"])
 
 
 @spec

@@ -4,13 +4,13 @@ import altair as alt
 import pandas as pd
 
 from core.figures.palette import BASELINE, DASHES, NEUTRAL, VARIANTS
-from core.figures.spec import Drawn, example, numbers, spec
+from core.figures.spec import Drawn, example, numbers, spec, words
 
 
 @spec
 def next_words(base: alt.Chart, title: str) -> Drawn:
-    """Bars per word and variant: word, variant, probability; a tick where the chance of being drawn is another: chance."""
-    y = alt.Y("word:N", title=None, sort=None, axis=alt.Axis(labelLimit=160, labelOverlap=False))
+    """Draw bars per token and variant: label (word), word, variant, probability, and a tick at the chance of being drawn."""
+    y = words(alt.Y, "label", None, limit=160)
     offset = alt.YOffset("variant:N", sort=None)
     x = alt.X(
         "probability:Q",
@@ -41,6 +41,7 @@ def _next_words() -> pd.DataFrame:
     variants = ["whole model", "− head 2.4"]
     return pd.DataFrame(
         {
+            "label": ["000 was", "000 was", "001 were", "001 were"],
             "word": ["was", "was", "were", "were"],
             "variant": variants * 2,
             "probability": [0.9, 0.4, 0.1, 0.6],

@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 
-from core.experiments.training.sentences import points
+from core.experiments.training.sentences import decimals_of, points
 from core.settings.wording import count, fixed
 from core.teaching.claims.claim import DOES_NOT, REPLICATES, UNDECIDED, Claim, Judged
 
@@ -18,9 +18,9 @@ BECAUSE = {  # (verdict, whether the claim is that there is no such effect) -> w
 }
 
 
-def number(value: float, of: Claim) -> str:
+def number(value: float, of: Claim, decimals: int | None = None) -> str:
     """A value in the claim's unit, without it."""
-    return "no number" if math.isnan(value) else points(value) if of.points else fixed(value, 2)
+    return "no number" if math.isnan(value) else points(value, decimals) if of.points else fixed(value, 2)
 
 
 def smallest(of: Claim) -> str:
@@ -31,8 +31,9 @@ def smallest(of: Claim) -> str:
 def shown(found: Judged, of: Claim) -> str:
     """ "62.1 points (51.0 to 73.2)" """
     mean, low, high, _ = found.interval
-    span = "no interval" if math.isnan(low) else f"{number(low, of)} to {number(high, of)}"
-    return f"{number(mean, of)}{' points' * of.points} ({span})"
+    decimals = decimals_of((mean, low, high))
+    span = "no interval" if math.isnan(low) else f"{number(low, of, decimals)} to {number(high, of, decimals)}"
+    return f"{number(mean, of, decimals)}{' points' * of.points} ({span})"
 
 
 def told(found: Judged, of: Claim) -> str:

@@ -104,7 +104,7 @@ class rank:
         found = differences(answer, out)
         if any(each.high < 0 for each in found.values()):
             return NOT_AS_PREDICTED
-        return AS_PREDICTED if any(each.clear for each in found.values()) else UNDECIDED
+        return AS_PREDICTED if all(found[pair].clear for pair in pairwise(answer)) else UNDECIDED
 
 
 def differences(order: list[str], out: Outcome) -> dict[Pair, Paired]:
@@ -115,6 +115,12 @@ def differences(order: list[str], out: Outcome) -> dict[Pair, Paired]:
         return paired(out.values[pair[0]].values, out.values[pair[1]].values, level=level)
 
     return together(compare, pairs)
+
+
+def clear_pairs(order: list[str], out: Outcome) -> list[Pair]:
+    """Return the pairs that can be told apart, the larger one first."""
+    measured = sorted(order, key=lambda name: -out.values[name].found.mean)
+    return [pair for pair, gap in differences(measured, out).items() if gap.clear]
 
 
 def undecided_pairs(order: list[str], out: Outcome) -> list[Pair]:

@@ -144,6 +144,10 @@ def _prediction(table: Table, values: Mapping[str, Value]) -> Prediction:
         not all(option.sketch for option in options) or not reading[values[number.of[0]].reading].curve
     ):
         raise table.refuse("prediction: a curve needs a sketch for each option, and a reading that has a curve.")
+    if len({option.text for option in options}) < len(options):
+        raise table.refuse("prediction.options: two of them read alike.")
+    if len({values[name].label for name in ranked}) < len(ranked):
+        raise table.refuse("prediction.ranked: two of the values have one label.")
     table.done()
     return made
 
@@ -208,6 +212,8 @@ def _way(table: Table) -> Way:
 def _transfer(table: Table) -> Transfer:
     options = tuple(map(str, table.take("options", list)))
     made = Transfer(table.take("asks", str), options, table.take("right", int) - 1, table.take("because", str))
+    if len(set(options)) < len(options):
+        raise table.refuse("transfer.options: two of them read alike.")
     if not (2 <= len(options) <= 5 and 0 <= made.right < len(options)):
         raise table.refuse("transfer: two to five options, and “right” the number of one of them, from 1.")
     table.done()

@@ -4,7 +4,14 @@ from core.teaching.lessons.entry import Entry
 from core.teaching.lessons.language import phrases
 from core.teaching.lessons.lesson import Lesson
 from core.teaching.lessons.outcome import Outcome
-from core.teaching.lessons.prediction import NOT_AS_PREDICTED, Answer, interval_of, undecided_pairs, verdict
+from core.teaching.lessons.prediction import (
+    NOT_AS_PREDICTED,
+    Answer,
+    clear_pairs,
+    interval_of,
+    undecided_pairs,
+    verdict,
+)
 from core.teaching.lessons.readings import EXACT
 from core.teaching.lessons.wording import Words, filled, guessed, of_what, reach, written
 
@@ -42,7 +49,7 @@ def measured_in_words(lesson: Lesson, out: Outcome, words: Words) -> str:
 
 
 def ties(lesson: Lesson, out: Outcome, words: Words) -> str:
-    """Of a rank: which neighbours cannot be told apart; "" where all can."""
+    """Say which neighbours of a rank cannot be told apart, and which pairs can; "" where all can."""
     asked = lesson.prediction
     assert asked is not None
     if asked.kind != "rank":
@@ -50,7 +57,11 @@ def ties(lesson: Lesson, out: Outcome, words: Words) -> str:
     pairs = [
         " / ".join(lesson.values[name].label for name in pair) for pair in undecided_pairs(list(asked.ranked), out)
     ]
-    return words["ties"].format(pairs=", ".join(pairs)) if pairs else ""
+    if not pairs:
+        return ""
+    clear = [" > ".join(lesson.values[name].label for name in pair) for pair in clear_pairs(list(asked.ranked), out)]
+    apart = [words["told_apart"].format(pairs=", ".join(clear))] if clear else []
+    return " ".join([words["ties"].format(pairs=", ".join(pairs)), *apart])
 
 
 def follows(lesson: Lesson, entry: Entry, out: Outcome, words: Words) -> str:

@@ -14,6 +14,7 @@ from core.settings.wording import fixed, number
 from ui.block.context import view
 from ui.kit import pins
 from ui.kit.page import figure, literal
+from ui.kit.session.limits import is_moved
 from ui.kit.takeaway import note
 from ui.pictures.heatmaps import heatmaps, in_one_frame
 from ui.shared.base import pick
@@ -68,7 +69,8 @@ class OneByOne(Mapping):
 def farthest(table, passes) -> str:
     """Which variant's output is farthest from the baseline's, and which cannot be compared with it."""
     if len(table) == 1:
-        return "Nothing to compare with yet: choose a part above to take it out."
+        how = ": choose a part above to take it out" if is_moved("variants") else ""
+        return f"Nothing to compare with yet{how}."
     base, *others = passes
     if not passes[base].finite:
         return "The baseline's numbers became infinite or NaN, so nothing can be compared with it."
@@ -77,7 +79,7 @@ def farthest(table, passes) -> str:
     if len(known):
         most = known.loc[known.distance.idxmax()]
         phrases.append(
-            f"Farthest from the baseline is {most.variant}: its output is {most.distance:.0%} of the baseline's length away "
+            f"Farthest from the baseline is {most.variant}: its output is {number(100 * most.distance)} % of the baseline's length away "
             f"from it, with a cosine similarity of {fixed(most.direction)}."
             if most.distance > SAME
             else "No output differs from the baseline's."

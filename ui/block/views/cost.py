@@ -72,6 +72,13 @@ def _kept(forward_pass):
     kept = {count(length, "token"): formulas.kept_bytes(config, length, dtype) for length in lengths}
     if not config.attention:
         return
+    if config.part("mask").looks_ahead:
+        figure(
+            "What is kept while a text goes on?",
+            "Nothing: without a causal mask every token sees the new one. Keys and values are computed again each time.",
+            "Formulas",
+        )
+        return
     per_token = formulas.kept_bytes(config, 1, dtype)
     shared = f", {config.n_heads // config.n_kv_heads} times less than with keys of its own for each head" * (
         config.n_kv_heads < config.n_heads

@@ -3,6 +3,7 @@ import streamlit as st
 from core.experiments.block.stages import stages as table_of
 from core.figures import charts
 from core.measure.tensor_meters import meter
+from core.settings.wording import number
 from ui.block.context import view
 from ui.kit import beside
 from ui.kit.page import chart, figure
@@ -20,7 +21,7 @@ def stages(context):
     figure(
         "How large are the numbers at each stage?",
         sure(
-            f"Standard deviation goes from {first['std']:.3g} at the input to {last['std']:.3g} at the output. ",
+            _change(number(first["std"]), number(last["std"])),
             first["std"],
             last["std"],
         )
@@ -33,7 +34,7 @@ def stages(context):
         **{"from": table["mean"] - table["std"], "to": table["mean"] + table["std"]},
     )
     chart(charts.stages(), drawn, "Spread of the numbers at every stage of the block.", height=36 * len(table) + 60)
-    number = {
+    numbers = {
         name: st.column_config.NumberColumn(
             meter.label(name),
             help=meter.help(name),
@@ -49,4 +50,11 @@ def stages(context):
     }
     # Beside another the numbers come first.
     order = None if beside.alone() else ["stage", *meter, "site", "shape"]
-    show_table(table, "Statistics of every stage.", column_config=number | words, column_order=order)
+    show_table(table, "Statistics of every stage.", column_config=numbers | words, column_order=order)
+
+
+def _change(before: str, after: str) -> str:
+    """Say how the standard deviation changes from the input to the output."""
+    if before == after:
+        return f"Standard deviation is {after} at the input and at the output. "
+    return f"Standard deviation goes from {before} at the input to {after} at the output. "

@@ -5,10 +5,11 @@ import pandas as pd
 import streamlit as st
 
 from core.experiments.depth.gradients import gradients as run
+from core.experiments.depth.gradients import ignores_key_bias
 from core.settings.wording import count, number
 from ui.depth.context import view
 from ui.kit import pins
-from ui.kit.page import figure
+from ui.kit.page import figure, literal
 from ui.pictures.curves import Line, Panel, curves
 from ui.pictures.heatmaps import heatmaps
 
@@ -76,9 +77,13 @@ def per_weight(context, of_variants):
     shared = context.depth.blocks == "same"
     where = "summed over all passes of the one block" if shared else f"in each of {count(int(layers), 'block')}"
     figure(f"How large is each weight's gradient, {where}?", largest(tables, shared))
-    if "b_K" in weights:
+    ignored = [v.name for v in context.variants if ignores_key_bias(context.depth.plan(v.config)[0])]
+    if ignored:
+        whose = "" if len(ignored) == len(tables) else f" ({', '.join(ignored)})"
         st.caption(
-            "b_K adds the same to all scores of a query, which a softmax ignores: without RoPE its gradient is rounding."
+            literal(
+                f"b_K adds the same to all scores of a query, which its softmax ignores: its gradient is rounding{whose}."
+            )
         )
     matrices = [
         table.pivot(index="weight", columns="layer", values="value").reindex(

@@ -14,6 +14,7 @@ from ui.kit import pins
 from ui.kit.page import figure, literal
 from ui.kit.panel.control import choice, tabs
 from ui.kit.panel.panel import bar
+from ui.kit.session.limits import is_moved
 from ui.kit.session.values import put, value
 from ui.kit.session.visitor import choice as chosen_in
 from ui.kit.session.visitor import some_of
@@ -29,7 +30,8 @@ def grid(context):
     label, size = statistic.label(meter), len(results.configs)
     when = "after the last pass" if context.look.grid_order == "parts" else "pass after pass"
     figure(
-        f"{label} of {count(size, 'variant')}, {when}. Click one to compare it; once more takes it away.",
+        f"{label} of {count(size, 'variant')}, {when}."
+        + " Click one to compare it; once more takes it away." * is_moved("variants"),
         told(results, meter),
         context.weights,
     )
@@ -90,10 +92,10 @@ def told(results, meter) -> str:
         return f"None of them has a number for {statistic.label(meter).lower()} after the last pass.{_lost(results)}"
     if results.alike(meter):
         return f"All {'of them' if len(known) == len(ends) else f'{len(known)} that have one'} end at {number(ends[known[0]])}.{_lost(results)}"
-    low, high = (
-        f"{number(ends[at])} ({results.name(at)}{_others(ends, at)})"
-        for at in (known[ends[known].argmin()], known[ends[known].argmax()])
-    )
+    places = known[ends[known].argmin()], known[ends[known].argmax()]
+    # As many digits as it takes to tell the two ends apart: float32 has seven.
+    digits = next((n for n in range(3, 7) if number(ends[places[0]], n) != number(ends[places[1]], n)), 7)
+    low, high = (f"{number(ends[at], digits)} ({results.name(at)}{_others(ends, at)})" for at in places)
     return f"From {low} to {high}.{_why(results, meter)}{_lost(results)}"
 
 
@@ -110,9 +112,10 @@ def _why(results, meter) -> str:
         return ""
     of = "the variance of its logarithm" if statistic[meter].log else "its variance"
     left = " among those left" if any(each is not None for each in results.diverged) else ""
-    if shares[axis] < 0.5:
-        return f" No part explains half of the difference{left} by itself; {_word(axis)} explains {shares[axis]:.0%} of {of}."
-    return f" Most of the difference{left} is made by {_word(axis)}: {shares[axis]:.0%} of {of}."
+    share = round(100 * shares[axis], 1)
+    if share <= 50:
+        return f" No part explains more than half of the difference{left}; {_word(axis)} explains {share:g} % of {of}."
+    return f" Most of the difference{left} is made by {_word(axis)}: {share:g} % of {of}."
 
 
 def _lost(results) -> str:

@@ -1,7 +1,10 @@
 """The door: join a class by its code, or start one."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
+from core.settings.wording import distinct
 from core.study.database.connection import StoreError
 from core.teaching.asked import asked, names
 from core.teaching.classroom import ClassError
@@ -45,7 +48,7 @@ def draw(context):
             words["class_questions"],
             names(),
             default=list(USUAL),
-            format_func=lambda name: label(context, name),
+            format_func=labels(context, names()).get,
             key="class_questions",
         )
         st.button(words["class_start"], type="primary", key="start_class", on_click=_start)
@@ -56,6 +59,11 @@ def label(context, name: str) -> str:
     of = asked(name, context.words, context.look.language)
     assert of is not None
     return f"{of.title} ({context.words['class_carry']})" if name.endswith("/carry") else of.title
+
+
+def labels(context, offered: Sequence[str]) -> dict[str, str]:
+    """Label what can be asked: two lessons may have one title."""
+    return dict(zip(offered, distinct(label(context, name) for name in offered)))
 
 
 def _enter():

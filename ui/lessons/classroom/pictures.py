@@ -32,9 +32,10 @@ def distribution(of: Asked, now: Watched, words, revealed: bool, key: str = "dis
     if not votes:
         return
     out = outcome(of.lesson) if revealed and of.kind != CHECK and of.lesson else None
-    picture.draw(key, f'<div class="wide">{tally_svg(of.counts(votes, out), words["class_votes"])}</div>')
+    counts = of.counts(votes, out)
+    picture.draw(key, f'<div class="wide">{tally_svg(counts, words["class_votes"])}</div>')
     told = [words["class_guesses"]] * of.is_number + [words["class_rounds"]] * (len(votes) > 1)
-    told += [words["class_green"]] * (out is not None)
+    told += [words["class_green"]] * any(count.right for count in counts)
     if told:
         st.caption(literal(" ".join(told)))
 

@@ -2,6 +2,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from core.settings.wording import distinct
 from core.teaching.lessons.lessons import lesson
 from ui.kit.page import literal
 from ui.kit.pages import CLASS, LESSONS, PAGES, START, TRAINING, Page
@@ -11,6 +12,7 @@ from ui.lessons import picture
 from ui.lessons.classroom.links import QR, address_of, qr_svg
 from ui.lessons.context import view
 
+FREE = ("variants", "out")  # settings that can be moved unless the teacher locks them: a click on a part takes it out
 NO_CONTROL = ("baseline", "begin", "device", "dtype")  # settings that a class has no use for
 
 
@@ -50,7 +52,8 @@ def _chosen(words) -> tuple[list[Page], Limits, dict[str, str]]:
     if not known and first is not LESSONS:
         st.caption(literal(words["link_visit"].format(page=first.name)))
     label = {name: each.label for name, each in known.items()}
-    moved = _some(words["link_moved"], known, label, f"link_moved_{first.key}") if known else []
+    free = [name for name in FREE if name in known]
+    moved = _some(words["link_moved"], known, label, f"link_moved_{first.key}", free) if known else []
     rest = [name for name in known if name not in moved]
     locked = _some(words["link_locked"], rest, label, f"link_locked_{first.key}") if known else []
     params = dict(values.link_to(first.key))
@@ -76,12 +79,14 @@ def _known(page: Page) -> dict:
     }
 
 
-def _some(label: str, offered, words: dict[str, str], key: str) -> list[str]:
-    return st.multiselect(label, list(offered), format_func=lambda name: words[name], key=key)
+def _some(label: str, offered, words: dict[str, str], key: str, chosen=()) -> list[str]:
+    labels = dict(zip(offered, distinct(words[name] for name in offered)))
+    return st.multiselect(label, list(offered), default=list(chosen), format_func=labels.get, key=key)
 
 
 def _lesson(words) -> dict[str, str]:
-    name = st.selectbox(words["link_lesson"], list(lesson), format_func=lesson.label, key="link_lesson")
+    labels = dict(zip(lesson, distinct(map(lesson.label, lesson))))
+    name = st.selectbox(words["link_lesson"], list(lesson), format_func=labels.get, key="link_lesson")
     return {"shown": "one", "lesson": name}
 
 

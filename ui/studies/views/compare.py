@@ -1,6 +1,7 @@
 import streamlit as st
 
 from core.measure.intervals import apart
+from core.settings.wording import count
 from core.study.tables import comparison
 from ui.kit.page import figure, literal, table
 from ui.kit.session.visitor import one_of
@@ -34,8 +35,9 @@ def compare(context):
     same = (kept.settings == "same").sum()
     figure(
         f"{context.name} against {name}",
-        f"{len(kept)} cells are in both, {same} of them with the same settings. {len(clear)} differ by what can be told from "
-        "seed noise (paired t-test, corrected for all cells by Holm's method).",
+        f"{count(len(kept), 'cell')} {'is' if len(kept) == 1 else 'are'} in both, {same} of them with the same settings. "
+        f"{len(clear)} differ{'s' * (len(clear) == 1)} by what can be told from seed noise "
+        "(paired t-test, corrected for all cells by Holm's method).",
     )
     words = {
         "other_accuracy": f"accuracy, {name}",

@@ -42,6 +42,6 @@ def curves(context):
 
 
 def _telling(lines) -> list[str]:
-    """The variants that lose most: all seeds, then accuracy."""
+    """List the variants that end lowest beside the baseline: those that diverged first."""
     comparable = lines[lines.difference.notna() | (lines.diverged > 0)]
     return list(comparable.sort_values("difference", na_position="first").variant[:MOST])

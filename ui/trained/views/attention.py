@@ -6,6 +6,7 @@ from core.experiments.trained import prompt
 from core.model.knockout import Cut
 from core.settings.wording import count, head_name
 from ui.kit.page import capital, literal
+from ui.kit.session.limits import is_moved
 from ui.shared import attention as one_block
 from ui.trained.context import put_back, take_out, view, with_knockout
 
@@ -36,6 +37,8 @@ def _found(context):
     left, right = st.columns([7, 3], vertical_alignment="center")
     with left:
         st.markdown(f":small[{sentence}]")
+    if not is_moved("out"):
+        return
     with right:
         out = cut in context.cuts
         st.button(

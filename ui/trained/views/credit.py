@@ -27,7 +27,7 @@ def credit(context):
         f"Who makes the right word win? {capital(context.told)}",
         sure(
             f"Logit difference right − wrong ({q.asks}), {number(context.effect.values['difference'].mean().item())} on average, split by who wrote it to the "
-            f"stream: {first['name']} adds {number(first.value)}{f' ({first.share:.0%} of it)' if 0 < first.share <= 1 else ''}. All parts add up to {number(table.value.sum())}.",
+            f"stream: {first['name']} adds {number(first.value)}{f' ({number(100 * first.share)} % of it)' if 0 < first.share <= 1 else ''}. All parts add up to {number(table.value.sum())}.",
             *table.value,
         ),
         f"Over {q.what}",

@@ -4,13 +4,14 @@ import pandas as pd
 import streamlit as st
 
 from core.experiments.trained import contributions, effects, tables
-from core.experiments.training.sentences import percent, points
+from core.experiments.training.sentences import decimals_of, percent, points
 from core.measure.intervals import apart
 from core.model.knockout import Cut, mode, name_of
 from core.model.knockout import part as parts
-from core.settings.wording import count, fixed, number
+from core.settings.wording import aligned, count, fixed, number
 from ui.kit import pins
 from ui.kit.page import figure, literal, small_table
+from ui.kit.session.limits import is_moved
 from ui.kit.takeaway import note
 from ui.pictures import drawing
 from ui.pictures.curves import Line, Panel, curves
@@ -54,6 +55,9 @@ def _next_word(context):
 
 
 def _nothing(context):
+    if not is_moved("out"):
+        st.info("The link with which this was opened keeps the model whole.", icon=":material/lock:")
+        return
     st.info(
         "Nothing is knocked out yet: choose a part above"
         + ", or take the head that reads the subject." * bool(context.readings),
@@ -84,10 +88,11 @@ def _finding(context, table) -> str:
     if right.change == 0:
         sentence = f"Accuracy stays at {percent(right.whole)} on {texts}."
     elif not apart(right.low, right.high):
-        sentence = f"Accuracy goes from {percent(right.whole)} to {percent(right.without)}, a change that cannot be told from noise: {points(right.change)} points (95 % interval {points(right.low)} to {points(right.high)}, {texts})."
+        fine = decimals_of([right.change])
+        sentence = f"Accuracy goes from {percent(right.whole, fine)} to {percent(right.without, fine)}, a change that cannot be told from noise: {points(right.change)} points (95 % interval {points(right.low)} to {points(right.high)}, {texts})."
     else:
-        way = "falls" if right.change < 0 else "rises"
-        sentence = f"Accuracy {way} from {percent(right.whole)} to {percent(right.without)}: {points(right.change)} points (95 % interval {points(right.low)} to {points(right.high)}, {texts})."
+        way, fine = "falls" if right.change < 0 else "rises", decimals_of([right.change])
+        sentence = f"Accuracy {way} from {percent(right.whole, fine)} to {percent(right.without, fine)}: {points(right.change)} points (95 % interval {points(right.low)} to {points(right.high)}, {texts})."
     sentence += f" Guessing gets {percent(context.bench.questions.guessing)}." if context.bench.questions.among else ""
     sentence += f" Probability of the right word: {number(chance.whole)} → {number(chance.without)}. Logit difference: {number(gap.whole)} → {number(gap.without)}"
     return sentence + f" ({number(gap.change)}, {number(gap.low)} to {number(gap.high)})."
@@ -99,21 +104,24 @@ def _effects(table):
     for row in table.itertuples():
         label, known = effects.effect.label(row.effect), effects.effect[row.effect]
         if known.distance:
-            rows.append(
-                (
-                    label,
-                    number(row.whole),
-                    f"{number(row.without)}  [{number(row.low)}, {number(row.high)}] {known.unit}".rstrip(),
-                    "–",
-                    "–",
-                )
-            )
+            without, low, high = aligned([row.without, row.low, row.high])
+            changed = f"{without}  [{low}, {high}] {known.unit}".rstrip()
+            rows.append((label, number(row.whole), changed, "–", "–"))
             continue
-        write, unit, word = (points, " %", " points") if known.share else (number, "", f" {known.unit}".rstrip())
-        change = f"{write(row.change)}{word}  [{write(row.low)}, {write(row.high)}]"
-        rows.append((label, f"{write(row.whole)}{unit}", f"{write(row.without)}{unit}", change, _chance(row.p)))
+        unit, word = (" %", " points") if known.share else ("", f" {known.unit}".rstrip())
+        ends = _written([row.whole, row.without], known.share)
+        change, low, high = _written([row.change, row.low, row.high], known.share)
+        rows.append((label, f"{ends[0]}{unit}", f"{ends[1]}{unit}", f"{change}{word}  [{low}, {high}]", _chance(row.p)))
     names = ["effect", "whole model", "without", "change  [95 % interval]", "p"]
     small_table(pd.DataFrame(rows, columns=names), "What the knock-out costs.", taken=table)
+
+
+def _written(values: list[float], share: bool) -> list[str]:
+    """Write numbers that stand together with the same decimals. share: in percentage points."""
+    if not share:
+        return aligned(values)
+    decimals = decimals_of(values)
+    return [points(value, decimals) for value in values]
 
 
 def _chance(p: float) -> str:
@@ -134,16 +142,10 @@ def _took_over(context):
     note("every part that comes after the cut", lambda: changes)
     if not did:
         return  # rows of noise say no more
-    rows = [
-        (
-            row.name,
-            number(row.before),
-            number(row.after),
-            f"{number(row.change)}  [{number(row.low)}, {number(row.high)}]",
-            _chance(row.p),
-        )
-        for row in changes.head(6).itertuples(index=False)
-    ]
+    first = changes.head(6)
+    written = iter(aligned(first[["change", "low", "high"]].to_numpy().flatten()))
+    spans = [f"{change}  [{low}, {high}]" for change, low, high in zip(written, written, written)]
+    rows = list(zip(first["name"], aligned(first.before), aligned(first.after), spans, map(_chance, first.p)))
     names = ["part", "adds, whole model", "adds now", "change  [95 % interval]", "p, corrected (Holm)"]
     small_table(pd.DataFrame(rows, columns=names), "Who took over.", taken=changes)
 

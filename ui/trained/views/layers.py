@@ -20,7 +20,8 @@ def layers(context):
     rows = ["embedding", *[f"layer {n}" for n in range(1, depth)]]
     here = lens[lens.token == context.after + 1].reset_index()
     last = here.iloc[-1]
-    since = int(here[here.word != last.word].depth.max() + 1) if (here.word != last.word).any() else 0
+    others = here[here.word_id != last.word_id]
+    since = int(others.depth.max() + 1) if len(others) else 0
     figure(
         f"When does it know? {'The next word' if context.language else 'The answer'} as each layer would have it (logit lens)",
         f"{'After' if context.language else 'At'} “{labels[context.after]}” the model ends with “{last.word}” ({number(last.probability)}); it is the likeliest from {rows[since]} on. "

@@ -14,6 +14,7 @@ from core.train.budget import TimeLimit, duration
 from ui.kit.page import chart, figure, literal
 from ui.kit.panel.control import tabs
 from ui.kit.panel.panel import bar
+from ui.kit.session.limits import is_moved
 from ui.kit.takeaway import note
 from ui.pictures.heatmaps import heatmaps
 from ui.shared.base import LOST
@@ -73,24 +74,27 @@ def _measured(context):
 
 
 def _told(ranked) -> str:
+    click = " Click a cell to knock it out." * is_moved("out")
     rows = ranked[ranked.effect == "difference"]
     heads = rows[rows.part == "head"].sort_values("change")
     if heads.empty:
         return "There are no heads in it."
     if not heads.change.apply(math.isfinite).all():
         return LOST
-    first = heads.iloc[0]
-    right = ranked[(ranked.cut == first.cut) & (ranked.effect == "accuracy")].iloc[0]
     idle = [line for line in heads.itertuples() if not apart(line.low, line.high)]
     if len(idle) == len(heads):
-        return "Of no head can it be told from noise that the model loses anything without it. Click a cell to knock it out."
+        return f"Of no head can it be told from noise that the model loses anything without it.{click}"
+    losses, gains = heads[heads.high < 0], heads[heads.low > 0]
+    first = losses.iloc[0] if len(losses) else gains.iloc[-1]
+    right = ranked[(ranked.cut == first.cut) & (ranked.effect == "accuracy")].iloc[0]
+    does = "loses most" if len(losses) else "loses without no head, and gains most"
     sentence = (
-        f"Of the heads, the model loses most without {first['name']}: {number(first.change)} in logit difference "
+        f"Of the heads, the model {does} without {first['name']}: {number(first.change)} in logit difference "
         f"({number(first.low)} to {number(first.high)}), {points(right.change)} points of accuracy."
     )
     if idle:
         sentence += f" Of {len(idle)} of the {count(len(heads), 'head')} it cannot be told from noise whether the logit difference changes without them."
-    return sentence + " Click a cell to knock it out."
+    return sentence + click
 
 
 def _map(context, rows, unit):

@@ -11,6 +11,7 @@ from core.settings.wording import number
 from ui.kit.page import chart, figure, literal
 from ui.kit.panel.control import press
 from ui.kit.panel.panel import bar
+from ui.kit.session.limits import is_moved
 from ui.kit.session.values import put
 from ui.kit.session.visitor import calm_visitor, choice, one_of, visitor
 from ui.pictures.chips import Chip, chips
@@ -27,7 +28,12 @@ def words(context):
     _pick(context)
     _remove(context)
     scores, said = scores_of(context), said_after(context)
-    table = experiment.next_words(scores, context.sampling, context.word, also=() if said is None else (said,))
+    table = experiment.next_words(
+        scores, context.sampling, context.opened.tokens.label, also=() if said is None else (said,)
+    )
+    # Two tokens may read alike: each has a row of its own.
+    rows = {token: row for row, token in enumerate(dict.fromkeys(table.token))}
+    table["label"] = [charts.word(rows[token], word) for token, word in zip(table.token, table.word)]
     left, right = st.columns([2, 3], gap="medium")
     with left:
         figure(
@@ -44,7 +50,7 @@ def words(context):
             ),
             table,
             "Probabilities of the next word.",
-            height=110 + 26 * table.word.nunique(),
+            height=110 + 26 * len(rows),
         )
     with right:
         if not context.language:
@@ -90,7 +96,7 @@ def _told(context, scores, said) -> str:
 
 def _remove(context):
     """What takes the head out that is looked at, where nothing is out yet: the word may change."""
-    if context.cuts or not (context.language and context.opened.config.attention):
+    if context.cuts or not (context.language and context.opened.config.attention and is_moved("out")):
         return
     cut = Cut(context.look.layer_of(context.whole), "head", context.look.head_of(context.whole))
     about = "Both probabilities then stand side by side."

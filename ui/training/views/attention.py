@@ -81,8 +81,12 @@ def _weights(reading, layer: int, head: int, config) -> torch.Tensor | None:
 
 def _said(arms, bits) -> str:
     phrases = [
-        f"{arm.name} from {fixed(bits[arm, False])} to {fixed(bits[arm, True])} bits"
+        f"{arm.name} {_change(fixed(bits[arm, False]), fixed(bits[arm, True]))} bits"
         for arm in arms
         if bits[arm, False] is not None
     ]
     return f"Mean entropy of a row, in this layer: {'; '.join(phrases)}." if phrases else "No model has attention here."
+
+
+def _change(before: str, now: str) -> str:
+    return f"still {now}" if before == now else f"from {before} to {now}"

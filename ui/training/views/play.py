@@ -3,6 +3,7 @@ from statistics import fmean
 
 import torch
 
+from core.experiments.training.results import diverged
 from core.experiments.training.sentences import percent
 from core.settings.wording import count
 from ui.kit.page import figure
@@ -44,7 +45,7 @@ def _picture(trainings, arms, steps: list[int]):
         "played_training", torch.tensor(cells)[:, None], [arm.name for arm in arms], [f"seed {seed}" for seed in plan.seeds],
         Frames(
             "Step", steps, [f"step {step:,} of {plan.training.steps:,}" for step in steps],
-            [_words(arms, moment) for moment in cells], [[f"step {step:,}"] for step in steps], "training_animated",
+            [_words(arms, moment, _diverged_by(trainings, step)) for step, moment in zip(steps, cells)], [[f"step {step:,}"] for step in steps], "training_animated",
             trainings.origin, trainings.going,
         ),
         what="accuracy on the test, 0 to 1", alt="Accuracy of each model with each seed, step after step.",
@@ -52,10 +53,20 @@ def _picture(trainings, arms, steps: list[int]):
     )  # fmt: skip
 
 
-def _words(arms, moment: list[list[float]]) -> str:
-    """What each model gets right at one moment, on average over the seeds that have come so far."""
+def _diverged_by(trainings, step: int) -> dict[str, int]:
+    """Count the seeds of each model that have diverged by a step."""
+    lost = {arm.name: 0 for arm in trainings.plan.arms}
+    for (name, _), rows in trainings.runs.items():
+        lost[name] += bool(diverged(rows)) and rows[-1].step <= step
+    return lost
+
+
+def _words(arms, moment: list[list[float]], lost: dict[str, int]) -> str:
+    """What each model gets right at one moment, on average over the seeds that have come so far. lost: seeds that diverged."""
     said = []
     for arm, row in zip(arms, moment):
-        reached = [value for value in row if not math.isnan(value)]
-        said.append(f"{arm.name}: {percent(fmean(reached)) if reached else 'nothing yet'}")
+        reached, gone = [value for value in row if not math.isnan(value)], lost[arm.name]
+        words = percent(fmean(reached)) if reached else "diverged" if gone else "nothing yet"
+        of_seeds = f" ({gone} of {count(len(row), 'seed')} diverged)" if gone and len(row) > 1 else ""
+        said.append(f"{arm.name}: {words}{of_seeds}")
     return f"Right on average: {'; '.join(said)}."

@@ -6,8 +6,10 @@ import streamlit as st
 from core.experiments.training import combined, sentences
 from core.measure.intervals import apart
 from ui.kit.page import caption, figure, table
-from ui.shared.learning import chance, span
+from ui.shared.learning import chance, spans
 from ui.training.context import view
+
+NOTHING = "Nothing can be said before all have been trained a little."
 
 
 @view
@@ -24,24 +26,26 @@ def together(context):
         )
         return
     several = len(plan.seeds) > 1
-    worth(combined.effects(runs, plan), several)
-    pairs(combined.interactions(runs, plan), several)
+    nothing = sentences.lost(runs, plan).strip() or NOTHING
+    worth(combined.effects(runs, plan), several, nothing)
+    pairs(combined.interactions(runs, plan), several, nothing)
 
 
-def worth(interaction, several):
-    figure("What is each part worth?", worth_said(interaction))
+def worth(interaction, several, nothing: str):
+    figure("What is each part worth?", worth_said(interaction, nothing))
     rows = pd.DataFrame({
         "taken out": interaction.part,
-        "leave one out: points lost when it alone is taken out": [span(r.removed, r.removed_low, r.removed_high, several) for r in interaction.itertuples()],
-        "add one back: points won when it alone is put back, all others missing": [span(r.alone, r.alone_low, r.alone_high, several) for r in interaction.itertuples()],
+        "leave one out: points lost when it alone is taken out": spans(interaction.removed, interaction.removed_low, interaction.removed_high, several),
+        "add one back: points won when it alone is put back, all others missing": spans(interaction.alone, interaction.alone_low, interaction.alone_high, several),
     })  # fmt: skip
     table(rows, "Leave one out, add one back.", taken=interaction, width="stretch")
 
 
-def worth_said(interaction) -> str:
+def worth_said(interaction, nothing: str = NOTHING) -> str:
+    """nothing: what is said where no two models can be compared."""
     known = interaction[interaction.removed.notna()]
     if known.empty:
-        return "Nothing can be said before all have been trained a little."
+        return nothing
     most = known.loc[known.removed.idxmax()]
     if math.isnan(most.removed_low):
         return f"Alone, {most.part} costs the most: {sentences.points(most.removed)} points. One seed says nothing about noise."
@@ -54,8 +58,8 @@ def worth_said(interaction) -> str:
     return f"Alone, {most.part} costs the most of those that can be told from seed noise: {sentences.points(most.removed)} points."
 
 
-def pairs(interaction, several):
-    figure("Do the losses add up?", pairs_said(interaction))
+def pairs(interaction, several, nothing: str):
+    figure("Do the losses add up?", pairs_said(interaction, nothing))
     rows = pd.DataFrame({
         "first": interaction.one,
         "second": interaction.other,
@@ -63,7 +67,7 @@ def pairs(interaction, several):
         "first taken out": interaction["first"].map(sentences.percent),
         "second taken out": interaction.second.map(sentences.percent),
         "both taken out": interaction.both.map(sentences.percent),
-        "interaction, points": [span(r.interaction, r.low, r.high, several) for r in interaction.itertuples()],
+        "interaction, points": spans(interaction.interaction, interaction.low, interaction.high, several),
         "p, corrected (Holm)": [chance(r.p, r.low, r.high) for r in interaction.itertuples()],
     })  # fmt: skip
     table(rows, "2 × 2: interaction of every pair of variants.", taken=interaction, width="stretch")
@@ -74,10 +78,11 @@ def pairs(interaction, several):
     )
 
 
-def pairs_said(interaction) -> str:
+def pairs_said(interaction, nothing: str = NOTHING) -> str:
+    """nothing: what is said where no pair can be compared."""
     known = interaction[interaction.interaction.notna()]
     if known.empty:
-        return "Nothing can be said before all have been trained a little."
+        return nothing
     if not known.interaction.any():
         return "The losses add up."
     most = known.loc[known.interaction.abs().idxmax()]

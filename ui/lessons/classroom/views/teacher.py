@@ -108,7 +108,7 @@ def _next(context, token: str, now: TeacherView):
         name = st.selectbox(
             words["class_next"],
             offered,
-            format_func=lambda name: entrance.label(context, name),
+            format_func=entrance.labels(context, offered).get,
             key=f"next_{len(now.asked)}",
         )
     with second:
@@ -134,8 +134,9 @@ def _poll(context, token: str, now: TeacherView, of):
     st.markdown(f"### {literal(of.title)} :gray[:small[{literal(about)}]]")
     answered(now, words)
     _steps(token, now, of, words)
-    distribution(of, now, words, revealed=True, key="teacher_distribution")
-    if of.kind == PREDICTION and now.phase != OPEN:
+    # A teacher's screen is often the one on the wall.
+    distribution(of, now, words, revealed=now.phase == REVEALED, key="teacher_distribution")
+    if of.kind == PREDICTION and now.phase == REVEALED:
         told = measured_in_words(of.lesson, outcome(of.lesson), words)
         st.markdown(f"{literal(words['measured'])}: **{literal(told)}**")
 

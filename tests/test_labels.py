@@ -1,0 +1,133 @@
+"""Pictures, lists and tables keep things apart that read alike: tokens, pairs of words, variants, models, lessons."""
+
+import json
+
+import pandas as pd
+import pyarrow
+import pytest
+
+from core.checkpoints import own
+from core.checkpoints.tokens import Words
+from core.experiments.trained import comparison, effects
+from core.model.config import Config
+from core.model.parts import MENUS
+from core.model.variants import Pins, lineup
+from core.settings.wording import distinct
+from core.study.picture import matrix_svg
+from core.study.summary import in_one_column
+from core.tasks import task
+from core.teaching.lessons.lesson import LessonError
+from core.teaching.lessons.reader import FOLDER, lesson_of, load
+from core.train import Training, start
+from tests.pages import widget
+from tests.test_model_page import READER as HEAD
+from tests.test_model_page import fine, opened, texts
+from ui.shared.models import OWN
+
+LONG = "a word that is far too long to be shown on an axis as a whole"
+
+
+def drawn(chart) -> tuple[dict, pd.DataFrame]:
+    """Return the specification and the table that a page sends to the browser."""
+    return json.loads(chart.proto.spec), pyarrow.ipc.open_stream(chart.proto.data.data).read_pandas()
+
+
+@pytest.mark.parametrize("out", ["", HEAD])
+def test_next_words_with_equal_labels_have_bars_of_their_own(monkeypatch, out):
+    monkeypatch.setattr(Words, "label", lambda self, token: f"{LONG} {token}")
+    app = fine(opened(taken="words", out=out))
+    spec, table = drawn(app.get("vega_lite_chart")[0])
+    bars = spec["layer"][0]["encoding"]
+    row, side = bars["y"]["field"], bars["yOffset"]["field"]
+    assert table.token.nunique() >= 8 and table[row].nunique() == table.token.nunique()
+    assert (table.groupby([row, side]).size() == 1).all()  # bars in one place would be stacked
+    assert table.groupby(row).token.nunique().eq(1).all()
+
+
+def test_pairs_of_the_same_words_are_two_arcs():
+    app = fine(
+        opened("pages/1_One_block.py", view="pairs", weights="random", text="the dog and the dog", pairs="2-1,5-4")
+    )
+    spec, table = drawn(app.get("vega_lite_chart")[0])
+    arcs = table[table.word.isna()]
+    assert (arcs.groupby(spec["layer"][0]["encoding"]["detail"]["field"]).size() == 25).all()
+    assert arcs.pair.unique().tolist() == ["dog → the"]
+
+
+def test_removing_one_of_two_pairs_with_the_same_words_keeps_the_other():
+    app = fine(
+        opened("pages/1_One_block.py", view="pairs", weights="random", text="the dog and the dog", pairs="2-1,5-4")
+    )
+    chosen = widget(app.multiselect, "pair_list")
+    assert len(set(chosen.options)) == 2
+    chosen.set_value(["2-1"]).run()
+    assert fine(app).query_params["pairs"] == "2-1"
+
+
+def test_the_logit_lens_compares_words_and_not_their_labels(monkeypatch):
+    said = "it is the likeliest from {} on"
+    context = opened(taken="layers")
+    right = next(row for row in ("embedding", "layer 1", "layer 2") if said.format(row) in texts(fine(context)))
+    assert right != "embedding"
+    monkeypatch.setattr(Words, "label", lambda self, token: LONG)
+    assert said.format(right) in texts(fine(opened(taken="layers")))
+
+
+def test_variants_whose_names_round_alike_have_two_names():
+    texts = "dropout-0.12345671~dropout-0.12345672"
+    variants, notes = lineup(Config(), Pins(variants=texts))
+    assert not notes and [each.config.dropout for each in variants[1:]] == [0.12345671, 0.12345672]
+    assert len({each.name for each in variants}) == 3
+
+
+def test_a_model_that_is_called_like_another_can_be_chosen():
+    name = "Legal sentences (ships with the lab)"
+    state = start(Config(d_model=16, n_heads=2), Training(task="copy", steps=1), 0)
+    mine = own.of_training(state, name)
+    app = opened()
+    app.session_state[OWN] = {name: mine}
+    app.query_params["model"] = name
+    offered = widget(fine(app.run()).selectbox, "model").options
+    assert len(set(offered)) == len(offered)
+    assert sum(name in each for each in offered) == 2
+
+
+def test_cells_whose_names_read_alike_are_two_rows():
+    names = [("c", "a: b"), ("b: c", "a")]
+    line = dict.fromkeys(["accuracy", "low", "high", "difference", "difference_low", "difference_high", "p"], 0.5)
+    table = pd.DataFrame(
+        {"task": task, "variant": variant, "link": "", "seeds": 3, "diverged": 0, "missing": 0, **line}
+        for task, variant in names
+    )
+    joined = in_one_column(table, "change")
+    assert joined.cell.tolist() == names and joined.variant.nunique() == 2
+    assert matrix_svg(joined).count("<title>") == 2
+
+
+@pytest.mark.parametrize(
+    ("place", "words"), [("prediction", "prediction.options: two of them read alike"), ("transfer", "transfer.options: two of them read alike")]
+)  # fmt: skip
+def test_a_lesson_whose_answers_read_alike_is_refused(place, words):
+    given = load(FOLDER / "order.toml")
+    options = given[place]["options"]
+    if place == "prediction":
+        options[1]["text"] = options[0]["text"]
+    else:
+        options[1] = options[0]
+    with pytest.raises(LessonError, match=words):
+        lesson_of("order", given)
+
+
+@pytest.mark.parametrize(
+    "menu",
+    [*MENUS.values(), task, effects.effect, comparison.compared, comparison.removed],
+    ids=lambda menu: menu.title,
+)
+def test_no_two_entries_of_a_menu_have_one_label(menu):
+    labels = [menu.label(name) for name in menu]
+    assert len(set(labels)) == len(labels)
+
+
+def test_labels_are_numbered_where_they_occur_twice():
+    assert distinct(["a", "b", "a", "a (2)", "a"]) == ["a", "b", "a (3)", "a (2)", "a (4)"]
+    assert distinct(["a", "b"]) == ["a", "b"]

@@ -1,0 +1,354 @@
+"""What a page says follows from its numbers and from the settings that are shown."""
+
+import math
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from core.experiments.block.attention import scaling
+from core.experiments.depth.depth import Depth, travel
+from core.experiments.depth.findings import finding as depth_finding
+from core.experiments.depth.gradients import ignores_key_bias, successor_loss, weight_rows
+from core.experiments.forward import forward, numbered, watched
+from core.experiments.training.sentences import finding
+from core.measure.intervals import interval
+from core.measure.stream_statistics import row_entropy, statistic
+from core.model.config import Config
+from core.model.parts import MENUS
+from core.model.transformer import Transformer
+from core.settings.device import Machine
+from core.settings.wording import aligned
+from core.study.file.shipped import table_of
+from core.study.picture import matrix_svg
+from core.study.plan import before
+from core.study.summary import read_summary
+from core.teaching.lessons.lesson import Number, Prediction
+from core.teaching.lessons.outcome import Outcome
+from core.teaching.lessons.prediction import AS_PREDICTED, NOT_AS_PREDICTED, UNDECIDED, clear_pairs, verdict
+from core.teaching.lessons.readings import Measured
+from core.teaching.lessons.told import ties
+from core.teaching.lessons.wording import ENGLISH_WORDS
+from tests.test_model_page import opened, texts
+from tests.test_page import fine
+from tests.test_results import NO_ATTENTION, NO_FFN, NO_NORM, NO_SCALING, ended, gone, planned, row
+from ui.block.views.compare import farthest
+from ui.depth.views import grid as grid_view
+from ui.shared.learning import spans
+from ui.trained.views import knockout as knockout_view
+from ui.trained.views import sweep
+from ui.training.views import play
+from ui.training.views.together import NOTHING, pairs_said, worth_said
+
+WORDS = "the judge read the law and the law held".split()
+SMALL = Config(d_model=16, n_heads=2, n_layers=2, position="sinusoidal")
+
+
+# b_K
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {}, {"position": "rope"}, {"position": "rope", "rope_share": 0.5}, {"position": "alibi"}, {"mask": "causal"}, {"softmax": "off_by_one"},
+        {"softmax": "sink"}, {"score_cap": 2.0}, {"qk_norm": True}, {"position": "rope", "nope_every": 1}, {"position": "rope", "nope_every": 2},
+        {"scale": False}, {"window": 3}, {"gate": True}, {"padding": 2},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_the_bias_of_keys_has_a_gradient_where_it_is_not_said_to_be_rounding(changes):
+    """In float64, where rounding is 10⁻¹⁶ of what is no rounding."""
+    config = SMALL.replace(**{"init": "normal_1", **changes})
+    known, ids, real = numbered(WORDS, config.padding, "cpu")
+    model = Transformer(config, known).double()
+    with torch.no_grad():  # biases are zeros at first
+        for name, weight in model.named_parameters():
+            if name.endswith("bias"):
+                weight.normal_(generator=torch.Generator().manual_seed(0))
+    loss = successor_loss(model, model.stream(ids, real), ids, len(WORDS))
+    blocks = dict(model.blocks.named_parameters())
+    norms = weight_rows(model, dict(zip(blocks, torch.autograd.grad(loss, list(blocks.values())))))
+    of = lambda part: [value for _, name, value in norms if name == part]  # noqa: E731
+    rounding = [key < 1e-9 * query for key, query in zip(of("b_K"), of("b_Q"))]
+    assert ignores_key_bias(config) == all(rounding)
+
+
+def test_the_bias_of_keys_is_said_to_be_rounding_of_those_variants_alone():
+    said = "b_K adds the same to all scores of a query, which its softmax ignores: its gradient is rounding"
+    page = {"page": "pages/2_Depth.py", "show": "gradients", "position": "sinusoidal"}
+    assert f"{said}." in texts(fine(opened(**page)))
+    assert f"{said} (baseline)." in texts(fine(opened(**page, variants="softmax-sink~qk_norm-on")))
+    assert said not in texts(fine(opened(**page, softmax="off_by_one")))
+
+
+# Entropy
+
+
+@pytest.mark.parametrize("softmax", MENUS["softmax"])
+def test_the_entropy_of_scaled_and_raw_scores_is_that_of_models_with_and_without_scaling(softmax):
+    """The same weights in the first layer, so the same queries and keys."""
+    on, off = (
+        forward(SMALL.replace(softmax=softmax, scale=scale, init="normal_1"), WORDS, Machine("cpu"))
+        for scale in (True, False)
+    )
+    for seen in (on, off):
+        for head in range(2):
+            found = scaling(seen, 0, head)
+            for name, other in (("scaled", on), ("unscaled", off)):
+                assert found[name] == pytest.approx(
+                    row_entropy(other.sites["pattern"][0][head]).mean().item(), abs=1e-5
+                )
+
+
+def test_the_entropy_of_a_trained_sink_counts_the_sink():
+    config = SMALL.replace(softmax="sink", init="normal_1", mask="causal")
+    known, ids, _ = numbered(WORDS, 0, "cpu")
+    passes = []
+    for scale in (True, False):
+        model = Transformer(config.replace(scale=scale), known)
+        with torch.no_grad():
+            model.blocks[0].attn.softmax.score.copy_(torch.tensor([1.5, -2.0]))
+        passes.append(watched(model, ids, tuple(WORDS), len(WORDS), Machine("cpu"), "test"))
+    for head in range(2):
+        found = scaling(passes[0], 0, head)
+        for name, seen in zip(("scaled", "unscaled"), passes):
+            assert found[name] == pytest.approx(row_entropy(seen.sites["pattern"][0][head]).mean().item(), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("softmax", "words"),
+    [("usual", "this head's softmax:"), ("off_by_one", "this head's softmax + 1:"), ("sink", "this head's softmax with a sink:")],
+)  # fmt: skip
+def test_the_softmax_of_an_entropy_is_named(softmax, words):
+    said = texts(fine(opened("pages/1_One_block.py", view="steps", weights="random", step="7", softmax=softmax)))
+    assert f"Entropy of {words}" in said
+    assert ("with nothing left over" in said) == (softmax != "usual")
+
+
+# What forbids a pair
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"mask": "causal", "pairs": "1-4"}, "The mask forbids all marked pairs:"),
+        ({"mask": "none", "window": "2", "pairs": "1-4"}, "The window of this layer forbids all marked pairs:"),
+        ({"mask": "causal", "window": "2", "pairs": "1-4,4-1"}, "The mask and the window of this layer forbid all marked pairs:"),
+        ({"mask": "causal", "window": "2", "pairs": "4-1,4-3"}, "1 of 2 pairs is forbidden by the window of this layer, and taken as 0."),
+        ({"mask": "causal", "pairs": "1-4,4-1"}, "1 of 2 pairs is forbidden by the mask, and taken as 0."),
+    ],
+)  # fmt: skip
+def test_what_forbids_a_pair_is_named(settings, said):
+    app = opened("pages/1_One_block.py", view="pairs", weights="random", text="one two three four", **settings)
+    assert said in texts(fine(app))
+
+
+# Numbers that are none, or that read alike
+
+FADES = Config(norm="none", bias=False, init="normal_002", residual_attention=False, residual_ffn=False, activation="relu")  # fmt: skip
+
+
+def test_two_streams_that_fade_to_zeros_do_not_end_at_nan():
+    journeys = {
+        name: travel(config, WORDS, None, Depth(30))
+        for name, config in (("baseline", FADES), ("v1", FADES.replace(activation="gelu")))
+    }
+    assert all(float(each.of("rms")[-1]) == 0 for each in journeys.values())
+    said = {meter: depth_finding(meter, journeys) for meter in statistic}
+    assert not any(re.search(r"\bnan\b", text) for text in said.values()), said
+    assert "ends as the baseline does, with zeros alone" in said["rank"]
+
+
+@pytest.mark.parametrize(
+    "config", [Config(), Config(attention=False, ffn=False), FADES, Config(norm="none", attention=False, ffn=False)]
+)
+def test_no_statistic_goes_from_a_number_to_itself(config):
+    for words in (WORDS, ["one", "two"]):
+        journey = travel(config, words, None, Depth(6))
+        for meter in statistic:
+            said = depth_finding(meter, {"baseline": journey})
+            ends = re.search(r"[Ff]rom ([\d.e−]+)(?: \w+)?(?:, of at most \d+,)? to ([\d.e−]+)\b", said)
+            assert not ends or ends[1] != ends[2], said
+
+
+def test_how_far_an_output_is_away_is_not_rounded_to_nothing():
+    table = pd.DataFrame({"variant": ["baseline", "v1"], "distance": [0.0, 0.0031], "direction": [1.0, 0.9999]})
+    seen = SimpleNamespace(finite=True, config=Config())
+    assert "its output is 0.31 % of the baseline's length away" in farthest(table, {"baseline": seen, "v1": seen})
+
+
+def _grid(ends, shares=None):
+    ends = np.array(ends)
+    return SimpleNamespace(
+        ends=lambda meter: ends, alike=lambda meter: False, diverged=[None] * len(ends), name=lambda at: f"v{at}", explained=lambda meter: shares or {},
+        shared_by_diverged=lambda: None,
+    )  # fmt: skip
+
+
+def test_the_two_ends_of_a_grid_read_apart():
+    assert grid_view.told(_grid([1.00021, 1.00034]), "rms").startswith("From 1.0002 (v0) to 1.0003 (v1).")
+    assert grid_view.told(_grid([1.0, 2.0]), "rms").startswith("From 1 (v0) to 2 (v1).")
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [
+        (0.496, "No part explains more than half of the difference; norm explains 49.6 % of"),
+        (0.4999, "No part explains more than half of the difference; norm explains 50 % of"),
+        (0.5004, "No part explains more than half of the difference; norm explains 50 % of"),
+        (0.504, "Most of the difference is made by norm: 50.4 % of"),
+    ],
+)
+def test_what_is_said_of_half_agrees_with_the_percentage(share, said):
+    assert said in grid_view.told(_grid([1.0, 2.0], {"norm": share}), "rms")
+
+
+# What is kept
+
+
+@pytest.mark.parametrize(("mask", "kept"), [("none", False), ("causal", True)])
+def test_keys_and_values_are_kept_only_where_no_token_sees_ahead(mask, kept):
+    said = texts(fine(opened("pages/1_One_block.py", view="cost", weights="random", mask=mask)))
+    assert ("Keys and values: " in said) == kept
+    assert ("Nothing: without a causal mask every token sees the new one." in said) != kept
+
+
+# Trainings
+
+
+def test_only_differences_that_were_compared_are_counted():
+    made, _ = planned(NO_NORM, NO_FFN, NO_SCALING, NO_ATTENTION, seeds=3)
+    names = [arm.name for arm in made.arms]
+    values = [[0.9, 0.91, 0.92], [None] * 3, [0.5, 0.52, 0.55], [None] * 3, [0.8, 0.85, 0.84]]
+    said = finding(ended(made, dict(zip(names, values))), made)
+    assert "corrected for 2 variants (Holm)" in said
+
+
+def test_one_difference_that_was_compared_is_not_corrected():
+    made, _ = planned(NO_NORM, NO_FFN, seeds=3)
+    names = [arm.name for arm in made.arms]
+    said = finding(ended(made, dict(zip(names, [[0.9, 0.91, 0.92], [None] * 3, [0.5, 0.52, 0.55]]))), made)
+    assert "paired t-test on 3 seeds, p" in said and "corrected" not in said
+
+
+def test_small_differences_are_shown_in_both_accuracies():
+    made, _ = planned(NO_NORM, seeds=2)
+    said = finding(ended(made, {"baseline": [0.9, 0.9], "− norm": [0.9003, 0.9003]}), made)
+    assert "− norm gets 90.03 % right against 90.00 %." in said
+
+
+def test_a_model_whose_seeds_diverged_is_said_to_have_diverged():
+    made, _ = planned(NO_NORM, NO_FFN, seeds=2)
+    runs = {
+        ("baseline", 0): [row(1, 0.1)], ("baseline", 1): [row(1, 0.3)],
+        ("− norm", 0): [row(1, 0.1), gone(7)], ("− norm", 1): [row(1, 0.1), gone(9)],
+        ("− FFN", 0): [row(1, 0.4), row(10, 0.5)], ("− FFN", 1): [row(1, 0.1), gone(7)],
+    }  # fmt: skip
+    trainings = SimpleNamespace(plan=made, runs=runs)
+    cells = [[math.nan, math.nan], [math.nan, math.nan], [0.5, math.nan]]
+    said = play._words(made.arms, cells, play._diverged_by(trainings, 10))
+    assert (
+        said
+        == "Right on average: baseline: nothing yet; − norm: diverged (2 of 2 seeds diverged); − FFN: 50.0 % (1 of 2 seeds diverged)."
+    )
+    assert play._diverged_by(trainings, 8) == {"baseline": 0, "− norm": 1, "− FFN": 1}
+
+
+def test_parts_of_which_all_seeds_diverged_are_not_said_to_be_untrained():
+    nothing = pd.DataFrame({"part": ["− norm"], "removed": [math.nan], "interaction": [math.nan]})
+    assert worth_said(nothing, "− norm diverged at step 7, seed 0.") == "− norm diverged at step 7, seed 0."
+    assert pairs_said(nothing, "− norm diverged at step 7, seed 0.") == "− norm diverged at step 7, seed 0."
+    assert worth_said(nothing) == pairs_said(nothing) == NOTHING
+
+
+# A trained model
+
+
+def _ranked(*heads) -> pd.DataFrame:
+    """heads: change of the logit difference, and its interval."""
+    rows = [
+        (
+            f"1.{n}",
+            f"head 1.{n}",
+            1,
+            "head",
+            n,
+            effect,
+            *(each if effect == "difference" else (-0.01, -0.02, 0.0)),
+            0.01,
+        )
+        for n, each in enumerate(heads, 1)
+        for effect in ("difference", "accuracy")
+    ]
+    return pd.DataFrame(rows, columns=["cut", "name", "layer", "part", "head", "effect", "change", "low", "high", "p"])
+
+
+def test_a_model_does_not_lose_a_gain():
+    said = sweep._told(_ranked((0.5, 0.4, 0.6), (0.9, 0.8, 1.0), (0.1, -0.1, 0.3)))
+    assert said.startswith("Of the heads, the model loses without no head, and gains most without head 1.2: 0.9")
+
+
+def test_the_greatest_loss_is_one_that_can_be_told_from_noise():
+    said = sweep._told(_ranked((-2.0, -5.0, 1.0), (-1.0, -1.5, -0.5), (0.5, 0.4, 0.6)))
+    assert said.startswith("Of the heads, the model loses most without head 1.2: −1 in logit difference")
+
+
+# Ranks
+
+
+def _rank(**values):
+    """An outcome with these values by seed, and the prediction of their order."""
+    found = {name: Measured(dict(enumerate(each)), interval(each)) for name, each in values.items()}
+    asked = Prediction("rank", "?", Number("value", ("a",), ""), ranked=tuple(values))
+    return asked, Outcome(found, found["a"], "percent")
+
+
+def test_a_rank_is_as_predicted_only_where_all_neighbours_can_be_told_apart():
+    """The means are a > b > c; of a and b the seeds do not tell which is larger."""
+    asked, out = _rank(a=[0.9, 0.7, 0.8], b=[0.8, 0.75, 0.82], c=[0.1, 0.12, 0.11])
+    assert verdict(asked, ["a", "b", "c"], out) == verdict(asked, ["b", "a", "c"], out) == UNDECIDED
+    assert verdict(asked, ["c", "b", "a"], out) == NOT_AS_PREDICTED
+    assert set(clear_pairs(["c", "b", "a"], out)) == {("a", "c"), ("b", "c")}
+    lesson = SimpleNamespace(prediction=asked, values={name: SimpleNamespace(label=name.upper()) for name in "abc"})
+    assert (
+        ties(lesson, out, ENGLISH_WORDS) == "Not to be told apart with so many seeds: A / B. Told apart: A > C, B > C."
+    )
+    asked, out = _rank(a=[0.9, 0.88, 0.91], b=[0.5, 0.52, 0.51], c=[0.1, 0.12, 0.11])
+    assert verdict(asked, ["a", "b", "c"], out) == AS_PREDICTED and ties(lesson, out, ENGLISH_WORDS) == ""
+
+
+# One of a thing, and columns
+
+
+def test_one_run_stays_and_two_runs_stay():
+    assert before(0, 1)[-1].startswith("1 run of an earlier version of the file stays")
+    assert before(0, 2)[-1].startswith("2 runs of an earlier version of the file stay ")
+
+
+def test_a_column_of_points_has_one_number_of_decimals():
+    none = [math.nan] * 3
+    assert spans([0.123, 0.00004, -0.00003], none, none, True) == ["12.3", "0.0", "0.0"]
+    assert spans([0.00004, -0.00003, math.nan], none, none, True) == ["0.004", "−0.003", "–"]
+    assert spans([0.123, 0.01], [0.1, -0.00004], [0.14, 0.02], True) == ["12.3  [10.0, 14.0]", "1.0  [0.0, 2.0]"]
+
+
+def test_all_cells_of_the_shipped_matrix_have_one_decimal():
+    svg = matrix_svg(read_summary(table_of("ablation_matrix")))
+    figures = re.findall(r">(−?\d+\.\d+)(?: %)?</text>", svg)
+    assert len(figures) > 100 and all(len(each.partition(".")[2]) == 1 for each in figures)
+
+
+def test_numbers_of_one_column_have_the_same_decimals():
+    assert aligned([12.345, 0.004, -0.003]) == ["12.3", "0.0", "0.0"]
+    assert aligned([0.5, -0.0125, math.nan]) == ["0.500", "−0.013", "no number"]
+    assert aligned([1234.5, 2.25]) == ["1234", "2"] or aligned([1234.5, 2.25]) == ["1235", "2"]
+    assert aligned([2e-5, 0.0]) == ["2.00e−5", "0"]
+
+
+@pytest.mark.parametrize("share", [True, False])
+def test_an_interval_has_the_decimals_of_its_mean(share):
+    mean, low, high = knockout_view._written([0.1234, 0.05, 0.2], share)
+    assert len({len(each.partition(".")[2]) for each in (mean, low, high)}) == 1
