@@ -333,3 +333,16 @@ def test_one_claim_measured_anew_leaves_the_others_and_one_that_is_new_too(tmp_p
 
 def test_the_table_ships_in_the_order_of_the_menu():
     assert list(dict.fromkeys(pd.read_csv(FILE).claim)) == list(claim)
+
+
+def test_padding_does_not_count_in_the_claim_on_attention_sinks():
+    asked = Transformer(task["sentences"].config(), task["sentences"].vocabulary)
+    tokens, _ = models.texts(0, rows=6)
+    rows = []
+    for line in tokens:
+        words = line[line != 0][None]  # the sentence by itself; the first word of the vocabulary is the padding
+        with torch.no_grad(), trace(sites=("pattern",)) as seen:
+            asked(words)
+        rows.append(torch.stack([p[0, :, models.FIRST :, 0] for p in seen["pattern"]]))  # (layers, heads, readers)
+    exact = torch.cat(rows, -1).double().mean().item()
+    assert models.on_the_first(asked, tokens) == pytest.approx(exact, rel=1e-5)

@@ -9,13 +9,15 @@ import torch
 import core.experiments.depth.depth as depth_module
 from core import Config, ConfigError, Transformer, trace
 from core.experiments.depth.axes import Axes
-from core.experiments.depth.depth import Depth, blocks, journey, table, travel
+from core.experiments.depth.depth import ROUNDING, Depth, blocks, journey, table, travel
+from core.experiments.depth.findings import finding, rounding
 from core.experiments.depth.gradients import gradients
 from core.experiments.depth.grid import grid, travel_together
 from core.experiments.forward import numbered, prepared
 from core.measure.stream_statistics import Streams, attention_entropy, cosines, row_entropy, statistic
 from core.model.parts import MENUS
 from core.model.parts.init import generator
+from core.model.transformer.attention import Memory
 from core.settings.device import Machine
 from tests import reference
 from tests.cases import RECENT
@@ -625,3 +627,55 @@ def test_measuring_does_not_change_the_stream_bit_for_bit(change, way, monkeypat
     assert len(seen) == len(plain) == 5
     assert all(map(torch.equal, seen, plain))
     assert torch.equal(last[0], x)
+
+
+# Rounding
+
+CHAOTIC = Config(init="normal_1", activation="tanh", placement="post")
+
+
+def in_float64(config, depth: Depth) -> list[torch.Tensor]:
+    """Return the stream before pass 1 and after each pass, by a model that is float64 from its weights on."""
+    built, order = depth.plan(config.replace(n_layers=1))
+    with torch.no_grad():
+        model, ids, real = prepared(built, WORDS, HERE)
+        model.double()
+        x, allowed, memory = model.start(ids), model.allowed(ids, real), Memory()
+        streams = [x[0]]
+        for at in order:
+            x = model.layer(at, x, allowed, memory)
+            streams.append(x[0])
+    return streams
+
+
+@pytest.mark.parametrize("init, chaotic", [("normal_1", True), ("default", False)])
+def test_the_pass_from_which_rounding_decides_is_the_first_that_differs_from_float64(init, chaotic):
+    config, depth = CHAOTIC.replace(init=init), Depth(passes=40)
+    made = travel(config, WORDS, HERE, depth, compare_precision=True)
+    plain = travel(config, WORDS, HERE, depth)
+    np.testing.assert_array_equal(made.values, plain.values)  # what is shown is what the chosen precision gives
+    assert plain.rounded is None
+    exact = in_float64(config, depth)
+    with torch.no_grad(), trace(sites=["resid_pre"]) as seen:
+        built, order = depth.plan(config)
+        model, ids, real = prepared(built, WORDS, HERE)
+        end = model.stream(ids, real, order)
+    ours = [x[0].double() for x in (*seen["resid_pre"], end)]
+    off = [((a - b).norm() / b.norm()).item() > ROUNDING for a, b in zip(ours, exact)]
+    assert any(off) == chaotic
+    assert made.rounded == (off.index(True) if chaotic else None)
+
+
+def test_findings_speak_of_the_passes_that_rounding_does_not_decide():
+    journeys = {"baseline": travel(CHAOTIC, WORDS, HERE, Depth(passes=40), compare_precision=True)}
+    first = journeys["baseline"].rounded
+    shorter = {"baseline": travel(CHAOTIC, WORDS, HERE, Depth(passes=first - 1))}
+    for meter in statistic:
+        assert finding(meter, journeys) == finding(meter, shorter)
+    assert rounding(journeys).startswith(f"From pass {first} on rounding decides")
+    assert rounding(shorter) == "" and journeys["baseline"].rounded < 40
+
+
+def test_half_precision_is_not_compared_with_float64():
+    made = travel(CHAOTIC, WORDS, Machine("cpu", "bfloat16"), Depth(passes=5), compare_precision=True)
+    assert made.rounded is None

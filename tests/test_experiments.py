@@ -9,13 +9,17 @@ import torch
 from core.experiments.block import attention, change, dependencies, neurons, positions, stages
 from core.experiments.block.compare import compare
 from core.experiments.forward import forward
+from core.experiments.training.trained import read
 from core.measure.stream_statistics import row_entropy
 from core.measure.tensor_meters import meter
 from core.model.config import Config
 from core.model.parts import MENUS
-from core.model.text import EXAMPLES, words
+from core.model.parts.init import generator
+from core.model.text import EXAMPLES, PAD, words
 from core.model.transformer import Transformer
 from core.settings.device import Machine
+from core.tasks import task
+from core.train import Training, start
 
 TOKENS = words(EXAMPLES[1].text)
 CASES = {
@@ -467,3 +471,19 @@ def test_the_table_of_sinusoidal_positions_goes_to_a_hundred():
     angle = at / 10000 ** (2 * pair / 128)
     expected = np.stack([np.sin(angle), np.cos(angle)], -1).reshape(100, 128)
     assert made.shape == (100, 128) and np.abs(made.numpy() - expected).max() < 1e-5
+
+
+def test_padding_does_not_count_in_the_entropy_of_a_training():
+    learnt = task["sentences"]
+    state = start(learnt.config(), Training(task="sentences"), 0)
+    tokens, targets = learnt(generator(0, "entropy"), 1)
+    tokens, targets = tokens[0], targets[0]
+    words = [at for at, token in enumerate(tokens.tolist()) if learnt.vocabulary[token] != PAD]
+    assert 0 < len(words) < len(tokens)
+    reading = read(state, tokens, targets)
+    pattern = reading.patterns[1].double().numpy()
+    for head, bits in enumerate(reading.entropy(1).tolist()):
+        rows = [pattern[head, at][pattern[head, at] > 0] for at in words]
+        assert bits == pytest.approx(np.mean([-(row * np.log2(row)).sum() for row in rows]), abs=1e-5)
+    shorter = read(state, tokens[: len(words)], targets[: len(words)])  # the same sentence without its padding
+    torch.testing.assert_close(shorter.entropy(1), reading.entropy(1))

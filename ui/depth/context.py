@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass
 
+import streamlit as st
+
 from core.experiments.depth.axes import Axes
 from core.experiments.depth.depth import Depth, Journey, travel
+from core.experiments.depth.findings import rounding
 from core.measure.stream_statistics import statistic
 from core.model.config import Config
 from core.model.variants import Pins, Variant
@@ -14,6 +17,8 @@ from core.settings.progress import told_as
 from core.settings.setting import Settings, setting
 from core.settings.wording import count
 from ui.kit import pins
+from ui.kit.page import literal
+from ui.kit.session.visitor import is_dragged
 
 view = Menu("Views of depth")
 matrices = Menu("Matrix")
@@ -95,8 +100,18 @@ class DepthContext:
         travelled = {}
         for done, each in enumerate(self.variants):
             with told_as(done / len(self.variants), f"{each.name}: {done} of {count(len(self.variants), 'model')}"):
-                travelled[each.name] = travel(each.config, self.tokens, self.machine, self.depth, played)
+                travelled[each.name] = self.travel(each.config, played)
         return travelled
+
+    def travel(self, config: Config, played: int = 0) -> Journey:
+        """Send the text through the passes of one configuration. While a slider is dragged, rounding is not looked for."""
+        return travel(config, self.tokens, self.machine, self.depth, played, compare_precision=not is_dragged())
+
+    def say_rounding(self, journeys: dict[str, Journey]):
+        """Write from which pass on rounding decides the numbers, where it does."""
+        said = rounding(journeys)
+        if said:
+            st.caption(f":material/warning: {literal(said)}")
 
     @property
     def baseline(self) -> Config:

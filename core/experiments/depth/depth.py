@@ -1,7 +1,7 @@
 """What happens to the stream pass after pass: one block fed with its own output, or separate blocks on top of each other."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,8 @@ PLAYED = (
     1 << 21
 )  # attention weights that are kept of all passes, to be played: 8 MB, and half of that goes to the browser
 CHUNK = 1 << 21  # numbers that wait to be measured: together it costs two thirds of one by one (docs/log.md)
+
+ROUNDING = 0.01  # of the stream's norm: from there on the two or three digits on screen are not to be trusted
 
 Way = tuple[Config, list[int]]  # config of the model to build, the order in which its blocks are gone through
 blocks: Menu[Callable[[Config, int], Way]] = Menu("Blocks")
@@ -85,10 +87,16 @@ class Journey:
     allowed: torch.Tensor  # (T, T) bool, which key each query may see by mask and padding
     layers: tuple[int, ...]  # whose block each pass went through
     alike: dict[int, torch.Tensor]  # pass -> cosine similarity of the real tokens (n_real, n_real); likewise
+    rounded: int | None = None  # the first pass whose stream rounding decides; None if there is none, or nobody looked
 
     def allowed_in(self, number: int) -> torch.Tensor:  # -> bool (T, T)
         """Which key each query may see in a pass, counted from 1: inside its window, too."""
         return within(self.allowed, self.config.window_in(self.layers[number - 1]))
+
+    def until(self, passes: int) -> "Journey":
+        """Return the same journey with the statistics of its first passes only."""
+        diverged = self.diverged if self.diverged is not None and self.diverged <= passes else None
+        return replace(self, values=self.values[: passes + 1], layers=self.layers[:passes], diverged=diverged)
 
     def of(self, meter: str) -> np.ndarray:
         """One statistic, pass by pass: (passes + 1,)."""
@@ -101,8 +109,11 @@ def travel(
     machine: Machine | None = None,
     depth: Depth | None = None,
     played: int = 0,
+    compare_precision: bool = False,
 ) -> Journey:
     """Send the tokens (strings, without padding) through the passes and measure the stream after each.
+
+    compare_precision: run a float32 model in float64, too, and find the pass from which on they differ (Journey.rounded).
 
     played: keep attention and likeness not of three passes, but of as many as there is room for (Depth.played) where one has
     so many attention weights.
@@ -110,7 +121,9 @@ def travel(
     Raises MemoryLimit before anything is allocated, if that would need more than ABLATION_MAX_MB, and TimeLimit once it
     shows that it would take longer than ABLATION_MAX_SECONDS.
     """
-    return _run(config.replace(n_layers=1), tuple(tokens), machine or Machine(), depth or Depth(), played)
+    machine = machine or Machine()
+    compared = compare_precision and machine.dtype == "float32"
+    return _run(config.replace(n_layers=1), tuple(tokens), machine, depth or Depth(), played, compared)
 
 
 def table(journeys: dict[str, Journey]) -> pd.DataFrame:
@@ -130,14 +143,20 @@ def _bytes(journey: Journey) -> int:
 
 
 @cached(megabytes=max_mb() / 32, size=_bytes)
-def _run(config: Config, tokens: tuple[str, ...], machine: Machine, depth: Depth, played: int) -> Journey:
+def _run(
+    config: Config, tokens: tuple[str, ...], machine: Machine, depth: Depth, played: int, compared: bool
+) -> Journey:
     built, order = depth.plan(config)
     length = len(tokens) + config.padding
     needed = run_bytes(built, length, len(vocabulary(list(tokens))), machine.dtype)
     with room_for(needed, "This model and text"), torch.inference_mode():
         model, ids, real = prepared(built, tokens, machine)
-        shown = depth.played(played) if played else depth.shown.values()
-        return journey(model, ids, real, config, tokens, order, set(shown))
+        shown = set(depth.played(played) if played else depth.shown.values())
+        if not compared or 3 * needed > max_mb() << 20:  # weights and streams of float64 take twice as much again
+            return journey(model, ids, real, config, tokens, order, shown)
+        streams = _Streams(len(tokens))
+        found = journey(model, ids, real, config, tokens, order, shown, streams)
+        return replace(found, rounded=rounding_decides_from(streams.kept, model, ids, real, order))
 
 
 def journey(
@@ -148,11 +167,15 @@ def journey(
     tokens: tuple[str, ...],
     order: list[int],
     shown: set[int],
+    streams: "_Streams | None" = None,
 ) -> Journey:
-    """One pass after the other through a model that is there already; measured in chunks."""
+    """One pass after the other through a model that is there already; measured in chunks. streams: keeps the stream of every pass."""
     watch = _Watch(len(tokens), shown, steps(len(order) + 1, f"{len(order)} passes", FEWER_PASSES))
-    with trace(watch, sites=[]):
-        watch.stream(model.stream(ids, real, order))
+    with trace(watch, *([streams] if streams else []), sites=[]):
+        end = model.stream(ids, real, order)
+    watch.stream(end)
+    if streams:
+        streams.keep(end)
     values, diverged = until_diverged(*watch.measured())
     return Journey(
         config=config,
@@ -166,6 +189,43 @@ def journey(
         patterns={at: x for at, x in watch.patterns.items() if diverged is None or at <= diverged},
         alike={at: x for at, x in watch.alike.items() if diverged is None or at < diverged},
     )
+
+
+class _Streams:
+    """An edit for trace() that changes nothing and keeps the stream before every pass."""
+
+    def __init__(self, n_real: int) -> None:
+        self.n_real = n_real
+        self.kept: list[torch.Tensor] = []
+
+    def __call__(self, site: str, layer: int, x: torch.Tensor) -> None:
+        if site == "resid_pre":
+            self.keep(x)
+
+    def keep(self, x: torch.Tensor) -> None:
+        self.kept.append(x[0, : self.n_real])
+
+
+def rounding_decides_from(
+    streams: list[torch.Tensor], model: Transformer, ids: torch.Tensor, real: torch.Tensor | None, order: list[int]
+) -> int | None:
+    """Return the first pass after which float32 is more than ROUNDING off float64, relative to the stream's norm; None if none is.
+
+    The model is float64 afterwards. Where a block multiplies differences, those of rounding grow from pass to pass.
+    """
+    exact = _Streams(streams[0].shape[0])
+    if not ids.is_cpu and not ids.is_cuda:  # Apple's GPUs have no float64
+        model, ids = model.cpu(), ids.cpu()
+        real = real if real is None else real.cpu()
+    model.double()
+    with trace(exact, sites=[]):
+        exact.keep(model.stream(ids, real, order))
+    theirs = torch.stack(exact.kept)
+    ours = torch.stack(streams).to(theirs)
+    off = (ours - theirs).flatten(1).norm(dim=1) > ROUNDING * theirs.flatten(1).norm(dim=1)
+    finite = ours.isfinite().all(2).all(1) & theirs.isfinite().all(2).all(1)
+    passes = (off & finite).nonzero()[:, 0].tolist()
+    return int(passes[0]) if passes else None
 
 
 def until_diverged(values: np.ndarray, finite: np.ndarray) -> tuple[np.ndarray, int | None]:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from core.experiments.depth.depth import Journey
+from core.experiments.depth.depth import ROUNDING, Journey
 from core.measure.stream_statistics import SAME, statistic
 from core.settings.wording import fixed, number
 
@@ -12,6 +12,31 @@ ALIKE = 0.99  # cosine similarity from which on tokens are said to point the sam
 
 
 def finding(meter: str, journeys: dict[str, Journey]) -> str:
+    """Say what happened to one statistic, over the passes whose numbers are not decided by rounding."""
+    first = rounded_from(journeys)
+    if first is None:
+        return _finding(meter, journeys)
+    return _finding(meter, {name: journey.until(max(1, first - 1)) for name, journey in journeys.items()})
+
+
+def rounded_from(journeys: dict[str, Journey]) -> int | None:
+    """Return the first pass whose numbers rounding decides, in any of the journeys; None if there is none."""
+    return min((journey.rounded for journey in journeys.values() if journey.rounded is not None), default=None)
+
+
+def rounding(journeys: dict[str, Journey]) -> str:
+    """Say from which pass on rounding decides the numbers; "" if it never does."""
+    first = rounded_from(journeys)
+    if first is None:
+        return ""
+    names = ", ".join(name for name, journey in journeys.items() if journey.rounded is not None)
+    return (
+        f"From pass {first} on rounding decides the numbers ({names}): float32 and float64 differ by more than "
+        f"{ROUNDING:.0%} of the stream. The sentences speak of the passes before."
+    )
+
+
+def _finding(meter: str, journeys: dict[str, Journey]) -> str:
     """What happened to one statistic; the first of the journeys is the baseline.
 
     Speaks of the variant that ends farthest from the baseline (see far()), or of the baseline where there is none.

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 import torch
 
 from core.experiments.forward import square
+from core.measure.stream_statistics import row_entropy
 from core.model.parts.mask import within
+from core.model.text import PAD
 from core.model.trace import trace
 from core.tasks import IGNORE, task
 from core.train import State, model, start
@@ -20,6 +22,11 @@ class Reading:
     probability: list[float]  # that it gives to the right word, among those it chooses from; NaN where there is none
     patterns: list[torch.Tensor]  # per layer (H, T, T); empty without attention
     allowed: list[torch.Tensor]  # per layer (T, T) bool, which key each query may see
+    is_word: torch.Tensor  # (T,) bool, False for padding
+
+    def entropy(self, layer: int) -> torch.Tensor:
+        """Return the entropy in bits of each head of a layer: (H,), the mean over the tokens that are no padding."""
+        return row_entropy(self.patterns[layer][:, self.is_word]).mean(-1)
 
 
 def untrained(state: State) -> State:
@@ -48,7 +55,13 @@ def read(state: State, tokens: torch.Tensor, targets: torch.Tensor) -> Reading:
         [chances[n, targets[n]].item() if scored[n] else float("nan") for n in range(length)],
         [pattern[0].float().cpu() for pattern in recorded.get("pattern", [])],
         [within(square(allowed, length), state.config.window_in(layer)) for layer in range(state.config.n_layers)],
+        is_word(tokens, learnt.vocabulary),
     )
+
+
+def is_word(tokens: torch.Tensor, vocabulary: tuple[str, ...]) -> torch.Tensor:  # int (T,) -> bool (T,)
+    """Return which tokens are no padding."""
+    return tokens != vocabulary.index(PAD) if PAD in vocabulary else torch.ones_like(tokens, dtype=torch.bool)
 
 
 def contrast(states: list[State], tokens: torch.Tensor, targets: torch.Tensor) -> int:

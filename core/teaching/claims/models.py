@@ -9,6 +9,7 @@ from core.measure.stream_statistics import statistic
 from core.model.config import Config
 from core.model.knockout import Lesion, cuts
 from core.model.parts.init import generator
+from core.model.text import PAD
 from core.model.trace import trace
 from core.model.transformer import Transformer
 from core.settings.device import Machine
@@ -53,10 +54,16 @@ def removable(asked: Transformer, tokens: torch.Tensor, targets: torch.Tensor) -
 
 
 def on_the_first(asked: Transformer, tokens: torch.Tensor) -> float:
-    """The weight that a head gives to the first token, on average over rows, heads, layers and the tokens that read."""
+    """Return the weight that a head gives to the first token: the mean over rows, heads, layers and the tokens that read.
+
+    Padding reads nothing.
+    """
     with torch.inference_mode(), trace(sites=("pattern",)) as seen:
         asked(tokens)
-    return torch.stack([weights[..., FIRST:, 0].mean() for weights in seen["pattern"]]).mean().item()
+    is_reader = tokens != asked.vocabulary.index(PAD)
+    is_reader[:, :FIRST] = False
+    of_layers = [pattern[..., 0].mean(1)[is_reader].mean() for pattern in seen["pattern"]]
+    return torch.stack(of_layers).mean().item()
 
 
 @claim(

@@ -39,6 +39,7 @@ def attention(context):
         finding("cosine" if of_words else "entropy", context.journeys),
     )
     pins.legend(context.variants, {}, context.pins)
+    context.say_rounding(context.journeys)
     heatmaps(
         "three_passes", in_one_frame(cells, len(labels)), labels, labels, titles=titles, height=520,
         what="cosine similarity" if of_words else f"attention weight, row reads column (above: variant, pass, entropy in bits{', mean over heads' * (not head)})",

@@ -37,6 +37,7 @@ def grid(context):
     )
     for reason in results.left_out:
         st.caption(literal(f"Left out: {reason}"))
+    context.say_rounding({"baseline": context.travel(context.baseline)})
     (by_parts if context.look.grid_order == "parts" else ranked)(context, results, meter)
 
 

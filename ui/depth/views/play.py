@@ -29,6 +29,7 @@ def play(context):
         finding("cosine" if of_words else "entropy", journeys),
     )
     pins.legend(context.variants, {}, context.pins)
+    context.say_rounding(journeys)
     _picture(context, journeys, of_words)
     curves(
         "played_curves",

@@ -13,6 +13,7 @@ def statistics(context):
     journeys = context.journeys
     ended = {n: None if j.diverged is None else f"diverged at pass {j.diverged}" for n, j in journeys.items()}
     pins.legend(context.variants, ended, context.pins)
+    context.say_rounding(journeys)
     order = [*ORDER, *[name for name in statistic if name not in ORDER]]
     panels = [panel(meter, context.variants, journeys, ended) for meter in order]
     curves("statistics", panels, {v.colour: v.name for v in context.variants})

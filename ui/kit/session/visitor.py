@@ -163,6 +163,11 @@ def message(values: dict[str, Any], name: str = PANEL) -> dict[str, Any]:
     return told if isinstance(told, dict) and held and told.get("session") == held.id else {}
 
 
+def is_dragged() -> bool:
+    """Return whether a control is still under the user's finger: then what is slow and small waits for its release."""
+    return bool(message(state()).get("held"))
+
+
 def picked_in(key: str, kind: type, event: str = "picked"):
     """What was picked in a picture, for its callback; None where a click comes for one that is no longer shown, or what comes is
     not of the kind that its script tells: anybody can send anything."""

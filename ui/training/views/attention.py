@@ -4,7 +4,6 @@ import streamlit as st
 import torch
 
 from core.experiments.training.trained import read, untrained
-from core.measure.stream_statistics import row_entropy
 from core.model.text import shown
 from core.settings.wording import fixed
 from ui.kit.page import figure
@@ -38,14 +37,14 @@ def attention(context):
         weights = _weights(reading, layer, head, arm.config)
         cells.append(weights)
         when = f"step {state.step}" if now else "before"
-        bits[arm, now] = None if weights is None else row_entropy(weights.nan_to_num(0.0)).mean().item()
+        bits[arm, now] = _entropy(reading, layer, head, arm.config)
         titles.append(f"{arm.name}, {when}: {'none' if weights is None else fixed(bits[arm, now])}")
     labels = [shown(learnt.vocabulary[token]) for token in tokens]
-    figure("Who reads from whom, before training and now?", _said(arms, bits))
+    figure("Who reads from whom, before training and now?", _said(arms, bits, head))
     heatmaps(
         "trained_attention", torch.stack([torch.full((len(labels),) * 2, math.nan) if c is None else c for c in cells]),
         labels, labels, titles=titles, height=470, across=2 * len(arms) if few else len(arms), blank="masked, or switched off",
-        what="attention weight, row reads column (above: model, step, entropy in bits)",
+        what=f"attention weight, row reads column (above: model, step, entropy in bits{'' if head else ', mean over heads'})",
         alt="Attention before training and now.",
     )  # fmt: skip
 
@@ -79,13 +78,23 @@ def _weights(reading, layer: int, head: int, config) -> torch.Tensor | None:
     return weights.masked_fill(~reading.allowed[at], math.nan)
 
 
-def _said(arms, bits) -> str:
+def _entropy(reading, layer: int, head: int, config) -> float | None:
+    """Return the mean entropy of the words' rows in bits, of one head or averaged over heads. Padding does not count."""
+    if not reading.patterns:
+        return None
+    of_heads = reading.entropy(min(layer, len(reading.patterns)) - 1)
+    return (of_heads[min(head, config.n_heads) - 1] if head else of_heads.mean()).item()
+
+
+def _said(arms, bits, head: int) -> str:
     phrases = [
         f"{arm.name} {_change(fixed(bits[arm, False]), fixed(bits[arm, True]))} bits"
         for arm in arms
         if bits[arm, False] is not None
     ]
-    return f"Mean entropy of a row, in this layer: {'; '.join(phrases)}." if phrases else "No model has attention here."
+    if not phrases:
+        return "No model has attention here."
+    return f"Mean entropy of a row, {'of this head' if head else 'averaged over heads'}: {'; '.join(phrases)}."
 
 
 def _change(before: str, now: str) -> str:
