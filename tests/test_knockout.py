@@ -367,10 +367,20 @@ def test_contributions_add_up_to_the_whole(changes):
         for how in mode if made else ("zero",):
             each = credit.of_bench(bench, made, how)
             wanted = bench.effect(made, how).values["difference"]
+            assert credit.mean_difference(bench, made, how) == pytest.approx(each.sum(0).mean().item())
             assert len(each) == len(credit.parts(bench.model))
             torch.testing.assert_close(
                 each.sum(0), wanted, rtol=1e-4, atol=1e-5 * max(1.0, bench.whole.logits.abs().max().item())
             )
+
+
+def test_contributions_under_a_soft_cap_add_up_to_the_difference_before_it():
+    bench = knockout.bench(legal(logit_cap=2.0), 48)
+    plain = knockout.bench(legal(), 48)  # the same weights
+    for made in ((), (Cut(0, "head", 1),)):
+        before_cap = plain.effect(made, "zero").values["difference"]
+        torch.testing.assert_close(credit.of_bench(bench, made).sum(0), before_cap, rtol=1e-4, atol=1e-4)
+        assert bench.effect(made, "zero").values["difference"].abs().mean() < before_cap.abs().mean()
 
 
 @pytest.mark.parametrize("how", ["zero", "mean"])

@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 from scipy import stats
 from streamlit.testing.v1 import AppTest
 
-from core.checkpoints import family, files, own
+from core.checkpoints import Opened, family, files, own
 from core.checkpoints.family import there
 from core.experiments.trained import comparison, contributions, knockout, tables
 from core.export.knockout import knockout_script
@@ -330,6 +330,22 @@ def test_a_model_that_is_brought_along_is_opened_and_seen_by_nobody_else():
     )
     other = fine(opened(model="mine"))
     assert "model is “mine”" in told(other) and setting(other, "model") == files.SHIPPED
+
+
+def test_under_a_soft_cap_the_headline_is_the_difference_that_the_parts_add_up_to():
+    """The shipped weights under a cap: the same sum of parts, and smaller logits."""
+    config = SHIPPED.config.replace(logit_cap=3.0)
+    model = Transformer(config, SHIPPED.model.vocabulary)
+    model.load_state_dict(SHIPPED.model.state_dict())
+    app = bring(fine(opened(taken="credit")), **own.write(model, "capped", "sentences"))
+    said = texts(app)
+    whole = knockout.bench(SHIPPED).baseline.values["difference"].mean().item()
+    capped = (
+        knockout.bench(Opened("capped", model, SHIPPED.tokens, "sentences")).baseline.values["difference"].mean().item()
+    )
+    assert capped < 0.9 * whole
+    assert f"(was or were), {number(whole)} on average, before the soft-cap of 3 (after it {number(capped)})" in said
+    assert f"All parts add up to {number(whole)}." in said
 
 
 @pytest.mark.parametrize("out", ["", "1.1"])

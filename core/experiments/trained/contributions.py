@@ -152,6 +152,11 @@ def of_bench(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> to
     return bench.opened.results.get((bench.key, "contributions", cuts, mode), make)
 
 
+def mean_difference(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> float:
+    """Return the logit difference right − wrong that all parts add up to, before a soft-cap: the mean over texts."""
+    return of_bench(bench, cuts, mode).sum(0).mean().item()
+
+
 def table(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> pd.DataFrame:
     """What each part adds to the logit difference, of the whole model or with these cuts: name, kind, layer, head (from 1),
     value, low, high (mean over texts with its 95 % interval, corrected for all parts, Holm), p, share (of the whole)."""

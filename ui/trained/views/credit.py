@@ -21,12 +21,15 @@ def credit(context):
         key, lambda: (experiment.table(context.bench, context.cuts, context.mode), 1 << 16)
     )
     q = context.bench.questions
+    after_cap = context.effect.values["difference"].mean().item()
+    cap = context.opened.config.logit_cap
+    measured = f", before the soft-cap of {cap:g} (after it {number(after_cap)})" if cap else ""
     order = table.reindex(table.value.abs().sort_values(ascending=False).index)
     first = order.iloc[0]
     figure(
         f"Who makes the right word win? {capital(context.told)}",
         sure(
-            f"Logit difference right − wrong ({q.asks}), {number(context.effect.values['difference'].mean().item())} on average, split by who wrote it to the "
+            f"Logit difference right − wrong ({q.asks}), {number(table.value.sum())} on average{measured}, split by who wrote it to the "
             f"stream: {first['name']} adds {number(first.value)}{f' ({number(100 * first.share)} % of it)' if 0 < first.share <= 1 else ''}. All parts add up to {number(table.value.sum())}.",
             *table.value,
         ),

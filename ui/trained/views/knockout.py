@@ -152,7 +152,9 @@ def _took_over(context):
 
 def _taken_over(context, changes) -> tuple[bool, str]:
     """-> (whether a part did, the same in words)"""
-    lost = -tables.compared(context.effect, context.bench.baseline, "difference").mean
+    bench = context.bench
+    lost = contributions.mean_difference(bench) - contributions.mean_difference(bench, context.cuts, context.mode)
+    capped = " before the soft-cap" if context.opened.config.logit_cap else ""
     clear = changes[changes.low > 0]
     if not lost > 0:
         return False, "Nothing was to be taken over: without it the right word leads by no less."
@@ -164,8 +166,8 @@ def _taken_over(context, changes) -> tuple[bool, str]:
     best = clear.iloc[0]
     rise = f"{best['name']} adds {number(best.after)} to the logit difference instead of {number(best.before)}"
     if best.change < TELLS * lost:
-        return False, f"None to speak of: {rise}, the largest rise; the model lost {number(lost)}."
-    sentence = f"{rise} (+{number(best.change)}, 95 % interval {number(best.low)} to {number(best.high)}); the model still lost {number(lost)}."
+        return False, f"None to speak of: {rise}, the largest rise; the model lost {number(lost)}{capped}."
+    sentence = f"{rise} (+{number(best.change)}, 95 % interval {number(best.low)} to {number(best.high)}); the model still lost {number(lost)}{capped}."
     if "head" not in clear.kind.values:
         sentence += " No head does." if "head" in changes.kind.values else " No head comes after the cut."
     return True, sentence
