@@ -41,6 +41,17 @@ def test_the_memory_limit_of_the_own_cgroup_is_found(monkeypatch, tmp_path, grou
     assert memory.machine_mb() == 690
 
 
+@pytest.mark.parametrize("megabytes, expected", [(300, 200), (690, 230), (1000, 333), (2700, 900), (24_000, 1024)])
+def test_the_limit_of_a_run_follows_from_the_memory(monkeypatch, megabytes, expected):
+    monkeypatch.delenv("ABLATION_MAX_MB", raising=False)
+    monkeypatch.setattr(memory, "machine_mb", lambda: megabytes)
+    memory._default_max_mb.cache_clear()
+    assert memory.max_mb() == expected
+    monkeypatch.setenv("ABLATION_MAX_MB", "77")
+    assert memory.max_mb() == 77
+    memory._default_max_mb.cache_clear()
+
+
 def test_a_page_starts_no_worker():
     before = len(psutil.Process().children(recursive=True))
     for path in ("app.py", "pages/1_One_block.py", "pages/3_Training.py"):

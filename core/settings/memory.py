@@ -1,6 +1,7 @@
 """Memory: the limit of a run, and how freed memory is used again."""
 
 import ctypes
+import functools
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -9,7 +10,7 @@ from pathlib import Path
 from core.settings.environment import whole_number
 from core.settings.progress import large
 
-DEFAULT_MAX_MB = 1024
+LEAST_MAX_MB, DEFAULT_MAX_MB = 200, 1024
 HEAVY = 64 << 20
 PIECE = 2 << 20  # numbers of a table that is computed in pieces: what is computed of them, too, stays small
 GROUPS = Path("/sys/fs/cgroup")
@@ -20,8 +21,13 @@ class MemoryLimit(ValueError):
 
 
 def max_mb() -> int:
-    """The limit for one run in MB: ABLATION_MAX_MB, or 1024."""
-    return whole_number("ABLATION_MAX_MB", DEFAULT_MAX_MB)
+    """Return the limit for one run in MB: ABLATION_MAX_MB, or a third of the memory, from 200 to 1024."""
+    return whole_number("ABLATION_MAX_MB", _default_max_mb())
+
+
+@functools.cache
+def _default_max_mb() -> int:
+    return max(LEAST_MAX_MB, min(DEFAULT_MAX_MB, machine_mb() // 3))
 
 
 def machine_mb() -> int:
