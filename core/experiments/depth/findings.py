@@ -32,7 +32,7 @@ def rounding(journeys: dict[str, Journey]) -> str:
     names = ", ".join(name for name, journey in journeys.items() if journey.rounded is not None)
     return (
         f"From pass {first} on rounding decides the numbers ({names}): float32 and float64 differ by more than "
-        f"{ROUNDING:.0%} of the stream. The sentences speak of the passes before."
+        f"{100 * ROUNDING:.0f} % of the stream. The sentences speak of the passes before."
     )
 
 
