@@ -61,7 +61,7 @@ def test_forged_tokens_and_codes_open_nothing(room):
         calls = [where.of_teacher, where.end, where.close, where.discuss, where.again, where.show, where.reveal, where.answers]  # fmt: skip
         calls += [lambda t: where.open(t, "x"), lambda t: where.pick(t, []), lambda t: where.crosstab(t, "q")]
         for call in calls:
-            with refused("token", "No class has this teacher's link"):
+            with refused("token", "No class has this teacher's key"):
                 call(token)
     absent = "".join(next(c for c in given.LETTERS if c != mine) for mine in room.code)
     for code in ("", absent, room.code + "B", room.code[:4], "IIIII", "' OR 1", "\ud800\0", "x" * 10**6, room.token):

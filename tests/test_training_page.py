@@ -505,4 +505,4 @@ def test_tables_are_those_of_now_while_a_training_goes_on(offered):
     )
     fine(app.run())  # the button of the run before is still pressed
     app.session_state[takeaway_module.TABLES][name] = lambda: pd.DataFrame({"step": [12345]})
-    assert write() == "step\n12345\n"
+    assert write() == "\ufeffstep\n12345\n"

@@ -61,10 +61,7 @@ class Doors(Connected):
 
     def by_token(self, token: str, ask: Callable[[Connection, Room], T], writes: bool = False) -> T:
         """The same for a class's teacher."""
-        words = (
-            "This browser does not have the teacher's key of this class. Enter the key in place of the code. "
-            f"A class ends after {HOURS} hours."
-        )
+        words = f"No class has this teacher's key: it may have ended, as every class does after {HOURS} hours."
         found = select(rooms).where(rooms.c.token == hashed(token), living)
         return self._inside(found, ClassError("token", words), ask, writes)
 

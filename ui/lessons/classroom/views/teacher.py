@@ -43,7 +43,7 @@ def teacher(context):
     try:
         now = classroom().of_teacher(token)
     except ClassError as error:
-        st.warning(literal(error))
+        st.warning(literal(error if token else words["class_no_key"]))
         entrance.draw(context)
         return
     if now.code != context.code or given:
