@@ -5,6 +5,7 @@ from functools import partial
 import streamlit as st
 
 from core.experiments.forward import forward
+from core.model.generate import Sampling
 from core.model.text import Input, cut
 from core.model.variants import Pins
 from core.settings.device import Machine
@@ -19,18 +20,19 @@ from ui.kit.session import values
 from ui.kit.session.values import put
 from ui.shared.sentence import NO_WORD, sentence
 
-GROUPS = ("Size", "Parts", "Attention in detail", "More parts", "Machine")
+GROUPS = ("Next word", "Size", "Parts", "Attention in detail", "More parts", "Machine")
 FOLDED = ("Attention in detail", "More parts", "Machine")
 
 
 def draw():
     """In names of its own: what a script has named at its top is kept as long as a callback of it, and so the passes were."""
     with page(ONE_BLOCK):
-        (text, chosen, machine, look, pinned), notes = ONE_BLOCK.settings(Input, BlockConfig, Machine, BlockLook, Pins)
+        kinds = (Input, BlockConfig, Machine, BlockLook, Pins, Sampling)
+        (text, chosen, machine, look, pinned, sampling), notes = ONE_BLOCK.settings(*kinds)
         config, kind = chosen.plain, chosen.weights
         back = partial(values.take, {"weights": kind}, BlockConfig, Machine)
         sidebar(
-            GROUPS, chosen, machine, look, folded=FOLDED, back=back, without=chosen.unavailable,
+            GROUPS if look.view == "text" else GROUPS[1:], chosen, machine, look, sampling, folded=FOLDED, back=back, without=chosen.unavailable,
             notes=NOTES[kind],
         )  # fmt: skip
         compared = pins.row(baseline(kind, config), pinned, lambda text: put(beside=text), can_be_had(kind))
@@ -45,7 +47,7 @@ def draw():
         except Exception:
             notice(*notes, *cuts)
             raise
-        context = BlockContext(text.text, seen, pinned, look)
+        context = BlockContext(text.text, seen, pinned, look, sampling)
 
         def say():
             warn(*notes, *cuts)

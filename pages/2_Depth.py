@@ -19,7 +19,7 @@ from ui.kit.session import values
 from ui.shared.sentence import NO_WORD, sentence
 
 GROUPS = ("Depth", "Size", "Parts", "Attention in detail", "More parts", "Machine")
-HIDDEN = ("n_layers", "dropout")  # depth is set by the passes; nothing is dropped here
+HIDDEN = ("n_layers", "dropout", "ffn_dropout")  # depth is set by the passes; nothing is dropped here
 WHOSE = "The weights are random here: no model is trained to read its own output a hundred times. What shows is what the parts do by themselves."
 
 
@@ -42,7 +42,7 @@ def draw():
         )
         head(DEPTH, sentence(), pins.row(config, pinned), [DEPTH.tabs()])
         tokens, cuts = cut(text.text)
-        variants, left_out = lineup(config, pinned, n_layers=1, dropout=0.0)
+        variants, left_out = lineup(config, pinned, n_layers=1, dropout=0.0, ffn_dropout=False)
         notice(*notes, *cuts, left_out=left_out)
         if tokens:
             context = DepthContext(variants, tuple(tokens), machine, depth, pinned, axes, look)

@@ -8,8 +8,6 @@ import math
 
 import numpy as np
 
-NORM_EPSILON = 1e-5  # the default of torch.nn.LayerNorm
-
 
 def weights_of(model) -> dict[str, np.ndarray]:
     """Every parameter of a model by name, as float64."""
@@ -179,7 +177,11 @@ class Sentence:
         vector = row[self.rows(number)]
         if self.config.qk_norm:
             mean_square = sum(each**2 for each in vector) / len(vector)
-            vector = vector / math.sqrt(mean_square + NORM_EPSILON) * self.weights[f"blocks.{layer}.attn.{kind}_norm"]
+            vector = (
+                vector
+                / math.sqrt(mean_square + self.config.norm_eps)
+                * self.weights[f"blocks.{layer}.attn.{kind}_norm"]
+            )
         return self.turn(layer, vector, at)
 
     def may_see(self, layer, query, key):
@@ -257,13 +259,13 @@ class Sentence:
                 mean = sum(vector) / len(vector)
                 variance = sum((number - mean) ** 2 for number in vector) / len(vector)
                 shift = self.weights.get(f"{where}.bias", 0.0)
-                normal.append((vector - mean) / math.sqrt(variance + NORM_EPSILON) * gain + shift)
+                normal.append((vector - mean) / math.sqrt(variance + self.config.norm_eps) * gain + shift)
             elif name == "DyT":
                 squeezed = np.array([math.tanh(self.weights[f"{where}.alpha"][0] * number) for number in vector])
                 normal.append(squeezed * gain + self.weights.get(f"{where}.bias", 0.0))
             elif name == "RMSNorm":
                 mean_square = sum(number**2 for number in vector) / len(vector)
-                normal.append(vector / math.sqrt(mean_square + NORM_EPSILON) * gain)
+                normal.append(vector / math.sqrt(mean_square + self.config.norm_eps) * gain)
             else:
                 raise unknown("norm", name)
         return self.record(site, normal)
@@ -283,13 +285,17 @@ def gelu(x):
     return x * (1 + math.erf(x / math.sqrt(2))) / 2
 
 
-GATES = {"swiglu": silu, "geglu": gelu}
+def gelu_by_tanh(x):
+    return x * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2
+
+
+GATES = {"swiglu": silu, "geglu": gelu, "geglu_tanh": gelu_by_tanh}
 ACTIVATIONS = {
     "relu": lambda x: max(0.0, x),
     "relu2": lambda x: max(0.0, x) ** 2,
     "leaky_relu2": lambda x: x**2 if x > 0 else x**2 / 4,
     "gelu": gelu,
-    "gelu_tanh": lambda x: x * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2,
+    "gelu_tanh": gelu_by_tanh,
     "silu": silu,
     "tanh": math.tanh,
     "identity": lambda x: x,

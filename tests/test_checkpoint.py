@@ -219,7 +219,14 @@ def gpt2(folder, **changes):
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"activation_function": "relu"}, {"n_inner": 100}, {"scale_attn_weights": False}, {"n_layer": 1, "n_head": 1}],
+    [
+        {},
+        {"activation_function": "relu"},
+        {"n_inner": 100},
+        {"scale_attn_weights": False},
+        {"n_layer": 1, "n_head": 1},
+        {"layer_norm_epsilon": 0.01},
+    ],
 )
 def test_gpt2_equals_hugging_face(tmp_path, changes):
     theirs, ids = (
@@ -280,7 +287,8 @@ def test_other_names_of_the_same_tensors_are_known(tmp_path):
     ("change", "told"),
     [
         ({"activation_function": "mish"}, "activation_function is “mish”"),
-        ({"layer_norm_epsilon": 1e-3}, "layer_norm_epsilon"),
+        ({"layer_norm_epsilon": 0}, "norm_eps is 0"),
+        ({"layer_norm_epsilon": "small"}, "norm_eps is"),
         ({"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx"),
         ({"n_embd": 50}, "describes no model"),
         ({"n_embd": -1}, "n_embd is -1; it must be a whole number from 1 to 1,000,000"),

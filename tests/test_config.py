@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from core import Config, ConfigError
 from core.model.config.basics import allowed_heads
 from core.model.parts import MENUS
+from core.model.variants import apply, difference, name_of
 from core.settings.wording import shorten
 
 SETTINGS = Config.settings()
@@ -222,10 +223,24 @@ def test_a_link_names_only_what_differs_from_the_defaults(config):
         "d_ff": round(8 * config.d_model / 3) if config.matched and gated else 4 * config.d_model,
         "d_head": max(1, config.d_model // config.n_heads),
         "n_kv_heads": config.n_heads,
+        "attention_bias": config.bias,
     }
     default = {name: getattr(Config(), name) for name in SETTINGS} | followed
     differs = {name for name in SETTINGS if getattr(config, name) != default[name]}
     assert config.write().keys() == differs
+
+
+def test_biases_in_attention_follow_the_others_until_they_are_moved():
+    assert Config(bias=False).write() == Config().replace(bias=False).write() == {"bias": "off"}
+    assert not Config.read({"bias": "off"})[0].attention_bias
+    moved = Config(attention_bias=False)
+    assert moved.bias and moved.write() == {"attention_bias": "off"}
+    assert apply({"bias": False}, Config()).attention_bias is False
+    assert not moved.replace(bias=False).attention_bias and not apply({"bias": False}, moved).attention_bias
+    alone = Config(bias=False, attention_bias=True)
+    assert Config.read(alone.write()) == (alone, []) and alone.write() == {"bias": "off", "attention_bias": "on"}
+    assert difference(alone, Config()) == {"bias": False, "attention_bias": True}
+    assert name_of(difference(moved, Config())) == "− attention biases"
 
 
 def test_the_default_link_is_bare():

@@ -22,6 +22,7 @@ def configs(count=40):
     for _ in range(count):
         values = {name: pick.choice(list(menu)) for name, menu in MENUS.items()}
         values |= {name: pick.random() < 0.75 for name in ("attention", "ffn", "bias", "scale", "residual_ffn", "tied")}
+        values |= {name: pick.random() < 0.5 for name in ("attention_bias", "gate")}
         values |= {name: pick.random() < 0.3 for name in ("qk_norm", "parallel", "matched")}
         heads = pick.choice([1, 2, 4, 8])
         yield Config(

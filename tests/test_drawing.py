@@ -67,6 +67,20 @@ def test_only_what_differs_from_the_defaults_is_marked():
         assert "changed" in drawn(Config(**change))[0]
 
 
+def test_settings_inside_a_part_are_marked_where_they_act():
+    norm, attention, both = ({"norm_eps": 1e-6}, {"attention_bias": False}, {"norm_eps": 1e-6, "qk_norm": True})
+    for change, marked in ((norm, (True, False)), (attention, (False, True)), (both, (True, True))):
+        svg = drawn(Config(**change))[0]
+        kinds = re.findall(r'<rect class="(box[^"]*)"', svg)
+        assert ("changed" in kinds[0], "changed" in kinds[1]) == marked, kinds
+    assert "no biases" in drawn(Config(attention_bias=False))[1]
+    assert "with biases" in drawn(Config(bias=False, attention_bias=True))[1]
+    assert "biases" not in drawn(Config(bias=False))[1]
+    seen = forward(Config(dropout=0.1, ffn_dropout=True), TOKENS, dropout=True)
+    words = " ".join(ET.fromstring(block_svg(seen)).itertext())
+    assert words.count("dropout 0.1 acts") == 2 and words.count("also on hidden units") == 1
+
+
 def test_the_sentence_for_those_who_cannot_see_it():
     assert describe(Config()) == ("A transformer block: attention, then feed-forward network; LayerNorm before each.")
     odd = describe(Config(attention=False, residual_ffn=False, norm="none"))

@@ -74,6 +74,12 @@ BLOCK = {  # name -> (config, tokens, whether dropout acts)
     "defaults": (Config(), words(DEFAULT_TEXT), False),
     "odd text, padded, causal": (SMALL.replace(padding=2, mask="causal", scale=False), ODD, False),
     "dropout": (SMALL.replace(dropout=0.35, n_layers=2, residual_attention=False, bias=False), TOKENS, True),
+    "dropout on hidden units, own epsilon": (
+        SMALL.replace(dropout=0.35, ffn_dropout=True, norm_eps=0.05, qk_norm=True),
+        TOKENS,
+        True,
+    ),
+    "attention without biases": (SMALL.replace(attention_bias=False, init="normal_1_biases"), TOKENS, False),
     "narrow heads, one table": (SMALL.replace(d_head=5, tied=True), TOKENS, False),
     "grouped, normed, capped": (
         SMALL.replace(
@@ -108,6 +114,8 @@ DEPTH = {  # name -> (configs, the baseline first, tokens, depth)
             "+ tied embeddings": SMALL.replace(tied=True),
             "values of the first, gated": SMALL.replace(value_residual=True, gate=True, softmax="off_by_one"),
             "shared keys, in parallel": SMALL.replace(n_kv_heads=1, parallel=True, window=2, placement="output"),
+            "more heads, as many key-value heads": SMALL.replace(n_heads=4, n_kv_heads=2),
+            "biases in attention alone": SMALL.replace(bias=False, attention_bias=True, norm_eps=0.05),
             "wide heads, turned": SMALL.replace(d_head=20, position="rope"),
             'wide, "quoted"': Config(d_model=32, position="rope", n_heads=8, activation="swiglu", mask="causal"),
         },
@@ -475,7 +483,7 @@ def none(x):  # a name that three other menus have, too
 class Largest(nn.Module):
     """Largest: divides by the largest magnitude."""
 
-    def __init__(self, site: str, width: int, bias: bool = True):
+    def __init__(self, site: str, width: int, bias: bool = True, eps: float = 1e-5):
         super().__init__()
         self.site = site
 

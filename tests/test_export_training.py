@@ -68,6 +68,7 @@ SWITCHES = {
     **{f"no {each}": SMALL.replace(**{each: False}) for each in ("residual_attention", "residual_ffn")},
     "tied, d_head, two layers": SMALL.replace(tied=True, d_head=5, n_layers=2),
     "dropout": SMALL.replace(dropout=0.3),
+    "dropout on hidden units": SMALL.replace(dropout=0.3, ffn_dropout=True, attention_bias=False, norm_eps=0.01),
     "shared and normed": SMALL.replace(n_kv_heads=1, qk_norm=True, score_cap=5.0, logit_cap=20.0, window=3),
     "gated": SMALL.replace(gate=True, value_residual=True, softmax="sink", n_layers=2, skips=True),
     "one block": SMALL.replace(shared=True, n_layers=3, residual_scale="rezero", norm="DyT"),

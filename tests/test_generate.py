@@ -7,6 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as some
 
+from core.checkpoints import family
+from core.experiments.block.continuation import continuation
 from core.model.config import Config
 from core.model.generate import Sampling, generate, probabilities
 from core.model.knockout import Cut, Lesion
@@ -14,7 +16,11 @@ from core.model.kv_cache import Past
 from core.model.parts import MENUS
 from core.model.trace import trace
 from core.model.transformer import Transformer
+from core.settings.device import Machine
+from core.settings.memory import MemoryLimit
 from core.settings.setting import ConfigError
+from tests import reference
+from ui.shared.generated import weights_read
 
 WORDS = [str(n) for n in range(30)]
 IDS = torch.randint(0, 30, (2, 14), generator=torch.Generator().manual_seed(0))
@@ -199,3 +205,89 @@ def test_scores_that_are_no_numbers_are_told(logits):
 
 def test_a_temperature_of_next_to_nothing_is_none():
     assert probabilities(torch.tensor([1.0, 2.0]), Sampling(temperature=1e-320)).tolist() == [0.0, 1.0]
+
+
+# A context that slides
+
+
+@pytest.mark.parametrize("context", [1, 5, 14, 17, 100])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"position": "learned"},
+        {"position": "sinusoidal", "n_layers": 1},
+        {"mask": "none", "position": "alibi"},
+        {"window": 3, "global_every": 2},
+    ],
+    ids=str,
+)
+def test_a_sliding_context_reads_the_last_tokens_alone(changes, context):
+    """Against the float64 pass in reference.py over the last tokens, with positions counted from the first of them."""
+    made = model(d_model=8, n_heads=2, d_ff=8, **{"n_layers": 2, **changes}).requires_grad_(False)
+    config, weights, ids = made.config, reference.weights_of(made), IDS[0].tolist()
+    for step in generate(made, ids, Sampling(words=6, draw=1), context=context):
+        recorded = reference.forward(weights, config, [ids[-context:]])
+        right = torch.tensor(recorded["logits"][0][0][-1])
+        torch.testing.assert_close(step.logits.double(), right, rtol=1e-4, atol=1e-5)
+        assert step.probability == pytest.approx(right.softmax(-1)[step.token].item(), rel=1e-4)
+        for layer, pattern in enumerate(step.patterns):
+            expected = torch.tensor(recorded["pattern"][layer][0][:, -1])
+            torch.testing.assert_close(pattern.double(), expected[:, -pattern.shape[1] :], rtol=1e-4, atol=1e-6)
+            assert len(weights_read(step, layer, 1, len(ids))) == len(ids)
+        ids.append(step.token)
+
+
+def test_a_sliding_context_is_the_loop_of_nanogpt():
+    """Greedy, as in nanoGPT's generate(): the last block_size tokens, the whole pass again for each."""
+    made, ids = model(position="learned"), IDS[:1]
+    with torch.inference_mode():
+        for _ in range(20):
+            logits = made(ids if ids.shape[1] <= 16 else ids[:, -16:])[:, -1]
+            ids = torch.cat([ids, logits.argmax(-1, keepdim=True)], 1)
+    steps = generate(made, IDS[0], Sampling(words=20, temperature=0.0), context=16)
+    assert [step.token for step in steps] == ids[0, 14:].tolist()
+
+
+def test_weights_outside_the_window_or_the_context_are_none():
+    made = model(window=4)
+    step = list(generate(made, IDS[0], Sampling(words=3)))[2]
+    shown = weights_read(step, 0, 1, 16)
+    assert shown[:11] == [None] * 11 and shown[11] == 0 and sum(shown[12:]) == pytest.approx(1)
+    slid = list(generate(model(mask="none"), IDS[0], Sampling(words=3), context=5))[2]
+    assert weights_read(slid, 0, 1, 16)[:11] == [None] * 11 and None not in weights_read(slid, 0, 1, 16)[11:]
+    alone = next(iter(generate(model(attention=False), IDS[0], Sampling(words=1))))
+    assert weights_read(alone, 0, 0, 14) == []
+
+
+def test_random_weights_go_on_with_the_words_of_the_sentence():
+    tokens = ("the", "dog", "bites", "the", "man")
+    config = Config(d_model=16, n_heads=2, padding=3, mask="causal")
+    words, steps = continuation(config, tokens, Machine(), "random", Sampling(words=30), 6)
+    assert words == ("the", "dog", "bites", "man") and len(steps) == 30
+    made = Transformer(config, words)
+    ids = [words.index(token) for token in tokens]
+    right = list(generate(made, ids, Sampling(words=30), context=6))
+    assert [step.token for step in steps] == [step.token for step in right]
+    assert {pattern.shape[1] for step in steps for pattern in step.patterns} == {5, 6}
+
+
+def test_trained_weights_go_on_on_one_block_as_on_trained_model():
+    tokens = ["the", "judge", "who", "was", "late"]
+    words, steps = continuation(family.BASELINE, tokens, Machine(), "trained", Sampling(words=8), 256)
+    whole = family.kept(family.WHOLE, 0)
+    ids = whole.tokens.encode(" ".join(tokens)).ids
+    right = generate(whole.model, ids, Sampling(words=8))
+    assert [words[step.token] for step in steps] == [whole.tokens.label(step.token) for step in right]
+
+
+def test_a_text_of_numbers_that_are_infinite_is_refused_in_words():
+    config = Config(d_model=64, n_layers=100, init="normal_1", norm="none", mask="causal")
+    with pytest.raises(ConfigError, match="infinite, or no numbers"):
+        continuation(config, ("a", "b"), Machine(), "random", Sampling(words=3), 8)
+
+
+def test_a_text_that_needs_too_much_memory_is_refused(monkeypatch):
+    monkeypatch.setenv("ABLATION_MAX_MB", "1")
+    with pytest.raises(MemoryLimit):
+        continuation(Config(d_model=1600, n_layers=5), ("a", "b"), Machine(), "random", Sampling(words=3), 8)

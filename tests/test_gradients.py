@@ -137,7 +137,7 @@ def assert_agree(made, bare):
 @WAYS
 def test_norms_are_those_of_autograd_on_the_bare_model_in_float64(change, way, monkeypatch):
     config = BASE.replace(**change)
-    if config.init == "normal_1":  # magnifies the rounding of float32, see tests/test_reference.py
+    if config.init.startswith("normal_1"):  # magnifies the rounding of float32, see tests/test_reference.py
         in_float64(monkeypatch)
     # Another seed than in other tests: what is kept was not computed in float64.
     config = config.replace(seed=11)
@@ -279,7 +279,7 @@ def test_64_passes_deep_everything_runs_and_is_a_number_or_flagged(change, way):
     made = gradients(BASE.replace(**change), WORDS, HERE, Depth(64, way))
     assert len(made.stream) == 65
     assert_numbers_or_diverged(made)
-    if change.get("init") != "normal_1":
+    if not change.get("init", "").startswith("normal_1"):
         assert not made.diverged
 
 

@@ -28,7 +28,7 @@ from core.train import Training, chunk, start
 from scripts.legal_model import batch, vocabulary
 from tests.holm import corrected, level
 
-SHAPES = [{}, {"placement": "post"}, {"norm": "RMSNorm"}, {"norm": "none"}, {"position": "learned"}, {"residual_attention": False}, {"bias": False}, {"tied": True}]  # fmt: skip
+SHAPES = [{}, {"placement": "post"}, {"norm": "RMSNorm"}, {"norm": "none"}, {"position": "learned"}, {"residual_attention": False}, {"bias": False}, {"attention_bias": False, "norm_eps": 0.1}, {"tied": True}]  # fmt: skip
 
 
 def legal(**changes) -> Opened:

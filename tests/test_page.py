@@ -1,6 +1,7 @@
 """The page without a browser: every view, every control at its ends, every bad link; never a traceback."""
 
 import dataclasses
+import json
 import re
 
 import pytest
@@ -13,7 +14,7 @@ from core.model.config import Config
 from core.model.parts import MENUS
 from core.model.text import EXAMPLES, Input, words
 from core.settings.device import Machine
-from tests.pages import back, control, controls, move, setting, tell, widget, written
+from tests.pages import back, components, control, controls, move, said_by, setting, tell, widget, written
 from ui.block import view as views
 from ui.block.context import BlockLook
 from ui.shared.base import maps
@@ -434,3 +435,39 @@ def test_what_is_left_out_makes_nothing_below_anew(page):
         heads.append([(at, each.type) for at, each in app.main.children.items()])
         said.append(" ".join(each.value for each in [*app.caption, *app.warning]))
     assert heads[0] == heads[1] and "left out" not in said[0] and "left out" in said[1]
+
+
+def test_a_text_goes_on_with_random_weights_in_a_context_that_slides():
+    app = fine(opened(view="text", text="the dog bites the man", context="6", words="9"))
+    (chips,) = components(app, "ablation_chips")
+    tokens = json.loads(json.loads(chips.json))["tokens"]
+    assert [each["text"] for each in tokens[:5]] == ["the", "dog", "bites", "the", "man"]
+    assert len(tokens) == 14 and {each["text"] for each in tokens} == {"the", "dog", "bites", "man"}
+    assert any("when its context is full, it slides" in each for each in said_on(app))
+    said_by(app, chips, picked=9)  # the fifth new word
+    (chips,) = components(fine(app), "ablation_chips")
+    read = [each["weight"] is not None for each in json.loads(json.loads(chips.json))["tokens"]]
+    assert read == [False] * 3 + [True] * 6 + [False] * 5
+    assert any("after reading the words 4 to 9" in each for each in said_on(app))
+    app = moved(app, context=60)
+    assert any("its context is never full" in each for each in said_on(app))
+    assert {"context", "temperature", "top_k", "top_p", "draw", "words"} <= controls(app).keys()
+    assert "context" not in controls(fine(opened(view="cost")))
+
+
+def test_biases_in_attention_follow_the_switch_until_they_are_moved():
+    app = fine(opened())
+    app = moved(app, bias=False)
+    assert control(app, "attention_bias")["value"] is False and "back" not in control(app, "attention_bias")
+    app = moved(app, attention_bias=True)
+    assert control(app, "bias")["value"] is False and "back" in control(app, "attention_bias")
+    app = back(app, "attention_bias")
+    assert control(app, "attention_bias")["value"] is False
+
+
+def test_dropout_on_hidden_units_is_offered_only_with_dropout():
+    assert "ffn_dropout" not in controls(fine(opened()))
+    assert "ffn_dropout" in controls(fine(opened(dropout="0.1")))
+    assert "ffn_dropout" not in controls(fine(opened(dropout="0.1", ffn="off")))
+    assert "norm_eps" not in controls(fine(opened(norm="none")))
+    assert "norm_eps" in controls(fine(opened(norm="none", qk_norm="on")))

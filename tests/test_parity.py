@@ -11,7 +11,10 @@ from torch import nn
 
 from core import Block, Config, MultiHeadAttention, Transformer, trace
 from core.model.parts import MENUS
+from core.model.parts.init import Draw, generator
 from core.model.parts.position import sinusoid
+from core.model.transformer import FeedForward
+from core.model.transformer.dropout import dropping
 
 CONFIG = Config(d_model=32, n_heads=4, d_ff=48, seed=3)
 REAL = torch.tensor([[True] * 6, [True] * 4 + [False] * 2])  # False where padding
@@ -121,8 +124,35 @@ def test_scaled_dot_product_attention(mask, padded, scale):
 def test_transformer_encoder_layer(norm_first, padded, mask, activation, bias):
     config = CONFIG.replace(placement="pre" if norm_first else "post", activation=activation, bias=bias)
     ours, x = shake(Block(config)), numbers(2, 6, 32)
+    theirs = encoder_layer(ours, config)
+    with torch.no_grad():
+        got = ours(x, allowed(mask, REAL) if padded else MENUS["mask"][mask](6))
+        right = theirs.eval()(x, src_mask=forbidden(mask, 6), src_key_padding_mask=~REAL if padded else None)
+    # PyTorch's fast path returns zeros for padding; what stands there is nobody's business.
+    same(got[REAL], right[REAL]) if padded else same(got, right)
+
+
+@pytest.mark.parametrize("eps", [1e-6, 1e-5, 0.1])
+@pytest.mark.parametrize("norm_first", [True, False])
+def test_epsilon_is_layer_norm_eps_of_pytorch(norm_first, eps):
+    config = CONFIG.replace(placement="pre" if norm_first else "post", activation="relu", norm_eps=eps)
+    ours, x = shake(Block(config)), 1e-3 * numbers(2, 6, 32)  # the variance is below epsilon
+    with torch.no_grad():
+        same(ours(x), encoder_layer(ours, config).eval()(x))
+
+
+def encoder_layer(ours, config):
+    """Return PyTorch's layer with the weights of one of our blocks."""
     theirs = nn.TransformerEncoderLayer(
-        32, 4, 48, activation=activation, norm_first=norm_first, bias=bias, batch_first=True
+        32,
+        4,
+        48,
+        activation=config.activation,
+        norm_first=config.placement == "pre",
+        bias=config.bias,
+        layer_norm_eps=config.norm_eps,
+        dropout=config.dropout,
+        batch_first=True,
     )
     names = {
         "attn.qkv.": "self_attn.in_proj_",
@@ -137,25 +167,90 @@ def test_transformer_encoder_layer(norm_first, padded, mask, activation, bias):
         start = next(start for start in names if name.startswith(start))
         state[names[start] + name.removeprefix(start)] = tensor
     theirs.load_state_dict(state)
+    return theirs
+
+
+class Masked(nn.Module):
+    """Dropout with masks from a given random stream."""
+
+    def __init__(self, share, stream):
+        super().__init__()
+        self.share, self.stream = share, stream
+
+    def forward(self, x):
+        return x * (torch.rand(x.shape, generator=self.stream) >= self.share) / (1 - self.share)
+
+
+@pytest.mark.parametrize("hidden", [True, False])
+def test_dropout_in_the_feed_forward_network_is_where_pytorch_has_it(hidden):
+    """The masks come from the same stream in the same order: the numbers agree only if the places do."""
+    config = CONFIG.replace(activation="relu", dropout=0.4, ffn_dropout=hidden)
+    ours, x, stream = Block(config), numbers(2, 6, 32), generator(0, "masks")
+    theirs = encoder_layer(ours, config)
+    theirs.dropout = Masked(0.4, stream) if hidden else nn.Identity()
+    theirs.dropout2 = Masked(0.4, stream)
+    with torch.no_grad(), trace(sites=["mlp_post"]) as seen, dropping(generator(0, "masks")):
+        got = ours.mlp(x)
     with torch.no_grad():
-        got = ours(x, allowed(mask, REAL) if padded else MENUS["mask"][mask](6))
-        right = theirs.eval()(x, src_mask=forbidden(mask, 6), src_key_padding_mask=~REAL if padded else None)
-    # PyTorch's fast path returns zeros for padding; what stands there is nobody's business.
-    same(got[REAL], right[REAL]) if padded else same(got, right)
+        same(got, theirs._ff_block(x))
+        same(seen["mlp_post"][0], theirs.activation(theirs.linear1(x)))  # recorded before dropout
+
+
+def test_dropout_on_hidden_units_acts_only_where_dropout_does():
+    x = numbers(2, 6, 32)
+    plain = FeedForward(CONFIG)(x)
+    assert torch.equal(FeedForward(CONFIG.replace(dropout=0.4, ffn_dropout=True))(x), plain)
+    with dropping(generator(0, "masks")):
+        assert torch.equal(FeedForward(CONFIG.replace(ffn_dropout=True))(x), plain)
+
+
+INITIALS = {
+    "xavier": nn.init.xavier_uniform_,
+    "xavier_normal": nn.init.xavier_normal_,
+    "normal_002": lambda x, generator: nn.init.normal_(x, std=0.02, generator=generator),
+    "normal_1": nn.init.normal_,
+}
+
+
+@pytest.mark.parametrize("name", INITIALS)
+def test_initial_weights_are_those_of_pytorch(name):
+    draw = Draw(MENUS["init"][name], seed=3)
+    right = INITIALS[name](torch.empty(250, 80), generator=draw.stream("W"))
+    torch.testing.assert_close(draw.weight("W", 250, 80), right, rtol=1e-6, atol=1e-7)
+
+
+def test_normal_1_with_biases_draws_them_as_pytorch_does():
+    draw, usual = (Draw(MENUS["init"][name], seed=3) for name in ("normal_1_biases", "normal_1"))
+    right = nn.init.normal_(torch.empty(250), generator=draw.stream("b"))
+    assert torch.equal(draw.bias("b", 250, 80), right) and not usual.bias("b", 250, 80).any()
+    assert torch.equal(draw.weight("W", 250, 80), usual.weight("W", 250, 80))
+
+
+@pytest.mark.parametrize("attention_bias", [True, False])
+@pytest.mark.parametrize("bias", [True, False])
+def test_attention_has_biases_by_its_own_switch(bias, attention_bias):
+    config = CONFIG.replace(bias=bias, attention_bias=attention_bias, gate=True)
+    biased = {name for name, _ in Block(config).named_parameters() if name.endswith("bias")}
+    norms = {"ln1.bias", "ln2.bias"} if bias else set()
+    ffn = {"mlp.w_in.bias", "mlp.w_out.bias"} if bias else set()
+    attention = {"attn.qkv.bias", "attn.gate.bias", "attn.out.bias"} if attention_bias else set()
+    assert biased == norms | ffn | attention
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])  # 1e-3: there the variance is below epsilon, so epsilon shows
 @pytest.mark.parametrize("bias", [True, False])
-def test_layer_norm(bias, size):
-    ours, theirs = shake(MENUS["norm"]["LayerNorm"]("ln1", 32, bias)), nn.LayerNorm(32, bias=bias)
+@pytest.mark.parametrize("eps", [1e-5, 1e-6])
+def test_layer_norm(eps, bias, size):
+    ours, theirs = shake(MENUS["norm"]["LayerNorm"]("ln1", 32, bias, eps)), nn.LayerNorm(32, eps, bias=bias)
     theirs.load_state_dict(ours.state_dict())
     x = size * (numbers(2, 6, 32) + 0.5)
     same(ours(x), theirs(x))
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
-def test_rms_norm(size):
-    ours, theirs = shake(MENUS["norm"]["RMSNorm"]("ln1", 32)), nn.RMSNorm(32, eps=1e-5)
+@pytest.mark.parametrize("eps", [1e-5, 1e-6])
+def test_rms_norm(eps, size):
+    ours, theirs = shake(MENUS["norm"]["RMSNorm"]("ln1", 32, eps=eps)), nn.RMSNorm(32, eps=eps)
     theirs.load_state_dict(ours.state_dict())
     x = size * (numbers(2, 6, 32) + 0.5)
     same(ours(x), theirs(x))

@@ -55,14 +55,36 @@ def olmo2():
     return theirs, Config(**OURS, placement="output"), norms, 0
 
 
+def llama_with_biases_beside_attention():
+    """Biases in the feed-forward network and none in attention."""
+    theirs = transformers.LlamaForCausalLM(transformers.LlamaConfig(
+        **SIZES, **EPSILON, **rope(500.0), mlp_bias=True, attention_bias=False))  # fmt: skip
+    return theirs, Config(**OURS | {"bias": True}, attention_bias=False, rope_base=500.0), NORMS, 0
+
+
+def llama_with_biases_in_attention():
+    """Biases in attention alone."""
+    theirs = transformers.LlamaForCausalLM(transformers.LlamaConfig(
+        **SIZES, **EPSILON, **rope(500.0), mlp_bias=False, attention_bias=True))  # fmt: skip
+    return theirs, Config(**OURS, attention_bias=True, rope_base=500.0), NORMS, 0
+
+
+def large_epsilon():
+    """Qwen 3 with an epsilon that shows, also in QK-norm."""
+    theirs = transformers.Qwen3ForCausalLM(
+        transformers.Qwen3Config(**SIZES, **rope(10000.0), rms_norm_eps=0.1, head_dim=12)
+    )
+    return theirs, Config(**OURS, d_head=12, qk_norm=True, norm_eps=0.1), NORMS, 0
+
+
 def gemma2():
     """Sandwich norms, both soft-caps, a window in every other layer, GeGLU; queries are divided by √(width) of their own choice."""
     theirs = transformers.Gemma2ForCausalLM(transformers.Gemma2Config(
         **SIZES, **EPSILON, **rope(10000.0), head_dim=8, query_pre_attn_scalar=8, sliding_window=4, attn_logit_softcapping=0.7,
-        final_logit_softcapping=1.5, hidden_activation="gelu"))  # fmt: skip
+        final_logit_softcapping=1.5, hidden_activation="gelu_pytorch_tanh"))  # fmt: skip
     changes = {
         "placement": "sandwich",
-        "activation": "geglu",
+        "activation": "geglu_tanh",
         "window": 4,
         "global_every": 2,
         "score_cap": 0.7,
@@ -120,7 +142,19 @@ def gpt_oss():
     return theirs, Config(**OURS, window=3, global_every=2, softmax="sink"), NORMS, 0
 
 
-MODELS = [gpt_oss, llama, qwen3, olmo2, gemma2, gemma3, smollm3, gpt_neox]
+MODELS = [
+    gpt_oss,
+    llama,
+    llama_with_biases_beside_attention,
+    llama_with_biases_in_attention,
+    large_epsilon,
+    qwen3,
+    olmo2,
+    gemma2,
+    gemma3,
+    smollm3,
+    gpt_neox,
+]
 
 
 def shaken(theirs):
@@ -173,6 +207,16 @@ def by_our_names(theirs, config, norms, one):
                 [w[f"{at}.mlp.{each}_proj.weight"] for each in ("up", "gate")]
             )
             made[f"{here}.mlp.w_out.weight"] = lambda w, at=there: w[f"{at}.mlp.down_proj.weight"]
+            if config.attention_bias:
+                made[f"{here}.attn.qkv.bias"] = lambda w, at=there: torch.cat(
+                    [w[f"{at}.self_attn.{each}_proj.bias"] for each in "qkv"]
+                )
+                made[f"{here}.attn.out.bias"] = lambda w, at=there: w[f"{at}.self_attn.o_proj.bias"]
+            if config.bias:
+                made[f"{here}.mlp.w_in.bias"] = lambda w, at=there: torch.cat(
+                    [w[f"{at}.mlp.{each}_proj.bias"] for each in ("up", "gate")]
+                )
+                made[f"{here}.mlp.w_out.bias"] = lambda w, at=there: w[f"{at}.mlp.down_proj.bias"]
             if config.softmax == "sink":
                 made[f"{here}.attn.softmax.score"] = lambda w, name=f"{there}.self_attn.sinks": w[name]
             if config.qk_norm:
@@ -239,6 +283,7 @@ def test_each_part_shows(build):
             "rope_base",
             "nope_every",
             "parallel",
+            "norm_eps",
         ):
             if getattr(config, name) == getattr(usual, name):
                 continue

@@ -20,6 +20,7 @@ from core.checkpoints.tensors import File
 from core.checkpoints.tokens import Words
 from core.experiments.block import attention, change, dependencies, neurons, positions, stages
 from core.experiments.block.compare import compare
+from core.experiments.block.continuation import continuation
 from core.experiments.depth.axes import AXES, Axes
 from core.experiments.depth.depth import Depth, blocks, table, travel
 from core.experiments.depth.gradients import gradients
@@ -206,8 +207,17 @@ def test_a_pass_in_float16(changes):
     assert_same(*(forward(SMALL.replace(**changes), TOKENS, machine) for machine in machines), roughly("float16"))
 
 
+@pytest.mark.parametrize("mask", ["causal", "none"])
+def test_a_text_goes_on_in_a_context_that_slides(mask):
+    config, sampling = SMALL.replace(mask=mask, n_layers=2), Sampling(words=12, top_p=0.95)
+    texts = [continuation(config, tuple(TOKENS), machine, "random", sampling, 6) for machine in both()]
+    here, there = ([step.token for step in steps] for _, steps in texts)
+    assert here == there
+
+
 def test_a_pass_with_dropout():
-    here, there = (forward(SMALL.replace(dropout=0.3), TOKENS, machine, dropout=True) for machine in both())
+    config = SMALL.replace(dropout=0.3, ffn_dropout=True)
+    here, there = (forward(config, TOKENS, machine, dropout=True) for machine in both())
     assert_same(here, there)
     assert not torch.equal(there.output, forward(SMALL, TOKENS, Machine(NAME)).output)
 

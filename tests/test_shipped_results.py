@@ -107,7 +107,7 @@ def test_every_part_has_a_task_that_needs_it_and_one_that_does_not(variant):
 
 
 NO_PARTS = set(
-    "d_model n_heads d_ff n_layers d_head matched padding init dropout bias mask length steps batch learning_rate weight_decay every".split()
+    "d_model n_heads d_ff n_layers d_head matched padding init dropout ffn_dropout bias attention_bias norm_eps mask length steps batch learning_rate weight_decay every".split()
 )  # sizes, and how long, on what and from where it is trained
 
 
@@ -120,7 +120,8 @@ def test_every_part_has_a_row_and_so_has_every_entry_of_its_menu(setting):
         for of in (run.config, run.training)
         if hasattr(of, setting)
     }
-    menu = set((MODEL | TRAINING)[setting].menu or ()) - {"gelu_tanh"}  # which is GELU to three digits
+    approximations = {"gelu_tanh", "geglu_tanh"}  # GELU and GeGLU to three digits
+    menu = set((MODEL | TRAINING)[setting].menu or ()) - approximations
     assert len(asked) > 1 and menu <= asked
 
 

@@ -74,7 +74,7 @@ MENU = [
 ]
 SWITCHES = [field for field, known in Config.settings().items() if known.kind is bool]
 CHANGES = [
-    *({field: entry} for field, entry in MENU if entry != "normal_1"),
+    *({field: entry} for field, entry in MENU if not entry.startswith("normal_1")),
     *({field: not getattr(SMALL, field)} for field in SWITCHES),
     {"d_head": 6},
     {

@@ -116,7 +116,7 @@ def kept(member: str, seed: int) -> Opened:
 
 def plain(config: Config) -> Config:
     """A config without what no model was trained for, and what any of them can be run with."""
-    return config.replace(seed=BASELINE.seed, padding=0, dropout=0.0)
+    return config.replace(seed=BASELINE.seed, padding=0, dropout=0.0, ffn_dropout=False)
 
 
 @cache

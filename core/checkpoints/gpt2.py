@@ -24,7 +24,6 @@ from core.settings.wording import shorten
 
 ACTIVATIONS = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu", "relu": "relu", "silu": "silu", "swish": "silu", "tanh": "tanh"}  # fmt: skip
 FIXED = {  # what core has no setting for: the only value with which the numbers would be GPT-2's
-    "layer_norm_epsilon": 1e-5,
     "scale_attn_by_inverse_layer_idx": False,
     "add_cross_attention": False,
 }
@@ -125,6 +124,7 @@ def _config(given: dict[str, Any]) -> tuple[Config, int, int]:
             tied=switches["tie_word_embeddings"],
             scale=switches["scale_attn_weights"],
             init="normal_002",
+            norm_eps=given.get("layer_norm_epsilon", 1e-5),
         )
     except ConfigError as error:
         raise CheckpointError(f"config.json describes no model that can be built here: {error}") from None

@@ -109,6 +109,9 @@ def changed_text(config: Settings, baseline: Settings, form: str, same: str, bef
     """Settings as what they change in others of their kind, d_ff and d_head too where they only follow: form, or same."""
     names = [field.name for field in dataclasses.fields(baseline)]
     changes = {name: getattr(config, name) for name in names if getattr(config, name) != getattr(baseline, name)}
+    if isinstance(baseline, Config):  # replace() also changes what follows: key-value heads, biases of attention
+        replaced = baseline.replace(**changes)
+        changes |= {name: getattr(config, name) for name in names if getattr(config, name) != getattr(replaced, name)}
     return call_text(form, named(changes), before) if changes else same
 
 

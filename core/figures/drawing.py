@@ -101,9 +101,8 @@ class Picture:
         there = "attn_out" in self.seen.sites
         shape = self.seen.sites["pattern"][self.layer].shape if there else ()
         inside.append("weights: " + " × ".join(map(str, shape)))
-        changed = self._differs("padding", *(set(Config.read_by("attention")) - {"position"})) or (
-            "position" in self.changed and inside_attention
-        )
+        read = set(Config.read_by("attention")) - {"position"} - ({"norm_eps"} if not c.qk_norm else set())
+        changed = self._differs("padding", *read) or ("position" in self.changed and inside_attention)
         heads: tuple[bool, ...] = ()
         if self.knocked is not None and there:
             gone = [cut for cut in self.knocked if cut.layer == self.layer and cut.part == "head"]
@@ -134,13 +133,15 @@ class Picture:
     ) -> Sublayer:
         if self.seen.dropout and self.seen.config.dropout:
             inside, changed = [*inside, f"dropout {self.seen.config.dropout:g} acts"], True
+            if part == "ffn" and self.seen.config.ffn_dropout:
+                inside.append("also on hidden units")
         site, norm_site = ("attn_out", "ln1") if part == "attention" else ("mlp_out", "ln2")
         norms = dict(zip(norm_places(self.seen.config.part("placement")), (norm_site, f"{norm_site}_post")))
         gone = any(site in cut.sites() for cut in self.knocked or () if cut.layer == self.layer)
         residual = getattr(self.seen.config, f"residual_{part}")
         clicks = self._knife(part, heads) if self.knocked is not None else self._switches(part)
         return Sublayer(
-            self.seen, self.layer, name, site, norms, inside, changed, self._differs("norm", "placement"), residual, gone, clicks, heads, reads
+            self.seen, self.layer, name, site, norms, inside, changed, self._differs("norm", "placement", "norm_eps"), residual, gone, clicks, heads, reads
         )  # fmt: skip
 
     def _differs(self, *fields: str) -> bool:
@@ -189,6 +190,8 @@ def in_attention(c: Config, layer: int) -> list[str]:
     """What else acts in a layer's attention, in a word or two each."""
     position, window = c.part("position"), c.window_in(layer)
     parts = [c.mask] * (c.part("mask")(1) is not None) + ["QK-norm"] * c.qk_norm
+    if c.attention_bias != c.bias:
+        parts.append("with biases" if c.attention_bias else "no biases")
     if acts_in_attention(position) and c.position_in(layer) is position:
         parts.append(
             MENUS["position"].label(c.position) + f" {c.rope_share:.0%}" * (position.turns and c.rope_share < 1)

@@ -171,7 +171,7 @@ class Many:
         return self._placed(Join("", "", residual, config.part("residual_scale")(config.d_model)))
 
     def _norm(self, config: Config) -> torch.nn.Module:
-        module: torch.nn.Module = config.part("norm")("ln", config.d_model, config.bias)
+        module: torch.nn.Module = config.part("norm")("ln", config.d_model, config.bias, config.norm_eps)
         return self._placed(module)
 
     def _attention(self, config: Config, members: list[int]) -> Map:

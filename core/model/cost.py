@@ -19,9 +19,9 @@ def parameters(config: Config, vocabulary: int = 0) -> dict[str, int]:
     q, kv = (heads * config.d_head for heads in (config.n_heads, config.n_kv_heads))
     norm = _learned(config.part("norm"), "", D, config.bias)
     places, sublayers = norm_places(config.part("placement")), config.attention + config.ffn
-    projections = D * 2 * (q + kv) + config.bias * (q + 2 * kv + D)
+    projections = D * 2 * (q + kv) + config.attention_bias * (q + 2 * kv + D)
     heads = _learned(config.part("softmax"), config.n_heads) + config.qk_norm * 2 * config.d_head
-    gate = config.gate * (D * q + config.bias * q)
+    gate = config.gate * (D * q + config.attention_bias * q)
     scale = _learned(config.part("residual_scale"), D)
     counts = {
         "attention": config.attention * (projections + heads + gate) * layers,

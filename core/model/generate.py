@@ -107,19 +107,24 @@ def generate(
     *edits: Edit,
     ends: Collection[int] = (),
     cache: bool = True,
+    context: int = 0,
 ) -> Iterator[Step]:
     """Goes on from a text, token numbers (T,), one step at a time, until a token in `ends` or sampling.words of them.
 
     The same choices for the same text and seed. edits: as for trace(). cache: keep keys and values, where the model is
-    causal; without, all words are computed again for each. Raises ValueError where the text or its end is longer than
+    causal; without, all words are computed again for each. context: how many tokens are read at most: when it is full it slides, and
+    positions are counted from its first token; 0: all are read. Raises ValueError where the text or its end is longer than
     learned positions reach.
     """
     draws = generator(sampling.draw, "generate")
     past = Past(model) if cache and not model.mask.looks_ahead else None
     ids = torch.as_tensor(ids, device=model.embed.device)
     for _ in range(sampling.words):
+        read = ids[-context:]  # all of them where context is 0
+        if len(read) < len(ids):
+            past = None  # every token has moved to another position: nothing that was kept is right any more
         with torch.inference_mode(), trace(*edits, sites=("pattern",)) as recorded:
-            stream = model.stream(ids[None] if past is None else ids[None, past.length :], past=past)
+            stream = model.stream(read[None] if past is None else read[None, past.length :], past=past)
             last = stream[:, -1:]  # alone: the words to be scored may be a million
             logits = model.read(last)[0, 0].float().cpu()
         chances = probabilities(logits, sampling)

@@ -28,7 +28,7 @@ SITES = {
     "resid_mid": "the sum after attention, before any norm",
     "ln2": "output of the norm of the feed-forward sub-layer",
     "mlp_pre": "hidden units before the activation",
-    "mlp_post": "hidden units after the activation",
+    "mlp_post": "hidden units after the activation, before dropout",
     "mlp_raw": "what the feed-forward sub-layer computes, where a norm acts on it before it is added",
     "ln2_post": "output of the second norm of the feed-forward sub-layer",
     "mlp_out": "what the feed-forward sub-layer adds to the stream",

@@ -14,16 +14,16 @@ from core.tasks import IGNORE
 class toy_norm(nn.Module):
     """Toy norm: divides by the largest magnitude."""
 
-    def __init__(self, site: str, width: int, bias: bool = True):
+    def __init__(self, site: str, width: int, bias: bool = True, eps: float = 1e-5):
         super().__init__()
-        self.site = site
+        self.site, self.eps = site, eps
         self.weight = nn.Parameter(torch.ones(width))
 
     def forward(self, x):  # (B, T, D) -> (B, T, D)
         return tap(self.site, self.linear(x, x))
 
     def linear(self, x, at):  # 2 × (…, D) -> (…, D)
-        return x / (at.abs().amax(-1, keepdim=True) + 1e-5) * self.weight
+        return x / (at.abs().amax(-1, keepdim=True) + self.eps) * self.weight
 
 
 def toy_placement(x, sublayer, norm, add):

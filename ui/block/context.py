@@ -9,6 +9,8 @@ from core.checkpoints import CheckpointError, family
 from core.experiments.forward import Pass
 from core.experiments.weights import weights
 from core.model.config import Config
+from core.model.generate import Sampling
+from core.model.text import MAX_TOKENS
 from core.model.variants import Pins, Variant, apply, lineup, pin
 from core.settings.cache import lazily
 from core.settings.menu import Menu
@@ -106,7 +108,7 @@ class BlockConfig(Config):
             ]
         # a head's width follows how many there are
         same = [name for name in Config.settings() if name == "d_head" or len(family.values(name)) < 2]
-        return [name for name in same if name not in ("seed", "padding", "dropout")]
+        return [name for name in same if name not in ("seed", "padding", "dropout", "ffn_dropout")]
 
 
 @lru_cache(maxsize=16)
@@ -154,6 +156,16 @@ class BlockLook(Picked):
         False, "Compare 1, 4 and 8 heads", "The same sentence and width with 1, 4 and 8 heads.", group="Look"
     )
     vector: str = setting("", "Vector", "Numbers of one's own for a norm, as 3.2, −1.5, 0.8.", group="Look")
+    context: int = setting(
+        32,
+        "Context",
+        "How many tokens are read at most to choose the next one. When it is full it slides: the first one is no longer read.",
+        group="Next word",
+        low=1,
+        high=MAX_TOKENS,
+        step=1,
+        top=64,
+    )
     apply_dropout: bool = setting(
         False,
         "Apply dropout in this pass",
@@ -170,6 +182,7 @@ class BlockContext:
     forward_pass: Pass
     pins: Pins
     look: BlockLook
+    sampling: Sampling = Sampling()
 
     @property
     def kind(self) -> str:
@@ -210,5 +223,6 @@ class BlockContext:
 
 def whole(config: Config, pins: Pins) -> Pins:
     """The same pins, where the baseline is the trained model with all its parts."""
-    base = family.BASELINE.replace(seed=config.seed, padding=config.padding, dropout=config.dropout)
+    kept = {name: getattr(config, name) for name in ("seed", "padding", "dropout", "ffn_dropout")}
+    base = family.BASELINE.replace(**kept)
     return Pins(baseline=pin(base), variants=pins.variants)

@@ -105,7 +105,7 @@ def _mixed(p: Pass, layer: int, head: int) -> list[Step]:
     about, z = f"Each token's mixture of the values it read.{dropped}", p.sites["z"][layer][head]
     if not p.config.gate:
         return [Step("Weighted sum", "z = weights · V", about, z, "dimension")]
-    gate, bias = p.sites["gate"][layer][head], p.config.bias
+    gate, bias = p.sites["gate"][layer][head], p.config.attention_bias
     return [
         Step(
             "Gate",
@@ -125,7 +125,7 @@ def group_of(config: Config, head: int) -> int:
 
 def _said(c: Config, layer: int, head: int) -> list[tuple[str, str]]:
     """Of the steps that settings change: formula, and explanation."""
-    position, window, bias = c.position_in(layer), c.window_in(layer), c.bias
+    position, window, bias = c.position_in(layer), c.window_in(layer), c.attention_bias
     turned = f"{', each head normed (QK-norm)' * c.qk_norm}{position.on_queries}"
     shared = f", key-value head {group_of(c, head) + 1} of {c.n_kv_heads}" if c.n_kv_heads < c.n_heads else ""
     cap = f"{c.score_cap:g} · tanh(… / {c.score_cap:g}) of " if c.score_cap else ""

@@ -84,4 +84,4 @@ def normalised(p: Pass, layer: int, site: str, token: int) -> tuple[pd.DataFrame
     """
     before, after = p.sites[read_by(p, site)][layer][token], p.sites[site][layer][token]
     table = pd.DataFrame({"dimension": range(1, len(before) + 1), "before": before.numpy(), "after": after.numpy()})
-    return table, moments(before)
+    return table, moments(before, p.config.norm_eps)

@@ -37,20 +37,21 @@ def _read(part: str) -> float:
     return value
 
 
-def moments(values: list[float] | torch.Tensor) -> dict[str, float]:
-    """Mean, variance (divided by n), mean square of some numbers, in float64, and what the norms add to them."""
+def moments(values: list[float] | torch.Tensor, eps: float = EPSILON) -> dict[str, float]:
+    """Return mean, variance (divided by n) and mean square in float64, and the norms' epsilon."""
     x = torch.as_tensor(values, dtype=torch.float64)
     return {
         "mean": x.mean().item(),
         "variance": x.var(correction=0).item(),
         "mean square": x.square().mean().item(),
-        "epsilon": EPSILON,
+        "epsilon": eps,
     }
 
 
 @torch.inference_mode()
-def normed(values: list[float]) -> pd.DataFrame:
+def normed(values: list[float], eps: float = EPSILON) -> pd.DataFrame:
     """One row per number: place, typed, and one column for every entry of the menu of norms, by its name there."""
     x = torch.tensor(values, dtype=torch.float64)
-    columns = {name: part("typed", len(values)).double()(x[None, None])[0, 0].tolist() for name, part in norm.items()}
+    modules = {name: part("typed", len(values), eps=eps).double() for name, part in norm.items()}
+    columns = {name: module(x[None, None])[0, 0].tolist() for name, module in modules.items()}
     return pd.DataFrame({"place": range(1, len(values) + 1), "typed": values} | columns)

@@ -27,6 +27,17 @@ class Attention(Basics):
         acts=lambda config: config.n_heads > 1,
         read_by=("attention",),
     )
+    attention_bias: bool = setting(
+        None,
+        "Biases in attention",
+        "Constants added to queries, keys, values, gate and output (attention_bias). Follows the switch Biases until you move it: "
+        "Llama has it off, Qwen 2 has biases in attention alone.",
+        group="Attention in detail",
+        short="attention biases",
+        kind=bool,
+        follows=lambda config: config.bias,
+        read_by=("attention",),
+    )
     qk_norm: bool = setting(
         False,
         "QK-norm",

@@ -8,6 +8,7 @@ from core.model.config.attention import Attention
 from core.model.config.basics import allowed_heads
 from core.model.parts import MENUS
 from core.model.parts.activation import inputs
+from core.model.parts.norm import EPSILON
 from core.model.parts.position import position
 from core.settings.setting import ConfigError, setting
 
@@ -67,6 +68,28 @@ class Config(Attention):
         group="More parts",
         short="matched width",
         acts=lambda config: inputs(MENUS["activation"][config.activation]) > 1,
+    )
+    ffn_dropout: bool = setting(
+        False,
+        "Dropout on hidden units",
+        "Dropout acts on the FFN's hidden units too, after the activation, as in PyTorch's TransformerEncoderLayer (ffn_dropout).",
+        group="More parts",
+        short="dropout on hidden units",
+        acts=lambda config: config.ffn and config.dropout > 0,
+        read_by=("ffn",),
+    )
+    norm_eps: float = setting(
+        EPSILON,
+        "Epsilon of norms",
+        "Added to the variance or the mean square before the root is taken, so that nothing is divided by zero (norm_eps; "
+        "1e-5 in PyTorch and GPT-2, 1e-6 in many recent models). QK-norm has the same.",
+        group="More parts",
+        short="norm epsilon",
+        low=1e-12,
+        high=0.1,
+        among=lambda config: sorted({1e-6, 1e-5, config.norm_eps}),
+        acts=lambda config: bool(config.part("norm").divides_by) or (config.attention and config.qk_norm),
+        read_by=("attention", "norm"),
     )
     logit_cap: float = setting(
         0.0,
@@ -163,9 +186,11 @@ class Config(Attention):
         return MENUS[field][getattr(self, field)]
 
     def replace(self, **changes: Any) -> "Config":
-        """A copy with some settings changed. As many key-value heads as heads stay so."""
+        """Return a copy with some settings changed. As many key-value heads as heads stay so; attention's biases follow the others."""
         if "n_heads" in changes and self.n_kv_heads == self.n_heads:  # a script's plain Config has no follows()
             changes = {"n_kv_heads": changes["n_heads"]} | changes
+        if "bias" in changes and self.attention_bias == self.bias:
+            changes = {"attention_bias": changes["bias"]} | changes
         return dataclasses.replace(self, **changes)
 
     def with_seed(self, seed: int) -> "Config":

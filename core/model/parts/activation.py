@@ -70,9 +70,17 @@ def swiglu(x: torch.Tensor) -> torch.Tensor:
 @activation
 @gated
 def geglu(x: torch.Tensor) -> torch.Tensor:
-    """GeGLU: a value times GELU of a gate (Shazeer, 2020; with GELU's tanh form in Gemma). Needs a third matrix, as SwiGLU does."""
+    """GeGLU: a value times GELU of a gate (Shazeer, 2020). Needs a third matrix, as SwiGLU does."""
     value, gate = x.chunk(2, dim=-1)
     return value * F.gelu(gate)
+
+
+@activation
+@gated
+def geglu_tanh(x: torch.Tensor) -> torch.Tensor:
+    """GeGLU tanh: GeGLU with the approximation of GELU by tanh, as in Gemma. Needs a third matrix, as SwiGLU does."""
+    value, gate = x.chunk(2, dim=-1)
+    return value * F.gelu(gate, approximate="tanh")
 
 
 @activation

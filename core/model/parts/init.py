@@ -62,6 +62,14 @@ class xavier(Init):
 
 
 @init
+class xavier_normal(Init):
+    """Xavier normal: standard deviation √(2/(fan_in + fan_out)), biases zero, N(0, 1) for embeddings (Glorot and Bengio, 2010)."""
+
+    def weight(self, shape: tuple[int, int], stream: torch.Generator) -> torch.Tensor:
+        return normal(shape, math.sqrt(2 / sum(shape)), stream)
+
+
+@init
 class normal_002(Init):
     """N(0, 0.02): standard deviation 0.02 for weights and embeddings, biases zero (GPT-2)."""
 
@@ -77,6 +85,14 @@ class normal_1(Init):
     """N(0, 1): far too large on purpose; attention saturates and numbers explode."""
 
     def weight(self, shape: tuple[int, int], stream: torch.Generator) -> torch.Tensor:
+        return normal(shape, 1.0, stream)
+
+
+@init
+class normal_1_biases(normal_1):
+    """N(0, 1) weights and biases: biases are drawn as well, far too large on purpose."""
+
+    def bias(self, shape: tuple[int], fan_in: int, stream: torch.Generator) -> torch.Tensor:
         return normal(shape, 1.0, stream)
 
 

@@ -17,7 +17,7 @@ from core.settings.menu import Menu
 # to its result), and divides_by, the moment ("variance", "mean square") of whose sum with EPSILON it takes the root.
 norm: Menu[Any] = Menu("Norm", normalises=True, formula="", worked="", divides_by="")
 
-EPSILON = 1e-5  # added to the variance or the mean square; the default of torch.nn.LayerNorm
+EPSILON = 1e-5  # added to the variance or the mean square by default, as in torch.nn.LayerNorm
 
 
 @norm(
@@ -28,19 +28,19 @@ EPSILON = 1e-5  # added to the variance or the mean square; the default of torch
 class LayerNorm(nn.Module):
     """LayerNorm: subtracts a token's mean and divides by its standard deviation, then gain and bias (Ba et al., 2016)."""
 
-    def __init__(self, site: str, width: int, bias: bool = True):
+    def __init__(self, site: str, width: int, bias: bool = True, eps: float = EPSILON):
         super().__init__()
-        self.site = site
+        self.site, self.eps = site, eps
         self.weight = nn.Parameter(torch.ones(width))
         self.bias = nn.Parameter(torch.zeros(width)) if bias else None
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
         weight: Any = self._parameters["weight"]
         bias = self._parameters.get("bias")
-        return tap(self.site, F.layer_norm(x, weight.shape, weight, bias, EPSILON))
+        return tap(self.site, F.layer_norm(x, weight.shape, weight, bias, self.eps))
 
     def linear(self, x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:  # 2 × (…, D) -> (…, D)
-        scale = (at.var(-1, correction=0, keepdim=True) + EPSILON).rsqrt()
+        scale = (at.var(-1, correction=0, keepdim=True) + self.eps).rsqrt()
         return (x - x.mean(-1, keepdim=True)) * scale * self.weight
 
 
@@ -52,24 +52,24 @@ class LayerNorm(nn.Module):
 class RMSNorm(nn.Module):
     """RMSNorm: divides by the root mean square and leaves the mean alone; a gain, no bias (Zhang and Sennrich, 2019)."""
 
-    def __init__(self, site: str, width: int, bias: bool = True):
+    def __init__(self, site: str, width: int, bias: bool = True, eps: float = EPSILON):
         super().__init__()
-        self.site = site
+        self.site, self.eps = site, eps
         self.weight = nn.Parameter(torch.ones(width))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
         weight: Any = self._parameters["weight"]
-        return tap(self.site, F.rms_norm(x, weight.shape, weight, EPSILON))
+        return tap(self.site, F.rms_norm(x, weight.shape, weight, self.eps))
 
     def linear(self, x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:  # 2 × (…, D) -> (…, D)
-        return x * (at.square().mean(-1, keepdim=True) + EPSILON).rsqrt() * self.weight
+        return x * (at.square().mean(-1, keepdim=True) + self.eps).rsqrt() * self.weight
 
 
 @norm
 class DyT(nn.Module):
     """DyT: no norm but a squeeze: tanh(α·x) with a learned α, 0.5 at first, then gain and bias (Zhu et al., 2025, section 4)."""
 
-    def __init__(self, site: str, width: int, bias: bool = True):
+    def __init__(self, site: str, width: int, bias: bool = True, eps: float = EPSILON):
         super().__init__()
         self.site = site
         self.alpha = nn.Parameter(torch.full((1,), 0.5))
@@ -89,7 +89,7 @@ class DyT(nn.Module):
 class none(nn.Module):
     """None: no normalisation; numbers are free to grow or fade from layer to layer."""
 
-    def __init__(self, site: str, width: int, bias: bool = True):
+    def __init__(self, site: str, width: int, bias: bool = True, eps: float = EPSILON):
         super().__init__()
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:  # (B, T, D) -> (B, T, D)

@@ -10,7 +10,6 @@ from torch import nn
 from core.model.config import Config
 from core.model.parts.init import Draw
 from core.model.parts.mask import near
-from core.model.parts.norm import EPSILON
 from core.model.trace import tap
 from core.model.transformer.dropout import drop
 from core.model.transformer.linear import Linear, Part, drawing
@@ -33,12 +32,12 @@ class MultiHeadAttention(Part):
         self.factor = 1 / math.sqrt(d_head) if config.scale else 1.0
         self.dropout = config.dropout
         self.sizes = [d_head * heads for heads in (self.n_heads, self.n_kv_heads, self.n_kv_heads)]
-        self.qkv = Linear(width, dict(zip("QKV", self.sizes)), config.bias, draw)
+        self.qkv = Linear(width, dict(zip("QKV", self.sizes)), config.attention_bias, draw)
         self.softmax = config.part("softmax")(config.n_heads)
         self.gate = None
         if config.gate:
-            self.gate = Linear(width, {"G": self.sizes[0]}, config.bias, draw)
-        self.out = Linear(self.sizes[0], {"O": width}, config.bias, draw)
+            self.gate = Linear(width, {"G": self.sizes[0]}, config.attention_bias, draw)
+        self.out = Linear(self.sizes[0], {"O": width}, config.attention_bias, draw)
         self.q_norm = self.k_norm = None
         if config.qk_norm:
             self.q_norm = nn.Parameter(torch.ones(d_head))
@@ -63,7 +62,8 @@ class MultiHeadAttention(Part):
             parts = zip(self.qkv(x).split(self.sizes, -1), (self.n_heads, self.n_kv_heads, self.n_kv_heads))
             q, k, v = (part.view(B, T, heads, -1).transpose(1, 2) for part, heads in parts)
         if self.q_norm is not None and self.k_norm is not None:
-            q, k = head_norm(q, self.q_norm), head_norm(k, self.k_norm)
+            eps = self.config.norm_eps
+            q, k = head_norm(q, self.q_norm, eps), head_norm(k, self.k_norm, eps)
         if self.config.value_residual and memory is not None:  # "identity" form: ½ and ½ (Zhou et al., 2024, section 3)
             v = (v + memory["values"]) / 2 if "values" in memory else memory.setdefault("values", v)
         q, k = self.position.rotate(q, k, 0 if kept is None else kept.length)
@@ -96,9 +96,9 @@ class MultiHeadAttention(Part):
         return inside if allowed is None else allowed[..., -scores.shape[-1] :] & inside  # older keys are kept no more
 
 
-def head_norm(x: torch.Tensor, gain: torch.Tensor) -> torch.Tensor:  # (B, H, T, d_head), (d_head) -> (B, H, T, d_head)
-    """RMSNorm of each head's vector."""
-    return F.rms_norm(x, gain.shape, gain, EPSILON)
+def head_norm(x: torch.Tensor, gain: torch.Tensor, eps: float) -> torch.Tensor:
+    """Apply RMSNorm to each head's vector: (B, H, T, d_head), gain (d_head) -> (B, H, T, d_head)."""
+    return F.rms_norm(x, gain.shape, gain, eps)
 
 
 def capped(x: torch.Tensor, cap: float) -> torch.Tensor:

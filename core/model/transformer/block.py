@@ -43,7 +43,7 @@ class Block(Part):
     def _norms(self, config: Config, site: str, many: int) -> list[nn.Module]:
         """The norms of a sub-layer, by the name of their site: ln1, and of two ln1_post."""
         for name in (site, f"{site}_post")[:many]:
-            self.add_module(name, config.part("norm")(name, config.d_model, config.bias))
+            self.add_module(name, config.part("norm")(name, config.d_model, config.bias, config.norm_eps))
         return [self.get_submodule(name) for name in (site, f"{site}_post")[:many]]
 
     def forward(

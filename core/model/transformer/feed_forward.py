@@ -18,10 +18,12 @@ class FeedForward(Part):
         draw = draw or drawing(config, "blocks.0.mlp")
         self.activation = config.part("activation")
         self.dropout = config.dropout
+        self.hidden_dropout = config.dropout if config.ffn_dropout else 0.0
         hidden = dict.fromkeys(("in", "gate")[: inputs(self.activation)], config.d_ff)
         self.w_in = Linear(config.d_model, hidden, config.bias, draw)
         self.w_out = Linear(config.d_ff, {"out": config.d_model}, config.bias, draw)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
         hidden = tap("mlp_post", self.activation(tap("mlp_pre", self.w_in(x))))  # (B, T, d_ff)
+        hidden = drop(hidden, self.hidden_dropout)
         return drop(self.w_out(hidden), self.dropout)

@@ -38,7 +38,7 @@ class Transformer(nn.Module):
         self.blocks = nn.ModuleList(Block(config, layer, draw) for layer in range(config.n_blocks))
         # Where no norm acts on the stream itself, it is read through one more (GPT-2's ln_f).
         last = norm["none"] if "after" in norm_places(config.part("placement")) else config.part("norm")
-        self.ln_final = last("ln_final", config.d_model, config.bias)
+        self.ln_final = last("ln_final", config.d_model, config.bias, config.norm_eps)
         self.skip = None
         if config.skips:
             self.skip = nn.Parameter(torch.ones(config.n_layers // 2))  # of late layers, the last one first

@@ -1,4 +1,5 @@
 import math
+from decimal import Decimal
 
 import streamlit as st
 
@@ -20,7 +21,7 @@ def norm(context):
     """Norm: what LayerNorm does to one token."""
     _of_a_token(context.forward_pass, context.look)
     if not beside.second():
-        _of_a_vector(context.look)
+        _of_a_vector(context.look, context.forward_pass.config.norm_eps)
 
 
 def _of_a_token(forward_pass, look):
@@ -66,10 +67,10 @@ def _filled(name: str, which: str, n: dict, **words) -> str:
         return ""
     scale, epsilon = n[part.divides_by], n["epsilon"]
     size = number(math.sqrt(scale + epsilon), 4)
-    return getattr(part, which).format(scale=number(scale, 4), epsilon=f"{epsilon:.5f}", size=size, **words)
+    return getattr(part, which).format(scale=number(scale, 4), epsilon=f"{Decimal(str(epsilon)):f}", size=size, **words)
 
 
-def _of_a_vector(look):
+def _of_a_vector(look, eps):
     """The same with numbers of one's own, by every norm of the menu."""
     st.markdown("**Try it with numbers of your own**")
     st.text_input(
@@ -83,7 +84,7 @@ def _of_a_vector(look):
     if not values:
         st.caption("Type numbers with commas between them, and see what each norm makes of them.")
         return
-    numbers, table = moments(values), normed(values)
+    numbers, table = moments(values, eps), normed(values, eps)
     figure(
         f"What does each norm make of {count(len(values), 'number')}?",
         f"Mean {number(numbers['mean'], 4)}, variance {number(numbers['variance'], 4)} (divided by {len(values)}), mean square {number(numbers['mean square'], 4)}. "

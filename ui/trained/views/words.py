@@ -13,12 +13,10 @@ from ui.kit.panel.control import press
 from ui.kit.panel.panel import bar
 from ui.kit.session.limits import is_moved
 from ui.kit.session.values import put
-from ui.kit.session.visitor import calm_visitor, choice, one_of, visitor
-from ui.pictures.chips import Chip, chips
+from ui.kit.session.visitor import choice, one_of
+from ui.shared.generated import generated, opened_step
 from ui.trained.context import WHOLE, take_out, view
 from ui.trained.next_word import consequence, said_after, scores_of
-
-PICKED = "picked_step"  # kept for a visitor: which step of the text is open
 
 
 @view
@@ -121,40 +119,18 @@ def _text(context, after, name, cuts):
         place.info(literal(error), icon=":material/info:")
         return
     key = f"text_{'without' if cuts else 'whole'}"
-    chosen = visitor().kept.get(f"{PICKED}_{key}", 0)
-    chosen = min(chosen, len(steps) - 1)
+    chosen = opened_step(key, steps)
     with place.container(gap="xxsmall"):
         figure(
             f"How {name} goes on", f"Click a new word to see what was read to choose it. Seed {context.sampling.draw}."
         )
-        _chips(context, key, after, steps, chosen)
         step = steps[chosen]
         layer, head = context.look.layer_of(context.whole), context.look.head_of(context.whole)
+        labels = context.prompt.labels[: after + 1]
+        generated(key, labels, steps, context.word, layer, head, context.prompt.unknown)
         read = f"shaded is what {context.whole.head_name(layer, head)} read for that, from the word before it"
         if any(cut.layer == layer and (cut == Cut(layer, "head", head) or "attn_out" in cut.sites()) for cut in cuts):
             read += ", and it was thrown away: that head is knocked out"
         st.caption(literal(
             f"“{context.word(step.token)}” was chosen with a chance of {number(step.chance)} (the model gave it {number(step.probability)}); {read}."
         ))  # fmt: skip
-
-
-def _chips(context, key, after, steps, chosen):
-    layer, head = context.look.layer_of(context.whole), context.look.head_of(context.whole)
-    step = steps[chosen]
-    weights = step.patterns[layer][head].tolist() if step.patterns else []
-    tokens = [
-        Chip(label, "read", _at(weights, n), unknown=n in context.prompt.unknown)
-        for n, label in enumerate(context.prompt.labels[: after + 1])
-    ]
-    start = len(tokens)
-    for n, each in enumerate(steps):
-        tip = f"chance {number(each.chance)}, model's probability {number(each.probability)}"
-        tokens.append(Chip(context.word(each.token), tip, _at(weights, start + n), pick=True))
-    chips(
-        key, tokens, alt=f"The text, word by word, {len(steps)} of them generated.", selected=start + chosen,
-        on_pick=lambda at: calm_visitor().kept.update({f"{PICKED}_{key}": at - start}),
-    )  # fmt: skip
-
-
-def _at(weights, n):
-    return weights[n] if n < len(weights) else None
