@@ -95,7 +95,7 @@ def test_another_task_keeps_what_was_moved_and_brings_its_own_for_the_rest(setti
     if not problems:
         assert {f: getattr(made, f) for f in moved} == moved
         assert made == Learner(task=other, **moved)
-        for f in set(FIELDS) - moved.keys() - {"d_ff", "d_head", "n_kv_heads"}:
+        for f in set(FIELDS) - moved.keys() - {"d_ff", "d_head", "n_kv_heads", "attention_bias"}:
             assert getattr(made, f) == getattr(task[other].config(), f)
 
 

@@ -81,8 +81,8 @@ class Config(Attention):
     norm_eps: float = setting(
         EPSILON,
         "Epsilon of norms",
-        "Added to the variance or the mean square before the root is taken, so that nothing is divided by zero (norm_eps; "
-        "1e-5 in PyTorch and GPT-2, 1e-6 in many recent models). QK-norm has the same.",
+        "Added to the variance or the mean square before the root is taken, also in QK-norm, so that nothing is divided by "
+        "zero (norm_eps). PyTorch and GPT-2 have 1e-5, many recent models 1e-6.",
         group="More parts",
         short="norm epsilon",
         low=1e-12,
