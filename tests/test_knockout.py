@@ -192,16 +192,26 @@ def test_effects_equal_plain_steps(made, plain, cut, how):
 
 
 def mean_by_hand(bench):
-    """The mean over all words of all texts, one text after the other."""
-    q, total, words = bench.questions, {}, 0
+    """The mean at each position, word by word; from the first that fewer than 8 texts reach on, one mean for all.
+
+    That one is over the words from the last position that enough texts reach.
+    """
+    q, at = bench.questions, {}
+    own = sorted(q.lengths.tolist())[-8]
     for row, length in zip(q.tokens, q.lengths.tolist()):
         with torch.inference_mode(), trace(sites=("z", "attn_out", "mlp_out")) as seen:
             bench.model(row[None, :length])
-        words += length
         for site in seen:
             for layer, x in enumerate(seen[site]):
-                total[site, layer] = total.get((site, layer), 0) + x[0].double().sum(-2)
-    return {key: (x / words).float() for key, x in total.items()}
+                for position in range(length):
+                    known = at.setdefault((site, layer), {}).setdefault(position, [])
+                    known.append(x[0, ..., position, :].double())
+    means = {}
+    for key, words in at.items():
+        rows = [sum(words[position]) / len(words[position]) for position in range(own)]
+        late = [word for position in words if position >= own - 1 for word in words[position]]
+        means[key] = torch.stack([*rows, sum(late) / len(late)], -2).float()
+    return means
 
 
 def test_means_equal_those_by_hand(made):
@@ -209,6 +219,62 @@ def test_means_equal_those_by_hand(made):
     for known in made.recorded:
         for key, x in wanted.items():
             torch.testing.assert_close(known[key].mean, x, rtol=1e-4, atol=1e-5)
+
+
+def constant_by_position(**changes) -> Opened:
+    """A model in which FFN 1 and head 1.1 read the position alone, and everything else reads the tokens."""
+    opened = learner("induction")
+    settings = {"n_layers": 2, "d_model": 32, "position": "learned", "mask": "causal", "norm": "none"}
+    made = Transformer(Config(**{**settings, **changes}), opened.model.vocabulary)
+    stream = torch.Generator().manual_seed(3)
+    with torch.no_grad():
+        for each in made.parameters():
+            each.add_(0.1 * torch.randn(each.shape, generator=stream))
+        made.embed[:, 24:] = 0  # the last quarter of the stream holds positions, and nothing writes to it
+        made.position.weight[:, :24] = 0
+        first = made.blocks[0]
+        first.mlp.w_in.weight[:, :24] = 0
+        for rows in (slice(0, 8), slice(32, 40), slice(64, 72)):  # queries, keys and values of the first head
+            first.attn.qkv.weight[rows, :24] = 0
+        for block in made.blocks:
+            for last in (block.attn.out, block.mlp.w_out):
+                last.weight[24:] = 0
+                last.bias[24:] = 0
+    return Opened("constant", made, opened.tokens, "induction")
+
+
+@pytest.mark.parametrize("cut", [Cut(0, "ffn"), Cut(0, "head", 0)], ids=lambda cut: cut.name)
+def test_mean_ablation_of_a_part_that_reads_the_position_alone_has_no_effect(cut):
+    bench = knockout.bench(constant_by_position(), 32)
+    assert bench.positions_with_means == bench.questions.tokens.shape[1]
+    with_zero, with_mean = (bench.effect((cut,), how) for how in ("zero", "mean"))
+    for name in effects.effect:
+        assert torch.equal(with_mean.values[name], bench.baseline.values[name]), name
+    assert (with_zero.values["difference"] - bench.baseline.values["difference"]).abs().max() > 1e-3
+    other = bench.effect((Cut(1, "ffn"),), "mean")  # reads the tokens
+    assert (other.values["difference"] - bench.baseline.values["difference"]).abs().max() > 1e-3
+
+
+def test_mean_ablation_of_a_longer_text_takes_means_by_position(made):
+    """The pass of a prompt, in one go and token by token, has at each position what the bench has there."""
+    read, cut = prompt.read(made.opened, "the judge , who was late , was right ."), Cut(0, "ffn")
+    wanted = mean_by_hand(made)["mlp_out", 0]
+    rows = [min(position, len(wanted) - 1) for position in range(len(read.ids))]
+    seen = prompt.look(made, read, (cut,), "mean").sites["mlp_out"][0]
+    torch.testing.assert_close(seen, wanted[rows], rtol=1e-4, atol=1e-5)
+    edit = prompt.lesion(made, read.ids, (cut,), "mean")
+    for cache in (True, False):
+        written = []
+
+        def note(site, layer, x, written=written):
+            if (site, layer) == ("mlp_out", 0):
+                written.append(x[0])
+
+        steps = list(generate(made.model, read.ids[:3], Sampling(words=30), edit, note, cache=cache))
+        last = written[-1]
+        assert len(last) == (1 if cache else 2 + len(steps)) and len(steps) == 30
+        torch.testing.assert_close(last[-1], wanted[min(1 + len(steps), len(wanted) - 1)], rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(written[1][-1], wanted[3], rtol=1e-4, atol=1e-5)
 
 
 def test_several_at_once_are_not_one_after_another_but_together(made):

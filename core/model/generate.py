@@ -1,11 +1,12 @@
 """The next word: from scores to probabilities to a choice, again and again."""
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
 
+from core.model.knockout import Lesion
 from core.model.kv_cache import Past
 from core.model.parts.init import generator
 from core.model.trace import Edit, trace
@@ -118,8 +119,10 @@ def generate(
     past = Past(model) if cache and not model.mask.looks_ahead else None
     ids = torch.as_tensor(ids, device=model.embed.device)
     for _ in range(sampling.words):
-        with torch.inference_mode(), trace(*edits, sites=("pattern",)) as recorded:
-            stream = model.stream(ids[None] if past is None else ids[None, past.length :], past=past)
+        read = past.length if past else 0
+        placed = [replace(edit, start=read) if isinstance(edit, Lesion) else edit for edit in edits]
+        with torch.inference_mode(), trace(*placed, sites=("pattern",)) as recorded:
+            stream = model.stream(ids[None, read:], past=past)
             last = stream[:, -1:]  # alone: the words to be scored may be a million
             logits = model.read(last)[0, 0].float().cpu()
         chances = probabilities(logits, sampling)
