@@ -1,9 +1,11 @@
 """The grid: many variants in one run give what each gives by itself, and its text says what is in it."""
 
+import dataclasses
 import itertools
 
 import numpy as np
 import pytest
+import scipy.stats
 import torch
 
 from core import Config, ConfigError
@@ -357,6 +359,20 @@ def ended(**columns) -> Grid:
 )
 def test_alike_is_what_differs_by_rounding_alone(columns, alike):
     assert ended(**columns).alike(next(iter(columns))) == alike
+
+
+def test_what_an_axis_explains_is_weighted_by_its_variants():
+    """Eta squared, from SciPy's analysis of variance: of groups of one, two and five, one of whose variants diverged."""
+    dice = np.random.default_rng(0)
+    ends = 3 * dice.normal(size=9) + np.array([0, 1, 1, 4, 4, 4, 4, 4, 4])
+    ends[8] = NAN
+    names = ["LayerNorm", "RMSNorm", "RMSNorm", *["none"] * 6]
+    made = ended(cosine=ends)
+    made = dataclasses.replace(
+        made, axes={"norm": ("LayerNorm", "RMSNorm", "none")}, entries=[{"norm": name} for name in names]
+    )
+    f = scipy.stats.f_oneway(ends[:1], ends[1:3], ends[3:8]).statistic
+    assert made.explained("cosine")["norm"] == pytest.approx(2 * f / (2 * f + 5))
 
 
 def test_too_many_variants_are_refused_with_their_number():

@@ -71,6 +71,12 @@ def test_a_late_loss_is_the_mean_of_the_last_tenth(losses, end):
     assert found == (pytest.approx(sum(late) / len(late)) if late else math.inf)
 
 
+@pytest.mark.parametrize(("end", "late"), [(10, [10]), (20, [19, 20]), (30, [28, 29, 30]), (15, [14, 15]), (1, [1])])
+def test_the_step_at_nine_tenths_is_not_late(end, late):
+    losses = [(step, float(step)) for step in range(1, end + 3)]
+    assert late_loss(losses, end) == sum(late) / len(late)
+
+
 @given(
     some.dictionaries(
         some.sampled_from([0.001, 0.003, 0.01, 0.03]), some.sampled_from([0.5, 1.0, math.inf]), min_size=1

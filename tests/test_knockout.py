@@ -366,6 +366,20 @@ def test_readings_are_the_attention_on_the_subject(made):
         )
 
 
+def test_an_even_spread_over_a_window_is_over_what_that_layer_sees():
+    bench = knockout.bench(legal(window=6, global_every=2), 96)
+    q, even = bench.questions, {}
+    for layer, near in ((0, 6), (1, 100)):
+        shares = []
+        for n in q.across.nonzero()[:, 0].tolist():
+            sees = [at for at in range(int(q.verb[n]) + 1) if q.verb[n] - at < near]
+            shares.append((int(q.subject[n]) in sees) / len(sees))
+        even[layer] = np.mean(shares)
+    assert abs(even[0] - even[1]) > 0.01
+    for each in tables.readings(bench):
+        assert each.even == pytest.approx(even[each.layer])
+
+
 def anatomy_of(q, n):
     words = [vocabulary()[token] for token in q.tokens[n, : int(q.lengths[n])]]
     return anatomy([*words, "late", "."])  # questions end with the verb
@@ -423,9 +437,12 @@ def test_what_is_asked_begins_with_words_that_training_never_read():
 
 @pytest.mark.parametrize(
     "changes",
-    [*SHAPES, {"residual_ffn": False}, {"attention": False}, {"ffn": False}, {"placement": "post", "norm": "RMSNorm"}],
+    [
+        *SHAPES, {"residual_ffn": False}, {"attention": False}, {"ffn": False}, {"placement": "post", "norm": "RMSNorm"},
+        {"skips": True}, {"skips": True, "n_layers": 5, "placement": "post"}, {"skips": True, "n_layers": 4, "residual_ffn": False},
+    ],
     ids=str,
-)
+)  # fmt: skip
 def test_contributions_add_up_to_the_whole(changes):
     bench = knockout.bench(legal(**changes), 48)
     for made in [(), *(((cut,)) for cut in cuts(bench.model.config))]:
@@ -437,6 +454,25 @@ def test_contributions_add_up_to_the_whole(changes):
             torch.testing.assert_close(
                 each.sum(0), wanted, rtol=1e-4, atol=1e-5 * max(1.0, bench.whole.logits.abs().max().item())
             )
+
+
+def test_with_skips_an_early_part_adds_what_it_wrote_and_the_skips_share_of_it():
+    """Of two layers the second reads the first one's output twice: as it is, and times the skip's number."""
+    bench = knockout.bench(legal(skips=True, norm="none"), 48)
+    q, model, n = bench.questions, bench.model, 7
+    (share,) = model.skip.tolist()
+    assert abs(share - 1) > 0.01
+    with torch.inference_mode(), trace() as seen:
+        model(q.tokens[n : n + 1, : int(q.lengths[n])])
+    place = int(q.position[n])
+    words = model.unembed.weight.double()
+    direction = words[q.right[n]] - words[q.wrong[n]]
+    found = dict(zip(credit.parts(model), credit.of_bench(bench)[:, n].tolist(), strict=True))
+    for layer, times in ((0, 1 + share), (1, 1.0)):
+        wanted = times * (seen["mlp_out"][layer][0, place].double() @ direction).item()
+        assert found[credit.Part("ffn", layer)] == pytest.approx(wanted, rel=1e-4, abs=1e-5)
+    wanted = (1 + share) * (seen["embed"][0][0, place].double() @ direction).item()
+    assert found[credit.Part("embedding")] == pytest.approx(wanted, rel=1e-4, abs=1e-5)
 
 
 @pytest.mark.parametrize("how", ["zero", "mean"])
@@ -649,6 +685,9 @@ def test_the_lens_ends_with_what_the_model_says(made):
             torch.nn.functional.layer_norm(stream, (32,), made.model.ln_final.weight, made.model.ln_final.bias)
         ).softmax(-1)
     np.testing.assert_allclose(first, wanted.max(-1).values, rtol=1e-4)
+    early = table[table.depth == 0].of_last
+    np.testing.assert_allclose(early, wanted.gather(-1, chances.argmax(-1, keepdim=True))[:, 0], rtol=1e-4)
+    assert (early < 0.9 * first.to_numpy()).any()  # what the embedding alone says is another word
 
 
 @pytest.mark.parametrize("residual", [True, False])
