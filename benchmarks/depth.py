@@ -1,9 +1,9 @@
-"""What depth costs: per-pass statistics over the bare loop, and the grid of 96 variants at once over one after another.
+"""What depth costs: per-pass statistics over the bare loop, and the grid of 100 variants at once over one after another.
 
     python -m benchmarks.depth [--device cuda]
 
 First: 100 passes of one block, with every statistic after every pass, over the same 100 passes unmeasured; in turn,
-A B A B, one thread, medians of the ratios within one run. Then the grid: 96 variants × 24 separate blocks, d_model 64,
+A B A B, one thread, medians of the ratios within one run. Then the grid: 100 variants × 24 separate blocks, d_model 64,
 10 tokens, seven statistics after each, drawing of the weights included: the time, the operations that do work (on a
 GPU: kernels launched), and the same for one variant after another. On a GPU also the CPU's time beside it.
 """

@@ -30,7 +30,7 @@ CASES = (
     ),
     ("depth, 4 variants", f"/Depth?variants={FOUR}"),
     ("depth, gradients", f"/Depth?show=gradients&variants={FOUR}"),
-    ("depth, grid of 96", "/Depth?show=grid"),
+    ("depth, grid of 100", "/Depth?show=grid"),
 )
 
 FLOOR = "one slider, text"

@@ -4,7 +4,7 @@
 
 before: a measured pass and a step of training with the default settings, over the same in an older commit (that before these parts,
 if no other is named): both trees side by side, each in a process of its own, in turn. attention: a pass and a step with a window, and
-with fewer key-value heads, over full attention. grid: 96 variants of axes that these parts brought × 24 blocks, all at once and one
+with fewer key-value heads, over full attention. grid: about 100 variants of axes that these parts brought × 24 blocks, all at once and one
 after another. time: what trainings take that are to take as long as their baseline (Hold equal, Training time). One thread, in turn,
 medians of the ratios within one run.
 """
@@ -38,7 +38,7 @@ from core.train.run import Run
 ROOT = Path(__file__).parent.parent
 BEFORE = "1781aa4"  # the last commit without them
 SIZES = ((2, 64, 4, 10), (4, 128, 4, 64), (6, 256, 8, 128))  # layers, d_model, heads, tokens
-# 96 variants each: those at first with another axis in the place of the number of heads, and of six axes that came since.
+# About 100 variants each: those at first with another axis in the place of the number of heads, and of six axes that came since.
 NEW = {
     **{f"{axis} beside four that were there": f"n_heads-4__{axis}-{entries}" for axis, entries in (("qk_norm", "on+off"), ("window", "0+4"), ("n_kv_heads", "1+4"), ("gate", "on+off"), ("parallel", "on+off"))},
     "six new ones": "norm-LayerNorm__placement-pre+output+sandwich__residual-both__activation-gelu__n_heads-4__n_kv_heads-1+4"

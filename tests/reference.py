@@ -5,6 +5,7 @@ takes from core nothing but a model's weights and the fields of its Config. Slow
 """
 
 import math
+from decimal import Decimal
 
 import numpy as np
 
@@ -218,7 +219,7 @@ class Sentence:
         if self.config.position != "rope" or self.is_one_of(self.config.nope_every, layer):
             return vector
         turned = vector.copy()
-        half = int(len(vector) * self.config.rope_share / 2)
+        half = int(len(vector) * Decimal(str(self.config.rope_share)) / 2)
         for i in range(half):
             angle = at * self.config.rope_base ** (-2 * i / (2 * half))
             turned[i] = vector[i] * math.cos(angle) - vector[i + half] * math.sin(angle)

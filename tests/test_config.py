@@ -6,11 +6,13 @@ import re
 
 import numpy as np
 import pytest
+import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core import Config, ConfigError
 from core.model.config.basics import allowed_heads
+from core.model.config.config import count_turned
 from core.model.parts import MENUS
 from core.model.variants import apply, difference, name_of
 from core.settings.wording import shorten
@@ -164,6 +166,42 @@ def test_positions_that_turn_pairs_need_an_even_head(position):
 
 def test_rope_does_need_an_even_head():
     assert MENUS["position"]["rope"].turns
+
+
+PERCENT = range(1, 101)
+
+
+@pytest.mark.parametrize(
+    ("d_head", "share", "pairs"), [(180, 0.7, 63), (100, 0.58, 29), (100, 0.57, 28), (200, 0.29, 29), (200, 0.57, 57), (200, 0.58, 58)]
+)  # fmt: skip
+def test_rope_turns_every_whole_pair_of_its_share(d_head, share, pairs):
+    assert Config(position="rope", d_head=d_head, rope_share=share).turned == 2 * pairs
+
+
+def test_turned_pairs_match_decimal_arithmetic():
+    wrong = [
+        (d_head, percent)
+        for d_head in range(2, 257, 2)
+        for percent in PERCENT
+        if count_turned(d_head, percent / 100) != 2 * (d_head * percent // 200)
+    ]
+    assert not wrong
+
+
+def test_turned_pairs_match_hugging_face_where_the_share_is_whole_pairs():
+    """Elsewhere GPT-NeoX rounds an odd number up to a pair, beyond the share."""
+    rotary = transformers.models.gpt_neox.modeling_gpt_neox.GPTNeoXRotaryEmbedding
+    compared = 0
+    for d_head in range(2, 257, 2):
+        for percent in PERCENT:
+            if d_head * percent % 200:
+                continue
+            rope = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": percent / 100}
+            theirs = transformers.GPTNeoXConfig(hidden_size=d_head, num_attention_heads=1, rope_parameters=rope)
+            frequencies, _ = rotary.compute_default_rope_parameters(theirs)
+            assert count_turned(d_head, percent / 100) == 2 * len(frequencies), (d_head, percent)
+            compared += 1
+    assert compared > 500
 
 
 def test_a_config_cannot_be_changed():

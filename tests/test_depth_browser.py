@@ -204,7 +204,7 @@ def test_the_grid_can_be_filtered_and_sorted(open_page):
     page.get_by_role("radio", name="Largest first").click()
     settle(page)
     main = page.locator("[data-testid=stMain]").inner_text()
-    assert "RMS of 64 variants, pass after pass" in main
+    assert "RMS of 60 variants, pass after pass" in main
     layout = canvas_of(page, "grid_cells")[1]
     assert layout["down"] == layout["across"] == 1
 

@@ -94,6 +94,22 @@ def test_every_matrix_opens(matrix, head):
     fine(opened(show="attention", matrix=matrix, map_head=head, variants="n_heads-1~attention-off"))
 
 
+@pytest.mark.parametrize(
+    ("params", "many", "said"),
+    [
+        ({}, 100, "20 combinations are not shown, because each is the same model as another one. Without a norm the placement does not matter."),
+        ({"grid": "norm-none__residual-both__activation-relu__n_heads-1"}, 1, "1 combination is not shown, because it is the same model as another one."),
+        ({"grid": "norm-RMSNorm"}, 40, ""),
+    ],
+)  # fmt: skip
+def test_the_grid_says_which_combinations_are_the_same_model(params, many, said):
+    app = fine(opened(show="grid", **params))
+    shown = " ".join([*(each.proto.body for each in app.get("html")), *(each.value for each in app.markdown)])
+    assert re.search(rf"\b{many} variants?, after the last pass", shown)
+    captions = " ".join(each.value for each in app.caption).replace("\\", "")
+    assert said in captions and bool(said) == ("same model" in captions)
+
+
 @pytest.mark.parametrize("order", orders)
 @pytest.mark.parametrize("meter", statistic)
 def test_every_statistic_of_the_grid_opens(order, meter):

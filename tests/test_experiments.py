@@ -172,6 +172,27 @@ def test_scaling_by_hand(seen):
     assert found["uniform"] == pytest.approx(np.mean([math.log2(len(keys)) for keys in sees]), abs=1e-6)
 
 
+@pytest.mark.parametrize("mask", ["none", "causal"])
+def test_spread_evenly_is_over_what_that_layer_may_see(mask):
+    """Every second layer sees the whole text, the others three tokens to each side at most, the token itself counted."""
+    seen = forward(Config(window=3, global_every=2, n_layers=4, mask=mask), TOKENS)
+    ends = range(len(TOKENS))
+    for layer in range(4):
+        near = len(TOKENS) if layer % 2 else 3
+        sees = [[key for key in ends if abs(at - key) < near and (mask == "none" or key <= at)] for at in ends]
+        wanted = np.mean([math.log2(len(keys)) for keys in sees])
+        table = attention.heads(seen, layer).pivot(index="head", columns="meter", values="value")
+        assert table["uniform"].tolist() == pytest.approx([wanted] * seen.config.n_heads, abs=1e-5)
+        assert attention.scaling(seen, layer, 0)["uniform"] == pytest.approx(wanted, abs=1e-5)
+        pairs = [(9, 0), (9, 8), (4, 3)]
+        shares = [
+            sum(other in sees[reader] for other in others) / len(sees[reader])
+            for reader, others in ((9, (0, 8)), (4, (3,)))
+        ]
+        found = dependencies.share(seen, layer, pairs)["uniform"].tolist()
+        assert found == pytest.approx([np.mean(shares)] * seen.config.n_heads, abs=1e-6)
+
+
 @pytest.mark.parametrize("scale", [True, False])
 def test_scaling_compares_the_same_queries_and_keys(scale):
     found = attention.scaling(forward(Config(scale=scale), TOKENS), 0, 0)

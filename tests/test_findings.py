@@ -167,6 +167,27 @@ def test_spread_evenly_is_over_what_each_real_token_may_see():
         assert f"(spread evenly, with nothing left over: {wanted:.2f})" in finding("entropy", {"baseline": left})
 
 
+@pytest.mark.parametrize("every", [2, 3])
+def test_spread_evenly_is_over_what_the_last_pass_may_see(every):
+    """Three passes through blocks of their own: with every third of them global the last one is, with every second it is not."""
+    journey = travel(Config(window=3, global_every=every), TOKENS, None, Depth(3, "separate"))
+    length = len(TOKENS)
+    near = length if every == 3 else 3
+    sees = [sum(abs(at - key) < near for key in range(length)) for at in range(length)]
+    assert evenly(journey) == pytest.approx(np.mean(np.log2(sees)), abs=1e-5)
+
+
+def test_spread_evenly_is_told_of_the_pass_before_divergence():
+    wild = EXPLODES.replace(window=3, global_every=2, attention=True)
+    journey = travel(wild, TOKENS, None, Depth(60, "separate"))
+    assert journey.diverged is not None
+    at, length = last(journey, "entropy")[0], len(TOKENS)
+    assert at % 2  # a layer with a window, where the last of the 60 has none
+    near = 3
+    sees = [sum(abs(one - key) < near for key in range(length)) for one in range(length)]
+    assert evenly(journey) == pytest.approx(np.mean(np.log2(sees)), abs=1e-5)
+
+
 def test_numbers_in_sentences():
     assert [number(x) for x in (0.0, 1.0, -2.5, 1234567.0, -0.00012345, 3e-40)] == [
         "0",
@@ -197,7 +218,7 @@ def test_the_grid_says_when_all_are_alike_and_who_diverged():
     assert grid_view.told(alike, "entropy") == "None of them has a number for attention entropy after the last pass."
     lost = grid(Config(init="normal_1"), Axes(), TOKENS, None, Depth(40))
     assert lost.shared_by_diverged() == ("norm", "none")
-    assert "32 of 96 diverged: all with no norm, and no other." in grid_view.told(lost, "rms")
+    assert "20 of 100 diverged: all with no norm, and no other." in grid_view.told(lost, "rms")
     one = grid(Config(), Axes("norm-__placement-__residual-__activation-__n_heads-"), TOKENS)
     assert one.name(0) == "as in the baseline" and "All of them end at 2.85." in grid_view.told(one, "rms")
 

@@ -52,6 +52,20 @@ def test_what_is_kept_changes_nothing(field, name, cuts):
     assert past.length == 14
 
 
+@pytest.mark.parametrize(
+    "changes", [{}, {"global_every": 2}, {"n_kv_heads": 2, "position": "alibi"}, {"softmax": "sink", "score_cap": 2.0}], ids=str
+)  # fmt: skip
+@pytest.mark.parametrize("window", [1, 3, 5])
+@pytest.mark.parametrize("cuts", [(1,) * 14, (5, 1, 8), (8, 4, 2), (2, 12), (6, 6, 2)], ids=str)
+def test_chunks_beyond_a_window_read_what_the_whole_text_reads(changes, window, cuts):
+    """A chunk of several tokens, after more than the window holds: none of them reads what comes after it."""
+    made = model(window=window, **changes)
+    with torch.inference_mode():
+        whole, past = made(IDS), Past(made)
+        pieces = torch.cat([made(piece, past=past) for piece in IDS.split(cuts, 1)], 1)
+    torch.testing.assert_close(pieces, whole, rtol=1e-5, atol=1e-5 * max(1.0, whole.abs().max().item()))
+
+
 def test_taps_see_the_new_tokens_alone_with_all_their_keys():
     made = model()
     with torch.inference_mode(), trace() as whole:

@@ -1,15 +1,18 @@
 """The grid: many variants in one run give what each gives by itself, and its text says what is in it."""
 
+import dataclasses
 import itertools
 
 import numpy as np
 import pytest
+import scipy.stats
 import torch
 
 from core import Config, ConfigError
 from core.experiments.depth.axes import AXES, MOST, RESIDUALS, Axes, combinations, write_axes
 from core.experiments.depth.depth import Depth, blocks, travel
-from core.experiments.depth.grid import Grid, _bytes, grid, travel_together
+from core.experiments.depth.grid import Grid, _bytes, combine, grid, travel_together
+from core.experiments.depth.repeats import stream_of
 from core.measure.stream_statistics import statistic
 from core.model.batched_variants import Many
 from core.model.parts import MENUS
@@ -127,7 +130,7 @@ def assert_cells_are_journeys(baseline, chosen, way, passes=4):
 def test_every_cell_is_what_travel_measures(name, way, padding):
     made = assert_cells_are_journeys(BASE.replace(padding=padding), axes(**GRIDS[name]), way)
     if not made.left_out:
-        assert len(made.configs) == np.prod([len(entries) for entries in made.axes.values()])
+        assert len(made.configs) + made.repeats == np.prod([len(entries) for entries in made.axes.values()])
     assert not any(made.diverged)
 
 
@@ -199,16 +202,48 @@ def test_measured_in_chunks_or_all_at_once_is_the_same(monkeypatch):
 # What is in a grid
 
 
-def test_at_first_it_has_96_variants_in_the_order_of_its_axes():
-    baseline = Config()
-    made = grid(baseline, Axes(), WORDS, HERE, Depth(1))
-    assert len(made.configs) == 96
-    assert made.left_out == []
+def test_the_first_grid_shows_100_models_each_once():
+    made = grid(Config(), Axes(), WORDS, HERE, Depth(1))
     first = {axis: each.first for axis, each in AXES.items() if each.first}
-    assert made.axes == first
-    assert [tuple(named.values()) for named in made.entries] == list(itertools.product(*first.values()))
-    assert [list(named) for named in made.entries] == [list(first)] * 96
-    assert len(set(made.configs)) == 96
+    assert made.axes == first and made.left_out == []
+    distinct = [
+        each for each in itertools.product(*first.values()) if (each[0], each[1]) != ("none", "post")
+    ]  # without a norm, its placement changes nothing
+    assert [tuple(named.values()) for named in made.entries] == distinct
+    assert [list(named) for named in made.entries] == [list(first)] * 100
+    assert made.repeats == 20 and made.reasons == ("Without a norm the placement does not matter.",)
+
+
+@WAYS
+@pytest.mark.parametrize("tokens", [WORDS, WORDS[:4]], ids=len)
+@pytest.mark.parametrize("name", GRIDS)
+def test_the_grid_shows_each_model_once(name, tokens, way):
+    """Each combination that is not shown has the numbers of one that is; no two that are shown have the same.
+
+    But for two that are different models with the same first numbers: a sink learns what softmax + 1 has, and ReZero
+    begins at 0, where skips change nothing.
+    """
+    depth, baseline, chosen = Depth(3, way), BASE.replace(position="rope"), axes(**GRIDS[name])
+    made = grid(baseline, chosen, tokens, HERE, depth)
+    built, order = depth.plan(baseline)
+    shown = {stream_of(config, len(tokens), len(order))[0]: at for at, config in enumerate(made.configs)}
+    assert len(shown) == len(made.configs)
+    every = list(itertools.product(*made.axes.values()))
+    repeats = combine(baseline, chosen, tokens, depth).repeats
+    assert len(repeats) == made.repeats
+    for number in repeats[:: 1 + len(repeats) // 40]:
+        config = baseline
+        for axis, entry in zip(made.axes, every[number]):
+            config = apply(AXES[axis].entries[entry], config)
+        at = shown[stream_of(depth.plan(config)[0], len(tokens), len(order))[0]]
+        assert_same(made.values[at], travel(config, tokens, HERE, depth).values)
+    numbers = {}
+    for config, values in zip(made.configs, made.values):
+        alike = config.replace(
+            softmax=config.softmax.replace("sink", "off_by_one"),
+            skips=config.skips and config.residual_scale != "rezero",
+        )
+        assert numbers.setdefault(values.tobytes(), alike) == alike
 
 
 def test_entries_stand_in_the_order_of_the_menu_however_they_are_written():
@@ -324,6 +359,20 @@ def ended(**columns) -> Grid:
 )
 def test_alike_is_what_differs_by_rounding_alone(columns, alike):
     assert ended(**columns).alike(next(iter(columns))) == alike
+
+
+def test_what_an_axis_explains_is_weighted_by_its_variants():
+    """Eta squared, from SciPy's analysis of variance: of groups of one, two and five, one of whose variants diverged."""
+    dice = np.random.default_rng(0)
+    ends = 3 * dice.normal(size=9) + np.array([0, 1, 1, 4, 4, 4, 4, 4, 4])
+    ends[8] = NAN
+    names = ["LayerNorm", "RMSNorm", "RMSNorm", *["none"] * 6]
+    made = ended(cosine=ends)
+    made = dataclasses.replace(
+        made, axes={"norm": ("LayerNorm", "RMSNorm", "none")}, entries=[{"norm": name} for name in names]
+    )
+    f = scipy.stats.f_oneway(ends[:1], ends[1:3], ends[3:8]).statistic
+    assert made.explained("cosine")["norm"] == pytest.approx(2 * f / (2 * f + 5))
 
 
 def test_too_many_variants_are_refused_with_their_number():

@@ -71,6 +71,12 @@ def test_a_late_loss_is_the_mean_of_the_last_tenth(losses, end):
     assert found == (pytest.approx(sum(late) / len(late)) if late else math.inf)
 
 
+@pytest.mark.parametrize(("end", "late"), [(10, [10]), (20, [19, 20]), (30, [28, 29, 30]), (15, [14, 15]), (1, [1])])
+def test_the_step_at_nine_tenths_is_not_late(end, late):
+    losses = [(step, float(step)) for step in range(1, end + 3)]
+    assert late_loss(losses, end) == sum(late) / len(late)
+
+
 @given(
     some.dictionaries(
         some.sampled_from([0.001, 0.003, 0.01, 0.03]), some.sampled_from([0.5, 1.0, math.inf]), min_size=1
@@ -182,6 +188,21 @@ def test_one_that_diverged_is_lost_at_the_time_it_was():
     kept = judged(runs, made).runs["slow", 0]
     assert [(each.step, each.accuracy) for each in kept[:-1]] == [(1, 0.1), (5, 0.2)]
     assert kept[-1].step == 10 and kept[-1].note == "diverged at step 5"
+
+
+@pytest.mark.parametrize(("steps", "lost_at"), [(58, 29), (116, 58), (140, 70)])
+def test_a_row_at_the_very_step_is_taken(steps, lost_at):
+    """50 · (58 / 100) is less than 29 in floats, and 29 / (58 / 100) more than 50."""
+    plain = dataclasses.replace(SHORT, steps=100, every=10)
+    longer = Arm("it", Config(), 1, frozenset({"it"}), training=dataclasses.replace(plain, steps=steps, every=1))
+    made = Plan((Arm("baseline", Config(), 0, frozenset()), longer), plain, Trial(seeds=1, match="time"), CPU)
+    every_step = [row(step, step / 1000) for step in range(1, steps + 1)]
+    runs = {("baseline", 0): [row(1, 0.5)], ("it", 0): every_step}
+    due = [1, *range(10, 101, 10)]
+    taken = [round(1000 * each.accuracy) for each in judged(runs, made).runs["it", 0]]
+    assert taken == [1, *(step * steps // 100 for step in due[1:])]
+    runs["it", 0] = [*every_step[: lost_at - 1], row(lost_at, math.nan, "diverged")]
+    assert judged(runs, made).runs["it", 0][-1].step == 50
 
 
 @pytest.mark.parametrize("part", ablation)

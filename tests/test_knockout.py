@@ -192,16 +192,26 @@ def test_effects_equal_plain_steps(made, plain, cut, how):
 
 
 def mean_by_hand(bench):
-    """The mean over all words of all texts, one text after the other."""
-    q, total, words = bench.questions, {}, 0
+    """The mean at each position, word by word; from the first that fewer than 8 texts reach on, one mean for all.
+
+    That one is over the words from the last position that enough texts reach.
+    """
+    q, at = bench.questions, {}
+    own = sorted(q.lengths.tolist())[-8]
     for row, length in zip(q.tokens, q.lengths.tolist()):
         with torch.inference_mode(), trace(sites=("z", "attn_out", "mlp_out")) as seen:
             bench.model(row[None, :length])
-        words += length
         for site in seen:
             for layer, x in enumerate(seen[site]):
-                total[site, layer] = total.get((site, layer), 0) + x[0].double().sum(-2)
-    return {key: (x / words).float() for key, x in total.items()}
+                for position in range(length):
+                    known = at.setdefault((site, layer), {}).setdefault(position, [])
+                    known.append(x[0, ..., position, :].double())
+    means = {}
+    for key, words in at.items():
+        rows = [sum(words[position]) / len(words[position]) for position in range(own)]
+        late = [word for position in words if position >= own - 1 for word in words[position]]
+        means[key] = torch.stack([*rows, sum(late) / len(late)], -2).float()
+    return means
 
 
 def test_means_equal_those_by_hand(made):
@@ -209,6 +219,62 @@ def test_means_equal_those_by_hand(made):
     for known in made.recorded:
         for key, x in wanted.items():
             torch.testing.assert_close(known[key].mean, x, rtol=1e-4, atol=1e-5)
+
+
+def constant_by_position(**changes) -> Opened:
+    """A model in which FFN 1 and head 1.1 read the position alone, and everything else reads the tokens."""
+    opened = learner("induction")
+    settings = {"n_layers": 2, "d_model": 32, "position": "learned", "mask": "causal", "norm": "none"}
+    made = Transformer(Config(**{**settings, **changes}), opened.model.vocabulary)
+    stream = torch.Generator().manual_seed(3)
+    with torch.no_grad():
+        for each in made.parameters():
+            each.add_(0.1 * torch.randn(each.shape, generator=stream))
+        made.embed[:, 24:] = 0  # the last quarter of the stream holds positions, and nothing writes to it
+        made.position.weight[:, :24] = 0
+        first = made.blocks[0]
+        first.mlp.w_in.weight[:, :24] = 0
+        for rows in (slice(0, 8), slice(32, 40), slice(64, 72)):  # queries, keys and values of the first head
+            first.attn.qkv.weight[rows, :24] = 0
+        for block in made.blocks:
+            for last in (block.attn.out, block.mlp.w_out):
+                last.weight[24:] = 0
+                last.bias[24:] = 0
+    return Opened("constant", made, opened.tokens, "induction")
+
+
+@pytest.mark.parametrize("cut", [Cut(0, "ffn"), Cut(0, "head", 0)], ids=lambda cut: cut.name)
+def test_mean_ablation_of_a_part_that_reads_the_position_alone_has_no_effect(cut):
+    bench = knockout.bench(constant_by_position(), 32)
+    assert bench.positions_with_means == bench.questions.tokens.shape[1]
+    with_zero, with_mean = (bench.effect((cut,), how) for how in ("zero", "mean"))
+    for name in effects.effect:
+        assert torch.equal(with_mean.values[name], bench.baseline.values[name]), name
+    assert (with_zero.values["difference"] - bench.baseline.values["difference"]).abs().max() > 1e-3
+    other = bench.effect((Cut(1, "ffn"),), "mean")  # reads the tokens
+    assert (other.values["difference"] - bench.baseline.values["difference"]).abs().max() > 1e-3
+
+
+def test_mean_ablation_of_a_longer_text_takes_means_by_position(made):
+    """The pass of a prompt, in one go and token by token, has at each position what the bench has there."""
+    read, cut = prompt.read(made.opened, "the judge , who was late , was right ."), Cut(0, "ffn")
+    wanted = mean_by_hand(made)["mlp_out", 0]
+    rows = [min(position, len(wanted) - 1) for position in range(len(read.ids))]
+    seen = prompt.look(made, read, (cut,), "mean").sites["mlp_out"][0]
+    torch.testing.assert_close(seen, wanted[rows], rtol=1e-4, atol=1e-5)
+    edit = prompt.lesion(made, read.ids, (cut,), "mean")
+    for cache in (True, False):
+        written = []
+
+        def note(site, layer, x, written=written):
+            if (site, layer) == ("mlp_out", 0):
+                written.append(x[0])
+
+        steps = list(generate(made.model, read.ids[:3], Sampling(words=30), edit, note, cache=cache))
+        last = written[-1]
+        assert len(last) == (1 if cache else 2 + len(steps)) and len(steps) == 30
+        torch.testing.assert_close(last[-1], wanted[min(1 + len(steps), len(wanted) - 1)], rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(written[1][-1], wanted[3], rtol=1e-4, atol=1e-5)
 
 
 def test_several_at_once_are_not_one_after_another_but_together(made):
@@ -300,6 +366,20 @@ def test_readings_are_the_attention_on_the_subject(made):
         )
 
 
+def test_an_even_spread_over_a_window_is_over_what_that_layer_sees():
+    bench = knockout.bench(legal(window=6, global_every=2), 96)
+    q, even = bench.questions, {}
+    for layer, near in ((0, 6), (1, 100)):
+        shares = []
+        for n in q.across.nonzero()[:, 0].tolist():
+            sees = [at for at in range(int(q.verb[n]) + 1) if q.verb[n] - at < near]
+            shares.append((int(q.subject[n]) in sees) / len(sees))
+        even[layer] = np.mean(shares)
+    assert abs(even[0] - even[1]) > 0.01
+    for each in tables.readings(bench):
+        assert each.even == pytest.approx(even[each.layer])
+
+
 def anatomy_of(q, n):
     words = [vocabulary()[token] for token in q.tokens[n, : int(q.lengths[n])]]
     return anatomy([*words, "late", "."])  # questions end with the verb
@@ -357,9 +437,12 @@ def test_what_is_asked_begins_with_words_that_training_never_read():
 
 @pytest.mark.parametrize(
     "changes",
-    [*SHAPES, {"residual_ffn": False}, {"attention": False}, {"ffn": False}, {"placement": "post", "norm": "RMSNorm"}],
+    [
+        *SHAPES, {"residual_ffn": False}, {"attention": False}, {"ffn": False}, {"placement": "post", "norm": "RMSNorm"},
+        {"skips": True}, {"skips": True, "n_layers": 5, "placement": "post"}, {"skips": True, "n_layers": 4, "residual_ffn": False},
+    ],
     ids=str,
-)
+)  # fmt: skip
 def test_contributions_add_up_to_the_whole(changes):
     bench = knockout.bench(legal(**changes), 48)
     for made in [(), *(((cut,)) for cut in cuts(bench.model.config))]:
@@ -381,6 +464,25 @@ def test_contributions_under_a_soft_cap_add_up_to_the_difference_before_it():
         before_cap = plain.effect(made, "zero").values["difference"]
         torch.testing.assert_close(credit.of_bench(bench, made).sum(0), before_cap, rtol=1e-4, atol=1e-4)
         assert bench.effect(made, "zero").values["difference"].abs().mean() < before_cap.abs().mean()
+
+
+def test_with_skips_an_early_part_adds_what_it_wrote_and_the_skips_share_of_it():
+    """Of two layers the second reads the first one's output twice: as it is, and times the skip's number."""
+    bench = knockout.bench(legal(skips=True, norm="none"), 48)
+    q, model, n = bench.questions, bench.model, 7
+    (share,) = model.skip.tolist()
+    assert abs(share - 1) > 0.01
+    with torch.inference_mode(), trace() as seen:
+        model(q.tokens[n : n + 1, : int(q.lengths[n])])
+    place = int(q.position[n])
+    words = model.unembed.weight.double()
+    direction = words[q.right[n]] - words[q.wrong[n]]
+    found = dict(zip(credit.parts(model), credit.of_bench(bench)[:, n].tolist(), strict=True))
+    for layer, times in ((0, 1 + share), (1, 1.0)):
+        wanted = times * (seen["mlp_out"][layer][0, place].double() @ direction).item()
+        assert found[credit.Part("ffn", layer)] == pytest.approx(wanted, rel=1e-4, abs=1e-5)
+    wanted = (1 + share) * (seen["embed"][0][0, place].double() @ direction).item()
+    assert found[credit.Part("embedding")] == pytest.approx(wanted, rel=1e-4, abs=1e-5)
 
 
 @pytest.mark.parametrize("how", ["zero", "mean"])
@@ -593,6 +695,9 @@ def test_the_lens_ends_with_what_the_model_says(made):
             torch.nn.functional.layer_norm(stream, (32,), made.model.ln_final.weight, made.model.ln_final.bias)
         ).softmax(-1)
     np.testing.assert_allclose(first, wanted.max(-1).values, rtol=1e-4)
+    early = table[table.depth == 0].of_last
+    np.testing.assert_allclose(early, wanted.gather(-1, chances.argmax(-1, keepdim=True))[:, 0], rtol=1e-4)
+    assert (early < 0.9 * first.to_numpy()).any()  # what the embedding alone says is another word
 
 
 @pytest.mark.parametrize("residual", [True, False])

@@ -5,12 +5,14 @@ import json
 import pandas as pd
 import pyarrow
 import pytest
+import torch
 
 from core.checkpoints import own
 from core.checkpoints.tokens import Words
-from core.experiments.trained import comparison, effects
+from core.experiments.trained import comparison, effects, prompt
 from core.model.config import Config
 from core.model.parts import MENUS
+from core.model.trace import trace
 from core.model.variants import Pins, lineup
 from core.settings.wording import distinct
 from core.study.picture import matrix_svg
@@ -21,8 +23,9 @@ from core.teaching.lessons.reader import FOLDER, lesson_of, load
 from core.train import Training, start
 from tests.pages import widget
 from tests.test_model_page import READER as HEAD
-from tests.test_model_page import fine, opened, texts
+from tests.test_model_page import SHIPPED, fine, opened, texts
 from ui.shared.models import OWN
+from ui.trained.views import layers
 
 LONG = "a word that is far too long to be shown on an axis as a whole"
 
@@ -71,6 +74,19 @@ def test_the_logit_lens_compares_words_and_not_their_labels(monkeypatch):
     assert right != "embedding"
     monkeypatch.setattr(Words, "label", lambda self, token: LONG)
     assert said.format(right) in texts(fine(opened(taken="layers")))
+
+
+def test_the_logit_lens_is_coloured_by_the_probability_of_the_final_word(monkeypatch):
+    drawn = {}
+    monkeypatch.setattr(layers, "heatmaps", lambda key, cells, *words, **more: drawn.update({key: cells}))
+    fine(opened(taken="layers"))
+    model = SHIPPED.model
+    ids = torch.tensor([prompt.read(SHIPPED, task["sentences"].texts[0][1]).ids])
+    with torch.inference_mode(), trace(sites=("resid_pre", "resid_post")) as seen:
+        final = model(ids)[0].argmax(-1)
+        streams = [*(x[0] for x in seen["resid_pre"]), seen["resid_post"][-1][0]]
+        wanted = torch.stack([model.read(x[None])[0].softmax(-1)[range(len(final)), final] for x in streams])
+    torch.testing.assert_close(drawn["lens"][0].float(), wanted, rtol=1e-4, atol=1e-6)
 
 
 def test_variants_whose_names_round_alike_have_two_names():

@@ -32,18 +32,13 @@ def run(made, *edits, ids=IDS, sites=()):
 
 
 def recorded(made) -> dict:
-    """By hand: the mean over batch and words, and what stands there on other texts."""
+    """By hand: the mean over the batch at each position, and what stands there on other texts."""
     _, here = run(made, sites=("z", "attn_out", "mlp_out"))
     _, there = run(made, ids=OTHERS, sites=("z", "attn_out", "mlp_out"))
     found = {}
     for site in here:
         for layer, x in enumerate(here[site]):
-            mean = (
-                torch.stack([x[:, head].flatten(0, 1).mean(0) for head in range(x.shape[1])])
-                if site == "z"
-                else x.flatten(0, 1).mean(0)
-            )
-            found[site, layer] = Recorded(mean, there[site][layer])
+            found[site, layer] = Recorded(sum(x) / len(x), there[site][layer])
     return found
 
 
@@ -179,6 +174,14 @@ def test_words():
 def test_a_lesion_that_cannot_be_is_told(how, told):
     with pytest.raises(ConfigError, match=told):
         Lesion((Cut(0, "ffn"),), how)
+
+
+@pytest.mark.parametrize("cut", EVERY, ids=lambda cut: cut.name)
+def test_tokens_beyond_the_means_take_the_last_one(cut):
+    made, rows = model(), 4
+    known = {key: Recorded(each.mean[..., :rows, :]) for key, each in recorded(made).items()}
+    longer = {key: Recorded(each.mean[..., [0, 1, 2, 3, 3, 3, 3, 3, 3], :]) for key, each in known.items()}
+    assert torch.equal(run(made, Lesion((cut,), "mean", known))[0], run(made, Lesion((cut,), "mean", longer))[0])
 
 
 def test_resampling_another_shape_is_refused():

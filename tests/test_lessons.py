@@ -25,6 +25,7 @@ from core.teaching.lessons.outcome import outcome
 from core.teaching.lessons.prediction import AS_PREDICTED, NOT_AS_PREDICTED, UNDECIDED, VERDICTS, interval_of, judged
 from core.teaching.lessons.reader import FOLDER, lesson_of, load
 from core.teaching.lessons.readings import EXACT, measured, reading
+from core.teaching.lessons.readings.reading import SEEDS, TEXT
 from core.teaching.lessons.wording import filled, reach, written
 
 WITH_PREDICTION = [name for name in lesson if read_lesson(name).prediction]
@@ -139,6 +140,20 @@ def test_what_attention_costs():
     assert out.values["long"].found.mean == 2 * 2 * 1000 * 1000 * 64 and out.number.found.mean == 100
     per_word = 2 * (4 * 64 * 64 + 2 * 64 * 256)
     assert out.values["block_long"].found.mean == 1000 * per_word + out.values["long"].found.mean
+
+
+def test_growth_is_from_the_input_to_the_last_pass():
+    """Of the lesson on LayerNorm, with a plain loop over the block."""
+    out = outcome(read_lesson("layer_norm"))
+    assert len(out.number.values) == len(SEEDS)
+    for seed in SEEDS:
+        model = Transformer(Config(norm="none", n_layers=1, seed=seed), dict.fromkeys(TEXT))
+        with torch.inference_mode():
+            x = first = model.start(torch.tensor([[model.vocabulary.index(word) for word in TEXT]]))
+            for _ in range(10):
+                x = model.blocks[0](x)
+        grown = x.double().std(correction=0) / first.double().std(correction=0)
+        assert out.number.values[seed] == pytest.approx(grown.item(), rel=1e-4)
 
 
 def test_temperature_by_hand():

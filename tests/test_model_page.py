@@ -66,6 +66,15 @@ def test_every_view_opens(view, out, how):
     assert not app.error and not app.warning
 
 
+@pytest.mark.parametrize("how", mode)
+def test_the_page_says_from_which_token_on_means_are_shared(how):
+    app = fine(opened(taken="knockout", out="1.ffn", mode=how, texts="64"))
+    lengths = sorted(knockout.bench(SHIPPED, 64).questions.lengths.tolist())
+    assert lengths[-8] < lengths[-1]
+    said = f"Tokens from number {lengths[-8] + 1} on share one mean: fewer than 8 texts are that long."
+    assert (said in texts(app)) == (how == "mean")
+
+
 FAMILY = sorted(of_the_family())
 
 

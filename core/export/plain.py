@@ -212,14 +212,17 @@ def print_depth(
 def print_grid(
     baseline: Config,
     axes: dict[str, dict[str, dict[str, Any]]],
+    repeats: list[int],
     tokens: list[str],
     order: list[int],
     device: str,
     dtype: torch.dtype,
 ) -> None:
-    """Every combination of the entries that can be, pass after pass."""
+    """Every combination of the entries that can be, pass after pass; no model a second time."""
     rows = []
-    for entries in itertools.product(*axes.values()):
+    for number, entries in enumerate(itertools.product(*axes.values())):
+        if number in repeats:
+            continue
         changes: dict[str, Any] = {}
         for axis, entry in zip(axes, entries):
             changes |= axes[axis][entry]

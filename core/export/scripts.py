@@ -12,6 +12,7 @@ from typing import Any
 
 from core.experiments.depth.axes import AXES, Axes
 from core.experiments.depth.depth import Depth
+from core.experiments.depth.grid import combine
 from core.export.bundle.bundle import Bundle
 from core.export.bundle.literals import literal, quoted
 from core.export.forms import call_text, checked, core_script, settings_call, torch_script, values, variants_text
@@ -173,13 +174,16 @@ def grid_script(
     }
     changes = [change for entries in chosen.values() for change in entries.values()]
     taken = {field: {v, *(c[field] for c in changes if field in c)} for field, (v,) in values(built).items()}
+    tokens = list(tokens)
+    repeats = combine(baseline.replace(n_layers=1), axes, tokens, depth).repeats
     settings = [
         f"AXES = {literal(chosen, before=len('AXES = '))}",
+        f"# Combinations, counted from 0, that are the same model as an earlier one.\nREPEATS = {literal(repeats, before=len('REPEATS = '))}",
         f"TOKENS = {_tokens(tokens)}",
         f"ORDER = {_order(order)}  # the blocks that the stream goes through",
     ]
     bundle = Bundle([Transformer, print_grid], taken, SETTINGS, checked=True)
-    call = "print_grid(Config(), AXES, TOKENS, ORDER, DEVICE, DTYPE)"
+    call = "print_grid(Config(), AXES, REPEATS, TOKENS, ORDER, DEVICE, DTYPE)"
     return torch_script(bundle, GRID, machine, [built], settings, call)
 
 

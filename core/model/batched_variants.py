@@ -12,7 +12,6 @@ import torch
 from core.measure.stream_statistics import attention_entropy
 from core.model.config import Config
 from core.model.cost import parameters
-from core.model.parts import MENUS
 from core.model.parts.init import Draw
 from core.model.parts.placement import halves, norm_places
 from core.model.trace import trace
@@ -35,16 +34,6 @@ FAMILY = (
 ATTENTION, FFN, NORM = map(
     Config.read_by, ("attention", "ffn", "norm")
 )  # the settings that each part reads beside those
-
-
-def stream_of(config: Config) -> Config:
-    """The settings that make the same streams, named once: how words are read from them does not matter, nor, where
-    there is no norm, where it stands."""
-    return config.replace(
-        tied=False,
-        logit_cap=0.0,
-        placement=config.placement if config.part("norm").normalises else next(iter(MENUS["placement"])),
-    )
 
 
 def families(configs: Sequence[Config]) -> list[list[int]]:

@@ -1,11 +1,12 @@
 """The next word: from scores to probabilities to a choice, again and again."""
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
 
+from core.model.knockout import Lesion
 from core.model.kv_cache import Past
 from core.model.parts.init import generator
 from core.model.trace import Edit, trace
@@ -123,8 +124,10 @@ def generate(
         read = ids[-context:]  # all of them where context is 0
         if len(read) < len(ids):
             past = None  # every token has moved to another position: nothing that was kept is right any more
-        with torch.inference_mode(), trace(*edits, sites=("pattern",)) as recorded:
-            stream = model.stream(read[None] if past is None else read[None, past.length :], past=past)
+        known = 0 if past is None else past.length
+        placed = [replace(edit, start=known) if isinstance(edit, Lesion) else edit for edit in edits]
+        with torch.inference_mode(), trace(*placed, sites=("pattern",)) as recorded:
+            stream = model.stream(read[None, known:], past=past)
             last = stream[:, -1:]  # alone: the words to be scored may be a million
             logits = model.read(last)[0, 0].float().cpu()
         chances = probabilities(logits, sampling)

@@ -53,7 +53,7 @@ def zero(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
 
 @mode
 def mean(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
-    """Mean: its average over the words of many texts, the same for every word: what it always writes stays, what it says about this text goes."""
+    """Mean: its average at the same position of many texts: what it always writes there stays, what it says about this text goes."""
     assert recorded.mean is not None
     return recorded.mean.to(x).expand_as(x)
 
@@ -71,7 +71,7 @@ def resample(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
 
 @dataclass(frozen=True)
 class Recorded:
-    """Of one head or sub-layer: its mean (d,), and what it computed on the other sentences (B, T, d)."""
+    """Of one head or sub-layer: its mean at each position (T, d), and what it computed on the other sentences (B, T, d)."""
 
     mean: torch.Tensor | None = None
     elsewhere: torch.Tensor | None = None
@@ -133,15 +133,18 @@ def name_of(chosen: Iterable[Cut]) -> str:
 @dataclass(frozen=True)
 class Lesion:
     """An edit that makes the cuts. recorded: for mean and resample, (site, layer) -> what stands there elsewhere:
-    z by heads (H, d_head) or (B, H, T, d_head), attn_out and mlp_out (d_model) or (B, T, d_model).
+    z by heads (H, positions, d_head) or (B, H, T, d_head), attn_out and mlp_out (positions, d_model) or (B, T, d_model).
+    The last position of a mean stands for all that follow.
 
-    first: the layer that the pass begins with. Raises ConfigError for a mode that is none or lacks what it needs.
+    first: the layer that the pass begins with; start: the position of its first token. Raises ConfigError for a mode that is
+    none or lacks what it needs.
     """
 
     cuts: tuple[Cut, ...]
     mode: str = "zero"
     recorded: dict[tuple[str, int], Recorded] = field(default_factory=dict)
     first: int = 0
+    start: int = 0
 
     def __post_init__(self) -> None:
         if self.mode not in mode:
@@ -158,6 +161,8 @@ class Lesion:
             return None
         replace = mode[self.mode]
         recorded = self.recorded.get((site, layer + self.first), Recorded())
+        if recorded.mean is not None:
+            recorded = Recorded(self._mean_by_token(recorded.mean, x), recorded.elsewhere)
         if site != "z":
             return replace(x, recorded)
         x = x.clone()
@@ -168,3 +173,8 @@ class Lesion:
             )
             x[:, cut.head] = replace(x[:, cut.head], own)
         return x
+
+    def _mean_by_token(self, mean: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        """Return the mean at the position of each token of x: (…, positions, d) -> (…, T, d)."""
+        positions = self.start + torch.arange(x.shape[-2], device=mean.device)
+        return mean[..., positions.clamp(max=mean.shape[-2] - 1), :]

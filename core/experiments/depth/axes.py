@@ -54,11 +54,11 @@ def _numbers(field: str, *values: float, first: tuple[str, ...] = ()) -> Axis:
     return Axis(known.label, {name: {field: value} for name, value in names.items()}, words, first)
 
 
-AXES = {  # at first 3 × 2 × 2 × 4 × 2 = 96 variants
+AXES = {  # at first (2 × 2 + 1) × 2 × 5 × 2 = 100 variants: without a norm there is no placement
     "norm": _menu("norm", "LayerNorm", "RMSNorm", "none"),
     "placement": _menu("placement", "pre", "post"),
     "residual": _residual(),
-    "activation": _menu("activation", "relu", "gelu", "swiglu", "identity"),
+    "activation": _menu("activation", "relu", "gelu", "silu", "swiglu", "identity"),
     "n_heads": _numbers("n_heads", 1, 2, 4, 8, 16, first=("1", "4")),
     "position": _menu("position"),
     "mask": _menu("mask"),

@@ -220,8 +220,12 @@ def _narrowed(meter: str, journey: Journey) -> str:
 
 
 def evenly(journey: Journey) -> float:
-    """Bits of attention that is spread evenly over all that each real token may see, averaged over them."""
-    return journey.allowed_in(len(journey.layers))[: journey.n_real].sum(-1).float().log2().mean().item()
+    """Bits of attention that is spread evenly over all that each real token may see, averaged over them.
+
+    In the last pass before it diverged, if it did: layers may see differently far.
+    """
+    at, _ = last(journey, "entropy")
+    return journey.allowed_in(max(1, at))[: journey.n_real].sum(-1).float().log2().mean().item()
 
 
 def _in_between(meter: str, values: np.ndarray) -> str:

@@ -10,10 +10,11 @@ import torch
 
 from core.experiments.depth.axes import AXES, Axes, in_words
 from core.experiments.depth.depth import CHUNK, Depth, until_diverged
+from core.experiments.depth.repeats import stream_of
 from core.experiments.forward import numbered
 from core.experiments.pieces import steps
 from core.measure.stream_statistics import SAME, Streams, statistic
-from core.model.batched_variants import Many, families, numbers, stream_of
+from core.model.batched_variants import Many, families, numbers
 from core.model.config import Config
 from core.model.cost import BYTES, activations, run_bytes
 from core.model.text import vocabulary
@@ -36,6 +37,8 @@ class Grid:
     values: np.ndarray  # (variants, passes + 1, statistics); NaN from where one diverged on
     diverged: list[int | None]
     left_out: list[str]  # why some combinations cannot be
+    repeats: int = 0  # combinations that are the same model as an earlier one
+    reasons: tuple[str, ...] = ()  # why they are the same, in sentences
 
     def name(self, at: int) -> str:
         """One variant in words."""
@@ -99,24 +102,54 @@ def _kept_bytes(grid: Grid) -> int:
 
 @cached(megabytes=max_mb() / 64, size=_kept_bytes)
 def _run(baseline: Config, axes: Axes, tokens: tuple[str, ...], machine: Machine, depth: Depth) -> Grid:
+    found = combine(baseline, axes, tokens, depth)
+    if not found.configs:
+        raise ConfigError("grid", f"No combination of the grid is possible here: {found.left_out[0]}")
+    values, diverged = travel_together(found.configs, tokens, machine, depth.plan(baseline)[1])
+    return Grid(
+        {axis: entries for axis, entries in axes.chosen.items() if entries}, found.entries, found.changes, found.configs, values, diverged,
+        found.left_out, len(found.repeats), tuple(dict.fromkeys(found.reasons)),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Combinations:
+    """The variants of a grid, each model once, and what is left out of it."""
+
+    entries: list[dict[str, str]]
+    changes: list[dict[str, Any]]
+    configs: list[Config]
+    left_out: list[str]  # why some cannot be, each reason once
+    repeats: list[int]  # numbers, from 0, of the combinations that are the same model as an earlier one
+    reasons: list[str]
+
+
+def combine(baseline: Config, axes: Axes, tokens: Sequence[str], depth: Depth) -> Combinations:
+    """Return every combination of the chosen entries that can be, and of those that are the same model the first."""
     chosen = {axis: entries for axis, entries in axes.chosen.items() if entries}
     built, order = depth.plan(baseline)
-    entries, changes, configs = [], [], []
-    left_out: dict[str, None] = {}
-    for combination in itertools.product(*chosen.values()):
+    found = Combinations([], [], [], [], [], [])
+    seen: dict[Config, tuple[str, ...]] = {}  # settings of the stream -> why the first model with it has these
+    for number, combination in enumerate(itertools.product(*chosen.values())):
         named = dict(zip(chosen, combination))
         change = {name: v for axis, entry in named.items() for name, v in AXES[axis].entries[entry].items()}
         try:
-            configs.append(apply(change, built))
+            config = apply(change, built)
         except ConfigError as error:
-            left_out[str(error)] = None
+            if str(error) not in found.left_out:
+                found.left_out.append(str(error))
             continue
-        entries.append(named)
-        changes.append(change)
-    if not configs:
-        raise ConfigError("grid", f"No combination of the grid is possible here: {next(iter(left_out))}")
-    values, diverged = travel_together(configs, tokens, machine, order)
-    return Grid(chosen, entries, changes, configs, values, diverged, list(left_out))
+        stream, reasons = stream_of(config, len(tokens) + built.padding, len(order))
+        if stream in seen:
+            found.repeats.append(number)
+            # What both have in common is not why they are the same, unless there is nothing else.
+            found.reasons.extend([each for each in reasons if each not in seen[stream]] or reasons)
+            continue
+        seen[stream] = reasons
+        found.entries.append(named)
+        found.changes.append(change)
+        found.configs.append(config)
+    return found
 
 
 def travel_together(
@@ -126,7 +159,7 @@ def travel_together(
 
     -> (values (V, passes + 1, statistics), the pass at which each diverged)
     """
-    built = [stream_of(config) for config in configs]
+    built = [stream_of(config, len(tokens) + config.padding, len(order))[0] for config in configs]
     different = list(dict.fromkeys(built))
     results: dict[Config, tuple[np.ndarray, int | None]] = {}
     kinds = families(different)

@@ -21,7 +21,7 @@ from core.settings.memory import check_memory, max_mb, room_for
 from core.settings.progress import told_as, turn
 
 SLICE = 64  # texts at once: what they need stays in the cache
-
+ENOUGH = 8  # texts that must reach a position for a mean of its own: of fewer, each is too large a part of it
 
 T = TypeVar("T")
 Sites = dict[tuple[str, int], torch.Tensor]  # (site, layer) -> what was seen there
@@ -124,7 +124,7 @@ class Bench:
 
     @property
     def recorded(self) -> list[Recordings]:
-        """Slice -> (site, layer) -> the mean over all words of all texts, and what stands there on the other texts."""
+        """Slice -> (site, layer) -> the mean at each position over all texts, and what stands there on the other texts."""
         with turn(self._recording, "another visitor has just asked for the same, which is being computed"):
             if self._recorded is None:
                 with room_for(self.needed, "This model"):
@@ -134,7 +134,7 @@ class Bench:
     def _record(self) -> list[Recordings]:
         with torch.inference_mode():
             sites, others, real = ("z", "attn_out", "mlp_out"), [], self.questions.real
-            sums: Sites = {}
+            sums: Sites = {}  # (site, layer) -> over all texts, by position: (T, d) or (H, T, d_head)
             for first, end, _, width in self._in_turn(self.slices):
                 for tokens, mean in ((self.questions.tokens, True), (self.questions.elsewhere, False)):
                     with trace(sites=sites) as seen:
@@ -143,12 +143,33 @@ class Bench:
                     if not mean:
                         others.append(recorded)
                         continue
-                    keep = real[first:end, :width].to(self.device)
+                    padding = ~real[first:end, :width].to(self.device)
                     for key, x in recorded.items():
-                        x = x.movedim(-2, 1) if key[0] == "z" else x  # words second: (n, T, H, d_head)
-                        sums[key] = sums.get(key, 0) + x[keep].cpu().double().sum(0)  # some GPUs have no float64
-            means = {key: (total / int(real.sum())).float() for key, total in sums.items()}
+                        hidden = padding[:, None, :, None] if key[0] == "z" else padding[..., None]
+                        # On the CPU: some GPUs have no float64.
+                        total = x.masked_fill(hidden, 0).cpu().sum(0, dtype=torch.float64)
+                        total = torch.nn.functional.pad(total, (0, 0, 0, real.shape[1] - width))
+                        sums[key] = sums.get(key, 0) + total
+            means = {key: self._mean_by_position(total) for key, total in sums.items()}
             return [{key: Recorded(means[key], x) for key, x in recorded.items()} for recorded in others]
+
+    @property
+    def positions_with_means(self) -> int:
+        """How many positions, the first ones, are reached by enough texts for a mean of their own."""
+        return int((self.questions.real.sum(0) >= ENOUGH).sum())
+
+    def _mean_by_position(self, sums: torch.Tensor) -> torch.Tensor:
+        """Return the mean at each position that has one of its own, and last the mean that all later positions share.
+
+        Args:
+            sums: over all texts, float64 (…, T, d).
+        """
+        texts, own = self.questions.real.sum(0), self.positions_with_means
+        means = sums[..., :own, :] / texts[:own, None]
+        # From the last position with a mean of its own on, so that enough texts stand behind the shared mean, too.
+        late = slice(max(0, own - 1), None)
+        shared = sums[..., late, :].sum(-2, keepdim=True) / texts[late].sum()
+        return torch.cat([means, shared], -2).float()
 
     @property
     def means(self) -> Recordings:
@@ -216,7 +237,7 @@ def sizes(opened: Opened, q: Questions) -> tuple[int, int, int, int]:
     """Bytes of the streams, of what is recorded elsewhere once it is asked for, of what is kept of the parts, and of the answers."""
     c, (texts, width), asked = opened.config, q.tokens.shape, len(q.right)
     streams = texts * width * c.d_model * c.n_layers
-    recorded = texts * width * (c.n_heads * c.d_head + 2 * c.d_model) * c.n_layers
+    recorded = (texts + 1) * width * (c.n_heads * c.d_head + 2 * c.d_model) * c.n_layers
     # What each part wrote, and whom it read.
     raw = "on the output of" in norm_places(c.part("placement")) or c.residual_scale != "none"
     parts = asked * c.n_layers * ((2 + 2 * raw) * c.d_model + c.n_heads * (c.d_head + 2 * width))

@@ -106,9 +106,11 @@ def readings(bench: Bench) -> list[Reading]:
     if q.subject is None or q.verb is None or q.across is None or not bool(q.across.any()):
         return []
     at = q.across.nonzero()[:, 0]
-    even = (1 / (q.verb[at] + 1).double()).mean().item()
+    read = q.verb[at] + 1  # how many tokens: a question ends with the verb
     rows = []
     for layer, pattern in enumerate(bench.patterns):
+        window = bench.model.config.window_in(layer) or int(read.max())
+        even = ((q.verb[at] - q.subject[at] < window) / read.clamp(max=window).double()).mean().item()
         for head in range(pattern.shape[2]):
             before, verb = (interval(each[at, head, q.subject[at]].double().tolist(), (0.0, 1.0)) for each in pattern)
             rows.append(Reading(layer, head, verb, before, even))

@@ -58,15 +58,16 @@ def _on_steps(rows: list[Row], steps: int, plan: Plan) -> list[Row]:
     training, whole = plan.training, [row for row in rows if not row.note]
     if steps == training.steps or not rows:
         return rows
-    scale, own = steps / training.steps, [row.step for row in whole]
+    own = [row.step for row in whole]
     due = sorted({1, *range(training.every, training.steps + 1, training.every), training.steps})
-    reached = {step: steps if step == training.steps else max(1, step * scale) for step in due}
+    # Multiplied before it is divided: in floats 50 * (58 / 100) is less than 29, whose row would be missed.
+    reached = {step: max(1, step * steps / training.steps) for step in due}
     placed = [
         whole[bisect_right(own, at_most) - 1]._replace(step=step)
         for step, at_most in reached.items()
         if whole and (at_most < rows[-1].step or at_most == rows[-1].step and not rows[-1].note)
     ]
-    lost = [row._replace(step=min(training.steps, math.ceil(row.step / scale))) for row in rows if row.note]
+    lost = [row._replace(step=min(training.steps, -(-row.step * training.steps // steps))) for row in rows if row.note]
     return placed + lost
 
 

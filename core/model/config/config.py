@@ -2,6 +2,7 @@
 
 import dataclasses
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from core.model.config.attention import Attention
@@ -174,7 +175,7 @@ class Config(Attention):
     @property
     def turned(self) -> int:
         """How many of a head's numbers RoPE turns: pairs."""
-        return 2 * int(self.d_head * self.rope_share / 2)
+        return count_turned(self.d_head, self.rope_share)
 
     @classmethod
     def read_by(cls, part: str) -> tuple[str, ...]:
@@ -215,6 +216,12 @@ class Config(Attention):
             if known.acts is None or known.acts(self):
                 found += [(name, value) for value in offered if value != now]
         return found
+
+
+def count_turned(d_head: int, share: float) -> int:
+    """Return how many of a head's numbers are whole pairs within a share of them."""
+    # Exact: in floats 0.7 * 180 is less than 126, and a pair would be lost.
+    return 2 * (Fraction(str(share)) * d_head // 2)
 
 
 def every(number: int, layer: int) -> bool:

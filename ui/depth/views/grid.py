@@ -6,8 +6,8 @@ import streamlit as st
 
 from core.experiments.depth.axes import AXES, MOST, Axes, combinations, in_words, write_axes
 from core.experiments.depth.grid import grid as run
+from core.experiments.depth.repeats import stream_of
 from core.measure.stream_statistics import statistic
-from core.model.batched_variants import stream_of
 from core.settings.wording import count, number
 from ui.depth.context import orders, view
 from ui.kit import pins
@@ -38,6 +38,8 @@ def grid(context):
     for reason in results.left_out:
         st.caption(literal(f"Left out: {reason}"))
     context.say_rounding({"baseline": context.travel(context.baseline)})
+    if results.repeats:
+        st.caption(literal(" ".join((_repeated(results.repeats), *results.reasons))))
     (by_parts if context.look.grid_order == "parts" else ranked)(context, results, meter)
 
 
@@ -83,6 +85,13 @@ def _chosen(axis, key):
         st.toast(f"That would be {size:,} variants; at most {MOST:,} are run at once.", icon=":material/info:")
     else:
         put(grid=write_axes(chosen))
+
+
+def _repeated(many: int) -> str:
+    """Say how many combinations are not shown because they are the same model as another one."""
+    if many == 1:
+        return "1 combination is not shown, because it is the same model as another one."
+    return f"{many:,} combinations are not shown, because each is the same model as another one."
 
 
 def told(results, meter) -> str:
@@ -146,16 +155,25 @@ def halves(results) -> tuple[list[str], list[str]]:
     return axes[:cut], axes[cut:]
 
 
+def _combinations(results, side: list[str]) -> list[tuple[str, ...]]:
+    """Return the combinations of some axes that the grid holds a variant of, in order."""
+    shown = {tuple(entry[axis] for axis in side) for entry in results.entries}
+    return [each for each in itertools.product(*[results.axes[axis] for axis in side]) if each in shown]
+
+
 def by_parts(context, results, meter):
     """A cell per variant."""
     down, across = halves(results)
-    rows, columns = (list(itertools.product(*[results.axes[axis] for axis in side])) for side in (down, across))
+    rows, columns = (_combinations(results, side) for side in (down, across))
     cells, chosen = np.full((len(rows), len(columns)), math.nan), {}
     for at, entry in enumerate(results.entries):
         place = rows.index(tuple(entry[axis] for axis in down)), columns.index(tuple(entry[axis] for axis in across))
         cells[place], chosen[place] = results.ends(meter)[at], at
-    compared = [stream_of(v.config.replace(n_layers=results.configs[0].n_layers)) for v in context.variants]
-    marks = [place for place, at in chosen.items() if stream_of(results.configs[at]) in compared]
+    built, order = context.depth.plan(context.baseline)
+    size = len(context.tokens) + built.padding, len(order)
+    compared = [stream_of(v.config.replace(n_layers=built.n_layers), *size) for v in context.variants]
+    compared = [stream for stream, _ in compared]
+    marks = [place for place, at in chosen.items() if stream_of(results.configs[at], *size)[0] in compared]
     heatmaps(
         "grid_cells", cells[None], [in_words(down, row) for row in rows], [in_words(across, column) for column in columns],
         height=520, marks=marks, numbers="brief", arrow="·", on_pick=lambda _, row, column: pick(context, results, chosen.get((row, column))),

@@ -4,6 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from core.experiments.trained import contributions, effects, tables
+from core.experiments.trained.knockout import ENOUGH
 from core.experiments.training.sentences import decimals_of, percent, points
 from core.measure.intervals import apart
 from core.model.knockout import Cut, mode, name_of
@@ -78,7 +79,16 @@ def _where(context) -> str:
     """Where the knife goes, in words."""
     kinds = dict.fromkeys(cut.part for cut in context.cuts)
     where = " ".join(f"{parts.label(kind)}: {parts.help(kind)}" for kind in kinds)
-    return f"{where} In its place, {mode.label(context.mode).lower()}: {mode.help(context.mode)}"
+    return f"{where} In its place, {mode.label(context.mode).lower()}: {mode.help(context.mode)}{_shared_mean(context)}"
+
+
+def _shared_mean(context) -> str:
+    """Say from which token on the mean is not one of its position alone."""
+    bench = context.bench
+    own, longest = bench.positions_with_means, max(bench.questions.tokens.shape[1], len(context.prompt.ids))
+    if context.mode != "mean" or own >= longest:
+        return ""
+    return f" Tokens from number {own + 1} on share one mean: fewer than {ENOUGH} texts are that long."
 
 
 def _finding(context, table) -> str:
