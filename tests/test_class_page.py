@@ -18,7 +18,7 @@ from ui.kit.session.visitor import VISITOR
 from ui.lessons.classroom import server
 from ui.lessons.classroom.links import in_the_room, link, qr_svg
 from ui.lessons.classroom.seat import KEPT
-from ui.lessons.classroom.teacher_key import DESKS
+from ui.lessons.classroom.teacher_key import TEACHER_KEYS
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +48,7 @@ def start(*questions) -> tuple[AppTest, str, str]:
         app = next(each for each in app.multiselect if each.key == "class_questions").set_value(list(questions)).run()
     app = button(app, "start_class")
     code = one_value(app.query_params["code"])
-    return app, code, app.session_state[VISITOR].kept[DESKS][code].value
+    return app, code, app.session_state[VISITOR].kept[TEACHER_KEYS][code].value
 
 
 def one_value(given) -> str:

@@ -67,14 +67,14 @@ def test_what_lets_a_teacher_in_is_handed_to_nobody(tmp_path, monkeypatch):
     from core.study.database import connection as databases
     from ui.kit.session.visitor import VISITOR
     from ui.lessons.classroom import server
-    from ui.lessons.classroom.teacher_key import DESKS
+    from ui.lessons.classroom.teacher_key import TEACHER_KEYS
 
     monkeypatch.setenv("ABLATION_READ_ONLY", "0")
     monkeypatch.setenv(databases.VARIABLE, f"sqlite:///{tmp_path}/studies.sqlite")
     server.classroom.clear()
     app = fine(opened(CLASS.path))
     app = fine(next(each for each in app.button if each.key == "start_class").click().run())
-    (held,) = app.session_state[VISITOR].kept[DESKS].values()
+    (held,) = app.session_state[VISITOR].kept[TEACHER_KEYS].values()
     token = held.value
     app = fine(app.switch_page(LESSONS.path).run())
     app.query_params["shown"] = "teacher_link"

@@ -31,7 +31,7 @@ def _default_max_mb() -> int:
 
 
 def machine_mb() -> int:
-    """Return the memory of this machine, or what its container may use of it, in MB; a terabyte where neither can be read."""
+    """Return the memory of this machine or its container in MB; a terabyte where neither can be read."""
     limits = [1 << 20]
     with suppress(AttributeError, ValueError, OSError):  # not on Windows
         limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20)
@@ -42,7 +42,7 @@ def machine_mb() -> int:
 
 
 def _limit_files() -> list[Path]:
-    """Return the files that may hold the memory limit of this process: of cgroups version 2 and 1, seen from in and outside a container."""
+    """Return the files that may hold this process's memory limit, of cgroups version 1 and 2."""
     files = [GROUPS / "memory.max", GROUPS / "memory" / "memory.limit_in_bytes"]
     with suppress(OSError):
         for line in Path("/proc/self/cgroup").read_text().splitlines():

@@ -72,17 +72,21 @@ class CurveFiles:
     files: tuple[Curves, ...]
 
     def rows(self, run: Run) -> list[Row] | None:
-        """Every row of a run; None where no file has it to its end."""
-        file = self.file_of(run)
-        return file.rows(run) if file else None
+        """Return every row of a run; None where no file has it to its end."""
+        found = self.find(run)
+        return found[1] if found else None
 
-    def file_of(self, run: Run) -> Curves | None:
-        """The first file that has a run to its end."""
-        return next((file for file in self.files if file.rows(run) is not None), None)
+    def find(self, run: Run) -> tuple[Curves, list[Row]] | None:
+        """Return the first file that has a run to its end, and the run's rows."""
+        for file in self.files:
+            rows = file.rows(run)
+            if rows is not None:
+                return file, rows
+        return None
 
 
 def made_by(files: Sequence[Curves]) -> Made:
-    """What made the curves of several files together."""
+    """Return what made the curves of several files."""
     return {name: tuple(dict.fromkeys(value for file in files for value in file.made[name])) for name in MADE}
 
 

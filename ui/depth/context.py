@@ -109,9 +109,9 @@ class DepthContext:
 
     def say_rounding(self, journeys: dict[str, Journey]):
         """Write from which pass on rounding decides the numbers, where it does."""
-        said = rounding(journeys)
-        if said:
-            st.caption(f":material/warning: {literal(said)}")
+        sentence = rounding(journeys)
+        if sentence:
+            st.caption(f":material/warning: {literal(sentence)}")
 
     @property
     def baseline(self) -> Config:

@@ -73,12 +73,14 @@ def _shipped(planned: Plan) -> FinishedTrainings | None:
 @lru_cache(maxsize=16)
 def _of(files: Sequence[Curves], planned: Plan) -> FinishedTrainings | None:
     """Looked up once: a page asks several times."""
-    together, runs, used = CurveFiles(tuple(files)), {}, []
+    together = CurveFiles(tuple(files))
+    runs = {}
+    used: list[Curves] = []
     for name, run in _runs(planned):
-        file = together.file_of(run)
-        if file is None:
+        found = together.find(run)
+        if found is None:
             return None
-        runs[name] = file.rows(run)
+        file, runs[name] = found
         if file not in used:
             used.append(file)
     said = f"These results ship with the lab: {_these(planned)}. {_made_by(made_by(used))}"

@@ -169,7 +169,7 @@ def journey(
     shown: set[int],
     streams: "_Streams | None" = None,
 ) -> Journey:
-    """One pass after the other through a model that is there already; measured in chunks. streams: keeps the stream of every pass."""
+    """Send the text pass after pass through a model, and measure it in chunks. streams: keeps every stream."""
     watch = _Watch(len(tokens), shown, steps(len(order) + 1, f"{len(order)} passes", FEWER_PASSES))
     with trace(watch, *([streams] if streams else []), sites=[]):
         end = model.stream(ids, real, order)
@@ -209,10 +209,14 @@ class _Streams:
 def rounding_decides_from(
     streams: list[torch.Tensor], model: Transformer, ids: torch.Tensor, real: torch.Tensor | None, order: list[int]
 ) -> int | None:
-    """Return the first pass after which float32 is more than ROUNDING off float64, relative to the stream's norm; None if none is.
+    """Return the first pass after which the stream is more than ROUNDING off float64; None if there is none.
 
-    The model is float64 afterwards. Where a block multiplies differences, those of rounding grow from pass to pass.
+    The model is float64 afterwards.
+
+    Args:
+        streams: what the float32 model gave, before pass 1 and after each pass.
     """
+    # Where a block multiplies differences, those of rounding grow from pass to pass.
     exact = _Streams(streams[0].shape[0])
     if not ids.is_cpu and not ids.is_cuda:  # Apple's GPUs have no float64
         model, ids = model.cpu(), ids.cpu()

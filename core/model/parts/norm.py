@@ -30,7 +30,8 @@ class LayerNorm(nn.Module):
 
     def __init__(self, site: str, width: int, bias: bool = True, eps: float = EPSILON):
         super().__init__()
-        self.site, self.eps = site, eps
+        self.site = site
+        self.eps = eps
         self.weight = nn.Parameter(torch.ones(width))
         self.bias = nn.Parameter(torch.zeros(width)) if bias else None
 
@@ -54,7 +55,8 @@ class RMSNorm(nn.Module):
 
     def __init__(self, site: str, width: int, bias: bool = True, eps: float = EPSILON):
         super().__init__()
-        self.site, self.eps = site, eps
+        self.site = site
+        self.eps = eps
         self.weight = nn.Parameter(torch.ones(width))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:  # (B, T, D) -> (B, T, D)

@@ -26,7 +26,8 @@ def settings(page: str, *kinds):
     """
     kinds_of[page] = kinds
     opened, held, seen = address.opened(), visitor(), state()
-    link, refused = opened, take_key()
+    link = opened
+    refused = take_key()
     if address.is_back():
         link = _without_once(link, kinds)
     if _is_new(link, held, page):

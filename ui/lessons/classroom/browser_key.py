@@ -28,7 +28,7 @@ def sync_key(place: str, key: str, has_answered: bool) -> str | None:
         The browser's key, "" if it has none, and None as long as it has not answered.
     """
     data = {"place": place, "key": key, "asked": has_answered}
-    told = _component(key=place, data=data, on_kept_change=lambda: None).kept
-    if not isinstance(told, str):
+    key = _component(key=place, data=data, on_kept_change=lambda: None).kept
+    if not isinstance(key, str):
         return None
-    return told if KEY.fullmatch(told) else ""
+    return key if KEY.fullmatch(key) else ""

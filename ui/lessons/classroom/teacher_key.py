@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ui.kit.session.visitor import calm_visitor
 from ui.lessons.classroom.browser_key import sync_key
 
-DESKS = "teacher_keys"  # the entry in Visitor.kept: code of a class -> TeacherKey
+TEACHER_KEYS = "teacher_keys"  # the entry in Visitor.kept: code of a class -> TeacherKey
 
 
 @dataclass
@@ -16,21 +16,16 @@ class TeacherKey:
     has_answered: bool = False
 
 
-def teacher_key(code: str) -> TeacherKey:
-    """Return this session's key for a class."""
-    return calm_visitor().kept.setdefault(DESKS, {}).setdefault(code, TeacherKey())
-
-
 def store_teacher_key(code: str, key: str):
-    """Take note of the key of a class that was started here, typed in, or opened by an old link."""
-    calm_visitor().kept.setdefault(DESKS, {})[code] = TeacherKey(key)
+    """Keep the key of a class that was started here, typed in, or opened by an old link."""
+    calm_visitor().kept.setdefault(TEACHER_KEYS, {})[code] = TeacherKey(key)
 
 
 def sync_teacher_key(code: str) -> TeacherKey:
-    """Let the browser keep the key, or read the one that it keeps."""
-    held = teacher_key(code)
-    told = sync_key(f"ablation-lab-teacher-{code}", held.value, held.has_answered)
-    if told is not None:
-        held.has_answered = True
-        held.value = held.value or told
-    return held
+    """Store this session's key for a class in the browser, or take the one that the browser keeps."""
+    teacher_key = calm_visitor().kept.setdefault(TEACHER_KEYS, {}).setdefault(code, TeacherKey())
+    from_browser = sync_key(f"ablation-lab-teacher-{code}", teacher_key.value, teacher_key.has_answered)
+    if from_browser is not None:
+        teacher_key.has_answered = True
+        teacher_key.value = teacher_key.value or from_browser
+    return teacher_key

@@ -34,12 +34,12 @@ def teacher(context):
     words = context.words
     given = address.pop_secret("teacher")  # of a link that an earlier version made
     if given or not context.code:
-        held = TeacherKey(given or "", has_answered=True)
+        teacher_key = TeacherKey(given or "", has_answered=True)
     else:
-        held = sync_teacher_key(context.code)
-    if not held.value and not held.has_answered:
+        teacher_key = sync_teacher_key(context.code)
+    if not teacher_key.value and not teacher_key.has_answered:
         return  # the browser is asked for the key; its answer draws the page again
-    token = held.value
+    token = teacher_key.value
     try:
         now = classroom().of_teacher(token)
     except ClassError as error:
