@@ -16,8 +16,7 @@ from ui.block.whose import NOTES, baseline, can_be_had, unknown, whose
 from ui.kit import pins, takeaway
 from ui.kit.page import head, notice, page, sidebar, warn
 from ui.kit.pages import ONE_BLOCK
-from ui.kit.session import values
-from ui.kit.session.values import put
+from ui.kit.store import change, reset
 from ui.shared.sentence import NO_WORD, sentence
 
 GROUPS = ("Next word", "Size", "Parts", "Attention in detail", "More parts", "Machine")
@@ -30,12 +29,12 @@ def draw():
         kinds = (Input, BlockConfig, Machine, BlockLook, Pins, Sampling)
         (text, chosen, machine, look, pinned, sampling), notes = ONE_BLOCK.settings(*kinds)
         config, kind = chosen.plain, chosen.weights
-        back = partial(values.take, {"weights": kind}, BlockConfig, Machine)
+        back = partial(reset, BlockConfig, Machine, weights=kind)
         sidebar(
             GROUPS if look.view == "text" else GROUPS[1:], chosen, machine, look, sampling, folded=FOLDED, back=back, without=chosen.unavailable,
             notes=NOTES[kind],
         )  # fmt: skip
-        compared = pins.row(baseline(kind, config), pinned, lambda text: put(beside=text), can_be_had(kind))
+        compared = pins.row(baseline(kind, config), pinned, lambda text: change(beside=text), can_be_had(kind))
         head(ONE_BLOCK, sentence(), compared, [ONE_BLOCK.tabs()], beside_title=whose())
         tokens, cuts = cut(text.text)
         if not tokens:

@@ -15,7 +15,7 @@ from ui.depth.taken_away import scripts
 from ui.kit import pins, takeaway
 from ui.kit.page import head, notice, page, sidebar
 from ui.kit.pages import DEPTH
-from ui.kit.session import values
+from ui.kit.store import reset
 from ui.shared.sentence import NO_WORD, sentence
 
 GROUPS = ("Depth", "Size", "Parts", "Attention in detail", "More parts", "Machine")
@@ -29,7 +29,7 @@ def draw():
         (text, config, machine, depth, pinned, look, axes), notes = DEPTH.settings(
             Input, Config, Machine, Depth, Pins, DepthLook, Axes
         )
-        back = partial(values.reset, Depth, Config, Machine, Pins, Axes)
+        back = partial(reset, Depth, Config, Machine, Pins, Axes)
         sidebar(
             GROUPS,
             depth,

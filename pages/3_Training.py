@@ -10,12 +10,12 @@ from core.settings.device import Machine
 from core.train import Training
 from core.train.learner import Learner, Removed
 from ui.kit import jobs, pins, takeaway
+from ui.kit.address import go_to
 from ui.kit.page import head, notice, page, sidebar
 from ui.kit.pages import TRAINED_MODEL, TRAINING
 from ui.kit.panel import panel
 from ui.kit.panel.control import choices
-from ui.kit.session import values
-from ui.kit.session.address import go_to
+from ui.kit.store import amend, reset
 from ui.shared.models import OPEN
 from ui.training import experiments
 from ui.training.bar import bar
@@ -51,7 +51,7 @@ with page(TRAINING):
         go_to(TRAINED_MODEL.path)
     (training, learner, machine, pinned, trial, look), notes = TRAINING.settings(*KINDS, TrainingLook)
     config = learner.plain()
-    back = partial(values.take, {"task": training.task}, *KINDS)
+    back = partial(reset, *KINDS, task=training.task)
     sidebar(
         groups(training), training, learner, machine, trial, folded=FOLDED, without=HIDDEN, back=back,
         label="Back to the task's settings",
@@ -62,7 +62,7 @@ with page(TRAINING):
     planned, not_combined = plan(variants, training, trial, machine)
     notice(*notes, left_out=[*left_out, *not_combined])
     if look.begin:
-        values.amend(look, begin=False)
+        amend(begin=False)
         if not notes:  # else it would be something else than what the link asked for
             known = finished(planned)
             if (

@@ -11,7 +11,7 @@ from ui.kit import takeaway
 from ui.kit.page import figure, head, notice, page, sidebar
 from ui.kit.pages import TRAINED_MODEL
 from ui.kit.panel.panel import bar
-from ui.kit.session import values
+from ui.kit.store import reset
 from ui.pictures import drawing
 from ui.shared.base import LOST
 from ui.shared.models import OPEN, known
@@ -59,7 +59,7 @@ def draw():
     with page(TRAINED_MODEL):
         opened = st.session_state.pop(OPEN, None)
         if opened:
-            values.take({"model": opened}, *KINDS)
+            reset(*KINDS, model=opened)
         try:
             (look, sampling), notes = TRAINED_MODEL.settings(*KINDS)
         except CheckpointError:  # no model can be opened: there is what brings one
@@ -73,7 +73,7 @@ def draw():
         )  # another one is shown, and its parts are other parts
         cuts, wrong = read_cuts("" if gone else look.out, model.config)
         groups = [group for group, views in GROUPS.items() if not views or look.taken in views]
-        back = partial(values.take, {"model": look.model}, *KINDS)
+        back = partial(reset, *KINDS, model=look.model)
         sidebar(groups, look, sampling, back=back, drawn={"Model": partial(model_list, look)})
         context = TrainedContext(model, cuts, sampling, look)
         reads = look.taken not in OF_TABLES

@@ -1,31 +1,40 @@
-"""Pages without a browser: what a setting is, and its widget, whose key changes with each value that the page gives it."""
+"""Pages without a browser: what a setting is, and what a user does with a control."""
 
 import html
-import itertools
 import json
 import re
 
-from streamlit.components.v2.bidi_component.main import _make_trigger_id
-from streamlit.proto.WidgetStates_pb2 import WidgetStates
+from ui.kit import store
+from ui.kit.store import CHANNEL, SESSION, Session
 
-from ui.kit.panel.control import PLACES
-from ui.kit.session.visitor import PANEL, VISITOR, message
+
+def session(app) -> Session:
+    """Return what the app remembers of this session."""
+    return app.session_state[SESSION]
+
+
+def link(app) -> dict[str, str]:
+    """Return the link that the browser is told."""
+    return json.loads(components(app, "ablation_channel")[0].json)["link"]
 
 
 def setting(app, name: str):
-    """A setting of the page as it is now, or as a widget that was moved will have it."""
-    return app.session_state[VISITOR].value(name, app.session_state._state.filtered_state)
+    """Return a setting of the page as it is now."""
+    here = session(app)
+    kind = next(kind for kind in store.kinds_of[here.page] if name in kind.settings())
+    (settings,), _ = here.settings((kind,))
+    return getattr(settings, name)
 
 
 def widget(elements, name: str):
-    """The widget of that name among those of one kind, such as app.slider."""
-    return next(each for each in elements if re.fullmatch(rf"{name}-\d+", each.key or ""))
+    """Return the widget that shows a setting, among those of one kind, such as app.slider."""
+    return next(element for element in elements if element.key == f"bound_{name}")
 
 
 def controls(app) -> dict[str, dict]:
-    """What the browser is told of each control that is drawn; see ui/kit/panel/control.py."""
-    groups = [group for each in _panels(app) for group in json.loads(each.json)["groups"]]
-    return {one["name"]: one for group in groups for one in group["controls"]}
+    """Return what the browser is told of each control that is drawn; see ui/kit/panel/control.py."""
+    groups = [group for panel in _panels(app) for group in json.loads(panel.json)["groups"]]
+    return {control["name"]: control for group in groups for control in group["controls"]}
 
 
 def control(app, name: str) -> dict:
@@ -33,136 +42,103 @@ def control(app, name: str) -> dict:
 
 
 def words(app, name: str) -> list[str]:
-    """What a control offers, in words."""
-    return control(app, name)["options"]
+    """Return what a control offers, in words."""
+    return [label for _, label in control(app, name)["options"]]
+
+
+def offered(app, name: str) -> list[str]:
+    """Return what a control offers, as a link has it."""
+    return [text for text, _ in control(app, name)["options"]]
 
 
 def links(app) -> dict[str, str]:
-    """The menu: name of a page -> its link."""
+    """Return the menu: name of a page -> its link."""
     (menu,) = components(app, "ablation_menu")
-    return {each["name"]: each["to"] for each in json.loads(menu.json)}
+    return {page["name"]: page["to"] for page in json.loads(menu.json)}
 
 
 def written(app) -> list[str]:
-    """What components of our own write in words: controls, and the block's drawing with the figures below."""
-    pieces = [str(each.json) for each in components(app, "ablation_drawing")]
-    for one in controls(app).values():
-        pieces += [one["label"], one.get("html", ""), *one.get("options", ()), *one.get("about", ())]
-    return [html.unescape(re.sub("<[^>]*>", " ", each)) for each in pieces]
+    """Return what components of our own write in words: controls, and the block's drawing with the figures below."""
+    pieces = [str(component.json) for component in components(app, "ablation_drawing")]
+    for shown in controls(app).values():
+        pieces += [shown["label"], shown.get("html", ""), *shown.get("about", ())]
+        pieces += [label for _, label in shown.get("options", ())]
+    return [html.unescape(re.sub("<[^>]*>", " ", piece)) for piece in pieces]
+
+
+def send(app, *deltas: dict, held: bool = False):
+    """Run the page with a message of the browser: these deltas, one after another."""
+    return say(app, *deltas, held=held).run()
+
+
+def say(app, *deltas: dict, held: bool = False):
+    """Let the browser say these deltas; the page has to be run then."""
+    here = session(app)
+    numbered = [[here.number + n, here.page, delta] for n, delta in enumerate(deltas, 1)]
+    app.session_state[CHANNEL] = {"said": {"session": here.id, "held": held, "deltas": numbered}}
+    return app
+
+
+def move(app, **values):
+    """Move controls, or the widgets of settings, as a user does; the page has to be run then."""
+    here = session(app)
+    known = {name: setting for kind in store.kinds_of[here.page] for name, setting in kind.settings().items()}
+    return say(app, *({name: known[name].write(value)} for name, value in values.items()))
+
+
+def tell(app, name: str, value):
+    """Move one control, with what the page does along with it, and run the page."""
+    shown = control(app, name)
+    if shown["kind"] == "pills":
+        before = set(shown["value"])
+        changed = [text for text, _ in shown["options"] if (text in before) != (text in value)]
+        return send(app, *({f"{shown['set']}/{text}": "on" if text in value else "off"} for text in changed))
+    return send(app, {shown["set"]: value, **shown.get("also", {})})
 
 
 def press(app, name: str):
-    """A button that stands among controls."""
-    return trigger(app, _panel_with(app, name), "pressed", name)
+    """Press a button that stands among controls."""
+    return send(app, {control(app, name)["set"]: ""})
 
 
-def trigger(app, component, event: str, value):
-    """What a component tells when something in it is clicked."""
-    return app._run(_told(app, component, event, value))
+def pick(app, component, value):
+    """Click something in a picture."""
+    data = json.loads(component.json)
+    data = json.loads(data) if isinstance(data, str) else data
+    return send(app, {data["set"]: value})
 
 
 def clicked(app, drawing, *places: str):
-    """What the drawing of a block tells when parts of it are clicked, one after another."""
-    return trigger(app, drawing, "picked", [[next(CLICKS), each] for each in places])
-
-
-CLICKS = itertools.count(1)
+    """Click parts of the drawing of a block, one after another."""
+    name = json.loads(drawing.json)["set"]
+    return send(app, *({name: place} for place in places))
 
 
 def said_by(app, component, **values):
-    """What a component tells that stays: its state."""
+    """Let a component say something that stays: its state."""
     sent = app._tree.get_widget_states()
     sent.widgets.add(id=component.id, json_value=json.dumps(values))
     return app._run(sent)
 
 
-def _panel_with(app, name: str):
-    """The component that draws this control."""
-    return next(
-        each for each in _panels(app)
-        if any(one["name"] == name for group in json.loads(each.json)["groups"] for one in group["controls"])
-    )  # fmt: skip
-
-
 def components(app, name: str) -> list:
-    """What the browser is told of components of this name."""
-    return [each.proto for each in app.get("bidi_component") if each.proto.component_name == name]
+    """Return what the browser is told of components of this name."""
+    return [element.proto for element in app.get("bidi_component") if element.proto.component_name == name]
 
 
 def _panels(app) -> list:
     return components(app, "ablation_panel")
 
 
-def _panel(app):
-    """The sidebar's."""
-    return next(each for each in _panels(app) if "back" in json.loads(each.json))
-
-
-def _told(app, panel, event: str, value: str) -> WidgetStates:
-    sent = app._tree.get_widget_states()
-    told = json.dumps([{"event": event, "value": value}])
-    sent.widgets.add(id=_make_trigger_id(panel.id, "events"), json_trigger_value=told)
-    return sent
-
-
-def states(app, moved: dict | None = None, back: str | None = None) -> WidgetStates:
-    """What the browser asks for a run with when a control of the sidebar is moved, or brought back."""
-    if back is not None:
-        return _told(app, _panel(app), "back", back)
-    sent = app._tree.get_widget_states()
-    sent.widgets.add(id=_panel(app).id, json_value=json.dumps({"moved": moved}))
-    return sent
-
-
 def back(app, name: str = ""):
     """Bring one setting of the sidebar back to its default, or all of them."""
-    return app._run(states(app, back=name))
-
-
-def move(app, **values):
-    """Move widgets, and controls, as a visitor does; the page has to be run then."""
-    told = message(app.session_state._state.filtered_state)
-    moved = dict(told.get("values", {}))
-    for name, value in values.items():
-        shown = app.session_state[VISITOR].shown[name][-1]
-        if shown.reader:
-            moved[shown.key] = _said(shown, value)
-        else:
-            app.session_state[shown.key] = value
-    if moved:
-        app.session_state[PANEL] = {"moved": said(app, told.get("number", 0) + 1, moved)}
-    return app
-
-
-def tell(app, name: str, value):
-    """Move one control, as its browser says so: with what the page does along with it."""
-    panel, shown = _panel_with(app, name), app.session_state[VISITOR].shown[name][-1]
-    moved = said(app, 1, {shown.key: _said(shown, value)})
-    sent = app._tree.get_widget_states()
-    sent.widgets.add(id=panel.id, json_value=json.dumps({"moved": moved}))
-    return app._run(sent)
-
-
-def said(app, number: int, values: dict, held: bool = False) -> dict:
-    """A message of controls, as panel.js writes it."""
-    return {"session": app.session_state[VISITOR].id, "number": number, "held": held, "values": values}
-
-
-def _said(shown, value):
-    """A value as the browser says it of a control."""
-    kind, *offered = shown.offers
-    if kind == "pills":
-        return [offered.index(each) for each in value]
-    return offered.index(value) if kind in PLACES else value
+    return send(app, {name: None} if name else {"@back": "all"})
 
 
 def tables(app) -> dict:
-    """Name -> what makes it, of each table that can be taken away; with the button open."""
+    """Return name -> what makes it, of each table that can be taken away; with the button open."""
     app.session_state["take_away"] = True
     return app.run().session_state["_tables"]
 
 
-def put(app, **values):
-    """Change settings, as a callback of the page does; the page has to be run then."""
-    app.session_state[VISITOR].put.update(values)
-    return app
+put = move

@@ -17,9 +17,7 @@ from ui.kit.page import literal
 from ui.kit.pages import ONE_BLOCK
 from ui.kit.panel.control import Control, among, of, words
 from ui.kit.panel.panel import first_row
-from ui.kit.session.limits import is_moved
-from ui.kit.session.values import amend, put
-from ui.kit.session.visitor import visitor
+from ui.kit.store import amend, change, is_moved, session
 from ui.pictures import drawing
 
 ALONE = ("compare",)  # views that show all variants by themselves
@@ -62,12 +60,12 @@ def _view(context: BlockContext, rows, baseline: Variant, variant: Variant | Non
 
 def _asked(context: BlockContext, others: list[Variant]) -> str:
     """Which variant is to stand beside the baseline: what has just been moved in the sidebar, or no picture would follow the hand."""
-    held, asked = visitor().kept, context.look.beside
+    held, asked = session().kept, context.look.beside
     now = next((each.name for each in others if each.colour == NOW), "")
     name, before = held.get("beside", (now, asked))
     if now and now != name and asked == before != "now":
         held["beside"] = now, "now"
-        amend(context.look, beside="now")
+        amend(beside="now")
         st.rerun()  # its link says so, too
     held["beside"] = now, asked
     return asked
@@ -135,9 +133,9 @@ def _drawn(
     def clicked(text: str):
         changes = decode(text, "variants")
         if first:
-            pins.toggle(changes, variant.config, lambda text: put(beside=text))
+            pins.toggle(changes, variant.config, lambda text: change(beside=text))
         elif variant.colour == NOW:
-            put(**changes)
+            change(**changes)
         else:
             pins.vary(variant.colour - 1, changes, baseline.config)
 

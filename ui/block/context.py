@@ -1,7 +1,7 @@
 """What the views of the page "One block" share: their menu, what is looked at, and what they are handed."""
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -15,7 +15,6 @@ from core.model.variants import Pins, Variant, apply, lineup, pin
 from core.settings.cache import lazily
 from core.settings.menu import Menu
 from core.settings.setting import ConfigError, setting, setting_like
-from ui.kit.session.kin import go_along
 from ui.shared.base import Picked
 
 view = Menu("Views of one block")
@@ -71,6 +70,13 @@ class BlockConfig(Config):
                 "cut" if with_cut else "random",
             )
 
+    @classmethod
+    def scope(cls, name: str, choices: Mapping[str, str]) -> str:
+        """Return whose a setting is in the store: with random weights, what is chosen here holds on Depth as well."""
+        if choices.get("BlockConfig.weights") == "random" and name in Config.settings():
+            return "Config"
+        return "BlockConfig"
+
     @property
     def plain(self) -> Config:
         """The model's settings alone."""
@@ -117,19 +123,6 @@ def _without_weights(seed: int, there: tuple[tuple[str, int], ...]) -> list[str]
     base = family.BASELINE.replace(seed=seed)
     switches = [name for name, known in Config.settings().items() if known.kind is bool]
     return [name for name in switches if weights["cut"].refused(apply({name: not getattr(base, name)}, base))]
-
-
-def _plain(config: BlockConfig, other: Config | None) -> Config | None:
-    return config.plain if config.weights == "random" else None
-
-
-def _block(config: Config, other: BlockConfig | None) -> BlockConfig | None:
-    return replace(other, **asdict(config)) if other and other.weights == "random" else None
-
-
-# With random weights, what is chosen here holds on Depth, and the other way round.
-go_along(BlockConfig, Config, _plain)
-go_along(Config, BlockConfig, _block)
 
 
 @lru_cache(maxsize=256)

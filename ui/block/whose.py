@@ -10,8 +10,7 @@ from core.model.variants import apply, decode
 from core.settings.setting import ConfigError
 from ui.block.context import BlockConfig
 from ui.kit.panel.control import Control, tabs
-from ui.kit.session import values
-from ui.kit.session.visitor import calm_visitor
+from ui.kit.store import change_all, settings_of
 from ui.shared.sentence import unknown_words
 
 _SIZE = "All trained models have d_model 64, d_ff 256 and 2 layers. Other sizes: choose <b>Random</b>, or train one on the page Training."
@@ -24,13 +23,14 @@ def whose() -> list[Control]:
 
 
 def _chosen(kind: str):
-    """Settings of which there are no such weights give way to the usual ones: whoever asks for a kind, sees it."""
-    before = calm_visitor().settled[BlockConfig]
+    """Show weights of this kind. Settings of which there are none give way to the usual ones."""
+    before = settings_of(BlockConfig)
     own = {name: getattr(before, name) for name in before.settings() if not before.follows(name)}
     try:
-        BlockConfig(**own | {"weights": kind})
+        after = BlockConfig(**own | {"weights": kind})
     except ConfigError:
-        values.put_all(BlockConfig(weights=kind))
+        after = BlockConfig(weights=kind)
+    change_all(after)
 
 
 def baseline(kind: str, config: Config) -> Config:

@@ -18,7 +18,7 @@ from core.settings.setting import Settings, setting
 from core.settings.wording import count
 from ui.kit import pins
 from ui.kit.page import literal
-from ui.kit.session.visitor import is_dragged
+from ui.kit.store import is_dragged
 
 view = Menu("Views of depth")
 matrices = Menu("Matrix")

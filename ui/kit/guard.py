@@ -14,7 +14,7 @@ from core.settings.panics import is_panic
 from core.settings.progress import watched
 from core.settings.setting import ConfigError
 from core.train.budget import TimeLimit
-from ui.kit.session import turns
+from ui.kit import turns
 
 AFTER, EVERY = 1.0, 0.3  # seconds from the begin of the page, and between two drawings
 

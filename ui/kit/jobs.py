@@ -21,7 +21,7 @@ from core.workers.job import Job
 from core.workers.pool import ProcessPool
 from core.workers.protocol import WorkerPool
 from ui.kit.guard import fragment, literal
-from ui.kit.session.visitor import calm_visitor
+from ui.kit.store import session
 
 RUNNING, REFUSED, SHOWN = "running", "refused", "shown"  # what is kept for a visitor
 MOST = 32  # trainings of visitors at a time
@@ -67,12 +67,12 @@ def first_point(trainings: StartedTrainings):
 
 def started() -> StartedTrainings | None:
     """What this visitor started last, whether or not it has ended."""
-    return calm_visitor().kept.get(RUNNING)
+    return session().kept.get(RUNNING)
 
 
 def begin(plan: Plan):
     """Start what is planned; what this visitor had going ends. What cannot be started is said in words by refused()."""
-    pool, kept = workers(), calm_visitor().kept
+    pool, kept = workers(), session().kept
     try:
         states = plan.states()
         check(list(states.values()), pool.count, pool.pace.best)
@@ -116,7 +116,7 @@ def _check_room(states: list[State], own: StartedTrainings | None):
 
 def refused(plan: Plan) -> str:
     """Why the plan was not started when that was asked for, or why what had been started could not go on; or nothing."""
-    asked, why = calm_visitor().kept.get(REFUSED, (None, ""))
+    asked, why = session().kept.get(REFUSED, (None, ""))
     own = started()
     return why if asked == plan or (own and own.job.stopped and asked == own.plan) else ""
 
@@ -143,7 +143,7 @@ def look(trainings: StartedTrainings) -> Job:
 
 def _back_in_line(trainings: StartedTrainings, come: Callable[[], object], said: str = "") -> bool:
     """Whether there was room for it among those of others. Where there was none, refused() says so in words, after what is said."""
-    pool, kept = workers(), calm_visitor().kept
+    pool, kept = workers(), session().kept
     try:
         with pool.lock:
             _check_queue(pool, trainings)
@@ -193,7 +193,7 @@ def elsewhere():
     trainings = started()
     if trainings and trainings.going:
         fragment(_elsewhere, run_every=2.0)(trainings)
-    elif trainings and calm_visitor().kept.get(SHOWN) is not trainings.job:
+    elif trainings and session().kept.get(SHOWN) is not trainings.job:
         _say(trainings)
 
 
@@ -213,4 +213,4 @@ def _say(trainings: StartedTrainings):
 def shown(trainings: StartedTrainings):
     """Its own page has drawn it: other pages need not speak of its end any more."""
     if not trainings.going:
-        calm_visitor().kept[SHOWN] = trainings.job
+        session().kept[SHOWN] = trainings.job

@@ -15,15 +15,14 @@ from core.settings.cache import once
 from core.settings.ending import later, wait_for
 from core.settings.memory import reuse_freed_memory
 from core.settings.progress import large
-from ui.kit import beside, takeaway
+from ui.kit import address, beside, takeaway, turns
 from ui.kit.glossary import explained
 from ui.kit.guard import in_words, literal, progress_drawn
 from ui.kit.pages import PAGES, Page
 from ui.kit.panel.control import Control, title
-from ui.kit.panel.panel import bar, panel
+from ui.kit.panel.panel import acknowledge, bar, panel
 from ui.kit.server.document import icon
-from ui.kit.session import address, limits, turns, values
-from ui.kit.session.visitor import at_hand, message, state, visitor
+from ui.kit.store import allows, opened, read_message
 
 LATER = (  # loaded before somebody waits for them, in pieces: where the process ends, no more than one is waited for
     "sqlalchemy",
@@ -34,7 +33,6 @@ LATER = (  # loaded before somebody waits for them, in pieces: where the process
     "ui.studies",
     "ui.training",
 )
-LAST = "last"  # what is drawn at the end of a page, and where
 
 
 @once
@@ -68,30 +66,25 @@ def page(here: Page):
         page_title=f"{here.name} · Ablation Lab", page_icon=icon(), layout="wide", initial_sidebar_state=330
     )
     boot()
-    address.turn()
-    values.leave_for(here.key)
-    if not limits.allows(here.key):
-        elsewhere()
-    takeaway.begin()
-    visitor().kept.pop(LAST, None)
-    with large.held(), turns.taken(), at_hand():
+    with opened() as session, large.held(), turns.taken():
+        address.take_address()
+        if not allows(here.key):
+            _point_elsewhere()
+            st.stop()
+        takeaway.begin()
+        with in_words():
+            session.take(read_message())
         with in_words(), progress_drawn():
             yield
-        if LAST in visitor().kept:
-            place, draw = visitor().kept.pop(LAST)
-            with place, in_words():
-                draw()
-        address.write_when_here()
+        acknowledge(here.name_in_address)
 
 
-def elsewhere():
-    """What stands on a page that a teacher's link leaves out: where it leads. The page ends here."""
-    held = limits.limits()
-    left = [each for each in PAGES if held and each.key in held.pages]
+def _point_elsewhere():
+    """Say where a teacher's link leads, on a page that it leaves out."""
     st.info("The link with which this was opened leads to other pages.", icon=":material/lock:")
-    for each in left:
-        st.page_link(each.path, label=each.name, icon=each.icon)
-    st.stop()
+    for page in PAGES:
+        if allows(page.key):
+            st.page_link(page.path, label=page.name, icon=page.icon)
 
 
 def head(here: Page, *rows: list[Control], beside_title: Sequence[Control] = ()):
@@ -109,8 +102,7 @@ def sidebar(
     drawn=None,
     label: str = "Back to the defaults",
 ):
-    """Groups of controls, and the button that takes all of them back. Once one has been moved, they are drawn when all else is:
-    the browser then knows that the pictures have come.
+    """Draw groups of controls, and the button that takes all of them back.
 
     folded: groups that are closed at first; without: settings that have no control here; notes: group -> words below its
     controls, as HTML; drawn: group -> what draws it, where
@@ -123,13 +115,7 @@ def sidebar(
                 with st.expander(group, expanded=group not in folded):
                     drawn[group]()
         groups = [group for group in groups if group not in drawn]
-        draw = partial(panel, groups, *settings, back=back, folded=folded, without=without, notes=notes, label=label)
-        place = st.container()
-        if message(state()):
-            visitor().kept[LAST] = place, draw
-        else:
-            with place:
-                draw()
+        panel(groups, *settings, back=back, folded=folded, without=without, notes=notes, label=label)
 
 
 def notice(*notes: str, left_out: Sequence[str] = ()):

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import streamlit as st
 
 from core.settings.menu import Menu
-from ui.kit import jobs
+from ui.kit import address, jobs
 from ui.kit.panel.control import Control, tabs
-from ui.kit.panel.menu import menu
-from ui.kit.session import limits, values
+from ui.kit.panel.menu import draw_menu, name_in_address
+from ui.kit.rights import take_key
+from ui.kit.store import kinds_of, session
 
 
 @dataclass(frozen=True)
@@ -30,23 +31,34 @@ class Page:
         """Its menu of views. Loaded when it is asked for, so that no page waits for the views of another."""
         return importlib.import_module(f"ui.{self.key}").view
 
-    def settings(self, *kinds):
-        """As ui.kit.session.values.settings has it. Then the menu is drawn: its links hold the settings."""
-        chosen = values.settings(self.key, *kinds)
+    @property
+    def name_in_address(self) -> str:
+        """What the address of this page ends with; nothing for the start page."""
+        return name_in_address(self.path)
+
+    def settings(self, *kinds) -> tuple[list, list[str]]:
+        """Return one instance of each class of settings, and what had to be changed; then draw the menu.
+
+        The link counts when the page is opened, and later changes come from the browser (ui/kit/store.py).
+        """
+        kinds_of[self.key] = kinds
+        here = session()
+        here.open(self.key, address.read_link(), address.is_back())
+        chosen, notes = here.settings(kinds)
         self._menu()
-        return chosen
+        return chosen, [*take_key(), *notes]
 
     def _menu(self):
         """The links to all pages, and what goes on elsewhere."""
         with st.sidebar:
-            menu(PAGES, self)
+            draw_menu(PAGES, self)
             if self is not TRAINING:
                 jobs.elsewhere()
 
     def tabs(self, titles: Mapping[str, str] | None = None) -> Control:
         """The row of buttons that says which view is open. titles: of views, where they are not called as everywhere."""
-        held = limits.limits()
-        left = held.views_of(self.key) if held else ()
+        limits = session().limits
+        left = limits.views_of(self.key) if limits else ()
         return tabs("View", self.views, self.parameter, left=left, titles=titles or {})
 
     def open_view(self, context):

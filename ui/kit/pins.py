@@ -12,8 +12,7 @@ from core.model.config import Config
 from core.model.variants import MOST, Pins, Variant, ablation, apply, decode, difference, encode, name_of, pin, places
 from core.settings.setting import ConfigError
 from ui.kit.panel.control import Control, pills, press
-from ui.kit.session.back import put_back
-from ui.kit.session.values import put, value
+from ui.kit.store import change, change_all, value
 
 COLOURS = (BASELINE, *VARIANTS, NOW)
 DIVERGED = "Diverged: a number has become infinite, or no number at all."
@@ -48,7 +47,7 @@ def row(
         offered,
         list(map(_label, offered)),
         first=len(ready),
-        on=partial(_chosen, on_new),
+        on=partial(_switch, on_new),
     )
     return [chosen, *([] if can else _buttons(config, pins, on_new))]
 
@@ -67,13 +66,19 @@ def now() -> Pins:
     return Pins(baseline=value("baseline"), variants=value("variants"))
 
 
+def _switch(on_new: Callable[[str], None], text: str, is_on: bool):
+    """Add a variant to those that are compared, or take it away."""
+    texts = [other for other in now().texts if other != text]
+    _chosen(on_new, [*texts, text] if is_on else texts)
+
+
 def _chosen(on_new: Callable[[str], None], texts: list[str]):
     pins = now()
     if len(texts) > MOST:
         full()  # and the pill goes out again, since what is compared has not changed
     else:
         added = [text for text in texts if text not in pins.texts]
-        put(variants=pins.compare(texts))
+        change(variants=pins.compare(texts))
         if added or len(texts) < 2:
             on_new(added[-1] if added and len(texts) > 1 else "")
 
@@ -86,7 +91,7 @@ def _buttons(config: Config, pins: Pins, on_new: Callable[[str], None]) -> list[
     pinned = pins.pinned()
     if pinned is None:
         about = "Keep the settings of the sidebar as the baseline. What you change then is shown beside it."
-        return [press("Pin baseline", "pin", about, lambda: put(baseline=pin(config)), icon="keep")]
+        return [press("Pin baseline", "pin", about, lambda: change(baseline=pin(config)), icon="keep")]
     changes = encode(difference(config, pinned))
     return [
         press(
@@ -108,8 +113,8 @@ def _buttons(config: Config, pins: Pins, on_new: Callable[[str], None]) -> list[
 
 
 def _unpin(pinned: Config):
-    put_back(pinned)
-    put(baseline="")
+    change_all(pinned)
+    change(baseline="")
 
 
 def legend(variants: list[Variant], said: dict[str, str | None], pins: Pins, kind: str = "random"):
@@ -192,7 +197,7 @@ def vary(place: int, changes: dict, baseline: Config):
     text = _text(changes, apply(decode(slots[place], "variants"), baseline), baseline)
     if text is not None:
         slots[place] = "" if text in slots else text
-        put(variants=places(slots), beside=text if len(list(filter(None, slots))) > 1 else "")
+        change(variants=places(slots), beside=text if len(list(filter(None, slots))) > 1 else "")
 
 
 def _text(changes: dict, config: Config, baseline: Config) -> str | None:

@@ -2,7 +2,7 @@
 
 Nobody, unless whoever runs the app allows it to all (ABLATION_READ_ONLY=0), or the visitor has come with the key: a link
 with ?key=…, the same as ABLATION_KEY in the environment or among Streamlit's secrets. The key is taken out of the address
-at once (ui/kit/session/address.py), and stands in no link that a page writes.
+at once (ui/kit/address.py), and stands in no link that a page writes.
 """
 
 import hmac
@@ -11,8 +11,8 @@ import os
 import streamlit as st
 
 from core.settings.environment import read_only
-from ui.kit.session import address
-from ui.kit.session.visitor import calm_visitor, visitor
+from ui.kit import address
+from ui.kit.store import session
 
 VARIABLE, PARAMETER = "ABLATION_KEY", "key"
 HOLDS = "holds_the_key"  # what is kept for a visitor
@@ -22,7 +22,7 @@ WRONG = "The key in this link is not that of this server: nothing can be changed
 
 def may_write() -> bool:
     """Whether this visitor may; to be asked where it is offered, and again where it is done."""
-    return not read_only() or bool(calm_visitor().kept.get(HOLDS))
+    return not read_only() or bool(session().kept.get(HOLDS))
 
 
 def take_key() -> list[str]:
@@ -32,7 +32,7 @@ def take_key() -> list[str]:
         return []
     if not _is_key(given):
         return [WRONG]
-    visitor().kept[HOLDS] = True
+    session().kept[HOLDS] = True
     return []
 
 

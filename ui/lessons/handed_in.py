@@ -9,8 +9,8 @@ from core.teaching.lessons.lessons import lesson, read_lesson
 from core.teaching.lessons.reader import PAGES as EXPERIMENTS
 from core.teaching.lessons.report import Report, write
 from ui.kit.pages import PAGES, Page
-from ui.kit.session import values
-from ui.kit.session.visitor import calm_visitor, choice
+from ui.kit.panel.menu import link_to
+from ui.kit.store import session
 from ui.lessons.progress import progress, restore
 
 KEPT = "report"
@@ -30,20 +30,18 @@ class Typed:
 
 def typed() -> Typed:
     """Of this visitor; it lasts as long as the visit."""
-    return calm_visitor().kept.setdefault(KEPT, Typed())
+    return session().kept.setdefault(KEPT, Typed())
 
 
-def take_down(field: str, key: str):
-    """What was typed in a field (a callback)."""
-    given = choice(f"report_{field}", key)
-    if given is not None:
-        setattr(typed(), field, given)
+def take_down(field: str, text: str):
+    """Keep what was typed in a field of the report."""
+    setattr(typed(), field, text)
 
 
 def maker(language: str):
     """What makes the file when it is asked for: with what is typed by then, and the settings as they are now."""
     held, entries = typed(), progress().entries
-    links = {_name(page): urlencode(params) for page in _experiments() if (params := values.link_to(page.key))}
+    links = {_name(page): urlencode(params) for page in _experiments() if (params := link_to(page.key))}
     return partial(_made, held, entries, links, language)
 
 

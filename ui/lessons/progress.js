@@ -8,10 +8,10 @@ function kept() {
 
 let known = null // as this tab has kept it, or found it: only what has changed here is written, another tab may have kept more, or newer
 
-export default function ({ data, setTriggerValue }) {
+export default function ({ data }) {
   if (!data.loaded) {
     known = kept()
-    setTriggerValue("kept", JSON.stringify(known))
+    store.change({ [data.set]: JSON.stringify(known) })
     return
   }
   const all = kept(), before = known ?? all

@@ -9,15 +9,16 @@ from pathlib import Path
 import streamlit as st
 
 from core.teaching.lessons.entry import Entry, read
-from ui.kit.server.scripts import served
-from ui.kit.session.visitor import calm_visitor, picked_in, visitor
+from ui.kit.panel.control import handle
+from ui.kit.panel.script import with_store
+from ui.kit.store import session
 
 KEY, KEPT = "progress", "progress"
 
 _component = st.components.v2.component(
     "ablation_progress",
     html="<div></div>",
-    js=served((Path(__file__).parent / "progress.js").read_text()),
+    js=with_store((Path(__file__).parent / "progress.js").read_text()),
 )
 
 
@@ -32,7 +33,7 @@ class Progress:
 
 def progress() -> Progress:
     """Of this visitor."""
-    return calm_visitor().kept.setdefault(KEPT, Progress({}))
+    return session().kept.setdefault(KEPT, Progress({}))
 
 
 def store(name: str, entry: Entry):
@@ -64,14 +65,16 @@ def restore(entries: dict[str, Entry]):
 
 def keep():
     """Let the browser keep what there is, and say what it has kept."""
-    held = visitor().kept.setdefault(KEPT, Progress({}))
+    held = session().kept.setdefault(KEPT, Progress({}))
     entries = {name: asdict(entry) for name, entry in held.entries.items()}
-    _component(key=KEY, data={"entries": entries, "gone": held.gone, "loaded": held.loaded}, on_kept_change=_loaded)
+    data = {"entries": entries, "gone": held.gone, "loaded": held.loaded, "set": handle(KEY, _load)}
+    _component(key=KEY, data=data)
 
 
-def _loaded():
-    held, told = progress(), picked_in(KEY, str, "kept")
+def _load(kept: str):
+    """Take over what the browser has kept; what was predicted since goes before it."""
+    held = progress()
     held.loaded = True
-    for name, entry in read(told or "").items():
+    for name, entry in read(kept).items():
         if name not in held.gone:
             held.entries.setdefault(name, entry)

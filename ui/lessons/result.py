@@ -15,7 +15,7 @@ from core.teaching.lessons.told import answer_in_words, carried_over, follows, m
 from core.teaching.lessons.wording import filled
 from ui.kit.page import literal
 from ui.kit.pages import LESSONS, PAGES
-from ui.kit.session import values
+from ui.kit.store import value
 from ui.lessons.progress import carry, forget
 
 ICONS = {AS_PREDICTED: ":green[:material/check_circle:]", NOT_AS_PREDICTED: ":orange[:material/lightbulb:]"}
@@ -59,7 +59,7 @@ def after(lesson: Lesson, entry: Entry, out: Outcome, words):
 
 def _following(lesson: Lesson, words):
     """The link to the next lesson, in the language of the page: a link says all that is not as it is at first."""
-    names, language = list(every), values.value("language")
+    names, language = list(every), value("language")
     following = names[(names.index(lesson.name) + 1) % len(names)]
     title = read_lesson(following, language).title
     st.page_link(

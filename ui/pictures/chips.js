@@ -1,6 +1,6 @@
 // A text as one button per token: those that were generated can be picked, the others are shaded by how much they are read.
 
-export default function ({ data, parentElement, setTriggerValue }) {
+export default function ({ data, parentElement }) {
   const made = JSON.parse(data)
   const root = parentElement.querySelector(".root")
   root.setAttribute("aria-label", made.alt)
@@ -18,7 +18,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (token.pick) {
       chip.type = "button"
       chip.setAttribute("aria-pressed", at === made.selected)
-      chip.onclick = () => setTriggerValue("picked", at)
+      chip.onclick = () => store.change({ [made.set]: at })
     }
     return chip
   }))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from ui.kit.server.scripts import served
-from ui.kit.session.visitor import picked_in
+from ui.kit.panel.control import handle
+from ui.kit.panel.script import with_store
 
 CSS = """
 .root { display: flex; flex-wrap: wrap; gap: 5px 4px; font-family: var(--st-font); font-size: 15px; line-height: 1.35;
@@ -24,7 +24,7 @@ _chips = st.components.v2.component(
     "ablation_chips",
     html='<div class="root" role="group"></div>',
     css=CSS,
-    js=served((Path(__file__).parent / "chips.js").read_text()),
+    js=with_store((Path(__file__).parent / "chips.js").read_text()),
 )
 
 
@@ -40,10 +40,10 @@ class Chip:
 def chips(key: str, tokens: list[Chip], *, alt: str, selected: int | None = None, on_pick=None):
     """Draw them in a row that wraps. on_pick(number) is called on a click."""
 
-    def picked():
-        at = picked_in(key, int)
-        if at is not None and on_pick and 0 <= at < len(tokens) and tokens[at].pick:
+    def pick(at: int):
+        if on_pick and 0 <= at < len(tokens) and tokens[at].pick:
             on_pick(at)
 
-    data = {"tokens": [token.__dict__ for token in tokens], "selected": selected, "alt": alt}
-    _chips(key=key, data=json.dumps(data), on_picked_change=picked)
+    listed = [token.__dict__ for token in tokens]
+    data = {"tokens": listed, "selected": selected, "alt": alt, "set": handle(key, pick)}
+    _chips(key=key, data=json.dumps(data))

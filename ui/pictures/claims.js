@@ -1,10 +1,10 @@
 // A list of claims: title and paper, interval, verdict. Where a click leads somewhere each is a button.
 
-export default function ({ data, parentElement, setTriggerValue }) {
+export default function ({ data, parentElement }) {
   const root = parentElement.querySelector(".root")
   if (root.shown === data) return
   root.shown = data
-  const { rows, pick } = JSON.parse(data)
+  const { rows, pick, set } = JSON.parse(data)
   root.setAttribute("role", "list")
   root.replaceChildren(...rows.map((row, at) => {
     const made = document.createElement(pick ? "button" : "div")
@@ -15,7 +15,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     made.append(words(row.title, row.what, "", row.paper), picture, words(row.verdict, row.number, row.kind))
     if (pick) {
       made.type = "button"
-      made.onclick = () => setTriggerValue("picked", at)
+      made.onclick = () => store.change({ [set]: at })
     } else {
       made.setAttribute("role", "img")
     }

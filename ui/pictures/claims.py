@@ -10,8 +10,8 @@ from core.figures.palette import BASELINE, VARIANTS
 from core.figures.spread import WIDTH, spread_svg
 from core.teaching.claims import DOES_NOT, REPLICATES, Claim, Judged, claim
 from core.teaching.claims.wording import number, shown, told
-from ui.kit.server.scripts import served
-from ui.kit.session.visitor import picked_in
+from ui.kit.panel.control import handle
+from ui.kit.panel.script import with_store
 
 KINDS = {REPLICATES: "yes", DOES_NOT: "no"}
 CSS = f"""
@@ -31,7 +31,7 @@ _claims = st.components.v2.component(
     "ablation_claims",
     html='<div class="root"></div>',
     css=CSS,
-    js=served((Path(__file__).parent / "claims.js").read_text()),
+    js=with_store((Path(__file__).parent / "claims.js").read_text()),
 )
 
 
@@ -41,13 +41,12 @@ def claims(
     """Draw them. found: claim -> its result; on_pick: called with the claim that is clicked; values: seed by seed, of a single one."""
     names = list(found)
 
-    def picked():
-        at = picked_in(key, int)
-        if at is not None and on_pick and 0 <= at < len(names):
+    def pick(at: int):
+        if on_pick and 0 <= at < len(names):
             on_pick(names[at])
 
     rows = [_row(claim[name], claim.label(name), found[name], values) for name in names]
-    _claims(key=key, data=json.dumps({"rows": rows, "pick": on_pick is not None}), on_picked_change=picked)
+    _claims(key=key, data=json.dumps({"rows": rows, "pick": on_pick is not None, "set": handle(key, pick)}))
 
 
 def _row(of: Claim, label: str, found: Judged, values: Sequence[float]) -> dict[str, str]:

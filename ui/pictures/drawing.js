@@ -1,16 +1,10 @@
 // The drawing of a block. Where a page takes clicks, each part is a button that says what a click on it does.
 
 const drawn = new WeakMap()
-const told = new WeakMap() // clicks that the server has not answered yet, each with its number: the latest says the others again
 const hands = new WeakMap()
-const PATIENCE = 5000 // ms after which one is given up: it was lost with the connection, and is not to be done along with a later one
 
-export default function ({ data, parentElement, setTriggerValue }) {
+export default function ({ data, parentElement }) {
   const root = parentElement.querySelector(".root")
-  const clicks = told.get(root) ?? { number: 0, waiting: [] }
-  told.set(root, clicks)
-  clicks.number = Math.max(clicks.number, data.seen)
-  clicks.waiting = clicks.waiting.filter(({ number }) => number > data.seen)
   if (drawn.get(root) === data.picture) return
   drawn.set(root, data.picture)
   const [picture, tip] = root.children
@@ -22,10 +16,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const hide = () => { tip.style.display = "none" }
   const click = (part) => {
     hide()
-    clicks.number = Math.max(clicks.number + 1, Math.floor(performance.now())) // greater than those of a drawing that is gone
-    const now = performance.now()
-    clicks.waiting = [...clicks.waiting.filter(({ at }) => now - at < PATIENCE), { number: clicks.number, part, at: now }]
-    setTriggerValue("picked", clicks.waiting.map(({ number, part }) => [number, part]))
+    store.change({ [data.set]: part })
   }
   if (!hands.has(root)) hands.set(root, new Hand(picture))
   hands.get(root).click = click

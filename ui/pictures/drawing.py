@@ -1,7 +1,6 @@
 """The block's picture on the page."""
 
 from collections.abc import Callable
-from functools import partial
 from html import escape
 from pathlib import Path
 
@@ -9,9 +8,9 @@ import streamlit as st
 
 from core.figures.drawing import block_svg
 from core.figures.palette import VARIANTS
-from ui.kit.server.scripts import served
-from ui.kit.session.limits import is_moved
-from ui.kit.session.visitor import calm_visitor, picked_in, visitor
+from ui.kit.panel.control import handle
+from ui.kit.panel.script import with_store
+from ui.kit.store import is_moved
 
 CSS = f"""
 .root {{ font-family: var(--st-font); position: relative; }}
@@ -38,12 +37,11 @@ polyline {{ fill: none; stroke: var(--st-text-color); stroke-width: 1.3; }}
 .off {{ fill: none; stroke: var(--st-text-color); stroke-width: 1; stroke-dasharray: 4 4; opacity: 0.6; }}
 rect.changed {{ stroke: {VARIANTS[0]}; stroke-width: 2; opacity: 1; }} text.changed {{ fill: {VARIANTS[0]}; opacity: 1; }}
 """
-SEEN = "clicks seen in "  # a drawing: the number of the last
 _drawing = st.components.v2.component(
     "ablation_drawing",
     html='<div class="root"><div class="picture"></div><div class="tip" role="status"></div></div>',
     css=CSS,
-    js=served((Path(__file__).parent / "drawing.js").read_text()),
+    js=with_store((Path(__file__).parent / "drawing.js").read_text()),
 )
 
 
@@ -82,25 +80,6 @@ def block(
             "picture": picture,
             "clicked": on_pick is not None,
             "gone": beside and tuple(beside),  # Streamlit asks pandas of each list whether it is a table
-            "seen": visitor().kept.get(SEEN + key, 0),
+            "set": handle(key, pick),
         },
-        on_picked_change=partial(_picked, key, pick),
     )
-
-
-def _picked(key: str, pick: Callable[[str], None]):
-    """Each click that the browser tells of, once (a callback)."""
-    held = calm_visitor().kept
-    for number, text in _clicks(picked_in(key, list)):
-        if number > held.get(SEEN + key, 0):
-            held[SEEN + key] = number
-            pick(text)
-
-
-def _clicks(told: list | None) -> list[tuple[int, str]]:
-    """Number and part of each click that the browser has no answer to yet. Of two messages that wait Streamlit keeps the later one,
-    and as a second click takes a first one back, none may be lost."""
-    return [
-        (each[0], each[1]) for each in told or ()
-        if isinstance(each, list) and len(each) == 2 and type(each[0]) is int and isinstance(each[1], str)
-    ]  # fmt: skip

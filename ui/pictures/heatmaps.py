@@ -11,8 +11,8 @@ import torch
 
 from core.figures.palette import DIVERGING, SEQUENTIAL
 from ui.kit import beside
-from ui.kit.server.scripts import served
-from ui.kit.session.visitor import picked_in
+from ui.kit.panel.control import handle
+from ui.kit.panel.script import with_store
 from ui.kit.takeaway import MatrixTable, note, said
 
 HERE = Path(__file__).parent / "canvas"
@@ -44,12 +44,12 @@ _grid_js, _lines_js = (
     "".join((HERE / each).read_text() for each in ("ink.js", "play.js", "values.js", name))
     for name in ("grid.js", "lines.js")
 )
-_grid = st.components.v2.component("ablation_grid", html=HTML, css=CSS, js=served(_grid_js))
+_grid = st.components.v2.component("ablation_grid", html=HTML, css=CSS, js=with_store(_grid_js))
 _lines = st.components.v2.component(
     "ablation_lines",
     html=HTML,
     css=CSS + ".scale { display: none; } .tip { display: none !important; }",
-    js=served(_lines_js),
+    js=with_store(_lines_js),
 )
 
 DECADES = 4
@@ -143,10 +143,8 @@ def heatmaps(key: str, matrices, rows, columns=None, *, on_pick=None, **words):
 
     shape = _tensor(matrices).shape  # a callback is kept as long as the page is open, and with it all that it names
 
-    def picked():
-        at = picked_in(name, dict) or {}
-        cell = [at.get(each) for each in ("panel", "row", "col")]
-        if on_pick and all(type(n) is int and 0 <= n < most for n, most in zip(cell, shape)):
+    def pick(cell: list[int]):
+        if on_pick and all(0 <= at < most for at, most in zip(cell, shape)):
             on_pick(*cell)
 
     said_above = said()
@@ -161,8 +159,8 @@ def heatmaps(key: str, matrices, rows, columns=None, *, on_pick=None, **words):
             more = {"said": said_above, "diverging": True, "log": False, "what": f"difference: {words.get('what', '')}"}
         elif twin is not None:
             beside.no_difference()
-        data = pack(shown, rows, columns, clickable=on_pick is not None, **words | more)
-        _grid(key=name, data=data, on_picked_change=picked)
+        data = pack(shown, rows, columns, clickable=on_pick is not None, set=handle(name, pick), **words | more)
+        _grid(key=name, data=data)
 
     name = beside.keyed(key)
     beside.picture(key, (matrices, list(rows), columns and list(columns)), draw)
@@ -189,7 +187,7 @@ def played(key: str, matrices, rows, columns, frames: Frames, **words):
     note(words["alt"].rstrip("."), MatrixTable(cells.flatten(0, 1), rows, columns, titles))
     words["said"] = said()
     data = pack(cells.flatten(0, 1), rows, columns, frames=asdict(frames), **words | {"panels": cells.shape[1]})
-    _grid(key=key, data=data, on_picked_change=lambda: None)
+    _grid(key=key, data=data)
 
 
 def lines(key: str, weights, tokens, **words):

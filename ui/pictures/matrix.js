@@ -33,8 +33,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
 }
 
 function go(to) {
-  window.dispatchEvent(new Event("ablation-turn")) // see ui/kit/server/document/browser.js
-  turn(to)
+  turnTo(to.href, Object.fromEntries(to.searchParams))
 }
 
 function focused(event) {

@@ -8,9 +8,8 @@ import streamlit as st
 from core.study.link import query, read_query
 from core.study.picture import COLOURS, matrix_svg
 from core.study.summary import Line, lines
-from ui.kit.panel.menu import TURN
-from ui.kit.server.scripts import served
-from ui.kit.session.visitor import calm_visitor
+from ui.kit.panel.script import with_store
+from ui.kit.store import session
 
 CSS = f"""
 .root {{ font-family: var(--st-font); overflow-x: auto; }}
@@ -24,13 +23,14 @@ _matrix = st.components.v2.component(
     "ablation_matrix",
     html='<div class="root"></div>',
     css=CSS,
-    js=served(TURN + (Path(__file__).parent / "matrix.js").read_text()),
+    js=with_store((Path(__file__).parent / "matrix.js").read_text()),
 )
 
 
 def matrix(summary, key: str, on_open: Callable[[Line], None] | None = None):
     """Draw a table of core.study.tables.summary_table. on_open: called with the line of a cell before it is opened."""
-    columns, kept = summary.task.nunique(), calm_visitor().kept
+    columns = summary.task.nunique()
+    kept = session().kept
     svg = f'<div style="max-width: {200 + 120 * columns}px; min-width: calc({120 + 68 * columns}px / var(--ablation-zoom, 1))">{matrix_svg(summary, links=True)}</div>'
 
     def opened():

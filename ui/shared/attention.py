@@ -8,7 +8,7 @@ from core.settings.wording import count
 from ui.kit import beside
 from ui.kit.page import capital, chart, figure
 from ui.kit.panel.control import tabs
-from ui.kit.session.values import put
+from ui.kit.store import change
 from ui.pictures.heatmaps import heatmaps, lines
 from ui.shared.base import maps as menu
 from ui.shared.base import needs, pick, sure, weights
@@ -61,7 +61,7 @@ def all_heads(forward_pass, patterns, layer, head):
         blank="masked",
         alt=f"Attention maps of {count(len(patterns), 'head')} over {count(len(forward_pass.tokens), 'token')}.",
         height=500,
-        on_pick=lambda panel, row, column: put(maps="one", head=panel + 1),
+        on_pick=lambda panel, row, column: change(maps="one", head=panel + 1),
     )
 
 

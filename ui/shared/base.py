@@ -12,8 +12,7 @@ from core.settings.setting import Settings, setting
 from ui.kit import beside
 from ui.kit.panel.control import Control, choice
 from ui.kit.panel.panel import bar
-from ui.kit.session.limits import is_moved
-from ui.kit.session.values import value
+from ui.kit.store import is_moved, value
 
 maps = Menu("Picture")
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from core.model.generate import Step
 from core.settings.wording import number
-from ui.kit.session.visitor import calm_visitor, visitor
+from ui.kit.store import session
 from ui.pictures.chips import Chip, chips
 
 PICKED = "picked_step"  # kept for a visitor: which step of the text is open
@@ -12,7 +12,7 @@ PICKED = "picked_step"  # kept for a visitor: which step of the text is open
 
 def opened_step(key: str, steps: Sequence[Step]) -> int:
     """Return which generated word is open, counted from 0."""
-    return min(visitor().kept.get(f"{PICKED}_{key}", 0), len(steps) - 1)
+    return min(session().kept.get(f"{PICKED}_{key}", 0), len(steps) - 1)
 
 
 def weights_read(step: Step, layer: int, head: int, length: int) -> list[float | None]:
@@ -54,5 +54,5 @@ def generated(
         tokens.append(Chip(word(each.token), tip, weights[n] if n < len(weights) else None, pick=True))
     chips(
         key, tokens, alt=f"The text, word by word, {len(steps)} of them generated.", selected=start + chosen,
-        on_pick=lambda at: calm_visitor().kept.update({f"{PICKED}_{key}": at - start}),
+        on_pick=lambda at: session().kept.update({f"{PICKED}_{key}": at - start}),
     )  # fmt: skip

@@ -9,8 +9,7 @@ from core.figures import charts
 from core.settings.wording import count, distinct
 from ui.kit import beside
 from ui.kit.page import capital, chart, figure, literal
-from ui.kit.session.values import put
-from ui.kit.session.visitor import choice, some_of
+from ui.kit.store import bind, change
 from ui.pictures.heatmaps import heatmaps
 from ui.shared.base import needs, pick, sure, weights
 
@@ -118,27 +117,22 @@ def _editor(forward_pass, marked):
         )
     labels = [write_pairs([pair]) for pair in marked]
     both = dict(zip(labels, distinct([_words(forward_pass, pair) for pair in marked])))
-    shown = some_of("pair_list", labels, labels, tuple(both.items()))
     st.multiselect(
         "Marked pairs",
         labels,
         format_func=both.get,
-        **shown,
-        on_change=_keep,
-        args=(shown["key"],),
+        **bind("pair_list", labels, _keep),
         placeholder="none yet",
         label_visibility="collapsed",
     )
 
 
 def _mark(marked, pair):
-    put(pairs=write_pairs([*marked, pair]))
+    change(pairs=write_pairs([*marked, pair]))
 
 
-def _keep(key):
-    chosen = choice("pair_list", key)
-    if chosen is not None:
-        put(pairs=",".join(chosen) or "none")
+def _keep(chosen: list[str]):
+    change(pairs=",".join(chosen) or "none")
 
 
 def _arcs(forward_pass, marked) -> pd.DataFrame:

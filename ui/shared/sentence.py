@@ -1,13 +1,13 @@
 """The sentence on top of a page: a field to type in, and the list of examples beside it."""
 
 import html
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 
 import streamlit as st
 
 from core.model.text import EXAMPLES, shown
 from ui.kit.panel.control import Control, choice, field
-from ui.kit.session import values
+from ui.kit.store import value
 
 OWN = "Your own text"
 NAMED = 8  # unknown words that are named
@@ -20,28 +20,17 @@ def sentence() -> list[Control]:
 
 
 def typed(label: str, name: str, hint: str, examples: dict[str, str]) -> list[Control]:
-    """The controls of a text, a setting of that name, and of examples for it: their names -> the texts."""
-    text = values.value(name)
-    chosen = next((example for example, words in examples.items() if words == text), OWN)
-    offered = [*examples, OWN]
-    return [
-        field(label, name, hint, on=_moved),
-        choice("Example", f"example_of_{name}", chosen, offered, offered, on=_take(name, examples)),
-    ]
-
-
-def _take(name: str, examples: dict[str, str]) -> Callable:
-    def take(example: str):
-        if example in examples:
-            values.put(**{name: examples[example]})
-            _moved()
-
-    return take
-
-
-def _moved(text: str = ""):
-    """Another text: what was marked in the old one means nothing in it."""
-    values.put(pairs="")
+    """Return the controls of a text, a setting of that name, and of examples for it: their names -> the texts."""
+    text = value(name)
+    texts = list(examples.values())
+    words = list(examples)
+    if text not in texts:
+        texts.append(text)
+        words.append(OWN)
+    example = choice("Example", f"example_of_{name}", text, texts, words)
+    # Another text: what was marked in the old one means nothing in it.
+    anew = {"also": {"pairs": None}}
+    return [field(label, name, hint) | anew, example | anew | {"set": name}]
 
 
 def unknown_words(labels: Sequence[str], unknown: Collection[int]):

@@ -16,8 +16,8 @@ from core.settings.wording import KEY, head_name
 from core.study.file.shipped import shipped
 from ui.kit.page import capital
 from ui.kit.pages import LESSONS, ONE_BLOCK, TRAINED_MODEL, TRAINING
-from ui.kit.server.scripts import served
-from ui.kit.session.visitor import at
+from ui.kit.panel.script import with_store
+from ui.kit.store import bind
 from ui.shared.model_defaults import reader
 from ui.shared.models import SHIPPED, known
 
@@ -35,7 +35,7 @@ _picture = st.components.v2.component(
     "ablation_hero",
     html='<div class="root"><div class="picture"></div><div hidden></div></div>',
     css=CSS,
-    js=served((Path(__file__).parent.parent / "pictures" / "drawing.js").read_text()),
+    js=with_store((Path(__file__).parent.parent / "pictures" / "drawing.js").read_text()),
 )
 
 
@@ -62,7 +62,7 @@ def _hero(made, layer: int, head: int, removed: bool):
         f"A small language model has learnt to write legal sentences. One of its parts, {name}, looks back from "
         f"the verb to its subject, **{SUBJECT}**. Remove it, and read what happens. :gray[({capital(KEY)}.)]"
     )
-    st.toggle(f"Remove {name}", **at("removed", removed))
+    st.toggle(f"Remove {name}", **bind("removed", removed))
     side = made.without if removed else made.whole
     picture = agreement_svg(made.words, made.weights, side.chosen, side.wrong, removed)
     _picture(key="hero", data={"picture": picture, "clicked": False})

@@ -9,8 +9,7 @@ from core.study.database.connection import StoreError
 from core.study.database.standing import Standing
 from ui.kit.page import literal
 from ui.kit.rights import REASON, may_write
-from ui.kit.session.values import put
-from ui.kit.session.visitor import calm_visitor
+from ui.kit.store import change, session
 from ui.studies import server
 
 WIDTH = 120  # pixels
@@ -49,7 +48,7 @@ def can_write(store) -> bool:
 
 def _turn(call, number: int):
     """Stop or resume (a callback). The second press of a double click meets what the first has made of the button: it is none."""
-    kept, now = calm_visitor().kept, time.monotonic()
+    kept, now = session().kept, time.monotonic()
     last, kept[TURNED] = kept.get(TURNED, (0, -TWICE)), (number, now)
     if last[0] != number or now - last[1] >= TWICE:
         _change(call, number)
@@ -73,4 +72,4 @@ def _resume(number: int):
 
 def _delete(number: int):
     server.store().delete(number)
-    put(study="")
+    change(study="")

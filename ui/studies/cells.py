@@ -1,13 +1,12 @@
 """The choice of tasks and variants above a table, and any other choice of several names: the link holds it."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pandas as pd
 import streamlit as st
 
-from ui.kit.session.values import put
-from ui.kit.session.visitor import some_of
-from ui.studies.ticks import changed
+from ui.kit.store import bind, change
 
 
 def cells(table: pd.DataFrame, look) -> pd.DataFrame:
@@ -22,25 +21,22 @@ def cells(table: pd.DataFrame, look) -> pd.DataFrame:
 
 
 def several(
-    look, name: str, offered: list[str], usual=(), none: str = "", draw: Callable = st.multiselect, reads=None, **words
+    look, name: str, offered: list[str], usual=(), none: str = "", draw: Callable = st.multiselect, **words
 ) -> list[str]:
     """A choice of several -> what is chosen. name: of the setting that holds it; usual: what is chosen where it names nothing that
-    is offered; none: what it holds where nothing is to be chosen; reads: how those offered read, where that changes; words: what draw takes."""
+    is offered; none: what it holds where nothing is to be chosen; words: what draw takes."""
     held = getattr(look, name)
     chosen = [] if none and held == none else _named(held, offered) or list(usual)
     chosen = chosen[: words.get("max_selections")]  # a link may name more
-    shown = some_of(f"{name}_list", chosen, offered, reads)
     draw(
-        look.settings()[name].label, offered, **shown, on_change=_chosen, args=(name, shown["key"], none),
+        look.settings()[name].label, offered, **bind(f"{name}_list", chosen, partial(_choose, name, none)),
         label_visibility="collapsed", **words,
     )  # fmt: skip
     return chosen
 
 
-def _chosen(name: str, key: str, none: str):
-    names = changed(f"{name}_list", key)
-    if names is not None:
-        put(**{name: "~".join(map(_written, names)) or none})
+def _choose(name: str, none: str, names: list[str]):
+    change(**{name: "~".join(map(_written, names)) or none})
 
 
 def _named(text: str, offered: list[str]) -> list[str]:

@@ -5,8 +5,7 @@ import streamlit as st
 from core.study.database.standing import standing
 from ui.kit.page import literal
 from ui.kit.rights import REASON, may_write
-from ui.kit.session.values import amend, put
-from ui.kit.session.visitor import one_of, visitor
+from ui.kit.store import amend, bind, change, session
 from ui.studies import server
 from ui.studies.buttons import buttons, can_write
 from ui.studies.context import StudyContext, StudyLook
@@ -33,7 +32,7 @@ def choose(look: StudyLook) -> StudyContext | None:
         if not known and name is not None:
             nothing()
         return ships(name, look) if name in shipped else None
-    visitor().kept[SEEN] = name
+    session().kept[SEEN] = name
     return _shown(store, known[name], place, tuple(other for other in reversed(known) if other != name), look)
 
 
@@ -46,7 +45,7 @@ def _row(name: str | None, store, every: tuple[str, ...], known):
                 label_visibility="collapsed", width="stretch",
             )  # fmt: skip
         elif every:
-            st.selectbox("Study", every, **one_of("study", name, every), label_visibility="collapsed", width="stretch")
+            st.selectbox("Study", every, **bind("study", name), label_visibility="collapsed", width="stretch")
         st.button(
             "New study",
             icon=":material/add:",
@@ -71,7 +70,7 @@ def _shown(store, study, place, others: tuple[str, ...], look: StudyLook) -> Stu
 def _instead():
     """Another one is chosen (a callback)."""
     if st.session_state.get("study_instead"):
-        put(study=st.session_state["study_instead"])
+        change(study=st.session_state["study_instead"])
 
 
 def _name(look: StudyLook, known: dict, shipped: list[str]) -> str | None:
@@ -79,17 +78,17 @@ def _name(look: StudyLook, known: dict, shipped: list[str]) -> str | None:
     looked at, and is gone."""
     if look.study in known or look.study in shipped:
         return look.study
-    if look.study and look.study == visitor().kept.get(SEEN):
+    if look.study and look.study == session().kept.get(SEEN):
         # Nothing takes its place by itself: a press on Stop or Delete may be on its way.
         st.warning(literal(f"The study “{look.study}” was deleted, here or in another tab."), icon=":material/info:")
         return None
     if look.study:
         st.warning(literal(f"There is no study “{look.study}” here."), icon=":material/info:")
     if not known:
-        amend(look, study="")
+        amend(study="")
         return shipped[0] if shipped else ""
     newest = next(reversed(known))
-    amend(look, study=newest)  # it stays the one that is looked at when a newer one comes
+    amend(study=newest)  # it stays the one that is looked at when a newer one comes
     return newest
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -14,16 +14,14 @@ from core.study.plan import NOTHING, Study, StudyError, before, told
 from ui.kit.guard import guarded
 from ui.kit.page import literal
 from ui.kit.rights import REASON, may_write
-from ui.kit.session.values import put
-from ui.kit.session.visitor import at, calm_visitor, now, one_of, state, visitor
+from ui.kit.store import bind, change, session
 from ui.studies import server
 from ui.studies import ticks as boxes
 
 SHIPPED = Path(__file__).parent.parent.parent / "studies"
-# Kept for a visitor: the how-manieth that is being made, 0 for none, and that is drawn; what was typed into it, until it is started.
-NEW, DRAWN, OPENED, DRAFT = "new_study", "new_study_drawn", "new_studies", "study_draft"
-TICKED = "ticked"  # of a draft: the file as the ticks have just made it
-BOXES = ("new_", "tick_")  # how the names of what stands in it begin
+# In Session.kept: how many dialogs were opened, which of them is open (0: none) and was drawn last, and what was typed.
+OPENED, NEW, DRAWN, DRAFT = "new_studies", "new_study", "new_study_drawn", "study_draft"
+FIRST = "a small example"
 TEMPLATE = """name = "my study"
 question = "What does it cost to take the norm out?"
 tasks = ["reverse"]
@@ -34,46 +32,66 @@ seeds = 3
 """
 
 
+@dataclass
+class Draft:
+    """A study that is being written: the file it began with, and the text of each as it was changed."""
+
+    begin: str = FIRST
+    texts: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def original(self) -> str:
+        """The text as it was before it was changed."""
+        return _shipped()[self.begin].read_text(encoding="utf-8") if self.begin in _shipped() else TEMPLATE
+
+    @property
+    def text(self) -> str:
+        return self.texts.get(self.begin, self.original)
+
+    def write(self, text: str):
+        """Change the text."""
+        self.texts[self.begin] = text
+
+    def begin_with(self, name: str):
+        """Go on with another file."""
+        self.begin = name
+
+
 def ask():
-    """Open the dialog in the next run (a callback), with all its boxes made anew: where it was closed a moment ago, the browser
-    knows nothing more of them, and the server may still hold what stood there, of which the draft has not heard."""
-    _keep()
-    held = calm_visitor()
-    for name in [name for name in held.shown if name.startswith(BOXES)]:
-        held.shown[name].clear()
-    held.kept[NEW] = held.kept[OPENED] = held.kept.get(OPENED, 0) + 1
+    """Open the dialog in the next run (a callback)."""
+    kept = session().kept
+    kept[NEW] = kept[OPENED] = kept.get(OPENED, 0) + 1
 
 
 def new_study(store):
-    """The dialog, where it was asked for."""
-    if visitor().kept.get(NEW):
+    """Draw the dialog, where it was asked for."""
+    if session().kept.get(NEW):
         _new(store)
 
 
-def _keep():
-    """Put what is typed, as the server holds it at the beginning of a run, into the draft: the run that was to write it there
-    may have been ended by the next, and what a run does not draw the server forgets."""
-    held, seen = calm_visitor(), state()
-    draft, written = held.kept.setdefault(DRAFT, {}), held.shown.get("new_text")
-    if written and written[-1].key in seen and written[-1].offers == draft.get("begin"):
-        draft.setdefault(TICKED, seen[written[-1].key])
+def _dismiss():
+    kept = session().kept
+    if kept.get(NEW) == kept.get(DRAWN):  # or it was asked for once more, and both come with one run, that first
+        _close()
 
 
-def _dismissed():
-    _keep()
-    held = calm_visitor().kept
-    if held.get(NEW) == held.get(DRAWN):  # or it was asked for once more, and both are told to one run, that first
-        _forget()
+def _close():
+    session().kept[NEW] = 0
 
 
-def _forget():
-    calm_visitor().kept[NEW] = 0
+def _draft() -> Draft:
+    return session().kept.setdefault(DRAFT, Draft())
 
 
-@st.dialog("New study", width="large", on_dismiss=_dismissed)
+def _shipped() -> dict[str, Path]:
+    """Return the files of studies that a new one may begin with, by name."""
+    return {path.stem.replace("_", " "): path for path in sorted(SHIPPED.glob("*.toml"))}
+
+
+@st.dialog("New study", width="large", on_dismiss=_dismiss)
 @guarded
 def _new(store):
-    visitor().kept[DRAWN] = visitor().kept.get(NEW)
+    session().kept[DRAWN] = session().kept.get(NEW)
     given, begun = _written()
     try:
         study = server.parsed(given)
@@ -89,23 +107,17 @@ def _new(store):
 
 
 def _written() -> tuple[str, str]:
-    """The text of the study, and that of the one with which it was begun."""
-    shipped = {path.stem.replace("_", " "): path for path in sorted(SHIPPED.glob("*.toml"))}
-    offered, draft = ["a small example", *shipped], visitor().kept.setdefault(DRAFT, {})
-    chosen = now("new_from", draft.get("begin", offered[0]), (tuple(offered), None))
-    begin = st.selectbox("Begin with", offered, **one_of("new_from", chosen, offered))
-    text = shipped[begin].read_text(encoding="utf-8") if begin in shipped else TEMPLATE
-    typed = draft.get(TICKED) or now("new_text", draft.get(("text", begin), text), begin)
-    ticked = ticks(typed)
+    """Draw what a study is written with. Return its text, and that of the file it began with."""
+    draft = _draft()
+    st.selectbox("Begin with", [FIRST, *_shipped()], **bind("new_from", draft.begin, draft.begin_with))
+    ticked = ticks(draft.text)
     if ticked:
-        boxes.draw(ticked, partial(_ticked, draft, ticked, ticks(text)))
+        boxes.draw(ticked, partial(_tick, draft))
     else:
         st.caption("This file says more than can be ticked, or cannot be read: change it below.")
     with st.expander("Advanced: the file", expanded=not ticked):
-        given = st.text_area("The study, as a TOML file", height=300, **at("new_text", typed, begin))
-    draft.pop(TICKED, None)
-    draft |= {"begin": begin, ("text", begin): given}
-    return given, text
+        st.text_area("The study, as a TOML file", height=300, **bind("new_text", draft.text, draft.write))
+    return draft.text, draft.original
 
 
 def _doubts(study: Study, begun: str) -> list[str]:
@@ -128,13 +140,16 @@ def _cells(study: Study) -> set[tuple[str, str]]:
     return {(run.task, run.variant) for run in study.runs}
 
 
-def _ticked(draft: dict, drawn: Ticks, begun: Ticks | None, change: Callable[[Ticks], Ticks]):
-    """A change of the ticks, which may have been changed since they were drawn (a callback). begun: what they began with, whose
-    question is asked no more when something else is taken out."""
-    new = change(ticks(draft.get(TICKED) or drawn.write()) or drawn)
-    if begun and new.question == begun.question and (new.changes, new.axes) != (begun.changes, begun.axes):
-        new = replace(new, question="")
-    draft[TICKED] = new.write()
+def _tick(draft: Draft, change: Callable[[Ticks], Ticks]):
+    """Change the ticks as they are by now (a callback). Drop the question of the file when something else is taken out."""
+    before = ticks(draft.text)
+    if before is None:
+        return
+    after = change(before)
+    begun = ticks(draft.original)
+    if begun and after.question == begun.question and (after.changes, after.axes) != (begun.changes, begun.axes):
+        after = replace(after, question="")
+    draft.write(after.write())
 
 
 def _in_words(study: Study, store):
@@ -163,7 +178,7 @@ def _start(study: Study):
     except StoreError as error:
         st.error(literal(error.told))
         return
-    put(study=study.name)
-    del visitor().kept[DRAFT]
-    _forget()
+    change(study=study.name)
+    del session().kept[DRAFT]
+    _close()
     st.rerun()

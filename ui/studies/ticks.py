@@ -10,23 +10,22 @@ from core.model.variants import decode, name_of
 from core.study.file.ticks import AXES, CHANGES, MOST_SEEDS, PARTS, Ticks
 from core.study.plan import SETTINGS
 from core.tasks import task
-from ui.kit.session.visitor import at, calm_visitor, choice, some_of
+from ui.kit.store import bind
 
 
 def draw(ticks: Ticks, write: Callable[[Callable[[Ticks], Ticks]], None]):
-    """The boxes; write is called with what changes the ticks as they are by then (a callback)."""
+    """Draw the boxes. write: called with what changes the ticks as they are by then (a callback)."""
     left, right = st.columns([2, 1], gap="medium")
     with left:
-        named = at("tick_name", ticks.name)
-        st.text_input("Name", **named, on_change=_typed, args=("name", "tick_name", named["key"], write))
+        st.text_input("Name", **bind("tick_name", ticks.name, lambda name: write(partial(replace, name=name))))
     with right:
-        many = at("tick_seeds", ticks.seeds)
-        st.slider("Seeds", 1, MOST_SEEDS, **many, on_change=_typed, args=("seeds", "tick_seeds", many["key"], write))
-    asked = at("tick_question", ticks.question)
+        seeds = bind("tick_seeds", ticks.seeds, lambda seeds: write(partial(replace, seeds=seeds)))
+        st.slider("Seeds", 1, MOST_SEEDS, **seeds)
     st.text_input(
-        "Question", **asked, on_change=_typed, args=("question", "tick_question", asked["key"], write),
+        "Question",
+        **bind("tick_question", ticks.question, lambda question: write(partial(replace, question=question))),
         placeholder="What do you want to know? It stands under the study's name.",
-    )  # fmt: skip
+    )
     boxes = partial(_boxes, write=write)
     boxes("Tasks", "tick_tasks", ticks.tasks, list(task), task.label, _tasks)
     parts, others = _apart(ticks.changes)
@@ -39,37 +38,12 @@ def draw(ticks: Ticks, write: Callable[[Callable[[Ticks], Ticks]], None]):
 
 
 def _boxes(label, name, chosen, offered, words, change: Callable, write):
-    """Any of a list; of a long one those that are found by their names."""
-    shown = some_of(name, list(chosen), offered)
-    args = {"on_change": _chosen, "args": (name, shown["key"], change, write), "format_func": words, **shown}
+    """Draw any of a list; of a long one those that are found by their names."""
+    bound = bind(name, list(chosen), lambda new: write(partial(change, tuple(new))))
     if len(offered) > 12:
-        st.multiselect(label, offered, **args, placeholder="Find a change …")
+        st.multiselect(label, offered, format_func=words, **bound, placeholder="Find a change …")
     else:
-        st.pills(label, offered, selection_mode="multi", **args)
-
-
-def _chosen(name, key, change, write):
-    new = changed(name, key)
-    if new is not None:
-        write(partial(change, tuple(new)))
-
-
-def _typed(field, name, key, write):
-    new = changed(name, key)
-    if new is not None:
-        write(partial(replace, **{field: new}))
-
-
-def changed(name: str, key: str):
-    """What a box has been changed to; None where it was not: as choice. And as it is from now on, whether or not the run that
-    follows comes as far as to draw it: put back at once, it was changed once more."""
-    new = choice(name, key)
-    if new is not None:
-        shown = next(each for each in calm_visitor().shown[name] if each.key == key)
-        if isinstance(new, list):  # a browser can say anything, again and again: only what is offered is kept
-            new = [each for each in dict.fromkeys(new) if each in shown.offers[0]]
-        shown.value = new
-    return new
+        st.pills(label, offered, selection_mode="multi", format_func=words, **bound)
 
 
 def _apart(changes) -> tuple[list[str], list[str]]:

@@ -16,7 +16,7 @@ from core.settings.menu import Menu
 from core.settings.setting import ANY, ConfigError, setting
 from ui.kit.panel.control import of
 from ui.kit.panel.panel import bar
-from ui.kit.session.values import put, value
+from ui.kit.store import change, value
 from ui.shared.base import Picked, maps
 from ui.shared.model_defaults import prompts, reader, texts
 from ui.shared.models import SHIPPED, known
@@ -169,12 +169,12 @@ def with_knockout(context: TrainedContext) -> Pass:
 
 def take_out(text: str, **more):
     """Knock this out as well, as a link names it (a callback); a second press changes nothing. more: settings to change along with it."""
-    put(out="~".join(dict.fromkeys([*_out(), text])), **more)
+    change(out="~".join(dict.fromkeys([*_out(), text])), **more)
 
 
 def put_back(text: str):
     """This is knocked out no more (a callback)."""
-    put(out="~".join(each for each in _out() if each != text))
+    change(out="~".join(each for each in _out() if each != text))
 
 
 def switch(text: str):

@@ -15,8 +15,7 @@ from ui.kit.page import literal
 from ui.kit.pages import TRAINING
 from ui.kit.rights import REASON, may_write
 from ui.kit.server.uploads import allowed, file_mb
-from ui.kit.session.values import put
-from ui.kit.session.visitor import one_of
+from ui.kit.store import bind, change
 from ui.shared import models
 
 NOTHING = "There is nothing to open yet: choose the files of a model first."
@@ -59,7 +58,7 @@ def _brought():
         logging.exception("a model could not be opened")
         st.session_state[REFUSED] = f"The model could not be opened ({type(error).__name__})."
         return
-    put(model=name, out="")
+    change(model=name, out="")
 
 
 def _check_size(size: int):
@@ -85,8 +84,8 @@ def model_list(look):
     offered = models.names()
     labels = dict(zip(offered, distinct(map(_label, offered))))
     st.selectbox(
-        "Model", offered, **one_of("model", look.model, offered), format_func=labels.get,
-        label_visibility="collapsed", on_change=_forget,
+        "Model", offered, **bind("model", look.model, _choose), format_func=labels.get,
+        label_visibility="collapsed",
     )  # fmt: skip
     bring()
     for note in models.known(look.model).notes:
@@ -123,7 +122,7 @@ def _label(name: str) -> str:
     return "Legal sentences (ships with the lab)" if name == models.SHIPPED and name in there else name
 
 
-def _forget():
-    """Another model has other parts: nothing is knocked out of it."""
-    put(out="")
+def _choose(model: str):
+    """Open another model. It has other parts, so nothing is knocked out of it."""
+    change(model=model, out="")
     st.session_state.pop(REFUSED, None)

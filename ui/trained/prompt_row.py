@@ -16,8 +16,7 @@ from core.settings.setting import ConfigError
 from core.train.budget import TimeLimit
 from ui.kit.page import literal
 from ui.kit.panel.control import Control, lexicon, press
-from ui.kit.session import values
-from ui.kit.session.visitor import calm_visitor, state
+from ui.kit.store import change, value
 from ui.shared.model_defaults import prompts
 from ui.shared.sentence import typed, unknown_words
 
@@ -44,13 +43,13 @@ def words_row(look, opened: Opened) -> list[Control]:
 
 def _complete(look, opened: Opened):
     """Write the text to its end, as it stands by now: it may have been typed just before (a callback)."""
-    text = calm_visitor().value("prompt", state())
+    text = value("prompt")
     if not words(text) or words(text)[-1] == vocabulary.END:
         return
     with suppress(ConfigError, MemoryLimit, TimeLimit):  # as the page says itself of a text that cannot be read
         read = experiment.read(opened, text)
         ending = vocabulary.completed(knockout.bench(opened, look.texts), read)
-        values.put(prompt=" ".join([text.strip(), *ending]))
+        change(prompt=" ".join([text.strip(), *ending]))
 
 
 def as_read(prompt: Prompt):

@@ -8,7 +8,7 @@ from core.train.budget import duration, expected, max_seconds
 from ui.kit import jobs
 from ui.kit.guard import fragment
 from ui.kit.page import literal
-from ui.kit.session import values
+from ui.kit.store import value
 from ui.training import experiments, take_apart
 from ui.training.finished import finished
 
@@ -29,7 +29,7 @@ def _bar(planned, kinds, was_going):
     trainings = jobs.started()
     if trainings:
         jobs.look(trainings)
-    if values.value("begin") or was_going != (bool(trainings) and trainings.going):
+    if value("begin") or was_going != (bool(trainings) and trainings.going):
         st.rerun()  # all of the page: with or without its timers, and with the settings of an experiment
     same = bool(trainings) and trainings.plan == planned
     known = None if same else finished(planned)

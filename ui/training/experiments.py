@@ -4,7 +4,7 @@ import streamlit as st
 
 from core.experiments.training.showcase import showcase
 from ui.kit.page import capital
-from ui.kit.session import values
+from ui.kit.store import change, reset
 
 
 def menu(kinds):
@@ -20,8 +20,8 @@ def _picked(kinds):
 
 
 def _show(name: str, kinds):
-    values.take(showcase[name](), *kinds)
-    values.put(begin=True, trained="learning")
+    reset(*kinds, **showcase[name]())
+    change(begin=True, trained="learning")
 
 
 def cards(kinds):

@@ -7,7 +7,7 @@ from ui.kit import jobs, takeaway
 from ui.kit.guard import fragment
 from ui.kit.jobs import StartedTrainings
 from ui.kit.pages import TRAINING
-from ui.kit.session import values
+from ui.kit.store import has_changed
 from ui.training.context import TrainingContext, TrainingLook
 from ui.training.finished import FinishedTrainings, to_show
 
@@ -23,7 +23,7 @@ def live(trainings: StartedTrainings | FinishedTrainings, planned: Plan, look: T
 def _view(planned, look):
     # Looked up anew: what a fragment is handed is kept for as long as somebody's page is open.
     trainings = to_show(planned)
-    if values.moved(look) or trainings is None:
+    if has_changed(look) or trainings is None:
         st.rerun()  # all of the page, which reads them and writes the link
     takeaway.begin()  # a fragment is drawn again without the rest of the page: its tables take the place of the old ones
     TRAINING.open_view(TrainingContext(trainings, look))

@@ -6,7 +6,7 @@ from core.experiments.training.trained import contrast
 from core.model.text import PAD
 from core.tasks import task
 from core.train import held_out
-from ui.kit.session.visitor import one_of
+from ui.kit.store import bind
 from ui.shared.trainings import arms_shown
 from ui.training.context import TrainingContext
 
@@ -47,6 +47,6 @@ def pick_sequence(context: TrainingContext):
         "Sequence",
         offered,
         format_func=lambda n: f"test sequence {n}" if n else "a test sequence on which the models differ",
-        **one_of("sequence", min(context.look.sequence, offered[-1]), offered),
+        **bind("sequence", min(context.look.sequence, offered[-1])),
         label_visibility="collapsed",
     )

@@ -14,7 +14,7 @@ from core.settings.wording import fixed, number
 from ui.block.context import view
 from ui.kit import pins
 from ui.kit.page import figure, literal
-from ui.kit.session.limits import is_moved
+from ui.kit.store import is_moved
 from ui.kit.takeaway import note
 from ui.pictures.heatmaps import heatmaps, in_one_frame
 from ui.shared.base import pick

@@ -12,7 +12,7 @@ from core.settings.wording import count, number
 from ui.block.context import view
 from ui.kit import beside
 from ui.kit.page import capital, chart, figure, literal, small_table
-from ui.kit.session.visitor import at
+from ui.kit.store import bind
 from ui.shared.base import pick, sure, weights
 
 
@@ -74,7 +74,7 @@ def _of_a_vector(look, eps):
     """The same with numbers of one's own, by every norm of the menu."""
     st.markdown("**Try it with numbers of your own**")
     st.text_input(
-        "Vector", **at("vector", look.vector), placeholder="3.2, −1.5, 0.8, 2.1 …", label_visibility="collapsed"
+        "Vector", **bind("vector", look.vector), placeholder="3.2, −1.5, 0.8, 2.1 …", label_visibility="collapsed"
     )
     try:
         values = read_vector(look.vector)

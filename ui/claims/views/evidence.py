@@ -6,7 +6,7 @@ from core.teaching.claims.wording import smallest, told
 from ui.claims.context import view
 from ui.kit.page import capital, figure, literal, small_table
 from ui.kit.pages import PAGES, TRAINING, Page
-from ui.kit.session.visitor import one_of
+from ui.kit.store import bind
 from ui.pictures.claims import claims
 
 RERUN = "Anew: “make claims” trains all of it. “python -m core.teaching.claims --only {name}” measures this one on the trainings that ship."
@@ -16,8 +16,7 @@ RERUN = "Anew: “make claims” trains all of it. “python -m core.teaching.cl
 def evidence(context):
     """One claim: the experiment, every seed, and the rule; from here it can be run."""
     names = list(claim)
-    shown = one_of("claim", context.look.claim, names)
-    st.selectbox("Claim", names, format_func=claim.label, label_visibility="collapsed", **shown)
+    st.selectbox("Claim", names, format_func=claim.label, label_visibility="collapsed", **bind("claim", context.look.claim))
     name = context.look.claim
     of, found, values = claim[name], context.found[name], context.values[name]
     figure(capital(claim.help(name)), told(found, of))

@@ -5,7 +5,7 @@ from core.teaching.claims.wording import tally
 from ui.claims.context import view
 from ui.kit import takeaway
 from ui.kit.page import figure
-from ui.kit.session import values
+from ui.kit.store import change
 from ui.pictures.claims import claims
 
 RULE = (
@@ -18,7 +18,7 @@ RULE = (
 def gallery(context):
     """All claims: each with what was measured, and the verdict."""
     figure(tally(context.found.values()), RULE)
-    claims("claims", context.found, lambda name: values.put(shown="evidence", claim=name))
+    claims("claims", context.found, lambda name: change(shown="evidence", claim=name))
     takeaway.note("Claims and verdicts", lambda: table(context))
 
 

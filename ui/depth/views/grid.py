@@ -1,5 +1,6 @@
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -14,10 +15,7 @@ from ui.kit import pins
 from ui.kit.page import figure, literal
 from ui.kit.panel.control import choice, tabs
 from ui.kit.panel.panel import bar
-from ui.kit.session.limits import is_moved
-from ui.kit.session.values import put, value
-from ui.kit.session.visitor import choice as chosen_in
-from ui.kit.session.visitor import some_of
+from ui.kit.store import bind, change, is_moved, value
 from ui.pictures.heatmaps import heatmaps
 
 
@@ -68,23 +66,19 @@ def parts_in_grid(context):
     st.caption("Every combination of what is chosen is run. A part with nothing chosen stays as in the baseline.")
     for axis, entries in context.axes.chosen.items():
         offered = list(AXES[axis].entries)
-        shown = some_of(f"axis_{axis}", entries, offered)
         st.pills(
-            AXES[axis].label, offered, format_func=AXES[axis].words.get, selection_mode="multi", **shown,
-            on_change=_chosen, args=(axis, shown["key"]),
+            AXES[axis].label, offered, format_func=AXES[axis].words.get, selection_mode="multi",
+            **bind(f"axis_{axis}", list(entries), partial(_choose, axis)),
         )  # fmt: skip
 
 
-def _chosen(axis, key):
-    entries = chosen_in(f"axis_{axis}", key)
-    if entries is None:
-        return
+def _choose(axis: str, entries: list[str]):
     chosen = Axes(value("grid")).chosen | {axis: tuple(entries)}
     size = combinations(chosen)
     if size > MOST:  # and the pill goes out again, since the grid has not changed
         st.toast(f"That would be {size:,} variants; at most {MOST:,} are run at once.", icon=":material/info:")
     else:
-        put(grid=write_axes(chosen))
+        change(grid=write_axes(chosen))
 
 
 def _repeated(many: int) -> str:

@@ -1,50 +1,60 @@
-"""What the browser is told of one control (fields.js draws it), and how what it says of it is read.
+"""What the browser is told of one control (fields.js draws it).
 
-A control is made when it is drawn: its widget is set just before (ui.kit.session.visitor.shows). What comes from the browser
-is a number, a place in a list, a switch or a text, by the key of the control's widget; it is checked against what was offered when it is read. `on` of a control, which stays here, is
-called with what the visitor has chosen, before the page runs again.
+A control shows a text of the store, and has no state of its own. What the user does with it is a delta: of the
+setting itself, or, as "@name", of a function that the page registers when it is drawn.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from core.settings.setting import ANY
-from ui.kit.session import values
-from ui.kit.session.visitor import shows, visitor
+from ui.kit.store import HANDLER, default_of, is_chosen, session, value
 
-Made = dict[str, Any]  # a control as fields.js reads it
-Control = Callable[[dict[str, Any]], Made]  # what makes it, from the session's values
+Control = dict[str, Any]  # as fields.js reads it
 NO_TITLES: Mapping[str, str] = {}
 PASTED = 100_000  # characters that a field takes: with more of them a message would be too large for Streamlit
-PLACES = ("choice", "stops", "tabs")  # kinds of controls that say which place of a list is chosen
+
+
+def handle(name: str, call: Callable) -> str:
+    """Register what the page does when the browser says "@name". Return the name of such a delta.
+
+    Args:
+        name: One name per control of the page.
+        call: Called with the value; for a set of things with one of them, and whether it is in.
+    """
+    here = session()
+    here.handlers[here.page, name] = call
+    return f"{HANDLER}{name}"
 
 
 def kind_of(settings, name: str) -> str:
-    """What a setting is moved with; "" where there is nothing to choose."""
+    """Return what a setting is moved with; "" where there is nothing to choose."""
     known = settings.settings()[name]
     if known.menu:
         return "choice"
     if known.kind is bool:
         return "switch"
     among = stops(settings, name)
-    return "range" if among is None else "stops" if len(among) > 1 else ""
+    if among is None:
+        return "range"
+    return "stops" if len(among) > 1 else ""
 
 
 def stops(settings, name: str) -> list | None:
-    """The values that a slider stops at, where it does not take all between two."""
+    """Return the values that a slider stops at; None where it takes all between two."""
     among = settings.settings()[name].among
     return among(settings) if among else None
 
 
 def step_of(settings, name: str) -> float:
-    """How far one step of a slider goes: by pairs, where the other settings ask for it."""
+    """Return how far one step of a slider goes: by pairs, where the other settings ask for it."""
     known = settings.settings()[name]
     return known.stride(settings) if known.stride else known.step
 
 
 def choices(settings, name: str) -> list:
-    """What the control of a setting offers now: the entries of its menu, or the ends of its slider."""
-    known, value = settings.settings()[name], getattr(settings, name)
+    """Return what the control of a setting offers now: the entries of its menu, or the ends of its slider."""
+    known = settings.settings()[name]
+    now = getattr(settings, name)
     if known.menu:
         return settings.choices(name)
     if stops(settings, name) is not None:
@@ -52,34 +62,34 @@ def choices(settings, name: str) -> list:
     if known.kind in (bool, str):
         return []
     top = known.top or (8 * settings.d_model if known.follows else known.high)
-    # pushed to its end, a slider opens up to all that is allowed
-    top = known.high if value >= top else min(top, known.high)
+    # Pushed to its end, a slider opens up to all that is allowed.
+    top = known.high if now >= top else min(top, known.high)
     step = step_of(settings, name)
-    low = min(value, step) if known.kind is int and step > 1 else known.low
+    low = min(now, step) if known.kind is int and step > 1 else known.low
     return [low, top]
 
 
 def of(settings, name: str) -> Control:
-    """The control of one setting, as it says of itself."""
-
-    def make(seen) -> Made:
-        known, kind, now = settings.settings()[name], kind_of(settings, name), getattr(settings, name)
-        offered = choices(settings, name)
-        # Keys run ahead of the server: those that push a slider beyond its first end, or back, are of the same slider.
-        reads = (known.kind, known.low, known.high) if kind == "range" else None
-        made = _made(seen, kind, name, now, offered, known.label, reads) | {"help": known.help}
-        if kind in PLACES:
-            made["options"] = [known.menu.label(each) if known.menu else f"{each:,g}" for each in offered]
-        if kind == "choice":
-            made["about"] = [known.menu.help(each) for each in offered]
-        if kind == "range":
-            made |= {"low": offered[0], "high": offered[1], "most": known.high, "step": step_of(settings, name)}
-        fresh = values.default(settings, name)
-        if now != fresh or values.is_held(settings, name):
-            made["back"] = known.menu.label(fresh) if known.menu else known.write(fresh)
-        return made
-
-    return make
+    """Return the control of one setting."""
+    known = settings.settings()[name]
+    kind = kind_of(settings, name)
+    now = getattr(settings, name)
+    offered = choices(settings, name)
+    control = _control(kind, name, known.write(now), known.label) | {"help": known.help}
+    if kind == "choice":
+        control["options"] = [(key, known.menu.label(key)) for key in offered]
+        control["about"] = [known.menu.help(key) for key in offered]
+    if kind == "stops":
+        control["options"] = [(known.write(stop), f"{stop:,g}") for stop in offered]
+    if kind == "range":
+        control |= {"low": offered[0], "high": offered[1], "most": known.high, "step": step_of(settings, name)}
+    usual = default_of(settings, name)
+    control["fresh"] = known.write(usual)
+    control["usual"] = known.menu.label(usual) if known.menu else known.write(usual)
+    control["follows"] = bool(known.follows)
+    if now != usual or (known.follows and is_chosen(settings, name)):
+        control["back"] = True
+    return control
 
 
 def tabs(
@@ -90,130 +100,100 @@ def tabs(
     left: Sequence[str] = (),
     titles: Mapping[str, str] = NO_TITLES,
 ) -> Control:
-    """The setting `name` as a row of buttons, one for each entry of its menu. left: those of them that there are, where not all;
-    titles: what some are called here."""
-    offered = [each for each in menu if each in left] or list(menu)
-    words = {
-        "options": [titles.get(each) or menu.label(each) for each in offered],
-        "about": list(map(menu.help, offered)),
-        "on": on,
-    }
-    return lambda seen: _made(seen, "tabs", name, visitor().value(name, seen), offered, label) | words
+    """Return a setting as a row of buttons, one for each entry of its menu.
+
+    Args:
+        on: Called with the entry that is chosen, in place of changing the setting.
+        left: The entries that there are, where not all.
+        titles: What some entries are called here.
+    """
+    offered = [entry for entry in menu if entry in left] or list(menu)
+    control = _control("tabs", name, value(name), label)
+    control["options"] = [(entry, titles.get(entry) or menu.label(entry)) for entry in offered]
+    control["about"] = list(map(menu.help, offered))
+    if on:
+        control["set"] = handle(name, on)
+    return control
 
 
 def numbered(label: str, name: str, words: Sequence[str]) -> Control:
-    """A setting that is a number from 1 on, as a row of buttons with these words."""
-    return among(label, name, min(values.value(name), len(words)), range(1, len(words) + 1), words)
+    """Return a setting that is a number from 1 on, as a row of buttons with these words."""
+    return among(label, name, min(value(name), len(words)), range(1, len(words) + 1), words)
 
 
 def among(label: str, name: str, now, offered: Sequence, words: Sequence[str]) -> Control:
-    """One of a few, as a row of buttons with these words."""
-    return lambda seen: _made(seen, "tabs", name, now, list(offered), label, words=words)
+    """Return one of a few as a row of buttons with these words."""
+    return _control("tabs", name, str(now), label) | {"options": _options(offered, words)}
 
 
 def choice(label: str, name: str, now, offered: Sequence, words: Sequence[str], on: Callable | None = None) -> Control:
-    """One of a list. words: how its entries read."""
-    return lambda seen: _made(seen, "choice", name, now, list(offered), label, words=words) | {"on": on}
+    """Return one of a list.
+
+    Args:
+        words: How the entries read.
+        on: Called with the entry that is chosen, in place of changing the setting of this name.
+    """
+    control = _control("choice", name, str(now), label) | {"options": _options(offered, words)}
+    if on:
+        entries = {str(entry): entry for entry in offered}
+        control["set"] = handle(name, lambda text: on(entries[text]) if text in entries else None)
+    return control
 
 
-def field(label: str, name: str, hint: str, on: Callable | None = None) -> Control:
-    """A setting that is a text, to be typed. hint: what stands in it while it is empty."""
-    more = {"hint": hint, "most": PASTED, "on": on}
-    return lambda seen: _made(seen, "text", name, visitor().value(name, seen), [], label) | more
+def field(label: str, name: str, hint: str) -> Control:
+    """Return a setting that is a text, to be typed. hint: what stands in the field while it is empty."""
+    return _control("text", name, value(name), label) | {"hint": hint, "most": PASTED}
 
 
 def pills(
-    label: str, name: str, now: list, offered: Sequence, words: Sequence[str], first: int, on: Callable
+    label: str, name: str, now: list[str], offered: Sequence[str], words: Sequence[str], first: int, on: Callable
 ) -> Control:
-    """Any of a list. first: how many of it are in sight; the others are found by their words, and in sight where they are chosen."""
-    more = {"first": first, "on": on}
-    return lambda seen: _made(seen, "pills", name, now, list(offered), label, words=words) | more
+    """Return any of a list.
+
+    Args:
+        first: How many of the list are in sight. The others are found by their words, and in sight where they are chosen.
+        on: Called with an entry, and whether it is chosen now.
+    """
+    control = _control("pills", name, list(now), label) | {"options": _options(offered, words), "first": first}
+    control["set"] = handle(name, on)
+    return control
 
 
 def press(label: str, name: str, help: str, on: Callable[[], None], icon: str = "", off: bool = False) -> Control:
-    """A button. icon: its name among Material's."""
-    made = {
-        "kind": "press",
-        "name": name,
-        "key": name,
-        "label": label,
-        "help": help,
-        "icon": icon,
-        "off": off,
-        "on": on,
-    }
-    return lambda seen: dict(made)
+    """Return a button. icon: its name among Material's."""
+    control = _control("press", name, "", label) | {"help": help, "icon": icon, "off": off}
+    control["set"] = handle(name, lambda _: on())
+    return control
 
 
 def lexicon(
     label: str, name: str, into: str, titles: tuple[str, str], groups: Sequence[tuple[str, list[str], bool]]
 ) -> Control:
-    """Words in a fold, by kind; a click puts one behind the text of the control `into` of the same component. groups: (kind, words,
-    whether they stand below the first of the two titles, or below the second)."""
+    """Return words in a fold, by kind; a click puts one behind the text of a field.
+
+    Args:
+        into: The name of the field, in the same component.
+        titles: What stands above the words that can come next, and above all others.
+        groups: Kind, words, and whether they can come next.
+    """
     listed = [{"name": kind, "words": words, "next": is_next} for kind, words, is_next in groups]
-    made = {
-        "kind": "lexicon",
-        "name": name,
-        "key": name,
-        "label": label,
-        "into": into,
-        "titles": titles,
-        "groups": listed,
-    }
-    return lambda seen: made
+    return _control("lexicon", name, "", label) | {"into": into, "titles": titles, "groups": listed}
 
 
 def title(name: str) -> Control:
-    """What the page is called."""
-    return lambda seen: {"kind": "title", "name": "title", "key": "title", "label": name}
+    """Return the title of a page."""
+    return _control("title", "title", "", name)
 
 
 def words(html: str) -> Control:
-    """What stands beside controls."""
-    return lambda seen: {"kind": "words", "name": "words", "key": "words", "label": "", "html": html}
+    """Return words that stand beside controls, as HTML."""
+    return _control("words", "words", "", "") | {"html": html}
 
 
-def _made(seen, kind: str, name: str, now, offered, label: str, reads=None, words: Sequence[str] = ()) -> Made:
-    """reads: of a slider: int or float, the least and the most."""
-    reader = _number(*reads) if reads else _reader(kind, offered)
-    offers = (kind,) if reads else (kind, *offered, *words)
-    shown = shows(name, now, offers, reader=reader, seen=seen)
-    at = offered.index(now) if kind in PLACES else [offered.index(each) for each in now] if kind == "pills" else now
-    made = {"name": name, "key": shown.key, "kind": kind, "label": label, "value": at}
-    return made | ({"options": list(words)} if words else {})
+def _control(kind: str, name: str, now: str | list[str], label: str) -> Control:
+    # set: the name of the delta; a control may also have `also`, a delta of other names that goes along with it.
+    return {"name": name, "set": name, "kind": kind, "label": label, "value": now}
 
 
-def _whole(told, low, high) -> bool:
-    return isinstance(told, int) and not isinstance(told, bool) and low <= told <= high
-
-
-def _number(kind: type, low, high) -> Callable:
-    """-> what makes a slider's value of what the browser says. Raises ValueError for what is not allowed."""
-
-    def read(told):
-        if kind is int and _whole(told, low, high):
-            return told
-        if kind is float and isinstance(told, int | float) and not isinstance(told, bool) and low <= told <= high:
-            return float(told)
-        raise ValueError(told)
-
-    return read
-
-
-def _reader(kind: str, offered) -> Callable:
-    """-> what makes a value of what the browser says. Raises ValueError for what was not offered."""
-
-    def read(told):
-        if kind in PLACES and _whole(told, 0, len(offered) - 1):
-            return offered[told]
-        if kind == "switch" and isinstance(told, bool):
-            return told
-        if kind == "text" and isinstance(told, str) and len(told) <= ANY:
-            return "".join(
-                c for c in told if not "\ud800" <= c <= "\udfff"
-            )  # halves of characters cannot stand in a link
-        if kind == "pills" and isinstance(told, list) and all(_whole(each, 0, len(offered) - 1) for each in told):
-            return [offered[each] for each in dict.fromkeys(told)]
-        raise ValueError(told)
-
-    return read
+def _options(offered: Sequence, words: Sequence[str]) -> list[tuple[str, str]]:
+    return [(str(entry), word) for entry, word in zip(offered, words)]

@@ -1,91 +1,108 @@
-// What a control is moved with, by its kind. Each sets row.read(), what is said of it, and row.show(one), how it is drawn;
-// tell(held) says that it was moved, and whether it is still under the finger. -> the element that is drawn
+// What a control is moved with, by its kind. Each sets row.show(control, text, ack), which draws it, and calls row.change(text, held)
+// when it is moved; held: whether it is still under the finger. -> the element that is drawn
+
+const AFTER_BLUR = 100 // ms
 
 const FIELDS = {
-  range: (id, row, tell) => slider(id, row, tell, (one) => {
-    const steps = (one.value - one.low) / one.step
+  range: (row) => slider(row, (control, text) => {
+    const steps = (Number(text) - control.low) / control.step
     const between = Math.abs(steps - Math.round(steps)) > 1e-9 // as a link may have it: the browser would show another value
-    row.field.min = one.low; row.field.max = one.high; row.most = one.most; row.field.step = between ? "any" : one.step
-    row.text = (value) => String(Number(value.toPrecision(6)))
+    const max = Number(text) >= control.high ? control.most : control.high // pushed to its end, it opens up, as on the server
+    row.text = (value) => String(Number(Number(value).toPrecision(6)))
     row.snap = () => { // the first move goes to the next step in its direction
       const value = Number(row.field.value)
-      if (row.field.step !== "any" || value === one.value) return
-      const to = (value > one.value ? Math.ceil : Math.floor)((value - one.low) / one.step)
-      row.field.step = one.step
-      row.field.value = one.low + to * one.step
+      if (row.field.step !== "any" || value === Number(text)) return
+      const to = (value > Number(text) ? Math.ceil : Math.floor)((value - control.low) / control.step)
+      row.field.step = control.step
+      row.field.value = control.low + to * control.step
     }
+    row.write = row.text
+    return { min: control.low, max, step: between ? "any" : control.step, value: Number(text) }
   }),
-  stops: (id, row, tell) => slider(id, row, tell, (one) => {
-    row.field.min = 0; row.field.max = one.options.length - 1; row.field.step = 1
-    row.text = (value) => one.options[value] ?? ""
+  stops: (row) => slider(row, (control, text) => {
+    row.text = (at) => control.options[at]?.[1] ?? ""
+    row.write = (at) => control.options[at][0]
+    return { min: 0, max: control.options.length - 1, step: 1, value: Math.max(0, indexOf(control, text)) }
   }),
-  switch: (id, row, tell) => {
-    const field = element("input", { type: "checkbox", id, onchange: () => tell(false) })
+  switch: (row) => {
+    const field = element("input", { type: "checkbox", id: row.id, onchange: () => row.change(field.checked ? "on" : "off") })
     field.setAttribute("role", "switch")
-    row.read = () => field.checked
-    row.show = (one) => { field.checked = one.value }
+    row.show = (control, text) => { field.checked = text === "on" }
     return field
   },
-  choice: (id, row, tell) => {
-    const field = element("select", { id, onchange: () => tell(false) })
-    row.read = () => Number(field.value)
-    row.show = (one) => {
-      if (isNew(row, one)) field.replaceChildren(...one.options.map((textContent, value) => element("option", { textContent, value })))
-      field.value = one.value
+  choice: (row) => {
+    const field = element("select", { id: row.id, onchange: () => row.change(field.value) })
+    row.show = (control, text) => {
+      if (isNew(row, control)) field.replaceChildren(...control.options.map(([value, textContent]) => element("option", { value, textContent })))
+      field.value = text
     }
     return field
   },
-  tabs: (id, row, tell) => {
+  tabs: (row) => {
     const field = element("div", { className: "tabs" })
     field.setAttribute("role", "radiogroup")
-    row.read = () => Number(field.querySelector("input:checked").value)
-    row.show = (one) => {
-      field.setAttribute("aria-label", one.label)
-      if (isNew(row, one)) {
-        field.replaceChildren(...one.options.map((text, value) => ticked("radio", text, one.about?.[value], { name: id, value, onchange: () => tell(false) })))
+    row.show = (control, text) => {
+      field.setAttribute("aria-label", control.label)
+      if (isNew(row, control)) {
+        field.replaceChildren(...control.options.map(([value, label], at) => ticked("radio", label, control.about?.[at], { name: row.id, value, onchange: () => row.change(value) })))
       }
-      field.children[one.value].firstChild.checked = true
+      const chosen = field.children[indexOf(control, text)]
+      if (chosen) chosen.firstChild.checked = true
       inSight(field)
       requestAnimationFrame(() => inSight(field)) // at first it has no place yet
     }
     return field
   },
-  pills: (id, row, tell) => pills(row, tell),
-  text: (id, row, tell) => {
-    const field = element("input", { type: "text", id, autocomplete: "off" })
-    let typing = false // what is typed and not yet said stays, whatever else is moved meanwhile
-    const typed = (is) => { typing = is; row.box?.classList.toggle("typing", is) } // that Enter is waited for is said beside it
-    const said = () => { if (typing) { typed(false); tell(false) } }
-    field.oninput = () => typed(true)
-    field.onchange = said
-    field.onkeydown = (event) => { if (event.key === "Enter") said() }
-    row.read = () => field.value
-    row.append = (word) => { // behind what stands there, typed or not yet said
+  pills: (row) => pills(row),
+  text: (row) => {
+    const field = element("input", { type: "text", id: row.id, autocomplete: "off" })
+    let typing = false // what is typed and not yet sent stays, whatever else is moved meanwhile
+    let shown = ""
+    const setTyping = (is) => { typing = is; row.box?.classList.toggle("typing", is) } // that Enter is waited for is said beside it
+    const send = () => {
+      if (!typing) return
+      setTyping(false)
+      row.change(field.value.toWellFormed())
+    }
+    field.oninput = () => setTyping(true)
+    // The press that takes the focus away may ask for another page: then the text is sent by that page.
+    field.onchange = () => setTimeout(send, AFTER_BLUR)
+    field.onkeydown = (event) => { if (event.key === "Enter") send() }
+    row.append = (word) => { // behind what stands there, typed or not yet sent
       field.value = `${field.value.trimEnd()} ${word}`.trimStart()
       field.scrollLeft = field.scrollWidth
-      typed(false)
-      tell(false)
+      setTyping(true)
+      send()
     }
-    row.show = (one, fresh) => {
-      field.placeholder = one.hint
-      field.maxLength = one.most
-      if (fresh && document.activeElement !== field) typed(false) // what a page had under way as somebody began to type takes no word away
-      if (!typing) field.value = one.value
+    row.show = (control, text) => {
+      field.placeholder = control.hint
+      field.maxLength = control.most
+      if (text !== shown && document.activeElement !== field) setTyping(false) // another text came, and nobody types any more
+      shown = text
+      if (!typing && field.value !== text) field.value = text
     }
     return field
   },
 }
 
-function slider(id, row, tell, bounds) {
-  const field = element("input", { type: "range", id })
+const indexOf = (control, text) => control.options.findIndex(([value]) => value === text)
+
+function slider(row, boundsOf) {
+  const field = element("input", { type: "range", id: row.id })
+  const tell = (held) => row.change(row.write(field.value), held)
   const write = () => {
-    row.value.textContent = row.text(row.read())
+    row.value.textContent = row.text(field.value)
     field.setAttribute("aria-valuetext", row.value.textContent)
     field.style.setProperty("--share", `${(100 * (field.value - field.min)) / (field.max - field.min || 1)}%`)
   }
   row.value = element("output", {})
-  row.read = () => Number(field.value)
-  row.show = (one) => { bounds(one); field.value = one.value; write() }
+  row.show = (control, text) => {
+    const bounds = boundsOf(control, text)
+    if (down) return // what is under the finger stays
+    for (const name of ["min", "max", "step"]) if (field[name] !== String(bounds[name])) field[name] = bounds[name]
+    if (Number(field.value) !== bounds.value) field.value = bounds.value
+    write()
+  }
   // A key changes it at once, and there is nothing to hold. A finger that comes down on it may be about to scroll the page: the
   // browser moves the slider all the same, and tells only then (pointercancel). So a finger has moved it once it goes sideways,
   // or is lifted.
@@ -117,7 +134,6 @@ function slider(id, row, tell, bounds) {
     down = null
     if (scrolled !== null) { field.value = scrolled; scrolled = null; return write() }
     row.snap?.()
-    if (row.most > field.max && field.value === field.max) field.max = row.most // keys go on at once; the server opens it up, too
     write()
     tell(false)
   }
@@ -125,7 +141,7 @@ function slider(id, row, tell, bounds) {
 }
 
 // Any of a list: the first ones in sight, the others in a sheet, where they are found by their words.
-function pills(row, tell) {
+function pills(row) {
   const field = element("div", { className: "pills" })
   const name = element("span", { className: "name" })
   const search = element("input", { type: "search", placeholder: "Find a change …" })
@@ -149,11 +165,18 @@ function pills(row, tell) {
     left[0].firstChild.click()
     search.select() // the next word takes the place of this one
   }
-  const turned = (value, is) => { is ? chosen.add(value) : chosen.delete(value); mark(); fit(field); stay(); tell(false) }
-  const one = (text, value) => ticked("checkbox", text, undefined, { value, onchange: (event) => turned(value, event.target.checked) })
+  const turn = (value, isOn) => {
+    if (isOn) chosen.add(value)
+    else chosen.delete(value)
+    mark()
+    fit(field)
+    stay()
+    store.change({ [`${row.control.set}/${value}`]: isOn ? "on" : "off" })
+  }
+  const one = ([value, label]) => ticked("checkbox", label, undefined, { value, onchange: (event) => turn(value, event.target.checked) })
   const mark = () => {
     for (const input of field.querySelectorAll("input[type=checkbox]")) {
-      input.checked = chosen.has(Number(input.value))
+      input.checked = chosen.has(input.value)
       if (!input.dataset.found) continue
       if (!input.checked && input.matches(":focus")) sheet.firstChild.focus() // it goes, and the keys stay beside it
       input.parentElement.hidden = !input.checked
@@ -183,12 +206,17 @@ function pills(row, tell) {
     const now = corner()
     sheet.lastChild.style.translate = `${at[0] - now[0]}px ${at[1] - now[1]}px`
   }
-  row.read = () => [...chosen]
-  row.show = (now) => {
+  row.show = (now, text, ack) => {
+    const isChosen = ([value]) => {
+      const pending = store.chosen(`${now.set}/${value}`, ack)
+      return pending ? pending === "on" : now.value.includes(value)
+    }
+    const wanted = now.options.filter(isChosen).map(([value]) => value)
     field.setAttribute("role", "group")
     field.setAttribute("aria-label", now.label)
     name.textContent = now.label
-    const anew = isNew(row, now), others = anew || String(now.value) !== String([...chosen])
+    const anew = isNew(row, now)
+    const others = anew || String(wanted) !== String([...chosen])
     if (anew) {
       const held = field.contains(document.activeElement) ? document.activeElement.parentElement.textContent : undefined
       const shown = now.options.map(one)
@@ -201,7 +229,7 @@ function pills(row, tell) {
       }
       field.replaceChildren(name, ...shown, ...(shown.length > now.first ? [sheet] : []))
     }
-    chosen = new Set(now.value)
+    chosen = new Set(wanted)
     mark()
     if (others) fit(field) // it has the browser lay the page out: not with every move of something else
     inSight(field)

@@ -3,7 +3,7 @@
 
 function lexicon(panel) {
   const STILL = 700 // ms without a press after which the words may change their places
-  const row = { kind: "lexicon", moved: 0, pressed: -Infinity }
+  const row = { kind: "lexicon", pressed: -Infinity }
   const summary = element("summary", {})
   const list = element("div", { className: "words-of" })
   row.box = element("details", { className: "lexicon" }, summary, list)

@@ -1,10 +1,9 @@
-// The menu of pages. A plain click turns to a page (turn.js), any other is the browser's own.
+// The menu of pages. A plain click turns to a page (store.js), any other is the browser's own.
 
 const LARGE = "ablation-presenter" // kept by the browser, for all pages
 
 let large = false
 let present = false // where the browser keeps nothing, as in the frame of a learning platform: as long as the page is open
-let back
 
 function isPresenting() {
   try { return localStorage.getItem(LARGE) === "on" } catch { return present }
@@ -15,20 +14,7 @@ function setPresenting(is) {
   try { localStorage.setItem(LARGE, is ? "on" : "off") } catch { /* a browser may forbid it */ }
 }
 
-// The connection comes back by itself; a server that was started again in between learns of this page only when it is asked for it.
-{
-  const app = document.querySelector("[data-testid=stApp]")
-  let lost = false
-  const look = () => {
-    const is = app.dataset.testConnectionState
-    if (lost && is === "CONNECTED") back?.()
-    lost = is !== "CONNECTED"
-  }
-  if (app) new MutationObserver(look).observe(app, { attributeFilter: ["data-test-connection-state"] })
-}
-
-export default function ({ data, parentElement, setTriggerValue }) {
-  back = () => setTriggerValue("back", true)
+export default function ({ data, parentElement }) {
   const [nav, presenter, link] = parentElement.querySelector(".ablation-menu").children
   link.onclick = () => copy(link.lastChild)
   const size = () => {
@@ -58,7 +44,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return
       event.preventDefault()
       if (matchMedia("(max-width: 768px)").matches) document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click()
-      if (!one.here) turn(new URL(link.href))
+      if (!one.here) turnTo(link.href, {})
     }
   })
 }

@@ -1,24 +1,21 @@
-"""Controls that are drawn together, as one component (panel.js): those of the sidebar, those above a page's pictures, those of a view.
+"""Controls that are drawn together, as one component (panel.js): in the sidebar, and above pictures.
 
-What is moved is told while it is moved, the newest value as soon as the pictures of the last one have come; a Streamlit slider
-tells it when it is let go. And one component is laid out by the browser once, where every widget of Streamlit's, and every
-column around it, is laid out by itself: that is most of what a move costs.
+The browser lays one component out once, where every widget of Streamlit's, and every column around it, is laid
+out by itself: that is most of what a move costs.
 """
 
 from collections.abc import Callable
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
 from html import escape
 from pathlib import Path
 
 import streamlit as st
 
 from ui.kit import beside
-from ui.kit.panel.control import Control, kind_of, of, words
-from ui.kit.server.scripts import served
-from ui.kit.session import limits, values
-from ui.kit.session.visitor import PANEL, calm_visitor, message, picked_in, state, visitor
+from ui.kit.panel.control import Control, default_of, handle, kind_of, of, words
+from ui.kit.panel.script import with_store
+from ui.kit.store import is_moved, is_seen, session
 
 HERE = Path(__file__).parent
 # Controls above the pictures -> the setting that they move: where a teacher's link does not let it be moved they are not there.
@@ -31,43 +28,65 @@ _first: ContextVar[list[list[Control]]] = ContextVar("first")
 _panel = st.components.v2.component(
     "ablation_panel",
     html='<div class="ablation-panel"></div>',
-    js=served(
+    js=with_store(
         "".join((HERE / name).read_text() for name in ("panel.js", "fields.js", "lexicon.js")),
         css=(HERE / "panel.css").read_text(),
     ),
     isolate_styles=False,  # a part of the page as all others, for whoever reads or steers it
 )
+_channel = st.components.v2.component("ablation_channel", js=with_store((HERE / "channel.js").read_text()))
+
+
+def acknowledge(path: str):
+    """End a run: its pictures have come, and the browser may send the next change.
+
+    Args:
+        path: What the address of this page ends with; nothing for the start page.
+    """
+    here = session()
+    data = {
+        "session": here.id,
+        "ack": here.number,
+        "page": here.page,
+        "path": f"/{path}" if path else "",
+        "link": here.link() | here.begun,
+        "only": here.limits.write() if here.limits else "",
+        "moves": here.moves,
+    }
+    _channel(key="channel", data=data, height=1, on_said_change=lambda: None)
 
 
 def panel(groups, *settings, back: Callable, folded=(), without=(), notes=None, label: str):
     """Draw the controls of these groups; see ui.kit.page.sidebar."""
-    seen = state()
-    drawn, names = [], set(without)
+    drawn = []
+    names = set(without)
     for group in groups:
         members = []
         for one in settings:
             mine = [name for name in _members(one, group) if name not in names]
-            members += [_member(one, name)(seen) for name in mine if limits.is_seen(name)]
+            members += [_member(one, name) for name in mine if is_seen(name)]
             names.update(mine)  # two kinds may share a setting
-        if group in (notes or {}) and (members or limits.limits() is None):  # a note is about its controls
-            members.append(words(notes[group])(seen))
+        if group in (notes or {}) and (members or session().limits is None):  # a note is about its controls
+            members.append(words(notes[group]))
         if members:
             drawn.append({"name": group, "folded": group in folded, "controls": members})
-    _draw(PANEL, seen, {"groups": tuple(drawn), "back": label}, on_back_change=partial(_back, settings, back))
+    handle("back", lambda _: back())
+    _draw("panel", {"groups": tuple(drawn), "back": label})
 
 
 def _member(settings, name: str) -> Control:
-    """A control; of a setting that a teacher's link locks, what it is."""
-    if limits.is_moved(name):
+    """Return a control; of a setting that a teacher's link locks, its value as text."""
+    if is_moved(name):
         return of(settings, name)
-    known, now = settings.settings()[name], getattr(settings, name)
+    known = settings.settings()[name]
+    now = getattr(settings, name)
     shown = known.menu.label(now) if known.menu else known.write(now)
     return words(f"{escape(known.label)}: <b>{escape(shown)}</b>")
 
 
 @contextmanager
 def first_row(row: list[Control]):
-    """The first row of controls that is drawn, or would be, has this one above it: one component is laid out sooner than two."""
+    """Put this row above the first row of controls that is drawn: one component is laid out sooner than two."""
     waits = [row]
     token = _first.set(waits)
     try:
@@ -85,56 +104,27 @@ def bar(name: str, *rows: list[Control]):
     waits = _first.get([])
     rows = (*waits, *rows)
     waits.clear()
-    seen = state()
-    made = [[make(seen) for make in row] for row in rows if row]
-    made = [[one for one in row if one["name"] not in SETS or limits.is_moved(SETS[one["name"]])] for row in made]
-    on = {control["name"]: control.pop("on", None) for row in made for control in row}
-    groups = {"groups": tuple({"controls": row} for row in made)}
+    groups = [[one for one in row if one["name"] not in SETS or is_moved(SETS[one["name"]])] for row in rows if row]
     with beside.above():
-        _draw(name, seen, groups, partial(_moved, on), on_pressed_change=partial(_pressed, name, on))
+        _draw(name, {"groups": tuple({"controls": row} for row in groups), "back": ""})
 
 
-def _draw(name: str, seen: dict, data: dict, on_moved: Callable = lambda: None, **events: Callable):
-    """data: no lists but tuples, for Streamlit asks pandas of each list whether it is a table: a twentieth of a move."""
-    visitor().panels.add(name)
-    # The controls as they are drawn answer this message: the browser waits for it before it sends the next.
-    answers = message(seen, name).get("number", 0)
-    _panel(key=name, data=data | {"answers": answers, "session": visitor().id}, on_moved_change=on_moved, **events)
-
-
-def _moved(on: dict[str, Callable | None]):
-    """What goes along with what was moved (a callback)."""
-    seen, held = state(), calm_visitor()
-    for name, then in on.items():
-        shown = held.moved(name, seen)
-        if shown and then:
-            then(seen[shown.key])
-
-
-def _pressed(name: str, on: dict[str, Callable | None]):
-    then = on.get(picked_in(name, str, "pressed"))
-    if then:
-        then()
-
-
-def _back(settings, everything: Callable):
-    """One setting, or all of them, back to its default, or to what it takes from others (a callback)."""
-    name = picked_in(PANEL, str, "back")
-    if name == "":
-        everything()
-    for one in settings:
-        if name in one.settings():
-            values.free(one, name)
+def _draw(key: str, data: dict):
+    # No lists but tuples: Streamlit asks pandas of each list whether it is a table, a twentieth of a move.
+    here = session()
+    _panel(key=key, data=data | {"ack": here.number, "page": here.page})
 
 
 def _members(settings, group: str) -> list[str]:
-    """The settings of a group that have a control: those from menus last, which stand in pairs. One that does nothing beside the
-    others has none, but where it was moved: so that it can be brought back."""
+    """Return the settings of a group that have a control, those from menus last, which stand in pairs.
+
+    One that does nothing beside the others has none, unless it was moved: so that it can be brought back.
+    """
     names = [
         name
         for name, known in settings.settings().items()
         if known.group == group
         and kind_of(settings, name)
-        and (known.acts is None or known.acts(settings) or getattr(settings, name) != values.default(settings, name))
+        and (known.acts is None or known.acts(settings) or getattr(settings, name) != default_of(settings, name))
     ]
     return sorted(names, key=lambda name: settings.settings()[name].menu is not None)

@@ -17,7 +17,7 @@ from ui.kit.guard import literal
 from ui.kit.server.downloads import TooMany
 from ui.kit.server.lifespan import THREADS
 from ui.kit.server.scripts import served
-from ui.kit.session.visitor import visitor
+from ui.kit.store import session
 
 TABLES = "_tables"  # the key in the session: name -> what makes the table
 ROWS = 2**20 - 1  # of a spreadsheet, beside its head: more would take this server long, and nobody could open it
@@ -126,7 +126,7 @@ def in_turn(write: Callable[[], str | bytes], wait: float = 0.0) -> Callable[[],
     """The same, refused where this visitor asks for too many at once: nobody does by the buttons, which wait for their files.
 
     wait: seconds for which what it writes may be on its way; where very many wait, another does not."""
-    turns = visitor().kept.setdefault(MAKING, BoundedSemaphore(AT_ONCE))
+    turns = session().kept.setdefault(MAKING, BoundedSemaphore(AT_ONCE))
 
     def make():
         if not turns.acquire(blocking=False):

@@ -9,8 +9,7 @@ from core.study.database.connection import StoreError
 from core.teaching.asked import asked, names
 from core.teaching.classroom import ClassError
 from ui.kit.page import literal
-from ui.kit.session import values
-from ui.kit.session.visitor import calm_visitor
+from ui.kit.store import change, session
 from ui.lessons.classroom.browser_key import KEY
 from ui.lessons.classroom.server import REASON, classroom, may_start, start
 from ui.lessons.classroom.teacher_key import store_teacher_key
@@ -72,7 +71,7 @@ def _enter():
     if KEY.fullmatch(typed):
         _enter_as_teacher(typed)
         return
-    values.put(shown="student", code=typed.upper()[:12])
+    change(shown="student", code=typed.upper()[:12])
 
 
 def _enter_as_teacher(key: str):
@@ -84,17 +83,17 @@ def _enter_as_teacher(key: str):
         st.session_state[TROUBLE] = error.told
     else:
         store_teacher_key(code, key)
-        values.put(shown="teacher", code=code)
+        change(shown="teacher", code=code)
 
 
 def there(code: str):
     """Take note that a class is, or was, there."""
-    calm_visitor().kept.setdefault(SEEN, set()).add(code)
+    session().kept.setdefault(SEEN, set()).add(code)
 
 
 def gone(context, code: str, error: ClassError):
     """What is said where a class is not there: that it has ended, if it was."""
-    if error.field == "code" and code in calm_visitor().kept.get(SEEN, ()):
+    if error.field == "code" and code in session().kept.get(SEEN, ()):
         st.info(literal(context.words["class_over"]), icon=":material/done_all:")
     else:
         st.warning(literal(error))
@@ -112,4 +111,4 @@ def _start():
         st.session_state[TROUBLE] = error.told
     else:
         store_teacher_key(started.code, started.token)
-        values.put(shown="teacher", code=started.code)
+        change(shown="teacher", code=started.code)

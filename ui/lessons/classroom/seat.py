@@ -5,7 +5,7 @@ from threading import Lock
 
 from core.study.database.connection import StoreError
 from core.teaching.classroom import ClassError, Vote
-from ui.kit.session.visitor import calm_visitor
+from ui.kit.store import session
 from ui.lessons.classroom.browser_key import sync_key
 from ui.lessons.classroom.server import classroom, look_again
 
@@ -25,7 +25,7 @@ class Seat:
 
 def seat(code: str) -> Seat:
     """Of this visitor, in a class."""
-    return calm_visitor().kept.setdefault(KEPT, {}).setdefault(code, Seat())
+    return session().kept.setdefault(KEPT, {}).setdefault(code, Seat())
 
 
 def keep(code: str):

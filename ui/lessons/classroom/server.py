@@ -14,7 +14,7 @@ import streamlit as st
 from core.settings.cache import once
 from core.teaching.classroom import ClassError, Classroom, Started, Watched
 from ui.kit.rights import may_write
-from ui.kit.session.visitor import calm_visitor
+from ui.kit.store import session
 
 VARIABLE = "ABLATION_CLASSES"
 REASON = (
@@ -70,7 +70,7 @@ def _public(address: object) -> str:
 
 def watch(code: str) -> Watched:
     """What everybody may see of a class, not older than a second. Raises ClassError, StoreError."""
-    wrong: deque[float] = calm_visitor().kept.setdefault(WRONG, deque(maxlen=GUESSES))
+    wrong: deque[float] = session().kept.setdefault(WRONG, deque(maxlen=GUESSES))
     if _full(wrong, MINUTE):
         raise ClassError(
             "code", f"That were {GUESSES} wrong codes within a minute; wait a minute, and look at the code again."

@@ -3,7 +3,7 @@ import streamlit as st
 from core.teaching.lessons.language import is_complete
 from core.teaching.lessons.lessons import lesson, problems
 from ui.kit.page import literal
-from ui.kit.session import values
+from ui.kit.store import change
 from ui.lessons.context import view
 from ui.lessons.progress import progress
 
@@ -37,7 +37,7 @@ def _card(of, entry, words, language: str):
         f"**{of.number} · {literal(of.title)}**",
         key=f"open_{of.name}",
         type="tertiary",
-        on_click=values.put,
+        on_click=change,
         kwargs={"shown": "one", "lesson": of.name},
     )
     st.markdown(told)

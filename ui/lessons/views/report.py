@@ -1,10 +1,12 @@
+from functools import partial
+
 import streamlit as st
 
 from core.teaching.lessons.report import ReportError, read
 from core.teaching.lessons.report.part import done
 from core.teaching.lessons.report.report import CONCLUSION, LARGEST, NAME
 from ui.kit.page import literal
-from ui.kit.session.visitor import at
+from ui.kit.store import bind
 from ui.kit.takeaway import in_turn
 from ui.lessons import handed_in
 from ui.lessons.context import view
@@ -37,12 +39,10 @@ def _to_hand_in(context):
     said += " " + words["report_open_ends"].format(n=open_ends) if open_ends else ""
     st.markdown(literal(said))
     st.markdown("\n".join(_line(context.lesson(name), entries[name], words) for name in names if name in entries))
-    name, conclusion = at("report_name", held.name), at("report_conclusion", held.conclusion)
-    taken_down = {"on_change": handed_in.take_down}
-    st.text_input(words["report_name"], max_chars=NAME, **name, **taken_down, args=("name", name["key"]))
-    st.text_area(
-        words["report_conclude"], max_chars=CONCLUSION, **conclusion, **taken_down, args=("conclusion", conclusion["key"])
-    )  # fmt: skip
+    name = bind("report_name", held.name, partial(handed_in.take_down, "name"))
+    conclusion = bind("report_conclusion", held.conclusion, partial(handed_in.take_down, "conclusion"))
+    st.text_input(words["report_name"], max_chars=NAME, **name)
+    st.text_area(words["report_conclude"], max_chars=CONCLUSION, **conclusion)
     st.download_button(
         words["report_download"],
         in_turn(handed_in.maker(context.look.language), wait=handed_in.ON_ITS_WAY),

@@ -4,10 +4,11 @@ import streamlit as st
 
 from core.settings.wording import distinct
 from core.teaching.lessons.lessons import lesson
+from ui.kit.limits import LOOK, PARAMETER, Limits
 from ui.kit.page import literal
 from ui.kit.pages import CLASS, LESSONS, PAGES, START, TRAINING, Page
-from ui.kit.session import values
-from ui.kit.session.limits import LOOK, PARAMETER, Limits
+from ui.kit.panel.menu import link_to
+from ui.kit.store import kinds_of
 from ui.lessons import picture
 from ui.lessons.classroom.links import QR, address_of, qr_svg
 from ui.lessons.context import view
@@ -56,7 +57,7 @@ def _chosen(words) -> tuple[list[Page], Limits, dict[str, str]]:
     moved = _some(words["link_moved"], known, label, f"link_moved_{first.key}", free) if known else []
     rest = [name for name in known if name not in moved]
     locked = _some(words["link_locked"], rest, label, f"link_locked_{first.key}") if known else []
-    params = dict(values.link_to(first.key))
+    params = dict(link_to(first.key))
     if first is LESSONS:
         params = _lesson(words)
     if first is CLASS:  # what lets its teacher in is handed to nobody
@@ -73,7 +74,7 @@ def _known(page: Page) -> dict:
     """Settings that can be ticked: of a page that somebody has opened since the server began."""
     return {
         name: each
-        for kind in values.kinds_of.get(page.key, ())
+        for kind in kinds_of.get(page.key, ())
         for name, each in kind.settings().items()
         if each.group != LOOK and name not in NO_CONTROL
     }

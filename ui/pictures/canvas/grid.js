@@ -139,7 +139,7 @@ function frame(whole, at) {
 
 const shown = new WeakMap()
 
-export default function ({ data, parentElement, setTriggerValue }) {
+export default function ({ data, parentElement }) {
   const whole = unpack(data)
   let m = whole.frames ? frame(whole, 0) : whole
   const root = parentElement.querySelector(".root")
@@ -212,7 +212,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   canvas.onmouseleave = () => (tip.style.display = "none")
   canvas.onclick = (event) => {
     const at = locate(event)
-    if (at && m.clickable) setTriggerValue("picked", { panel: at.panel, row: at.row, col: at.col })
+    if (at && m.clickable) store.change({ [m.set]: [at.panel, at.row, at.col] })
   }
   const mark = root.querySelector(".mark")
   mark.style.display = "none"
@@ -227,7 +227,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       const y = Math.floor(here.panel / a.across) * a.stepY + a.top + here.row * a.cellH
       say(here.panel, here.row, here.col, x, y)
       Object.assign(mark.style, { display: "block", left: `${x - 2}px`, top: `${canvas.offsetTop + y - 2}px`, width: `${a.cellW}px`, height: `${a.cellH}px` })
-    } else if (event.key === "Enter" && m.clickable) setTriggerValue("picked", { ...here })
+    } else if (event.key === "Enter" && m.clickable) store.change({ [m.set]: [here.panel, here.row, here.col] })
   }
   const before = shown.get(root)
   if (before) before.disconnect()

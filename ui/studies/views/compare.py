@@ -4,7 +4,7 @@ from core.measure.intervals import apart
 from core.settings.wording import count
 from core.study.tables import comparison
 from ui.kit.page import figure, literal, table
-from ui.kit.session.visitor import one_of
+from ui.kit.store import bind
 from ui.studies.cells import cells
 from ui.studies.context import NOT_STORED, view
 
@@ -22,7 +22,7 @@ def compare(context):
     name = st.selectbox(
         "Against",
         context.others,
-        **one_of("against", against if against in context.others else context.others[0], context.others),
+        **bind("against", against if against in context.others else context.others[0]),
         format_func=lambda name: f"against: {name}",
         label_visibility="collapsed",
     )

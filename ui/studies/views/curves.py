@@ -4,7 +4,7 @@ from core.experiments.training.plan import BASELINE
 from core.model.variants import MOST
 from core.study.database.stored import stored
 from ui.kit.page import literal
-from ui.kit.session.visitor import one_of
+from ui.kit.store import bind
 from ui.shared.learning import learning
 from ui.studies.cells import several
 from ui.studies.context import NOT_STORED, view
@@ -21,7 +21,7 @@ def curves(context):
     chosen = context.look.of_task if context.look.of_task in tasks else tasks[0]
     left, right = st.columns([1, 2])
     with left:
-        name = st.selectbox("Task", tasks, **one_of("of_task", chosen, tasks), label_visibility="collapsed")
+        name = st.selectbox("Task", tasks, **bind("of_task", chosen), label_visibility="collapsed")
     lines = summary[(summary.task == name) & (summary.variant != BASELINE)]
     with right:
         chosen = several(

@@ -34,7 +34,7 @@ def runs(context):
     there = [state for state in STATES if state in set(frame.state)]
     read = {state: f"{(frame.state == state).sum():,} {state}" for state in there}
     states = several(
-        context.look, "only_states", there, draw=st.pills, selection_mode="multi", reads=tuple(read.values()), format_func=read.get,
+        context.look, "only_states", there, draw=st.pills, selection_mode="multi", format_func=read.get,
     )  # fmt: skip
     kept = cells(frame, context.look)
     kept = kept[kept.state.isin(states)] if states else kept

@@ -6,7 +6,7 @@ from core.experiments.trained import prompt
 from core.model.knockout import Cut
 from core.settings.wording import count, head_name
 from ui.kit.page import capital, literal
-from ui.kit.session.limits import is_moved
+from ui.kit.store import is_moved
 from ui.shared import attention as one_block
 from ui.trained.context import put_back, take_out, view, with_knockout
 

@@ -12,7 +12,7 @@ from core.model.knockout import part as parts
 from core.settings.wording import aligned, count, fixed, number
 from ui.kit import pins
 from ui.kit.page import figure, literal, small_table
-from ui.kit.session.limits import is_moved
+from ui.kit.store import is_moved
 from ui.kit.takeaway import note
 from ui.pictures import drawing
 from ui.pictures.curves import Line, Panel, curves

@@ -14,7 +14,7 @@ from core.train.budget import TimeLimit, duration
 from ui.kit.page import chart, figure, literal
 from ui.kit.panel.control import tabs
 from ui.kit.panel.panel import bar
-from ui.kit.session.limits import is_moved
+from ui.kit.store import is_moved
 from ui.kit.takeaway import note
 from ui.pictures.heatmaps import heatmaps
 from ui.shared.base import LOST

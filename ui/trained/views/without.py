@@ -10,7 +10,7 @@ from core.settings.wording import count
 from ui.kit.page import caption, chart, figure
 from ui.kit.panel.control import choice, of, tabs
 from ui.kit.panel.panel import bar
-from ui.kit.session.values import put
+from ui.kit.store import change
 from ui.shared import models
 from ui.trained.context import view
 
@@ -112,6 +112,6 @@ def _open(context) -> list:
             now,
             offered,
             words,
-            on=lambda name: put(model=name, out="", taken="attention"),
+            on=lambda name: change(model=name, out="", taken="attention"),
         )
     ]

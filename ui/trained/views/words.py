@@ -11,9 +11,7 @@ from core.settings.wording import number
 from ui.kit.page import chart, figure, literal
 from ui.kit.panel.control import press
 from ui.kit.panel.panel import bar
-from ui.kit.session.limits import is_moved
-from ui.kit.session.values import put
-from ui.kit.session.visitor import choice, one_of
+from ui.kit.store import bind, is_moved
 from ui.shared.generated import generated, opened_step
 from ui.trained.context import WHOLE, take_out, view
 from ui.trained.next_word import consequence, said_after, scores_of
@@ -68,17 +66,10 @@ def _changed(sampling: Sampling) -> bool:
 def _pick(context):
     """After which word."""
     labels, at = context.prompt.labels, "after" if context.language else "at"
-    shown = one_of("after", context.after + 1, range(1, len(labels) + 1), context.prompt.ids)
     st.selectbox(
-        "After", range(1, len(labels) + 1), **shown, label_visibility="collapsed", on_change=_picked, args=(shown["key"],),
+        "After", range(1, len(labels) + 1), **bind("token", context.after + 1), label_visibility="collapsed",
         format_func=lambda n: f"{at} word {n}: … {' '.join(labels[max(0, n - 5) : n])}",
     )  # fmt: skip
-
-
-def _picked(key):
-    token = choice("after", key)
-    if token:
-        put(token=token)
 
 
 def _told(context, scores, said) -> str:

@@ -7,7 +7,7 @@ from core.experiments.training.trained import read, untrained
 from core.model.text import shown
 from core.settings.wording import fixed
 from ui.kit.page import figure
-from ui.kit.session.visitor import one_of
+from ui.kit.store import bind
 from ui.pictures.heatmaps import heatmaps
 from ui.shared.trainings import arms_shown
 from ui.training.context import view
@@ -51,8 +51,8 @@ def attention(context):
 
 def _pick(context, arms, layers):
     heads = max(arm.config.n_heads for arm in arms)
-    layer = one_of("trained_layer", min(context.look.trained_layer, layers), range(1, layers + 1))
-    head = one_of("trained_head", min(context.look.trained_head, heads), range(heads + 1))
+    layer = bind("trained_layer", min(context.look.trained_layer, layers))
+    head = bind("trained_head", min(context.look.trained_head, heads))
     columns = st.columns(3)
     with columns[0]:
         pick_sequence(context)

@@ -78,27 +78,6 @@ const ablationName = (each) => {
   addEventListener("click", (event) => { if (event.isTrusted && !byKeys(event) && event.timeStamp - made < 100) leaveOut(event) }, true)
 }
 
-// A tap on a link, just after typing, takes the focus from the field and asks for another page in one moment. Streamlit would
-// send the page first and the words after it, for the page that is no longer there. So the link waits for the words.
-{
-  const WAIT = 100 // ms
-  let left = -Infinity // when a field lost the focus
-  addEventListener("focusout", ({ target }) => {
-    if (target.matches("input, textarea")) left = performance.now()
-  }, true)
-  addEventListener("click", (event) => {
-    const link = event.target.closest?.("a[href]")
-    const elsewhere = event.button || event.ctrlKey || event.metaKey || event.shiftKey // in another tab or window
-    // When the hand did it, not when a busy browser comes to it.
-    if (!link || elsewhere || event.timeStamp - left > WAIT) return
-    left = -Infinity
-    event.preventDefault()
-    event.stopImmediatePropagation()
-    const turn = () => link.click()
-    setTimeout(() => window.requestIdleCallback?.(turn, { timeout: 1000 }) ?? turn(), WAIT)
-  }, true)
-}
-
 // Escape closes a dialog, and what was typed last into one of its fields is not said then. So it is said first.
 addEventListener("keydown", (event) => {
   const field = event.composedPath()[0]
@@ -110,28 +89,6 @@ addEventListener("keydown", (event) => {
   field.blur()
   setTimeout(() => dialog.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true, cancelable: true })), 100)
 }, true)
-
-// What is written into the history.
-{
-  let passing = false // by the browser's Back or Forward, and no hand has done anything on the page since
-  let arrived = false // at another page, and no hand has done anything on it since
-  addEventListener("popstate", () => { passing = true; arrived = false }, true)
-  for (const hand of ["pointerdown", "keydown"]) addEventListener(hand, () => { passing = arrived = false }, true)
-  const SECRETS = ["key", "teacher"] // parameters that let somebody in (ui/kit/session/address.py)
-  const hasSecret = () => SECRETS.some((name) => new URLSearchParams(location.search).has(name))
-  const add = history.pushState.bind(history)
-  history.pushState = (state, title, address) => {
-    if (hasSecret()) return history.replaceState(state, title, address) // Back would bring the key into the address again
-    const here = new URL(address, location).pathname === location.pathname
-    // Whoever goes back several pages passes some of them before they are drawn. Streamlit would write their addresses down
-    // again when they begin, as new entries: there would be no way forward.
-    // And a page that was just turned to may have the address of the one before, whose last link came too late, or none yet:
-    // what is told next puts that right.
-    if (passing || (arrived && here)) return here && history.replaceState(state, title, address)
-    arrived = !here
-    add(state, title, address)
-  }
-}
 
 // Who works by keys stays where they are when what they pressed is drawn anew, or gives way to something else.
 {

@@ -11,9 +11,10 @@ from core.teaching.classroom.limits import PICKED
 from core.teaching.handout import gained, handout, readable, votes_table
 from core.teaching.lessons.outcome import outcome
 from core.teaching.lessons.told import measured_in_words
+from ui.kit import address
 from ui.kit.guard import fragment
 from ui.kit.page import literal
-from ui.kit.session import address, values
+from ui.kit.store import amend, change
 from ui.kit.takeaway import in_turn
 from ui.lessons import picture
 from ui.lessons.classroom import entrance
@@ -48,7 +49,7 @@ def teacher(context):
         return
     if now.code != context.code or given:
         store_teacher_key(now.code, token)
-        values.amend(context.look, code=now.code)
+        amend(code=now.code)
         st.rerun()
     _links(context, now, base(), token)
     fragment(_draw, run_every=EVERY)(context, token)
@@ -241,4 +242,4 @@ def _changes(context, name: str, crosstab, words):
 
 def _end(token: str):
     if _do(lambda: classroom().end(token)):  # else the token would be lost, and with it the way to delete anything
-        values.put(shown="student", code="")
+        change(shown="student", code="")

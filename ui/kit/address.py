@@ -1,0 +1,62 @@
+"""The browser's address: the link with which a page was opened, and the keys that came with it.
+
+The browser writes the link of the present settings itself (panel/store.js).
+"""
+
+from pathlib import Path
+from typing import NoReturn
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import RerunData, RerunException, get_script_run_ctx
+
+from ui.kit import limits
+from ui.kit.store import session
+
+SECRETS = ("key", "teacher")  # parameters that let somebody in: kept in the session, never written into a link
+MENU = "menu"  # says, while a page is asked for, that the menu asks for it and not the browser's Back
+GIVEN = "secrets"  # the entry in Session.kept: keys that came with the address and were not used yet
+
+
+def take_address():
+    """Keep what came with the address and is no setting: keys, and a teacher's limits."""
+    link = st.query_params.to_dict()
+    here = session()
+    given = {name: link[name] for name in SECRETS if name in link}
+    here.kept.setdefault(GIVEN, {}).update(given)
+    if here.limits is None and limits.PARAMETER in link:
+        here.limits = limits.read(link[limits.PARAMETER])
+
+
+def pop_secret(name: str) -> str | None:
+    """Return the key that came with the address under this name, once."""
+    return session().kept.get(GIVEN, {}).pop(name, None)
+
+
+def read_link() -> dict[str, str]:
+    """Return the settings in the address."""
+    no_settings = (*SECRETS, MENU, limits.PARAMETER)
+    return {name: text for name, text in st.query_params.to_dict().items() if name not in no_settings}
+
+
+def is_back() -> bool:
+    """Return whether the browser goes back or forward to this page."""
+    return get_script_run_ctx().is_history_navigation and MENU not in st.query_params
+
+
+def go_to(path: str) -> NoReturn:
+    """Open the page of this script (as "pages/1_One_block.py"), with nothing in its link.
+
+    st.switch_page first empties the address of the page that is left, which makes an entry of the history.
+    """
+    context = get_script_run_ctx()
+    script = str((Path(context.main_script_path).parent / path).resolve())
+    pages = context.pages_manager.get_pages().items()
+    page = next(page for page, known in pages if known["script_path"] == script)
+    raise RerunException(
+        RerunData(
+            query_string="",
+            page_script_hash=page,
+            cached_message_hashes=context.cached_message_hashes,
+            context_info=context.context_info,
+        )
+    )

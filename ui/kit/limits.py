@@ -1,0 +1,109 @@
+"""What a teacher's link leaves of the app: pages, views, and which settings can be moved.
+
+It is the parameter `only` of a link, which also holds the values of what is locked. Once a session was opened with
+one, it holds for as long as the session lives, whatever its address says later.
+"""
+
+import base64
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from core.settings.setting import Settings
+
+PARAMETER = "only"
+FIELDS = ("pages", "views", "moved", "locked")
+NEXT, ITEM, LARGE, KEPT_AS, SEAL = "~", "-", "large", "kept", "seal"
+LONGEST = 40_000  # characters of the whole
+NAME = re.compile(r"[\w.]{1,60}")
+LOOK = "Look"  # the group of settings that say what is looked at, which may always be moved
+VIEWS = ("view", "show", "trained", "shown", "taken")  # those of them that say which view is open
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits of a session.
+
+    Args:
+        pages: Keys of the pages that are left.
+        views: Views that are left, as "block.attention". A page without any here has all of its views.
+        moved: Settings that have a control.
+        locked: Settings that are shown as text.
+        large: Whether to begin in presenter size.
+        link: Parameters of the page as it was set. What cannot be moved stays as they say.
+    """
+
+    pages: tuple[str, ...] = ()
+    views: tuple[str, ...] = ()
+    moved: tuple[str, ...] = ()
+    locked: tuple[str, ...] = ()
+    large: bool = False
+    link: dict[str, str] = field(default_factory=dict)
+
+    def write(self) -> str:
+        """Return the limits as they stand in a link."""
+        parts = [ITEM.join((name, *getattr(self, name))) for name in FIELDS if getattr(self, name)]
+        fixed = {name: text for name, text in self.link.items() if name not in self.moved}
+        if fixed:
+            parts.append(f"{KEPT_AS}{ITEM}{_pack(fixed)}")
+        if self.large:
+            parts.append(LARGE)
+        return NEXT.join(parts)
+
+    def views_of(self, page: str) -> list[str]:
+        """Return the views of a page that are left; empty where all are."""
+        return [view.removeprefix(f"{page}.") for view in self.views if view.startswith(f"{page}.")]
+
+    def locked_names(self, kinds: tuple[type[Settings], ...]) -> set[str]:
+        """Return the settings of a page that nobody can move."""
+        settings = {name: setting for kind in kinds for name, setting in kind.settings().items()}
+        return {name for name, setting in settings.items() if setting.group != LOOK and name not in self.moved}
+
+    def apply(self, page: str, params: Mapping[str, str], kinds: tuple[type[Settings], ...]) -> dict[str, str]:
+        """Return the parameters of a page, with the values of the link where nothing else may be chosen."""
+        locked = self.locked_names(kinds)
+        params = {name: text for name, text in params.items() if name not in locked}
+        params |= {name: text for name, text in self.link.items() if name in locked}
+        for kind in kinds:
+            for name in VIEWS:
+                menu = kind.settings()[name].menu if name in kind.settings() else None
+                left = [view for view in self.views_of(page) if view in (menu or ())]
+                if left and params.get(name, kind.__dataclass_fields__[name].default) not in left:
+                    params[name] = left[0]
+        return params
+
+
+def read(text: str) -> Limits | None:
+    """Return the limits that a link says; None where it cannot be read. Earlier links end with a seal, which is ignored."""
+    if len(text) > LONGEST:
+        return None
+    found: dict[str, tuple[str, ...]] = {}
+    link: dict[str, str] = {}
+    parts = text.split(NEXT)
+    for part in parts:
+        name, *items = part.split(ITEM)
+        if name in (LARGE, SEAL):
+            continue
+        if name == KEPT_AS and len(items) == 1:
+            try:
+                link = _unpack(items[0])
+            except (ValueError, RecursionError):
+                return None
+        elif name in FIELDS and name not in found and all(map(NAME.fullmatch, items)):
+            found[name] = tuple(dict.fromkeys(items))
+        else:
+            return None
+    return Limits(**found, large=LARGE in parts, link=link) if found.get("pages") else None
+
+
+def _pack(link: dict[str, str]) -> str:
+    """Return parameters in letters that stand in an address as they are."""
+    return base64.urlsafe_b64encode(json.dumps(link).encode()).decode().rstrip("=").replace("-", ".")
+
+
+def _unpack(text: str) -> dict[str, str]:
+    link = json.loads(base64.urlsafe_b64decode(text.replace(".", "-") + "=" * (-len(text) % 4)))
+    if not isinstance(link, dict):
+        raise ValueError(text)
+    return {str(name): str(value) for name, value in link.items()}

@@ -1,1 +1,0 @@
-"""What one visitor has chosen: between link, session and widgets."""

@@ -1,0 +1,332 @@
+"""The settings of one session: one dictionary of texts, changed by one function.
+
+`Choices` holds what differs from the defaults, as "Config.d_model" -> "96": the class of the settings, the
+field, and the text that a link has for it. A change is a delta, name -> text, or None for "follow the
+default again". Controls, clicks in pictures, examples, opened links and the browser's Back are all deltas.
+
+The browser numbers its deltas and sends those that were not acknowledged (panel/store.js). So a message may
+be lost, come twice or come late: each delta is applied once, in order.
+"""
+
+import difflib
+import secrets
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+from streamlit.runtime.state import get_session_state
+
+from core.settings.setting import ConfigError, Settings
+from ui.kit.limits import Limits
+
+Choices = dict[str, str]
+Delta = Mapping[str, str | None]
+Kinds = tuple[type[Settings], ...]
+
+ALL = "*"  # in a delta: every setting of the page follows its default first
+HANDLER = "@"  # in front of the name of a function of the page, which is called with the value
+SESSION, CHANNEL = "session", "channel"  # keys in st.session_state
+EMPTY: Delta = {}
+
+kinds_of: dict[str, Kinds] = {}  # page -> classes of its settings, once the page has been opened
+
+
+def key_of(kind: type[Settings], name: str, choices: Choices) -> str:
+    """Return the key of a setting in the store. A class may share keys with another one (`scope`)."""
+    scope = getattr(kind, "scope", None)
+    return f"{scope(name, choices) if scope else kind.__name__}.{name}"
+
+
+def apply(choices: Choices, delta: Delta, kinds: Kinds, locked: Collection[str] = ()) -> tuple[Choices, list[ConfigError]]:
+    """Return the choices after a delta, and what of it cannot be read. Ignore unknown and locked names."""
+    known = {name for kind in kinds for name in kind.settings() if name not in locked}
+    first = [name for kind in kinds for name in kind.FIRST]  # others are read, or stored, according to these
+    leading = [name for name in dict.fromkeys(first) if name in known and name in delta]
+    others = [name for name in delta if name in known and name not in first]
+    choices = dict(choices)
+    problems: list[ConfigError] = []
+    if ALL in delta:
+        _forget(choices, kinds, known)
+    for name in leading:
+        problems += _choose(choices, kinds, name, delta[name])
+    if ALL in delta:
+        # The leading ones may have chosen another scope, which is to be empty as well.
+        _forget(choices, kinds, known - set(leading))
+    for name in others:
+        problems += _choose(choices, kinds, name, delta[name])
+    return choices, problems
+
+
+def _forget(choices: Choices, kinds: Kinds, names: Iterable[str]):
+    for name in names:
+        for kind in kinds:
+            choices.pop(key_of(kind, name, choices), None)
+
+
+def _choose(choices: Choices, kinds: Kinds, name: str, text: str | None) -> list[ConfigError]:
+    """Change one setting, in all classes that have it. Return why it cannot be read."""
+    for kind in [kind for kind in kinds if name in kind.settings()]:
+        key = key_of(kind, name, choices)
+        if text is None:
+            choices.pop(key, None)
+            continue
+        setting = kind.settings()[name]
+        try:
+            value = setting.read(name, text)
+        except ConfigError as error:
+            return [error]
+        if not setting.follows and value == kind.__dataclass_fields__[name].default:
+            choices.pop(key, None)
+        else:
+            choices[key] = setting.write(value)
+    return []
+
+
+def link_of(choices: Choices, kinds: Kinds) -> dict[str, str]:
+    """Return the parameters of a page's link: what was chosen of its settings."""
+    keys = {name: key_of(kind, name, choices) for kind in reversed(kinds) for name in kind.settings()}
+    return {name: choices[key] for name, key in keys.items() if key in choices}
+
+
+def build(params: Mapping[str, str], kinds: Kinds) -> tuple[list, list[ConfigError]]:
+    """Return one instance of each class, and why which choice had to give way to another value."""
+    chosen = []
+    problems = []
+    for kind in kinds:
+        values, _ = kind.values(params)
+        settings, gave_way = kind.mended(values)
+        chosen.append(settings)
+        problems += gave_way
+    return chosen, problems
+
+
+@dataclass
+class Session:
+    """What one session has chosen, and what parts of the app remember for it."""
+
+    id: str = field(default_factory=lambda: secrets.token_hex(4))
+    choices: Choices = field(default_factory=dict)
+    number: int = 0  # of the last delta that was applied
+    page: str = ""  # the page that was opened last
+    begun: dict[str, str] = field(default_factory=dict)  # what the link of that page began, such as a training
+    problems: list[ConfigError | str] = field(default_factory=list)  # of the last delta, or of the opened link
+    moves: int = 0  # changes that were made by Streamlit's own widgets: each is worth an entry of the history
+    dragged: bool = False  # whether a control is still under the user's finger
+    handlers: dict[tuple[str, str], Callable] = field(default_factory=dict)  # (page, name) -> what a press calls
+    limits: Limits | None = None  # of a teacher's link
+    kept: dict[str, Any] = field(default_factory=dict)  # what parts of the app remember, by names of their own
+
+    def change(self, delta: Delta, page: str = ""):
+        """Apply a delta to the settings of a page, by default of the one that is open."""
+        locked = self.limits.locked_names(kinds_of[page or self.page]) if self.limits else ()
+        self.choices, self.problems = apply(self.choices, delta, kinds_of[page or self.page], locked)
+        self.begun = {}
+
+    def take(self, message: Mapping[str, Any]):
+        """Apply what is new in a message of the browser."""
+        if message.get("session") != self.id:
+            return  # it was sent to a server that has been restarted since; the browser sends it again
+        self.dragged = bool(message.get("held"))
+        for number, page, delta in sorted(message.get("deltas", ()), key=lambda numbered: numbered[0]):
+            if number > self.number and page in kinds_of:
+                self.number = number
+                self._take_delta(page, delta)
+
+    def _take_delta(self, page: str, delta: Mapping[str, Any]):
+        for name, value in delta.items():
+            if name.startswith(HANDLER):
+                name, _, member = name.removeprefix(HANDLER).partition("/")
+                handler = self.handlers.get((page, name))
+                if handler is not None:
+                    handler(member, value == "on") if member else handler(value)
+                return
+        self.change(delta, page)
+
+    def open(self, page: str, link: dict[str, str], is_back: bool):
+        """Take over the link with which a page was opened. Without one it has what was chosen before."""
+        if self.page == page:
+            return
+        # A press on the page before may still come, and wants its handler.
+        self.handlers = {of: call for of, call in self.handlers.items() if of[0] in (page, self.page)}
+        self.page, self.problems, self.begun = page, [], {}
+        kinds = kinds_of[page]
+        once = {name for kind in kinds for name, setting in kind.settings().items() if setting.once}
+        if is_back:
+            link = {name: text for name, text in link.items() if name not in once}
+        if link or is_back:
+            self.change({ALL: None, **link})
+            self.problems += _name_unknown(link, kinds)
+            self.begun = {name: link[name] for name in once & link.keys()}
+
+    def link(self, page: str = "") -> dict[str, str]:
+        """Return the link of a page as it is now."""
+        kinds = kinds_of.get(page or self.page, ())
+        return link_of(self.choices, kinds)
+
+    def settings(self, kinds: Kinds) -> tuple[list, list[str]]:
+        """Return one instance of each class, and sentences about what was changed in the choices."""
+        params = link_of(self.choices, kinds)
+        if self.limits:
+            params = self.limits.apply(self.page, params, kinds)
+        chosen, problems = build(params, kinds)
+        notes = [_explain(problem, chosen) for problem in (*self.problems, *problems)]
+        return chosen, list(dict.fromkeys(notes))  # two classes may share a setting, and its mistake
+
+
+def _name_unknown(link: Mapping[str, str], kinds: Kinds) -> list[str]:
+    """Return a sentence for each parameter that is none, with the nearest one."""
+    known = [name for kind in kinds for name in kind.settings()]
+    sentences = []
+    for name in [name for name in link if name not in known][:5]:
+        near = difflib.get_close_matches(name, known, 1)
+        meant = f" Did you mean “{near[0]}”?" if near else ""
+        sentences.append(f"The link names “{name[:30]}”, which is no setting here.{meant}")
+    return sentences
+
+
+def _explain(problem: ConfigError | str, chosen: list) -> str:
+    """Return a problem as a sentence that ends with what is used instead."""
+    if isinstance(problem, str):
+        return problem
+    for settings in chosen:
+        setting = settings.settings().get(problem.field)
+        if setting is not None and not (setting.kind is str and setting.menu is None):
+            value = getattr(settings, problem.field)
+            shown = setting.menu.label(value) if setting.menu else setting.write(value)
+            return f"{problem} Used instead: {shown}."
+    return str(problem)
+
+
+_current: ContextVar[Session | None] = ContextVar("session", default=None)
+
+
+@contextmanager
+def opened():
+    """Keep the session at hand while a page is drawn."""
+    token = _current.set(session())
+    try:
+        yield _current.get()
+    finally:
+        _current.reset(token)
+
+
+def session() -> Session:
+    """Return the session of the user whose page, or callback, runs in this thread."""
+    known = _current.get()
+    if known is None:
+        # st.session_state lets another run cut in, which would leave a callback half done.
+        known = get_session_state().filtered_state.get(SESSION)
+    if known is None:
+        known = st.session_state[SESSION] = Session()
+    return known
+
+
+def read_message() -> Mapping[str, Any]:
+    """Return what the browser said last. It stays until it says something else, so a run that is cut loses nothing."""
+    channel = st.session_state.get(CHANNEL)
+    said = channel.get("said") if channel else None
+    return said if isinstance(said, dict) else {}
+
+
+def allows(page: str) -> bool:
+    """Return whether a teacher's link, if there is one, leaves this page."""
+    limits = session().limits
+    return limits is None or page in limits.pages
+
+
+def is_moved(name: str) -> bool:
+    """Return whether a setting can be moved."""
+    limits = session().limits
+    return limits is None or name in limits.moved
+
+
+def is_seen(name: str) -> bool:
+    """Return whether a setting stands among the controls: to be moved, or only to be read."""
+    limits = session().limits
+    return limits is None or name in limits.moved or name in limits.locked
+
+
+def is_dragged() -> bool:
+    """Return whether a control is still under the user's finger: what is slow and small waits for its release."""
+    return session().dragged
+
+
+def settings_of(kind: type[Settings]) -> Any:
+    """Return the settings of one class as they are now."""
+    return session().settings((kind,))[0][0]
+
+
+def value(name: str) -> Any:
+    """Return a setting of the open page as it is now."""
+    kind = next(kind for kind in kinds_of[session().page] if name in kind.settings())
+    return getattr(settings_of(kind), name)
+
+
+def has_changed(settings: Settings) -> bool:
+    """Return whether one of these settings was changed since they were read."""
+    return settings_of(type(settings)) != settings
+
+
+def change(**values: Any):
+    """Change settings of the open page, from the callback of a button."""
+    here = session()
+    here.moves += 1
+    amend(**values)
+
+
+def amend(**values: Any):
+    """Change settings while the page is drawn, without an entry in the browser's history."""
+    here = session()
+    known = {name: setting for kind in kinds_of[here.page] for name, setting in kind.settings().items()}
+    here.change({name: known[name].write(value) for name, value in values.items() if name in known})
+
+
+def change_all(settings: Settings):
+    """Make every setting as in this instance; what follows others there goes on following."""
+    reset(type(settings), **settings.write())
+
+
+def reset(*kinds: type[Settings], **params: str):
+    """Let all settings of these classes follow their defaults, but for those with these texts."""
+    here = session()
+    here.moves += 1
+    here.change({name: None for kind in kinds for name in kind.settings()} | params)
+
+
+def default_of(settings: Settings, name: str) -> Any:
+    """Return what a setting has where nobody chooses: its default, or what it takes from the others."""
+    follows = settings.settings()[name].follows
+    return follows(settings) if follows else type(settings).__dataclass_fields__[name].default
+
+
+def is_chosen(settings: Settings, name: str) -> bool:
+    """Return whether a setting was chosen, even if it has the value that it would follow."""
+    choices = session().choices
+    return key_of(type(settings), name, choices) in choices
+
+
+def bind(name: str, value: Any, change_to: Callable[[Any], None] | None = None) -> dict[str, Any]:
+    """Return what makes a widget of Streamlit's show a setting, and change it.
+
+    Args:
+        name: The setting, or any name where `change_to` says what happens to a new value.
+        value: What the widget is to show.
+        change_to: Called with the new value, in place of changing the setting.
+    """
+    key = f"bound_{name}"
+    shown = st.session_state.get(key)
+    same = sorted(shown, key=str) == sorted(value, key=str) if isinstance(shown, list) else shown == value
+    if key not in st.session_state or not same:
+        st.session_state[key] = value
+    return {"key": key, "on_change": _take_bound, "args": (name, key, change_to)}
+
+
+def _take_bound(name: str, key: str, change_to: Callable[[Any], None] | None):
+    value = get_session_state().filtered_state.get(key)
+    if change_to is not None:
+        change_to(value)
+    else:
+        change(**{name: value})
