@@ -59,7 +59,7 @@ def draw():
     with page(TRAINED_MODEL):
         opened = st.session_state.pop(OPEN, None)
         if opened:
-            reset(*KINDS, model=opened)
+            TRAINED_MODEL.open_with(KINDS, {"model": opened})
         try:
             (look, sampling), notes = TRAINED_MODEL.settings(*KINDS)
         except CheckpointError:  # no model can be opened: there is what brings one

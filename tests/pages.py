@@ -4,6 +4,8 @@ import html
 import json
 import re
 
+from streamlit.components.v2.bidi_component.main import _make_trigger_id
+
 from ui.kit import store
 from ui.kit.store import CHANNEL, SESSION, Session
 
@@ -22,7 +24,7 @@ def setting(app, name: str):
     """Return a setting of the page as it is now."""
     here = session(app)
     kind = next(kind for kind in store.kinds_of[here.page] if name in kind.settings())
-    (settings,), _ = here.settings((kind,))
+    settings = here.built.get(kind) or here.settings((kind,))[0][0]
     return getattr(settings, name)
 
 
@@ -90,9 +92,9 @@ def tell(app, name: str, value):
     """Move one control, with what the page does along with it, and run the page."""
     shown = control(app, name)
     if shown["kind"] == "pills":
-        before = set(shown["value"])
-        changed = [text for text, _ in shown["options"] if (text in before) != (text in value)]
-        return send(app, *({f"{shown['set']}/{text}": "on" if text in value else "off"} for text in changed))
+        gone = [{f"{shown['set']}/{text}": "off"} for text in shown["value"] if text not in value]
+        new = [{f"{shown['set']}/{text}": "on"} for text in value if text not in shown["value"]]
+        return send(app, *gone, *new)
     return send(app, {shown["set"]: value, **shown.get("also", {})})
 
 
@@ -142,3 +144,11 @@ def tables(app) -> dict:
 
 
 put = move
+
+
+def trigger(app, component, event: str, value):
+    """Let a component of our own tell Streamlit of an event."""
+    sent = app._tree.get_widget_states()
+    told = json.dumps([{"event": event, "value": value}])
+    sent.widgets.add(id=_make_trigger_id(component.id, "events"), json_trigger_value=told)
+    return app._run(sent)

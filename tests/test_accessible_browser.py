@@ -9,8 +9,8 @@ from playwright.sync_api import expect
 from benchmarks.serving import settle
 from ui.block import view as block
 from ui.depth import view as depth
+from ui.kit.limits import Limits
 from ui.kit.server.document import pages
-from ui.kit.session.limits import Limits
 from ui.trained import view as trained
 
 pytestmark = pytest.mark.browser

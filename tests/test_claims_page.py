@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 from core.teaching.claims import claim, judged
 from core.teaching.claims.results import FILE, read_values
 from core.teaching.claims.wording import tally, told
-from tests.pages import components
+from tests.pages import components, link
 from tests.test_page import fine, opened, said_on
 from tests.test_page import told as warned
 from tests.test_training_page import texts
@@ -61,7 +61,7 @@ def test_its_experiment_opens_as_it_is_meant(name):
     app = fine(app.run())
     assert not warned(app)
     asked = {key: value for key, value in params.items() if value not in ("none", "reverse")}  # the page's own
-    assert asked.items() <= dict(app.query_params).items()
+    assert asked.items() <= dict(link(app)).items()
     if page is TRAINING and name not in NOT_STORED:
         assert f"{SHIPS}: {len(values) * 2 if params.get('variants') != 'none' else len(values)} training" in texts(app)
 

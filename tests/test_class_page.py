@@ -10,13 +10,14 @@ from core.study.database import connection as databases
 from core.teaching.asked import asked
 from core.teaching.classroom import CLOSED, OPEN, REVEALED
 from core.teaching.lessons.language import phrases
-from tests.pages import components, said_by
+from tests.pages import components, link, said_by
 from tests.test_page import fine, opened, said_on
 from tests.test_page import told as warned
 from ui.kit.pages import CLASS
-from ui.kit.session.visitor import VISITOR
+from ui.kit.store import SESSION
 from ui.lessons.classroom import server
-from ui.lessons.classroom.links import in_the_room, link, qr_svg
+from ui.lessons.classroom.links import in_the_room, qr_svg
+from ui.lessons.classroom.links import link as class_link
 from ui.lessons.classroom.seat import KEPT
 from ui.lessons.classroom.teacher_key import TEACHER_KEYS
 
@@ -47,8 +48,8 @@ def start(*questions) -> tuple[AppTest, str, str]:
     if questions:
         app = next(each for each in app.multiselect if each.key == "class_questions").set_value(list(questions)).run()
     app = button(app, "start_class")
-    code = one_value(app.query_params["code"])
-    return app, code, app.session_state[VISITOR].kept[TEACHER_KEYS][code].value
+    code = link(app)["code"]
+    return app, code, app.session_state[SESSION].kept[TEACHER_KEYS][code].value
 
 
 def one_value(given) -> str:
@@ -184,7 +185,7 @@ def test_a_late_vote_is_refused_in_words():
 def test_a_reload_leads_back_to_the_seat():
     teacher, code, token = start("heads")
     ann = join(code, "Ann")
-    key = ann.session_state[VISITOR].kept[KEPT][code].key
+    key = ann.session_state[SESSION].kept[KEPT][code].key
     ask(again(teacher))
     choose(ann, 1)
     fresh = fine(opened(CLASS.path, code=code))
@@ -230,12 +231,12 @@ def test_an_old_teacher_link_opens_the_class_and_loses_its_key():
     _, code, token = start("heads")
     app = fine(opened(CLASS.path, shown="teacher", teacher=token))
     assert any(each.key == "end_class" for each in app.button)
-    assert one_value(app.query_params["code"]) == code and "teacher" not in app.query_params
+    assert one_value(link(app)["code"]) == code and "teacher" not in link(app)
 
 
 def test_no_address_on_the_teacher_page_holds_the_key():
     app, code, token = start("heads")
-    assert set(app.query_params) == {"shown", "code"} and token not in str(app.query_params)
+    assert set(link(app)) == {"shown", "code"} and token not in str(link(app))
     doors = [each.value for each in app.code if "http" in each.value]
     doors += [each.proto.url for each in app.main if each.type == "link_button"]
     assert len(doors) >= 1 and not any(token in door for door in doors)
@@ -248,7 +249,7 @@ def test_a_teacher_goes_on_elsewhere_by_typing_the_key():
     next(each for each in app.text_input if each.key == "class_code").set_value(token)
     app = button(app, "enter")
     assert any(each.key == "end_class" for each in app.button)
-    assert one_value(app.query_params["code"]) == code and token not in str(app.query_params)
+    assert one_value(link(app)["code"]) == code and token not in str(link(app))
 
 
 def test_a_wrong_teacher_key_is_refused_in_words():
@@ -266,7 +267,7 @@ def test_a_student_is_told_nothing_of_the_teacher_or_of_others():
     ask(again(teacher))
     choose(ann, 1, "only mine")
     bob = again(bob)
-    sent = repr([each for each in bob]) + repr(bob.session_state[VISITOR].kept) + texts(bob)
+    sent = repr([each for each in bob]) + repr(bob.session_state[SESSION].kept) + texts(bob)
     assert token not in sent and "only mine" not in sent and "Ann" not in sent
 
 
@@ -298,7 +299,7 @@ def test_the_end_deletes_everything():
 
 
 def test_a_qr_code_is_drawn_and_addresses_are_of_this_network():
-    assert qr_svg(link("http://10.0.0.1:8501/Class", code="BCDFG")).startswith("<svg")
+    assert qr_svg(class_link("http://10.0.0.1:8501/Class", code="BCDFG")).startswith("<svg")
     assert in_the_room().replace(".", "").isdigit() or in_the_room() == "localhost"
 
 
@@ -323,7 +324,7 @@ def test_the_eight_questions_tell_no_score_before_the_end_and_two_rounds_can_be_
         (seats[0], "[2,null,null,null,null,null,null,null]"),
         (seats[1], "[null,1,null,null,null,null,null,null]"),
     ):
-        held = key.session_state[VISITOR].kept[KEPT][code].key
+        held = key.session_state[SESSION].kept[KEPT][code].key
         if key is seats[1]:
             room.vote(code, held, "check/before", 1, answers)
     room.close(token)
@@ -331,7 +332,7 @@ def test_the_eight_questions_tell_no_score_before_the_end_and_two_rounds_can_be_
     for key, answers in zip(
         seats, ("[2,null,null,null,null,null,null,null]", "[null,1,null,null,null,null,null,null]")
     ):
-        room.vote(code, key.session_state[VISITOR].kept[KEPT][code].key, "check/before", 2, answers)
+        room.vote(code, key.session_state[SESSION].kept[KEPT][code].key, "check/before", 2, answers)
     room.close(token)
     room.reveal(token)
     app = fine(opened(CLASS.path, shown="teacher", teacher=token))

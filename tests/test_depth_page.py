@@ -15,7 +15,7 @@ from core.model.config import Config
 from core.model.text import Input
 from core.model.variants import Pins, ablation, encode
 from core.settings.device import Machine
-from tests.pages import back, control, press, setting, tell
+from tests.pages import back, control, link, press, setting, tell, words
 from tests.pages import tables as tables_of
 from tests.test_page import fine, moved, told
 from ui.depth import view as views
@@ -54,7 +54,7 @@ def names(app) -> list[str]:
 
 def test_it_opens_on_ten_passes_and_nothing_is_compared_before_somebody_chose():
     app = fine(opened())
-    assert app.query_params == {}
+    assert link(app) == {}
     assert setting(app, "passes") == 10
     assert names(app) == ["baseline: the settings of the sidebar"]
     app = fine(opened(variants="norm-none"))
@@ -147,8 +147,8 @@ def test_a_bad_link_is_named_and_the_rest_is_kept(name, value, allowed):
     app = fine(opened(**{name: value, "d_ff": "96", "mask": "causal"}))
     assert name in told(app)
     assert allowed in told(app)
-    assert app.query_params["d_ff"] == "96"
-    assert app.query_params["mask"] == "causal"
+    assert link(app)["d_ff"] == "96"
+    assert link(app)["mask"] == "causal"
 
 
 def test_what_is_right_among_bad_variants_is_kept():
@@ -169,17 +169,16 @@ def test_one_click_adds_an_ablation_and_one_takes_it_away(name):
     text, label = encode(ablation[name]()), ablation.label(name)
     app = opened(variants="none", position="learned")
     tell(app, PILLS, [text])
-    assert fine(app).query_params["variants"] == text
+    assert link(fine(app))["variants"] == text
     assert names(app)[1:] == [label]
     tell(app, PILLS, [])
-    assert fine(app).query_params == {"position": "learned"}
+    assert link(fine(app)) == {"position": "learned"}
     assert len(names(app)) == 1
 
 
 def offered(app) -> list[str]:
     """What the row of pills offers."""
-    pills = control(app, PILLS)
-    return pills["options"][: pills["first"]]
+    return words(app, PILLS)[: control(app, PILLS)["first"]]
 
 
 def test_an_ablation_that_would_change_nothing_is_not_offered():
@@ -193,48 +192,48 @@ def test_a_fifth_variant_is_refused_and_the_four_are_kept():
     app = opened(variants="~".join(four))
     tell(app, PILLS, [*four, "n_heads-1"])
     assert "4 variants are compared already" in fine(app).toast[0].value
-    assert app.query_params["variants"] == "~".join(four)
-    assert [control(app, PILLS)["options"][at] for at in control(app, PILLS)["value"]] == names(app)[1:]
+    assert link(app)["variants"] == "~".join(four)
+    assert control(app, PILLS)["value"] == four
     assert len(names(app)) == 5
 
 
 def test_pinning_keeps_the_baseline_while_the_sidebar_moves():
     app = press(moved(opened(), d_ff=128), "pin")
-    assert app.query_params == {"d_ff": "128", "baseline": "d_ff-128"}
+    assert link(app) == {"d_ff": "128", "baseline": "d_ff-128"}
     assert names(app) == ["baseline: d_ff 128"]
     app = moved(app, n_heads=8, residual_ffn=False)
     assert names(app)[-1] == "now: 8 heads, − residual (FFN)"
     app = press(app, "keep")
-    assert app.query_params["variants"] == "n_heads-8__residual_ffn-off"
+    assert link(app)["variants"] == "n_heads-8__residual_ffn-off"
     assert names(app) == ["baseline: d_ff 128", "8 heads, − residual (FFN)"]
     app = press(app, "pin")
-    assert app.query_params == {"d_ff": "128", "variants": "n_heads-8__residual_ffn-off"}
+    assert link(app) == {"d_ff": "128", "variants": "n_heads-8__residual_ffn-off"}
     assert setting(app, "n_heads") == 4
 
 
 def test_without_a_pin_variants_move_with_the_sidebar():
     app = moved(opened(variants="n_heads-1"), d_model=32)
     assert names(app) == ["baseline: the settings of the sidebar", "1 head"]
-    assert app.query_params == {"d_model": "32", "variants": "n_heads-1"}
+    assert link(app) == {"d_model": "32", "variants": "n_heads-1"}
 
 
 def test_pins_travel_between_pages_and_settings_are_as_they_were():
     app = moved(opened(variants="ffn-off~scale-off", passes="5"), mask="causal")
     app.query_params.clear()
     app.switch_page(BLOCK).run()
-    assert fine(app).query_params == {"variants": "ffn-off~scale-off"}  # a trained model has settings of its own
+    assert link(fine(app)) == {"variants": "ffn-off~scale-off"}  # a trained model has settings of its own
     app = press(moved(tell(app, "weights", "random"), mask="causal"), "pin")
     app.query_params.clear()
     app.switch_page(DEPTH).run()
     pinned = {"mask": "causal", "variants": "ffn-off~scale-off", "baseline": "mask-causal"}
-    assert fine(app).query_params == pinned | {"passes": "5"}
-    assert moved(app, seed=3).query_params == pinned | {"passes": "5", "seed": "3"}
+    assert link(fine(app)) == pinned | {"passes": "5"}
+    assert link(moved(app, seed=3)) == pinned | {"passes": "5", "seed": "3"}
 
 
 def test_on_one_block_a_click_on_an_ablation_shows_its_effect():
     app = opened(BLOCK, view="stages", weights="random")
     tell(app, PILLS, ["ffn-off", "norm-none"])
-    assert fine(app).query_params == {
+    assert link(fine(app)) == {
         "weights": "random",
         "view": "stages",
         "variants": "ffn-off~norm-none",
@@ -252,14 +251,14 @@ def test_two_users_do_not_see_each_others_pins():
     one = moved(one, seed=9)
     assert names(one) == ["baseline: d_ff 96", "− FFN", "now: seed 9"]
     assert names(moved(two, passes=4)) == ["baseline: the settings of the sidebar", "1 head", "− scaling"]
-    assert two.query_params == {"variants": "n_heads-1~scale-off", "seed": "3", "norm": "RMSNorm", "passes": "4"}
+    assert link(two) == {"variants": "n_heads-1~scale-off", "seed": "3", "norm": "RMSNorm", "passes": "4"}
 
 
 def test_a_link_opens_the_same_again():
     app = press(moved(opened(show="grid", grid_order="largest"), d_model=32, activation="relu"), "pin")
     app = moved(app, n_heads=2, passes=7, blocks="separate")
-    again = fine(opened(**app.query_params))
-    assert again.query_params == app.query_params
+    again = fine(opened(**link(app)))
+    assert link(again) == link(app)
     assert {k: setting(again, k) for kind in KINDS for k in kind.settings()} == {
         k: setting(app, k) for kind in KINDS for k in kind.settings()
     }
@@ -267,7 +266,7 @@ def test_a_link_opens_the_same_again():
 
 def test_back_to_the_defaults():
     app = opened(passes="3", variants="ffn-off", baseline="norm-none", grid="n_heads-1", seed="4", text="two words")
-    assert fine(back(app)).query_params == {"text": "two words"}
+    assert link(fine(back(app))) == {"text": "two words"}
 
 
 def test_a_run_that_is_too_large_is_refused_in_words(monkeypatch):
@@ -279,10 +278,10 @@ def test_a_run_that_is_too_large_is_refused_in_words(monkeypatch):
 
 def test_the_links_of_the_start_page_are_valid():
     app = fine(AppTest.from_file("../app.py", default_timeout=60).run())
-    links = [link.proto for link in app.get("page_link") if link.proto.page == "Depth" and link.proto.query_string]
+    links = [each.proto for each in app.get("page_link") if each.proto.page == "Depth" and each.proto.query_string]
     assert len(links) >= 3
-    for link in links:
-        params = dict(pair.split("=", 1) for pair in link.query_string.split("&"))
+    for each in links:
+        params = dict(pair.split("=", 1) for pair in each.query_string.split("&"))
         assert set(params) <= {name for kind in KINDS for name in kind.settings()}
         for kind in KINDS:
             assert kind.read(params)[1] == []

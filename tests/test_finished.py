@@ -21,7 +21,7 @@ from tests.test_page import fine
 from tests.test_training_page import TINY, button, finish, opened, running, start_line, texts, trained
 from ui.kit import jobs
 from ui.kit.jobs import RUNNING
-from ui.kit.session.visitor import VISITOR
+from ui.kit.store import SESSION
 from ui.shared import known
 from ui.studies import server
 from ui.training import finished
@@ -78,7 +78,7 @@ def rows_of(plan) -> list:
 
 
 def untrained(app) -> bool:
-    return RUNNING not in app.session_state[VISITOR].kept
+    return RUNNING not in app.session_state[SESSION].kept
 
 
 def test_what_ships_is_shown_at_once_and_says_what_made_it():

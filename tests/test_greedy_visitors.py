@@ -19,6 +19,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
+from ui.kit.session.visitor import LINKS, SESSION
 
 from benchmarks.serving import server
 from core.checkpoints import CheckpointError
@@ -30,7 +31,6 @@ from ui.kit import jobs
 from ui.kit.jobs import RUNNING
 from ui.kit.server import uploads
 from ui.kit.server.uploads import EACH, UploadLimit
-from ui.kit.session.visitor import LINKS, VISITOR
 from ui.lessons.classroom import server as classes
 from ui.trained import model_list
 
@@ -43,7 +43,7 @@ def test_a_session_remembers_of_a_long_link_no_more_than_of_a_short_one():
     for number in range(3):
         app.query_params["z"] = f"{number}" * 400_000
         fine(app.run())
-    held = app.session_state[VISITOR]
+    held = app.session_state[SESSION]
     assert all(isinstance(each, int) for each in held.links) and held.links.maxlen == LINKS
 
 
@@ -130,10 +130,10 @@ def test_what_is_only_announced_takes_no_room_of_others(stored, monkeypatch):
         scope = {"type": "http", "method": "PUT", "headers": [(b"content-length", b"%d" % (9 * MB))]}
         waiting = [
             asyncio.create_task(limit(scope | {"path": f"/_stcore/upload_file/{each}/file"}, silent, None))
-            for each in range(8 * uploads.VISITORS)
+            for each in range(8 * uploads.SESSIONS)
         ]
         await asyncio.sleep(0.05)
-        assert sum(limit._announced.values()) > 8 * uploads.VISITORS * 9 * MB
+        assert sum(limit._announced.values()) > 8 * uploads.SESSIONS * 9 * MB
         sent = []
 
         async def send(message):
@@ -155,7 +155,7 @@ def test_what_comes_is_broken_off_once_others_have_taken_the_room(stored, monkey
     async def others(number):
         assert limit._arrived == number * MB
         if number == 3:
-            stored.update({f"{each}": 10 * MB for each in range(uploads.VISITORS)})
+            stored.update({f"{each}": 10 * MB for each in range(uploads.SESSIONS)})
 
     assert ask(limit, length=9 * MB, receive=pieces(9, others)) == 413
     assert not limit._announced and not limit._arrived
@@ -174,7 +174,7 @@ def test_one_visitor_may_have_uploaded_so_much(stored):
 
 
 def test_all_visitors_together_too(stored):
-    stored |= {f"{each}": 10 * MB for each in range(uploads.VISITORS)}
+    stored |= {f"{each}": 10 * MB for each in range(uploads.SESSIONS)}
     assert ask(UploadLimit(taken), "another", length=1) == 413
 
 
@@ -409,16 +409,16 @@ def test_trainings_of_all_visitors_together_keep_no_more_than_their_share(monkey
     large = dict(d_model="256", d_ff="1024", n_heads="1", n_layers="2", task="copy", steps="500", batch="1", seeds="4")
     apps = [fine(opened("pages/3_Training.py", begin="on", **large)) for _ in range(2)]
     try:
-        assert RUNNING in apps[0].session_state[VISITOR].kept
-        apps[0].session_state[VISITOR].kept[RUNNING].job.stop()
+        assert RUNNING in apps[0].session_state[SESSION].kept
+        apps[0].session_state[SESSION].kept[RUNNING].job.stop()
         last = apps[1]
-        assert RUNNING not in last.session_state[VISITOR].kept
+        assert RUNNING not in last.session_state[SESSION].kept
         assert any("all together may keep 140 MB here" in each.value for each in (*last.error, *last.warning))
     finally:
         for app in apps:
-            if RUNNING in app.session_state[VISITOR].kept:
-                app.session_state[VISITOR].kept[RUNNING].job.stop()
-                jobs._begun.discard(app.session_state[VISITOR].kept[RUNNING].job)
+            if RUNNING in app.session_state[SESSION].kept:
+                app.session_state[SESSION].kept[RUNNING].job.stop()
+                jobs._begun.discard(app.session_state[SESSION].kept[RUNNING].job)
 
 
 def test_what_a_field_may_hold_is_small():

@@ -21,7 +21,7 @@ from core.tasks import task
 from core.teaching.lessons.lesson import LessonError
 from core.teaching.lessons.reader import FOLDER, lesson_of, load
 from core.train import Training, start
-from tests.pages import widget
+from tests.pages import link, widget
 from tests.test_model_page import READER as HEAD
 from tests.test_model_page import SHIPPED, fine, opened, texts
 from ui.shared.models import OWN
@@ -64,7 +64,7 @@ def test_removing_one_of_two_pairs_with_the_same_words_keeps_the_other():
     chosen = widget(app.multiselect, "pair_list")
     assert len(set(chosen.options)) == 2
     chosen.set_value(["2-1"]).run()
-    assert fine(app).query_params["pairs"] == "2-1"
+    assert link(fine(app))["pairs"] == "2-1"
 
 
 def test_the_logit_lens_compares_words_and_not_their_labels(monkeypatch):

@@ -13,12 +13,12 @@ from core.teaching.lessons.lessons import lesson, read_lesson
 from core.teaching.lessons.outcome import outcome
 from core.teaching.lessons.prediction import BECAUSE, NOT_AS_PREDICTED, SURE, VERDICTS
 from core.teaching.lessons.wording import filled
-from tests.pages import components, trigger
+from tests.pages import components, link, pick
 from tests.test_lessons import answers, of_each
 from tests.test_page import fine, opened, said_on
 from tests.test_page import told as warned
 from ui.kit.pages import LESSONS, PAGES
-from ui.kit.session.visitor import VISITOR
+from ui.kit.store import SESSION
 from ui.lessons.progress import KEPT
 
 PAGE = LESSONS.path
@@ -52,7 +52,7 @@ def store(app, name: str, sure: int = 1):
 
 
 def kept(app) -> dict:
-    return app.session_state[VISITOR].kept[KEPT].entries
+    return app.session_state[SESSION].kept[KEPT].entries
 
 
 def picture(app) -> str:
@@ -158,7 +158,7 @@ def test_a_prediction_can_be_made_anew():
 
 def told_by_browser(app, entries) -> object:
     (component,) = components(app, "ablation_progress")
-    return fine(trigger(app, component, "kept", entries if isinstance(entries, str) else json.dumps(entries)))
+    return fine(pick(app, component, entries if isinstance(entries, str) else json.dumps(entries)))
 
 
 def test_what_the_browser_has_kept_is_there_again():
@@ -205,7 +205,7 @@ def test_an_experiment_opens_as_it_is_meant(way):
     app = fine(opened(page.path, **way.params))
     assert not warned(app)
     for name, value in way.params.items():
-        assert app.query_params.get(name) in ([value], value, None) or name == "weights", name
+        assert link(app).get(name) in ([value], value, None) or name == "weights", name
 
 
 def test_the_list_has_every_lesson_and_opens_it():

@@ -23,10 +23,10 @@ from core.model.transformer import Transformer
 from core.settings.wording import number
 from core.tasks import task
 from tests import holm
-from tests.pages import put, setting, tell, words, written
+from tests.pages import link, put, setting, tell, words, written
 from tests.test_page import fine, told
 from tests.test_training_page import finish
-from ui.kit.session.visitor import VISITOR
+from ui.kit.store import SESSION
 from ui.shared.base import LOST, maps
 from ui.shared.models import of_the_family
 from ui.trained import view as views
@@ -136,8 +136,8 @@ def test_distances_that_stand_together_are_said():
 def test_one_of_the_family_is_opened_by_one_choice_and_its_script_opens_it():
     app = fine(opened(taken="without"))
     app = fine(tell(app, "open_member", "family/norm-none.0"))
-    assert setting(app, "model") == "family/norm-none.0" and app.query_params["model"] == "family/norm-none.0"
-    assert app.query_params.get("taken", "attention") == "attention"
+    assert setting(app, "model") == "family/norm-none.0" and link(app)["model"] == "family/norm-none.0"
+    assert link(app).get("taken", "attention") == "attention"
     script = knockout_script("", (), "zero", 64, ("norm-none", 0))
     assert "family.opened('norm-none', 0)" in script and "# Put" not in script
 
@@ -454,14 +454,14 @@ def test_what_was_trained_is_taken_apart_with_one_click():
     app = finish(fine(button(app, "start").click().run()))
     app.session_state["_open_model"] = None
     del app.session_state["_open_model"]
-    running = app.session_state[VISITOR].kept["running"]
+    running = app.session_state[SESSION].kept["running"]
     name, seed = running.plan.arms[0].name, running.plan.seeds[0]
     app.session_state["_models"] = {"copy": own.of_training(running.job.states[name, seed], "copy")}
     app.session_state["_open_model"] = "copy"  # as the click does
     app.query_params.clear()
     fine(app.switch_page(PAGE).run())
     assert setting(app, "model") == "copy" and "copy" in texts(app)
-    assert app.query_params == {"model": "copy"}
+    assert link(app) == {"model": "copy"}
 
 
 @pytest.mark.thorough

@@ -32,7 +32,7 @@ from core.tasks.sentences import (
     anatomy,
     kept_back,
 )
-from tests.pages import control, controls, move, press, put, setting
+from tests.pages import control, controls, press, put, send, setting
 from tests.reference import forward, weights_of
 from tests.test_model_page import READER, SHIPPED, fine, opened, texts
 from ui.shared.model_defaults import prompts
@@ -226,8 +226,8 @@ def test_words_are_offered_where_the_model_has_those_of_the_grammar():
 
 
 def test_a_text_that_was_typed_a_moment_before_is_the_one_that_is_completed():
-    app = move(fine(opened(prompt="the judges .")), prompt="the lawyer")
-    app = fine(press(app, "complete"))
+    app = fine(opened(prompt="the judges ."))
+    app = fine(send(app, {"prompt": "the lawyer"}, {control(app, "complete")["set"]: ""}))
     assert setting(app, "prompt").startswith("the lawyer ") and setting(app, "prompt").endswith(" .")
 
 

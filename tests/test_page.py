@@ -14,7 +14,8 @@ from core.model.config import Config
 from core.model.parts import MENUS
 from core.model.text import EXAMPLES, Input, words
 from core.settings.device import Machine
-from tests.pages import back, components, control, controls, move, said_by, setting, tell, widget, written
+from tests.pages import back, components, control, controls, link, move, pick, setting, tell, widget, written
+from tests.pages import words as shown_words
 from ui.block import view as views
 from ui.block.context import BlockLook
 from ui.shared.base import maps
@@ -53,10 +54,10 @@ def summary(app) -> str:
 
 def test_home_opens_and_links_to_experiments_that_are_valid():
     app = fine(AppTest.from_file("../app.py", default_timeout=60).run())
-    links = [link.proto.query_string for link in app.get("page_link") if getattr(link.proto, "query_string", "")]
+    links = [each.proto.query_string for each in app.get("page_link") if getattr(each.proto, "query_string", "")]
     assert len(app.get("page_link")) >= 8
-    for link in links:
-        params = dict(pair.split("=", 1) for pair in link.split("&"))
+    for each in links:
+        params = dict(pair.split("=", 1) for pair in each.split("&"))
         for kind in KINDS:
             assert kind.read(params)[1] == []
 
@@ -128,7 +129,7 @@ def test_every_control_at_its_ends(name, value):
         ("device", "tpu", "cuda, mps, cpu"),
         ("device", "cuda", "cpu"),
         ("dtype", "float16", "float32, bfloat16"),
-        ("nonsense", "1", "d_model"),
+        ("nonsense", "1", "no setting here"),
         ("text", "a\0b", "control characters"),
         ("text", "word " * 20_000, "10,000"),
         ("text", "word " * 300, "256"),
@@ -147,7 +148,7 @@ def test_a_bad_link_is_named_and_the_rest_is_kept(name, value, allowed, monkeypa
     assert allowed in told(app)
     assert setting(app, "d_ff") == 96
     assert setting(app, "mask") == "causal"
-    assert app.query_params["d_ff"] == "96"
+    assert link(app)["d_ff"] == "96"
 
 
 def test_a_run_that_is_too_large_is_refused_before_anything_is_built(monkeypatch):
@@ -191,7 +192,7 @@ def test_odd_text_shows_literally(text, view):
 def test_examples_bring_their_own_pairs_and_text():
     for example in EXAMPLES:
         app = opened(view="pairs")
-        tell(app, "example_of_text", example.name)
+        tell(app, "example_of_text", example.text)
         fine(app)
         assert setting(app, "text") == example.text
         labels = [tuple(words(example.text)[n] for n in pair) for pair in example.pairs]
@@ -204,15 +205,15 @@ def test_marking_and_clearing_pairs():
     app.selectbox(key="pair_from").set_value("5 ran")
     app.selectbox(key="pair_to").set_value("2 dog").run()
     app.button[[b.label for b in app.button].index("Mark pair")].click().run()
-    assert fine(app).query_params["pairs"] == "5-2"
+    assert link(fine(app))["pairs"] == "5-2"
     widget(app.multiselect, "pair_list").set_value([]).run()
-    assert fine(app).query_params["pairs"] == "none"
+    assert link(fine(app))["pairs"] == "none"
 
 
 def test_another_sentence_starts_without_the_pairs_of_the_last():
     app = opened(view="pairs", text="the dog that barked ran", pairs="5-2")
     tell(app, "text", "one two")
-    assert fine(app).query_params == {"weights": "random", "view": "pairs", "text": "one two"}
+    assert link(fine(app)) == {"weights": "random", "view": "pairs", "text": "one two"}
     assert app.selectbox(key="pair_from").options == ["1 one", "2 two"]
 
 
@@ -227,12 +228,12 @@ def test_d_ff_follows_d_model_until_it_is_touched():
     app = moved(app, d_ff=200)
     app = moved(app, d_model=64)
     assert setting(app, "d_ff") == 200
-    assert app.query_params == {"weights": "random", "d_ff": "200"}
+    assert link(app) == {"weights": "random", "d_ff": "200"}
 
 
 def test_only_heads_that_divide_are_offered_and_a_conflict_is_said():
     app = moved(opened(d_model="72"), n_heads=24)
-    assert control(app, "n_heads")["options"] == ["1", "2", "3", "4", "6", "8", "9", "12", "18", "24"]
+    assert shown_words(app, "n_heads") == ["1", "2", "3", "4", "6", "8", "9", "12", "18", "24"]
     app = moved(app, d_model=64)
     assert setting(app, "n_heads") == 16
     assert "n_heads is 24" in told(app)
@@ -246,7 +247,7 @@ def test_only_heads_that_divide_are_offered_and_a_conflict_is_said():
 def test_a_text_of_a_link_that_is_too_long_is_refused_in_words(field):
     app = fine(opened(**{field: "1" * 20_001, "d_model": "96"}))
     assert f"{field} is “1111" in told(app) and "at most 20,000 characters" in told(app)
-    assert app.query_params == {"weights": "random", "d_model": "96"}
+    assert link(app) == {"weights": "random", "d_model": "96"}
 
 
 def test_nothing_is_said_of_heads_whose_numbers_left_the_range():
@@ -260,9 +261,9 @@ def test_nothing_is_said_of_heads_whose_numbers_left_the_range():
 
 
 def test_a_link_holds_only_what_differs_and_what_was_set_that_would_follow():
-    assert opened(weights="trained").query_params == {}
+    assert link(opened(weights="trained")) == {}
     app = opened(d_model="64", norm="none", d_ff="256", view="attention", seed="7")
-    assert app.query_params == {"weights": "random", "norm": "none", "d_ff": "256", "seed": "7"}
+    assert link(app) == {"weights": "random", "norm": "none", "d_ff": "256", "seed": "7"}
 
 
 def test_settings_survive_a_switch_of_pages():
@@ -271,21 +272,21 @@ def test_settings_survive_a_switch_of_pages():
     app.switch_page("app.py").run()
     app.switch_page(PAGE).run()
     assert setting(fine(app), "d_ff") == 128
-    assert app.query_params == {"weights": "random", "d_ff": "128", "mask": "causal"}
+    assert link(app) == {"weights": "random", "d_ff": "128", "mask": "causal"}
 
 
 def test_back_to_the_defaults():
     app = opened(d_ff="128", mask="causal", norm="none", text="hello there")
     app = back(app)
-    assert fine(app).query_params == {"weights": "random", "text": "hello there"}
+    assert link(fine(app)) == {"weights": "random", "text": "hello there"}
 
 
 def test_two_users_do_not_see_each_other():
     one, two = opened(d_ff="96", seed="1"), opened(d_ff="320", seed="2", text="quite another sentence")
     moved(one, norm="none")
     moved(two, mask="causal")
-    assert one.query_params == {"weights": "random", "d_ff": "96", "seed": "1", "norm": "none"}
-    assert two.query_params == {
+    assert link(one) == {"weights": "random", "d_ff": "96", "seed": "1", "norm": "none"}
+    assert link(two) == {
         "weights": "random",
         "d_ff": "320",
         "seed": "2",
@@ -417,13 +418,15 @@ def test_where_rope_turns_all_of_a_head_its_width_goes_by_pairs(params, step):
 
 def test_what_was_chosen_as_it_would_be_anyway_can_be_let_go_again():
     app = opened(n_heads="4")
-    tell(tell(app, "n_kv_heads", 2), "n_kv_heads", 4)
-    assert control(app, "n_kv_heads")["back"] == "4" and "n_kv_heads" in app.query_params
+    tell(tell(app, "n_kv_heads", "2"), "n_kv_heads", "4")
+    assert (
+        control(app, "n_kv_heads")["back"] and control(app, "n_kv_heads")["usual"] == "4" and "n_kv_heads" in link(app)
+    )
     tell(app, "n_heads", 8)
-    assert setting(app, "n_kv_heads") == 4 and control(app, "n_kv_heads")["back"] == "8"
+    assert setting(app, "n_kv_heads") == 4 and control(app, "n_kv_heads")["usual"] == "8"
     back(app, "n_kv_heads")
     assert setting(app, "n_kv_heads") == 8 and "back" not in control(app, "n_kv_heads")
-    assert "n_kv_heads" not in app.query_params
+    assert "n_kv_heads" not in link(app)
 
 
 @pytest.mark.parametrize("page", ["pages/1_One_block.py", "pages/2_Depth.py", "pages/3_Training.py"])
@@ -444,7 +447,7 @@ def test_a_text_goes_on_with_random_weights_in_a_context_that_slides():
     assert [each["text"] for each in tokens[:5]] == ["the", "dog", "bites", "the", "man"]
     assert len(tokens) == 14 and {each["text"] for each in tokens} == {"the", "dog", "bites", "man"}
     assert any("when its context is full, it slides" in each for each in said_on(app))
-    said_by(app, chips, picked=9)  # the fifth new word
+    pick(app, chips, 9)  # the fifth new word
     (chips,) = components(fine(app), "ablation_chips")
     read = [each["weight"] is not None for each in json.loads(json.loads(chips.json))["tokens"]]
     assert read == [False] * 3 + [True] * 6 + [False] * 5
@@ -458,11 +461,11 @@ def test_a_text_goes_on_with_random_weights_in_a_context_that_slides():
 def test_biases_in_attention_follow_the_switch_until_they_are_moved():
     app = fine(opened())
     app = moved(app, bias=False)
-    assert control(app, "attention_bias")["value"] is False and "back" not in control(app, "attention_bias")
+    assert control(app, "attention_bias")["value"] == "off" and "back" not in control(app, "attention_bias")
     app = moved(app, attention_bias=True)
-    assert control(app, "bias")["value"] is False and "back" in control(app, "attention_bias")
+    assert control(app, "bias")["value"] == "off" and "back" in control(app, "attention_bias")
     app = back(app, "attention_bias")
-    assert control(app, "attention_bias")["value"] is False
+    assert control(app, "attention_bias")["value"] == "off"
 
 
 def test_dropout_on_hidden_units_is_offered_only_with_dropout():

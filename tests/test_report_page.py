@@ -9,6 +9,7 @@ from core.teaching.lessons.entry import Entry
 from core.teaching.lessons.lessons import read_lesson
 from core.teaching.lessons.report import Report, read, write
 from core.teaching.lessons.report.report import BEGIN, END, LARGEST
+from tests.pages import move, widget
 from tests.test_lessons_page import answer, kept, open_lesson, store
 from tests.test_page import fine, opened, said_on
 from tests.test_page import told as warned
@@ -35,12 +36,7 @@ def saved(monkeypatch):
 def my_report(app=None):
     if app is None:
         return fine(opened(LESSONS.path, shown="report"))
-    app.query_params["shown"] = "report"
-    return fine(app.run())
-
-
-def at(elements, name: str):
-    return next(each for each in elements if each.key and each.key.rpartition("-")[0] == name)
+    return fine(move(app, shown="report").run())
 
 
 def upload(app, file: bytes):
@@ -61,15 +57,15 @@ def test_what_one_visit_saved_another_opens(saved):
     app = my_report(app)
     said = " ".join(said_on(app))
     assert "Predictions in it so far: 1 of 13" in said and read_lesson("heads").title in said and "As predicted" in said
-    app = fine(at(app.text_input, "report_name").set_value("Ada <b>").run())
-    app = fine(at(app.text_area, "report_conclusion").set_value("It costs\nnothing.").run())
+    app = fine(widget(app.text_input, "report_name").set_value("Ada <b>").run())
+    app = fine(widget(app.text_area, "report_conclusion").set_value("It costs\nnothing.").run())
     found = read(saved())
     assert found.entries == kept(app) and (found.name, found.conclusion) == ("Ada <b>", "It costs\nnothing.")
     other = upload(my_report(), saved())
     assert "Predictions in the file: 1." in " ".join(said_on(other)) and not kept(other)
     other = restore(other)
     assert kept(other) == kept(app) and "Predictions taken over: 1." in other.success[0].value.replace("\\", "")
-    assert at(other.text_input, "report_name").value == "Ada <b>"
+    assert widget(other.text_input, "report_name").value == "Ada <b>"
     assert read(saved()) == found
 
 
@@ -82,8 +78,7 @@ def test_what_the_file_says_goes_before_what_was_there():
 
 
 def _turn(app, name: str):
-    app.query_params["shown"], app.query_params["lesson"] = "one", name
-    return fine(app.run())
+    return fine(move(app, shown="one", lesson=name).run())
 
 
 @pytest.mark.parametrize("acts", ["", "&embed=true", "&EMBED=true", "&Embed_Options=dark_theme", "&ONLY=x&Menu=1"])
@@ -120,7 +115,7 @@ def test_another_file_is_refused_in_words(file):
 def test_typed_marks_stay_text(saved, typed):
     file = write(Report({"heads": Entry(0, 1, typed)}, typed, typed), "en", MADE).encode()
     app = restore(upload(my_report(), file))
-    assert at(app.text_input, "report_name").value == read(file).name
+    assert widget(app.text_input, "report_name").value == read(file).name
     assert read(saved()) == read(file)
 
 

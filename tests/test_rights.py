@@ -15,12 +15,12 @@ from core.study.database.standing import standing
 from core.study.database.store import Store
 from tests import disks
 from tests.databases import postgresql  # noqa: F401  (a fixture)
-from tests.pages import control
+from tests.pages import link, words
 from tests.studies import fill, study
 from tests.test_page import fine, moved, told
 from tests.test_studies_page import button, dialog, forget, good, labels, opened, press, score, store, texts, url  # noqa: F401
 from ui.kit import jobs, rights
-from ui.kit.session.visitor import VISITOR
+from ui.kit.store import SESSION
 from ui.shared import models as choose
 from ui.studies.new_study import TEMPLATE
 from ui.trained.model_list import DOWNLOADS
@@ -49,15 +49,15 @@ def test_a_visitor_can_look_and_change_nothing(store, public):  # noqa: F811
     fill(store, study(), lambda run: "queued" if run.seed else score(run))
     app = good(opened())
     assert not CHANGES & set(labels(app)) and button(app, "New study").disabled
-    assert button(app, "New study").help == rights.REASON and "Matrix" in control(app, "shown")["options"]
+    assert button(app, "New study").help == rights.REASON and "Matrix" in words(app, "shown")
 
 
-@pytest.mark.parametrize("link", [{"key": "wrong"}, {"key": ""}, {"key": SECRET[:-1]}])
-def test_a_wrong_key_is_said_and_opens_nothing(store, public, link):  # noqa: F811
+@pytest.mark.parametrize("address", [{"key": "wrong"}, {"key": ""}, {"key": SECRET[:-1]}])
+def test_a_wrong_key_is_said_and_opens_nothing(store, public, address):  # noqa: F811
     fill(store, study(), score)
-    app = fine(opened(**link))
+    app = fine(opened(**address))
     assert rights.WRONG[:30] in told(app) and not CHANGES & set(labels(app))
-    assert "key" not in app.query_params
+    assert "key" not in link(app)
 
 
 def test_without_a_key_of_the_server_no_key_is_right(store, public, monkeypatch):  # noqa: F811
@@ -69,10 +69,10 @@ def test_without_a_key_of_the_server_no_key_is_right(store, public, monkeypatch)
 def test_who_holds_the_key_may_and_the_key_leaves_the_link(store, public):  # noqa: F811
     fill(store, study(), score)
     app = good(opened(key=SECRET))
-    assert "Delete it" in labels(app) and "key" not in app.query_params and SECRET not in texts(app)
+    assert "Delete it" in labels(app) and "key" not in link(app) and SECRET not in texts(app)
     assert not any("no setting here" in each.value for each in [*app.warning, *app.info])
     app = good(app.run())
-    assert "Delete it" in labels(app) and "key" not in app.query_params
+    assert "Delete it" in labels(app) and "key" not in link(app)
     good(press(app, "Delete it"))
     assert store.studies() == []
 
@@ -188,7 +188,7 @@ def test_who_comes_back_to_a_training_finds_the_place_taken_and_can_continue_lat
     mine = page_of("pages/3_Training.py", steps="5000", seeds="1", d_model="16", n_layers="1", seed="77")
     press = lambda key: fine(next(each for each in mine.button if each.key == key).click().run())  # noqa: E731
     press("start")
-    job = mine.session_state[VISITOR].kept[jobs.RUNNING].job
+    job = mine.session_state[SESSION].kept[jobs.RUNNING].job
     if away == "stopped":
         press("stop")
     monkeypatch.setenv("ABLATION_MAX_JOBS", "1")

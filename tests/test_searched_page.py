@@ -11,6 +11,7 @@ from core.experiments.training.results import summary
 from core.study.file import parse
 from core.train import train
 from core.train.search import search
+from tests.pages import link
 from tests.pages import tables as tables_of
 from tests.studies import TEXT
 from tests.test_page import fine
@@ -79,8 +80,8 @@ def test_it_is_told_before_the_start_how_many_are_trained():
     app = fine(opened(**SHORT, seed="72"))
     assert "4 trainings of 6 steps" in start_line(app)
     move(app, search="five").run()
-    assert "20 trainings of 6 steps" in start_line(fine(app)) and app.query_params["search"] == "five"
-    assert "search" not in fine(back(app)).query_params
+    assert "20 trainings of 6 steps" in start_line(fine(app)) and link(app)["search"] == "five"
+    assert "search" not in link(fine(back(app)))
 
 
 @pytest.mark.parametrize("view", ["learning", "play", "answers", "attention", "steps", "together"])

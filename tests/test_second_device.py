@@ -603,9 +603,9 @@ def test_every_view_of_a_training():
     next(each for each in app.button if each.key == "start").click().run()
     from tests.pages import put  # not above: the rest of this file runs where there is no Streamlit
     from ui.kit.jobs import RUNNING
-    from ui.kit.session.visitor import VISITOR
+    from ui.kit.store import SESSION
 
-    job = app.session_state[VISITOR].kept[RUNNING].job
+    job = app.session_state[SESSION].kept[RUNNING].job
     while not job.poll().done:
         time.sleep(0.05)
     assert not job.error and job.states["baseline", 0].machine.torch_device == NAME

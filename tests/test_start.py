@@ -13,7 +13,7 @@ from core.experiments.trained.sentences import sentences
 from core.figures.agreement import agreement_svg, describe
 from core.model.trace import trace
 from core.tasks.sentences import BE, anatomy
-from tests.pages import components
+from tests.pages import components, link
 from tests.test_page import fine, told
 from ui.start.hero import told as said_of
 
@@ -83,9 +83,9 @@ def test_the_switch_shows_the_other_side_and_its_figures(made, removed):
         "**Take a block apart**", "**Train without a part**", "**What else is in this model?**",
     ]  # fmt: skip
     assert not told(app)
-    assert dict(app.query_params) == ({"removed": "on"} if removed else {})
+    assert dict(link(app)) == ({"removed": "on"} if removed else {})
     again = AppTest.from_file("../app.py", default_timeout=90)
-    for key, value in app.query_params.items():
+    for key, value in link(app).items():
         again.query_params[key] = value
     assert fine(again.run()).toggle[0].value == removed
 

@@ -18,13 +18,10 @@ from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, 
 from core.study.database.standing import standing
 from core.study.database.store import Store
 from core.study.plan import Study
-from tests.pages import setting, tables, tell, widget
+from tests.pages import link, setting, tables, tell, widget
 from tests.studies import TEXT, fill, study
 from tests.test_page import fine, told
-from ui.kit.server.connections import messages
-from ui.kit.session import visitor as visitors
-from ui.kit.session.visitor import VISITOR, Shown, Visitor
-from ui.studies import buttons, server, ticks
+from ui.studies import buttons, server
 from ui.studies import view as views
 from ui.studies.context import StudyContext, StudyLook
 from ui.studies.shipped import NAMES
@@ -148,7 +145,7 @@ def test_every_view_of_every_study_opens(store, kind, view):
     filled(store, "complete", kind)
     app = good(opened(study=kind, shown=view))
     assert not app.warning and setting(app, "study") == kind and setting(app, "shown") == view
-    assert {"study", "shown"} >= set(app.query_params)
+    assert {"study", "shown"} >= set(link(app))
     for shown in [*app.markdown, *app.caption]:
         assert not re.search(r"\b(nan|inf|NaT)\b|\bNone\b(?! of)", shown.value), shown.value
     for make in tables(app).values():
@@ -185,7 +182,7 @@ def test_the_newest_study_is_shown_first(store):
     assert setting(app, "study") == "half"
     assert widget(app.selectbox, "study").options == ["half", "complete", *NAMES]
     widget(app.selectbox, "study").set_value("complete").run()
-    assert "18 done" in texts(good(app)) and app.query_params["study"] in ("complete", ["complete"])
+    assert "18 done" in texts(good(app)) and link(app)["study"] in ("complete", ["complete"])
 
 
 @pytest.mark.parametrize("shown", ["curves", "runs", "compare"])
@@ -223,16 +220,16 @@ def test_what_was_chosen_of_a_table_is_in_the_link_and_there_when_one_comes_back
     app = good(opened(study="made up", against="complete", shown="matrix"))
     widget(app.multiselect, "only_variants_list").set_value(["baseline", STRANGELY]).run()
     widget(good(app).multiselect, "only_tasks_list").set_value(["copy"]).run()
-    link = dict(good(app).query_params)
+    address = link(good(app))
     shown = [(line.task, line.variant) for line in table(app).itertuples()]
     assert {task for task, _ in shown} == {"copy"} and {variant for _, variant in shown} <= {"baseline", STRANGELY}
     tell(app, "shown", view)
     back = good(tell(good(app), "shown", "matrix"))
-    for each in (back, good(opened(**link))):
+    for each in (back, good(opened(**address))):
         assert [(line.task, line.variant) for line in table(each).itertuples()] == shown
         assert list(widget(each.multiselect, "only_variants_list").value) == ["baseline", STRANGELY]
     widget(back.multiselect, "only_variants_list").set_value([]).run()
-    assert "only_variants" not in good(back).query_params and len(table(back)) > len(shown)
+    assert "only_variants" not in link(good(back)) and len(table(back)) > len(shown)
 
 
 def test_a_link_that_names_more_curves_than_can_be_drawn_shows_the_first(store):
@@ -473,7 +470,6 @@ def area(app):
 
 def test_the_dialog_offers_what_ships_and_a_small_example():
     app = good(dialog())
-    assert messages.FILE in area(app).proto.id and not any(messages.FILE in each.id for each in app.text_input)
     shipped = sorted(path.stem.replace("_", " ") for path in Path("studies").glob("*.toml"))
     assert widget(app.selectbox, "new_from").options == ["a small example", *shipped] and "ablation matrix" in shipped
     assert "my study: 6 runs, 3 seeds each" in texts(app) and "About" in texts(app) and "Start" in labels(app)
@@ -532,18 +528,6 @@ def test_what_was_typed_is_kept_where_escape_comes_before_the_run_it_asked_for_h
     assert area(good(press(app, "New study"))).value == TINY
 
 
-@pytest.mark.parametrize("text", [TINY, 'name = "no study yet"'], ids=["ticked", "not to be ticked"])
-def test_fields_that_are_gone_do_not_bring_back_what_was_there_before_the_file_was_written(text):
-    app = dialog()
-    gone = list(app._tree.get_widget_states().widgets)
-    area(app).set_value(text).run()
-    here = {each.id for each in app._tree.get_widget_states().widgets}
-    gone = [each for each in gone if each.id not in here]
-    assert len(gone) >= 2  # the name and the question
-    escape(app, gone)
-    assert area(press(app, "New study")).value == text
-
-
 def test_a_dialog_that_is_asked_for_again_as_it_is_closed_is_there():
     """Where the server is busy, both are told to one run, what was pressed last first."""
     app = dialog()
@@ -551,28 +535,6 @@ def test_a_dialog_that_is_asked_for_again_as_it_is_closed_is_there():
     area(app).set_value(TINY)
     assert area(fine(escape(app, first=new))).value == TINY
     assert not fine(escape(app)).text_area
-
-
-def test_of_what_is_said_of_a_box_only_what_is_offered_is_kept(monkeypatch):
-    """Hundreds of thousands of made-up words, again and again, were kept for each of the box's last eight widgets."""
-    shown, written = Shown("tick_tasks-1", ["copy"], ["copy"], (("copy", "reverse"), None)), []
-    held = Visitor(shown={"tick_tasks": [shown]})
-    seen = {VISITOR: held, shown.key: ["made up", "reverse", "copy", "reverse", "\0"]}
-    monkeypatch.setattr(ticks, "calm_visitor", lambda: held)
-    monkeypatch.setattr(visitors, "state", lambda: seen)
-    ticks._chosen("tick_tasks", shown.key, lambda new, old: new, lambda change: written.append(change(None)))
-    assert written == [("reverse", "copy")] and shown.value == ["reverse", "copy"]
-
-
-def test_a_box_that_is_put_back_before_it_was_drawn_anew_was_changed_twice(monkeypatch):
-    shown, written = Shown("tick_tasks-1", ["copy"], ["copy"], (("copy", "reverse"), None)), []
-    held = Visitor(shown={"tick_tasks": [shown]})
-    for new in (["copy", "reverse"], ["copy"], ["copy"]):
-        seen = {VISITOR: held, shown.key: new}
-        for module in (ticks, visitors):
-            monkeypatch.setattr(module, "calm_visitor" if module is ticks else "state", lambda s=seen, m=module: held if m is ticks else s)  # fmt: skip
-        ticks._chosen("tick_tasks", shown.key, lambda new, old: new, lambda change: written.append(change(None)))
-    assert written == [("copy", "reverse"), ("copy",)]
 
 
 def test_what_an_earlier_version_leaves_in_the_store_is_said_before_start_and_before_delete(store):

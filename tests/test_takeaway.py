@@ -15,7 +15,7 @@ from tests.pages import tables
 from tests.test_page import fine, opened
 from ui.kit.pages import ONE_BLOCK
 from ui.kit.server import lifespan
-from ui.kit.session.visitor import Visitor
+from ui.kit.store import Session
 from ui.kit.takeaway import MatrixTable, in_turn, takeaway
 
 WORDS = some.lists(some.sampled_from(["the", "dog", "=the", "", "漢"]), min_size=1, max_size=4)
@@ -62,8 +62,8 @@ def test_a_table_with_more_rows_than_a_spreadsheet_is_not_offered(monkeypatch):
 
 
 def test_one_visitor_makes_few_files_at_a_time(monkeypatch):
-    held = Visitor()
-    monkeypatch.setattr(takeaway, "visitor", lambda: held)
+    held = Session()
+    monkeypatch.setattr(takeaway, "session", lambda: held)
     wait, begun = threading.Event(), threading.Barrier(takeaway.AT_ONCE + 1)
 
     def long():
@@ -86,7 +86,7 @@ def test_one_visitor_makes_few_files_at_a_time(monkeypatch):
 
 def test_where_many_wait_for_words_on_their_way_no_other_waits(monkeypatch):
     """Whoever asks for a report has it made a second later. Twenty visitors with three each would hold every thread for ten seconds."""
-    monkeypatch.setattr(takeaway, "visitor", Visitor)
+    monkeypatch.setattr(takeaway, "session", Session)
     wait, slept = threading.Event(), threading.Semaphore(0)
 
     def sleep(seconds):

@@ -6,10 +6,10 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from tests.pages import components, controls, links, written
+from tests.pages import components, controls, links, move, words, written
 from tests.test_page import fine, opened, said_on
+from ui.kit.limits import PARAMETER, Limits, read
 from ui.kit.pages import CLAIMS, CLASS, LESSONS, ONE_BLOCK, TRAINED_MODEL, TRAINING
-from ui.kit.session.limits import PARAMETER, Limits, read
 
 
 def built(**chosen):
@@ -32,7 +32,7 @@ def test_what_was_ticked_is_what_a_fresh_session_shows():
     )
     assert url.path.endswith("/One_block")
     app = fine(opened(ONE_BLOCK.path, **params))
-    assert list(links(app)) == [ONE_BLOCK.name] and controls(app)["view"]["options"] == ["Attention", "Cost"]
+    assert list(links(app)) == [ONE_BLOCK.name] and words(app, "view") == ["Attention", "Cost"]
     assert "norm" in controls(app) and "text" in controls(app) and "placement" not in controls(app)
 
 
@@ -42,8 +42,7 @@ def test_what_was_ticked_is_what_a_fresh_session_shows():
 def test_a_link_too_long_for_a_qr_code_is_said_to_be(letter, many, fits):
     app = opened(ONE_BLOCK.path, text=letter * many)
     app = fine(fine(app).switch_page(LESSONS.path).run())
-    app.query_params["shown"] = "teacher_link"
-    app = fine(app.run())
+    app = fine(move(app, shown="teacher_link").run())
     (link,) = [each.value for each in app.code]
     assert (letter * 50 if letter == "a" else "%E6%BC%A2" * 50) in link
     said = [each.value for each in app.info]
@@ -65,7 +64,7 @@ def test_a_training_can_begin_at_once():
 
 def test_what_lets_a_teacher_in_is_handed_to_nobody(tmp_path, monkeypatch):
     from core.study.database import connection as databases
-    from ui.kit.session.visitor import VISITOR
+    from ui.kit.store import SESSION
     from ui.lessons.classroom import server
     from ui.lessons.classroom.teacher_key import TEACHER_KEYS
 
@@ -74,11 +73,10 @@ def test_what_lets_a_teacher_in_is_handed_to_nobody(tmp_path, monkeypatch):
     server.classroom.clear()
     app = fine(opened(CLASS.path))
     app = fine(next(each for each in app.button if each.key == "start_class").click().run())
-    (held,) = app.session_state[VISITOR].kept[TEACHER_KEYS].values()
+    (held,) = app.session_state[SESSION].kept[TEACHER_KEYS].values()
     token = held.value
     app = fine(app.switch_page(LESSONS.path).run())
-    app.query_params["shown"] = "teacher_link"
-    app = fine(app.run())
+    app = fine(move(app, shown="teacher_link").run())
     app = fine(next(each for each in app.multiselect if each.key == "link_pages").set_value([CLASS.key]).run())
     link = dict(parse_qsl(urlsplit(app.code[0].value).query))
     assert token not in app.code[0].value and token not in str(read(link[PARAMETER]).link)

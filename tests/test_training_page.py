@@ -23,13 +23,13 @@ from core.train.budget import duration, expected
 from core.train.learner import Learner, Removed
 from core.train.match import match
 from core.workers.pace import Pace
-from tests.pages import back, move, press, setting, written
+from tests.pages import back, link, move, press, setting, written
 from tests.pages import tables as tables_of
 from tests.test_beside import grids
 from tests.test_page import fine, moved, told
 from ui.kit import jobs
 from ui.kit.jobs import RUNNING
-from ui.kit.session.visitor import VISITOR
+from ui.kit.store import SESSION
 from ui.kit.takeaway import takeaway as takeaway_module
 from ui.training import view as views
 from ui.training.context import TrainingLook
@@ -52,7 +52,7 @@ def button(app, key):
 
 
 def running(app):
-    return app.session_state[VISITOR].kept[RUNNING]
+    return app.session_state[SESSION].kept[RUNNING]
 
 
 def finish(app) -> AppTest:
@@ -86,7 +86,7 @@ def start_line(app) -> str:
 
 def test_it_opens_on_reverse_with_and_without_positions():
     app = fine(opened())
-    assert app.query_params == {}
+    assert link(app) == {}
     assert setting(app, "task") == "reverse" and setting(app, "variants") == "position-none"
     assert not button(app, "start").disabled
     assert re.search(r"6 trainings of 250 steps: about [\d.]+ (s|min|h)?.* on \d worker", start_line(app))
@@ -132,17 +132,17 @@ def test_every_task_brings_its_own_model_budget_and_example(name):
     reads, answer = task[name].example().split(": ", 1)[1].split(" → ")
     assert reads in texts(app) and answer in texts(app)
     assert f"Chance {100 * task[name].chance:.3g} %" in texts(app)
-    assert app.query_params == ({} if name == "reverse" else {"task": name})
+    assert link(app) == ({} if name == "reverse" else {"task": name})
 
 
 def test_another_task_takes_what_was_not_moved_with_it():
     app = fine(opened())
     move(app, n_layers=3).run()
     move(app, task="facts").run()
-    assert fine(app).query_params == {"task": "facts", "n_layers": "3"}
+    assert link(fine(app)) == {"task": "facts", "n_layers": "3"}
     assert setting(app, "d_model") == 48 and setting(app, "variants") == "ffn-off"
     move(app, task="reverse").run()
-    assert app.query_params == {"n_layers": "3"}
+    assert link(app) == {"n_layers": "3"}
 
 
 def test_a_baseline_that_is_pinned_and_unpinned_leaves_what_follows_the_task_following_it():
@@ -151,12 +151,12 @@ def test_a_baseline_that_is_pinned_and_unpinned_leaves_what_follows_the_task_fol
         app = press(fine(app), "pin")
         move(app, **changes).run()
         app = press(fine(app), "pin")
-        assert fine(app).query_params == {}
+        assert link(fine(app)) == {}
     app = press(moved(app, d_ff=96), "pin")  # what was chosen stays so
     app = press(moved(app, d_ff=64, d_model=24), "pin")
-    assert app.query_params == {"d_ff": "96"}
+    assert link(app) == {"d_ff": "96"}
     move(app, task="subtraction").run()
-    assert fine(app).query_params == {"task": "subtraction", "d_ff": "96"}
+    assert link(fine(app)) == {"task": "subtraction", "d_ff": "96"}
     assert (setting(app, "d_model"), setting(app, "n_layers")) == (64, 1)
 
 
@@ -214,7 +214,7 @@ def test_a_failed_start_says_why_and_keeps_everything(monkeypatch):
     app = fine(opened(steps="3000"))
     app = fine(button(app, "start").click().run())
     assert "would take about" in told(app) and "at most 1 s" in told(app) and "ABLATION_MAX_SECONDS" in told(app)
-    assert RUNNING not in app.session_state[VISITOR].kept
+    assert RUNNING not in app.session_state[SESSION].kept
     move(app, steps=50).run()
     assert not fine(app).error  # it spoke of other settings
     monkeypatch.setenv("ABLATION_MAX_SECONDS", "600")
@@ -245,10 +245,8 @@ def test_a_link_may_begin():
     app = fine(opened(begin="on", **TINY))
     assert running(app).plan.trial.seeds == 2
     began = running(app)
-    assert (
-        "begin" in fine(app.run()).query_params and running(app) is began
-    )  # the address is left alone, and begins once
-    assert "begin" not in fine(move(app, seeds=3).run()).query_params
+    assert "begin" in link(fine(app.run())) and running(app) is began  # the address is left alone, and begins once
+    assert "begin" not in link(fine(move(app, seeds=3).run()))
     finish(app)
 
 
@@ -256,7 +254,7 @@ def test_a_link_may_begin():
 def test_a_link_with_a_mistake_does_not_begin_but_says_it(bad):
     app = fine(opened(begin="on", **(TINY | bad)))
     assert len(app.warning) == 1 and next(iter(bad)) in told(app)
-    assert RUNNING not in app.session_state[VISITOR].kept and not button(app, "start").disabled
+    assert RUNNING not in app.session_state[SESSION].kept and not button(app, "start").disabled
 
 
 def test_what_is_known_in_part_is_said_before_the_start():
@@ -309,6 +307,7 @@ def test_leaving_the_page_loses_nothing_and_it_goes_on():
     app = fine(opened(**(TINY | {"steps": "100"}), trained="answers"))
     app = fine(button(app, "start").click().run())
     job = running(app).job
+    app.query_params.clear()
     app.switch_page(BLOCK)
     app = fine(app.run())
     assert "Training" in texts(app) or "Trained" in texts(app)
@@ -322,6 +321,7 @@ def test_leaving_the_page_loses_nothing_and_it_goes_on():
 
 def test_one_block_keeps_its_settings_while_training_has_others():
     app = fine(opened(BLOCK, d_model="128", variants="ffn-off"))
+    app.query_params.clear()
     app.switch_page(TRAINING)
     app = fine(app.run())
     assert setting(app, "d_model") == 32 and setting(app, "variants") == "position-none"
@@ -392,7 +392,7 @@ def test_a_bad_value_in_a_link_is_named_and_the_rest_kept(name, value, allowed):
     app = fine(opened(**{name: value, "warmup": "7"}))
     assert name in told(app) and allowed in told(app)
     assert len(app.warning) == 1  # said once, though several kinds of settings share it
-    assert setting(app, "warmup") == 7 and app.query_params.get("warmup") == ["7"] or app.query_params["warmup"] == "7"
+    assert setting(app, "warmup") == 7 and link(app).get("warmup") == ["7"] or link(app)["warmup"] == "7"
 
 
 def links():
@@ -429,7 +429,7 @@ def test_any_link_opens(params):
 def test_back_to_the_task_resets_everything():
     app = fine(opened(task="facts", d_model="96", steps="50", variants="norm-none", seeds="5", match="flops"))
     app = fine(back(app))
-    assert app.query_params == {"task": "facts"}
+    assert link(app) == {"task": "facts"}
 
 
 def test_a_link_of_the_page_opens_the_same_again():
@@ -438,7 +438,7 @@ def test_a_link_of_the_page_opens_the_same_again():
     move(app, task="recall").run()
     move(app, learning_rate=0.01).run()
     move(app, together=True).run()
-    params = {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
+    params = {name: value[0] if isinstance(value, list) else value for name, value in link(app).items()}
     again = fine(opened(**params))
     for kind in KINDS:
         for field in dataclasses.fields(kind):

@@ -3,8 +3,7 @@
 import threading
 
 from core.settings.progress import tell
-from ui.kit import guard
-from ui.kit.session import turns
+from ui.kit import guard, turns
 
 
 def other() -> list[bool]:

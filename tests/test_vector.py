@@ -10,7 +10,7 @@ from core.experiments.forward import forward
 from core.model.config import Config
 from core.model.parts import MENUS
 from core.settings.setting import ConfigError
-from tests.pages import setting
+from tests.pages import link, setting
 from tests.test_page import fine, opened
 from ui.block.views.norm import _formula
 
@@ -104,7 +104,7 @@ def page(**params) -> tuple:
 @pytest.mark.parametrize("norm", MENUS["norm"])
 def test_the_page_shows_it_and_its_link_holds_it(norm):
     app, said = page(vector=TYPED, norm=norm)
-    assert setting(app, "vector") == TYPED and app.query_params["vector"] == TYPED
+    assert setting(app, "vector") == TYPED and link(app)["vector"] == TYPED
     assert "Mean 0.5125, variance 3.054 (divided by 8), mean square 3.316" in said
     assert "(3.2 − 0.5125) / 1.747 = 1.538" in said and "3.2 / 1.821 = 1.757" in said
     for name in MENUS["norm"]:

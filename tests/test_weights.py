@@ -24,7 +24,7 @@ from core.model.variants import Pins, apply, decode
 from core.settings.device import Machine
 from core.settings.setting import ConfigError
 from tests import reference
-from tests.pages import components, control, controls, move, setting, tell
+from tests.pages import components, control, controls, link, move, setting, tell
 from tests.pages import words as offered
 from tests.test_page import fine, opened, told
 from ui.block import view as views
@@ -179,7 +179,7 @@ def kinds_shown(app) -> list[str]:
 
 def test_the_page_opens_on_trained_weights_and_words_that_are_known():
     app = fine(opened(weights="trained"))
-    assert app.query_params == {} and not app.warning and not app.error
+    assert link(app) == {} and not app.warning and not app.error
     assert setting(app, "weights") == "trained" and setting(app, "n_layers") == 2
     assert kinds_shown(app) and all("Trained with all parts, seed 0" in each for each in kinds_shown(app))
     assert not any("does not know" in each.proto.body for each in app.get("html"))
@@ -205,10 +205,10 @@ def test_whatever_control_is_moved_there_are_weights_for_it(kind):
     for name, made in controls(app).items():
         if name not in Config.settings() or made["kind"] == "range":
             continue
-        for value in range(len(made["options"])) if "options" in made else [not made["value"]]:
-            shown = app.session_state["_visitor"].shown[name][-1]
-            chosen = shown.reader(value)
-            config = BlockConfig(**{"weights": kind, name: chosen})
+        texts = [text for text, _ in made["options"]] if "options" in made else ["on", "off"]
+        for text in texts:
+            config, problems = BlockConfig.read({"weights": kind, name: text})
+            assert not problems
             assert config.weights == kind and forward(config.plain, TOKENS, kind=kind)
 
 
@@ -234,15 +234,18 @@ def test_a_part_that_is_switched_off_stands_beside_the_trained_model():
 def test_what_is_moved_in_the_sidebar_is_what_stands_beside_though_a_pill_is_pressed():
     app = fine(opened(weights="trained", variants="ffn-off"))
     assert control(app, "difference") and "beside" not in controls(app)
-    app = fine(tell(app, "residual_attention", False))
-    assert app.query_params["beside"] == "now"
-    assert control(app, "beside")["value"] == control(app, "beside")["options"].index("now: − residual (attention)")
+    app = fine(tell(app, "residual_attention", "off"))
+    assert link(app)["beside"] == "now"
+    assert (
+        control(app, "beside")["value"] == "now"
+        and ["now", "now: − residual (attention)"] in control(app, "beside")["options"]
+    )
     assert "Trained without residual (attention), seed 0" in " ".join(kinds_shown(app)).replace("\\", "")
     app = fine(tell(app, "beside", "ffn-off"))
     assert "Trained without FFN, seed 0" in " ".join(kinds_shown(app))
-    app = fine(tell(app, "seed", 1))  # moves all of them
+    app = fine(tell(app, "seed", "1"))  # moves all of them
     assert any("Trained without FFN, seed 1" in each.value for each in app.markdown)
-    assert app.query_params["beside"] == "ffn-off"
+    assert link(app)["beside"] == "ffn-off"
 
 
 def test_pills_offer_what_was_trained_and_what_was_not_is_left_out_with_a_reason():

@@ -14,7 +14,8 @@ from ui.kit.store import session
 
 SECRETS = ("key", "teacher")  # parameters that let somebody in: kept in the session, never written into a link
 MENU = "menu"  # says, while a page is asked for, that the menu asks for it and not the browser's Back
-GIVEN = "secrets"  # the entry in Session.kept: keys that came with the address and were not used yet
+# Entries in Session.kept: keys that came with the address and were not used yet, and those that the address has.
+GIVEN, TAKEN = "secrets", "secrets_taken"
 
 
 def take_address():
@@ -22,7 +23,9 @@ def take_address():
     link = st.query_params.to_dict()
     here = session()
     given = {name: link[name] for name in SECRETS if name in link}
-    here.kept.setdefault(GIVEN, {}).update(given)
+    if given and given != here.kept.get(TAKEN):  # Streamlit repeats the address until the browser has written another
+        here.kept[TAKEN] = given
+        here.kept.setdefault(GIVEN, {}).update(given)
     if here.limits is None and limits.PARAMETER in link:
         here.limits = limits.read(link[limits.PARAMETER])
 

@@ -48,6 +48,11 @@ class Page:
         self._menu()
         return chosen, [*take_key(), *notes]
 
+    def open_with(self, kinds: tuple, link: dict[str, str]):
+        """Open this page with these settings, whatever its address says."""
+        kinds_of[self.key] = kinds
+        session().open(self.key, link, is_back=False)
+
     def _menu(self):
         """The links to all pages, and what goes on elsewhere."""
         with st.sidebar:

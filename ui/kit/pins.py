@@ -12,7 +12,7 @@ from core.model.config import Config
 from core.model.variants import MOST, Pins, Variant, ablation, apply, decode, difference, encode, name_of, pin, places
 from core.settings.setting import ConfigError
 from ui.kit.panel.control import Control, pills, press
-from ui.kit.store import change, change_all, value
+from ui.kit.store import change, restore, value
 
 COLOURS = (BASELINE, *VARIANTS, NOW)
 DIVERGED = "Diverged: a number has become infinite, or no number at all."
@@ -113,7 +113,7 @@ def _buttons(config: Config, pins: Pins, on_new: Callable[[str], None]) -> list[
 
 
 def _unpin(pinned: Config):
-    change_all(pinned)
+    restore(pinned)
     change(baseline="")
 
 

@@ -40,7 +40,9 @@ def key_of(kind: type[Settings], name: str, choices: Choices) -> str:
     return f"{scope(name, choices) if scope else kind.__name__}.{name}"
 
 
-def apply(choices: Choices, delta: Delta, kinds: Kinds, locked: Collection[str] = ()) -> tuple[Choices, list[ConfigError]]:
+def apply(
+    choices: Choices, delta: Delta, kinds: Kinds, locked: Collection[str] = ()
+) -> tuple[Choices, list[ConfigError]]:
     """Return the choices after a delta, and what of it cannot be read. Ignore unknown and locked names."""
     known = {name for kind in kinds for name in kind.settings() if name not in locked}
     first = [name for kind in kinds for name in kind.FIRST]  # others are read, or stored, according to these
@@ -117,13 +119,14 @@ class Session:
     dragged: bool = False  # whether a control is still under the user's finger
     handlers: dict[tuple[str, str], Callable] = field(default_factory=dict)  # (page, name) -> what a press calls
     limits: Limits | None = None  # of a teacher's link
+    built: dict[type, Settings] = field(default_factory=dict)  # settings of these choices
     kept: dict[str, Any] = field(default_factory=dict)  # what parts of the app remember, by names of their own
 
     def change(self, delta: Delta, page: str = ""):
         """Apply a delta to the settings of a page, by default of the one that is open."""
         locked = self.limits.locked_names(kinds_of[page or self.page]) if self.limits else ()
         self.choices, self.problems = apply(self.choices, delta, kinds_of[page or self.page], locked)
-        self.begun = {}
+        self.begun, self.built = {}, {}
 
     def take(self, message: Mapping[str, Any]):
         """Apply what is new in a message of the browser."""
@@ -172,6 +175,7 @@ class Session:
         if self.limits:
             params = self.limits.apply(self.page, params, kinds)
         chosen, problems = build(params, kinds)
+        self.built |= {type(settings): settings for settings in chosen}
         notes = [_explain(problem, chosen) for problem in (*self.problems, *problems)]
         return chosen, list(dict.fromkeys(notes))  # two classes may share a setting, and its mistake
 
@@ -256,7 +260,10 @@ def is_dragged() -> bool:
 
 def settings_of(kind: type[Settings]) -> Any:
     """Return the settings of one class as they are now."""
-    return session().settings((kind,))[0][0]
+    here = session()
+    if kind not in here.built:
+        here.settings((kind,))
+    return here.built[kind]
 
 
 def value(name: str) -> Any:
@@ -274,14 +281,37 @@ def change(**values: Any):
     """Change settings of the open page, from the callback of a button."""
     here = session()
     here.moves += 1
-    amend(**values)
+    here.change(_write(values))
 
 
 def amend(**values: Any):
     """Change settings while the page is drawn, without an entry in the browser's history."""
     here = session()
-    known = {name: setting for kind in kinds_of[here.page] for name, setting in kind.settings().items()}
-    here.change({name: known[name].write(value) for name, value in values.items() if name in known})
+    here.choices, _ = apply(here.choices, _write(values), kinds_of[here.page])
+    here.built = {}
+
+
+def _write(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return values as a link has them; leave out what is no setting of the open page."""
+    known = {name: setting for kind in kinds_of[session().page] for name, setting in kind.settings().items()}
+    return {name: known[name].write(value) for name, value in values.items() if name in known}
+
+
+def restore(settings: Settings):
+    """Make every setting as in this instance. What has its value already stays as it is, chosen or following."""
+    here = session()
+    delta: dict[str, str | None] = {}
+    for kind in kinds_of[here.page]:
+        names = settings.settings().keys() & kind.settings().keys()
+        before = settings_of(kind)
+        targets = {name: getattr(settings, name) for name in names}
+        after, _ = kind.mended({name: getattr(before, name) for name in kind.settings()} | targets)
+        for name, target in targets.items():
+            is_same = getattr(before, name) == target and (after.follows(name) or not before.follows(name))
+            if not is_same:
+                delta[name] = None if after.follows(name) else kind.settings()[name].write(target)
+    here.moves += 1
+    here.change(delta)
 
 
 def change_all(settings: Settings):

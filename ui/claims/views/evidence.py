@@ -16,7 +16,9 @@ RERUN = "Anew: “make claims” trains all of it. “python -m core.teaching.cl
 def evidence(context):
     """One claim: the experiment, every seed, and the rule; from here it can be run."""
     names = list(claim)
-    st.selectbox("Claim", names, format_func=claim.label, label_visibility="collapsed", **bind("claim", context.look.claim))
+    st.selectbox(
+        "Claim", names, format_func=claim.label, label_visibility="collapsed", **bind("claim", context.look.claim)
+    )
     name = context.look.claim
     of, found, values = claim[name], context.found[name], context.values[name]
     figure(capital(claim.help(name)), told(found, of))
