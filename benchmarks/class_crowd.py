@@ -126,11 +126,11 @@ async def others(address: str, until: asyncio.Event, moves: list, count: int = 5
     async def one():
         where = address.replace("http", "ws", 1) + "/_stcore/stream"
         async with websockets.connect(where, max_size=None, subprotocols=["streamlit"], **visitor()) as socket:
-            panel, _ = await crowd.run(socket)
+            channel, _ = await crowd.run(socket)
             number = 1
             while not until.is_set():
                 begun = time.perf_counter()
-                panel, _ = await crowd.run(socket, panel, random.choice(crowd.VALUES), number)
+                channel, _ = await crowd.run(socket, channel, random.choice(crowd.VALUES), number)
                 moves.append(time.perf_counter() - begun)
                 number += 1
                 await asyncio.sleep(1)

@@ -15,42 +15,50 @@ import json
 import random
 import sys
 import time
+from dataclasses import dataclass
 
 import psutil
 import websockets
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from benchmarks.serving import balanced, server, visitor
 
 VALUES = range(64, 512, 8)
 
 
-def panel_of(answer: ForwardMsg) -> tuple[str, dict, str] | None:
-    """(id of the controls of the sidebar, the keys of all of them, whose they are), where that is what was sent."""
+@dataclass
+class Channel:
+    """The component through which the browser changes settings (ui/kit/panel/store.js)."""
+
+    id: str
+    session: str
+    page: str
+
+    def say(self, number: int, **texts: str) -> WidgetState:
+        """Return the message with change number `number`: these settings have these texts."""
+        deltas = [[number, self.page, texts]]
+        said = {"session": self.session, "held": False, "deltas": deltas}
+        return WidgetState(id=self.id, json_value=json.dumps({"said": said}))
+
+
+def channel_of(answer: ForwardMsg) -> Channel | None:
+    """Return the channel, where that is what was sent."""
     found = answer.delta.new_element.bidi_component
-    if found.component_name != "ablation_panel":
+    if found.component_name != "ablation_channel":
         return None
     data = json.loads(found.json)
-    controls = [each for group in data["groups"] for each in group["controls"]]
-    keys = {each["name"]: each["key"] for each in controls}
-    return (found.id, keys, data["session"]) if "padding" in keys else None
+    return Channel(found.id, data["session"], data["page"])
 
 
-def message_of(session: str, number: int, values: dict) -> dict:
-    """What the browser says of controls (ui/kit/panel/panel.js)."""
-    return {"session": session, "number": number, "held": False, "values": values}
-
-
-async def run(socket, panel=None, value=None, number=0):
-    """One run of the script -> (id of the panel of controls and their keys, bytes received)."""
+async def run(socket, channel: Channel | None = None, value: int = 0, number: int = 0):
+    """Run the script once. Return the channel, and how many bytes were received."""
     message = BackMsg()
     message.rerun_script.query_string = "weights=random"
     message.rerun_script.page_name = "One_block"
-    if panel:
-        state = message.rerun_script.widget_states.widgets.add()
-        state.id, keys, session = panel
-        state.json_value = json.dumps({"moved": message_of(session, number, {keys["d_ff"]: value})})
+    if channel:
+        message.rerun_script.widget_states.widgets.append(channel.say(number, d_ff=str(value)))
     await socket.send(message.SerializeToString())
     size = 0
     while True:
@@ -59,9 +67,9 @@ async def run(socket, panel=None, value=None, number=0):
         answer = ForwardMsg()
         answer.ParseFromString(data)
         kind = answer.WhichOneof("type")
-        panel = panel_of(answer) or panel
+        channel = channel_of(answer) or channel
         if kind == "script_finished":
-            return panel, size
+            return channel, size
 
 
 async def user(address, until, took, lost, ready, go):
@@ -73,14 +81,15 @@ async def user(address, until, took, lost, ready, go):
             compression=None,
             **visitor(),
         ) as socket:
-            (panel, _), number = await run(socket), 0
+            channel, _ = await run(socket)
+            number = 0
             ready.append(1)
             await go.wait()
             await asyncio.sleep(random.uniform(0, 4))
             while time.monotonic() < until[0]:
                 start = time.perf_counter()
                 number += 1
-                panel, size = await run(socket, panel, random.choice(VALUES), number)
+                channel, size = await run(socket, channel, random.choice(VALUES), number)
                 took.append((1e3 * (time.perf_counter() - start), size))
                 await asyncio.sleep(random.uniform(2, 6))
     except Exception as error:  # a dropped user is a result, and is counted

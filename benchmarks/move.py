@@ -10,7 +10,6 @@ server has loaded what it loads later; medians.
 
 import argparse
 import asyncio
-import json
 import statistics
 import time
 from collections.abc import Callable
@@ -21,7 +20,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
-from benchmarks.crowd import message_of, panel_of
+from benchmarks.crowd import channel_of
 from benchmarks.serving import server
 
 ROUND = 20  # moves
@@ -46,29 +45,21 @@ async def run(socket, page: str, state: WidgetState | None, query: str) -> list[
 
 
 def on_one_block(sent: list[ForwardMsg]) -> Callable[[int], WidgetState]:
-    """-> what makes a move's state of its number"""
-    panel, keys, session = next(filter(None, map(panel_of, sent)))
-    return moved(panel, session, lambda number: {keys["d_ff"]: 64 + 8 * (number % 50), keys["seed"]: number // 50})
-
-
-def moved(panel: str, session: str, values: Callable[[int], dict]) -> Callable[[int], WidgetState]:
-    """-> what makes a move's state of its number"""
-    said = lambda number: json.dumps({"moved": message_of(session, number, values(number))})  # noqa: E731
-    return lambda number: WidgetState(id=panel, json_value=said(number))
+    """Return what makes a move's state of its number: of the slider d_ff."""
+    channel = next(filter(None, map(channel_of, sent)))
+    return lambda number: channel.say(number, d_ff=str(64 + 8 * (number % 50)), seed=str(number // 50))
 
 
 def a_part(sent: list[ForwardMsg]) -> Callable[[int], WidgetState]:
-    """The same of a residual that is switched off and on."""
-    panel, keys, session = next(filter(None, map(panel_of, sent)))
+    """Return the same of a residual that is switched off and on."""
+    channel = next(filter(None, map(channel_of, sent)))
 
-    def values(number: int) -> dict:
-        return {
-            keys["residual_ffn"]: number % 2 == 0,
-            keys["padding"]: number // 2 % 17,
-            keys["seed"]: number // 34 % 3,  # of each part three models ship
-        }
+    def say(number: int) -> WidgetState:
+        residual = "on" if number % 2 == 0 else "off"
+        seed = number // 34 % 3  # of each part three models ship
+        return channel.say(number, residual_ffn=residual, padding=str(number // 2 % 17), seed=str(seed))
 
-    return moved(panel, session, values)
+    return say
 
 
 def on_floor(sent: list[ForwardMsg]) -> Callable[[int], WidgetState]:

@@ -99,7 +99,7 @@ def test_it_holds_the_settings_of_the_pages_as_they_are(saved):
     app = fine(opened(DEPTH.path, passes="30"))
     app = app.switch_page(LESSONS.path)
     app.query_params.clear()
-    app = store(answer(_turn(app, "heads"), "heads", 2), "heads")
+    app = store(answer(_turn(app.run(), "heads"), "heads", 2), "heads")
     my_report(app)
     assert read(saved()).links == {"Depth": "passes=30"} and b"Depth?passes=30" in saved()
 

@@ -1,6 +1,7 @@
 """Settings: dataclasses each field of which has its bounds, its words on screen and its form in a link."""
 
 import dataclasses
+import difflib
 import functools
 import numbers
 from collections.abc import Callable, Collection, Hashable
@@ -12,6 +13,7 @@ from core.settings.wording import in_sentence, shorten
 
 LONGEST = 20_000  # characters of a text, where its setting says nothing else
 ANY = 1_000_000  # of one that is cut, and not refused, where it is too long
+LISTED = 12  # entries of a menu that are all named where another was given
 SHORT = 100  # characters of a text with which settings are kept once they are checked
 YES, NO = ("on", "true", "yes", "1"), ("off", "false", "no", "0")
 
@@ -56,6 +58,7 @@ class Setting:
     read_by: tuple[str, ...] = ()
 
     def allowed(self) -> str:
+        """Return what a value may be, in words."""
         if self.menu:
             return "one of " + ", ".join(self.menu)
         if self.kind is bool:
@@ -63,6 +66,14 @@ class Setting:
         if self.kind is str:
             return f"text of at most {self._longest():,} characters"
         return f"a {'whole ' if self.kind is int else ''}number from {self.low} to {self.high}"
+
+    def _allowed_near(self, given: Any) -> str:
+        """Return what a value may be; of a long menu the entries that are nearest to what was given."""
+        entries = list(self.menu or ())
+        if len(entries) <= LISTED:
+            return self.allowed()
+        nearest = difflib.get_close_matches(str(given), entries, 3, 0.3) or entries[:3]
+        return f"one of {len(entries)} names, such as {', '.join(nearest)}"
 
     def _longest(self) -> float:
         return LONGEST if self.high is None else self.high
@@ -78,7 +89,7 @@ class Setting:
             number: type[Any] = numbers.Integral if self.kind is int else numbers.Real
             good = isinstance(value, number) and not isinstance(value, bool) and self.low <= value <= self.high
         if not good:
-            raise ConfigError(name, f"{name} is {shorten(value)}; it must be {self.allowed()}.")
+            raise ConfigError(name, f"{name} is {shorten(value)}; it must be {self._allowed_near(value)}.")
         return self.kind(value) + 0.0 if self.kind is float else self.kind(value)  # -0.0 is 0
 
     def read(self, name: str, text: str) -> Any:
@@ -92,7 +103,7 @@ class Setting:
         except ConfigError:
             raise
         except (KeyError, ValueError):
-            raise ConfigError(name, f"{name} is {shorten(text)}; it must be {self.allowed()}.") from None
+            raise ConfigError(name, f"{name} is {shorten(text)}; it must be {self._allowed_near(text)}.") from None
 
     def change(self, value: Any) -> str:
         """A change to this value in few words: "− norm", "8 heads", "identity activation", "d_model 128"."""
