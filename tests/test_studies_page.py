@@ -18,10 +18,9 @@ from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, 
 from core.study.database.standing import standing
 from core.study.database.store import Store
 from core.study.plan import Study
-from tests.pages import setting, tables, tell, widget
+from tests.pages import downloads, setting, tables, tell, widget
 from tests.studies import TEXT, fill, study
 from tests.test_page import fine, told
-from ui.kit.server.connections import messages
 from ui.kit.session import visitor as visitors
 from ui.kit.session.visitor import VISITOR, Shown, Visitor
 from ui.studies import buttons, server, ticks
@@ -320,9 +319,7 @@ def test_what_is_taken_away_is_every_number_and_the_file(store):
     assert len(rows) == len(store.rows(number)) > 0
     app.session_state["take_away"] = True
     app.run()
-    assert {"The study's file (TOML)", "Every number (Parquet)"} <= {
-        each.proto.label for each in good(app).get("download_button")
-    }
+    assert {"The study's file (TOML)", "Every number (Parquet)"} <= set(downloads(good(app)))
 
 
 def test_names_of_files_are_of_whole_words():
@@ -473,7 +470,6 @@ def area(app):
 
 def test_the_dialog_offers_what_ships_and_a_small_example():
     app = good(dialog())
-    assert messages.FILE in area(app).proto.id and not any(messages.FILE in each.id for each in app.text_input)
     shipped = sorted(path.stem.replace("_", " ") for path in Path("studies").glob("*.toml"))
     assert widget(app.selectbox, "new_from").options == ["a small example", *shipped] and "ablation matrix" in shipped
     assert "my study: 6 runs, 3 seeds each" in texts(app) and "About" in texts(app) and "Start" in labels(app)

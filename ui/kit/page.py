@@ -1,11 +1,13 @@
 """The frame of every page: boot, title, menu, sidebar; and the words around its pictures."""
 
+import base64
 import gc
 import importlib
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from pathlib import Path
 
 import streamlit as st
 import torch
@@ -21,7 +23,7 @@ from ui.kit.guard import in_words, literal, progress_drawn
 from ui.kit.pages import PAGES, Page
 from ui.kit.panel.control import Control, title
 from ui.kit.panel.panel import bar, panel
-from ui.kit.server.document import icon
+from ui.kit.server import downloads
 from ui.kit.session import address, limits, turns, values
 from ui.kit.session.visitor import at_hand, message, state, visitor
 
@@ -35,6 +37,11 @@ LATER = (  # loaded before somebody waits for them, in pieces: where the process
     "ui.training",
 )
 LAST = "last"  # what is drawn at the end of a page, and where
+HERE = Path(__file__).parent
+# Sent with the page, before anything of it: styles that come with a component come later, and the page jumps.
+STYLE = f"<style>{(HERE / 'frame.css').read_text(encoding='utf-8')}</style>"
+# As data: Streamlit would read and encode a file in every run of a page.
+ICON = f"data:image/svg+xml;base64,{base64.b64encode((HERE / 'icon.svg').read_bytes()).decode()}"
 
 
 @once
@@ -65,14 +72,16 @@ def _load_driver():
 def page(here: Page):
     """Everything a page shows goes inside. Nothing raised in it reaches the user as a traceback."""
     st.set_page_config(
-        page_title=f"{here.name} · Ablation Lab", page_icon=icon(), layout="wide", initial_sidebar_state=330
+        page_title=f"{here.name} · Ablation Lab", page_icon=ICON, layout="wide", initial_sidebar_state=330
     )
+    st.html(STYLE)
     boot()
     address.turn()
     values.leave_for(here.key)
     if not limits.allows(here.key):
         elsewhere()
     takeaway.begin()
+    downloads.begin_run()
     visitor().kept.pop(LAST, None)
     with large.held(), turns.taken(), at_hand():
         with in_words(), progress_drawn():
@@ -81,6 +90,7 @@ def page(here: Page):
             place, draw = visitor().kept.pop(LAST)
             with place, in_words():
                 draw()
+        downloads.end_run()
         address.write_when_here()
 
 

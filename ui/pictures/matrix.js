@@ -3,7 +3,7 @@
 // from one to the next; where the screen is narrow, the names of the rows stay while the columns go by.
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".root"), there = (href) => new URL(href, document.baseURI)
-  if (data.to && root.to !== data.to) go(there(data.to)) // told by the server, once it has taken down what it needs
+  if (data.to && root.to !== data.to) turn(there(data.to)) // told by the server, once it has taken down what it needs
   root.to = data.to
   if (root.shown !== data.svg) {
     root.shown = data.svg
@@ -20,7 +20,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (event.timeStamp - root.pressed < 1000) return // the page is being turned to the first one
     root.pressed = event.timeStamp
     if (data.asks) setTriggerValue("open", link.getAttribute("href"))
-    else go(there(link.getAttribute("href")))
+    else turn(there(link.getAttribute("href")))
   }
   root.onkeydown = (event) => {
     const link = event.target.closest("a")
@@ -30,11 +30,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
     event.preventDefault()
     to?.focus()
   }
-}
-
-function go(to) {
-  window.dispatchEvent(new Event("ablation-turn")) // see ui/kit/server/document/browser.js
-  turn(to)
 }
 
 function focused(event) {
