@@ -30,7 +30,7 @@ BROWSER = _keep((Path(__file__).parent / "browser.js").read_text(encoding="utf-8
 def served(script: str, css: str = "") -> str:
     """Keep a component's script. Return the line that imports it.
 
-    Each script imports browser.js first; a browser runs a module once for a document, however many scripts import it.
+    browser.js comes along. A browser runs a module once for a document, however many components import it.
 
     Args:
         css: styles of the whole page, which are added to it with the script.
@@ -38,10 +38,11 @@ def served(script: str, css: str = "") -> str:
     if css:
         style = f'Object.assign(document.createElement("style"), {{ textContent: {json.dumps(css)} }})'
         script = f"document.head.append({style})\n{script}"
-    name = _keep(f'import "./{BROWSER}"\n{script}')
+    name = _keep(script)
     # Pages are one level below the app's address, wherever a proxy puts that.
-    return f"""const script = import(new URL("./scripts/{name}", document.baseURI))
-export default async (component) => (await script).default(component)"""
+    return f"""const load = (name) => import(new URL(`./scripts/${{name}}`, document.baseURI))
+const loaded = Promise.all([load("{name}"), load("{BROWSER}")])
+export default async (component) => (await loaded)[0].default(component)"""
 
 
 def scripts_route(base: str) -> Route:
