@@ -1,4 +1,4 @@
-# make run (PORT=8501 ADDRESS=127.0.0.1) · make test · make test-all (make rest, make browser) · make lint · make matrix · make claims · make lessons · make legal-model · make family · make docs: each makes .venv and installs what is missing, once.
+# make run (PORT=8501 ADDRESS=127.0.0.1) · make test · make test-all (make rest, make browser) · make test-latest · make lint · make matrix · make claims · make lessons · make legal-model · make family · make docs: each makes .venv and installs what is missing, once.
 PYTHON ?= python3
 PORT ?= 8501
 ADDRESS ?= 127.0.0.1
@@ -19,7 +19,7 @@ export PYTHONHASHSEED := 0
 # What Python has compiled is kept for the next process, of which the tests start hundreds.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test rest browser test-all lint matrix claims lessons legal-model family reference docs
+.PHONY: run test rest browser test-all test-latest lint matrix claims lessons legal-model family reference docs
 
 .venv/app: requirements.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -48,6 +48,16 @@ rest: .venv/dev
 
 browser: .venv/dev
 	$(BIN)/python -m pytest $(TWO) $(SOME) -m "browser $(BUT)" $(ARGS)
+
+# With the newest versions that pyproject.toml allows (torch stays as it is): the tests of pages, and every page once in a browser.
+test-latest:
+	$(PYTHON) -m venv .venv-latest
+	$(PYTHON) -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb'))['project']; extras = p['optional-dependencies']; print('\n'.join(p['dependencies'] + extras['app'] + extras['gpt2'] + extras['dev']))" > .venv-latest/requirements.txt
+	if [ "$$(uname -s)" = Linux ]; then .venv-latest/bin/python -m pip install $(QUIETLY) --retries 0 --index-url $(CPU_BUILD) $$(grep '^torch==' requirements.txt) || true; fi
+	.venv-latest/bin/python -m pip install $(QUIETLY) --upgrade $$(grep '^torch==' requirements.txt) -r .venv-latest/requirements.txt
+	.venv-latest/bin/python -m pip freeze | grep -E '^(streamlit|starlette|uvicorn|altair|pandas)=='
+	.venv-latest/bin/python -m pytest $(TWO) --quick tests/test_server.py tests/test_*page.py
+	.venv-latest/bin/python -m pytest tests/test_addresses_browser.py -k "it_opens_without_an_error and bare"
 
 lint: .venv/dev
 	$(BIN)/ruff check .

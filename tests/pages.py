@@ -3,10 +3,12 @@
 import html
 import json
 import re
+from urllib.parse import unquote
 
 from streamlit.components.v2.bidi_component.main import _make_trigger_id
 
 from ui.kit import store
+from ui.kit.server.downloads import OFFERS
 from ui.kit.store import CHANNEL, SESSION, Session
 
 
@@ -141,6 +143,19 @@ def tables(app) -> dict:
     """Return name -> what makes it, of each table that can be taken away; with the button open."""
     app.session_state["take_away"] = True
     return app.run().session_state["_tables"]
+
+
+def downloads(app) -> list[str]:
+    """Return the labels of the files that a page offers."""
+    bodies = [each.proto.body for each in app.get("html") if each.proto.body.startswith('<a class="ablation-download')]
+    return [html.unescape(re.sub("<[^>]*>", "", body)) for body in bodies]
+
+
+def download(app, label: str):
+    """Write the file that a page offers under this label. Return its content."""
+    body = next(each.proto.body for each in app.get("html") if f">{html.escape(label)}</a>" in each.proto.body)
+    file = unquote(re.search('href="[^"]*/([^"/]*)"', body)[1])
+    return app.session_state[OFFERS][file].write()
 
 
 put = move

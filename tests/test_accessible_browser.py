@@ -10,7 +10,7 @@ from benchmarks.serving import settle
 from ui.block import view as block
 from ui.depth import view as depth
 from ui.kit.limits import Limits
-from ui.kit.server.document import pages
+from ui.kit.pages import PAGES
 from ui.trained import view as trained
 
 pytestmark = pytest.mark.browser
@@ -67,7 +67,7 @@ def test_in_a_frame_that_may_keep_nothing_the_menu_and_presenter_size_work(chrom
     )
     frame = page.frame_locator("iframe")
     expect(frame.locator("h1")).to_have_text("One block")
-    expect(frame.locator(".ablation-menu nav a")).to_have_count(len(pages()))
+    expect(frame.locator(".ablation-menu nav a")).to_have_count(len(PAGES))
     for name in ("Depth", "Lessons", "Class", "Claims"):
         frame.get_by_role("link", name=name, exact=True).first.click()
         expect(frame.locator("h1")).to_have_text(name)

@@ -76,7 +76,7 @@ def test_a_teacher_runs_a_lesson_with_three_students(open_page):
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     teacher.get_by_text("Take home, and end").click()
     with teacher.expect_download() as taken:
-        teacher.get_by_role("button", name="All answers as CSV").click()
+        teacher.get_by_role("link", name="All answers as CSV").click()
     assert len(taken.value.path().read_text().splitlines()) == 4
     teacher.get_by_text("I have what I need.").click()
     teacher.get_by_role("button", name="End the class").click()

@@ -1,7 +1,5 @@
 """What may be brought to a class, and how much of it: said in words where it is too much, and else kept as it is."""
 
-import asyncio
-
 import pytest
 from hypothesis import given as drawn
 from hypothesis import strategies as st
@@ -9,7 +7,7 @@ from hypothesis import strategies as st
 from core.teaching.classroom import Classroom, classroom, given, steps, votes
 from tests.classes import DAY, later, lesson, refused, stored
 from tests.databases import database, postgresql  # noqa: F401  (fixtures)
-from ui.kit.server import lifespan
+from ui.kit.server.app import delete_old_classes
 
 
 @pytest.fixture
@@ -115,22 +113,13 @@ def test_of_a_full_class_the_seat_that_has_been_idle_longest_gives_way(store, mo
 
 
 def test_the_server_deletes_what_is_over_by_itself(store, monkeypatch):
-    monkeypatch.setattr(lifespan, "FIRST", 0.01)
     monkeypatch.setenv("ABLATION_DATABASE_URL", store._doors.url.render_as_string(hide_password=False))
     made = lesson(store, asked="q")
     made.vote(0, "a")
-    later(store, DAY)
-
-    async def while_it_runs():
-        async with lifespan.lifespan(None):
-            for _ in range(200):
-                await asyncio.sleep(0.05)
-                if not stored(store):
-                    return
-
-    monkeypatch.setattr(lifespan.ending, "begin", lambda: None)
+    delete_old_classes()
     assert stored(store)
-    asyncio.run(while_it_runs())
+    later(store, DAY)
+    delete_old_classes()
     assert not stored(store)
 
 

@@ -261,7 +261,7 @@ def test_every_picture_can_be_taken_away(open_page, path, theme):
 def test_a_table_taken_away_holds_the_numbers(open_page):
     page = open_page("/Depth?variants=norm-none&passes=4")
     body = open_take_away(page)
-    text = downloaded(page, body.get_by_role("button", name="statistics").click).decode("utf-8-sig")
+    text = downloaded(page, body.get_by_role("link", name="statistics").click).decode("utf-8-sig")
     rows = {
         (r["meter"], r["variant"], int(r["pass"])): float(r["value"] or "nan")
         for r in csv.DictReader(io.StringIO(text))
@@ -270,7 +270,7 @@ def test_a_table_taken_away_holds_the_numbers(open_page):
         made = travel(Config(**changes), words(DEFAULT_TEXT), None, Depth(4))
         for at in range(5):
             assert rows["Effective rank", name, at] == made.of("rank")[at]
-    script = downloaded(page, body.get_by_role("button", name="Python script with torch alone").click).decode()
+    script = downloaded(page, body.get_by_role("link", name="Python script with torch alone").click).decode()
     compile(script, "script.py", "exec")
     assert "norm" in script and "import core" not in script
 

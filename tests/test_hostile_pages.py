@@ -21,6 +21,7 @@ from tests.test_damaged_store import everything
 from tests.test_model_page import READER, bring, opened, small, texts
 from tests.test_page import fine, told
 from tests.test_studies_page import forget
+from ui.kit.guard import JOINER, literal
 from ui.kit.pages import ONE_BLOCK
 from ui.shared import models as choose
 from ui.trained.taken_away import folder_of, model_file
@@ -323,3 +324,16 @@ def test_a_word_that_was_not_generated_is_not_picked(at, told):
     before = [each.value for each in app.caption]
     app = fine(told(app, chips, "picked", at))
     assert [each.value for each in fine(app.run()).caption] == before
+
+
+@pytest.mark.parametrize(
+    "text", ["https://evil.test/a", "see www.evil.test", "WWW.evil.test", "me@evil.test", "mailto:me@evil.test"]
+)
+def test_an_address_that_somebody_typed_is_no_link(text):
+    """Whether GitHub's Markdown makes it one is tried in a browser, tests/test_addresses_browser.py."""
+    shown = literal(text)
+    assert JOINER in shown and shown.replace(JOINER, "").replace("\\", "") == text
+
+
+def test_texts_without_an_address_are_shown_as_they_are():
+    assert JOINER not in literal("a wwwide b: c // d, e.f")

@@ -7,7 +7,7 @@ import zipfile
 import pytest
 from playwright.sync_api import expect
 
-from benchmarks.serving import settle
+from benchmarks.serving import server, settle
 from core.checkpoints import files
 from core.experiments.trained import knockout, prompt, tables
 from core.experiments.trained.contributions import takeover
@@ -236,3 +236,13 @@ def test_on_a_phone_the_words_stay_on_the_screen(open_page):
     page.locator(".lexicon").get_by_role("button", name="clerks", exact=True).click()
     settle(page)
     expect(page.get_by_label("Prompt", exact=True)).to_have_value("the clerks")
+
+
+def test_a_file_over_the_limit_is_refused_and_the_limit_named(open_page, tmp_path):
+    file = tmp_path / "model.safetensors"
+    file.write_bytes(bytes(2 << 20))
+    with server(STREAMLIT_SERVER_MAX_UPLOAD_SIZE="1") as (address, _):
+        page = open_page(PAGE, at=address)
+        page.get_by_role("button", name="Open another model").click()
+        page.locator("input[type=file]").set_input_files(file)
+        expect(page.get_by_text("File must be 1.0MB or smaller")).to_be_visible()

@@ -3,34 +3,23 @@
 from urllib.parse import parse_qsl
 
 import pytest
-import streamlit as st
 
 from core.teaching.lessons.entry import Entry
 from core.teaching.lessons.lessons import read_lesson
 from core.teaching.lessons.report import Report, read, write
 from core.teaching.lessons.report.report import BEGIN, END, LARGEST
-from tests.pages import move, widget
+from tests.pages import download, downloads, move, widget
 from tests.test_lessons_page import answer, kept, open_lesson, store
 from tests.test_page import fine, opened, said_on
 from tests.test_page import told as warned
 from tests.test_report import HARM, LINKS, MADE, everything
 from ui.kit.pages import DEPTH, LESSONS
-from ui.lessons import handed_in
 from ui.lessons.views.report import FILE
 
 
-@pytest.fixture
-def saved(monkeypatch):
-    """What the button of the view would save: the newest."""
-    made, original = [], st.download_button
-    monkeypatch.setattr(handed_in, "ON_ITS_WAY", 0.0)
-
-    def button(label, data, *given, **named):
-        made.append(data)
-        return original(label, data, *given, **named)
-
-    monkeypatch.setattr(st, "download_button", button)
-    return lambda: made[-1]()
+def saved(app) -> bytes:
+    """Return the file that the view offers."""
+    return download(app, "Download the report")
 
 
 def my_report(app=None):
@@ -49,24 +38,24 @@ def restore(app):
 
 def test_without_a_prediction_it_says_what_to_do():
     app = my_report()
-    assert "Predict in at least one lesson" in app.info[0].value.replace("\\", "") and not app.get("download_button")
+    assert "Predict in at least one lesson" in app.info[0].value.replace("\\", "") and not downloads(app)
 
 
-def test_what_one_visit_saved_another_opens(saved):
+def test_what_one_visit_saved_another_opens():
     app = store(answer(open_lesson("heads"), "heads", 2), "heads")
     app = my_report(app)
     said = " ".join(said_on(app))
     assert "Predictions in it so far: 1 of 13" in said and read_lesson("heads").title in said and "As predicted" in said
     app = fine(widget(app.text_input, "report_name").set_value("Ada <b>").run())
     app = fine(widget(app.text_area, "report_conclusion").set_value("It costs\nnothing.").run())
-    found = read(saved())
+    found = read(saved(app))
     assert found.entries == kept(app) and (found.name, found.conclusion) == ("Ada <b>", "It costs\nnothing.")
-    other = upload(my_report(), saved())
+    other = upload(my_report(), saved(app))
     assert "Predictions in the file: 1." in " ".join(said_on(other)) and not kept(other)
     other = restore(other)
     assert kept(other) == kept(app) and "Predictions taken over: 1." in other.success[0].value.replace("\\", "")
     assert widget(other.text_input, "report_name").value == "Ada <b>"
-    assert read(saved()) == found
+    assert read(saved(other)) == found
 
 
 def test_what_the_file_says_goes_before_what_was_there():
@@ -95,13 +84,13 @@ def test_it_leads_to_the_pages_as_they_were_set(acts):
     assert links == {"Depth": dict(parse_qsl(LINKS["Depth"])), "One block": dict(parse_qsl(LINKS["One_block"]))}
 
 
-def test_it_holds_the_settings_of_the_pages_as_they_are(saved):
+def test_it_holds_the_settings_of_the_pages_as_they_are():
     app = fine(opened(DEPTH.path, passes="30"))
     app = app.switch_page(LESSONS.path)
     app.query_params.clear()
     app = store(answer(_turn(app.run(), "heads"), "heads", 2), "heads")
-    my_report(app)
-    assert read(saved()).links == {"Depth": "passes=30"} and b"Depth?passes=30" in saved()
+    app = my_report(app)
+    assert read(saved(app)).links == {"Depth": "passes=30"} and b"Depth?passes=30" in saved(app)
 
 
 @pytest.mark.parametrize("file", [b"", b"\xff", b"<p>", b"x" * (LARGEST + 1), f"{BEGIN}{{{END}".encode()])
@@ -112,11 +101,11 @@ def test_another_file_is_refused_in_words(file):
 
 
 @pytest.mark.parametrize("typed", [each for each in HARM if each.isprintable()])
-def test_typed_marks_stay_text(saved, typed):
+def test_typed_marks_stay_text(typed):
     file = write(Report({"heads": Entry(0, 1, typed)}, typed, typed), "en", MADE).encode()
     app = restore(upload(my_report(), file))
     assert widget(app.text_input, "report_name").value == read(file).name
-    assert read(saved()) == read(file)
+    assert read(saved(app)) == read(file)
 
 
 # In a browser
@@ -170,7 +159,7 @@ def test_what_is_typed_last_is_in_the_file(open_page, tmp_path):
     page.get_by_role("radio", name="My report").check()
     page.get_by_label("What do you conclude?").fill("The last words.")
     with page.expect_download() as download:
-        page.get_by_role("button", name="Download the report").click()
+        page.get_by_role("link", name="Download the report").click()
     assert download.value.suggested_filename == FILE
     found = read(download.value.path().read_bytes())
     assert found.conclusion == "The last words." and found.entries["heads"].answer == 2

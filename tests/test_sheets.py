@@ -24,6 +24,7 @@ from tests.studies import TEXT, fill, study
 from tests.test_model_page import opened
 from tests.test_page import fine
 from tests.test_study_tables import score
+from ui.kit.server.downloads import OFFERS
 
 EVIL = ["=1+1", "+1", "-norm", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1", "'=1", "''-1", '=HYPERLINK("http://x","y")']
 FINE = ["− norm", "norm", "'quoted'", "", "a=1", " =1", "1", "−1", "漢字"]
@@ -228,15 +229,11 @@ def test_names_of_files_are_plain_and_different_where_numbers_are():
     ],
     ids=str,
 )  # fmt: skip
-def test_no_table_of_a_page_holds_a_formula(page, params, monkeypatch):
-    taken = []
-    monkeypatch.setattr(
-        "streamlit.download_button", lambda label, data, mime, **more: taken.append((label, mime, data))
-    )
+def test_no_table_of_a_page_holds_a_formula(page, params):
     app = opened(page, **params)
     app.session_state["take_away"] = True
-    fine(app.run())
-    texts = [data() for _, mime, data in taken if mime == "text/csv"]
+    offers = fine(app.run()).session_state[OFFERS]
+    texts = [offer.write() for offer in offers.values() if offer.mime == "text/csv"]
     assert all(text.startswith("\ufeff") and text.count("\ufeff") == 1 for text in texts)
     tables = [list(csv.reader(io.StringIO(text.removeprefix("\ufeff")))) for text in texts]
     cells = [cell for table in tables for row in table for cell in row]

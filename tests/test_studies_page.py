@@ -18,7 +18,7 @@ from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, 
 from core.study.database.standing import standing
 from core.study.database.store import Store
 from core.study.plan import Study
-from tests.pages import link, setting, tables, tell, widget
+from tests.pages import downloads, link, setting, tables, tell, widget
 from tests.studies import TEXT, fill, study
 from tests.test_page import fine, told
 from ui.studies import buttons, server
@@ -317,9 +317,7 @@ def test_what_is_taken_away_is_every_number_and_the_file(store):
     assert len(rows) == len(store.rows(number)) > 0
     app.session_state["take_away"] = True
     app.run()
-    assert {"The study's file (TOML)", "Every number (Parquet)"} <= {
-        each.proto.label for each in good(app).get("download_button")
-    }
+    assert {"The study's file (TOML)", "Every number (Parquet)"} <= set(downloads(good(app)))
 
 
 def test_names_of_files_are_of_whole_words():

@@ -479,7 +479,9 @@ def test_what_can_be_taken_away_is_what_is_shown():
 def offered(monkeypatch):
     """What stands behind "Take away": label -> what makes it."""
     made = {}
-    monkeypatch.setattr(takeaway_module, "_download", lambda label, write, *of: made.__setitem__(label, write))
+    monkeypatch.setattr(
+        takeaway_module, "download_link", lambda label, file, write, mime: made.__setitem__(label, write)
+    )
     return made
 
 

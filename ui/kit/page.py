@@ -1,11 +1,13 @@
 """The frame of every page: boot, title, menu, sidebar; and the words around its pictures."""
 
+import base64
 import gc
 import importlib
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from pathlib import Path
 
 import streamlit as st
 import torch
@@ -21,7 +23,7 @@ from ui.kit.guard import in_words, literal, progress_drawn
 from ui.kit.pages import PAGES, Page
 from ui.kit.panel.control import Control, title
 from ui.kit.panel.panel import acknowledge, bar, panel
-from ui.kit.server.document import icon
+from ui.kit.server import downloads
 from ui.kit.store import allows, opened, read_message
 
 LATER = (  # loaded before somebody waits for them, in pieces: where the process ends, no more than one is waited for
@@ -33,6 +35,11 @@ LATER = (  # loaded before somebody waits for them, in pieces: where the process
     "ui.studies",
     "ui.training",
 )
+HERE = Path(__file__).parent
+# Sent with the page, before anything of it: styles that come with a component come later, and the page jumps.
+STYLE = f"<style>{(HERE / 'frame.css').read_text(encoding='utf-8')}</style>"
+# As data: Streamlit would read and encode a file in every run of a page.
+ICON = f"data:image/svg+xml;base64,{base64.b64encode((HERE / 'icon.svg').read_bytes()).decode()}"
 
 
 @once
@@ -63,8 +70,9 @@ def _load_driver():
 def page(here: Page):
     """Everything a page shows goes inside. Nothing raised in it reaches the user as a traceback."""
     st.set_page_config(
-        page_title=f"{here.name} · Ablation Lab", page_icon=icon(), layout="wide", initial_sidebar_state=330
+        page_title=f"{here.name} · Ablation Lab", page_icon=ICON, layout="wide", initial_sidebar_state=330
     )
+    st.html(STYLE)
     boot()
     with opened() as session, large.held(), turns.taken():
         address.take_address()
@@ -72,10 +80,12 @@ def page(here: Page):
             _point_elsewhere()
             st.stop()
         takeaway.begin()
+        downloads.begin_run()
         with in_words():
             session.take(read_message())
         with in_words(), progress_drawn():
             yield
+        downloads.end_run()
         acknowledge(here.name_in_address)
 
 

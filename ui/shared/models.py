@@ -14,7 +14,6 @@ from core.settings.device import Machine
 from core.settings.environment import whole_number
 from core.settings.memory import MemoryLimit, max_mb
 from core.settings.setting import ConfigError
-from ui.kit.server.connections import left
 
 SHIPPED, FAMILY = files.SHIPPED, "family/"  # FAMILY: before a member and its seed, "family/norm-none.0"
 OWN, OPEN = "_models", "_open_model"  # keys in the session; OPEN: the model to go to
@@ -94,20 +93,14 @@ def _instead(name: str, words: str) -> ConfigError | CheckpointError:
 
 
 def check_room(size: int):
-    """Raises MemoryLimit where the models of all visitors, and one more of so many bytes, would need more memory than they may
-    have; who has left goes first."""
+    """Raise MemoryLimit where a model of so many bytes has no room beside those of all visitors."""
     most = whole_number("ABLATION_MODELS_MB", 4 * max_mb())
-
-    def full() -> bool:
-        with _counting:
-            return size + sum(each.size for each in kept_by_all) > most << 20
-
-    if full():
-        left.end_holding(OWN)
-    if full():
+    with _counting:
+        used = sum(each.size for each in kept_by_all)
+    if used + size > most << 20:
         raise MemoryLimit(
             f"The models that all visitors have opened may have {most:,} MB together (set by ABLATION_MODELS_MB), and this one "
-            "would be more. Try again later: they are forgotten when their visitors are gone."
+            "would be more. Try again later: they are forgotten a few minutes after their visitors are gone."
         )
 
 

@@ -14,7 +14,6 @@ from core.settings.wording import distinct
 from ui.kit.page import literal
 from ui.kit.pages import TRAINING
 from ui.kit.rights import REASON, may_write
-from ui.kit.server.uploads import allowed, file_mb
 from ui.kit.store import bind, change
 from ui.shared import models
 
@@ -61,10 +60,17 @@ def _brought():
     change(model=name, out="")
 
 
+def _file_mb() -> int:
+    """Return how many MB one file may have. The browser refuses a larger one, and names this limit."""
+    return min(max_mb(), st.get_option("server.maxUploadSize"))
+
+
 def _check_size(size: int):
-    """Raises MemoryLimit for files that one visitor may not send."""
+    """Raise MemoryLimit for files that are too large together."""
     if size > max_mb() << 20:
-        raise MemoryLimit(f"These files have {size / 2**20:,.0f} MB. {allowed()}")
+        raise MemoryLimit(
+            f"These files have {size / 2**20:,.0f} MB; one model may have {max_mb():,} MB here (ABLATION_MAX_MB)."
+        )
 
 
 def _check_download():
@@ -98,7 +104,7 @@ def bring():
         st.file_uploader(
             "Files: **model.safetensors** and **config.json**, for GPT-2 also **tokenizer.json** (or **vocab.json** and **merges.txt**). "
             "Or a zip of them",
-            accept_multiple_files=True, key=_uploader(), type=None, max_upload_size=file_mb(),
+            accept_multiple_files=True, key=_uploader(), type=None, max_upload_size=_file_mb(),
         )  # fmt: skip
         if may_write():
             st.text_input(

@@ -140,6 +140,14 @@ const store = (window.ablationStore ??= {
 
 // Whether an address is that of a page, of which `end` is what it ends with; nothing for the start page.
 const isPage = (pathname, end) => (end ? pathname.endsWith(end) : !PATHS.some((path) => pathname.endsWith(path)))
+// Keys that let somebody in (ui/kit/address.py) stay in no entry of the history.
+const SECRETS = ["key", "teacher"]
+const hasSecret = () => SECRETS.some((name) => new URLSearchParams(location.search).has(name))
+const withoutSecrets = () => {
+  const address = new URL(location)
+  for (const name of SECRETS) address.searchParams.delete(name)
+  return address
+}
 const embedded = () => [...new URLSearchParams(location.search)].filter(([name]) => name.startsWith("embed"))
 const only = () => (store.only ? { only: store.only } : {})
 const isLeaving = () => store.leaving && performance.now() < store.leaving.until
@@ -166,7 +174,6 @@ function turnTo(url, link) {
   window.dispatchEvent(new PopStateEvent("popstate"))
   history.replaceState({}, "", address)
   store.turning = false
-  window.dispatchEvent(new Event("ablation-turn"))
 }
 
 if (!store.listens) {
@@ -175,6 +182,7 @@ if (!store.listens) {
   // browser's Back, has led since; and the link of a page is written here.
   const push = history.pushState.bind(history)
   history.pushState = (state, title, address) => {
+    if (hasSecret()) return history.replaceState(state, title, address) // Back would bring the key into the address again
     const path = new URL(address, location).pathname
     const isLate = performance.now() < store.backUntil || (isLeaving() && isPage(path, store.leaving.path))
     if (store.writes || store.turning || !(isLate || path === location.pathname)) push(state, title, address)
@@ -182,6 +190,7 @@ if (!store.listens) {
   addEventListener("popstate", (event) => { if (event.isTrusted) store.backUntil = performance.now() + BACK }, true)
   addEventListener("click", () => { store.backUntil = 0 }, true)
   addEventListener("popstate", () => {
+    if (hasSecret()) history.replaceState(history.state, "", withoutSecrets())
     if (store.turning) return
     store.moved = ""
     if (store.passed || !isHere()) return (store.passed = true) // Streamlit turns to the other page

@@ -1,1 +1,1 @@
-"""What stands between a browser and the pages: the document that a page begins with, how much may be uploaded, what is hidden."""
+"""Routes of our own beside Streamlit's, and what the server does while no page is drawn."""

@@ -1,81 +1,108 @@
-"""Files that a visitor takes away, until the browser has fetched them.
+"""Files to download: each is written when its link is followed.
 
-Streamlit makes such a file when its button is pressed, and deletes it once two scripts have ended since, anybody's: with a class at
-work that is a tenth of a second, and the browser found nothing at the address it had just been told. And of a button that was pressed it
-forgets what it makes as soon as its page is drawn anew, by another visitor's script too: who typed and then pressed got no file.
+Streamlit forgets a deferred download once two scripts have ended, anybody's: with three other users at work 11 of 12 downloads
+failed. Here what a page offers belongs to its session, until that page, or the next one, has been drawn again without it.
 
-Imported by the server before there is a runtime: nothing that registers a component may be imported here.
+The server imports this module before there is a runtime: nothing that registers a component may be imported here.
 """
 
+import asyncio
 import logging
-import re
-import time
-from collections import Counter
-from typing import cast
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import escape
+from urllib.parse import quote
+from weakref import WeakValueDictionary
 
-from streamlit.runtime.media_file_manager import MediaFileManager
-from streamlit.runtime.media_file_storage import MediaFileKind, MediaFileStorageError
+import streamlit as st
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
 
-from core.settings.memory import max_mb
-
-KEPT = 60.0  # seconds
-ON_ITS_WAY = 10.0  # seconds that a click may take to come here
-EARLIER = 4  # drawings of a button before the last one, whose click is still answered
-NOT_THERE = re.compile(r"Deferred file .* not found$", re.DOTALL)  # what somebody made up may have lines
-LOGGER = "streamlit.runtime.backend_operation_handler"
-
-_unused = MediaFileManager._get_inactive_file_ids
-
-
-class TooMany(RuntimeError):
-    """So many files are being made for this visitor that another one has to wait."""
+OFFERS = "_offers"  # key in the session
+AT_ONCE = 4  # files that are written at a time
+GONE = "This file is no longer offered. Go back to its page and download it there."
+FAILED = "This file could not be written. The server's log has the reason."
 
 
-def keep_a_while() -> None:
-    """From here on files that are taken away stay for a minute, the latest, and of the others as many as an eighth of a run's memory holds.
+@dataclass(frozen=True)
+class Offer:
+    """A file that is written when it is asked for."""
 
-    What a button makes stays for ten seconds after it was drawn anew."""
-    MediaFileManager._get_inactive_file_ids = _old  # type: ignore[method-assign]
-    MediaFileManager._remove_orphaned_deferred_callables = _forget  # type: ignore[method-assign]
-    logging.getLogger(LOGGER).addFilter(_worth_a_line)
-
-
-def _old(files: MediaFileManager) -> set[str]:
-    unused, now, room = _unused(files), time.monotonic(), (max_mb() << 20) // 8
-    since = {
-        each: vars(file).setdefault("unused_since", now)
-        for each, file in files._file_metadata.items()  # in the order in which they were made, also those of one moment
-        if each in unused and file.kind == MediaFileKind.DOWNLOADABLE
-    }
-    for place, each in enumerate(reversed(sorted(since, key=since.__getitem__))):
-        there = files.read_file(each)
-        size = there.content_size if there else 0
-        if now - since[each] < KEPT and (size <= room or place == 0):
-            unused.discard(each)
-            room -= size if size <= room else 0
-    return unused
+    write: Callable[[], str | bytes]
+    mime: str
+    delay: float  # seconds to wait for what was typed just before
 
 
-def _forget(files: MediaFileManager) -> None:
-    """Forget what no button makes any more, once no click on it can be on its way. Called under the lock of the files."""
-    drawn = {each for by_place in files._files_by_session_and_coord.values() for each in by_place.values()}
-    unused = {each: made for each, made in files._deferred_callables.items() if each not in drawn}  # as they were drawn
-    now, later = time.monotonic(), Counter[tuple[str, str]]()
-    for each, made in reversed(unused.items()):
-        later[button := (made["session_id"], made["element_id"])] += 1
-        since = cast("dict[str, float]", made).setdefault("unused_since", now)
-        if later[button] > EARLIER or now - since >= ON_ITS_WAY:
-            files._drop_deferred_id(each)
+class Offers(dict[str, Offer]):
+    """File name -> offer, of one session."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.token = secrets.token_urlsafe(16)
+        self.fresh: set[str] = set()  # names that the current run has offered
 
 
-def _worth_a_line(record: logging.LogRecord) -> bool:
-    """Of a refusal the page itself tells; the log would grow by a traceback with each, as often as somebody likes. So it would with
-    what somebody made up, or what is forgotten: of what fails while a file is made, Streamlit's own error has the cause."""
-    error = record.exc_info and record.exc_info[1]
-    if isinstance(error, MediaFileStorageError) and not error.__cause__ and NOT_THERE.match(str(error)):
-        return False
-    while isinstance(error, BaseException):
-        if isinstance(error, TooMany):
-            return False
-        error = error.__cause__
-    return True
+_by_token: WeakValueDictionary[str, Offers] = WeakValueDictionary()
+_turns = asyncio.Semaphore(AT_ONCE)
+
+
+def _offers() -> Offers:
+    """Return this session's offers."""
+    if OFFERS not in st.session_state:
+        st.session_state[OFFERS] = Offers()
+    offers: Offers = st.session_state[OFFERS]
+    _by_token[offers.token] = offers
+    return offers
+
+
+def begin_run() -> None:
+    """Note that a page is drawn anew. What it offered before stays until that is done: a click may be on its way."""
+    _offers().fresh.clear()
+
+
+def end_run() -> None:
+    """Withdraw what the page that was drawn does not offer any more."""
+    offers = _offers()
+    for file in offers.keys() - offers.fresh:
+        offers.pop(file, None)
+
+
+def offer(file: str, write: Callable[[], str | bytes], mime: str, delay: float = 0.0) -> str:
+    """Offer a file under this name. Return its address."""
+    offers = _offers()
+    offers[file] = Offer(write, mime, delay)
+    offers.fresh.add(file)
+    return f"./downloads/{offers.token}/{quote(file, safe='')}"
+
+
+def download_link(
+    label: str, file: str, write: Callable[[], str | bytes], mime: str, delay: float = 0.0, primary: bool = False
+) -> None:
+    """Draw a link that downloads a file, which is written when the link is followed."""
+    kind = "ablation-download primary" if primary else "ablation-download"
+    address = offer(file, write, mime, delay)
+    st.html(f'<a class="{kind}" href="{address}" download>{escape(label)}</a>', width="content")
+
+
+def downloads_route(base: str) -> Route:
+    """Return the route of all files, below the app's base path ("" or "/path")."""
+
+    async def answer(request: Request) -> Response:
+        offers = _by_token.get(request.path_params["token"])
+        found = offers and offers.get(request.path_params["file"])
+        if not found:
+            return PlainTextResponse(GONE, 404)
+        await asyncio.sleep(found.delay)
+        try:
+            async with _turns:
+                content = await asyncio.to_thread(found.write)
+        except Exception:
+            logging.exception("a file could not be written")
+            return PlainTextResponse(FAILED, 500)
+        # The browser takes the file's name from the end of the address.
+        headers = {"Content-Disposition": "attachment", "Cache-Control": "no-store"}
+        return Response(content, media_type=found.mime, headers=headers)
+
+    return Route(f"{base}/downloads/{{token}}/{{file}}", answer)

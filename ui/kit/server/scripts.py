@@ -1,13 +1,14 @@
-"""The scripts of components, which a browser fetches once.
+"""Scripts of components, which a browser fetches once.
 
-Streamlit sends a component's script along with every message about it, and a slider that is dragged is a dozen messages a second.
-So what it sends is one line, which asks for the script by an address of its own; the address changes with what stands there.
+Streamlit sends a component's script along with every message about it: with a slider under the hand that is a dozen times a
+second. So what it sends is one line, which imports the script from an address that changes with its text.
 
-Imported by the server before there is a runtime: nothing that registers a component may be imported here.
+The server imports this module before there is a runtime: nothing that registers a component may be imported here.
 """
 
 import hashlib
 import json
+from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -16,25 +17,42 @@ from starlette.routing import Route
 _scripts: dict[str, str] = {}  # name -> script
 
 
-def served(script: str, css: str = "") -> str:
-    """Keep a component's script -> what stands for it in messages. css: of the whole page; added to it with the script."""
-    if css:
-        style = f'document.head.append(Object.assign(document.createElement("style"), {{ textContent: {json.dumps(css)} }}))'
-        script = f"{style}\n{script}"
+def _keep(script: str) -> str:
+    """Keep a script to be fetched. Return its name."""
     name = hashlib.sha256(script.encode()).hexdigest()[:20] + ".js"
     _scripts[name] = script
-    # ui/kit/server/document/document.py says where the app begins
-    return f"""const script = import(new URL("scripts/{name}", window.__streamlit.BACKEND_BASE_URL))
-export default async (component) => (await script).default(component)"""
+    return name
 
 
-def route(below: str = "") -> Route:
-    async def answer(request: Request):
+BROWSER = _keep((Path(__file__).parent / "browser.js").read_text(encoding="utf-8"))
+
+
+def served(script: str, css: str = "") -> str:
+    """Keep a component's script. Return the line that imports it.
+
+    browser.js comes along. A browser runs a module once for a document, however many components import it.
+
+    Args:
+        css: styles of the whole page, which are added to it with the script.
+    """
+    if css:
+        style = f'Object.assign(document.createElement("style"), {{ textContent: {json.dumps(css)} }})'
+        script = f"document.head.append({style})\n{script}"
+    name = _keep(script)
+    # Pages are one level below the app's address, wherever a proxy puts that.
+    return f"""const load = (name) => import(new URL(`./scripts/${{name}}`, document.baseURI))
+const loaded = Promise.all([load("{name}"), load("{BROWSER}")])
+export default async (component) => (await loaded)[0].default(component)"""
+
+
+def scripts_route(base: str) -> Route:
+    """Return the route of all scripts, below the app's base path ("" or "/path")."""
+
+    async def answer(request: Request) -> Response:
         script = _scripts.get(request.path_params["name"])
         if script is None:
             return PlainTextResponse("Not found", 404)
-        return Response(
-            script, media_type="text/javascript", headers={"Cache-Control": "public, max-age=31536000, immutable"}
-        )
+        headers = {"Cache-Control": "public, max-age=31536000, immutable"}
+        return Response(script, media_type="text/javascript", headers=headers)
 
-    return Route(f"/{below}/scripts/{{name}}".replace("//", "/"), answer)
+    return Route(f"{base}/scripts/{{name}}", answer)

@@ -3,10 +3,8 @@
 Whoever draws a chart notes its table here; nothing is written until somebody asks for it.
 """
 
-import time
 from collections.abc import Callable
 from pathlib import Path
-from threading import BoundedSemaphore
 
 import pandas as pd
 import streamlit as st
@@ -14,17 +12,11 @@ import streamlit as st
 from core.export.sheets import write_csv
 from core.export.slug import slug
 from ui.kit.guard import literal
-from ui.kit.server.downloads import TooMany
-from ui.kit.server.lifespan import THREADS
+from ui.kit.server.downloads import download_link
 from ui.kit.server.scripts import served
-from ui.kit.store import session
 
 TABLES = "_tables"  # the key in the session: name -> what makes the table
 ROWS = 2**20 - 1  # of a spreadsheet, beside its head: more would take this server long, and nobody could open it
-AT_ONCE = 3  # files of one visitor that are made at a time
-_makers = BoundedSemaphore(4)  # files of all that are made at a time; the others wait, each in a thread of its own
-_waiters = BoundedSemaphore(THREADS // 2)  # that may wait for words which are on their way
-MAKING = "files_in_the_making"  # kept for a visitor
 TOO_MANY = "{name}: {rows:,} rows, and a spreadsheet has {most:,} at most. With fewer heads or words there is a table."
 SAID = "_said"  # likewise: what stands above the picture that comes next
 FLAVOURS = {"Python script with core (save it in the repository)": "core", "Python script with torch alone": "torch"}
@@ -91,11 +83,11 @@ def offer(
             st.markdown("**Scripts** that print the numbers on this page")
         for label, write in scripts.items():
             name = f"{slug(page)}_{slug(label)}.py"
-            _download(label, lambda write=write: write(), name, "text/x-python", "script")
+            download_link(label, name, write, "text/x-python")
         if files:
             st.markdown("**Files**")
         for label, (name, make) in (files or {}).items():
-            _download(label, make, name, "application/octet-stream", "file")
+            download_link(label, name, make, "application/octet-stream")
         if st.session_state.get(TABLES):
             st.markdown("**Tables** as CSV")
         tables = st.session_state.setdefault(TABLES, {})
@@ -105,43 +97,11 @@ def offer(
                 st.caption(literal(TOO_MANY.format(name=name, rows=rows, most=ROWS)))
                 continue
             file = "_".join(part for part in (of, slug(name)) if part) + ".csv"
-            # Looked up when it is asked for: while something is trained the page goes on, and these buttons stand as they are.
-            _download(name, lambda name=name, make=make: write_csv(tables.get(name, make)()), file, "text/csv", "table")
+            # Looked up when it is asked for: while something is trained the page goes on, and these links stand as they are.
+            download_link(name, file, lambda name=name, make=make: write_csv(tables.get(name, make)()), "text/csv")
         _pictures(key="pictures", data=of)
 
 
 def button():
     """The button by itself, for a page whose end may come late: it draws parts of itself again and again."""
     return st.popover("Take away", icon=":material/download:", key="take_away", on_change="rerun", width="content")
-
-
-def _download(label, write, name, mime, kind):
-    st.download_button(
-        label, data=in_turn(write), file_name=name, mime=mime, key=f"{kind}_{name}", on_click="ignore", type="tertiary",
-        icon=":material/table:" if kind == "table" else ":material/code:",
-    )  # fmt: skip
-
-
-def in_turn(write: Callable[[], str | bytes], wait: float = 0.0) -> Callable[[], str | bytes]:
-    """The same, refused where this visitor asks for too many at once: nobody does by the buttons, which wait for their files.
-
-    wait: seconds for which what it writes may be on its way; where very many wait, another does not."""
-    turns = session().kept.setdefault(MAKING, BoundedSemaphore(AT_ONCE))
-
-    def make():
-        if not turns.acquire(blocking=False):
-            raise TooMany(
-                f"{AT_ONCE} files are being made for this visitor; one more is made when one of them is there."
-            )
-        try:
-            if wait and _waiters.acquire(blocking=False):
-                try:
-                    time.sleep(wait)
-                finally:
-                    _waiters.release()
-            with _makers:
-                return write()
-        finally:
-            turns.release()
-
-    return make

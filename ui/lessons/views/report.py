@@ -6,8 +6,8 @@ from core.teaching.lessons.report import ReportError, read
 from core.teaching.lessons.report.part import done
 from core.teaching.lessons.report.report import CONCLUSION, LARGEST, NAME
 from ui.kit.page import literal
+from ui.kit.server.downloads import download_link
 from ui.kit.store import bind
-from ui.kit.takeaway import in_turn
 from ui.lessons import handed_in
 from ui.lessons.context import view
 from ui.lessons.progress import progress
@@ -43,16 +43,8 @@ def _to_hand_in(context):
     conclusion = bind("report_conclusion", held.conclusion, partial(handed_in.take_down, "conclusion"))
     st.text_input(words["report_name"], max_chars=NAME, **name)
     st.text_area(words["report_conclude"], max_chars=CONCLUSION, **conclusion)
-    st.download_button(
-        words["report_download"],
-        in_turn(handed_in.maker(context.look.language), wait=handed_in.ON_ITS_WAY),
-        FILE,
-        "text/html",
-        key="report_download",
-        type="primary",
-        icon=":material/download:",
-        on_click="ignore",
-    )
+    make = handed_in.maker(context.look.language)
+    download_link(words["report_download"], FILE, make, "text/html", delay=handed_in.ON_ITS_WAY, primary=True)
     st.caption(literal(words["report_nothing_else"]))
 
 

@@ -14,8 +14,8 @@ from core.teaching.lessons.told import measured_in_words
 from ui.kit import address
 from ui.kit.guard import fragment
 from ui.kit.page import literal
+from ui.kit.server.downloads import download_link
 from ui.kit.store import amend, change
-from ui.kit.takeaway import in_turn
 from ui.lessons import picture
 from ui.lessons.classroom import entrance
 from ui.lessons.classroom.context import view
@@ -218,14 +218,18 @@ def _home(context, token: str, now: TeacherView, words):
         if BEFORE in now.asked and AFTER in now.asked:
             st.markdown(literal(gained(room.answers(token), words)))
         with st.container(horizontal=True):
-            st.download_button(
-                words["class_csv"], in_turn(lambda: write_csv(readable(room.answers(token), words, context.look.language))), f"class_{now.code}.csv", "text/csv",
-                icon=":material/table:", on_click="ignore",
-            )  # fmt: skip
-            st.download_button(
-                words["class_html"], in_turn(lambda: handout(room.answers(token), now.code, words, context.look.language)),
-                f"class_{now.code}.html", "text/html", icon=":material/description:", on_click="ignore",
-            )  # fmt: skip
+            download_link(
+                words["class_csv"],
+                f"class_{now.code}.csv",
+                lambda: write_csv(readable(room.answers(token), words, context.look.language)),
+                "text/csv",
+            )
+            download_link(
+                words["class_html"],
+                f"class_{now.code}.html",
+                lambda: handout(room.answers(token), now.code, words, context.look.language),
+                "text/html",
+            )
         st.caption(literal(words["class_kept"]))
         sure = st.checkbox(words["class_end_sure"], key="end_sure")
         st.button(words["class_end"], disabled=not sure, key="end_class", on_click=partial(_end, token))

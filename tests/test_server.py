@@ -1,0 +1,95 @@
+"""What the app adds to Streamlit's server, and that it changes nothing of Streamlit's own."""
+
+import ast
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from ui.kit.server import app as served
+
+ROOT = Path(__file__).parent.parent
+FILES = [*(path for folder in ("core", "ui", "pages") for path in (ROOT / folder).rglob("*.py")), ROOT / "app.py"]
+OWN = ("core", "ui")
+
+
+def imported_names(tree: ast.Module) -> set[str]:
+    """Return the names that a file has imported from elsewhere."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.module.startswith(OWN):
+            found |= {each.asname or each.name for each in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {(each.asname or each.name).partition(".")[0] for each in node.names if not each.name.startswith(OWN)}  # fmt: skip
+    return found
+
+
+def patched(tree: ast.Module) -> list[str]:
+    """Return assignments onto what was imported from elsewhere: `Class.method = …`, `setattr(module, …)`."""
+    foreign, found = imported_names(tree), []
+    for node in ast.walk(tree):
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "setattr":
+            targets = [ast.Attribute(node.args[0], "")]
+        for target in targets:
+            owner = target.value if isinstance(target, ast.Attribute) else None
+            while isinstance(owner, ast.Attribute):
+                owner = owner.value
+            if isinstance(owner, ast.Name) and owner.id in foreign:
+                found.append(ast.unparse(target))
+    return found
+
+
+def test_a_patch_would_be_found():
+    code = "import uvicorn.server as s\nfrom a import B\ns.C.d = 1\nB.e = 2\nsetattr(B, 'f', 3)\nb = B()\nb.g = 4"
+    assert patched(ast.parse(code)) == ["s.C.d", "B.e", "B."]
+
+
+def test_nothing_of_any_library_is_patched():
+    found = {str(path): patched(ast.parse(path.read_text(encoding="utf-8"))) for path in FILES}
+    assert {path: names for path, names in found.items() if names} == {}
+
+
+@pytest.mark.parametrize(
+    "typed, page",
+    [("/class", "./Class"), ("/one-block?a=%20b", "./One_block?a=%20b"), ("/one_block", "./One_block")],
+)
+def test_an_address_typed_in_small_letters_leads_to_its_page(typed, page):
+    client = TestClient(Starlette(routes=served.routes()), follow_redirects=False)
+    answer = client.get(typed)
+    assert answer.status_code == 307 and answer.headers["Location"] == page
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
+@pytest.mark.parametrize(
+    "limits, wanted",
+    [((256, 4096), (4096, 4096)), ((1024, -1), (10_240, -1)), ((20_000, 20_000), None), ((-1, -1), None)],
+)
+def test_it_asks_for_more_file_handles_where_there_are_more(monkeypatch, limits, wanted):
+    import resource
+
+    asked = []
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: limits)
+    monkeypatch.setattr(resource, "setrlimit", lambda kind, pair: asked.append(pair))
+    served.raise_file_limit()
+    assert asked == ([wanted] if wanted else [])
+
+
+def test_a_task_that_fails_is_tried_again(caplog):
+    calls = []
+
+    def fail():
+        calls.append(1)
+        raise OSError("the database is away")
+
+    async def run():
+        task = asyncio.create_task(served._repeat(0.01, fail))
+        while len(calls) < 3:
+            await asyncio.sleep(0.01)
+        task.cancel()
+
+    asyncio.run(run())
+    assert "the database is away" in caplog.text

@@ -1,0 +1,95 @@
+"""What `app.py` adds to Streamlit's server: routes, and tasks that run while no page is drawn.
+
+The server imports this module before there is a runtime: nothing that registers a component may be imported here.
+"""
+
+import asyncio
+import logging
+import re
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+from streamlit import config
+
+from core.settings import ending
+from core.settings.memory import Grown
+from ui.kit.server.downloads import downloads_route
+from ui.kit.server.scripts import scripts_route
+
+PAGES = Path(__file__).parent.parent.parent.parent / "pages"
+FILE_HANDLES = 10_240  # each open browser takes four; many shells allow 256 or 1,024
+
+
+def routes() -> list[Route]:
+    """Return the app's own routes."""
+    path = (config.get_option("server.baseUrlPath") or "").strip("/")
+    base = f"/{path}" if path else ""
+    return [*_typed_pages(base), scripts_route(base), downloads_route(base)]
+
+
+def _typed_pages(base: str) -> list[Route]:
+    """Return routes that lead from /class and /one-block to the page that is meant: addresses are typed from a board."""
+    found = []
+    for file in sorted(PAGES.glob("*.py")):
+        name = re.sub(r"^\d+_", "", file.stem)
+
+        def redirect(request: Request, name: str = name) -> Response:
+            return RedirectResponse(f"./{name}?{request.url.query}".removesuffix("?"))
+
+        for typed in sorted({name.lower(), name.lower().replace("_", "-")}):
+            found.append(Route(f"{base}/{typed}", redirect))
+    return found
+
+
+@asynccontextmanager
+async def lifespan(app: object) -> AsyncIterator[None]:
+    """Keep house while the server runs, and end its workers when it ends."""
+    raise_file_limit()
+    grown = Grown()
+    tasks = [
+        asyncio.create_task(_repeat(5.0, grown.give_back)),
+        asyncio.create_task(_repeat(600.0, delete_old_classes)),
+    ]
+    yield
+    for task in tasks:
+        task.cancel()
+    ending.begin()
+
+
+def raise_file_limit() -> None:
+    """Allow this process as many open files as the system does, up to FILE_HANDLES."""
+    if sys.platform == "win32":  # sockets have no such limit there
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILE_HANDLES if hard == resource.RLIM_INFINITY else min(FILE_HANDLES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+async def _repeat(seconds: float, call: Callable[[], object]) -> None:
+    """Call a function again and again in a thread. An error, such as a database that is away, costs one call."""
+    while True:
+        await asyncio.sleep(seconds)
+        try:
+            await asyncio.to_thread(call)
+        except Exception:
+            logging.exception("a task of the server failed and will be tried again")
+
+
+def delete_old_classes() -> None:
+    """Delete classes whose day is over, as their students were told, whether or not anybody opens a page."""
+    from core.teaching.classroom import Classroom  # loaded late: the server answers first
+
+    classes = Classroom()
+    try:
+        classes.sweep()
+    finally:
+        classes.shut()
