@@ -10,7 +10,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.checkpoints import files, own
-from core.export.knockout import knockout_script
 from core.model.transformer import Transformer
 from core.study import summary
 from core.study.database import connection as databases
@@ -23,7 +22,7 @@ from tests.test_page import fine, told
 from tests.test_studies_page import forget
 from ui.kit.pages import ONE_BLOCK
 from ui.shared import models as choose
-from ui.trained.taken_away import folder_of, model_file
+from ui.trained.taken_away import model_file, opening_call
 
 ROOT = Path(__file__).parent.parent
 
@@ -268,13 +267,9 @@ def test_a_script_says_where_to_put_a_model_and_not_where_it_lies_on_the_server(
     for name, data in small().items():
         (tmp_path / "ours" / name).write_bytes(data)
     monkeypatch.setenv("ABLATION_MODELS", str(tmp_path))
-    assert folder_of("legal") == "models/legal" and folder_of("ours") == folder_of("mine") == ""
-    script = knockout_script(folder_of("ours"), (), "zero", 64)
-    assert (
-        str(tmp_path) not in script and "'models/name_of_the_model'" in script and "# Put the model's folder" in script
-    )
-    compile(script, "script", "exec")
-    assert "# Put" not in knockout_script("models/legal", (), "zero", 64)
+    assert opening_call("legal") == 'files.from_folder(files.ROOT / "legal")'
+    for name in ("ours", "mine"):
+        assert str(tmp_path) not in opening_call(name) and 'from_folder("FOLDER")' in opening_call(name)
 
 
 def test_a_model_of_another_task_has_a_head_to_begin_with():

@@ -15,7 +15,6 @@ from streamlit.testing.v1 import AppTest
 from core.checkpoints import Opened, family, files, own
 from core.checkpoints.family import there
 from core.experiments.trained import comparison, contributions, knockout, tables
-from core.export.knockout import knockout_script
 from core.model.config import Config
 from core.model.generate import Sampling
 from core.model.knockout import cuts, mode
@@ -31,6 +30,7 @@ from ui.shared.base import LOST, maps
 from ui.shared.models import of_the_family
 from ui.trained import view as views
 from ui.trained.context import TrainedLook
+from ui.trained.taken_away import opening_call
 from ui.trained.views import without
 
 PAGE = "pages/5_Trained_model.py"
@@ -138,8 +138,7 @@ def test_one_of_the_family_is_opened_by_one_choice_and_its_script_opens_it():
     app = fine(tell(app, "open_member", "family/norm-none.0"))
     assert setting(app, "model") == "family/norm-none.0" and app.query_params["model"] == "family/norm-none.0"
     assert app.query_params.get("taken", "attention") == "attention"
-    script = knockout_script("", (), "zero", 64, ("norm-none", 0))
-    assert "family.opened('norm-none', 0)" in script and "# Put" not in script
+    assert opening_call("family/norm-none.0") == 'family.opened("norm-none", 0)'
 
 
 def test_a_damaged_one_costs_itself_and_says_so(monkeypatch):
@@ -464,25 +463,15 @@ def test_what_was_trained_is_taken_apart_with_one_click():
     assert app.query_params == {"model": "copy"}
 
 
-@pytest.mark.thorough
-def test_the_script_prints_what_the_page_shows(tmp_path):
-    import subprocess
-    import sys
-
-    made = tuple(cut for cut in cuts(SHIPPED.config) if cut.write() == READER)
-    script = tmp_path / "knockout.py"
-    script.write_text(knockout_script("models/legal", made, "mean", 64))
-    run = subprocess.run(
-        [sys.executable, str(script)],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,  # outside the repository's folder
-        env={"PYTHONPATH": str(files.ROOT.parent), "PATH": ""},
-    )
-    assert run.returncode == 0, run.stderr
-    bench = knockout.bench(SHIPPED, 64)
-    row = tables.told(bench.effect(made, "mean"), bench.baseline).set_index("effect").loc["difference"]
-    assert f"{row.change:.6f}" in run.stdout and f"{row.whole:.6f}" in run.stdout
+@pytest.mark.parametrize("view", views)
+def test_the_script_of_every_view(view, monkeypatch):
+    taken = []
+    monkeypatch.setattr("ui.kit.takeaway.offer", lambda page, script, *more: taken.append(script()))
+    fine(opened(taken=view, out=READER, mode="mean"))
+    (made,) = taken
+    assert compile(made.python(), "script", "exec") and (view == "without" or f'CUTS = "{READER}"' in made.python())
+    wanted = {"knockout": "effects", "credit": "contributions", "sweep": "sweep", "words": "words", "without": "family"}
+    assert made.tables[0].name == wanted.get(view, "readings")
 
 
 @pytest.mark.thorough
