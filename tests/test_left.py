@@ -22,7 +22,6 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRe
 
 from benchmarks.serving import server
 from core.checkpoints import own
-from core.checkpoints.zips import zipped
 from core.model.transformer import Transformer
 from core.tasks import task
 from tests.test_greedy_visitors import MB, enter
@@ -183,22 +182,24 @@ async def asked(visitor, states=()) -> list[ForwardMsg]:
     return said
 
 
-async def bring(address: str, megabytes: int, file_name="model.safetensors", data=b""):
-    """A visitor whose page has been drawn with a file -> (the visitor, the status of the upload, where to delete it)"""
-    data = data or b"0" * (megabytes * MB)
+async def bring(address: str, megabytes: int, files: dict[str, bytes] | None = None):
+    """A visitor whose page has been drawn with files -> (the visitor, the status of the upload, what deletes the last one)"""
     visitor = await enter(address)
     said = await asked(visitor)
     chooser = next(each.delta.new_element.file_uploader.id for each in said if each.delta.new_element.HasField("file_uploader"))  # fmt: skip
-    name, place = f"{uuid.uuid4()}", f"/_stcore/upload_file/{visitor.id}/"
+    place = f"/_stcore/upload_file/{visitor.id}/"
     token = {"headers": {"X-Xsrftoken": visitor.cookies["_streamlit_xsrf"]}, "cookies": dict(visitor.cookies)}
-    file = {"file": (file_name, data)}
-    answer = await asyncio.to_thread(requests.put, f"{address}{place}{name}", files=file, timeout=60, **token)
     state = WidgetState(id=chooser)
-    info = state.file_uploader_state_value.uploaded_file_info.add(file_id=name, name=file_name, size=len(data))
-    info.file_urls.file_id, info.file_urls.upload_url, info.file_urls.delete_url = name, place + name, place + name
+    for name, data in (files or {"model.safetensors": b"0" * (megabytes * MB)}).items():
+        number = f"{uuid.uuid4()}"
+        file = {"file": (name, data)}
+        answer = await asyncio.to_thread(requests.put, f"{address}{place}{number}", files=file, timeout=60, **token)
+        info = state.file_uploader_state_value.uploaded_file_info.add(file_id=number, name=name, size=len(data))
+        urls = info.file_urls
+        urls.file_id, urls.upload_url, urls.delete_url = number, place + number, place + number
     if answer.status_code == 204:
         visitor.state, visitor.said = state, await asked(visitor, [state])
-    return visitor, answer.status_code, lambda: requests.delete(f"{address}{place}{name}", timeout=60, **token)
+    return visitor, answer.status_code, lambda: requests.delete(f"{address}{place}{number}", timeout=60, **token)
 
 
 @pytest.mark.thorough
@@ -248,7 +249,7 @@ def test_models_of_who_has_left_make_room_for_those_of_others(monkeypatch):
         """-> what the page says"""
         made = Transformer(task["reverse"].config(n_layers=2, d_model=192, seed=seed), task["reverse"].vocabulary)
         assert 2.5 < sum(each.numel() for each in made.parameters()) * 4 / MB < 5  # there is room for one
-        visitor, status, _ = await bring(address, 0, "model.zip", zipped(own.write(made, f"mine {seed}", "reverse")))
+        visitor, status, _ = await bring(address, 0, own.write(made, f"mine {seed}", "reverse"))
         assert status == 204
         button = next(each.delta.new_element.button.id for each in visitor.said if "model_open" in each.delta.new_element.button.id)  # fmt: skip
         said = await asked(visitor, [visitor.state, WidgetState(id=button, trigger_value=True)])

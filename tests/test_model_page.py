@@ -332,10 +332,7 @@ def test_where_there_is_nothing_to_open_it_is_said():
 def test_a_model_that_is_brought_along_is_opened_and_seen_by_nobody_else():
     app = bring(fine(opened(out=READER)), **small())
     assert setting(app, "model") == "mine" and setting(app, "out") == ""
-    assert (
-        f"{sum(each.numel() for each in files.opened([files.File(n, data=d) for n, d in small().items()], '').model.parameters()):,} parameters"
-        in texts(app)
-    )
+    assert f"{files.from_upload(small()).parameters:,} parameters" in texts(app)
     other = fine(opened(model="mine"))
     assert "model is “mine”" in told(other) and setting(other, "model") == files.SHIPPED
 
@@ -414,12 +411,12 @@ def test_every_view_of_every_tasks_model(view, name):
 @pytest.mark.parametrize(
     ("sent", "why"),
     [
-        ({"model.safetensors": pickle.dumps({})}, "is a pickle"),
+        ({**small(), "model.safetensors": pickle.dumps({})}, "is no complete safetensors file"),
         ({"model.safetensors": small()["model.safetensors"]}, "config.json is missing"),
-        ({**small(), "model.safetensors": small()["model.safetensors"][:-9]}, "cut short"),
+        ({**small(), "model.safetensors": small()["model.safetensors"][:-9]}, "is no complete safetensors file"),
         ({"notes.txt": b"hello"}, "no safetensors file"),
         ({"pytorch_model.bin": b"\x80\x02"}, "is a pickle"),
-        ({"model.zip": b"nothing"}, "no zip archive"),
+        ({"model.zip": b"nothing"}, "is a zip archive: unpack it"),
     ],
 )
 def test_a_file_that_is_no_model_is_refused_and_nothing_is_lost(sent, why):

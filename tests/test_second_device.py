@@ -16,7 +16,6 @@ import pytest
 import torch
 
 from core.checkpoints import Opened, files, own
-from core.checkpoints.tensors import File
 from core.checkpoints.tokens import Words
 from core.experiments.block import attention, change, dependencies, neurons, positions, stages
 from core.experiments.block.compare import compare
@@ -530,7 +529,7 @@ def test_a_text_that_goes_on(changes, cache):
 
 
 def of_files(written: dict[str, bytes]) -> Opened:
-    return files.opened([File(name, data=data) for name, data in written.items()], "")
+    return files.from_upload(written)
 
 
 def test_files_of_a_model_that_is_on_the_device():

@@ -2,7 +2,6 @@
 
 from core.checkpoints import Opened, files, own
 from core.checkpoints.tokens import Words
-from core.checkpoints.zips import zipped
 from core.experiments.trained.comparison import compared
 from core.export.script import Script
 from core.export.scripts import (
@@ -52,6 +51,6 @@ def model_file(opened: Opened) -> dict:
     return {
         "This model: weights and configuration": (
             f"{slug(opened.name)}.zip",
-            lambda: zipped(own.write(opened.model, opened.name, opened.task, **opened.about)),
+            lambda: own.zipped(own.write(opened.model, opened.name, opened.task, **opened.about)),
         )
     }

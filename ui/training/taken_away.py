@@ -3,7 +3,6 @@
 from functools import partial
 
 from core.checkpoints import own
-from core.checkpoints.zips import zipped
 from core.experiments.training.results import last
 from core.export.sheets import slug
 from ui.kit.jobs import StartedTrainings
@@ -22,4 +21,4 @@ def models(trainings: StartedTrainings | FinishedTrainings | None) -> dict:
 
 
 def _packed(state, name, accuracy) -> bytes:
-    return zipped(own.write_trained(state, name, accuracy))
+    return own.zipped(own.write_trained(state, name, accuracy))
