@@ -184,13 +184,13 @@ def test_a_model_that_is_too_large_is_not_downloaded(there, monkeypatch):
 def test_all_downloads_together_have_a_limit_and_what_was_used_longest_ago_goes(there, monkeypatch):
     monkeypatch.setenv("ABLATION_HUB_MB", "3")
     for at, name in enumerate("ab"):
-        there.put(f"some/{name}", OLD, {**model(name), "tokenizer.json": bytes(1 << 20)})
+        there.put(f"some/{name}", name * 40, {**model(name), "tokenizer.json": bytes(1 << 20)})
         files.from_hub(f"some/{name}")
         for blob in (files.cache() / f"models--some--{name}" / "blobs").iterdir():
             os.utime(blob, (9 - at, 9 - at))
-    there.put("some/c", OLD, {**model("c"), "tokenizer.json": bytes(1 << 20)})
+    there.put("some/c", "c" * 40, {**model("c"), "tokenizer.json": bytes(1 << 20)})
     assert files.from_hub("some/c").name == "c" and kept() == ["models--some--a", "models--some--c"]
-    there.put("some/large", OLD, {**model("large"), "tokenizer.json": bytes(4 << 20)})
+    there.put("some/large", "d" * 40, {**model("large"), "tokenizer.json": bytes(4 << 20)})
     with pytest.raises(MemoryLimit, match="all downloads together may have 3 MB"):
         files.from_hub("some/large")
     assert len(kept()) == 2
