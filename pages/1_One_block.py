@@ -11,7 +11,7 @@ from core.model.variants import Pins
 from core.settings.device import Machine
 from ui.block.beside import with_and_without
 from ui.block.context import BlockConfig, BlockContext, BlockLook
-from ui.block.taken_away import scripts
+from ui.block.taken_away import script
 from ui.block.whose import NOTES, baseline, can_be_had, unknown, whose
 from ui.kit import pins, takeaway
 from ui.kit.page import head, notice, page, sidebar, warn
@@ -55,7 +55,7 @@ def draw():
                 warn(f"Some numbers became infinite or NaN: they left the range of {machine.dtype}.")
 
         with_and_without(context, say)
-        takeaway.offer(ONE_BLOCK.name, scripts(context))
+        takeaway.offer(ONE_BLOCK.name, partial(script, context))
 
 
 draw()

@@ -11,7 +11,7 @@ from core.model.text import Input, cut
 from core.model.variants import Pins, lineup
 from core.settings.device import Machine
 from ui.depth.context import DepthContext, DepthLook
-from ui.depth.taken_away import scripts
+from ui.depth.taken_away import script
 from ui.kit import pins, takeaway
 from ui.kit.page import head, notice, page, sidebar
 from ui.kit.pages import DEPTH
@@ -47,7 +47,7 @@ def draw():
         if tokens:
             context = DepthContext(variants, tuple(tokens), machine, depth, pinned, axes, look)
             DEPTH.open_view(context)
-            takeaway.offer(DEPTH.name, scripts(context))
+            takeaway.offer(DEPTH.name, partial(script, context))
         else:
             st.info(NO_WORD, icon=":material/edit:")
 

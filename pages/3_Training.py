@@ -5,6 +5,7 @@ from functools import partial
 import streamlit as st
 
 from core.experiments.training.plan import Trial, plan
+from core.export.scripts import training_script
 from core.model.variants import lineup
 from core.settings.device import Machine
 from core.train import Training
@@ -22,7 +23,7 @@ from ui.training.bar import bar
 from ui.training.context import TrainingLook
 from ui.training.finished import DAMAGED, finished, shipped, to_show
 from ui.training.live import live
-from ui.training.taken_away import models, scripts
+from ui.training.taken_away import models
 from ui.training.task_row import task_row
 
 KINDS = (Training, Learner, Machine, Removed, Trial)
@@ -80,4 +81,4 @@ with page(TRAINING):
             st.caption(DAMAGED)
         experiments.cards(KINDS)
     shown = trainings.plan if trainings else planned  # the settings may have been changed since
-    takeaway.offer(TRAINING.name, scripts(shown), models(trainings), shown=take_away)
+    takeaway.offer(TRAINING.name, partial(training_script, shown), models(trainings), shown=take_away)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from core.export.slug import slug
+from core.export.sheets import slug
 from core.study.database.connection import StoreError
 from core.workers.cluster import ClusterError
 from ui.kit import takeaway
@@ -29,4 +29,4 @@ with page(STUDIES):
     except (StoreError, ClusterError) as error:
         st.error(literal(error.told), icon=":material/database:")
     of = slug(context.name, context.number) if context else ""
-    takeaway.offer(STUDIES.name, {}, files(context), of)
+    takeaway.offer(STUDIES.name, None, files(context), of)

@@ -20,7 +20,7 @@ from ui.trained.knockout_row import knockout_row
 from ui.trained.model_list import bring, model_list
 from ui.trained.prompt_row import as_read, prompt_row, words_row
 from ui.trained.summary import summary
-from ui.trained.taken_away import model_file, scripts
+from ui.trained.taken_away import model_file, script
 
 KINDS = (TrainedLook, Sampling)
 GROUPS = {  # group of the sidebar -> the views that depend on it; none: every view
@@ -86,7 +86,7 @@ def draw():
                 as_read(context.prompt)
             notice(*notes, *wrong)
         _opened(context, cuts)
-        takeaway.offer(TRAINED_MODEL.name, scripts(context), model_file(model))
+        takeaway.offer(TRAINED_MODEL.name, partial(script, context), model_file(model))
 
 
 draw()

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import re
 import xml.etree.ElementTree as ElementTree
 
@@ -270,9 +271,11 @@ def test_a_table_taken_away_holds_the_numbers(open_page):
         made = travel(Config(**changes), words(DEFAULT_TEXT), None, Depth(4))
         for at in range(5):
             assert rows["Effective rank", name, at] == made.of("rank")[at]
-    script = downloaded(page, body.get_by_role("link", name="Python script with torch alone").click).decode()
+    script = downloaded(page, body.get_by_role("link", name="Python script").click).decode()
     compile(script, "script.py", "exec")
-    assert "norm" in script and "import core" not in script
+    assert 'BASELINE.replace(norm="none")' in script
+    notebook = json.loads(downloaded(page, body.get_by_role("link", name="Jupyter notebook").click))
+    assert "## statistics" in "".join(notebook["cells"][4]["source"])
 
 
 @pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.slow)])

@@ -111,7 +111,7 @@ def test_after_a_restart_and_below_a_path_files_arrive_again(open_page):
         page = open_page("/One_block?weights=random", at=address)
         port = int(address.rpartition(":")[2].partition("/")[0])
         page.get_by_role("button", name="Take away").click()
-        link = page.get_by_role("link", name="Python script with core")
+        link = page.get_by_role("link", name="Python script")
         assert b"import" in downloaded(page, link)[1]
         before = link.get_attribute("href")
         process.terminate()

@@ -1,10 +1,10 @@
-"""Exported scripts: run as a student would run them, they print what the app shows."""
+"""Scripts and notebooks to take away: run from another folder, they print what the pages show."""
 
-import ast
 import csv
-import importlib
+import dataclasses
 import importlib.util
 import itertools
+import json
 import math
 import os
 import subprocess
@@ -12,512 +12,471 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
-import torch
-import torch.nn.functional as F
-from torch import nn
 
+from core.checkpoints import family, files
+from core.experiments.block import neurons, positions
 from core.experiments.block.attention import heads, recut
 from core.experiments.block.change import per_token
-from core.experiments.block.compare import apart, compare
+from core.experiments.block.compare import compare
 from core.experiments.depth.axes import Axes
-from core.experiments.depth.depth import Depth, blocks, travel
+from core.experiments.depth.depth import Depth, blocks, table, travel
 from core.experiments.depth.gradients import gradients
 from core.experiments.depth.grid import grid
 from core.experiments.forward import forward
-from core.export.bundle.bundle import Bundle
-from core.export.forms import FLAVOURS, values
-from core.export.scripts import block_script, compare_script, depth_script, grid_script, heads_script
+from core.experiments.trained import comparison, contributions, knockout, prompt, tables
+from core.experiments.training.judged import judged, rates
+from core.experiments.training.plan import Arm, Plan, Trial, plan
+from core.experiments.training.results import course, every_row, summary
+from core.export.scripts import (
+    ELSEWHERE,
+    block_script,
+    compare_script,
+    depth_script,
+    family_script,
+    folder_call,
+    grid_script,
+    heads_script,
+    knockout_script,
+    member_call,
+    training_script,
+)
 from core.measure.stream_statistics import statistic
-from core.measure.tensor_meters import meter
+from core.model import cost
 from core.model.config import Config
+from core.model.generate import Sampling
+from core.model.knockout import read_cuts
 from core.model.parts import MENUS
-from core.model.parts.norm import EPSILON
 from core.model.text import DEFAULT_TEXT, words
-from core.model.trace import tap
 from core.model.variants import Variant
 from core.settings.device import Machine
-from tests import script_host
+from core.settings.setting import ConfigError
+from core.tasks import task
+from core.train import Training, train
 
 ROOT = Path(__file__).parent.parent
 CPU = Machine("cpu")
 SMALL = Config(d_model=24, n_heads=2, d_ff=40)
 TOKENS = words(DEFAULT_TEXT)[:7]
-ODD = [
-    '"',
-    "it's",
-    'it\'s "so"',
-    "\\",
-    "\\n",
-    "a,b",
-    ",",
-    "#",
-    "# tokens",
-    "$MACHINE",
-    "👩‍👩‍👧",
-    "naïve",
-    "nan",
-    "",
-    "a-very-very-long-word",
-]
-
-
-def _cycled(count: int, **fixed) -> list[Config]:
-    """Small configs that together have every entry of every menu, those that are added later, too."""
-    named = {field: itertools.cycle(menu) for field, menu in MENUS.items()}
-    return [SMALL.replace(**{field: next(names) for field, names in named.items()}, **fixed) for _ in range(count)]
-
-
-MANY = _cycled(max(map(len, MENUS.values())), n_layers=2)
-BLOCK = {  # name -> (config, tokens, whether dropout acts)
-    **{f"menus {at}": (config, TOKENS, False) for at, config in enumerate(MANY)},
-    "defaults": (Config(), words(DEFAULT_TEXT), False),
-    "odd text, padded, causal": (SMALL.replace(padding=2, mask="causal", scale=False), ODD, False),
-    "dropout": (SMALL.replace(dropout=0.35, n_layers=2, residual_attention=False, bias=False), TOKENS, True),
-    "dropout on hidden units, own epsilon": (
-        SMALL.replace(dropout=0.35, ffn_dropout=True, norm_eps=0.05, qk_norm=True),
-        TOKENS,
-        True,
-    ),
-    "attention without biases": (SMALL.replace(attention_bias=False, init="normal_1_biases"), TOKENS, False),
-    "narrow heads, one table": (SMALL.replace(d_head=5, tied=True), TOKENS, False),
-    "grouped, normed, capped": (
-        SMALL.replace(
-            n_heads=4, n_kv_heads=2, qk_norm=True, score_cap=2.0, position="rope", rope_share=0.5, rope_base=100.0
-        ),
-        TOKENS,
-        False,
-    ),
-    "layers that differ": (
-        SMALL.replace(
-            n_layers=3, window=2, global_every=2, nope_every=3, position="alibi", parallel=True, placement="sandwich"
-        ),
-        TOKENS,
-        False,
-    ),
-    "gated, with a sink": (SMALL.replace(gate=True, softmax="sink", value_residual=True, n_layers=2), TOKENS, False),
-    "one block, skips": (
-        SMALL.replace(shared=True, n_layers=3, skips=True, residual_scale="layerscale", norm="DyT"),
-        TOKENS,
-        False,
-    ),
-    "matched": (SMALL.replace(activation="geglu", matched=True, d_ff=None), TOKENS, False),
-    "one token, no attention": (SMALL.replace(attention=False, residual_ffn=False), ["it's"], False),
+ODD = ['"', "it's", 'it\'s "so"', "\\", "\\n", "a,b", ",", "#", "# tokens", "$MACHINE", "👩‍👩‍👧", "naïve", "nan", ""]  # fmt: skip
+VARIANTS = {  # the baseline first
+    "baseline": SMALL,
+    "− FFN": SMALL.replace(ffn=False),
+    "− attention, post": SMALL.replace(attention=False, placement="post"),
+    "more heads, as many key-value heads": SMALL.replace(n_heads=4, n_kv_heads=2),
+    "biases in attention alone": SMALL.replace(bias=False, attention_bias=True, norm_eps=0.05),
+    'wide, "quoted"': Config(d_model=32, position="rope", n_heads=8, activation="swiglu", mask="causal"),
 }
-DEPTH = {  # name -> (configs, the baseline first, tokens, depth)
-    "same": (
-        {
-            "baseline": SMALL,
-            "− FFN": SMALL.replace(ffn=False),
-            "− attention, post": SMALL.replace(attention=False, placement="post"),
-            "neither": SMALL.replace(ffn=False, attention=False),
-            "+ tied embeddings": SMALL.replace(tied=True),
-            "values of the first, gated": SMALL.replace(value_residual=True, gate=True, softmax="off_by_one"),
-            "shared keys, in parallel": SMALL.replace(n_kv_heads=1, parallel=True, window=2, placement="output"),
-            "more heads, as many key-value heads": SMALL.replace(n_heads=4, n_kv_heads=2),
-            "biases in attention alone": SMALL.replace(bias=False, attention_bias=True, norm_eps=0.05),
-            "wide heads, turned": SMALL.replace(d_head=20, position="rope"),
-            'wide, "quoted"': Config(d_model=32, position="rope", n_heads=8, activation="swiglu", mask="causal"),
-        },
-        TOKENS,
-        Depth(passes=5),
-    ),
-    "separate, padded": (
-        {
-            "baseline": SMALL.replace(padding=3, n_layers=4, position="learned"),
-            "b": SMALL.replace(bias=False, seed=7, dropout=0.2),
-        },
-        ODD,
-        Depth(passes=4, blocks="separate"),
-    ),
-    "out of range": (
-        {"baseline": SMALL.replace(init="normal_1", norm="none", activation="relu", residual_ffn=False)},
-        TOKENS,
-        Depth(passes=30),
-    ),
-    "bfloat16": ({"baseline": SMALL.replace(norm="RMSNorm", position="sinusoidal")}, TOKENS, Depth(passes=1)),
-}
-MACHINES = {"bfloat16": Machine("cpu", "bfloat16")}
-GRID = {  # name -> (baseline, axes, tokens, depth)
-    "norms": (
-        SMALL.replace(padding=1),
-        "norm-LayerNorm+none__residual-both+attention+ffn+none__activation-swiglu+tanh__n_heads-1__ffn-on+off",
-        TOKENS,
-        Depth(passes=3),
-    ),
-    "some cannot be": (
-        Config(d_model=24, n_heads=3, activation="silu"),
-        "norm-RMSNorm__placement-post__residual-both__activation-__n_heads-1+4+8+16__position-rope+alibi+none__mask-causal",
-        TOKENS,
-        Depth(passes=3, blocks="separate"),
-    ),
-    "heads that cannot be turned, alone": (
-        Config(d_model=24, n_heads=4, position="rope", tied=True),
-        "norm-__placement-__residual-__activation-__n_heads-1+8__position-none+rope",
-        TOKENS,
-        Depth(passes=2),
-    ),
-    "heads of a width of their own": (
-        SMALL.replace(d_head=7),
-        "norm-__placement-__residual-__activation-__n_heads-1+8",
-        TOKENS,
-        Depth(passes=2),
-    ),
-    "baseline alone": (
-        SMALL,
-        "norm-__placement-__residual-__activation-__n_heads-__attention-off+on",
-        TOKENS,
-        Depth(passes=2),
-    ),
-}
+OUT_OF_RANGE = {"baseline": SMALL.replace(init="normal_1", norm="none", activation="relu", residual_ffn=False)}
+AXES = Axes("norm-LayerNorm+none__residual-both+none__n_heads-1+2__ffn-on+off")
+NO_AXES = Axes("norm-__placement-__residual-__activation-__n_heads-")
+PADDED = SMALL.replace(padding=2, mask="causal", dropout=0.35, n_layers=2)
+LEGAL = files.from_folder(files.ROOT / files.SHIPPED)
+CUTS, _ = read_cuts("2.3~1.ffn", LEGAL.config)
+TEXT = "the judge who saw the clerks was late ."
+WEIGHT = ["layer", "head", "query", "key", "weight"]
 
 
-def _block(flavour, name):
-    config, tokens, dropout = BLOCK[name]
-    return block_script(flavour, config, tokens, CPU, dropout)
+def lineup(configs: dict) -> list[Variant]:
+    return [Variant(name, config, colour) for colour, (name, config) in enumerate(configs.items())]
 
 
-def _depth(flavour, name):
-    configs, tokens, depth = DEPTH[name]
-    variants = [Variant(name, config, place) for place, (name, config) in enumerate(configs.items())]
-    return depth_script(flavour, variants, tokens, MACHINES.get(name, CPU), depth)
+def planned(trial: dict, **training) -> Plan:
+    training = {"task": "copy", "batch": 3, "steps": 8, "every": 2, "warmup": 2, "learning_rate": 0.01} | training
+    small = Config(d_model=16, n_heads=2, d_ff=24, position="learned")
+    bad = small.replace(norm="none", init="normal_1", n_layers=3, position="none")
+    variants = {"baseline": small, "− FFN": small.replace(ffn=False), "− norm": bad}
+    return plan(lineup(variants), Training(**training), Trial(**trial), CPU)[0]
 
 
-def _grid(flavour, name):
-    baseline, axes, tokens, depth = GRID[name]
-    return grid_script(flavour, baseline, Axes(axes), tokens, CPU, depth)
+PLANS = {
+    "training": planned({"seeds": 3}, task="recall", clip=0.5),
+    "training, rates searched, some diverge": planned({"seeds": 3, "search": "five"}, optimiser="sgd", learning_rate=0.5),
+    "training, equal time and all combinations": planned({"seeds": 2, "match": "time", "together": True}),
+}  # fmt: skip
 
 
-def _compared(flavour, name):
-    configs, tokens, _ = DEPTH[name]
-    variants = [Variant(name, config, place) for place, (name, config) in enumerate(configs.items())]
-    return compare_script(flavour, variants, tokens, CPU, dropout=name == "separate, padded")
+# What the pages compute
 
 
-HEADS = {  # name -> (config, tokens, dropout)
-    "as it opens": (Config(), TOKENS, False),
-    "padded, causal, dropping": (
-        SMALL.replace(d_model=24, padding=2, mask="causal", dropout=0.3, n_layers=2),
-        TOKENS,
-        True,
-    ),
-    "12 are not cut into 8": (Config(d_model=12, n_heads=3), TOKENS, False),
-    "heads that cannot be turned": (Config(d_model=24, n_heads=4, position="rope"), TOKENS, False),
-}
-
-
-def _recut(config) -> dict[str, Config]:
-    return {f"{n} head{'s' * (n > 1)}": made for n, made in recut(config).items() if made}
-
-
-def _heads(flavour, name):
-    config, tokens, dropout = HEADS[name]
-    return heads_script(flavour, config, _recut(config), tokens, CPU, dropout)
-
-
-CASES = ((_heads, HEADS), (_block, BLOCK), (_depth, DEPTH), (_grid, GRID), (_compared, ["same", "separate, padded"]))
-ALL = [(make, name) for make, names in CASES for name in names]
-
-
-def run_script(flavour, script, folder) -> dict[str, list[list[str]]]:
-    """Run a script in a process of its own -> section -> its lines, the header first."""
-    path = folder / "script.py"
-    path.write_text(script, encoding="utf-8")
-    status, printed, complained = script_host.run(flavour, path)
-    assert status == 0 and not complained, complained
-    return sections_of(printed)
-
-
-def run_anew(flavour, script, folder, *before) -> dict[str, list[list[str]]]:
-    """The same with a Python started for it, as who took it away does. before: what stands before the script's path."""
-    path = folder / "script.py"
-    path.write_text(script, encoding="utf-8")
-    command = [sys.executable, *(["-I"] if flavour == "torch" else []), *before, str(path)]
-    done = subprocess.run(
-        command,
-        cwd=folder if flavour == "torch" else ROOT,
-        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        encoding="utf-8",
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    assert not done.stderr or before, done.stderr
-    return sections_of(done.stdout)
-
-
-def sections_of(printed: str) -> dict[str, list[list[str]]]:
-    """What a script printed, by its headings."""
-    sections = {}
-    for line in printed.split("\n")[:-1]:
-        if line.startswith("# "):
-            sections[line[2:]] = lines = []
-        else:
-            lines.append(line)
-    return {name: list(csv.reader(lines)) for name, lines in sections.items()}
-
-
-def _same(found, columns: str, expected):
-    """Rows (…keys, value) or, for several values, the last ones floats: keys exactly, numbers to 1e-5."""
-    expected = list(expected)
-    assert found[0] == columns.split(",")
-    assert len(found) - 1 == len(expected)
-    for line, row in zip(found[1:], expected):
-        keys = [str(cell) for cell in row if not isinstance(cell, float)]
-        numbers = [cell for cell in row if isinstance(cell, float)]
-        assert line[: len(keys)] == keys
-        assert len(line) == len(row)
-        for text, number in zip(line[len(keys) :], numbers):
-            assert _close(float(text), number), (line, number)
-
-
-def _close(a: float, b: float) -> bool:
-    if not (math.isfinite(a) and math.isfinite(b)):
-        return a == b or (math.isnan(a) and math.isnan(b))
-    return abs(a - b) <= 1e-5 * (1 + abs(b))
-
-
-def _check_block(found, name):
-    config, tokens, dropout = BLOCK[name]
-    seen = forward(config, tokens, CPU, dropout)
-    assert list(found) == ["stages", "tokens", "attention"]
-    rows = ((row.layer + 1, row.site, row.meter, row.value) for row in seen.statistics.itertuples())
-    _same(found["stages"], "layer,site,meter,value", rows)
-    rows = ((row.token + 1, row.word, row.distance, row.cosine) for row in per_token(seen).itertuples())
-    _same(found["tokens"], "token,word,distance,cosine", rows)
-    rows = (
+def attention_rows(forward_pass):
+    return [
         (layer + 1, head + 1, query + 1, key + 1, pattern[head, query, key].item())
-        for layer, pattern in enumerate(seen.sites.get("pattern", ()))
+        for layer, pattern in enumerate(forward_pass.sites.get("pattern", ()))
         for head, query, key in itertools.product(*map(range, pattern.shape))
-        if seen.allowed_in(layer)[query, key]
-    )
-    _same(found["attention"], "layer,head,query,key,weight", rows)
+        if forward_pass.allowed_in(layer)[query, key]
+    ]
 
 
-def _check_depth(found, name):
-    configs, tokens, depth = DEPTH[name]
-    machine = MACHINES.get(name, CPU)
-    assert list(found) == ["statistics", "gradients", "weights", "attention"]
-    went = {each: travel(config, tokens, machine, depth) for each, config in configs.items()}
-    came = {each: gradients(config, tokens, machine, depth) for each, config in configs.items()}
-    rows = (
-        (each, at, column, value)
-        for each, journey in went.items()
-        for at, row in enumerate(journey.values.tolist())
-        for column, value in zip(statistic, row)
-    )
-    _same(found["statistics"], "variant,pass,meter,value", rows)
-    assert (name == "out of range") == any(journey.diverged is not None for journey in went.values())
-    rows = ((each, at, value) for each, back in came.items() for at, value in enumerate(back.stream.tolist()))
-    _same(found["gradients"], "variant,pass,value", rows)
-    rows = ((each, row.layer, row.weight, row.value) for each, b in came.items() for row in b.weights.itertuples())
-    _same(found["weights"], "variant,layer,weight,value", rows)
-    rows = (
-        (each, number, query + 1, key + 1, weight)
-        for each, journey in went.items()
+def block_tables(config, tokens, dropout=False, kind="random", view=""):
+    forward_pass = forward(config, tokens, CPU, dropout, kind)
+    stages, moved = forward_pass.statistics, per_token(forward_pass)
+    shown = {
+        "stages": stages.assign(layer=stages.layer + 1),
+        "tokens": moved.assign(token=moved.token + 1),
+        "attention": pd.DataFrame(attention_rows(forward_pass), columns=WEIGHT),
+    }
+    if view == "heads" and config.attention:
+        shown["heads"] = pd.concat([heads(forward_pass, n).assign(layer=n + 1) for n in forward_pass.layers])
+        shown["heads"] = shown["heads"][["layer", "head", "meter", "value"]]
+    if view == "neurons":
+        shown["silent"] = neurons.sparsity(forward_pass, 0).assign(layer=1)
+        shown["silent"] = shown["silent"][["layer", "token", "word", "value", "small"]]
+    if view == "positions":
+        shown["order"] = positions.order(forward_pass)
+    if view == "cost":
+        length = len(forward_pass.tokens)
+        parts = cost.parameters(config), cost.flops(config, length), cost.activations(config, length)
+        rows = [(what, *part) for what, each in zip(("parameters", "operations", "bytes"), parts) for part in each.items()]  # fmt: skip
+        shown["cost"] = pd.DataFrame(rows, columns=["amount", "part", "value"])
+    return shown
+
+
+def compare_tables(configs, tokens, dropout=False):
+    return {"compared": compare({name: forward(config, tokens, CPU, dropout) for name, config in configs.items()})}
+
+
+def heads_tables(configs, tokens, dropout=False):
+    passes = {name: forward(config, tokens, CPU, dropout) for name, config in configs.items()}
+    entropies = [
+        (name, layer + 1, row.head, row.value)
+        for name, forward_pass in passes.items()
+        for layer in forward_pass.layers
+        for row in heads(forward_pass, layer).itertuples()
+        if row.meter == "entropy"
+    ]
+    weights = [(name, *row) for name, forward_pass in passes.items() for row in attention_rows(forward_pass)]
+    return {
+        "heads": pd.DataFrame(entropies, columns=["variant", "layer", "head", "entropy"]),
+        "attention": pd.DataFrame(weights, columns=["variant", *WEIGHT]),
+    }
+
+
+def depth_tables(configs, tokens, depth, machine=CPU):
+    journeys = {name: travel(config, tokens, machine, depth) for name, config in configs.items()}
+    back = {name: gradients(config, tokens, machine, depth) for name, config in configs.items()}
+    stream = [(name, n, value) for name, each in back.items() for n, value in enumerate(each.stream.tolist())]
+    weights = [(name, *row) for name, each in back.items() for row in each.weights.itertuples(index=False)]
+    attention = [
+        (name, number, query + 1, key + 1, float(weight))
+        for name, journey in journeys.items()
         for number, pattern in journey.patterns.items()
         for (query, key), weight in np.ndenumerate(pattern.double().mean(0).numpy())
-    )
-    _same(found["attention"], "variant,pass,query,key,weight", (tuple(r[:-1]) + (float(r[-1]),) for r in rows))
+    ]
+    return {
+        "statistics": table(journeys),
+        "gradients": pd.DataFrame(stream, columns=["variant", "pass", "value"]),
+        "weights": pd.DataFrame(weights, columns=["variant", "layer", "weight", "value"]),
+        "attention": pd.DataFrame(attention, columns=["variant", "pass", "query", "key", "weight"]),
+    }
 
 
-def _check_grid(found, name):
-    baseline, axes, tokens, depth = GRID[name]
-    made = grid(baseline, Axes(axes), tokens, CPU, depth)
-    rows = (
-        (*entries.values(), at, column, value)
-        for entries, values in zip(made.entries, made.values.tolist())
-        for at, row in enumerate(values)
-        for column, value in zip(statistic, row)
-    )
-    _same(found["grid"], ",".join([*made.axes, "pass", "meter", "value"]), rows)
-    assert len(made.configs) == len({tuple(line[: len(made.axes)]) for line in found["grid"][1:]})
-    if name == "some cannot be":
-        assert made.left_out and len(made.configs) == 3 * 3 - 1  # 16 heads never fit; 8 heads of 3 cannot be turned
+def grid_tables(baseline, axes, tokens, depth):
+    shown = grid(baseline, axes, tokens, CPU, depth)
+    rows = [
+        (*entries.values(), number, meter, value)
+        for entries, passes in zip(shown.entries, shown.values.tolist())
+        for number, row in enumerate(passes)
+        for meter, value in zip(statistic, row)
+    ]
+    return {"grid": pd.DataFrame(rows, columns=[*shown.axes, "pass", "meter", "value"])}
 
 
-def _check_compared(found, name):
-    configs, tokens, _ = DEPTH[name]
-    table = compare(
-        {each: forward(config, tokens, CPU, name == "separate, padded") for each, config in configs.items()}
-    )
-    columns = ("variant", "parameters", *statistic, "distance", "direction")
-    _same(found["compared"], ",".join(columns), (tuple(row) for row in table.itertuples(index=False)))
+def training_tables(plan):
+    runs = {(name, seed): list(train(config, how, seed, CPU)) for name, config, how, seed in plan.trainings()}
+    shown = judged(runs, plan)
+    curves = [
+        (arm.name, field, step, *values)
+        for field in ("accuracy", "loss")
+        for arm in plan.arms
+        for step, values in course(shown.runs, plan, arm.name, field, field == "loss")
+    ]
+    return {
+        "rows": every_row(runs, plan),
+        "curves": pd.DataFrame(curves, columns=["variant", "field", "step", "mean", "low", "high", "seeds"]),
+        "accuracy": summary(shown.runs, plan, rates(plan, shown.names)),
+    }
 
 
-def _check_heads(found, name):
-    config, tokens, dropout = HEADS[name]
-    assert list(found) == ["heads", "attention"]
-    went = {each: forward(made, tokens, CPU, dropout) for each, made in _recut(config).items()}
-    assert list(went) == ["1 head", "4 heads"] + ["8 heads"] * (config.d_model % 8 == 0)
-    rows = (
-        (each, layer + 1, head, value)
-        for each, seen in went.items()
-        for layer in seen.layers
-        for head, value in enumerate(heads(seen, layer).query("meter == 'entropy'").value, 1)
-    )
-    _same(found["heads"], "variant,layer,head,entropy", rows)
-    rows = (
-        (each, layer + 1, head + 1, query + 1, key + 1, seen.sites["pattern"][layer][head, query, key].item())
-        for each, seen in went.items()
-        for layer in seen.layers
-        for head in range(seen.config.n_heads)
-        for query, key in seen.allowed.nonzero().tolist()
-    )
-    _same(found["attention"], "variant,layer,head,query,key,weight", rows)
+def trained_tables(opened, cuts, mode, texts, view, sampling=None):
+    bench = knockout.bench(opened, texts)
+    effect = bench.effect(cuts, mode)
+    if view == "knockout":
+        split = [
+            tables.by_distance(each, bench.questions, tables.LEAST).assign(model=name)
+            for name, each in (("whole", bench.baseline), ("without", effect))
+        ]
+        columns = ["model", "value", "accuracy", "low", "high", "questions"]
+        return {
+            "effects": tables.told(effect, bench.baseline),
+            "distances": pd.concat(split)[columns],
+            "takeover": contributions.takeover(bench, cuts, mode),
+        }
+    if view == "credit":
+        return {"contributions": contributions.table(bench, cuts, mode)}
+    if view == "sweep":
+        return {"sweep": tables.ranked(list(bench.sweep(mode)), bench.baseline)}
+    if view == "words":
+        read = prompt.read(opened, TEXT)
+        scores = {
+            name: prompt.logits(bench, prompt.look(bench, read, *of), 4)
+            for name, of in (("whole", ()), ("without", (cuts, mode)))
+        }
+        return {"words": prompt.next_words(scores, sampling, opened.tokens.label, also=read.ids[5:6])}
+    rows = [
+        (f"{each.layer + 1}.{each.head + 1}", *each.verb[:3], *each.before[:3], each.even)
+        for each in tables.readings(bench)
+    ]
+    columns = ["head", "verb", "verb_low", "verb_high", "before", "before_low", "before_high", "even"]
+    return {"readings": pd.DataFrame(rows, columns=columns)}
 
 
-CHECKS = {
-    _heads: _check_heads,
-    _block: _check_block,
-    _depth: _check_depth,
-    _grid: _check_grid,
-    _compared: _check_compared,
-}
+def block(config, tokens, dropout=False, kind="random", view=""):
+    return block_script(config, tokens, CPU, dropout, kind, view), lambda: block_tables(config, tokens, dropout, kind, view)  # fmt: skip
 
 
-@pytest.mark.parametrize("flavour", FLAVOURS)
-@pytest.mark.parametrize("make, name", ALL)
-def test_a_script_prints_what_the_app_shows(make, name, flavour, tmp_path):
-    CHECKS[make](run_script(flavour, make(flavour, name), tmp_path), name)
+def depth(configs, tokens, passes, machine=CPU, **more):
+    how = Depth(passes=passes, **more)
+    return depth_script(lineup(configs), tokens, machine, how), lambda: depth_tables(configs, tokens, how, machine)
+
+
+def trained(view, mode, sampling=None):
+    made = knockout_script(folder_call("legal"), CUTS, mode, 64, view, TEXT, 5, sampling)
+    return made, lambda: trained_tables(LEGAL, CUTS, mode, 64, view, sampling)
+
+
+RECUT = {f"{n} heads": config for n, config in recut(PADDED).items() if config}
+CASES = {  # name -> (script, what computes the tables that it prints)
+    "block": block(Config(), words(DEFAULT_TEXT)),
+    "block, odd text, padding, dropout": block(PADDED, ODD, dropout=True),
+    "block, no attention, one token": block(SMALL.replace(attention=False, residual_ffn=False), ["it's"], view="heads"),
+    "block, trained weights": block(family.BASELINE, ["the", "judge", "was"], kind="trained", view="heads"),
+    "block, cut weights": block(family.config_of("norm-none", 0), ["the", "judge", "was"], kind="cut"),
+    "block, neurons": block(SMALL, TOKENS, view="neurons"),
+    "block, positions": block(SMALL, TOKENS, view="positions"),
+    "block, cost": block(SMALL, TOKENS, view="cost"),
+    "compare": (compare_script(lineup(VARIANTS), TOKENS, CPU), lambda: compare_tables(VARIANTS, TOKENS)),
+    "compare, dropout": (
+        compare_script(lineup({"baseline": PADDED}), ODD, CPU, dropout=True),
+        lambda: compare_tables({"baseline": PADDED}, ODD, dropout=True),
+    ),
+    "heads": (heads_script(PADDED, RECUT, TOKENS, CPU, True), lambda: heads_tables(RECUT, TOKENS, True)),
+    "depth": depth(VARIANTS, TOKENS, 5),
+    "depth, separate": depth({"baseline": SMALL.replace(padding=3, position="learned")}, ODD, 4, blocks="separate"),
+    "depth, out of range": depth(OUT_OF_RANGE, TOKENS, 30),
+    "depth, bfloat16": depth({"baseline": SMALL}, TOKENS, 1, Machine("cpu", "bfloat16")),
+    "grid": (
+        grid_script(PADDED, AXES, TOKENS, CPU, Depth(passes=3)),
+        lambda: grid_tables(PADDED, AXES, TOKENS, Depth(passes=3)),
+    ),
+    "grid of one": (
+        grid_script(SMALL, NO_AXES, TOKENS, CPU, Depth(passes=2)),
+        lambda: grid_tables(SMALL, NO_AXES, TOKENS, Depth(passes=2)),
+    ),
+    **{name: (training_script(plan), lambda plan=plan: training_tables(plan)) for name, plan in PLANS.items()},
+    "trained": trained("attention", "zero"),
+    "trained, knock-out": trained("knockout", "mean"),
+    "trained, credit": trained("credit", "resample"),
+    "trained, every part": trained("sweep", "zero"),
+    "trained, next word": trained("words", "mean", Sampling(temperature=0.5, top_k=3)),
+    "trained, of the family": (
+        knockout_script(member_call("norm-none", 1), (), "zero", 64),
+        lambda: trained_tables(family.opened("norm-none", 1), (), "zero", 64, ""),
+    ),
+    "trained without": (
+        family_script("perplexity"),
+        lambda: {"family": comparison.summary(comparison.read(), "perplexity")},
+    ),
+    "trained without, by distance": (
+        family_script("distance", "attention-off"),
+        lambda: {"family": comparison.by_distance(comparison.read(), "attention-off")},
+    ),
+}  # fmt: skip
+
+
+# What they print
+
+RUNNER = """
+import ast, contextlib, json, runpy, sys
+
+def run_notebook(path):
+    '''Execute the cells one after another; print the tables that Jupyter displays.'''
+    scope, heading = {"__name__": "__main__"}, ""
+    for cell in json.load(open(path, encoding="utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            heading = source.splitlines()[0].strip("# ")
+            continue
+        tree = ast.parse(source)
+        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, path, "exec"), scope)
+        if last:
+            displayed = eval(compile(ast.Expression(last.value), path, "eval"), scope)
+            print(f"# {heading}")
+            print(displayed.to_csv(index=False, na_rep="nan", lineterminator="\\n"), end="")
+
+for path in sys.argv[1:]:
+    with open(path + ".csv", "w", encoding="utf-8") as file, contextlib.redirect_stdout(file):
+        run_notebook(path) if path.endswith(".ipynb") else runpy.run_path(path, run_name="__main__")
+"""
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory):
+    """Name of a case -> what its script and its notebook print, all in one process in another folder."""
+    folder, ends = tmp_path_factory.mktemp("scripts"), (".py", ".ipynb")
+    for number, (made, _) in enumerate(CASES.values()):
+        (folder / f"{number}.py").write_text(made.python(), encoding="utf-8")
+        (folder / f"{number}.ipynb").write_text(made.notebook(), encoding="utf-8")
+    paths = [f"{number}{end}" for number in range(len(CASES)) for end in ends]
+    done = python([], "-c", RUNNER, *paths, cwd=folder)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    read = lambda number, end: (folder / f"{number}{end}.csv").read_text("utf-8")  # noqa: E731
+    return {name: [read(number, end) for end in ends] for number, name in enumerate(CASES)}
+
+
+def python(options: list[str], *arguments, cwd: Path) -> subprocess.CompletedProcess:
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [sys.executable, *options, *arguments], cwd=cwd, env=environment, capture_output=True, encoding="utf-8", timeout=300
+    )  # fmt: skip
+
+
+def sections(text: str) -> dict[str, list[list[str]]]:
+    """What was printed: name of a table -> its lines, the header first."""
+    found: dict[str, list[str]] = {}
+    for line in text.split("\n")[:-1]:
+        if line.startswith("# ") and "," not in line:
+            lines = found[line[2:]] = []
+        else:
+            lines.append(line)
+    return {name: list(csv.reader(lines)) for name, lines in found.items()}
+
+
+def assert_same(lines: list[list[str]], expected: pd.DataFrame, tolerance: float):
+    assert lines[0] == list(expected.columns)
+    assert len(lines) - 1 == len(expected)
+    for line, row in zip(lines[1:], expected.itertuples(index=False)):
+        for text, value in zip(line, row, strict=True):
+            if isinstance(value, float):
+                assert math.isclose(float(text), value, rel_tol=tolerance, abs_tol=tolerance) or float(text) == value or math.isnan(value) and text == "nan", (line, row)  # fmt: skip
+            else:
+                assert text == str(value), (line, row)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_script_and_its_notebook_print_what_the_page_shows(name, printed):
+    from_script, from_notebook = printed[name]
+    assert from_notebook == from_script
+    found, expected = sections(from_script), CASES[name][1]()
+    assert list(found) == list(expected)
+    for section, lines in found.items():
+        assert_same(lines, expected[section], 0.0 if name in PLANS else 1e-5)
+
+
+def test_the_cases_are_what_their_names_say():
+    journey = travel(OUT_OF_RANGE["baseline"], TOKENS, CPU, Depth(passes=30))
+    assert journey.diverged is not None
+    made = training_tables(PLANS["training, rates searched, some diverge"])["accuracy"]
+    assert made.diverged.sum() > 0 and "rates" in made
+    assert any(arm.training for arm in PLANS["training, equal time and all combinations"].arms)
+    assert {"same", "separate"} == set(blocks)
+
+
+@pytest.mark.parametrize("name", ["block", "training", "trained"])
+def test_a_script_says_what_to_install_where_core_is_missing(name, tmp_path):
+    made = CASES[name][0]
+    cells = json.loads(made.notebook())["cells"]
+    imports = "".join(next(cell for cell in cells if cell["cell_type"] == "code")["source"])
+    for text in (made.python(), imports):
+        (tmp_path / "script.py").write_text(text, encoding="utf-8")
+        done = python(["-I"], "script.py", cwd=tmp_path)  # isolated: it finds nothing of the project
+        said = "No module named 'core'. Install Ablation Lab: pip install -e ITS_FOLDER\n"
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
+
+
+def test_a_model_that_does_not_ship_is_opened_from_a_folder_to_be_named():
+    text = knockout_script(ELSEWHERE, (), "zero", 64).python()
+    assert 'MODEL = files.from_folder("FOLDER")  # put in the folder of the model\n' in text
+
+
+def test_a_script_is_short():
+    lengths = {name: len(made.python().splitlines()) for name, (made, _) in CASES.items()}
+    assert lengths["block"] <= 60 and max(lengths.values()) < 100, lengths
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("flavour", FLAVOURS)
-@pytest.mark.parametrize("make, names", CASES)
-def test_a_script_of_each_kind_runs_by_itself(make, names, flavour, tmp_path):
-    name = next(iter(names))
-    CHECKS[make](run_anew(flavour, make(flavour, name), tmp_path), name)
-
-
-def test_the_cases_have_every_entry_of_every_menu_and_every_switch_off():
-    configs = [case[0] for case in BLOCK.values()] + [c for case in DEPTH.values() for c in case[0].values()]
-    acting = {"activation": "ffn", "position": "attention", "mask": "attention"}
-    for field, menu in MENUS.items():
-        there = [each for each in configs if getattr(each, acting.get(field, "d_model"))]
-        assert {getattr(each, field) for each in there} == set(menu), field
-    for field, each in Config.settings().items():
-        assert each.kind is not bool or {getattr(config, field) for config in configs} == {True, False}, field
-    assert {case[2].blocks for case in DEPTH.values()} == set(blocks)
-    assert any(config.padding for config in configs)
-
-
-def check_imports(script):
-    """Nothing but torch and the standard library, no detour through NumPy, and no word to mypy."""
-    assert "type: ignore" not in script
-    tree = ast.parse(script)
-    imports = [each for each in ast.walk(tree) if isinstance(each, ast.Import | ast.ImportFrom)]
-    found = {each.module for each in imports if isinstance(each, ast.ImportFrom)}
-    found |= {alias.name for each in imports if isinstance(each, ast.Import) for alias in each.names}
-    assert {name.split(".")[0] for name in found} - set(sys.stdlib_module_names) == {"torch"}
-    used = {each.attr for each in ast.walk(tree) if isinstance(each, ast.Attribute)}
-    assert not used & {"numpy", "from_numpy"}
-
-
-@pytest.mark.parametrize("make, name", ALL)
-def test_the_torch_flavour_needs_torch_and_nothing_else(make, name):
-    check_imports(make("torch", name))
-
-
-@pytest.mark.thorough
-def test_the_torch_flavour_runs_where_there_is_no_numpy(tmp_path):
-    path = tmp_path / "script.py"
-    path.write_text(_depth("torch", "bfloat16"), encoding="utf-8")
-    without = "import runpy, sys; sys.modules['numpy'] = None; runpy.run_path(sys.argv[1], run_name='__main__')"
-    assert run_anew("torch", _depth("torch", "bfloat16"), tmp_path, "-W", "ignore", "-c", without)["statistics"]
-
-
-def check_layout(scripts, folder):
-    """Clean to a linter, and laid out as a formatter would."""
+def test_scripts_are_clean_and_laid_out_as_a_formatter_would(tmp_path):
     if importlib.util.find_spec("ruff") is None:
         pytest.skip("ruff is not installed")
-    for at, script in enumerate(scripts):
-        (folder / f"script_{at}.py").write_text(script, encoding="utf-8")
-    given = ["--isolated", "--line-length", "120", "--target-version", "py311", str(folder)]
+    for number, made in enumerate([made for made, _ in CASES.values()] + list(map(training_script, plans()))):
+        (tmp_path / f"{number}.py").write_text(made.python(), encoding="utf-8")
     rules = ["--select", "E,F,I,UP,B", "--ignore", "E501,B905", "--config", "lint.isort.known-first-party=['core']"]
     for command in (["check", *rules], ["format", "--diff"]):
-        line = [sys.executable, "-m", "ruff", *command, *given]
-        done = subprocess.run(line, capture_output=True, encoding="utf-8")
+        line = ["-m", "ruff", *command, "--isolated", "--line-length", "100", "--target-version", "py311", "."]
+        done = python([], *line, cwd=tmp_path)
         assert done.returncode == 0, done.stdout[-3000:]
 
 
-@pytest.mark.thorough
-def test_scripts_are_clean_and_well_laid_out(tmp_path):
-    check_layout([make(flavour, name) for (make, name), flavour in itertools.product(ALL, FLAVOURS)], tmp_path)
+# The settings that they hold
 
 
-def test_a_script_has_only_the_parts_that_its_settings_use():
-    script = block_script("torch", Config(norm="RMSNorm", activation="swiglu"), TOKENS, CPU)
-    assert "class RMSNorm" in script and "def swiglu" in script and "@gated" in script
-    assert "LayerNorm(" not in script and "gelu" not in script and "sinusoid" not in script and "xavier" not in script
-    assert "MultiHeadAttention" not in block_script("torch", Config(attention=False), TOKENS, CPU)
+def assigned(text: str) -> dict:
+    """Return what a script has assigned before it computes anything."""
+    scope = {"__name__": "script"}
+    exec(compile(text.partition("\n\n\ndef show")[0], "script", "exec"), scope)
+    return scope
 
 
-def test_a_part_may_come_from_a_module_without_a_docstring(tmp_path, monkeypatch):
-    (tmp_path / "part_of_a_guest.py").write_text("def doubled(x):\n    return 2 * x\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    part = importlib.import_module("part_of_a_guest").doubled
-    text = Bundle([part, apart], values(Config())).text()
-    assert "# part_of_a_guest.py ---" in text and "def doubled(x):" in text
+def configs() -> list[Config]:
+    """Small configs that together have every entry of every menu and every switch, both ways."""
+    named = {field: itertools.cycle(menu) for field, menu in MENUS.items()}
+    many = [SMALL.replace(**{field: next(keys) for field, keys in named.items()}) for _ in range(max(map(len, MENUS.values())))]  # fmt: skip
+    switches = [name for name, known in Config.settings().items() if known.kind is bool]
+    many += [SMALL.replace(**{name: not getattr(SMALL, name)}) for name in switches]
+    return [*many, SMALL.replace(d_head=5, tied=True), SMALL.replace(n_heads=4, n_kv_heads=2), PADDED]
 
 
-def test_a_flavour_that_there_is_not():
-    with pytest.raises(ValueError, match="flavour is 'jax'; it must be one of core, torch"):
-        block_script("jax", Config(), TOKENS, CPU)
+def test_a_script_has_every_setting_of_a_model():
+    variants = {f"variant {n}": config for n, config in enumerate(configs())}
+    made = assigned(compare_script(lineup({"baseline": SMALL} | variants), ODD, CPU).python())
+    assert made["BASELINE"] == SMALL and made["VARIANTS"] == {"baseline": SMALL} | variants
+    assert made["TOKENS"] == ODD and made["MACHINE"] == CPU
+    for config in configs():
+        assert assigned(block_script(config, TOKENS, CPU).python())["CONFIG"] == config
 
 
-# New parts, as a reader of the code would add them. They are in their menus only while the test below runs.
-
-FACTOR = 1.5
-
-
-def stretched(x):
-    return FACTOR * x
+@pytest.mark.parametrize(
+    "tokens", [ODD, TOKENS, ["a"], ["a b"], ["\x1b", "\u2028"], words(DEFAULT_TEXT) * 9, ["w" * 200]]
+)
+def test_a_script_has_every_token(tokens):
+    assert assigned(block_script(SMALL, tokens, CPU).python())["TOKENS"] == tokens
 
 
-def none(x):  # a name that three other menus have, too
-    """softsign: x / (1 + |x|)."""
-    return F.softsign(stretched(x))
+def plans():
+    """Plans with every task, optimiser and decay, and every setting of a training at either of its ends."""
+    yield from PLANS.values()
+    for name in task:
+        arm = Arm("baseline", task[name].config(d_model=16, n_heads=2, d_ff=24), 0, frozenset())
+        yield Plan((arm,), Training(task=name, steps=2), Trial(seeds=1), CPU)
+    usual = Training(task="copy")
+    for field, known in usual.settings().items():
+        for value in known.menu or {known.low, known.high} - {None}:
+            try:
+                training = dataclasses.replace(usual, **{field: value if known.menu else known.kind(value)})
+            except ConfigError:  # no such length
+                continue
+            arms = [Arm(name, SMALL, 0, frozenset()) for name in ODD[:3]]
+            yield Plan(tuple(arms), training, Trial(seeds=2), Machine("cpu", "bfloat16"))
 
 
-class Largest(nn.Module):
-    """Largest: divides by the largest magnitude."""
-
-    def __init__(self, site: str, width: int, bias: bool = True, eps: float = 1e-5):
-        super().__init__()
-        self.site = site
-
-    def forward(self, x):
-        return tap(self.site, x / x.abs().amax(-1, keepdim=True).clamp_min(EPSILON))
+def test_a_script_has_the_whole_plan_of_a_training():
+    for made in plans():
+        assert assigned(training_script(made).python())["PLAN"] == made
 
 
-def span(t):
-    """Span: from the lowest number to the highest."""
-    return np.abs(t.high - t.low)
-
-
-def tokens(s):
-    """Tokens: how many there are."""
-    return torch.full_like(s.mean, s.x.shape[1])
-
-
-@pytest.fixture
-def new_parts():
-    added = ((MENUS["activation"], none), (MENUS["norm"], Largest), (meter, span), (statistic, tokens))
-    for menu, part in added:
-        menu(part)
-    yield SMALL.replace(activation="none", norm="Largest", mask="causal")
-    for menu, part in added:
-        del menu[part.__name__]
-
-
-@pytest.mark.thorough
-def test_a_part_that_is_added_to_a_menu_is_in_the_scripts(new_parts, tmp_path, monkeypatch):
-    monkeypatch.setitem(BLOCK, "new", (new_parts, TOKENS, False))
-    monkeypatch.setitem(DEPTH, "new", ({"baseline": new_parts}, TOKENS, Depth(passes=2)))
-    found = run_script("torch", _block("torch", "new"), tmp_path)
-    assert any(line[2] == "span" for line in found["stages"])
-    _check_block(found, "new")
-    found = run_script("torch", _depth("torch", "new"), tmp_path)
-    assert any(line[2] == "tokens" for line in found["statistics"])
-    _check_depth(found, "new")
+def test_what_cannot_be_trained_has_no_script():
+    arm = Arm("baseline", SMALL.replace(seed=2**31 - 1), 0, frozenset())
+    with pytest.raises(ConfigError, match="seed is 2147483648"):
+        training_script(Plan((arm,), Training(task="copy"), Trial(seeds=2), CPU))

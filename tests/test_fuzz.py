@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.checkpoints import CheckpointError, files, own
+from core.checkpoints import CheckpointError, own
 from core.checkpoints.tokens import Words
 from core.experiments.trained import knockout, prompt, tables
 from core.model.config import Config
@@ -22,7 +22,7 @@ from scripts.legal_model import vocabulary
 from tests.fuzz import bytes_changed, dumped, json_changed, written
 from tests.limited import limited
 from tests.test_checkpoint import gpt2, opened
-from tests.test_hostile_files import archive, spelling
+from tests.test_hostile_files import spelling
 
 STUDIES = sorted((Path(__file__).parent.parent / "studies").glob("*.toml"))
 DOCUMENT = {
@@ -64,9 +64,6 @@ def changed(kind: str, models, chance: random.Random):
         text = bytes_changed(chance.choice(STUDIES).read_bytes(), chance).decode("utf-8", "replace")
         return lambda: planned(text)
     sent = dict(models[chance.choice(["gpt2"] if kind == "tokenizer" else sorted(models))])
-    if kind == "archive":
-        packed = bytes_changed(archive(sent.items()), chance)
-        return lambda: used(files.from_upload({"a.zip": packed}))
     name = {"configuration": "config.json", "tokenizer": "tokenizer.json", "header": "model.safetensors"}.get(kind)
     if kind == "header":
         sent[name] = header_changed(sent[name], chance)
@@ -118,7 +115,7 @@ def batch(kind: str, models, first: int, many: int) -> tuple[int, int]:
     return read, refused
 
 
-KINDS = ("study", "text of a study", "configuration", "tokenizer", "header", "archive", "bytes")
+KINDS = ("study", "text of a study", "configuration", "tokenizer", "header", "bytes")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -111,20 +111,20 @@ def test_trainings_of_all_visitors_together_keep_no_more_than_their_share(monkey
                 jobs._begun.discard(app.session_state[SESSION].kept[RUNNING].job)
 
 
-def test_uploads_are_unpacked_one_at_a_time(monkeypatch):
-    """200 kB can unpack to all that one visitor may have: of twenty visitors, not at once."""
+def test_uploads_are_opened_one_at_a_time(monkeypatch):
+    """One can take all the memory that one visitor may have: of twenty visitors, not at once."""
     at_work, most = [], []
 
-    def unpack(sent, check):
+    def open_files(sent, check):
         at_work.append(sent)
         most.append(len(at_work))
         time.sleep(0.05)
         at_work.pop()
         raise CheckpointError("no model")
 
-    file = SimpleNamespace(name="model.zip", size=1, getvalue=lambda: b"")
+    file = SimpleNamespace(name="model.safetensors", size=1, getvalue=lambda: b"")
     monkeypatch.setattr(model_list, "st", SimpleNamespace(session_state={"model_files_0": [file]}))
-    monkeypatch.setattr(model_list.files, "from_upload", unpack)
+    monkeypatch.setattr(model_list.files, "from_upload", open_files)
     visitors = [threading.Thread(target=model_list._brought) for _ in range(5)]
     for visitor in visitors:
         visitor.start()

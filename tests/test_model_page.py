@@ -15,7 +15,6 @@ from streamlit.testing.v1 import AppTest
 from core.checkpoints import Opened, family, files, own
 from core.checkpoints.family import there
 from core.experiments.trained import comparison, contributions, knockout, tables
-from core.export.knockout import knockout_script
 from core.model.config import Config
 from core.model.generate import Sampling
 from core.model.knockout import cuts, mode
@@ -31,6 +30,7 @@ from ui.shared.base import LOST, maps
 from ui.shared.models import of_the_family
 from ui.trained import view as views
 from ui.trained.context import TrainedLook
+from ui.trained.taken_away import opening_call
 from ui.trained.views import without
 
 PAGE = "pages/5_Trained_model.py"
@@ -138,8 +138,7 @@ def test_one_of_the_family_is_opened_by_one_choice_and_its_script_opens_it():
     app = fine(tell(app, "open_member", "family/norm-none.0"))
     assert setting(app, "model") == "family/norm-none.0" and link(app)["model"] == "family/norm-none.0"
     assert link(app).get("taken", "attention") == "attention"
-    script = knockout_script("", (), "zero", 64, ("norm-none", 0))
-    assert "family.opened('norm-none', 0)" in script and "# Put" not in script
+    assert opening_call("family/norm-none.0") == 'family.opened("norm-none", 0)'
 
 
 def test_a_damaged_one_costs_itself_and_says_so(monkeypatch):
@@ -333,10 +332,7 @@ def test_where_there_is_nothing_to_open_it_is_said():
 def test_a_model_that_is_brought_along_is_opened_and_seen_by_nobody_else():
     app = bring(fine(opened(out=READER)), **small())
     assert setting(app, "model") == "mine" and setting(app, "out") == ""
-    assert (
-        f"{sum(each.numel() for each in files.opened([files.File(n, data=d) for n, d in small().items()], '').model.parameters()):,} parameters"
-        in texts(app)
-    )
+    assert f"{files.from_upload(small()).parameters:,} parameters" in texts(app)
     other = fine(opened(model="mine"))
     assert "model is “mine”" in told(other) and setting(other, "model") == files.SHIPPED
 
@@ -415,12 +411,12 @@ def test_every_view_of_every_tasks_model(view, name):
 @pytest.mark.parametrize(
     ("sent", "why"),
     [
-        ({"model.safetensors": pickle.dumps({})}, "is a pickle"),
+        ({**small(), "model.safetensors": pickle.dumps({})}, "is no complete safetensors file"),
         ({"model.safetensors": small()["model.safetensors"]}, "config.json is missing"),
-        ({**small(), "model.safetensors": small()["model.safetensors"][:-9]}, "cut short"),
+        ({**small(), "model.safetensors": small()["model.safetensors"][:-9]}, "is no complete safetensors file"),
         ({"notes.txt": b"hello"}, "no safetensors file"),
         ({"pytorch_model.bin": b"\x80\x02"}, "is a pickle"),
-        ({"model.zip": b"nothing"}, "no zip archive"),
+        ({"model.zip": b"nothing"}, "is a zip archive: unpack it"),
     ],
 )
 def test_a_file_that_is_no_model_is_refused_and_nothing_is_lost(sent, why):
@@ -464,25 +460,15 @@ def test_what_was_trained_is_taken_apart_with_one_click():
     assert link(app) == {"model": "copy"}
 
 
-@pytest.mark.thorough
-def test_the_script_prints_what_the_page_shows(tmp_path):
-    import subprocess
-    import sys
-
-    made = tuple(cut for cut in cuts(SHIPPED.config) if cut.write() == READER)
-    script = tmp_path / "knockout.py"
-    script.write_text(knockout_script("models/legal", made, "mean", 64))
-    run = subprocess.run(
-        [sys.executable, str(script)],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,  # outside the repository's folder
-        env={"PYTHONPATH": str(files.ROOT.parent), "PATH": ""},
-    )
-    assert run.returncode == 0, run.stderr
-    bench = knockout.bench(SHIPPED, 64)
-    row = tables.told(bench.effect(made, "mean"), bench.baseline).set_index("effect").loc["difference"]
-    assert f"{row.change:.6f}" in run.stdout and f"{row.whole:.6f}" in run.stdout
+@pytest.mark.parametrize("view", views)
+def test_the_script_of_every_view(view, monkeypatch):
+    taken = []
+    monkeypatch.setattr("ui.kit.takeaway.offer", lambda page, script, *more: taken.append(script()))
+    fine(opened(taken=view, out=READER, mode="mean"))
+    (made,) = taken
+    assert compile(made.python(), "script", "exec") and (view == "without" or f'CUTS = "{READER}"' in made.python())
+    wanted = {"knockout": "effects", "credit": "contributions", "sweep": "sweep", "words": "words", "without": "family"}
+    assert made.tables[0].name == wanted.get(view, "readings")
 
 
 @pytest.mark.thorough

@@ -168,7 +168,7 @@ def test_its_script_prints_its_numbers(tmp_path):
     printed = subprocess.run(
         [sys.executable, str(file)], env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=tmp_path, capture_output=True, text=True, check=True
     ).stdout  # fmt: skip
-    rows = list(csv.DictReader(io.StringIO(printed)))
+    rows = list(csv.DictReader(io.StringIO(printed.removeprefix("# values\n"))))
     assert [[row[each] for each in ("mean", "low", "high")] for row in rows] == numbers_in(text)
     assert {row["lesson"] for row in rows} == set(WITH_PREDICTION)
 

@@ -16,7 +16,6 @@ import pytest
 import torch
 
 from core.checkpoints import Opened, files, own
-from core.checkpoints.tensors import File
 from core.checkpoints.tokens import Words
 from core.experiments.block import attention, change, dependencies, neurons, positions, stages
 from core.experiments.block.compare import compare
@@ -29,9 +28,8 @@ from core.experiments.forward import forward, timed_stream
 from core.experiments.trained import contributions, knockout, lens, prompt, tables
 from core.experiments.training import trained
 from core.experiments.training.plan import Arm, Plan, Trial
-from core.export.forms import FLAVOURS
-from core.export.scripts import block_script, compare_script, depth_script, grid_script
-from core.export.training import training_script
+from core.export.script import Script
+from core.export.scripts import block_script, compare_script, depth_script, grid_script, training_script
 from core.measure.tensor_meters import measure
 from core.model.config import Config
 from core.model.generate import Sampling, generate
@@ -531,7 +529,7 @@ def test_a_text_that_goes_on(changes, cache):
 
 
 def of_files(written: dict[str, bytes]) -> Opened:
-    return files.opened([File(name, data=data) for name, data in written.items()], "")
+    return files.from_upload(written)
 
 
 def test_files_of_a_model_that_is_on_the_device():
@@ -624,7 +622,7 @@ def printed(script: str) -> str:
     return said.getvalue()
 
 
-def scripts(flavour: str, machine: Machine) -> dict[str, str]:
+def scripts(machine: Machine) -> dict[str, Script]:
     variants = [Variant("baseline", SMALL), Variant("other", SMALL.replace(norm="none", position="alibi"), 1)]
     plan = Plan(
         (Arm("baseline", small("sentences"), 0, frozenset()),),
@@ -633,18 +631,17 @@ def scripts(flavour: str, machine: Machine) -> dict[str, str]:
         machine,
     )
     return {
-        "block": block_script(flavour, SMALL.replace(dropout=0.2), TOKENS, machine, dropout=True),
-        "compare": compare_script(flavour, variants, TOKENS, machine),
-        "depth": depth_script(flavour, variants, TOKENS, machine, Depth(passes=3)),
-        "grid": grid_script(flavour, SMALL, Axes(AXIS), TOKENS, machine, Depth(passes=2)),
-        "training": training_script(flavour, plan),
+        "block": block_script(SMALL.replace(dropout=0.2), TOKENS, machine, dropout=True),
+        "compare": compare_script(variants, TOKENS, machine),
+        "depth": depth_script(variants, TOKENS, machine, Depth(passes=3)),
+        "grid": grid_script(SMALL, Axes(AXIS), TOKENS, machine, Depth(passes=2)),
+        "training": training_script(plan),
     }
 
 
 @pytest.mark.parametrize("name", ["block", "compare", "depth", "grid", "training"])
-@pytest.mark.parametrize("flavour", FLAVOURS)
-def test_an_exported_script(flavour, name):
-    here, there = (printed(scripts(flavour, machine)[name]) for machine in both())
+def test_an_exported_script(name):
+    here, there = (printed(scripts(machine)[name].python()) for machine in both())
     one, other = (list(chain.from_iterable(line.split(",") for line in said.splitlines())) for said in (here, there))
     numbers = [[_number(cell) for cell in cells] for cells in (one, other)]
     assert [n if n is None else 0 for n in numbers[0]] == [n if n is None else 0 for n in numbers[1]]

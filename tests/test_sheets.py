@@ -11,8 +11,7 @@ from hypothesis import strategies as some
 
 from core.experiments.trained.comparison import read as read_family
 from core.experiments.training.plan import BASELINE
-from core.export.sheets import harmless, original, read_csv, write_csv
-from core.export.slug import slug
+from core.export.sheets import harmless, original, read_csv, slug, write_csv
 from core.study import __main__ as command
 from core.study.command import codes
 from core.study.database.store import Store

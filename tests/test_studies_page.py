@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 
-from core.export.slug import slug
+from core.export.sheets import slug
 from core.study.database import connection as databases
 from core.study.database import opening
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STATES, STOPPED

@@ -29,7 +29,7 @@ from tests.pages import words as offered
 from tests.test_page import fine, opened, told
 from ui.block import view as views
 from ui.block.context import BlockConfig, BlockContext, BlockLook
-from ui.block.taken_away import scripts
+from ui.block.taken_away import script
 from ui.kit.pins import PILLS
 
 TOKENS = words(DEFAULT_TEXT)
@@ -321,8 +321,8 @@ def test_a_pinned_baseline_is_one_of_random_weights():
 @pytest.mark.parametrize("kind", ["trained", "cut"])
 def test_a_script_prints_the_numbers_of_its_weights(kind):
     config = config_of("norm-none", 0)
-    script = block_script("core", config, TOKENS, Machine("cpu"), False, kind)
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
+    made = block_script(config, TOKENS, Machine("cpu"), False, kind).python()
+    ran = subprocess.run([sys.executable, "-c", made], capture_output=True, text=True, check=True, cwd=ROOT)
     table = (
         pd.read_csv(io.StringIO(ran.stdout.split("# attention\n")[1]))
         .set_index(["layer", "head", "query", "key"])
@@ -333,11 +333,13 @@ def test_a_script_prints_the_numbers_of_its_weights(kind):
         assert weight == pytest.approx(wanted[layer - 1][0, head - 1, query - 1, key - 1], abs=1e-5)
 
 
-def test_torch_alone_is_offered_where_it_can_make_the_weights():
-    seen = {kind: forward(BASELINE, TOKENS, kind=kind) for kind in weights}
-    offered = {kind: scripts(BlockContext("", each, Pins(), BlockLook())) for kind, each in seen.items()}
-    assert [len(each) for each in offered.values()] == [1, 1, 2]
-    assert 'kind="cut"' in next(iter(offered["cut"].values()))()
-    several = scripts(BlockContext("", seen["trained"], Pins(), BlockLook(view="heads", compare=True)))
-    text = next(iter(several.values()))()
+@pytest.mark.parametrize("kind", weights)
+def test_the_script_of_the_page_names_its_weights(kind):
+    forward_pass = forward(BASELINE, TOKENS, kind=kind)
+    assert f'WEIGHTS = "{kind}"' in script(BlockContext("", forward_pass, Pins(), BlockLook())).python()
+
+
+def test_the_script_of_several_heads_has_those_that_were_trained():
+    forward_pass = forward(BASELINE, TOKENS, kind="trained")
+    text = script(BlockContext("", forward_pass, Pins(), BlockLook(view="heads", compare=True))).python()
     assert '"1 head"' in text and '"8 heads"' not in text

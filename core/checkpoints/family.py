@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import safe_open
 
 from core.checkpoints import files
 from core.checkpoints.opened import CheckpointError, Opened
-from core.checkpoints.own import filled
-from core.checkpoints.tensors import File, tensors
+from core.checkpoints.own import blank, read_model
 from core.checkpoints.tokens import Words
 from core.model.config import Config
-from core.model.parts.init import Blank
 from core.model.text import UNKNOWN
 from core.model.transformer import Transformer
 from core.model.variants import ablation, apply, decode, encode, name_of
@@ -74,24 +73,20 @@ def opened(member: str, seed: int, folder: Path = FOLDER) -> Opened:
     expected = there(folder).get((member, seed))
     if expected is None:
         raise CheckpointError(f"models/family/{name} does not ship.")
+    path = folder / name
     try:
-        data = (folder / name).read_bytes()
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         raise CheckpointError(f"models/family/{name} is missing; make family trains it again.") from None
-    if hashlib.sha256(data).hexdigest() != expected:
+    if digest != expected:
         raise CheckpointError(f"models/family/{name} is not the file that was trained: its hash differs from that in {SUMS}.")  # fmt: skip
-    about = json.loads(_about(data))
+    with safe_open(path, "pt") as file:
+        about = json.loads(file.metadata()["about"])
     with torch.inference_mode(False):  # whoever opens it first may be in it, and others need gradients
-        model = filled(config_of(member, seed), vocabulary(), tensors(File(name, data=data)), name)
+        model = read_model(config_of(member, seed), vocabulary(), [path])
     ends = (vocabulary().index(task[TASK].ends),)
     return Opened(f"{label(member)}, seed {seed}", model, Words(vocabulary()), TASK, about, ends)
-
-
-def _about(data: bytes) -> str:
-    """What a file says of its training, as JSON."""
-    size = int.from_bytes(data[:8], "little")
-    text: str = json.loads(data[8 : 8 + size])["__metadata__"]["about"]
-    return text
 
 
 @lru_cache(maxsize=2)
@@ -137,8 +132,7 @@ def member_of(config: Config) -> str | None:
 
 @lru_cache(maxsize=4096)
 def _shapes(config: Config) -> dict[str, tuple[int, ...]]:
-    blank: Any = Blank()  # takes the place of a Draw: nothing is allocated
-    return {name: tuple(x.shape) for name, x in Transformer(config, vocabulary(), blank).state_dict().items()}
+    return {name: tuple(x.shape) for name, x in blank(config, vocabulary()).state_dict().items()}
 
 
 def fits(config: Config, of: Config = BASELINE) -> bool:
@@ -154,8 +148,9 @@ def changed(config: Config, whole: Opened) -> Transformer | None:
     has not."""
     if not fits(config, whole.config):
         return None
-    has = whole.model.state_dict()
-    return filled(config, vocabulary(), {name: has[name] for name in _shapes(plain(config))}, whole.name)
+    has, model = whole.model.state_dict(), blank(config, vocabulary())
+    model.load_state_dict({name: has[name] for name in _shapes(plain(config))}, assign=True)
+    return model
 
 
 def cut_afterwards(member: str, whole: Opened) -> Opened | None:

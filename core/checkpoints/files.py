@@ -1,47 +1,44 @@
-"""Finding the files of a model: in a folder, in an upload, on the Hugging Face Hub."""
+"""Models in a folder, in files that somebody sends, and on the Hugging Face Hub."""
 
+import logging
 import os
 import re
-from collections.abc import Collection
+import tempfile
+import threading
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from core.checkpoints import gpt2, own
-from core.checkpoints.hub import download
 from core.checkpoints.opened import CheckpointError, Opened
-from core.checkpoints.spelling import TOKENIZER, VOCABULARY, in_one_file
-from core.checkpoints.tensors import LONGEST_NAME, ONLY, Check, File, sizes
-from core.checkpoints.zips import Archive, Budget
+from core.checkpoints.tensors import ONLY, Check, check_bytes
+from core.checkpoints.tokens import TOKENIZER, VOCABULARY, read_json
+from core.settings.environment import is_on, whole_number
+from core.settings.memory import MemoryLimit
 from core.settings.wording import printable, shorten
 
 ROOT = Path(__file__).parent.parent.parent / "models"
 SHIPPED = "legal"
-INDEX = "model.safetensors.index.json"  # says in which parts of a large model its tensors are
-PART = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
-WANTED = (own.SETTINGS, own.WEIGHTS, INDEX, TOKENIZER, *VOCABULARY)
-MOST_FILES = 48  # in one upload
-PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
+PART = re.compile(r"model-\d{5}-of-(\d{5})\.safetensors")  # of a large model
+LARGEST = 4 << 20  # bytes of a config.json: one of this lab with 100,000 words has about a million
+LONGEST_NAME = 80  # letters
+READ = (".safetensors", ".json", ".txt")
+REFUSED = {".zip": "a zip archive: unpack it, and choose the files in it"}
+REFUSED |= dict.fromkeys((".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"), f"a pickle of PyTorch's. {ONLY} Models are published as {own.WEIGHTS}, too")  # fmt: skip
+HUB_MB = 4096  # of all downloads that are kept
+PATIENCE = 10.0  # seconds
 
-
-def is_wanted(name: str) -> bool:
-    """Return whether a file of this name can belong to a model."""
-    return name in WANTED or PART.fullmatch(name) is not None
-
-
-def needed(names: Collection[str]) -> list[str]:
-    """Return the files that make up a model, given the names of all that there are. Some may be missing."""
-    parts = sorted(name for name in names if PART.fullmatch(name))
-    weights = [INDEX, *parts] if parts and own.WEIGHTS not in names else [own.WEIGHTS]
-    tokenizer = VOCABULARY if TOKENIZER not in names and set(VOCABULARY) <= set(names) else (TOKENIZER,)
-    return [own.SETTINGS, *weights, *(name for name in tokenizer if name in names)]
+_one_download = threading.Lock()
 
 
 def folders() -> dict[str, Path]:
-    """Name -> folder of every model that lies in models/ or in the folder that ABLATION_MODELS names; that which ships first.
-    What cannot be read there is left out: it costs that model, and no other."""
+    """Return name -> folder of every model in models/ or the folder that ABLATION_MODELS names; that which ships first.
+
+    What cannot be read there is left out: it costs that model, and no other.
+    """
     places = [ROOT, *([Path(given)] if (given := os.environ.get("ABLATION_MODELS", "").strip()) else [])]
-    model_folders = {printable(each.name): each for place in places for each in _inside(place) if _is_model(each)}
-    return {name: model_folders[name] for name in sorted(model_folders, key=lambda name: (name != SHIPPED, name))}
+    found = {printable(each.name): each for place in places for each in _inside(place) if _is_model(each)}
+    return {name: found[name] for name in sorted(found, key=lambda name: (name != SHIPPED, name))}
 
 
 def _inside(folder: Path) -> list[Path]:
@@ -59,117 +56,155 @@ def _is_model(folder: Path) -> bool:
 
 
 def changed(folder: Path) -> float:
-    """When a file of a model was last written, in seconds since 1970; 0 where nothing can be read."""
+    """Return when a file of a model was last written, in seconds since 1970; 0 where nothing can be read."""
     times = [0.0]
-    for each in _inside(folder):
+    for path in _inside(folder):
         with suppress(OSError):  # a link to nothing
-            times.append(each.stat().st_mtime)
+            times.append(path.stat().st_mtime)
     return max(times)
 
 
 def from_folder(folder: Path | str, name: str = "", check: Check | None = None) -> Opened:
-    """Raises CheckpointError for a folder that holds no model, or one that cannot be read."""
+    """Open the model in a folder.
+
+    Args:
+        check: gets the model's bytes before its weights are read, and may raise.
+
+    Raises:
+        CheckpointError: the folder holds no model, or cannot be read.
+        MemoryLimit: the model is too large.
+    """
     folder = Path(folder)
     try:
         if folder.is_file():
             folder = folder.parent
         if not folder.is_dir():
             raise CheckpointError(f"There is no folder {printable(folder.name)}.")
-        files = [File(printable(each.name), path=each) for each in sorted(folder.iterdir()) if each.is_file()]
-        return opened(files, name or printable(folder.name), check)
+        files = {path.name: path for path in sorted(folder.iterdir()) if path.is_file()}
+        return _opened(files, name or printable(folder.name), check)
     except OSError as error:  # its own words would name the folder's place on this machine
-        raise CheckpointError(
-            f"The folder {printable(folder.name)} cannot be read ({error.strerror or 'it is damaged'})."
-        ) from None
+        why = error.strerror or "it is damaged"
+        raise CheckpointError(f"The folder {printable(folder.name)} cannot be read ({why}).") from None
 
 
-def from_upload(files: dict[str, bytes], check: Check | None = None) -> Opened:
-    """Files that somebody sent: {name: content}; a zip archive stands for the files in it.
-
-    All of them together, unpacked, may have as many bytes as a model. check: is given the model's bytes before its weights
-    are read. Raises CheckpointError or MemoryLimit, in words; and whatever check raises.
-    """
-    if len(files) > MOST_FILES:
-        raise CheckpointError(f"These are {len(files):,} files; one upload may have {MOST_FILES}. Send those of the model alone.")  # fmt: skip
-    budget, parts, names = Budget(), [], set()
-    archives = {name: Archive(name, data, is_wanted, budget) for name, data in files.items() if name.lower().endswith(".zip")}  # fmt: skip
-    for name, data in files.items():
-        if name in archives:
-            parts += archives[name].unpacked()
-        else:
-            budget.take(len(data))
-            parts.append(File(printable(Path(name).name), data=data))
-    for file in parts:
-        if file.name in names:
-            raise CheckpointError(
-                f"{file.name[:LONGEST_NAME]} is among these files more than once; one model is opened at a time."
-            )
-        names.add(file.name)
-    return opened(parts, "", check)
+def from_upload(files: Mapping[str, bytes], check: Check | None = None) -> Opened:
+    """Open the model that these files are: name -> content. Raise as from_folder."""
+    check_bytes(sum(map(len, files.values())), "These files have")
+    with tempfile.TemporaryDirectory(prefix="ablation-lab-") as folder:
+        for name, content in files.items():
+            path = Path(folder, printable(Path(name).name)[-LONGEST_NAME:])
+            path.write_bytes(content if path.suffix in READ else b"")
+        return from_folder(folder, "GPT-2", check)
 
 
-def opened(files: list[File], name: str, check: Check | None = None) -> Opened:
-    """The model that these files are. Raises CheckpointError where they are none; other files are left alone."""
-    by = {file.name: file for file in files}
-    weights = [file for file in files if file.name.endswith(".safetensors")]
-    if not weights:
-        pickles = [file.name for file in files if file.name.lower().endswith(PICKLES)]
-        if pickles:
-            raise CheckpointError(
-                f"{pickles[0]} is a pickle of PyTorch's. {ONLY} Models are published as {own.WEIGHTS}, too."
-            )
-        raise CheckpointError(
-            f"There is no safetensors file among these; a model is {own.WEIGHTS} with {own.SETTINGS}."
-        )
-    weights = _weights(by, weights)
-    for file in weights:
-        sizes(file)  # what is no safetensors at all is told first
-    if own.SETTINGS not in by:
-        raise CheckpointError(
-            f"{own.SETTINGS} is missing beside {weights[0].name}: it says what the tensors are. Bring both."
-        )
-    settings = gpt2.settings_of(by[own.SETTINGS])
+def _opened(files: dict[str, Path], name: str, check: Check | None) -> Opened:
+    """Open the model that these files are; other files are left alone."""
+    weights = _weights(files)
+    if own.SETTINGS not in files:
+        raise CheckpointError(f"{own.SETTINGS} is missing beside {weights[0].name}: it says what the tensors are. Bring both.")  # fmt: skip
+    settings = read_json(files[own.SETTINGS], LARGEST)
     if settings.get("format") == own.FORMAT:
         return own.read(settings, weights, check)
-    if gpt2.is_gpt2(settings):
-        spelling = by.get(TOKENIZER)
-        if spelling is None and by.keys() >= set(VOCABULARY):
-            spelling = in_one_file(*(by[each] for each in VOCABULARY))
-        return gpt2.read(settings, weights, spelling, name or "GPT-2", check)
+    if settings.get("model_type") == "gpt2":
+        return gpt2.read(settings, weights, files, name, check)
     kind = settings.get("model_type", settings.get("format"))
-    said = repr(kind[:30]) if isinstance(kind, str) else shorten(kind)
-    what = f"describes a model of the kind {said}" if kind else "says neither of which format nor of which kind"
+    what = f"describes a model of the kind {shorten(kind)}" if kind else "says neither of which format nor of which kind"  # fmt: skip
     raise CheckpointError(f"{own.SETTINGS} {what}; opened are models saved here (format {own.FORMAT}) and GPT-2 (model_type gpt2).")  # fmt: skip
 
 
-def _weights(by: dict[str, File], weights: list[File]) -> list[File]:
-    """Return the file of a model's weights, or all its parts. Raises CheckpointError where one is missing."""
-    if own.WEIGHTS in by:
-        return [by[own.WEIGHTS]]
-    if INDEX in by:
-        parts = _parts(by[INDEX])
-        missing = [name for name in parts if name not in by]
+def _weights(files: dict[str, Path]) -> list[Path]:
+    """Return the file of a model's weights, or all its parts. Raise CheckpointError where one is missing."""
+    weights = [path for path in files.values() if path.suffix == ".safetensors"]
+    if not weights:
+        for name, path in files.items():
+            if path.suffix.lower() in REFUSED:
+                raise CheckpointError(f"{name} is {REFUSED[path.suffix.lower()]}.")
+        raise CheckpointError(f"There is no safetensors file among these; a model is {own.WEIGHTS} with {own.SETTINGS}.")  # fmt: skip
+    if own.WEIGHTS in files:
+        return [files[own.WEIGHTS]]
+    part = PART.fullmatch(weights[0].name)
+    if part:
+        names = [f"model-{number:05}-of-{part[1]}.safetensors" for number in range(1, int(part[1]) + 1)]
+        missing = [name for name in names if name not in files]
         if missing:
-            raise CheckpointError(
-                f"{printable(missing[0])[:LONGEST_NAME]} is missing: {INDEX} names {len(parts)} files. Bring all of them."
-            )
-        return [by[name] for name in parts]
-    if PART.fullmatch(weights[0].name):
-        raise CheckpointError(f"{weights[0].name} is one part of a model: bring {INDEX} and every file that it names.")
+            raise CheckpointError(f"{missing[0]} is missing: the weights are in {len(names)} files. Bring all of them.")
+        return [files[name] for name in names]
     if len(weights) > 1:
         raise CheckpointError(f"There are {len(weights)} safetensors files ({', '.join(each.name for each in weights[:3])}); one is opened at a time.")  # fmt: skip
     return weights
 
 
-def _parts(index: File) -> list[str]:
-    """Return the names of the files that an index lists."""
-    names = gpt2.settings_of(index).get("weight_map")
-    if not isinstance(names, dict) or not names or not all(isinstance(each, str) for each in names.values()):
-        raise CheckpointError(f"{INDEX} has no weight_map, which says in which file each tensor is.")
-    return sorted(set(names.values()))
+def needed(names: Collection[str]) -> list[str]:
+    """Return the files that make up a model, given the names of all that there are. Some may be missing."""
+    parts = sorted(name for name in names if PART.fullmatch(name))
+    weights = parts if parts and own.WEIGHTS not in names else [own.WEIGHTS]
+    tokenizer = VOCABULARY if TOKENIZER not in names and set(VOCABULARY) <= set(names) else (TOKENIZER,)
+    return [own.SETTINGS, *weights, *(name for name in tokenizer if name in names)]
+
+
+def cache() -> Path:
+    """Return the folder in which downloads are kept."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ablation-lab" / "hub"
 
 
 def from_hub(name: str, check: Check | None = None) -> Opened:
-    """Downloads a model by its name on the Hugging Face Hub, e.g. openai-community/gpt2, and opens it: only the files
-    that are needed, and only after a look at their size. Raises CheckpointError or MemoryLimit, in words."""
-    return from_folder(download(name, needed), name, check)
+    """Download a model by its name on the Hugging Face Hub, e.g. openai-community/gpt2, and open it.
+
+    Only the files that are needed are downloaded, after a look at their size. The operator's token is sent only with
+    ABLATION_HUB_TOKEN=1. Raise as from_folder.
+    """
+    try:
+        from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
+    except ImportError:
+        raise CheckpointError("To download from the Hugging Face Hub: pip install huggingface_hub.") from None
+    if not _one_download.acquire(timeout=PATIENCE):
+        raise CheckpointError("Another model is being downloaded at the moment; try again in a minute.")
+    try:
+        folder = _download(name)
+    except (CheckpointError, MemoryLimit):
+        raise
+    except HFValidationError:
+        raise CheckpointError(f"{name[:60]!r} is no name of a model on the Hub; they read like openai-community/gpt2.") from None  # fmt: skip
+    except RepositoryNotFoundError:
+        raise CheckpointError(f"There is no model {name[:60]!r} on the Hub that everybody may read.") from None
+    except Exception as error:  # the network, a full disk: each has an exception of its own
+        logging.warning("a download from the Hub has failed", exc_info=True)
+        why = getattr(error, "strerror", None) or type(error).__name__
+        raise CheckpointError(f"{name[:60]!r} could not be downloaded from the Hub ({why}).") from None
+    finally:
+        _one_download.release()
+    return from_folder(folder, name, check)
+
+
+def _download(name: str) -> Path:
+    """Return the folder with the files of a model that are needed, in its newest revision."""
+    from huggingface_hub import HfApi
+
+    api = HfApi(token=None if is_on("ABLATION_HUB_TOKEN") else False)
+    info = api.model_info(name, files_metadata=True, timeout=PATIENCE)
+    sizes = {file.rfilename: file.size or 0 for file in info.siblings or []}
+    chosen = needed(sizes)
+    missing = [file for file in chosen if file not in sizes]
+    if missing:
+        raise CheckpointError(f"{name} on the Hub has no {missing[0]}; needed are {', '.join(chosen)}.")
+    size = sum(sizes[file] for file in chosen)
+    check_bytes(size, f"{name} on the Hub has")
+    _make_room(name, size)
+    paths = [api.hf_hub_download(name, file, revision=info.sha, cache_dir=cache()) for file in chosen]
+    return Path(paths[0]).parent
+
+
+def _make_room(name: str, size: int) -> None:
+    """Forget the downloads that were used longest ago, until there is room for so many bytes."""
+    from huggingface_hub import scan_cache_dir
+
+    most = whole_number("ABLATION_HUB_MB", HUB_MB)
+    if size > most << 20:
+        raise MemoryLimit(f"{name} on the Hub has {size / 2**20:,.0f} MB; all downloads together may have {most:,} MB (set by ABLATION_HUB_MB).")  # fmt: skip
+    cache().mkdir(parents=True, exist_ok=True)
+    kept = scan_cache_dir(cache())
+    taken = kept.size_on_disk
+    for model in sorted(kept.repos, key=lambda model: model.last_accessed):
+        if model.repo_id != name and taken + size > most << 20:
+            kept.delete_revisions(*(revision.commit_hash for revision in model.revisions)).execute()
+            taken -= model.size_on_disk

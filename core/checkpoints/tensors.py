@@ -1,241 +1,137 @@
-"""Reading safetensors, and saying what else a file is."""
+"""Weights in safetensors files: names and shapes are checked before any number is read."""
 
-import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeGuard
 
-import safetensors.torch
 import torch
+from safetensors import SafetensorError, safe_open
 
 from core.settings.errors import without_paths
 from core.settings.memory import MemoryLimit, max_mb
-from core.settings.panics import panics_as
-from core.settings.wording import printable, shorten
+from core.settings.wording import printable
 
+ONLY = "Only safetensors are opened: a pickle can run any program while it is read."
 LONGEST_HEADER = 1 << 20  # bytes; that of GPT-2 XL has 60,000
-MOST_TENSORS = 10_000
-LONGEST_NAME = 80  # letters of the name of a tensor, or a file, that are shown
-MOST_SIDES = 8
-LARGEST = 1 << 40  # numbers in one tensor; and of any number in a header
-TYPES = "F64 F32 F16 BF16 F8_E4M3 F8_E5M2 I64 I32 I16 I8 U64 U32 U16 U8 BOOL".split()
-TAKEN = {"F64": 8 + 4, "I64": 8, "U64": 8}  # bytes of a number: as it is read, and as it is kept
+LONGEST_NAME = 80  # letters of a tensor's name in a message
+FLOATS = ("F64", "F32", "F16", "BF16", "F8_E4M3", "F8_E5M2")
+WORD = 100  # bytes that a word of a vocabulary takes, beside its weights
+# What wrappers of PyTorch put into the names of a module's tensors: torch.compile, data parallel, FSDP, checkpointing.
+WRAPPERS = ("_orig_mod", "module", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
+
+Check = Callable[[int], None]  # gets the bytes of a model before its weights are read, and may raise
 
 
 class CheckpointError(ValueError):
-    """A file that is no model, or not one that can be opened here: which, what is wrong, and what is allowed."""
+    """A file that is no model, or none that can be opened: which file, what is wrong, what is allowed."""
 
 
 @dataclass(frozen=True)
-class File:
-    """One file of a model: on this machine's disk, or sent by somebody."""
+class Stored:
+    """One tensor in a file: where it is, and its shape."""
 
-    name: str
-    path: Path | None = None
-    data: bytes = b""  # where it has no path
-
-    @property
-    def size(self) -> int:
-        return len(self.data) if self.path is None else self.path.stat().st_size
-
-    def head(self, many: int) -> bytes:
-        """The first bytes."""
-        if self.path is None:
-            return self.data[:many]
-        with self.path.open("rb") as opened:
-            return opened.read(many)
-
-    def read(self) -> bytes:
-        return self.data if self.path is None else self.path.read_bytes()
+    path: Path
+    key: str
+    shape: tuple[int, ...]
 
 
-KNOWN = (  # how files begin that people take for models
-    (b"PK\x03\x04", "a zip archive; PyTorch's .bin and .pt are such archives with a pickle inside"),
-    (b"\x80\x02", "a pickle"), (b"\x80\x03", "a pickle"), (b"\x80\x04", "a pickle"), (b"\x80\x05", "a pickle"),
-    (b"GGUF", "a GGUF file"), (b"\x89HDF", "an HDF5 file"), (b"\x1f\x8b", "a gzip file"),
-    (b"version https://git-lfs", "a pointer of Git LFS in place of the file itself"),
-)  # fmt: skip
-WORD = 100  # bytes that a word takes by itself, beside its weights
-# What wrappers of PyTorch put into the names of a module's tensors: torch.compile, data parallel, FSDP, checkpointing.
-WRAPPERS = ("_orig_mod", "module", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
-ONLY = "Only safetensors are opened: a pickle can run any program while it is read."
-
-
-def room(needed: int, what: str) -> None:
-    """Raises MemoryLimit where that many bytes are more than a model may have."""
+def check_bytes(needed: int, what: str) -> None:
+    """Raise MemoryLimit where a model, or a file, has more bytes than a model may have."""
     if needed > max_mb() << 20:
-        raise MemoryLimit(
-            f"{what} {needed / 2**20:,.0f} MB; a model here may have {max_mb():,} MB (set by ABLATION_MAX_MB)."
-        )
-
-
-Check = Callable[[int], None]  # is given the bytes of a model before its weights are read, and may raise
+        limit = f"a model here may have {max_mb():,} MB (set by ABLATION_MAX_MB)"
+        raise MemoryLimit(f"{what} {needed / 2**20:,.0f} MB; {limit}.")
 
 
 def size_of(parameters: int, words: int) -> int:
-    """Bytes of a model that is open: its weights in float32, and the words that it knows."""
+    """Return the bytes of a model that is open: weights in float32, and its vocabulary."""
     return 4 * parameters + WORD * words
 
 
-def room_for_model(parameters: int, words: int, what: str, check: Check | None) -> None:
-    """Raises MemoryLimit where a model of so many parameters and words may not be opened. what: describes it."""
-    room(size_of(parameters, words), f"{what} describes a model of")
+def check_room(parameters: int, words: int, what: str, check: Check | None) -> None:
+    """Raise MemoryLimit where a model of so many parameters and words may not be opened."""
+    check_bytes(size_of(parameters, words), f"{what} describes a model of")
     if check is not None:
         check(size_of(parameters, words))
 
 
-def tensors(*files: File, ignored: tuple[str, ...] = ()) -> dict[str, torch.Tensor]:
-    """Read the tensors of one model, by their names without wrappers; floating types become float32.
+def stored(paths: Sequence[Path], ignored: tuple[str, ...] = ()) -> dict[str, Stored]:
+    """Read the names and shapes of the tensors in safetensors files; no number is read.
 
     Args:
-        files: the parts of the model, each a safetensors file.
-        ignored: endings of names that are left out, whatever they hold.
+        paths: the parts of one model.
+        ignored: endings of names that are left out.
+
+    Returns:
+        Name without wrappers -> tensor.
 
     Raises:
-        CheckpointError: for anything but complete safetensors with finite numbers.
-        MemoryLimit: for more bytes than a model may have, before they are read.
+        CheckpointError: a file is no safetensors file, or a tensor holds no floating point numbers.
+        MemoryLimit: the tensors take more than a model may have.
     """
-    needed = sum(sum(sizes(file)) for file in files)
-    room(needed, f"The tensors of {files[0].name} take (while they are read, and as float32)")
-    found: dict[str, torch.Tensor] = {}
-    for file in files:
-        for name, x in _read(file, ignored).items():
+    found: dict[str, Stored] = {}
+    for path in paths:
+        with path.open("rb") as file:
+            header = int.from_bytes(file.read(8), "little")
+        if LONGEST_HEADER < header < path.stat().st_size:
+            raise CheckpointError(f"{path.name} has a header of {header:,} bytes; one may have {LONGEST_HEADER:,}.")
+        try:
+            with safe_open(path, "pt") as file:
+                entries = [(key, file.get_slice(key)) for key in file.keys()]
+                shapes = {key: (tuple(entry.get_shape()), entry.get_dtype()) for key, entry in entries}
+        except SafetensorError as error:
+            why = printable(without_paths(str(error)))[:120]
+            raise CheckpointError(f"{path.name} is no complete safetensors file ({why}). {ONLY}") from None
+        for key, (shape, kind) in shapes.items():
+            name = ".".join(part for part in key.split(".") if part not in WRAPPERS) or key
+            if name.endswith(ignored):
+                continue
+            if kind not in FLOATS:
+                raise CheckpointError(f"{path.name}: the tensor {name[:LONGEST_NAME]} holds {kind}; weights are {', '.join(FLOATS)}.")  # fmt: skip
             if name in found:
-                raise CheckpointError(f"{file.name} holds the tensor {printable(name)[:LONGEST_NAME]} a second time.")
-            found[name] = x
+                raise CheckpointError(f"{path.name} holds the tensor {name[:LONGEST_NAME]} a second time.")
+            found[name] = Stored(path, key, shape)
+    numbers = sum(math.prod(tensor.shape) for tensor in found.values())
+    check_bytes(4 * numbers, f"The tensors of {paths[0].name} take")
     return found
 
 
-def without_wrappers(name: str) -> str:
-    """Return the name that a tensor has in the module that was wrapped."""
-    parts = name.split(".")
-    return ".".join(part for part in parts if part not in WRAPPERS) or name
-
-
-def _read(file: File, ignored: tuple[str, ...]) -> dict[str, torch.Tensor]:
-    try:
-        with panics_as(CheckpointError, f"{file.name} is no complete safetensors file."):
-            loaded = safetensors.torch.load(file.data) if file.path is None else safetensors.torch.load_file(file.path)
-    except CheckpointError:
-        raise
-    except (safetensors.SafetensorError, ValueError, KeyError) as error:
-        why = printable(without_paths(str(error).replace(str(file.path), file.name)))[:120]
-        raise CheckpointError(f"{file.name} is no complete safetensors file ({why}).") from None
-    found: dict[str, torch.Tensor] = {}
-    while loaded:
-        given, x = loaded.popitem()  # so that of each tensor only one form is in memory
-        name = without_wrappers(given)
-        if name.endswith(ignored):
-            continue
-        if name in found:
-            raise CheckpointError(f"{file.name} holds the tensor {printable(name)[:LONGEST_NAME]} a second time.")
-        found[name] = x = x.float() if x.is_floating_point() else x
-        if x.is_floating_point() and not bool(x.isfinite().all()):
-            raise CheckpointError(
-                f"{file.name}: the tensor {printable(name)[:LONGEST_NAME]} holds numbers that are infinite, or no numbers at all."
-            )
-    return found
-
-
-def sizes(file: File) -> list[int]:
-    """Bytes of every tensor while it is read, and as float32, from the header alone. Raises CheckpointError for what is no whole safetensors file."""
-    begin = file.head(64)
-    for mark, what in KNOWN:
-        if begin.startswith(mark):
-            raise CheckpointError(f"{file.name} is {what}. {ONLY}")
-    length = int.from_bytes(begin[:8], "little")
-    if len(begin) < 9 or begin[8:9] != b"{":
-        raise CheckpointError(f"{file.name} is no safetensors file. {ONLY}")
-    if 8 + length > file.size:
-        raise CheckpointError(f"{file.name} is cut short: it has {file.size:,} bytes, and its header alone takes {8 + length:,}.")  # fmt: skip
-    if length > LONGEST_HEADER:
-        raise CheckpointError(f"{file.name} has a header of {length:,} bytes; one may have {LONGEST_HEADER:,}.")
-    entries = _entries(file, length)
-    end = max((entry["data_offsets"][1] for entry in entries), default=0)
-    if 8 + length + end > file.size:
-        raise CheckpointError(
-            f"{file.name} is cut short: it has {file.size:,} bytes, and its header announces {8 + length + end:,}."
-        )
-    return [TAKEN.get(entry["dtype"], 4) * math.prod(entry["shape"]) for entry in entries]
-
-
-def _entries(file: File, length: int) -> list[dict[str, Any]]:
-    """What the header says of each tensor: only numbers that can be multiplied and added without harm."""
-    try:
-        header = json.loads(file.head(8 + length)[8:], object_pairs_hook=_once)
-    except (ValueError, RecursionError):
-        raise CheckpointError(f"{file.name} is no safetensors file: its header cannot be read. {ONLY}") from None
-    header.pop("__metadata__", None)
-    if len(header) > MOST_TENSORS:
-        raise CheckpointError(f"{file.name} has {len(header):,} tensors; a model may have {MOST_TENSORS:,}.")
-    for name, entry in header.items():
-        if not _is_entry(entry):
-            raise CheckpointError(
-                f"{file.name}: the header does not say of the tensor {shorten(name)} what it must. It needs a type of {', '.join(TYPES)}, "
-                f"a shape of at most {MOST_SIDES} sides, and its place."
-            )
-    return list(header.values())
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    entries = dict(pairs)
-    if len(entries) < len(pairs):
-        raise ValueError("a name stands twice")
-    return entries
-
-
-def _is_entry(entry: object) -> bool:
-    if not isinstance(entry, dict):
-        return False
-    kind, shape, offsets = (entry.get(name) for name in ("dtype", "shape", "data_offsets"))
-    return (
-        isinstance(kind, str)
-        and kind in TYPES
-        and _is_numbers(shape, MOST_SIDES)
-        and math.prod(shape) <= LARGEST
-        and _is_numbers(offsets, 2)
-        and len(offsets) == 2
-        and offsets[0] <= offsets[1]
-    )
-
-
-def _is_numbers(given: object, most: int) -> TypeGuard[list[int]]:
-    """Whether this is a list of at most so many whole numbers from 0 to LARGEST; true and false are none."""
-    return (
-        isinstance(given, list)
-        and len(given) <= most
-        and all(type(each) is int and 0 <= each <= LARGEST for each in given)
-    )
-
-
-def fit(loaded: dict[str, torch.Tensor], wanted: dict[str, torch.Size], file: str) -> None:
-    """Raises CheckpointError unless the tensors found are those wanted, each of its shape; names the first that are not."""
-    missing = [name for name in wanted if name not in loaded]
+def check_fit(found: Mapping[str, Stored], wanted: Mapping[str, Sequence[int]], file: str) -> None:
+    """Raise CheckpointError unless the tensors are those wanted, with their shapes."""
+    missing = [name for name in wanted if name not in found]
     if missing:
         raise CheckpointError(
-            f"{file} lacks {_named(missing)} of the {len(wanted)} tensors that its configuration asks for."
+            f"{file} lacks {_list(missing)} of the {len(wanted)} tensors that its configuration asks for."
         )
     for name, shape in wanted.items():
-        if not loaded[name].is_floating_point():
+        if found[name].shape != tuple(shape):
             raise CheckpointError(
-                f"{file}: the tensor {name} holds {str(loaded[name].dtype).removeprefix('torch.')}; weights are floating point numbers."
+                f"{file}: the tensor {name} is {_shape(found[name].shape)}; its configuration asks for {_shape(shape)}."
             )
-        if loaded[name].shape != shape:
-            raise CheckpointError(
-                f"{file}: the tensor {name} is {_shape(loaded[name].shape)}; its configuration asks for {_shape(shape)}."
-            )
-    more = [name for name in loaded if name not in wanted]
+    more = [name for name in found if name not in wanted]
     if more:
-        raise CheckpointError(f"{file} holds {_named(more)}, for which a model of its configuration has no use.")
+        raise CheckpointError(f"{file} holds {_list(more)}, for which a model of its configuration has no use.")
 
 
-def _named(names: Sequence[str]) -> str:
-    return ", ".join(printable(name)[:LONGEST_NAME] for name in names[:3]) + (
-        f" and {len(names) - 3} more" if len(names) > 3 else ""
-    )
+def load(found: Mapping[str, Stored]) -> dict[str, torch.Tensor]:
+    """Read tensors as float32. Raise CheckpointError for numbers that are infinite or NaN."""
+    tensors: dict[str, torch.Tensor] = {}
+    for path in dict.fromkeys(tensor.path for tensor in found.values()):
+        with safe_open(path, "pt") as file:
+            for name, tensor in found.items():
+                if tensor.path != path:
+                    continue
+                # A copy: what safe_open gives is mapped from the file, which may be deleted.
+                tensors[name] = file.get_tensor(tensor.key).to(torch.float32, copy=True)
+                if not bool(tensors[name].isfinite().all()):
+                    raise CheckpointError(f"{path.name}: the tensor {name[:LONGEST_NAME]} holds numbers that are infinite or NaN.")  # fmt: skip
+    return tensors
 
 
-def _shape(shape: torch.Size) -> str:
+def _list(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(name[:LONGEST_NAME] for name in names[:3]) + more
+
+
+def _shape(shape: Iterable[int]) -> str:
     return " × ".join(map(str, shape)) or "a single number"

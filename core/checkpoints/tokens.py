@@ -1,17 +1,32 @@
 """Text to tokens and back, for models that bring their own vocabulary."""
 
+import json
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from core.checkpoints.tensors import CheckpointError
 from core.model.text import PAD, UNKNOWN, words
-from core.settings.panics import panics_as
+from core.settings.wording import printable, shorten
 
 if TYPE_CHECKING:  # it need not be installed
     from tokenizers import Tokenizer
 
-PANIC = "The tokenizer of this model has failed at this text."
+TOKENIZER = "tokenizer.json"
+VOCABULARY = ("vocab.json", "merges.txt")  # the same in two files, as it was first published
+END = "<|endoftext|>"  # GPT-2's special token
+LARGEST = 8 << 20  # bytes of a file; GPT-2's tokenizer.json has 1,355,256
+# Components that GPT-2's tokenizer may have. Others can double a text, or run a pattern that never ends.
+COMPONENTS: dict[str, tuple[str | None, ...]] = {
+    "model": ("BPE",),
+    "pre_tokenizer": ("ByteLevel",),
+    "decoder": ("ByteLevel",),
+    "normalizer": (None,),
+    "post_processor": (None, "ByteLevel", "TemplateProcessing"),
+}
+UNUSED = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", "byte_fallback", "ignore_merges")
 
 
 class Encoded(NamedTuple):
@@ -36,8 +51,11 @@ class Tokens(Protocol):
 
 @dataclass(frozen=True)
 class Words:
-    """One token per word or mark, as on the other pages. A word in another case than the vocabulary's is taken for it; one that is
-    not there at all is read as <unk> where the model has that, else left out."""
+    """One token per word or mark, as on the other pages.
+
+    A word in another case than the vocabulary's is taken for it. A word that is not there is read as <unk> where the model
+    has that, else left out.
+    """
 
     vocabulary: tuple[str, ...]
     _number: dict[str, int] = field(init=False, repr=False, compare=False)
@@ -62,8 +80,8 @@ class Words:
         return encoded
 
     def number(self, word: str) -> int | None:
-        """Of a word in the vocabulary; None where it is not there."""
-        return next((self._number[each] for each in (word, word.lower()) if each in self._number and each != PAD), None)
+        """Return the number of a word, None where the vocabulary lacks it."""
+        return next((self._number[form] for form in (word, word.lower()) if form in self._number and form != PAD), None)
 
     def label(self, token: int) -> str:
         return self.vocabulary[token]
@@ -71,20 +89,121 @@ class Words:
 
 @dataclass(frozen=True)
 class Pieces:
-    """Pieces of words, by a tokenizer of the `tokenizers` library, as its tokenizer.json says."""
+    """Pieces of words, by a tokenizer of the `tokenizers` library."""
 
     tokenizer: "Tokenizer"
     vocabulary: tuple[str, ...]  # as the model's file has them: "Ġjudge"
 
     def encode(self, text: str) -> Encoded:
-        with panics_as(CheckpointError, PANIC):
-            ids = self.tokenizer.encode(text.encode("utf-8", "replace").decode()).ids  # half a character is none
+        ids = self.tokenizer.encode(text.encode("utf-8", "replace").decode()).ids  # half a character is none
         return Encoded(ids, [self.label(token) for token in ids], [], [])
 
     def label(self, token: int) -> str:
-        """As it reads; a space in front is drawn, for " judge" and "judge" are two tokens."""
-        with panics_as(CheckpointError, PANIC):
-            text = self.tokenizer.decode([token], skip_special_tokens=False)
+        """Return a token as it reads; a space in front is drawn, for " judge" and "judge" are two tokens."""
+        text = self.tokenizer.decode([token], skip_special_tokens=False)
         if not text.strip("\N{REPLACEMENT CHARACTER}") and token < len(self.vocabulary):
             text = self.vocabulary[token]  # a part of a character, or nothing that shows
         return text.replace(" ", "␣").replace("\n", "↵")
+
+
+def read_pieces(files: Mapping[str, Path], words: int) -> tuple[Pieces, tuple[str, ...]]:
+    """Read the tokenizer of a GPT-2 with so many words.
+
+    Args:
+        files: name -> path; tokenizer.json, or vocab.json and merges.txt.
+
+    Returns:
+        The tokenizer, and sentences that say what of its file is left out.
+
+    Raises:
+        CheckpointError: it is not there, or has a component that GPT-2's has not, or tokens that the model lacks.
+    """
+    try:
+        from tokenizers import Tokenizer
+    except ImportError:
+        raise CheckpointError("To open GPT-2, install its tokenizer: pip install tokenizers.") from None
+    name = TOKENIZER if TOKENIZER in files else VOCABULARY[0]
+    document = _document(files, words)
+    added = document.get("added_tokens") or []
+    try:
+        left_out = [token["content"] for token in added if token["id"] >= words]
+        kept = [token for token in added if token["id"] < words]
+        tokenizer = Tokenizer.from_str(json.dumps(document | {"added_tokens": kept}))
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        tokenizer.encode("A text, é \N{SMILING FACE WITH OPEN MOUTH}")  # some mistakes show only here
+        number = tokenizer.get_vocab(with_added_tokens=True)
+    except Exception as error:  # the library raises plain Exception for whatever is wrong with a file
+        why = printable(error)[:120]
+        raise CheckpointError(f"{name} is no tokenizer of the tokenizers library ({why}).") from None
+    if max(number.values(), default=-1) >= words:
+        raise CheckpointError(
+            f"{name} has tokens up to number {max(number.values()):,}; the model has {words:,} of them. "
+            "Bring the tokenizer that was saved with this model."
+        )
+    at = {token: word for word, token in number.items()}
+    pieces = Pieces(tokenizer, tuple(at.get(token, f"<unused {token}>") for token in range(words)))
+    if not left_out:
+        return pieces, ()
+    named = ", ".join(shorten(token) for token in left_out[:3])
+    more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
+    return pieces, (f"{name} adds {named}{more}, for which the model has no weights: read as ordinary text.",)
+
+
+def _document(files: Mapping[str, Path], words: int) -> dict[str, Any]:
+    """Return a tokenizer.json of which every component is allowed."""
+    if TOKENIZER not in files:
+        return _in_one_file(files, words)
+    document = read_json(files[TOKENIZER], LARGEST)
+    for component, allowed in COMPONENTS.items():
+        given = document.get(component)
+        kind = given.get("type", "BPE") if isinstance(given, dict) else given  # the oldest files have no type of model
+        if kind not in allowed or isinstance(given, str):
+            either = ", ".join(each or "null" for each in allowed)
+            raise CheckpointError(f"{TOKENIZER}: {component} is {shorten(kind)}; GPT-2's is {either}.")
+    different = [key for key in UNUSED if document["model"].get(key)]
+    if different or document["pre_tokenizer"].get("use_regex", True) is not True:
+        what = f"model has {different[0]}" if different else "pre_tokenizer has no use_regex"
+        raise CheckpointError(f"{TOKENIZER}: {what}, unlike GPT-2's.")
+    return document
+
+
+def _in_one_file(files: Mapping[str, Path], words: int) -> dict[str, Any]:
+    """Write vocab.json and merges.txt as one tokenizer.json."""
+    if not set(VOCABULARY) <= set(files):
+        raise CheckpointError(
+            f"{TOKENIZER} is missing: it says which words the {words:,} tokens of this GPT-2 are. "
+            f"Bring it along, or {' and '.join(VOCABULARY)}."
+        )
+    vocabulary, merges = (files[name] for name in VOCABULARY)
+    number = read_json(vocabulary, LARGEST)
+    check_size(merges, LARGEST)
+    try:
+        lines = merges.read_text("utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise CheckpointError(f"{merges.name} is no text in UTF-8.") from None
+    pairs = [line for line in lines if line.strip() and not line.startswith("#version")]
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    added = [{"id": number[END], "content": END, "special": True, **flags}] if END in number else []
+    bytes_ = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    model = {"type": "BPE", "vocab": number, "merges": pairs}
+    return {"version": "1.0", "added_tokens": added, "pre_tokenizer": bytes_, "decoder": bytes_, "model": model}
+
+
+def check_size(path: Path, most: int) -> None:
+    """Raise CheckpointError for a file of more bytes."""
+    size = path.stat().st_size
+    if size > most:
+        raise CheckpointError(f"{path.name} has {size:,} bytes; it may have {most:,}.")
+
+
+def read_json(path: Path, most: int) -> dict[str, Any]:
+    """Read a JSON object of at most so many bytes. Raise CheckpointError for anything else."""
+    check_size(path, most)
+    try:
+        document = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path.name} is no JSON ({str(error)[:80]}).") from None
+    if not isinstance(document, dict):
+        raise CheckpointError(f"{path.name} holds no JSON object.")
+    return document

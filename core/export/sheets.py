@@ -1,4 +1,4 @@
-"""Tables as CSV. A spreadsheet takes a cell that begins with = + - or @ for a formula, and runs it: text that does is written
+"""Tables as CSV, and names of files. A spreadsheet takes a cell that begins with = + - or @ for a formula, and runs it: text that does is written
 with ' before it (OWASP, "CSV Injection"), and read back without. Numbers stay numbers. They begin with a byte-order mark,
 without which Excel takes the minus of "− norm" for three other letters."""
 
@@ -14,6 +14,7 @@ from pandas.api.types import is_bool_dtype, is_datetime64_any_dtype, is_numeric_
 Cell = TypeVar("Cell")
 Path = str | os.PathLike[str]
 MARK = "\ufeff"  # the byte-order mark
+LONGEST = 60  # letters in the name of a file
 
 # A text that begins with ' and then so gets another one, so that every text is read back as it was.
 # Likewise behind a semicolon, which parts cells where the language of the spreadsheet has a comma in its numbers; there also behind
@@ -31,6 +32,18 @@ def harmless(cell: Cell) -> Cell | str:
 def original(cell: Cell) -> Cell | str:
     """The cell that harmless() was given."""
     return WRITTEN.sub("", cell) if isinstance(cell, str) else cell
+
+
+def slug(name: str, number: int | None = None) -> str:
+    """Return a name for a file: small letters, digits and underscores, whole words as far as they fit.
+
+    Args:
+        number: put behind it, where two of one name must not be one file.
+    """
+    plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+    if len(plain) > LONGEST:
+        plain = plain[: LONGEST + 1].rpartition("_")[0] or plain[:LONGEST]
+    return (plain or "table") + (f"_{number}" if number is not None else "")
 
 
 def write_csv(table: pd.DataFrame, to: Path | None = None) -> str:

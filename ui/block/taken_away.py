@@ -1,32 +1,27 @@
-"""What can be taken away from the page "One block" beside its tables and pictures: scripts that print its numbers."""
+"""What can be taken away from the page "One block" besides its tables and pictures: a script."""
 
-from collections.abc import Callable
-from functools import partial
-
-from core.experiments.block import attention as experiment
+from core.experiments.block.attention import recut
 from core.experiments.weights import weights
-from core.export import scripts as export
+from core.export.script import Script
+from core.export.scripts import block_script, compare_script, heads_script
 from core.settings.wording import count
 from ui.block.context import BlockContext
-from ui.kit import takeaway
 
 
-def scripts(context: BlockContext) -> dict[str, Callable[[], str]]:
-    """Label -> what writes the script of the view that is open."""
+def script(context: BlockContext) -> Script:
+    """Write the script of the open view."""
     forward_pass, look = context.forward_pass, context.look
-    write, what = export.block_script, forward_pass.config
-    if look.view == "compare":
-        write, what = export.compare_script, context.variants
+    config, kind = forward_pass.config, forward_pass.kind
     tokens = forward_pass.tokens[: forward_pass.n_real]
-    given = what, tokens, forward_pass.machine, forward_pass.dropout, forward_pass.kind
-    if look.view == "heads" and look.compare and forward_pass.config.attention:
-        recut = experiment.recut(forward_pass.config)
-        refused = weights[forward_pass.kind].refused
-        recut = {count(number, "head"): config for number, config in recut.items() if config and not refused(config)}
-        write, given = export.heads_script, (forward_pass.config, recut, *given[1:])
-    flavours = {
-        label: flavour
-        for label, flavour in takeaway.FLAVOURS.items()
-        if flavour == "core" or forward_pass.kind == "random"
-    }  # torch alone opens none of the trained models
-    return {label: partial(write, flavour, *given) for label, flavour in flavours.items()}
+    how = (tokens, forward_pass.machine, forward_pass.dropout, kind)
+    if look.view == "compare":
+        return compare_script(context.variants, *how)
+    if look.view == "heads" and look.compare and config.attention:
+        refused = weights[kind].refused
+        configs = {
+            count(number, "head"): variant
+            for number, variant in recut(config).items()
+            if variant and not refused(variant)
+        }
+        return heads_script(config, configs, *how)
+    return block_script(config, *how, view=look.view)

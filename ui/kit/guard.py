@@ -10,7 +10,6 @@ import streamlit as st
 
 from core.checkpoints.tensors import CheckpointError
 from core.settings.memory import MemoryLimit
-from core.settings.panics import is_panic
 from core.settings.progress import watched
 from core.settings.setting import ConfigError
 from core.train.budget import TimeLimit
@@ -30,7 +29,9 @@ def in_words():
     except (ConfigError, MemoryLimit, TimeLimit, CheckpointError) as error:
         st.error(literal(error))
     except BaseException as error:
-        if not (isinstance(error, Exception) or is_panic(error)):  # Streamlit ends a run so
+        # Libraries written in Rust raise what is no Exception where they have a mistake.
+        is_panic = type(error).__module__ == "pyo3_runtime"
+        if not (isinstance(error, Exception) or is_panic):  # Streamlit ends a run so
             raise
         logging.exception("a page failed")
         shown = getattr(error, "told", None)  # of a store or a cluster: what may be said of it to visitors

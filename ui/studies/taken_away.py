@@ -2,7 +2,7 @@
 
 import io
 
-from core.export.slug import slug
+from core.export.sheets import slug
 from core.study.tables import row_table
 from ui.studies.context import StudyContext
 

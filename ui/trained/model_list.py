@@ -20,7 +20,7 @@ from ui.shared import models
 NOTHING = "There is nothing to open yet: choose the files of a model first."
 REFUSED = "_model_refused"  # key in the session: why the last one could not be opened
 DOWNLOADS = 10  # of one visitor
-_one_at_a_time = Lock()  # small archives can unpack to all that one visitor may have in memory
+_one_at_a_time = Lock()  # one model can take all the memory that one visitor may have
 FETCHED = "_models_fetched"  # key in the session: how many there were
 OPENED = "_models_opened"  # key in the session: how many there were
 
@@ -102,8 +102,8 @@ def bring():
     """What opens another model: an upload, or a name on the Hub."""
     with st.popover("Open another model", icon=":material/upload_file:", width="stretch"):
         st.file_uploader(
-            "Files: **model.safetensors** and **config.json**, for GPT-2 also **tokenizer.json** (or **vocab.json** and **merges.txt**). "
-            "Or a zip of them",
+            "The files of a model, all at once: **model.safetensors** and **config.json**, for GPT-2 also **tokenizer.json** "
+            "(or **vocab.json** and **merges.txt**)",
             accept_multiple_files=True, key=_uploader(), type=None, max_upload_size=_file_mb(),
         )  # fmt: skip
         if may_write():
@@ -114,7 +114,7 @@ def bring():
             )
         st.button("Open", key="model_open", type="primary", on_click=_brought, icon=":material/folder_open:")
         st.caption(
-            f"What was trained on the page {TRAINING.name} is saved there under *Take away*. Folders in models/ and in ABLATION_MODELS are in the list above."
+            f"What was trained on the page {TRAINING.name} is saved there under *Take away*, as a zip archive: unpack it, and choose both files. Folders in models/ and in ABLATION_MODELS are in the list above."
         )
     if st.session_state.get(REFUSED):
         st.error(literal(st.session_state[REFUSED]), icon=":material/block:")

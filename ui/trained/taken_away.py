@@ -1,29 +1,47 @@
-"""What can be taken away from the page "Trained model" beside its tables and pictures: a script of the knock-out, the model."""
-
-from collections.abc import Callable
-from functools import partial
+"""What can be taken away from the page "Trained model" besides its tables and pictures: a script, the model."""
 
 from core.checkpoints import Opened, files, own
 from core.checkpoints.tokens import Words
-from core.checkpoints.zips import zipped
-from core.export.knockout import knockout_script
-from core.export.slug import slug
+from core.experiments.trained.comparison import compared
+from core.export.script import Script
+from core.export.scripts import (
+    ELSEWHERE,
+    family_script,
+    folder_call,
+    knockout_script,
+    member_call,
+)
+from core.export.sheets import slug
 from ui.shared import models
 from ui.trained.context import TrainedContext
 
 
-def scripts(context: TrainedContext) -> dict[str, Callable[[], str]]:
-    """Label -> what writes the script."""
+def script(context: TrainedContext) -> Script:
+    """Write the script of the open view."""
     look = context.look
-    member = models.of_the_family().get(look.model)
-    write = partial(knockout_script, folder_of(look.model), context.cuts, look.mode, look.texts, member)
-    return {"Python script with core (save it in the repository)": write}
+    if look.taken == "without":
+        return family_script(look.compared, look.part if compared[look.compared].split else "")
+    return knockout_script(
+        opening_call(look.model),
+        context.cuts,
+        look.mode,
+        look.texts,
+        look.taken,
+        text=look.prompt,
+        token=context.after + 1 if look.taken == "words" else 1,
+        sampling=context.sampling,
+    )
 
 
-def folder_of(name: str) -> str:
-    """Where a script finds it, as seen from the repository; "" for one that lies elsewhere: where, is for nobody to see."""
+def opening_call(name: str) -> str:
+    """Write the call that opens a model; the place of one that does not ship stays private."""
+    member = models.of_the_family().get(name)
+    if member:
+        return member_call(*member)
     folder = files.folders().get(name)
-    return folder.relative_to(files.ROOT.parent).as_posix() if folder and folder.is_relative_to(files.ROOT) else ""
+    if folder and folder.is_relative_to(files.ROOT):
+        return folder_call(folder.relative_to(files.ROOT).as_posix())
+    return ELSEWHERE
 
 
 def model_file(opened: Opened) -> dict:
@@ -33,6 +51,6 @@ def model_file(opened: Opened) -> dict:
     return {
         "This model: weights and configuration": (
             f"{slug(opened.name)}.zip",
-            lambda: zipped(own.write(opened.model, opened.name, opened.task, **opened.about)),
+            lambda: own.zipped(own.write(opened.model, opened.name, opened.task, **opened.about)),
         )
     }

@@ -23,6 +23,17 @@ def patterns(p: Pass, layer: int) -> torch.Tensor:
     return p.sites["pattern"][layer].masked_fill(~p.allowed_in(layer), math.nan)
 
 
+def weight_table(p: Pass) -> pd.DataFrame:
+    """Return the weight of every key that a query may see: layer, head, query, key (from 1), weight."""
+    rows = [
+        (layer, head, query + 1, key + 1, pattern[query, key].item())
+        for layer, patterns in enumerate(p.sites.get("pattern", []), 1)
+        for head, pattern in enumerate(patterns, 1)
+        for query, key in p.allowed_in(layer - 1).nonzero().tolist()
+    ]
+    return pd.DataFrame(rows, columns=["layer", "head", "query", "key", "weight"])
+
+
 def recut(config: Config) -> dict[int, Config | None]:
     """The same model with each number of HEADS, of the same width together: without positions where RoPE cannot be, and None
     where they do not divide the width."""

@@ -131,6 +131,20 @@ def differences(runs: Runs, plan: Plan, step: int) -> dict[str, Paired]:
     return gaps({arm.name: (scores(runs, plan, arm.name, step), base) for arm in plan.arms[1:]})
 
 
+def curves(runs: Runs, plan: Plan) -> pd.DataFrame:
+    """Return the means over seeds with their 95 % interval; of loss the geometric mean.
+
+    Columns: variant, field (accuracy or loss), step, mean, low, high, seeds.
+    """
+    rows = [
+        (arm.name, field, step, *values)
+        for field in ("accuracy", "loss")
+        for arm in plan.arms
+        for step, values in course(runs, plan, arm.name, field, log=field == "loss")
+    ]
+    return pd.DataFrame(rows, columns=["variant", "field", "step", "mean", "low", "high", "seeds"])
+
+
 def every_row(runs: Runs, plan: Plan) -> pd.DataFrame:
     """All that was measured: variant, seed and the fields of core.train.Row."""
     rows = [(name, seed, *row) for (name, seed), given in runs.items() for row in given]

@@ -188,7 +188,7 @@ class Config(Attention):
 
     def replace(self, **changes: Any) -> "Config":
         """Return a copy with some settings changed. As many key-value heads as heads stay so; attention's biases follow the others."""
-        if "n_heads" in changes and self.n_kv_heads == self.n_heads:  # a script's plain Config has no follows()
+        if "n_heads" in changes and self.n_kv_heads == self.n_heads:
             changes = {"n_kv_heads": changes["n_heads"]} | changes
         if "bias" in changes and self.attention_bias == self.bias:
             changes = {"attention_bias": changes["bias"]} | changes

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from core.export.sheets import write_csv
-from core.export.slug import slug
+from core.export.sheets import slug, write_csv
 from core.settings.wording import count
 from core.study import file
 from core.study.command.agreement import agreement

@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from core.export.sheets import write_csv
-from core.export.slug import slug
+from core.export.script import Script
+from core.export.sheets import slug, write_csv
 from ui.kit.guard import literal
 from ui.kit.server.downloads import download_link
 from ui.kit.server.scripts import served
@@ -19,7 +19,6 @@ TABLES = "_tables"  # the key in the session: name -> what makes the table
 ROWS = 2**20 - 1  # of a spreadsheet, beside its head: more would take this server long, and nobody could open it
 TOO_MANY = "{name}: {rows:,} rows, and a spreadsheet has {most:,} at most. With fewer heads or words there is a table."
 SAID = "_said"  # likewise: what stands above the picture that comes next
-FLAVOURS = {"Python script with core (save it in the repository)": "core", "Python script with torch alone": "torch"}
 CSS = """
 .head { font-family: var(--st-font); font-weight: 600; color: var(--st-text-color); }
 .list div { display: flex; gap: 6px; align-items: center; margin: 3px 0; font-family: var(--st-font); font-size: 13px; }
@@ -64,14 +63,14 @@ def note(name: str, make: Callable[[], pd.DataFrame]):
 
 def offer(
     page: str,
-    scripts: dict[str, Callable[[], str]],
+    script: Callable[[], Script] | None,
     files: dict[str, tuple[str, Callable[[], bytes]]] | None = None,
     of: str = "",
     shown=None,
 ):
     """The button and what is behind it; built only while it is open. Called when the page is complete.
 
-    scripts: label -> what writes the script; files: label -> name of the file, and what makes it; of: what the page shows,
+    script: what writes the script of the page, if it has one; files: label -> name of the file, and what makes it; of: what the page shows,
     as a name for files, with which those of tables and pictures begin; shown: the button, where it stands there already.
     """
     shown = shown or button()
@@ -79,11 +78,12 @@ def offer(
         begin()  # what makes tables holds what they are made of: with many visitors that is a lot to keep for nobody
         return
     with shown, st.container(gap="xxsmall"):
-        if scripts:
-            st.markdown("**Scripts** that print the numbers on this page")
-        for label, write in scripts.items():
-            name = f"{slug(page)}_{slug(label)}.py"
-            download_link(label, name, write, "text/x-python")
+        if script:
+            st.markdown("**Code** that prints the numbers on this page")
+            name = slug(page)
+            download_link("Python script", f"{name}.py", lambda: script().python(), "text/x-python")
+            notebook = "application/x-ipynb+json"
+            download_link("Jupyter notebook", f"{name}.ipynb", lambda: script().notebook(), notebook)
         if files:
             st.markdown("**Files**")
         for label, (name, make) in (files or {}).items():

@@ -1,47 +1,30 @@
 """Every value that the lessons of a report measured, and the script that prints the same numbers."""
 
-import json
 from collections.abc import Mapping, Sequence
-from string import Template
 from typing import Any, NamedTuple
 
-from core.export.forms import guarded
-from core.settings.process import versions
+from core.export.script import Script, Table, enclose, quoted
+from core.settings.device import Machine
 from core.teaching.lessons.lesson import Lesson
 from core.teaching.lessons.outcome import Outcome, combine
 from core.teaching.lessons.readings import Measured, reading
 from core.teaching.lessons.readings.reading import SEED
 
-SCRIPT = '''\
-"""Prints, as CSV, what the lessons of a lab report measured.
-
-Save this file in the folder of the repository of Ablation Lab and run it there: `python script.py`.
-The numbers of the report were made with PyTorch $TORCH on a CPU. Elsewhere they agree up to rounding.
-"""
-
-import csv
-import sys
-
-import torch
-
-from core.teaching.lessons.lessons import read_lesson
-from core.teaching.lessons.outcome import outcome
-from core.teaching.lessons.readings import measured
-
-VALUES = [  # lesson, value, what measures it, its parameters; measured by "": made of those above it
-$VALUES
-]
-
+MEASURED = Table(
+    "values",
+    "every value with its 95 % interval; n: of how many seeds or texts it is the mean",
+    """\
 torch.set_num_threads(1)
-if hasattr(sys.stdout, "reconfigure"):  # a notebook's output takes every character as it is
-    sys.stdout.reconfigure(encoding="utf-8")
-table = csv.writer(sys.stdout, lineterminator="\\n")
-table.writerow(["lesson", "value", "mean", "low", "high", "n", "per"])
-for lesson, value, reading, params in VALUES:
-    found = measured(reading, params) if reading else outcome(read_lesson(lesson)).number
-    mean, low, high, n = found.found
-    table.writerow([lesson, value, *(f"{each:.6g}" for each in (mean, low, high)), n, found.per])
-'''
+rows = []
+for lesson, value, reading, params in VALUES:  # one without a reading is made of those above it
+    result = measured(reading, params) if reading else outcome(read_lesson(lesson)).number
+    mean, low, high, n = result.found
+    numbers = [f"{number:.6g}" for number in (mean, low, high)]
+    rows.append((lesson, value, *numbers, n, result.per))
+columns = ["lesson", "value", "mean", "low", "high", "n", "per"]
+values_table = pd.DataFrame(rows, columns=columns)
+""",
+)
 
 
 class Row(NamedTuple):
@@ -100,9 +83,18 @@ def as_data(row: Row) -> dict[str, Any]:
 
 
 def script(rows: Sequence[Row]) -> str:
-    """Python with `core` that prints the same numbers."""
-    listed = [
-        f"    ({', '.join(json.dumps(each, ensure_ascii=False) for each in (row.lesson, row.value, row.reading, dict(row.params)))}),"
-        for row in rows
-    ]
-    return guarded(Template(SCRIPT).substitute(TORCH=versions()["torch"], VALUES="\n".join(listed)))
+    """Write Python with `core` that prints the same numbers."""
+    values = []
+    for row in rows:
+        params = f"{{{', '.join(f'{quoted(name)}: {quoted(text)}' for name, text in row.params.items())}}}"
+        values.append(f"({', '.join([*map(quoted, (row.lesson, row.value, row.reading)), params])})")
+    return Script(
+        "What the lessons of a lab report measured.",
+        Machine("cpu"),
+        "from core.teaching.lessons.lessons import read_lesson\n"
+        "from core.teaching.lessons.outcome import outcome\n"
+        "from core.teaching.lessons.readings import measured\n",
+        {"VALUES": enclose(values)},
+        [MEASURED],
+        libraries=("pandas as pd", "torch"),
+    ).python()

@@ -1,0 +1,215 @@
+"""Python that computes the tables of a page with this package: a script or a Jupyter notebook."""
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from textwrap import fill, indent
+from typing import Any
+
+import torch
+
+from core.model.config import Config
+from core.settings.device import Machine
+from core.settings.setting import Settings
+
+WIDTH = 100  # characters in a line
+INSTALL = """\
+except ModuleNotFoundError as error:
+    raise SystemExit(f"{error}. Install Ablation Lab: pip install -e ITS_FOLDER") from None
+"""
+UTF_8 = """\
+if hasattr(sys.stdout, "reconfigure"):  # on Windows a pipe takes few characters
+    sys.stdout.reconfigure(encoding="utf-8")
+"""
+SHOW = '''
+
+def show(name, table):
+    """Print a table as CSV below a line with its name."""
+    print(f"# {name}")
+    print(table.to_csv(index=False, na_rep="nan", lineterminator="\\n"), end="")
+
+
+'''
+NOTEBOOK = {
+    "metadata": {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    },
+    "nbformat": 4,
+    "nbformat_minor": 4,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """Table of a script: its name, what it holds, and the lines that assign `NAME_table`."""
+
+    name: str
+    about: str
+    lines: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Script:
+    """Program that computes tables.
+
+    Args:
+        title: what it computes, one line.
+        machine: where the app computed the same numbers.
+        imports: lines that import from core.
+        settings: name -> value, as they stand in the script.
+        lines: what is computed before the tables.
+        note: a sentence or two for the reader.
+        libraries: what else is imported, as in `import NAME`.
+    """
+
+    title: str
+    machine: Machine
+    imports: str
+    settings: Mapping[str, str]
+    tables: Sequence[Table]
+    lines: str = ""
+    note: str = ""
+    libraries: Sequence[str] = ("pandas as pd",)
+
+    def python(self) -> str:
+        """Return the text of a .py file, which prints every table as CSV."""
+        printed = 'Prints tables as CSV, each below a line "# name".'
+        tables = []
+        for table in self.tables:
+            heading = fill(f"{table.name}: {table.about}", WIDTH - 4).replace("\n", "\n# ")
+            shown = f'show("{table.name}", {table.name}_table)\n'
+            tables.append(f"# %% {heading}\n{table.lines}{shown}")
+        parts = [
+            f'"""{self.title}\n\n{self._about(printed)}\n"""\n',
+            self._imports(["sys"], self.libraries),
+            UTF_8,
+            self._settings() + SHOW + (self.lines or tables.pop(0)),
+            *tables,
+        ]
+        return "\n".join(parts)
+
+    def notebook(self) -> str:
+        """Return the text of an .ipynb file, which shows every table below its heading."""
+        libraries = sorted({*self.libraries, "pandas as pd"})
+        rows = "pd.options.display.max_rows = 1000  # longer tables are shown as an extract\n"
+        cells = [
+            _cell("markdown", f"# {self.title}\n\n{self._about('')}"),
+            _cell("code", self._imports([], libraries)),
+            _cell("code", self._settings() + rows),
+        ]
+        if self.lines:
+            cells.append(_cell("code", self.lines))
+        for table in self.tables:
+            about = f"{table.about[0].upper()}{table.about[1:]}."
+            cells.append(_cell("markdown", f"## {table.name}\n\n{about}"))
+            cells.append(_cell("code", f"{table.lines}{table.name}_table"))
+        return json.dumps({"cells": cells} | NOTEBOOK, ensure_ascii=False, indent=1) + "\n"
+
+    def _about(self, printed: str) -> str:
+        made = (
+            f"Ablation Lab computed the same numbers with PyTorch {torch.__version__} on "
+            f"{self.machine.torch_device} in {self.machine.dtype}; elsewhere rounding differs."
+        )
+        return fill(" ".join(filter(None, (printed, self.note, made))), WIDTH)
+
+    def _imports(self, standard: Sequence[str], libraries: Sequence[str]) -> str:
+        ours = indent("\n".join(sorted(self.imports.splitlines())), "    ")
+        groups = [
+            "".join(f"import {name}\n" for name in standard),
+            "".join(f"import {name}\n" for name in libraries),
+            f"try:\n{ours}\n{INSTALL}",
+        ]
+        return "\n".join(filter(None, groups))
+
+    def _settings(self) -> str:
+        return "".join(f"{name} = {value}\n" for name, value in self.settings.items())
+
+
+def _cell(kind: str, text: str) -> dict[str, Any]:
+    """Return a cell of a notebook: "markdown" or "code"."""
+    lines = text.strip("\n").splitlines(keepends=True)
+    cell = {"cell_type": kind, "metadata": {}, "source": lines}
+    return cell | ({"execution_count": None, "outputs": []} if kind == "code" else {})
+
+
+def quoted(text: str) -> str:
+    """Write a string in double quotes, unless that would need more backslashes."""
+    written = repr(text)
+    return f'"{written[1:-1]}"' if written[0] == "'" and '"' not in written else written
+
+
+def literal(value: object) -> str:
+    """Write a value in one line: text, a number, a set of names, or several of these."""
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, frozenset):
+        return f"frozenset({literal(sorted(value)) if value else ''})"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(literal, value))}{',' if len(value) == 1 else ''})"
+    if isinstance(value, list):
+        return f"[{', '.join(map(literal, value))}]"
+    return repr(value)
+
+
+def enclose(items: Sequence[str], pair: str = "[]", before: int = WIDTH) -> str:
+    """Put items in brackets: in one line where they fit behind `before` characters, else in many."""
+    line = ", ".join(items)
+    if before + len(line) + 3 <= WIDTH and "\n" not in line:
+        return f"{pair[0]}{line}{pair[1]}"
+    lines = indent("".join(f"{item},\n" for item in items), "    ")
+    return f"{pair[0]}\n{lines}{pair[1]}"
+
+
+def split_text(tokens: Sequence[str], before: int) -> str:
+    """Write a list of tokens: as a text that is split, where no token has spaces or escapes."""
+    text = " ".join(tokens)
+    if text.split() != list(tokens) or not text.isprintable() or '"' in text or "\\" in text:
+        return enclose([quoted(token) for token in tokens], before=before)
+    if before + len(text) + len('"".split()') <= WIDTH:
+        return f'"{text}".split()'
+    lines = fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+    return f'"""\n{lines}\n""".split()'
+
+
+def machine_call(machine: Machine) -> str:
+    """Write Machine(…) with the device on which it computes."""
+    return f'Machine("{machine.torch_device}", "{machine.dtype}")'
+
+
+def call(name: str, arguments: Mapping[str, str], before: int) -> str:
+    """Write a call with named arguments, behind `before` characters of its line."""
+    items = [f"{argument}={value}" for argument, value in arguments.items()]
+    return name + enclose(items, "()", before + len(name))
+
+
+def settings_call(settings: Settings, before: int = 0) -> str:
+    """Write Config(…), or another kind of settings, with everything that is not its default."""
+    given = {name: literal(getattr(settings, name)) for name in settings.write()}
+    return call(type(settings).__name__, given, before)
+
+
+def changed_config(config: Config, baseline: Config, before: int) -> str:
+    """Write a config as what it changes in BASELINE."""
+    names = [field.name for field in dataclasses.fields(baseline)]
+    changes = {name: getattr(config, name) for name in names if _differs(config, baseline, name)}
+    if not changes:
+        return "BASELINE"
+    # replace() also changes what follows another setting: key-value heads, biases of attention.
+    replaced = baseline.replace(**changes)
+    changes |= {name: getattr(config, name) for name in names if _differs(config, replaced, name)}
+    written = {name: literal(value) for name, value in changes.items()}
+    return call("BASELINE.replace", written, before)
+
+
+def _differs(one: Config, other: Config, name: str) -> bool:
+    return bool(getattr(one, name) != getattr(other, name))
+
+
+def variants_text(variants: Mapping[str, Config], baseline: Config) -> str:
+    """Write a dict of configs, each as what it changes in BASELINE."""
+    entries = []
+    for name, config in variants.items():
+        key = f"{quoted(name)}: "
+        entries.append(key + changed_config(config, baseline, 4 + len(key)))
+    return enclose(entries, "{}")
