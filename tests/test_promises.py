@@ -7,7 +7,6 @@ import shutil
 import pytest
 
 from core.checkpoints import files, own
-from core.checkpoints.tensors import File
 from core.model.trace import SITES
 from core.study.database.store import Store
 from core.study.file import parse
@@ -67,8 +66,7 @@ def test_a_saved_model_opens_and_predicts_the_same():
     written = own.write(record.tiny_model(), "promised", "", note="kept")
     assert set(settings) <= set(json.loads(written["config.json"]))
     assert written["model.safetensors"] == (FOLDER / "model.safetensors").read_bytes()
-    saved = [File(name, data=(FOLDER / name).read_bytes()) for name in written]
-    model = files.opened(saved, "").model
+    model = files.from_upload({name: (FOLDER / name).read_bytes() for name in written}).model
     logits = record.predict_with(model)
     assert len(logits) == len(PROMISED["logits"])
     assert all(math.isclose(a, b, rel_tol=1e-5, abs_tol=1e-6) for a, b in zip(logits, PROMISED["logits"]))

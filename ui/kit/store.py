@@ -63,9 +63,10 @@ def apply(
 
 
 def _forget(choices: Choices, kinds: Kinds, names: Iterable[str]):
-    for name in names:
-        for kind in kinds:
-            choices.pop(key_of(kind, name, choices), None)
+    # All keys first: with one of the choices another scope may go.
+    keys = [key_of(kind, name, choices) for name in names for kind in kinds]
+    for key in keys:
+        choices.pop(key, None)
 
 
 def _choose(choices: Choices, kinds: Kinds, name: str, text: str | None) -> list[ConfigError]:
@@ -146,7 +147,7 @@ class Session:
                 if handler is not None:
                     handler(member, value == "on") if member else handler(value)
                 return
-        self.change(delta, page)
+        self.change({name: _repair(text) for name, text in delta.items()}, page)
 
     def open(self, page: str, link: dict[str, str], is_back: bool):
         """Take over the link with which a page was opened. Without one it has what was chosen before."""
@@ -178,6 +179,11 @@ class Session:
         self.built |= {type(settings): settings for settings in chosen}
         notes = [_explain(problem, chosen) for problem in (*self.problems, *problems)]
         return chosen, list(dict.fromkeys(notes))  # two classes may share a setting, and its mistake
+
+
+def _repair(text: str | None) -> str | None:
+    """Return a text without halves of characters, which a browser may send and a link cannot hold."""
+    return text if text is None else text.encode(errors="ignore").decode()
 
 
 def _name_unknown(link: Mapping[str, str], kinds: Kinds) -> list[str]:

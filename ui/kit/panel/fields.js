@@ -62,7 +62,7 @@ const FIELDS = {
     const send = () => {
       if (!typing) return
       setTyping(false)
-      row.change(field.value.toWellFormed())
+      row.change(field.value)
     }
     field.oninput = () => setTyping(true)
     // The press that takes the focus away may ask for another page: then the text is sent by that page.
