@@ -162,8 +162,7 @@ def test_keys_work_after_a_press_that_was_meant_for_what_had_moved(open_page):
     page.evaluate(MOVED, 40)
     page.wait_for_timeout(250)
     page.mouse.click(*middle(places["mlp_out norm"]))
-    page.wait_for_timeout(1500)
-    assert params(page)["variants"] == "residual_ffn-off~norm-none"
+    page.wait_for_function("location.search.includes('variants=residual_ffn-off~norm-none')")
     page.locator(".st-key-take_away button").first.focus()
     page.keyboard.press("Enter")
     expect(page.locator("[data-testid=stPopoverBody]")).to_be_visible()

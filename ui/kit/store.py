@@ -90,7 +90,10 @@ def _choose(choices: Choices, kinds: Kinds, name: str, text: str | None) -> list
 
 def link_of(choices: Choices, kinds: Kinds) -> dict[str, str]:
     """Return the parameters of a page's link: what was chosen of its settings."""
-    keys = {name: key_of(kind, name, choices) for kind in reversed(kinds) for name in kind.settings()}
+    keys: dict[str, str] = {}
+    for kind in kinds:
+        for name in kind.settings():
+            keys.setdefault(name, key_of(kind, name, choices))
     return {name: choices[key] for name, key in keys.items() if key in choices}
 
 

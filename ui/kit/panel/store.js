@@ -160,7 +160,7 @@ function readLink(withLimits = false) {
 }
 
 function addressOf(link, path = location.pathname) {
-  const query = String(new URLSearchParams([...embedded(), ...Object.entries({ ...only(), ...link })]))
+  const query = String(new URLSearchParams([...embedded(), ...Object.entries({ ...only(), ...link })])).replaceAll("%7E", "~")
   return path + (query ? `?${query}` : "")
 }
 
@@ -202,7 +202,12 @@ if (!store.listens) {
   addEventListener("click", (event) => {
     const link = event.composedPath().find((element) => element.matches?.("[data-testid=stPageLink-NavLink]"))
     const elsewhere = event.ctrlKey || event.metaKey || event.shiftKey // in another tab or window
-    if (link && !elsewhere && new URL(link.href).pathname !== location.pathname) store.leave()
+    if (!link || elsewhere) return
+    const url = new URL(link.href)
+    if (url.pathname !== location.pathname) return store.leave()
+    event.preventDefault()
+    event.stopImmediatePropagation()
+    store.change({ "*": null, ...Object.fromEntries(url.searchParams) })
   }, true)
   // The connection comes back by itself. A server that was restarted in between learns of this page when it is asked for it.
   const app = document.querySelector("[data-testid=stApp]")
