@@ -62,7 +62,7 @@ def test_two_visitors_at_once_read_their_own_knock_outs(open_page):
     every = [cut.write() for cut in cuts(SHIPPED.config) if cut.part == "head"][-4:]
     pages = [open_page(f"{PAGE}?taken=knockout&out={out}") for out in every]
     for page in pages:
-        page.locator("[class*=st-key-mode-]").first.click()
+        page.locator(".st-key-bound_mode").first.click()
         page.get_by_role("option", name="mean").click()
     for page, out in zip(pages, every):
         settle(page)
@@ -151,7 +151,8 @@ def test_the_way_back_from_a_model_that_is_taken_apart_is_the_training(open_page
     page.go_back()
     page.get_by_text("Done:").wait_for(timeout=20_000)
     settle(page)
-    assert page.url == asked.removesuffix("&begin=on") and page.evaluate("history.length") == entries + 1
+    assert set(page.url.split("?")[1].split("&")) == set(asked.split("?")[1].split("&")) - {"begin=on"}
+    assert page.evaluate("history.length") == entries + 1
     assert page.locator("[data-name=steps] input").input_value() == "30"
 
 

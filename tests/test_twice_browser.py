@@ -86,7 +86,7 @@ def test_what_is_beside_it_can_be_pressed_at_once(open_page, gap):
     """A slip is put right a few pixels beside it: the first one is still there, so the second press is meant."""
     page = open_page("/Studies")
     page.get_by_role("button", name="New study").click()
-    pills = page.locator("[class*=st-key-tick_tasks] button")
+    pills = page.locator(".st-key-bound_tick_tasks button")
     expect(pills.first).to_be_visible()
     page.wait_for_timeout(1000)  # the press that opened the dialog is over
     names = pills.all_inner_texts()
