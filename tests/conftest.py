@@ -21,6 +21,8 @@ settings.register_profile("lab", deadline=None, derandomize=True, max_examples=2
 settings.load_profile("lab")
 
 
+# At the address of a page Streamlit's browser side first looks for the server below it, and then beside it.
+LOOKED_FOR = ("/_stcore/health", "/_stcore/host-config")
 PATIENCE = 90_000  # milliseconds of a busy machine; what is there already is not waited for
 MOST = 3  # cases of one test that are run quickly
 LONG = ("browser", "slow", "thorough")  # marks of what is not
@@ -80,6 +82,20 @@ def pytest_pyfunc_call(pyfuncitem):
     if pyfuncitem.get_closest_marker("own_process") and not own_process.ALONE:
         own_process.take_outcome(pyfuncitem)
         return True
+
+
+def console_errors(page) -> list[str]:
+    """Return a list that takes the errors of a page's console, but those of looking for the server."""
+    errors = []
+    page.on(
+        "console",
+        lambda message: (
+            errors.append(message.text)
+            if message.type == "error" and not message.location["url"].endswith(LOOKED_FOR)
+            else None
+        ),
+    )
+    return errors
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ from urllib.request import urlopen
 import pytest
 
 from benchmarks.serving import ROOT, server, settle
+from tests.conftest import LOOKED_FOR, console_errors
 from ui.kit.page import ICON
 from ui.kit.pages import PAGES
 
@@ -28,18 +29,14 @@ PARAMETERS = {
 }
 
 
-# At the address of a page Streamlit's browser side first looks for the server below it, and then beside it.
-LOOKED_FOR = ("/_stcore/health", "/_stcore/host-config")
-
-
 def test_every_page_is_here():
     assert {re.sub(r"pages/\d+_|\.py", "", page.path).replace("app", "") for page in PAGES} == set(PARAMETERS)
 
 
 def watched(chromium, address) -> tuple:
     """-> (a page in the browser, what goes wrong in it)"""
-    page, wrong = chromium.new_page(viewport={"width": 1400, "height": 900}), []
-    page.on("console", lambda each: wrong.append(each.text) if each.type == "error" and not each.location["url"].endswith(LOOKED_FOR) else None)  # fmt: skip
+    page = chromium.new_page(viewport={"width": 1400, "height": 900})
+    wrong = console_errors(page)
     page.on("pageerror", lambda each: wrong.append(str(each)))
     page.on("requestfailed", lambda each: wrong.append(f"failed: {each.url}"))
     page.on("response", lambda each: wrong.append(f"{each.status}: {each.url}") if each.status >= 400 and not each.url.endswith(LOOKED_FOR) else None)  # fmt: skip

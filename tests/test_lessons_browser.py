@@ -14,6 +14,7 @@ from core.teaching.lessons.outcome import outcome
 from core.teaching.lessons.prediction import verdict
 from core.teaching.lessons.readings import reading
 from core.teaching.lessons.wording import filled, written
+from tests.conftest import console_errors
 from tests.test_lessons import WITH_PREDICTION, of_each
 
 pytestmark = pytest.mark.browser
@@ -65,8 +66,8 @@ def kept(page, name: str):
 @of_each
 def test_a_lesson_to_its_end(open_page, name):
     of, words, out = read_lesson(name), phrases(ENGLISH), outcome(read_lesson(name))
-    page, said = open_page(address(name), width=1280, height=720), []
-    page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+    page = open_page(address(name), width=1280, height=720)
+    errors = console_errors(page)
     main, picture = page.get_by_test_id("stMain"), page.locator(".st-key-lesson svg")
     expect(page.get_by_role("heading", name=of.title)).to_be_visible()
     assert picture.locator(".bar, .curve, .figure").count() == 0
@@ -102,7 +103,7 @@ def test_a_lesson_to_its_end(open_page, name):
     expect(page.get_by_role("heading", name=read_lesson(following).title)).to_be_visible()
     if following != names[0]:  # a link says what is not as it is at first
         page.wait_for_function("name => location.search.includes(`lesson=${name}`)", arg=following)
-    assert not said
+    assert not errors
 
 
 def tab_to(page, target):

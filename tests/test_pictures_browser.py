@@ -27,7 +27,7 @@ PAGES = [
     *[f"/Training?{SMALL}&trained={view}" for view in training],
     *[f"/Trained_model?taken={view}&out=2.4" for view in model],
 ]
-# As in ui/kit/takeaway/pictures.js: what on the page is a picture, those that are visible.
+# As in ui/kit/pictures.js: what on the page is a picture, those that are visible.
 FOUND = """() => {
   function* within(node) {
     for (const element of node.querySelectorAll("*")) {

@@ -10,8 +10,9 @@ from hypothesis import strategies as some
 from core.export.sheets import read_csv, write_csv
 from tests.pages import downloads, tables
 from tests.test_page import fine, opened
+from ui.kit import takeaway
 from ui.kit.pages import ONE_BLOCK
-from ui.kit.takeaway import MatrixTable, takeaway
+from ui.kit.takeaway import MatrixTable
 
 WORDS = some.lists(some.sampled_from(["the", "dog", "=the", "", "漢"]), min_size=1, max_size=4)
 

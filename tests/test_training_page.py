@@ -28,9 +28,9 @@ from tests.pages import tables as tables_of
 from tests.test_beside import grids
 from tests.test_page import fine, moved, told
 from ui.kit import jobs
+from ui.kit import takeaway as takeaway_module
 from ui.kit.jobs import RUNNING
 from ui.kit.store import SESSION
-from ui.kit.takeaway import takeaway as takeaway_module
 from ui.training import view as views
 from ui.training.context import TrainingLook
 
