@@ -413,23 +413,14 @@ COMPARED = [("accuracy", "low", "high"), ("difference", "difference_low", "diffe
 
 @dataclass(frozen=True)
 class Agreement:
-    """A summary compared with an earlier one.
+    """A summary compared with an earlier one."""
 
-    Attributes:
-        cells: how many are in both.
-        same: how many of them agree to the last digit.
-        off: sentences on cells that differ.
-        empty: how many have no value in either.
-        new: names of cells of this one only.
-        gone: names of cells of the earlier one only.
-    """
-
-    cells: int
-    same: int
-    off: list[str]
-    empty: int = 0
-    new: tuple[str, ...] = ()
-    gone: tuple[str, ...] = ()
+    cells: int  # in both
+    same: int  # of them, equal to the last digit
+    off: list[str]  # sentences on cells that differ
+    empty: int = 0  # cells without a value in either
+    new: tuple[str, ...] = ()  # names of cells of this one only
+    gone: tuple[str, ...] = ()  # names of cells of the earlier one only
 
     @property
     def whole(self) -> bool:

@@ -25,23 +25,14 @@ KNOWN = "Known from before: the same training had been done by this process."
 
 @dataclass(frozen=True)
 class Progress:
-    """How far studies are.
+    """How far studies are."""
 
-    Attributes:
-        counts: state -> runs.
-        share: of all the work, 0 to 1.
-        left: seconds, as far as is known; None while workers start.
-        elsewhere: runs of other processes.
-        trouble: why nothing is stored.
-        absent: why no worker trains.
-    """
-
-    counts: dict[str, int] = field(default_factory=dict)
-    share: float = 0.0
-    left: float | None = None
-    elsewhere: int = 0
-    trouble: str = ""
-    absent: str = ""
+    counts: dict[str, int] = field(default_factory=dict)  # state -> runs
+    share: float = 0.0  # of all the work, 0 to 1
+    left: float | None = None  # seconds; None while workers start
+    elsewhere: int = 0  # runs of other processes
+    trouble: str = ""  # why nothing is stored
+    absent: str = ""  # why no worker trains
 
     @property
     def over(self) -> bool:

@@ -392,21 +392,13 @@ def _portions(numbers: list[int]) -> Iterator[list[int]]:
 
 @dataclass(frozen=True)
 class Standing:
-    """How far a study is, from the store alone.
+    """How far a study is, from the store alone."""
 
-    Attributes:
-        counts: state -> runs.
-        share: of all the work, 0 to 1.
-        left: seconds of work that are left, on one core.
-        lost: runs of processes that have died.
-        ahead: runs that a process has claimed, and not begun.
-    """
-
-    counts: dict[str, int]
-    share: float
-    left: float
-    lost: int
-    ahead: int = 0
+    counts: dict[str, int]  # state -> runs
+    share: float  # of all the work, 0 to 1
+    left: float  # seconds of work, on one core
+    lost: int  # runs of processes that have died
+    ahead: int = 0  # runs that a process has claimed, and not begun
 
     @property
     def many(self) -> int:
