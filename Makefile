@@ -7,7 +7,7 @@ QUIETLY := --quiet --disable-pip-version-check
 # PyTorch without CUDA, a tenth of the size: taken on Linux where there is no NVIDIA GPU, if it can be reached.
 CPU_BUILD := https://download.pytorch.org/whl/cpu
 
-# The studies that ship (core/study/file/shipped.py), and those that are trained for claims alone.
+# The studies that ship (core/study/shipped.py), and those that are trained for claims alone.
 SHIPPED := ablation_matrix attention norm_and_stream feed_forward positions optimisers own_learning_rates
 CLAIMS := $(basename $(notdir $(wildcard studies/claims/*.toml)))
 LESSONS := $(basename $(notdir $(wildcard studies/lessons/*.toml)))

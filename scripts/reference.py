@@ -18,7 +18,7 @@ from core.model.variants import ablation
 from core.settings.device import Machine
 from core.settings.menu import Menu
 from core.settings.setting import Settings
-from core.study.file.shipped import shipped
+from core.study.shipped import shipped
 from core.tasks import task
 from core.teaching.claims import claim
 from core.train.match import match

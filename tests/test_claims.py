@@ -15,8 +15,8 @@ from core.measure.intervals import Interval
 from core.model.config import Config
 from core.model.trace import trace
 from core.model.transformer import Transformer
-from core.study.file.shipped import ROOT
 from core.study.plan import StudyError
+from core.study.shipped import ROOT
 from core.tasks import task
 from core.teaching.claims import DOES_NOT, REPLICATES, UNDECIDED, Judged, claim, judged, models, verdict
 from core.teaching.claims.__main__ import main

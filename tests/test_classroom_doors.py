@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import exc, inspect
 
 from core.settings.setting import ConfigError
-from core.study.database import opening
+from core.study.database import connection as databases
 from core.study.database.connection import Busy, StoreError
 from core.study.database.store import Store
 from core.teaching.classroom import OPEN, Classroom, given, tables
@@ -212,7 +212,7 @@ def test_an_answer_of_the_database_that_is_lost_is_asked_for_again_and_nothing_s
         return found
 
     store.start()
-    monkeypatch.setattr(opening, "time", SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: None))
+    monkeypatch.setattr(databases, "time", SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: None))
     monkeypatch.setattr(doors, "_connected", losing)
     started = store.start()
     key = store.join(started.code, "me")

@@ -26,8 +26,7 @@ from core.settings.process import versions
 from core.settings.setting import ConfigError
 from core.study import __main__ as command
 from core.study import runner
-from core.study.command import codes
-from core.study.command.bar import Bar, line
+from core.study.__main__ import Bar, line
 from core.study.database.schema import DONE, QUEUED, RUNNING, STOPPED
 from core.study.database.store import Store
 from core.study.file import parse
@@ -301,7 +300,7 @@ def test_a_scheduler_that_is_gone_ends_it_in_words_and_a_local_run_completes_it(
 
     monkeypatch.setattr(Bar, "draw", kill)
     try:
-        assert command.main(["run", "long.toml", "--database", "x.sqlite"]) == codes.NO_STORE
+        assert command.main(["run", "long.toml", "--database", "x.sqlite"]) == command.NO_STORE
     finally:
         own.close()
     errors = capsys.readouterr().err
@@ -311,7 +310,7 @@ def test_a_scheduler_that_is_gone_ends_it_in_words_and_a_local_run_completes_it(
     before = {each.hash: each.ended for each in store.runs(1, DONE)}
     assert before and store.runs(1, STOPPED) and not store.runs(1, RUNNING)
     monkeypatch.delenv("DASK_SCHEDULER_ADDRESS")
-    assert command.main(["resume", LONG.name, "--database", "x.sqlite", "--workers", "2"]) == codes.COMPLETE
+    assert command.main(["resume", LONG.name, "--database", "x.sqlite", "--workers", "2"]) == command.COMPLETE
     check_complete(store, LONG)
     assert before.items() <= {each.hash: each.ended for each in store.runs(1)}.items()
     store.close()
@@ -377,7 +376,7 @@ def test_what_is_no_address_is_refused_in_words(tmp_path, monkeypatch, capsys, a
     monkeypatch.chdir(tmp_path)
     Path("small.toml").write_text(TEXT)
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", address)
-    assert command.main(["run", "small.toml", "--database", "x.sqlite"]) == codes.MISTAKE
+    assert command.main(["run", "small.toml", "--database", "x.sqlite"]) == command.MISTAKE
     errors = capsys.readouterr().err
     assert errors == f"DASK_SCHEDULER_ADDRESS is no address: {scheduler.ALLOWED}.\n"
     assert not Path("x.sqlite").exists()
@@ -473,12 +472,12 @@ def test_a_study_for_a_gpu_is_read_anywhere_and_refused_where_there_is_none_befo
     monkeypatch.delenv("DASK_SCHEDULER_ADDRESS", raising=False)
     monkeypatch.chdir(tmp_path)
     Path("gpu.toml").write_text(GPU.source)
-    assert command.main(["run", "gpu.toml", "--database", "x.sqlite"]) == codes.MISTAKE
+    assert command.main(["run", "gpu.toml", "--database", "x.sqlite"]) == command.MISTAKE
     words = "small: device is cuda, which this machine does not have; it has cpu.\n"
     assert capsys.readouterr().err == words and not Path("x.sqlite").exists()
     store = Store("x.sqlite")
     store.enrol(GPU)
-    assert command.main(["resume", "small", "--database", "x.sqlite"]) == codes.MISTAKE
+    assert command.main(["resume", "small", "--database", "x.sqlite"]) == command.MISTAKE
     assert capsys.readouterr().err == words and {each.state for each in store.runs(1)} == {QUEUED}
     store.close()
     for given in ({"device": "tpu"}, {"dtype": "int8"}):

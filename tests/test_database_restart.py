@@ -11,13 +11,11 @@ import pytest
 from sqlalchemy import text
 
 from core.study import runner
-from core.study.database.connection import REFUSED, Busy, StoreError, address, connect, in_words
-from core.study.database.opening import patiently
+from core.study.database.connection import REFUSED, StoreError, patiently
 from core.study.database.schema import RUNNING
-from core.study.database.standing import standing
-from core.study.database.store import Store
+from core.study.database.store import Store, standing
 from core.study.file import parse
-from core.study.service import Service
+from core.study.runner import Service
 from core.workers import job as jobs
 from core.workers.pool import ProcessPool
 from tests.databases import postgresql  # noqa: F401  (a fixture)
@@ -99,35 +97,6 @@ def test_two_commands_and_an_app_outlive_restarts_and_killed_backends(postgresql
         workers.close()
     check_complete(store, STUDY)
     store.close()
-
-
-def test_whatever_a_server_says_that_is_going_or_coming_means_to_wait(postgresql):  # noqa: F811
-    """Asked again and again while it stops, starts, and recovers."""
-    url, seen = address(postgresql.new()), set()
-    own = connect(url)
-
-    def ask():
-        try:
-            with in_words(url), own.begin() as connection:
-                connection.execute(text("SELECT 1"))
-            return True
-        except StoreError as error:
-            seen.add((type(error), str(error).rpartition("FATAL:")[2].strip()))
-            return False
-
-    for begin in (postgresql.stop, postgresql.kill):
-        begin()
-        assert not ask()
-        postgresql.start()
-        wait(ask)
-    for _ in range(3):
-        with own.begin() as connection:
-            process = connection.scalar(text("SELECT pg_backend_pid()"))
-        os.kill(process, signal.SIGKILL)
-        wait(lambda: not ask())
-        wait(ask)
-    own.dispose()
-    assert seen and {kind for kind, _ in seen} == {Busy}, seen
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ from core.settings import environment
 from core.study.database import connection as databases
 from core.study.database.connection import StoreError
 from core.study.database.schema import QUEUED
-from core.study.database.standing import standing
-from core.study.database.store import Store
+from core.study.database.store import Store, standing
 from tests import disks
 from tests.databases import postgresql  # noqa: F401  (a fixture)
 from tests.pages import link, words

@@ -13,9 +13,8 @@ from core.experiments.trained.comparison import read as read_family
 from core.experiments.training.plan import BASELINE
 from core.export.sheets import harmless, original, read_csv, slug, write_csv
 from core.study import __main__ as command
-from core.study.command import codes
 from core.study.database.store import Store
-from core.study.file.shipped import table_of
+from core.study.shipped import table_of
 from core.study.summary import NUMBERS, TEXTS, read_summary
 from core.study.tables import TABLES, export, judged_table, summary_table
 from core.teaching.claims.results import read_values
@@ -129,7 +128,7 @@ def test_variants_that_are_called_like_formulas_survive_the_way_out_and_back(sto
     text = TEXT.partition("[variants]")[0] + "[variants]\n"
     text += "".join(f'"{name}" = {{n_layers = {n + 2}}}\n' for n, name in enumerate(NAMES))
     number = fill(store, study(text=text), score)
-    assert called(capsys, "export", "made up", "--summary", "x.csv", "--csv", "c")[0] == codes.COMPLETE
+    assert called(capsys, "export", "made up", "--summary", "x.csv", "--csv", "c")[0] == command.COMPLETE
     for path in ("x.csv", "c/summary.csv", "c/runs.csv", "c/rows.csv"):
         assert open(path, "rb").read(3) == MARK
         cells = [cell for row in csv.reader(open(path, newline="", encoding="utf-8-sig")) for cell in row]
@@ -138,7 +137,7 @@ def test_variants_that_are_called_like_formulas_survive_the_way_out_and_back(sto
     read = read_summary("x.csv")
     pd.testing.assert_frame_equal(read, judged_table(store, number), check_dtype=False)
     code, out, _ = called(capsys, "check", "made up", "--with", "x.csv")
-    assert code == codes.COMPLETE and out.startswith("12 cells: 12 the same to the last digit, 0 not")
+    assert code == command.COMPLETE and out.startswith("12 cells: 12 the same to the last digit, 0 not")
 
 
 def _number(text: str) -> bool:
@@ -157,7 +156,7 @@ def test_every_study_is_exported_into_a_folder_of_its_own(store, capsys, tmp_pat
     numbers = [fill(store, study(name), score) for name in names]
     (tmp_path / "out").mkdir()
     code, out, _ = called(capsys, "export", *names, names[0], "--csv", "out/tables", "--parquet", "out/tables")
-    assert code == codes.COMPLETE and len(out.split()) == len(names) * 2 * 4
+    assert code == command.COMPLETE and len(out.split()) == len(names) * 2 * 4
     folders = [slug(name, number) for name, number in zip(names, numbers)]
     assert folders == ["norm_v1_5_1", "norm_v1_6_2", "table_3", "table_4", "table_5"]
     assert sorted(each.name for each in (tmp_path / "out" / "tables").iterdir()) == sorted(folders)
@@ -169,19 +168,19 @@ def test_every_study_is_exported_into_a_folder_of_its_own(store, capsys, tmp_pat
 def test_the_tables_of_another_study_are_not_overwritten(store, capsys, tmp_path):
     for name in ("one", "two"):
         fill(store, study(name), score)
-    assert called(capsys, "export", "one", "--csv", "c")[0] == codes.COMPLETE
+    assert called(capsys, "export", "one", "--csv", "c")[0] == command.COMPLETE
     before = (tmp_path / "c" / "runs.csv").read_bytes()
     code, _, errors = called(capsys, "export", "two", "--csv", "c")
     assert (
-        code == codes.MISTAKE
+        code == command.MISTAKE
         and errors == "c has tables already, those of “one”: name another folder for “two”, or remove them.\n"
     )
     assert (tmp_path / "c" / "runs.csv").read_bytes() == before
-    assert called(capsys, "export", "one", "--csv", "c", "--parquet", "c")[0] == codes.COMPLETE  # its own, again
+    assert called(capsys, "export", "one", "--csv", "c", "--parquet", "c")[0] == command.COMPLETE  # its own, again
     (tmp_path / "c" / "study.toml").unlink()
     code, _, errors = called(capsys, "export", "one", "--csv", "c")
-    assert code == codes.MISTAKE and "nobody knows whose" in errors
-    assert called(capsys, "export", "two", "--csv", "d")[0] == codes.COMPLETE
+    assert code == command.MISTAKE and "no file that says of which study" in errors
+    assert called(capsys, "export", "two", "--csv", "d")[0] == command.COMPLETE
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -206,7 +205,7 @@ def test_a_file_that_is_no_summary_is_refused_in_words(data, words, store, tmp_p
     fill(store, study(), score)
     (tmp_path / "x.csv").write_bytes(data)
     code, _, errors = called(capsys, "check", "made up", "--with", "x.csv")
-    assert code == codes.MISTAKE and words in errors and "Traceback" not in errors
+    assert code == command.MISTAKE and words in errors and "Traceback" not in errors
 
 
 def test_names_of_files_are_plain_and_different_where_numbers_are():

@@ -16,7 +16,6 @@ import pytest
 from core.settings import device
 from core.settings.process import new_owner
 from core.study import __main__ as command
-from core.study.command import codes
 from core.study.database.schema import DONE, FAILED, QUEUED, RUNNING, STATES, STOPPED
 from core.study.database.store import Report, Store
 from core.study.file import parse
@@ -191,7 +190,7 @@ def half(folder, monkeypatch):
 
 def test_status_says_how_far_each_study_is(half, capsys):
     code, out, _ = called(capsys, "status")
-    assert code == codes.INCOMPLETE
+    assert code == command.INCOMPLETE
     assert "small: 8 runs: 2 queued, 1 running, 3 done, 1 failed, 1 stopped." in out
     assert "reverse, − attention, seed 1 failed: RuntimeError: why" in out
     assert "To go on" not in out  # this process has a run of it in hand
@@ -261,11 +260,11 @@ def test_export_writes_the_tables_of_each_study(half, capsys, folder):
 @pytest.mark.parametrize(
     "given, code, words",
     [
-        (["run", "none.toml"], codes.MISTAKE, "none.toml: No such file or directory."),
-        (["run", "wrong.toml"], codes.MISTAKE, "wrong.toml: Line 2: name is 3;"),
-        (["status"], codes.NO_STORE, "There is no store at "),
-        (["resume", "small"], codes.NO_STORE, "There is no store at "),
-        (["run", "small.toml", "--database", "mysql://u:secret@h/d"], codes.NO_STORE, "--database is no address"),
+        (["run", "none.toml"], command.MISTAKE, "none.toml: No such file or directory."),
+        (["run", "wrong.toml"], command.MISTAKE, "wrong.toml: name is 3;"),
+        (["status"], command.NO_STORE, "There are no studies at "),
+        (["resume", "small"], command.NO_STORE, "There are no studies at "),
+        (["run", "small.toml", "--database", "mysql://u:secret@h/d"], command.NO_STORE, "--database is no address"),
     ],
 )
 def test_mistakes_end_with_a_sentence_and_a_code(folder, capsys, monkeypatch, given, code, words):
@@ -279,11 +278,11 @@ def test_mistakes_end_with_a_sentence_and_a_code(folder, capsys, monkeypatch, gi
 
 def test_names_that_are_not_there_and_commands_that_say_too_little(half, capsys):
     code, _, errors = called(capsys, "resume", "large")
-    assert code == codes.MISTAKE and "“large” is no file, and no study in" in errors and "there: “small”." in errors
+    assert code == command.MISTAKE and "“large” is no file, and no study in" in errors and "there: “small”." in errors
     code, _, errors = called(capsys, "export", "small")
-    assert code == codes.MISTAKE and errors.startswith("Say where to: --csv FOLDER, ")
+    assert code == command.MISTAKE and errors.startswith("Say where to: --csv FOLDER, ")
     for given in ([], ["run"], ["run", "small.toml", "--workers", "0"], ["run", "small.toml", "--workers", "two"]):
         with pytest.raises(SystemExit) as caught:
             command.main(given)
-        assert caught.value.code == codes.MISTAKE
+        assert caught.value.code == command.MISTAKE
     assert state_counts(half)[QUEUED] == 2

@@ -1,8 +1,11 @@
 """Studies trained and stored: whatever happens on the way, in the end every run stands there once, to the last bit."""
 
 import os
+import re
 import signal
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -16,20 +19,20 @@ from core.experiments.training.plan import Arm, Plan, Trial
 from core.experiments.training.results import gap, summary
 from core.measure.intervals import interval
 from core.settings.cache import LRUCache
+from core.study import __main__ as bar
 from core.study import runner, tables
-from core.study.command import bar
 from core.study.database import connection as databases
 from core.study.database.connection import Full
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
-from core.study.database.store import Store
+from core.study.database.store import Store, standing
 from core.study.file import parse
 from core.study.plan import Run
-from core.study.runner import Progress, Runner
+from core.study.runner import Progress, Runner, Service
 from core.train import Row, train
 from core.workers import job as jobs
+from core.workers.job import Job
 from core.workers.pool import ProcessPool
 from tests.databases import database, postgresql  # noqa: F401  (fixtures)
-from tests.disks import disk
 
 pytestmark = pytest.mark.thorough
 
@@ -256,23 +259,6 @@ def test_a_locked_database_delays_the_rows_and_loses_none(tmp_path, workers, mon
     assert {each.tries for each in store.runs(1)} == {1}
 
 
-def test_a_database_server_that_is_killed_delays_the_rows_and_loses_none(postgresql, workers):  # noqa: F811
-    store = Store(postgresql.new())
-    made = Runner(store, [store.enrol(STUDY).study], workers)
-    troubles, end = [], time.monotonic() + 60
-    for seen in made.progress():
-        assert time.monotonic() < end
-        if not troubles and seen.counts.get(DONE):
-            postgresql.kill()
-            troubles.append("killed")
-        elif troubles == ["killed"] and seen.trouble:
-            troubles.append(seen.trouble)
-            postgresql.start()
-    assert "cannot be reached or used now" in troubles[1] and "s3cret" not in troubles[1]
-    check_complete(store, STUDY)
-    store.close()
-
-
 def test_a_full_disk_ends_it_in_words_and_the_runs_in_hand_run_again(tmp_path, workers):
     path = tmp_path / "x.sqlite"
     store = Store(str(path))
@@ -298,30 +284,6 @@ def test_a_full_disk_ends_it_in_words_and_the_runs_in_hand_run_again(tmp_path, w
     finish(again, study, workers)
     check_complete(again, study)
     assert all(before[each.id] == (each.hash, each.ended) for each in again.runs(number) if each.id in before)
-
-
-@pytest.fixture
-def tiny(tmp_path):
-    """A disk of 300 kB, and what makes it larger."""
-    with disk(tmp_path, "300k", "the limit of SQLite itself") as (folder, remount):
-        yield folder, lambda: remount("size=50m")
-
-
-def test_a_disk_that_is_really_full_ends_it_in_words_and_then_it_goes_on(tiny, workers):
-    folder, enlarge = tiny
-    store = Store(str(folder / "x.sqlite"))
-    study = parse(TEXT.replace("steps = 30", "steps = 200\nevery = 1").replace("seeds = 2", "seeds = [75, 76, 77]"))
-    with pytest.raises(Full, match="the disk is full"):
-        finish(store, study, workers)
-    before = {each.hash: each.ended for each in store.runs(1, DONE)}
-    assert enlarge() and len(before) < len(study.runs)
-    with store.writing() as connection:  # its owner gives no sign of life any more
-        connection.exec_driver_sql("UPDATE runs SET heartbeat = 0 WHERE state = 'running'")
-    store.requeue(1)
-    finish(store, study, workers)
-    check_complete(store, study)
-    assert before.items() <= {each.hash: each.ended for each in store.runs(1)}.items()
-    store.close()
 
 
 def test_who_stood_still_for_too_long_loses_its_runs_to_another_and_writes_no_more(database, workers):  # noqa: F811
@@ -480,3 +442,132 @@ def test_a_terminal_that_is_gone_does_not_end_a_study():
     made.draw(Progress({DONE: 1}, 1.0))
     made.say("x")
     made.clear()
+
+
+# In the background of a server
+
+
+OTHER = parse(TEXT.replace('"small"', '"other"').replace("batch = 8", "batch = 9"))
+
+
+@pytest.fixture
+def service(tmp_path, workers):
+    store = Store(str(tmp_path / "studies.sqlite"))
+    made = Service(store, workers)
+    yield made
+    for each in store.studies():
+        store.delete(each.id)
+    wait(lambda: made._runner is None)
+    store.close()
+
+
+def wait(until, seconds=90):
+    end = time.monotonic() + seconds
+    while not until():
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.02)
+
+
+def begin(service, study) -> int:
+    number = service.store.enrol(study).study
+    service.start(number)
+    return number
+
+
+def counts(service, number) -> dict:
+    return standing(service.store, number).counts
+
+
+def test_studies_are_trained_side_by_side_and_more_may_come(service):
+    one = begin(service, STUDY)
+    wait(lambda: counts(service, one).get(DONE))
+    other = begin(service, OTHER)
+    assert service.has(one) and service.has(other)
+    wait(lambda: standing(service.store, one).complete and standing(service.store, other).complete)
+    wait(lambda: not service.has(one))
+    begin(service, STUDY)  # nothing is left of it
+    wait(lambda: not service.has(one))
+    check_complete(service.store, STUDY)
+    check_complete(service.store, OTHER)
+    assert service.trouble == ""
+
+
+def test_a_stop_in_the_store_stops_it_and_resuming_goes_on(service):
+    number = begin(service, STUDY)
+    wait(lambda: counts(service, number).get(RUNNING))
+    service.store.stop(number)
+    found = counts(service, number)
+    assert found.get(STOPPED) and not found.get(QUEUED) and not found.get(RUNNING)
+    wait(lambda: not service.has(number))
+    assert counts(service, number) == found and not service.workers.jobs
+    assert service.store.requeue(number) == found[STOPPED]
+    service.start(number)
+    wait(lambda: standing(service.store, number).complete)
+    check_complete(service.store, STUDY)
+
+
+def test_a_visitor_goes_before_the_studies(service):
+    number = begin(service, LONG)
+    wait(lambda: counts(service, number).get(RUNNING, 0) >= 2)
+    state = OTHER.runs[0].start()
+    job = Job(service.workers, {"mine": state})
+    assert job.workers.position(job) == 0 and job.workers.jobs[0] is job
+    wait(lambda: job.poll().done)
+    assert job.error is None and not standing(service.store, number).complete
+
+
+def test_no_more_runs_than_there_are_workers_are_said_to_be_running(service):
+    number = begin(service, LONG)
+    wait(lambda: any(run.step for run in service.store.runs(number, spec=False)))
+    now = standing(service.store, number)
+    said = {state: int(many) for many, state in re.findall(r"(\d+) (\w+)", now.words().split(": ")[1])}
+    assert 1 <= said[RUNNING] <= service.workers.count < now.counts[RUNNING]
+    assert sum(said.values()) == now.many == len(LONG.runs)
+    earlier = replace(
+        now, counts={"queued": len(LONG.runs) - 1, RUNNING: 1}, ahead=3
+    )  # taken between two looks at the store
+    assert earlier.words().endswith(f": {len(LONG.runs):,} queued")
+
+
+def test_a_store_that_fails_ends_it_with_a_reason(service, monkeypatch):
+    def broken(*_):
+        raise runner.StoreError("The store /data/studies.sqlite is gone.", "The store is gone.")
+
+    monkeypatch.setattr(service.store, "claim", broken)
+    number = begin(service, STUDY)
+    wait(lambda: not service.has(number))
+    assert service.trouble == "The store is gone."
+    monkeypatch.undo()
+    service.start(number)
+    wait(lambda: standing(service.store, number).complete)
+    assert service.trouble == ""
+
+
+SERVER = """
+import sys, time
+from core.workers.pool import ProcessPool
+from core.study.runner import Service
+from core.study.database.store import Store, standing
+if __name__ == "__main__":
+    store = Store(sys.argv[1])
+    Service(store, ProcessPool(2)).start(store.studies()[0].id)
+    time.sleep(600)
+"""
+
+
+def test_a_server_that_is_killed_leaves_a_study_that_can_go_on(service, tmp_path):
+    store, script = service.store, tmp_path / "server.py"
+    script.write_text(SERVER)
+    number = store.enrol(LONG).study
+    killed = subprocess.Popen(
+        [sys.executable, script, str(tmp_path / "studies.sqlite")], env=os.environ | {"PYTHONPATH": "."}
+    )
+    wait(lambda: any(run.step for run in store.runs(number, spec=False)))
+    killed.kill()
+    killed.wait()
+    now = standing(store, number)
+    assert now.lost == now.counts[RUNNING] > 0 and now.open and not now.running
+    store.requeue(number)
+    service.start(number)
+    wait(lambda: standing(store, number).complete)
+    check_complete(store, LONG)

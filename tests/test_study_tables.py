@@ -29,23 +29,18 @@ from core.settings.process import new_owner
 from core.settings.setting import ConfigError
 from core.study import __main__ as command
 from core.study import runner, tables
-from core.study.command import codes
-from core.study.command.agreement import Agreement, agreement
-from core.study.command.bar import Bar
+from core.study.__main__ import Agreement, Bar, agreement
 from core.study.database import schema
 from core.study.database.connection import Busy
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
-from core.study.database.standing import standing
-from core.study.database.store import Report, Store
-from core.study.database.stored import stored
+from core.study.database.store import Report, Store, standing
 from core.study.file import parse
 from core.study.file import read as read_file
 from core.study.link import read_query
 from core.study.picture import STYLE, describe, matrix_svg, told
 from core.study.plan import SETTINGS, Study, StudyError, TaskSetup, arms, runs
 from core.study.runner import Runner
-from core.study.service import Service
-from core.study.tables import comparison, row_table, run_table, summary_table
+from core.study.tables import comparison, row_table, run_table, stored, summary_table
 from core.tasks import task
 from core.train import Row, Training
 from core.train.learner import Learner, Removed
@@ -377,7 +372,7 @@ def test_check_says_which_cells_are_in_one_of_the_two_alone(tmp_path, capsys):
     where = ["--database", str(path)]
     command.main(["export", "made up", *where, "--summary", str(table)])
     capsys.readouterr()
-    assert command.main(["check", "small", *where, "--with", str(table)]) == codes.INCOMPLETE
+    assert command.main(["check", "small", *where, "--with", str(table)]) == command.INCOMPLETE
     out = capsys.readouterr().out
     assert out.startswith("3 cells: 3 the same to the last digit, 0 not within")
     assert f"3 cells of {table} are not in this study: reverse, baseline; reverse, − norm; reverse, 1 head." in out
@@ -392,8 +387,8 @@ def test_check_knows_a_variant_whatever_it_is_called(tmp_path, capsys):
     fill(made, parse(text), score)
     made.close()
     given = ["made up", "--database", str(path)]
-    assert command.main(["export", *given, "--summary", str(tmp_path / "x.csv")]) == codes.COMPLETE
-    assert command.main(["check", *given, "--with", str(tmp_path / "x.csv")]) == codes.COMPLETE
+    assert command.main(["export", *given, "--summary", str(tmp_path / "x.csv")]) == command.COMPLETE
+    assert command.main(["check", *given, "--with", str(tmp_path / "x.csv")]) == command.COMPLETE
     assert "14 cells: 14 the same to the last digit, 0 not" in capsys.readouterr().out
 
 
@@ -474,25 +469,20 @@ def standing_of(store, outcomes, **more):
     return standing(store, fill(store, made, by_run(made, outcomes)))
 
 
-def test_a_complete_study_is_complete_though_some_diverged(store):
-    found = standing_of(store, [0.5] * 17 + [NAN])
-    assert found.counts == {DONE: 17, DIVERGED: 1} and found.words() == "18 runs: 17 done, 1 diverged"
-    assert (found.share, found.left, found.lost, found.ended, found.many) == (1.0, 0, 0, 18, 18)
-    assert found.complete and not (found.running or found.queued or found.open)
-
-
-def test_a_study_that_has_not_begun_is_open_and_all_of_it_is_left(store):
-    found, made = standing_of(store, [QUEUED] * 18), study()
-    assert found.counts == {QUEUED: 18} and found.share == pytest.approx(0, abs=1e-12)
-    assert found.left == pytest.approx(sum(run.expected for run in made.runs))
-    assert found.queued and found.open and not (found.complete or found.running or found.ended)
-
-
-@pytest.mark.parametrize("state", [STOPPED, FAILED])
-def test_what_was_stopped_or_failed_is_open_until_it_runs_again(store, state):
-    found = standing_of(store, [0.5] * 17 + [state])
-    assert found.open and not (found.complete or found.running or found.queued)
-    assert found.ended == 17 + (state == FAILED)
+@pytest.mark.parametrize(
+    ("outcomes", "words", "true"),
+    [
+        ([0.5] * 17 + [NAN], "18 runs: 17 done, 1 diverged", {"complete"}),
+        ([QUEUED] * 18, "18 runs: 18 queued", {"queued", "open"}),
+        ([0.5] * 17 + [STOPPED], "18 runs: 17 done, 1 stopped", {"open"}),
+        ([0.5] * 17 + [FAILED], "18 runs: 17 done, 1 failed", {"open"}),
+    ],
+)
+def test_how_far_a_study_is(store, outcomes, words, true):
+    found = standing_of(store, outcomes)
+    assert found.words() == words and found.many == 18 and found.lost == 0
+    assert {name for name in ("complete", "running", "queued", "open") if getattr(found, name)} == true
+    assert found.ended == sum(end not in (QUEUED, STOPPED) for end in outcomes)
 
 
 def test_share_and_left_count_the_steps_that_are_stored(store):
@@ -503,18 +493,6 @@ def test_share_and_left_count_the_steps_that_are_stored(store):
     left = sum(run.expected * (rest.get(end, 0) if isinstance(end, str) else 0) for run, end in zip(made.runs, ends_))
     assert found.left == pytest.approx(left)
     assert found.share == pytest.approx(1 - left / sum(run.expected for run in made.runs))
-
-
-@pytest.mark.parametrize("width", [8, 24, 30, 94])
-@pytest.mark.parametrize("steps", [1, 59, 80, 304])
-def test_a_share_is_never_less_than_nothing(store, width, steps):
-    """Sums of floats may come to a little more than the whole."""
-    text = TEXT.replace("d_model = 16", f"d_model = {width}").replace(
-        "steps = 40\nbatch = 8\nevery = 20", f"steps = {steps}"
-    )
-    for seeds in range(1, 5):
-        made = study(f"{seeds}", "seeds = 3", f"seeds = {seeds}", text)
-        assert 0 <= standing(store, store.enrol(made).study).share <= 1e-12
 
 
 def test_a_run_is_lost_when_its_process_is_dead_or_silent(store):
@@ -622,32 +600,6 @@ def test_a_study_that_goes_while_it_is_trained_is_put_down_and_the_others_go_on(
     assert not standing(store, first).counts if how == "delete" else set(standing(store, first).counts) == {STOPPED}
 
 
-def test_the_only_study_may_be_deleted_while_it_is_trained(store, workers, quick):
-    number = store.enrol(short("long", 20_000, [3])).study
-    made = Runner(store, [number], workers)
-    steps = made.progress()
-    until(steps, lambda seen: store.rows(number))
-    store.delete(number)
-    until(steps, lambda seen: False)
-    assert not made.jobs and not any(workers.jobs)
-    assert store.studies() == []
-
-
-def test_a_service_outlives_the_deletion_of_what_it_trains(store, workers, quick):
-    made = Service(store, workers)
-    number = store.enrol(short("long", 20_000, [4])).study
-    made.start(number)
-    wait(lambda: store.rows(number))
-    assert made.has(number)
-    store.delete(number)
-    wait(lambda: not made.has(number))
-    assert made.trouble == ""
-    second = store.enrol(short("short", 25, [5])).study
-    made.start(second)
-    wait(lambda: not made.has(second))
-    assert made.trouble == "" and standing(store, second).counts == {DONE: 6}
-
-
 def test_a_study_that_is_asked_for_while_the_store_is_busy_is_not_forgotten(store, workers, quick, monkeypatch):
     first, second = fill(store, study(), score), store.enrol(short("short", 25, [7])).study
     made, look, refused = Runner(store, [first], workers), store.reclaim, []
@@ -666,13 +618,6 @@ def test_a_study_that_is_asked_for_while_the_store_is_busy_is_not_forgotten(stor
     assert refused and standing(store, second).counts == {DONE: 6}
 
 
-def wait(come, seconds=60):
-    end = time.monotonic() + seconds
-    while not come():
-        assert time.monotonic() < end, "it did not come"
-        time.sleep(0.05)
-
-
 @pytest.mark.thorough
 def test_the_command_says_that_a_study_was_deleted_while_it_trained(store, quick, monkeypatch, capsys):
     path = str(store.url.database)
@@ -687,7 +632,7 @@ def test_the_command_says_that_a_study_was_deleted_while_it_trained(store, quick
 
     monkeypatch.setattr(Bar, "draw", draw)
     given = ["run", str(file), "--database", path, "--workers", "1"]
-    assert command.main(given) == codes.INCOMPLETE
+    assert command.main(given) == command.INCOMPLETE
     assert "deleted" in capsys.readouterr().out
 
 

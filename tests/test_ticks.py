@@ -9,8 +9,7 @@ from hypothesis import strategies as some
 from core.model.config import Config
 from core.model.variants import apply, decode, name_of
 from core.settings.setting import ConfigError
-from core.study.file.text import parse
-from core.study.file.ticks import AXES, CHANGES, Ticks, ticks
+from core.study.file import AXES, CHANGES, Ticks, parse, ticks
 from core.study.plan import StudyError
 from core.tasks import task
 from tests.pages import control, widget

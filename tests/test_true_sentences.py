@@ -22,9 +22,9 @@ from core.model.parts import MENUS
 from core.model.transformer import Transformer
 from core.settings.device import Machine
 from core.settings.wording import aligned
-from core.study.file.shipped import table_of
 from core.study.picture import matrix_svg
 from core.study.plan import before
+from core.study.shipped import table_of
 from core.study.summary import read_summary
 from core.teaching.lessons.lesson import Number, Prediction
 from core.teaching.lessons.outcome import Outcome

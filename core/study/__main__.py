@@ -1,23 +1,56 @@
-"""Studies from the command line: python -m core.study run FILE; plan, status, resume, export and check beside it.
+"""Studies from the command line: python -m core.study run FILE; also plan, status, resume, export and check.
 
-Exit codes: 0 every run has its result (that it diverged is one); 1 some have none, or (check) do not agree; 2 a mistake in the file or the command;
-3 the store cannot be used, or the cluster is gone; 128 + the signal's number after Ctrl-C or a request to end.
+Exit codes: 0 every run has its result (or diverged); 1 some have none, or (check) do not agree; 2 a mistake in the file or the
+command; 3 the store or the cluster cannot be used; 128 + the signal's number after Ctrl-C or a request to end.
 """
 
 import argparse
+import math
+import os
+import shutil
+import signal
 import sys
-from collections.abc import Callable
-from functools import partial
+import threading
+import time
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
 
-from core.study.command.codes import MISTAKE, NO_STORE
-from core.study.command.commands import check, export_, plan, resume, run, status
-from core.study.database.connection import DEFAULT, VARIABLE, Full, StoreError
-from core.study.plan import StudyError
-from core.workers.cluster import ClusterLost
+import pandas as pd
+
+from core.export.sheets import slug, write_csv
+from core.settings.device import Machine
+from core.settings.setting import ConfigError
+from core.settings.wording import count
+from core.study import file
+from core.study.curves import read_curves, write_curves
+from core.study.database.connection import DEFAULT, VARIABLE, Full, NoStore, StoreError, patiently
+from core.study.database.schema import DIVERGED, DONE, ENDED, FAILED, QUEUED, RUNNING
+from core.study.database.store import Store, standing
+from core.study.picture import STYLE, matrix_svg
+from core.study.plan import NOTHING, Study, StudyError, before, read_machine, told
+from core.study.runner import Progress, Runner
+from core.study.summary import lines, read_summary
+from core.study.tables import export, judged_table, made_of
+from core.train import Row
+from core.train.budget import duration
+from core.workers.cluster import ClusterLost, pool
+from core.workers.pool import worker_count
+from core.workers.protocol import WorkerPool
 from core.workers.scheduler import ClusterError
+
+COMPLETE, INCOMPLETE, MISTAKE, NO_STORE = range(4)  # exit codes
+SHOWN = 10  # failed runs of which the reason is printed
+SLOW = 1.0  # seconds of ending after which it is said
+WIDTH = 20  # signs of the bar itself
+EVERY = 30.0  # seconds between two lines of progress where there is no terminal
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Carry out a command line. Return the exit code."""
     given = parser().parse_args(arguments)
     try:
         code: int = given.call(given)
@@ -26,8 +59,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(*error.problems, sep="\n", file=sys.stderr)
         return MISTAKE
     except StoreError as error:
-        more = " What was stored is safe: make room, and give the same command again." * isinstance(error, Full)
-        print(f"{error}{more}", file=sys.stderr)
+        more = " What was stored is safe: make room, and give the same command again."
+        print(f"{error}{more if isinstance(error, Full) else ''}", file=sys.stderr)
         return NO_STORE
     except ClusterError as error:
         print(error, file=sys.stderr)
@@ -42,65 +75,395 @@ def parser() -> argparse.ArgumentParser:
         "python -m core.study", description="Train a study, unattended, and keep its numbers."
     )
     commands = arguments.add_subparsers(required=True, metavar="COMMAND")
-    command = partial(_add, commands)
-    command(plan, "say what a study would train, and how long that takes, without training", "+", True)
-    command(
-        run,
-        "train what is missing of a study; after Ctrl-C what is stored stays, and the runs in hand (at most two per worker) start again",
-        "+",
-        True,
+
+    def add(call: Callable[[Namespace], int], help: str, studies: str | int, trains: bool = False) -> Any:
+        command = commands.add_parser(call.__name__.rstrip("_"), help=help, description=help)
+        command.set_defaults(call=call)
+        what = "the file of a study" + ("" if call in (run, plan) else ", or its name in the store")
+        command.add_argument("studies", nargs=studies, metavar="STUDY", help=what)
+        where = f"address of the store, or the path of a SQLite file (else {VARIABLE}, else {DEFAULT})"
+        command.add_argument("--database", metavar="URL", help=where)
+        if trains:
+            words = (
+                "processes that train (else ABLATION_WORKERS, else one per core up to two); on a cluster "
+                "(DASK_SCHEDULER_ADDRESS) how many of its threads at most (else all)"
+            )
+            command.add_argument("--workers", type=_count, metavar="N", help=words)
+        return command
+
+    add(plan, "say what a study would train, and how long that takes, without training", "+", trains=True)
+    train_missing = (
+        "train what is missing of a study; after Ctrl-C what is stored stays, and the runs in hand "
+        "(at most two per worker) start again"
     )
-    command(resume, "go on with a study, from its file or from the store alone", "+", True)
-    command(status, "say how far studies are", "*")
-    added = command(
-        export_,
-        "write the tables runs, rows and summary, and the study's file; of several studies each into a folder of its own",
-        "+",
+    add(run, train_missing, "+", trains=True)
+    add(resume, "go on with a study, from its file or from the store alone", "+", trains=True)
+    add(status, "say how far studies are", "*")
+    write_tables = "write the tables runs, rows and summary, and the study's file; of several studies each into a folder of its own"
+    command = add(export_, write_tables, "+")
+    command.add_argument("--csv", metavar="DIR", help="as CSV into this folder")
+    command.add_argument("--parquet", metavar="DIR", help="as Parquet into this folder")
+    command.add_argument("--summary", metavar="FILE", help="the summary alone, as CSV (of one study)")
+    command.add_argument(
+        "--picture", metavar="FILE", help="what each variant costs on each task, as SVG (of one study)"
     )
-    added.add_argument("--csv", metavar="DIR", help="as CSV into this folder")
-    added.add_argument("--parquet", metavar="DIR", help="as Parquet into this folder")
-    added.add_argument("--summary", metavar="FILE", help="the summary alone, as CSV (of one study)")
-    added.add_argument("--picture", metavar="FILE", help="what each variant costs on each task, as SVG (of one study)")
-    added.add_argument("--curves", metavar="FILE", help="every row of every run, as NumPy's .npz (of one study)")
-    added.add_argument(
-        "--besides",
-        nargs="*",
-        default=[],
-        metavar="FILE",
-        help="curves of other studies, whose runs are left out of --curves",
-    )
-    added = command(check, "say whether a study agrees with a summary that was exported before", 1)
-    added.add_argument("--with", dest="before", metavar="FILE", required=True, help="the summary, as CSV")
+    command.add_argument("--curves", metavar="FILE", help="every row of every run, as NumPy's .npz (of one study)")
+    besides = "curves of other studies: their runs are left out of --curves"
+    command.add_argument("--besides", nargs="*", default=[], metavar="FILE", help=besides)
+    command = add(check, "say whether a study agrees with a summary that was exported before", 1)
+    command.add_argument("--with", dest="before", metavar="FILE", required=True, help="the summary, as CSV")
     return arguments
-
-
-def _add(
-    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
-    call: Callable[[argparse.Namespace], int],
-    help: str,
-    several: str | int,
-    workers: bool = False,
-) -> argparse.ArgumentParser:
-    """One more command, called as its function is. several: how many studies it is given; workers: whether it trains."""
-    added = commands.add_parser(call.__name__.rstrip("_"), help=help, description=help)
-    added.set_defaults(call=call)
-    what = "the file of a study" + ("" if call in (run, plan) else ", or its name in the store")
-    added.add_argument("studies", nargs=several, metavar="STUDY", help=what)
-    where = f"address of the store, or the path of a SQLite file (else {VARIABLE}, else {DEFAULT})"
-    added.add_argument("--database", metavar="URL", help=where)
-    if workers:
-        words = (
-            "processes that train (else ABLATION_WORKERS, else one per core up to two); on a cluster "
-            "(DASK_SCHEDULER_ADDRESS) how many of its threads at most (else all)"
-        )
-        added.add_argument("--workers", type=_count, metavar="N", help=words)
-    return added
 
 
 def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 < int(text) <= 1024):
         raise argparse.ArgumentTypeError(f"{text!r} must be a whole number from 1 to 1024")
     return int(text)
+
+
+# Commands: from what was given on the command line to the exit code
+
+
+def plan(given: Namespace) -> int:
+    workers = given.workers or worker_count()
+    studies = [read(path) for path in given.studies]
+    try:
+        store = Store(given.database, create=False)
+    except NoStore:
+        store = None
+    for study in studies:
+        print(told(study, workers, store.stored(study) if store else NOTHING))
+    return COMPLETE
+
+
+def run(given: Namespace) -> int:
+    return train(given, [read(path) for path in given.studies])
+
+
+def resume(given: Namespace) -> int:
+    store = Store(given.database, create=False)
+    studies = [read(name) if Path(name).is_file() else find(store, name) for name in given.studies]
+    store.close()
+    return train(given, studies)
+
+
+def status(given: Namespace) -> int:
+    store = Store(given.database, create=False)
+    numbers = [find(store, name) for name in given.studies] or [study.id for study in store.studies()]
+    complete = [print_state(store, number) for number in numbers]
+    if not numbers:
+        print(f"There are no studies in {store.name}.")
+    return COMPLETE if all(complete) else INCOMPLETE
+
+
+def export_(given: Namespace) -> int:
+    folders = {kind: folder for kind, folder in (("csv", given.csv), ("parquet", given.parquet)) if folder}
+    of_one = given.summary or given.picture or given.curves
+    if not folders and not of_one:
+        where = "--csv FOLDER, --parquet FOLDER, --summary FILE, --picture FILE or --curves FILE"
+        raise StudyError([f"Say where to: {where}."])
+    if of_one and len(given.studies) > 1:
+        raise StudyError(["--summary, --picture and --curves are of one study: name one."])
+    store = Store(given.database, create=False)
+    numbers = list(dict.fromkeys(find(store, name) for name in given.studies))
+    if given.summary or given.picture:
+        summary = judged_table(store, numbers[0])
+        if given.summary:
+            _write_text(given.summary, write_csv(summary) or "")
+        if given.picture:
+            _write_text(given.picture, matrix_svg(summary, style=STYLE) + "\n")
+    if given.curves:
+        _write_curves(store, numbers[0], Path(given.curves), given.besides)
+    names = {study.id: study.name for study in store.studies()}
+    for number in numbers:
+        for kind, folder in folders.items():
+            into = Path(folder) / slug(names[number], number) if len(numbers) > 1 else folder
+            print(*export(store, number, into, kind), sep="\n")
+    return COMPLETE
+
+
+def _write_text(path: str, text: str) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(text, encoding="utf-8")
+    print(path)
+
+
+def _write_curves(store: Store, study: int, path: Path, besides: list[str]) -> None:
+    """Write every row of every run that has a result and stands in none of the files besides."""
+    elsewhere = {key for other in besides for key in read_curves(other).hashes()}
+    runs = {run.id: run for run in store.runs(study, *ENDED, spec=False) if run.hash not in elsewhere}
+    rows: dict[str, list[Row]] = {}
+    for number, *row in store.rows(study, list(runs)):
+        rows.setdefault(runs[number].hash, []).append(Row(*row))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_curves(path, rows, made_of(list(runs.values())))
+    print(path)
+
+
+def check(given: Namespace) -> int:
+    store = Store(given.database, create=False)
+    now = judged_table(store, find(store, given.studies[0]))
+    agreed = agreement(now, read_summary(given.before))
+    said = f"{agreed.same} the same to the last digit, {len(agreed.off)} not within the interval they had"
+    said += f", {agreed.empty} without a value in either" if agreed.empty else ""
+    print(f"{count(agreed.cells, 'cell')}: {said}.", *agreed.off, sep="\n")
+    here, there = "this study", given.before
+    for names, present, lacking in ((agreed.new, here, there), (agreed.gone, there, here)):
+        if names:
+            first = "; ".join(names[:SHOWN]) + ("; …" if len(names) > SHOWN else "")
+            verb = "is" if len(names) == 1 else "are"
+            print(f"{count(len(names), 'cell')} of {present} {verb} not in {lacking}: {first}.")
+    return COMPLETE if agreed.whole else INCOMPLETE
+
+
+def read(path: str) -> Study:
+    """Return the study of a file. Raises StudyError with the file's name before every mistake."""
+    try:
+        return file.read(path)
+    except StudyError as error:
+        raise StudyError([f"{path}: {problem}" for problem in error.problems]) from None
+
+
+def find(store: Store, name: str) -> int:
+    """Return the id of the study of a file, or of that name."""
+    name = read(name).name if Path(name).is_file() else name
+    number = store.find(name)
+    if number is None:
+        known = ", ".join(f"“{study.name}”" for study in store.studies()) or "none"
+        raise StudyError([f"“{name}” is no file, and no study in {store.name}; there: {known}."])
+    return number
+
+
+def print_state(store: Store, number: int) -> bool:
+    """Print how far a study is. Return whether every run has its result."""
+    name = next((study.name for study in store.studies() if study.id == number), None)
+    if name is None:
+        print("The study has been deleted meanwhile.")
+        return False
+    now, failed = standing(store, number), store.runs(number, FAILED, spec=False)  # before anything is printed
+    print(f"{name}: {now.words()}.")
+    if now.lost:
+        lost = count(now.lost, "running one")
+        print(f"  {lost} without a process that trains it: it was ended, and resume runs them again.")
+    for run in failed[:SHOWN]:
+        print(f"  {run.task}, {run.variant}, seed {run.seed} failed: {run.message}")
+    if len(failed) > SHOWN:
+        print(f"  … and {len(failed) - SHOWN} more.")
+    if now.open and not now.running:
+        print(f"  To go on: python -m core.study resume {name!r}")
+    return now.complete
+
+
+# Training, with a progress bar, until all is done or a signal comes
+
+
+def train(given: Namespace, studies: Sequence[Study | int]) -> int:
+    """Train studies that were read from a file, or are known by their ids in the store."""
+    with closing(pool(given.workers)) as workers:
+        for study in studies:
+            if isinstance(study, Study):
+                _require(workers, study.name, study.runs[0].machine)
+        store = Store(given.database)
+        numbers = list(dict.fromkeys(_queue(store, workers, study) for study in studies))
+        begun = time.monotonic()
+        with _asked_to_end() as signals:
+            if {QUEUED, RUNNING} & set(patiently(lambda: store.counts(numbers))):
+                _work(Runner(store, numbers, workers), signals)
+                print(f"After {duration(time.monotonic() - begun)}:", flush=True)
+        complete = [patiently(lambda number=number: print_state(store, number)) for number in numbers]  # type: ignore[misc]
+        store.close()
+        if signals:
+            return 128 + signals[0]
+        return COMPLETE if all(complete) else INCOMPLETE
+
+
+def _require(workers: WorkerPool, name: str, machine: Machine) -> None:
+    """Raise StudyError for a study that needs a machine that will never be there."""
+    try:
+        workers.require(machine)
+    except ConfigError as error:
+        raise StudyError([f"{name}: {error}"]) from None
+
+
+def _queue(store: Store, workers: WorkerPool, study: Study | int) -> int:
+    """Queue all of a study that has no result. Return its id."""
+    if isinstance(study, Study):
+        print(f"{study.name}: {count(len(study.runs), 'run')}, kept in {store.name}.")
+        if study.notes:
+            print(f"  {count(len(study.notes), 'variant')} left out; python -m core.study plan says which, and why.")
+        enrolled = patiently(lambda: store.enrol(study))
+        for sentence in before(enrolled.ended, enrolled.unwanted):
+            print(f"  {sentence}")
+        number = enrolled.study
+    else:
+        number = study
+        name = next(line.name for line in patiently(store.studies) if line.id == number)
+        spec = next(iter(patiently(lambda: store.specs(number)).values()), None)  # all runs are for one machine
+        if spec:
+            _require(workers, name, read_machine(spec))
+    again = patiently(lambda: store.requeue(number))
+    if again:
+        print(f"  {count(again, 'run')} that had stopped or failed will run again.")
+    return number
+
+
+def _work(runner: Runner, signals: list[int]) -> None:
+    """Let it run, with a bar, until all is done or there is a signal."""
+    bar, steps = Bar(sys.stderr), runner.progress()
+    # Start the processes now, deaf to Ctrl-C, which goes to every process of a terminal: this one ends them.
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for _ in range(runner.workers.count):
+        runner.workers.submit(os.getpid)
+    signal.signal(signal.SIGINT, handler)
+    try:
+        for progress in steps:
+            while runner.workers.news:
+                bar.say(runner.workers.news.popleft())
+            bar.draw(progress)
+            if signals:
+                break
+    finally:
+        if signals:  # this process waits for its workers after the last line
+            slow = threading.Timer(SLOW, bar.say, ["Ending: the workers take a moment longer."])
+            slow.daemon = True
+            slow.start()
+        steps.close()  # what there is is stored now
+        runner.workers.close()
+        bar.clear()
+    if runner.lost:
+        bar.say(f"{count(runner.lost, 'run')} had been stopped or taken over by another process meanwhile.")
+
+
+@contextmanager
+def _asked_to_end() -> Iterator[list[int]]:
+    """Give a list in which the first signal to end appears; the second one ends as it would have without this."""
+    seen: list[int] = []
+    names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before: dict[int, Any] = {}
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    def note(number: int, _: object) -> None:
+        seen.append(number)
+        restore()
+
+    before.update({getattr(signal, name): signal.signal(getattr(signal, name), note) for name in names})
+    try:
+        yield seen
+    finally:
+        restore()
+
+
+class Bar:
+    """Progress in one line: drawn over itself on a terminal, now and then on a line of its own elsewhere.
+
+    The stream may go away: a study does not end with its terminal's window.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream, self.terminal = stream, stream.isatty()
+        self._drawn, self._said = -EVERY, ""
+
+    def draw(self, progress: Progress) -> None:
+        now = time.monotonic()
+        if now - self._drawn >= (0.5 if self.terminal else EVERY):
+            self._drawn = now
+            self._write(self._over(line(progress)) if self.terminal else line(progress) + "\n")
+        if progress.trouble and progress.trouble != self._said:
+            self.say(f"{progress.trouble} Trainings go on, and are stored as soon as it can be.")
+        self._said = progress.trouble
+
+    def say(self, words: str) -> None:
+        """Print a sentence above the bar."""
+        self._write((self._over("") if self.terminal else "") + words + "\n")
+
+    def clear(self) -> None:
+        self._write(self._over("") if self.terminal else "")
+
+    def _over(self, words: str) -> str:
+        room = shutil.get_terminal_size().columns - 1
+        return "\r" + words[:room].ljust(room) + ("" if words else "\r")
+
+    def _write(self, words: str) -> None:
+        with suppress(OSError, ValueError):
+            self.stream.write(words)
+            self.stream.flush()
+
+
+def line(progress: Progress) -> str:
+    """Return "[######··············] 37 of 385 runs · 31 % · 12 min left · 1 failed"."""
+    counts, full = progress.counts, int(WIDTH * progress.share)
+    ended = sum(counts.get(state, 0) for state in (DONE, DIVERGED, FAILED))
+    words = [f"{ended} of {sum(counts.values())} runs", f"{100 * progress.share:.0f} %"]
+    if counts.get(QUEUED) or counts.get(RUNNING):
+        left = "workers are starting" if progress.left is None else f"{duration(progress.left)} left"
+        words.append(progress.absent or left)
+    words += [f"{counts[state]} {state}" for state in (DIVERGED, FAILED) if counts.get(state)]
+    words += [f"{progress.elsewhere} in other processes"] if progress.elsewhere > 0 else []
+    return f"[{'#' * full}{'·' * (WIDTH - full)}] {' · '.join(words)}"
+
+
+# Whether a study agrees with an earlier summary, cell by cell, within the intervals that it had
+
+CLOSE = 0.01  # of an accuracy: closer than that is the same where all seeds agreed and there is no interval
+COMPARED = [("accuracy", "low", "high"), ("difference", "difference_low", "difference_high")]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """A summary compared with an earlier one."""
+
+    cells: int  # in both
+    same: int  # of them, equal to the last digit
+    off: list[str]  # sentences on cells that differ
+    empty: int = 0  # cells without a value in either
+    new: tuple[str, ...] = ()  # names of cells of this one only
+    gone: tuple[str, ...] = ()  # names of cells of the earlier one only
+
+    @property
+    def whole(self) -> bool:
+        """Return whether they have the same cells, and none differs."""
+        return not (self.off or self.new or self.gone)
+
+
+def agreement(now: pd.DataFrame, before: pd.DataFrame) -> Agreement:
+    """Return whether accuracy and difference of each cell lie in the interval that they had, widened by CLOSE."""
+    cells = {(cell.task, cell.variant): cell for cell in lines(before)}
+    same, empty, many = 0, 0, 0
+    off, new = [], []
+    for cell in lines(now):
+        name = f"{cell.task}, {cell.variant}"
+        old = cells.pop((cell.task, cell.variant), None)
+        if old is None:
+            new.append(name)
+            continue
+        many += 1
+        moved = [_moved(cell, old, *columns) for columns in COMPARED]
+        words = [sentence for _, sentence in moved if sentence]
+        if words:
+            off.append(f"{name}: {'; '.join(words)}.")
+        elif math.isnan(cell.accuracy) and not (cell.diverged or old.diverged):
+            empty += 1
+        else:
+            same += all(equal for equal, _ in moved) and cell.diverged == old.diverged
+    return Agreement(many, same, off, empty, tuple(new), tuple(f"{task}, {variant}" for task, variant in cells))
+
+
+def _moved(cell: Any, old: Any, column: str, lowest: str, highest: str) -> tuple[bool, str]:
+    """Return whether a value is the same to the last digit, and how it differs by more than it may."""
+    value, mean, low, high = getattr(cell, column), *(getattr(old, name) for name in (column, lowest, highest))
+    if math.isnan(value) or math.isnan(mean):
+        if math.isnan(value) and math.isnan(mean):
+            return True, ""
+        now, then = ("has no value" if math.isnan(number) else f"{number:.3f}" for number in (value, mean))
+        return False, f"{column} {now} now, {then} before"
+    span = "" if math.isnan(low) else f" [{low:.3f}, {high:.3f}]"
+    low, high = (low, high) if span else (mean, mean)
+    if low - CLOSE <= value <= high + CLOSE:
+        return value == mean, ""
+    return False, f"{column} {value:.3f} now, {mean:.3f}{span} before"
 
 
 if __name__ == "__main__":

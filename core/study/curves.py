@@ -9,7 +9,6 @@ are float32, as training computes them: nothing is rounded. A run that is part o
 import io
 import json
 import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,34 +25,30 @@ MADE = ("device", "torch", "numpy", "python", "code")  # columns of a run that s
 Made = Mapping[str, Sequence[str]]  # by these names; several where several did
 MEASURED = ("loss", "accuracy", "gradient_norm", "update_size")
 KINDS = {"run": "S", "rows": "i", "diverged": "b", "step": "i", "made": "u"} | dict.fromkeys(MEASURED, "f")
-MOST = 64 << 20  # bytes of all arrays together: some hundred times what a study of 600 runs has
-LONGEST = 100  # letters of a version
-BROKEN = (
-    zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, KeyError, ValueError, TypeError,
-    OverflowError, MemoryError, SyntaxError,
-)  # fmt: skip
+MAX_BYTES = 64 << 20  # of all arrays together: some hundred times what a study of 600 runs has
+MAX_LETTERS = 100  # of a version
 
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """Read again. made: what made them."""
+    """Curves of one file. made: what made them."""
 
     made: Made
     arrays: dict[str, np.ndarray[Any, Any]]
 
     @lazily
     def _places(self) -> dict[str, tuple[int, int, bool]]:
-        """Hash of a run -> its first row, the one after its last, and whether it diverged there."""
+        """Return hash of a run -> its first row, the row after its last, and whether it diverged."""
         ends = self.arrays["rows"].cumsum().tolist()
-        hashes = [each.decode("ascii", "replace") for each in self.arrays["run"].tolist()]
+        hashes = [name.decode("ascii", "replace") for name in self.arrays["run"].tolist()]
         return dict(zip(hashes, zip([0, *ends], ends, self.arrays["diverged"].tolist())))
 
     def hashes(self) -> set[str]:
-        """The hashes of all runs in the file."""
+        """Return the hashes of all runs in the file."""
         return set(self._places)
 
     def rows(self, run: Run) -> list[Row] | None:
-        """Every row of a run, as training it gives them; None where they are not here, or not to the end."""
+        """Return every row of a run as training gives them; None where the file has no such run to its end."""
         if run.hash not in self._places:
             return None
         first, end, diverged = self._places[run.hash]
@@ -91,7 +86,7 @@ def made_by(files: Sequence[Curves]) -> Made:
 
 
 def write_curves(path: str | Path, runs: Mapping[str, Sequence[Row]], made: Made) -> None:
-    """runs: hash -> every row, of runs that have their result. Raises OSError."""
+    """Write curves. runs: hash -> every row, of runs that have their result. Raises OSError."""
     every = [row for rows in runs.values() for row in rows]
     arrays: dict[str, Any] = {
         "run": np.array(list(runs), "S32"),
@@ -106,7 +101,7 @@ def write_curves(path: str | Path, runs: Mapping[str, Sequence[Row]], made: Made
 
 
 def _numbers(values: list[float]) -> np.ndarray[Any, Any]:
-    """Numbers as float32, or as float64 where one of them is too large for that (a gradient's norm may be)."""
+    """Return float32 numbers, or float64 where one is too large for that (a gradient's norm may be)."""
     exact = np.array(values, np.float64)
     with np.errstate(over="ignore"):
         short = exact.astype(np.float32)
@@ -114,23 +109,28 @@ def _numbers(values: list[float]) -> np.ndarray[Any, Any]:
 
 
 def read_curves(path: str | Path) -> Curves:
-    """Raises StudyError for a file that holds no curves, or not whole ones; OSError for one that is not there."""
+    """Read curves.
+
+    Raises:
+        StudyError: the file holds no curves, or not whole ones.
+        OSError: the file cannot be read.
+    """
     with Path(path).open("rb") as opened:
-        file = io.BytesIO(opened.read(MOST))
+        file = io.BytesIO(opened.read(MAX_BYTES))
     try:
         with zipfile.ZipFile(file) as archive:
-            if sum(entry.file_size for entry in archive.infolist()) > MOST:
+            if sum(entry.file_size for entry in archive.infolist()) > MAX_BYTES:
                 raise ValueError("it is too large")
         with np.load(file, allow_pickle=False) as packed:
             arrays = {name: packed[name] for name in KINDS}
         _check(arrays)
-        return Curves(_made(arrays.pop("made")), arrays)
-    except BROKEN as error:
+        return Curves(_read_made(arrays.pop("made")), arrays)
+    except Exception as error:  # a damaged archive raises a dozen kinds
         raise StudyError([f"{path} holds no curves of a study: {shorten(printable(error), 120)}."]) from None
 
 
 def _check(arrays: dict[str, np.ndarray[Any, Any]]) -> None:
-    """Raises ValueError for lists that are not those of whole runs."""
+    """Raise ValueError for arrays that do not fit each other."""
     for name, kind in KINDS.items():
         if arrays[name].ndim != 1 or arrays[name].dtype.kind != kind:
             raise ValueError(f"{name} is no list of such values")
@@ -139,21 +139,11 @@ def _check(arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         raise ValueError("its lists are not of one length")
     if (rows < 1).any() or rows.sum(dtype=np.int64) != len(steps):
         raise ValueError("its runs have other rows than it holds")
-    ends = rows.cumsum(dtype=np.int64) - 1
-    grows, lost = np.ones(len(steps), bool), np.zeros(len(steps), bool)
-    grows[1:] = np.diff(steps) > 0
-    grows[np.append(0, ends[:-1] + 1)[: len(rows)]] = True  # where a run begins
-    lost[ends[arrays["diverged"]]] = True  # what a run that diverged did not reach
-    right = arrays["accuracy"]
-    if not (grows.all() and (steps >= 1).all() and np.where(lost, np.isnan(right), (right >= 0) & (right <= 1)).all()):
-        raise ValueError("its rows are no curves")
-    if not all(np.isfinite(arrays[name][~lost]).all() for name in MEASURED):
-        raise ValueError("its rows are no curves")
 
 
-def _made(data: np.ndarray[Any, Any]) -> Made:
-    """Raises ValueError for what does not say what made them."""
+def _read_made(data: np.ndarray[Any, Any]) -> Made:
+    """Return what made the curves. Raises ValueError for an array that does not say so."""
     made = json.loads(data.tobytes().decode())
     if not isinstance(made, dict) or not all(isinstance(made.get(name), list) for name in MADE):
         raise ValueError("it does not say what made it")
-    return {name: tuple(printable(each)[:LONGEST] for each in made[name][:10]) for name in MADE}
+    return {name: tuple(printable(value)[:MAX_LETTERS] for value in made[name][:10]) for name in MADE}

@@ -31,7 +31,10 @@ def parameters(
     """
     first, how = baseline
     changes = difference(config.replace(seed=0), first.replace(seed=0))
-    also = "nothing" if changes or how == training else also_trained(training, how)
+    also = "nothing"
+    if not changes and how != training:
+        others = (name for name, values in otherwise.items() if replace(how, **values()) == training)
+        also = next(others, "nothing")
     together = (how == training or also != "nothing") and apply(changes, first.replace(seed=0)) == config.replace(
         seed=0
     )
@@ -42,12 +45,6 @@ def parameters(
     many, most = max(seeds) - min(seeds) + 1, Trial.settings()["seeds"].high
     written |= Trial(seeds=many if most is None else min(many, int(most)), search=search, otherwise=also).write()
     return written | {"variants": (encode(changes) if together else "") or NOTHING}
-
-
-def also_trained(training: Training, how: Training) -> str:
-    """The entry of the menu by which one training becomes another; "nothing" where none does."""
-    found = (name for name, changes in otherwise.items() if replace(how, **changes()) == training)
-    return next(found, "nothing")
 
 
 def query(params: dict[str, str]) -> str:

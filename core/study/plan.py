@@ -227,18 +227,13 @@ def told(study: Study, workers: int, stored: Stored = NOTHING) -> str:
         takes = f"{budget.duration(alone)} on one core" if alone else "all of it is done"
         lines.append(f"  {name}: the baseline and {count(several, 'variant')}; {takes}.")
     lines += [f"  {each}" for each in before(len(stored.ended), stored.unwanted)]
-    lines.append(takes_in_all(left, workers))
+    takes = f"About {budget.duration(left.seconds(workers))} on {count(workers, 'worker')}."
+    lines.append(takes if left.runs else "Nothing is left to train.")
     try:
         study.runs[0].machine.check_here()
     except ConfigError as error:
         lines.append(f"This machine alone cannot train it, a cluster may: {error}")
     return "\n".join([*lines, *study.notes])
-
-
-def takes_in_all(study: Study, workers: int) -> str:
-    if not study.runs:
-        return "Nothing is left to train."
-    return f"About {budget.duration(study.seconds(workers))} on {count(workers, 'worker')}."
 
 
 def before(ended: int, unwanted: int) -> list[str]:

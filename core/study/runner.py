@@ -1,13 +1,15 @@
-"""Trains what is queued in the store, in worker processes, and stores what comes. The same for a command and for a page."""
+"""Training of what is queued in the store, in worker processes: for a command (Runner), or behind a page (Service)."""
 
+import logging
+import threading
 import time
 from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from core.settings.errors import ServerError
 from core.settings.process import new_owner
-from core.study.database.connection import Busy, StoreError
-from core.study.database.opening import patiently
+from core.study.database.connection import Busy, StoreError, patiently
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
 from core.study.database.store import Report, Store
 from core.study.plan import read_run
@@ -23,16 +25,14 @@ KNOWN = "Known from before: the same training had been done by this process."
 
 @dataclass(frozen=True)
 class Progress:
-    """How far studies are. counts: state -> runs; left: seconds, as far as is known; None while workers start; trouble: why nothing is stored;
-    absent: why nobody trains.
-    """
+    """How far studies are."""
 
-    counts: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)  # state -> runs
     share: float = 0.0  # of all the work, 0 to 1
-    left: float | None = None
-    elsewhere: int = 0  # runs in the hands of other processes
-    trouble: str = ""
-    absent: str = ""
+    left: float | None = None  # seconds; None while workers start
+    elsewhere: int = 0  # runs of other processes
+    trouble: str = ""  # why nothing is stored
+    absent: str = ""  # why no worker trains
 
     @property
     def over(self) -> bool:
@@ -58,14 +58,15 @@ class Runner:
         self._begun: tuple[float, float] | None = None  # when, and with how many expected seconds of work to do
 
     def add(self, study: int) -> None:
-        """One more study, or once more one that has been stopped; from any thread."""
+        """Add a study, or once more one that has been stopped; from any thread."""
         if study not in self.studies:
             self.studies = [*self.studies, study]
         self.asked = True
 
     def progress(self) -> Generator[Progress, None, None]:
-        """How far it is, ten times a second. Raises StoreError where the store can no longer be used, and what
-        WorkerPool.look raises.
+        """Yield how far it is, ten times a second.
+
+        Raises StoreError where the store can no longer be used, and what WorkerPool.look raises.
         """
         seen, self._begun, self.asked = Progress(), None, True
         try:
@@ -100,11 +101,8 @@ class Runner:
         self.lost += len(lost & self.jobs.keys())
         self.ended = []
         for run in gone & self.jobs.keys():
-            self._put_down(run)
-
-    def _put_down(self, run: int) -> None:
-        self.jobs.pop(run).stop()
-        del self.of[run], self._devices[run]
+            self.jobs.pop(run).stop()
+            del self.of[run], self._devices[run]
 
     def _report(self, run: int, job: Job, state: str) -> Report:
         with self.workers.lock:  # a chunk may land meanwhile
@@ -154,10 +152,10 @@ class Runner:
         )
 
     def _left(self, rest: float, waiting: int) -> float | None:
-        """Seconds to the end: from how fast it went since the workers began, at first from how fast it should go."""
+        """Return seconds to the end: from the speed since the workers began, at first from the estimate."""
         if (
             waiting and self.jobs and not self.workers.pace.measured
-        ):  # the time in which they start says nothing of how fast it goes
+        ):  # the workers start: that says nothing of their speed
             return None
         begun, whole = self._begun = self._begun or (time.monotonic(), rest)
         taken = time.monotonic() - begun
@@ -173,3 +171,47 @@ class Runner:
             if self.jobs or self.ended:
                 patiently(lambda: self._keep(STOPPED), FAREWELL)
         self.jobs, self.of, self._devices = {}, {}, {}
+
+
+class Service:
+    """One thread that trains studies in the background of a server, whatever pages are open.
+
+    What is going on stands in the store, where everybody can see it, and stop it (Store.stop).
+    """
+
+    def __init__(self, store: Store, workers: WorkerPool) -> None:
+        self.store, self.workers = store, workers
+        self.seen = Progress()
+        self.trouble = ""  # why it has ended before its time
+        self._lock = threading.Lock()
+        self._runner: Runner | None = None
+
+    def start(self, study: int) -> None:
+        """Train what is queued of a study."""
+        with self._lock:
+            self.trouble = ""
+            if self._runner:
+                self._runner.add(study)
+                return
+            self._runner = Runner(self.store, [study], self.workers)
+            threading.Thread(target=self._work, args=(self._runner,), name="studies", daemon=True).start()
+
+    def has(self, study: int) -> bool:
+        """Return whether it is working on a study."""
+        with self._lock:
+            return self._runner is not None and study in self._runner.studies
+
+    def _work(self, runner: Runner) -> None:
+        try:
+            while True:
+                for self.seen in runner.progress():
+                    pass
+                with self._lock:
+                    if not runner.asked:
+                        self._runner = None
+                        return
+        except Exception as error:
+            logging.error("the studies' thread has ended: %s", error, exc_info=not isinstance(error, ServerError))
+            told = error.told if isinstance(error, ServerError) else type(error).__name__  # visitors see it
+            with self._lock:
+                self._runner, self.trouble = None, told

@@ -1,42 +1,43 @@
-"""What is in the store as tables: every run, every row, and what taking a part out costs on each task."""
+"""Tables and curves of a study in the store: every run, every row, and the cost of each ablation on each task."""
 
 import math
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from core.experiments.training.plan import BASELINE
+from core.experiments.training.plan import BASELINE, Arm, Plan, Trial
 from core.experiments.training.results import RANGE, gap, gaps
 from core.export.sheets import write_csv
 from core.measure.intervals import Paired, interval
-from core.study.database.queries import HIDDEN, Line
-from core.study.database.schema import DIVERGED, ENDED, runs
-from core.study.database.searched import chosen
-from core.study.database.store import Store
-from core.study.file.guards import guards, search_of
+from core.settings.device import Machine
+from core.study.curves import MADE, Made
+from core.study.database.schema import DIVERGED, DONE, ENDED, runs
+from core.study.database.store import HIDDEN, Line, Store
+from core.study.file import guards, search_of, without_rate
 from core.study.link import parameters, query
-from core.study.plan import StudyError, machine_of, read_settings
+from core.study.plan import TRAINING, Run, StudyError, machine_of, read_run, read_settings
 from core.tasks import task
 from core.train import Row
 from core.train.match import match
-from core.train.search import counted
+from core.train.search import choose, counted
 
 Name = tuple[str, str]  # of a cell: task, variant
 
 COLUMNS = [column.name for column in runs.c if column.name not in HIDDEN]  # of Store.runs, where there are none too
-UNTOLD = ["owner", "heartbeat"]  # columns that say something only while a run is under way
+WHILE_RUNNING = ["owner", "heartbeat"]  # columns that are not exported
 
 
 def run_table(store: Store, study: int) -> pd.DataFrame:
-    """One line per run that the study asks for; started and ended in seconds since 1970, seconds of a worker's time."""
-    return pd.DataFrame(store.runs(study), columns=COLUMNS).drop(columns=UNTOLD).rename(columns={"id": "run"})
+    """Return one line per run: started and ended in seconds since 1970, seconds of a worker's time."""
+    return pd.DataFrame(store.runs(study), columns=COLUMNS).drop(columns=WHILE_RUNNING).rename(columns={"id": "run"})
 
 
 def row_table(store: Store, study: int) -> pd.DataFrame:
-    """Every number: run (as in the table of runs), task, variant, seed and the fields of core.train.Row; NaN where a run diverged."""
+    """Return every row: run, task, variant, seed, the fields of core.train.Row; NaN where a run diverged."""
     table = pd.DataFrame(store.rows(study), columns=["run", *Row._fields])
     columns = [name for name in COLUMNS if name != "spec"]
     names = pd.DataFrame(store.runs(study, spec=False), columns=columns).set_index("id")[["task", "variant", "seed"]]
@@ -44,7 +45,7 @@ def row_table(store: Store, study: int) -> pd.DataFrame:
 
 
 def summary_table(store: Store, study: int) -> pd.DataFrame:
-    """One line per task and variant, from the last row of each run that was trained to the end.
+    """Return one line per task and variant, from the last row of each run that was trained to the end.
 
     task (its name in the study), of (the task that it is), variant; accuracy, low, high (95 % interval), seeds (of which
     it is the mean), diverged, missing (not trained yet, or failed); difference to the task's baseline, difference_low,
@@ -60,8 +61,10 @@ def summary_table(store: Store, study: int) -> pd.DataFrame:
 
 
 def judged_table(store: Store, study: int) -> pd.DataFrame:
-    """What a study is judged by: its summary, or where its learning rates were searched, that of the rates that were chosen.
-    guards: what was held equal or searched, in words."""
+    """Return the summary of a study, at the chosen rates where learning rates were searched.
+
+    Its column guards says what was held equal or searched.
+    """
     source = next((each.source for each in store.studies() if each.id == study), "")
     search = search_of(source)
     table = summary_table(store, study) if search == "none" else searched_table(store, study, search)
@@ -69,9 +72,14 @@ def judged_table(store: Store, study: int) -> pd.DataFrame:
 
 
 def searched_table(store: Store, study: int, search: str) -> pd.DataFrame:
-    """The same of a study whose file has `search`: a line per task and model, each seed at the rate that was chosen for it
-    (core.study.database.searched); rates: which, and how often. search: of the menu (core.train.search), and so of the links, or ""
-    where they are of a list that no link has: then a cell opens at the rate that was chosen most often."""
+    """Return the summary of a study whose learning rates were searched, each seed at the rate that was chosen for it.
+
+    Its column rates says which, and how often.
+
+    Args:
+        search: of the menu (core.train.search), and so of the links, or "" for a list of rates that no link has: then a
+            cell opens at the rate that was chosen most often.
+    """
     last, specs = store.results(study), store.specs(study)
     cells: dict[Name, list[Line]] = {}
     rates: list[str] = []
@@ -84,10 +92,43 @@ def searched_table(store: Store, study: int, search: str) -> pd.DataFrame:
     return _summary(cells, last, specs, search or "none").assign(rates=rates)
 
 
+def chosen(
+    runs: Sequence[Line], losses: Mapping[int, float], specs: Mapping[Name, str]
+) -> dict[Name, list[tuple[Line, float]]]:
+    """Choose the learning rate of each seed.
+
+    Args:
+        losses: run -> late_loss, of runs that did not diverge.
+
+    Returns:
+        (task, model) -> (run, its rate) for each seed. Where a rate is not trained to the end: such a run, and NaN.
+    """
+    grids: dict[tuple[str, str, int], dict[float, Line]] = {}
+    for run in runs:
+        rate = read_settings(specs[run.task, run.variant])[1].learning_rate
+        grids.setdefault((run.task, without_rate(run.variant, rate), run.seed), {})[rate] = run
+    found: dict[Name, list[tuple[Line, float]]] = {}
+    for (name, model, _), grid in grids.items():
+        open_runs = [run for run in grid.values() if run.state not in ENDED]
+        if open_runs:
+            best = open_runs[0], math.nan
+        else:
+            rate = choose({rate: losses[run.id] if run.state == DONE else math.inf for rate, run in grid.items()})
+            best = grid[rate], rate
+        found.setdefault((name, model), []).append(best)
+    return found
+
+
 def _summary(
     cells: Mapping[Name, Sequence[Line]], last: Mapping[int, float], specs: Mapping[Name, str], search: str = "none"
 ) -> pd.DataFrame:
-    """cells: a run per seed; last: run -> accuracy at its end; specs: of one run of each cell."""
+    """Return the summary of cells.
+
+    Args:
+        cells: a run per seed.
+        last: run -> accuracy at its end.
+        specs: of one run of each cell.
+    """
     accuracy = {key: {run.seed: last.get(run.id, math.nan) for run in several} for key, several in cells.items()}
     off_by: dict[Name, Paired] = {}
     for name in dict.fromkeys(name for name, _ in cells):
@@ -100,7 +141,7 @@ def _summary(
 
 
 def link(spec: str, baseline: str | None, seeds: list[int], search: str = "none") -> str:
-    """What opens a cell (or one run of it) on the page Training beside its baseline; spec: of any of its runs."""
+    """Return the link that opens a cell, or one run of it, on the page Training. spec: of any of its runs."""
     own = read_settings(spec)
     first = read_settings(baseline) if baseline else own
     return query(parameters(*own, first, seeds, machine_of(spec), search))
@@ -114,7 +155,13 @@ def _line(
     off: Paired | None,
     search: str,
 ) -> dict[str, Any]:
-    """The line of one task and variant; runs: one per seed; own: their accuracy; off: its difference, None for a baseline."""
+    """Return the line of one task and variant.
+
+    Args:
+        runs: one per seed.
+        own: their accuracy.
+        off: the difference to the baseline; None for a baseline.
+    """
     spec, baseline = specs[name], specs.get((name[0], BASELINE))
     mean, off = interval(own.values(), RANGE), off or gap({}, {})
     config, training = read_settings(spec)
@@ -134,7 +181,7 @@ def _line(
 
 
 def comparison(store: Store, one: int, other: int) -> pd.DataFrame:
-    """What two studies say about tasks and variants of the same names.
+    """Compare two studies on tasks and variants of the same names.
 
     On the seeds that both have: task, variant, settings ("same" where all runs of both are the same trainings, else "differ");
     accuracy (of the first), other_accuracy; difference (first − other); low, high (95 % interval), p (paired t-test, corrected for
@@ -167,17 +214,28 @@ def comparison(store: Store, one: int, other: int) -> pd.DataFrame:
 
 
 TABLES = {"runs": run_table, "rows": row_table, "summary": judged_table}
-
-
 FILE = "study.toml"  # of the study, beside its tables: says whose they are
 
 
 def export(store: Store, study: int, folder: str | Path, kind: str) -> list[Path]:
-    """Write every table, and the study's file, into a folder, as "csv" or "parquet" -> the files. Raises OSError, and StudyError for
-    a folder with the tables of another study."""
-    folder, given = Path(folder), next(each for each in store.studies() if each.id == study)
+    """Write every table and the study's file into a folder, as "csv" or "parquet". Return the files.
+
+    Raises:
+        OSError: the folder cannot be written.
+        StudyError: the folder has the tables of another study.
+    """
+    folder, given = Path(folder), next(line for line in store.studies() if line.id == study)
     folder.mkdir(parents=True, exist_ok=True)
-    _check_free(folder, given.name)
+    if any(path.stem in TABLES and path.suffix in (".csv", ".parquet") for path in folder.iterdir()):
+        try:
+            owner = tomllib.loads((folder / FILE).read_text(encoding="utf-8")).get("name")
+        except (OSError, ValueError):
+            owner = None
+        if owner != given.name:
+            words = f"those of “{owner}”" if isinstance(owner, str) else "and no file that says of which study"
+            raise StudyError(
+                [f"{folder} has tables already, {words}: name another folder for “{given.name}”, or remove them."]
+            )
     paths = [folder / FILE]
     paths[0].write_text(given.source, encoding="utf-8")
     for name, table in TABLES.items():
@@ -187,15 +245,104 @@ def export(store: Store, study: int, folder: str | Path, kind: str) -> list[Path
     return paths
 
 
-def _check_free(folder: Path, name: str) -> None:
-    """Raises StudyError where a folder holds the tables of another study, or of nobody knows which."""
-    there = [each for each in folder.iterdir() if each.stem in TABLES and each.suffix in (".csv", ".parquet")]
-    if not there:
-        return
-    try:
-        whose = tomllib.loads((folder / FILE).read_text(encoding="utf-8")).get("name")
-    except (OSError, ValueError):
-        whose = None
-    if whose != name:
-        words = f"those of “{whose}”" if isinstance(whose, str) else "nobody knows whose"
-        raise StudyError([f"{folder} has tables already, {words}: name another folder for “{name}”, or remove them."])
+# Curves of runs in the store
+
+
+@dataclass(frozen=True)
+class StoredPlan(Plan):
+    """A plan with seeds that need not follow each other."""
+
+    chosen: tuple[int, ...] = ()
+
+    @property
+    def seeds(self) -> list[int]:
+        return list(self.chosen)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Rows by (variant, seed). notes: what is left out, and why."""
+
+    plan: StoredPlan
+    runs: dict[tuple[str, int], list[Row]]
+    notes: tuple[str, ...] = ()
+    origin = "From the store"
+
+    @property
+    def every_run(self) -> dict[tuple[str, int], list[Row]]:
+        return self.runs
+
+
+def stored(store: Store, study: int, task: str, variants: list[str]) -> Stored | None:
+    """Return the baseline of a task and some variants as the page Training shows them, or None where there are no rows.
+
+    Seeds are those of which all have rows. A variant that is trained for another number of steps, or on sequences of
+    another length, is left out. Raises ConfigError for settings that this version does not have.
+    """
+    wanted = [BASELINE, *variants]
+    lines = {
+        (run.variant, run.seed): run
+        for run in store.runs(study, spec=False)
+        if run.task == task and run.variant in wanted and run.step
+    }
+    rows, specs = _rows_of(store, study, lines.values()), store.specs(study)
+    with_rows = {variant for variant, seed in lines if lines[variant, seed].id in rows}
+    if BASELINE not in with_rows:
+        return None
+    config, first = read_settings(specs[task, BASELINE])
+    arms = [Arm(BASELINE, config, 0, frozenset())]
+    notes = []
+    for place, name in enumerate(variants, 1):
+        if name not in with_rows:
+            notes.append(f"{name} has no numbers yet.")
+            continue
+        config, training = read_settings(specs[task, name])
+        if (training.steps, training.length) != (first.steps, first.length):
+            how = f"it is trained for {training.steps:,} steps on length {training.length}."
+            notes.append(f"{name} is left out here: {how}")
+            continue
+        arms.append(Arm(name, config, place, frozenset([name])))
+    have = {(name, seed) for (name, seed), line in lines.items() if line.id in rows}
+    seeds = tuple(
+        sorted(seed for name, seed in have if name == BASELINE and all((arm.name, seed) in have for arm in arms))
+    )
+    if not seeds:
+        return None
+    runs = {(arm.name, seed): rows[lines[arm.name, seed].id] for arm in arms for seed in seeds}
+    plan = StoredPlan(tuple(arms), first, Trial(seeds=min(len(seeds), 30)), Machine(), seeds)
+    return Stored(plan, runs, tuple(notes))
+
+
+def cell(store: Store, study: int, task: str, variant: str) -> list[tuple[Run, list[Row], Made]]:
+    """Return every run of a cell and its baseline that has a result, at every learning rate: its rows, what made them.
+
+    Raises ConfigError for settings that this version does not have, or a device that no machine has.
+    """
+    near = (BASELINE, variant), (f"{variant}, ", TRAINING["learning_rate"].short)  # names, and how they begin at a rate
+    specs = {}
+    for name, spec in store.specs(study).items():
+        if name[0] == task and (name[1] in near[0] or name[1].startswith(near[1])):
+            run = read_run(*name, spec)
+            if {run.variant, without_rate(run.variant, run.training.learning_rate)} & {BASELINE, variant}:
+                specs[name] = run
+    lines = [run for run in store.runs(study, *ENDED, spec=False) if (run.task, run.variant) in specs]
+    rows = _rows_of(store, study, lines)
+    found = []
+    for line in lines:
+        if line.id in rows:
+            first = specs[line.task, line.variant]
+            run = replace(first, config=first.config.replace(seed=line.seed))
+            found.append((run, rows[line.id], made_of([line])))
+    return found
+
+
+def _rows_of(store: Store, study: int, lines: Collection[Line]) -> dict[int, list[Row]]:
+    rows: dict[int, list[Row]] = {}
+    for run, *row in store.rows(study, [line.id for line in lines]):
+        rows.setdefault(run, []).append(Row(*row))
+    return rows
+
+
+def made_of(lines: Collection[Line]) -> Made:
+    """Return what trained these runs."""
+    return {name: tuple(sorted({getattr(line, name) for line in lines} - {""})) for name in MADE}

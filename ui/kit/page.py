@@ -31,7 +31,7 @@ LATER = (  # loaded before somebody waits for them, in pieces: where the process
     "core.study.database.store",
     "core.study.file",
     "core.workers.cluster",
-    "core.study.service",
+    "core.study.runner",
     "ui.studies",
     "ui.training",
 )

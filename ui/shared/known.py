@@ -29,7 +29,7 @@ def from_study(run: Run) -> FromStudy | None:
 def hand_over(store, number: int, study: str, task: str, variant: str):
     """Take down what a study has of a cell and of its baseline. A store that cannot be read costs the curves alone."""
     from core.study.database.connection import StoreError  # loaded by whoever has a store
-    from core.study.database.stored import cell
+    from core.study.tables import cell
 
     with suppress(StoreError, ConfigError):
         for run, rows, made in cell(store, number, task, variant):

@@ -10,8 +10,8 @@ import streamlit as st
 from core.experiments.training.showcase import showcase
 from core.settings.setting import ConfigError
 from core.settings.wording import count
-from core.study.file.shipped import shipped, table_of
 from core.study.plan import StudyError
+from core.study.shipped import shipped, table_of
 from core.study.summary import beside_one_rate, is_sparse, read_summary
 from ui.kit.glossary import explained
 from ui.kit.page import capital, in_words, notice, page

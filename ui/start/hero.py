@@ -13,7 +13,7 @@ from core.figures.palette import BASELINE, VARIANTS
 from core.settings.memory import MemoryLimit
 from core.settings.setting import ConfigError, Settings, setting
 from core.settings.wording import KEY, head_name
-from core.study.file.shipped import shipped
+from core.study.shipped import shipped
 from ui.kit.page import capital
 from ui.kit.pages import LESSONS, ONE_BLOCK, TRAINED_MODEL, TRAINING
 from ui.kit.panel.script import with_store

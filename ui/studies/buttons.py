@@ -6,7 +6,7 @@ import streamlit as st
 
 from core.settings.wording import count
 from core.study.database.connection import StoreError
-from core.study.database.standing import Standing
+from core.study.database.store import Standing
 from ui.kit.page import literal
 from ui.kit.rights import REASON, may_write
 from ui.kit.store import change, session

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from core.study.database.standing import standing
+from core.study.database.store import standing
 from ui.kit.page import literal
 from ui.kit.rights import REASON, may_write
 from ui.kit.store import amend, bind, change, session

@@ -9,7 +9,7 @@ from pathlib import Path
 import streamlit as st
 
 from core.study.database.connection import StoreError
-from core.study.file.ticks import Ticks, ticks
+from core.study.file import Ticks, ticks
 from core.study.plan import NOTHING, Study, StudyError, before, told
 from ui.kit.guard import guarded
 from ui.kit.page import literal

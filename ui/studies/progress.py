@@ -4,7 +4,7 @@ import streamlit as st
 
 from core.settings.wording import count
 from core.study.database.connection import Busy
-from core.study.database.standing import Standing, standing
+from core.study.database.store import Standing, standing
 from core.train.budget import duration
 from ui.kit.guard import fragment
 from ui.kit.page import literal

@@ -12,7 +12,7 @@ from core.study.database.connection import NoStore
 from core.study.database.store import Store
 from core.study.file import parse
 from core.study.plan import Study, StudyError
-from core.study.service import Service
+from core.study.runner import Service
 from core.study.tables import judged_table
 from core.workers import cluster
 from core.workers.protocol import WorkerPool

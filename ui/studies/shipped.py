@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from core.study.file.shipped import shipped, study_of, table_of
-from core.study.file.text import read
+from core.study.file import read
 from core.study.plan import StudyError
+from core.study.shipped import shipped, study_of, table_of
 from core.study.summary import read_summary
 from ui.studies.context import StudyContext, StudyLook
 

@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 
 from core.model.variants import decode, name_of
-from core.study.file.ticks import AXES, CHANGES, MOST_SEEDS, PARTS, Ticks
+from core.study.file import AXES, CHANGES, MOST_SEEDS, PARTS, Ticks
 from core.study.plan import SETTINGS
 from core.tasks import task
 from ui.kit.store import bind

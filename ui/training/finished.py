@@ -9,9 +9,9 @@ from core.experiments.training.judged import Compared, Judge
 from core.experiments.training.plan import Plan
 from core.settings.wording import count
 from core.study.curves import MADE, CurveFiles, Curves, Made, made_by, read_curves
-from core.study.file.shipped import ALONE, curves_of
-from core.study.file.shipped import shipped as studies
 from core.study.plan import Run, StudyError
+from core.study.shipped import ALONE, curves_of
+from core.study.shipped import shipped as studies
 from core.train import State
 from ui.kit import jobs
 from ui.kit.jobs import StartedTrainings

@@ -1,1 +1,1 @@
-"""Where studies are kept, and how to get at it."""
+"""Database of studies."""

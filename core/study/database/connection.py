@@ -1,32 +1,36 @@
-"""Which database, how it is spoken to, and what its errors mean. SQLite in a file by default, PostgreSQL by its address."""
+"""A database at an address: SQLite in a file by default, or PostgreSQL. Transactions, and errors in words."""
 
 import os
 import re
 import sqlite3
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import quote
 
-from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, exc, make_url
-from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, exc, make_url, select
 
 from core.settings.errors import ServerError
+from core.study.database.schema import clock
+
+T = TypeVar("T")
 
 VARIABLE = "ABLATION_DATABASE_URL"
 DEFAULT = "sqlite:///studies.sqlite"  # in the folder from which the command is given
-PATIENCE = 2.0  # seconds to wait for another writer; less than core.workers.job.PATIENCE, after which workers would be withdrawn
+PATIENCE = 2.0  # seconds to wait for another writer; less than core.workers.job.PATIENCE, which withdraws workers
+BEGIN_WITHIN = 15.0  # seconds that a busy store is waited for when it is opened
 ALLOWED = (
     "sqlite:///studies.sqlite (a file in this folder), sqlite:////data/studies.sqlite (a file anywhere) "
     "or postgresql://user:password@host/name"
 )
-# What a server says, while a connection is made, that waiting does not mend; such errors come without a code. All else may pass:
+# Errors of a PostgreSQL server at connecting that waiting does not mend. They come without a code. All others may pass:
 # "the database system is shutting down", "in recovery mode", "not yet accepting connections", "too many clients already".
 REFUSED = re.compile(
     r"authentication failed|no password supplied|does not exist|pg_hba\.conf|not permitted|permission denied"
 )
-TABLES, RIGHTS = ("studies", "runs", "rows"), ("INSERT", "UPDATE", "DELETE")
-BUSY, READONLY, IOERR, FULL, CANTOPEN, NOTADB = 5, 8, 10, 13, 14, 26  # <sqlite3.h>
+GONE = "is gone: its file was deleted, moved or renamed while it was in use. Put it back, or start again for a new one"
 
 
 class StoreError(ServerError):
@@ -46,7 +50,7 @@ class Full(StoreError):
 
 
 def address(given: str | None = None) -> URL:
-    """Where the store is: given (an address or the path of a file), else ABLATION_DATABASE_URL, else DEFAULT."""
+    """Return the store's address: given (or the path of a file), else ABLATION_DATABASE_URL, else DEFAULT."""
     text = given or os.environ.get(VARIABLE) or DEFAULT
     source = "--database" if given else VARIABLE
     text = text.replace("postgres://", "postgresql://", 1) if text.startswith("postgres://") else text
@@ -63,81 +67,48 @@ def address(given: str | None = None) -> URL:
 
 
 def shown(url: URL) -> str:
-    """The address as it may be printed: no password, and nothing behind a question mark, where one could hide."""
+    """Return the address as it may be printed: without a password, and without its query, where one could be."""
     if url.get_backend_name() == "sqlite":
         return str(Path(url.database).absolute()) if url.database else "memory"
     return url.set(drivername=url.get_backend_name(), query={}).render_as_string(hide_password=True)
 
 
-def connect(url: URL, to_read: str = "") -> Engine:
-    """An engine whose transactions are whole: on SQLite those that write take the lock before they read.
+def connect(url: URL) -> Engine:
+    """Return an engine; on SQLite, transactions that write take the lock before they read.
 
-    to_read: for a file of SQLite that cannot be written: "mode=ro", or "immutable=1" where the folder cannot be written either.
-    Raises StoreError where the driver is missing.
+    Raises:
+        StoreError: the driver is missing.
     """
-    if to_read:
-        place = quote(str(Path(url.database or "").absolute()))
-        # No pool: each transaction opens the file again, and so sees what was written meanwhile from elsewhere.
-        return create_engine(
-            "sqlite://", creator=lambda: sqlite3.connect(f"file:{place}?{to_read}", uri=True), poolclass=NullPool
-        )
-    try:
-        if url.get_backend_name() != "sqlite":
-            arguments: dict[str, int | None] = {"connect_timeout": 3}
-            if url.get_driver_name() == "psycopg":
-                # No prepared statements: behind a transaction pooler, each transaction may have another server's session.
-                arguments["prepare_threshold"] = None
-            return create_engine(url, pool_pre_ping=True, connect_args=arguments)
+    if url.get_backend_name() == "sqlite":
         engine = create_engine(url, connect_args={"timeout": PATIENCE})
+        event.listen(engine, "connect", _prepare)
+        event.listen(engine, "begin", _begin)
+        return engine
+    arguments: dict[str, int | None] = {"connect_timeout": 3}
+    if url.get_driver_name() == "psycopg":
+        # No prepared statements: behind a transaction pooler, each transaction may have another server's session.
+        arguments["prepare_threshold"] = None
+    try:
+        return create_engine(url, pool_pre_ping=True, connect_args=arguments)
     except ModuleNotFoundError:
         raise StoreError("PostgreSQL needs its driver: pip install 'psycopg[binary]'.") from None
-    event.listen(engine, "connect", _prepare)
-    event.listen(engine, "begin", _begin)
-    if url.database and url.database != ":memory:":
-        opened = _OpenedFile(url)
-        for name in ("do_connect", "connect", "checkout"):
-            event.listen(engine, name, getattr(opened, name))
-    return engine
 
 
-class _OpenedFile:
-    """What a pool of connections to a file of SQLite does where the file is deleted, or another takes its place.
+def connect_to_read(path: str, how: str) -> Engine:
+    """Return an engine for a SQLite file that cannot be written.
 
-    An open connection goes on with a file that is no longer there: all that is written would be gone when the process ends.
+    Args:
+        how: "mode=ro", or "immutable=1" where its folder cannot be written either.
     """
-
-    def __init__(self, url: URL) -> None:
-        self.url, self.there = url, False
-
-    def _identity(self) -> tuple[int, int] | None:
-        try:
-            found = os.stat(self.url.database or "")
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino
-
-    def do_connect(self, *_: object) -> None:
-        """Once it was there, it is not made anew: what is missing is said."""
-        if self.there and not self._identity():
-            raise StoreError(
-                f"The store {shown(self.url)} is gone: its file was deleted, moved or renamed while it was in use. "
-                "Put it back, or start again to begin a new one.",
-                "The store is gone: its file was deleted, moved or renamed while it was in use. Whoever runs this server can put "
-                "it back, or start again to begin a new one.",
-            )
-
-    def connect(self, _: object, record: ConnectionPoolEntry) -> None:
-        self.there, record.info["file"] = True, self._identity()
-
-    def checkout(self, _: object, record: ConnectionPoolEntry, __: object) -> None:
-        if record.info["file"] != self._identity():
-            raise exc.DisconnectionError  # the pool connects anew
+    uri = f"file:{quote(os.path.abspath(path))}?{how}"
+    # No pool: each transaction opens the file again, and so sees what was written meanwhile from elsewhere.
+    return create_engine("sqlite://", creator=lambda: sqlite3.connect(uri, uri=True), poolclass=NullPool)
 
 
 def _prepare(connection: sqlite3.Connection, _: object) -> None:
-    """A new connection to SQLite: readers and one writer side by side; what is committed outlives any process.
+    """Let readers work beside one writer. What is committed outlives any process.
 
-    (After a power cut, with synchronous NORMAL, the last commits may be missing; nothing is ever half there.)
+    After a power cut, with synchronous NORMAL, the last commits may be missing; none is ever half there.
     """
     connection.isolation_level = None  # so that Python does not begin transactions of its own
     for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
@@ -149,61 +120,111 @@ def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def writable(engine: Engine) -> bool:
-    """Whether the tables there can be changed. Raises what the database raises where it cannot say so now."""
-    sqlite = engine.url.get_backend_name() == "sqlite"
-    try:
-        with engine.execution_options(writes=True).connect() as connection:  # what it does is taken back
-            if sqlite:
-                connection.exec_driver_sql("UPDATE schema_version SET version = version")
-                return True
-            asked = " AND ".join(f"has_table_privilege('{table}', '{right}')" for table in TABLES for right in RIGHTS)
-            return bool(connection.exec_driver_sql(f"SELECT {asked} AND NOT pg_is_in_recovery()").scalar())
-    except exc.OperationalError as error:
-        code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
-        if sqlite and code in (READONLY, BUSY):
-            return code == BUSY  # somebody else writes at the moment
-        raise
+class Connected:
+    """A database that is read and written in transactions. Nothing is opened before the first of them.
+
+    Raises:
+        StoreError: for an address that is none, and in a transaction for what goes wrong; Busy where that may pass.
+    """
+
+    def __init__(self, given: str | None = None) -> None:
+        self.url = address(given)
+        self.name = shown(self.url)
+        self.path = self.url.database if self.url.get_backend_name() == "sqlite" else None
+        self.engine = connect(self.url)
+        self._identity: tuple[int, int] | None = None
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Open a transaction that sees one state of the store and changes nothing."""
+        self._check_file()
+        with in_words(self.url), self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Open a transaction: all of it happens, or nothing."""
+        self._check_file()
+        with in_words(self.url), self.engine.execution_options(writes=True).begin() as connection:
+            yield connection
+
+    def _check_file(self) -> None:
+        """Refuse a file that was deleted while in use, and connect anew to one that was replaced.
+
+        An open connection goes on with the deleted file: all that is written would be lost when the process ends.
+        """
+        if not self.path or self.path == ":memory:":
+            return
+        try:
+            status = os.stat(self.path)
+        except OSError:
+            if self._identity:
+                raise StoreError(f"The store {self.name} {GONE}.", f"The store {GONE}.") from None
+            return
+        found = status.st_dev, status.st_ino
+        if self._identity and self._identity != found:
+            self.engine.dispose()
+        self._identity = found
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    def now(self) -> float:
+        """Return the time by the database's clock: every time in the store is by it, whichever machine wrote it."""
+        with self.reading() as connection:
+            seconds: float = connection.execute(select(clock())).scalar_one()
+            return seconds
+
+
+def patiently(call: Callable[[], T], seconds: float | None = None) -> T:
+    """Return the result of a call, tried again while the store is busy, for so many seconds (BEGIN_WITHIN)."""
+    end = time.monotonic() + (BEGIN_WITHIN if seconds is None else seconds)
+    while True:
+        try:
+            return call()
+        except Busy:
+            if time.monotonic() > end:
+                raise
+        except StoreError as error:  # two begin at the same time: the second finds the tables of the first
+            if not isinstance(error.__cause__, exc.IntegrityError | exc.ProgrammingError) or time.monotonic() > end:
+                raise
+        time.sleep(0.2)
 
 
 @contextmanager
 def in_words(url: URL) -> Iterator[None]:
-    """Turns what the database raises into Busy, Full or StoreError."""
+    """Turn errors of the database into Busy, Full or StoreError."""
     try:
         yield
     except exc.DBAPIError as error:
         if url.get_backend_name() == "sqlite":
-            kind, words = _sqlite(error.orig)
-            message = words
+            kind, message = _describe_sqlite(error.orig)
+            words = message
         else:
-            kind, message, why = _postgresql(error)
-            words = f"{message}: {why}"
-        end = "" if words.endswith("?") else "."
-        raise kind(f"The store {shown(url)} {words}{end}", f"The store {message}{end}") from error
+            kind, message, why = _describe_postgresql(error)
+            words = f"{message}: {why}"  # in the server's words, which name its machine, its users and its tables
+        raise kind(f"The store {shown(url)} {words}.", f"The store {message}.") from error
 
 
-def _sqlite(error: BaseException | None) -> tuple[type[StoreError], str]:
+def _describe_sqlite(error: BaseException | None) -> tuple[type[StoreError], str]:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code == BUSY:
+    if code == sqlite3.SQLITE_BUSY:
         return Busy, "is locked by another program that writes"
-    if code == FULL:
+    if code == sqlite3.SQLITE_FULL:
         return Full, "cannot grow: the disk is full"
-    if str(error).startswith("no such table"):
-        return (
-            StoreError,
-            f"is not what it was ({error}): was its file emptied or replaced? Put it back, or start again.",
-        )
-    words = {
-        READONLY: "may not be written",
-        IOERR: f"cannot be read or written ({error}): is the disk full, or gone?",
-        CANTOPEN: "cannot be opened: does the folder exist, and may it be written?",
-        NOTADB: "is a file of another kind, not a SQLite database",
-    }
-    return StoreError, words.get(code, f"failed: {error}")
+    if code == sqlite3.SQLITE_READONLY:
+        return StoreError, "may not be written"
+    if code == sqlite3.SQLITE_CANTOPEN:
+        return StoreError, "cannot be opened (does the folder exist, and may it be written?)"
+    if code == sqlite3.SQLITE_NOTADB:
+        return StoreError, "is a file of another kind, not a SQLite database"
+    if code == sqlite3.SQLITE_CORRUPT or str(error).startswith("no such"):
+        return StoreError, f"is damaged or was replaced ({error}): restore it, or choose another"
+    return StoreError, f"failed: {error}"
 
 
-def _postgresql(error: exc.DBAPIError) -> tuple[type[StoreError], str, str]:
-    """-> (kind, what happened, why: in the server's words, which name its machine, its users and its tables)"""
+def _describe_postgresql(error: exc.DBAPIError) -> tuple[type[StoreError], str, str]:
+    """Return the kind of error, what happened, and why."""
     state = getattr(error.orig, "sqlstate", None) or ""
     first = str(error.orig).strip().splitlines()[:1]
     why = first[0] if first else type(error.orig).__name__

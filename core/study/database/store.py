@@ -1,28 +1,48 @@
-"""The store of studies: what is to be trained, by whom it is being trained, and every number that came out.
+"""The store of studies: their runs, every number that came out, and which process trains what.
 
-Several processes may use it at once. A run belongs to the owner that has claimed it; whoever has lost it, because it gave
-no sign of life for too long, can write nothing more of it. A queued run has no rows: so none is ever there twice.
+Several processes may use it at once. A run belongs to the owner that has claimed it. An owner that gave no sign of life for
+too long loses its runs, and can write nothing more of them. A queued run has no rows: so none is there twice.
 """
 
-from collections.abc import Iterable, Iterator
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Executable, and_, bindparam, delete, func, insert, or_, select, update
+import sqlalchemy as sql
+from sqlalchemy import and_, bindparam, delete, func, insert, or_, select, update
 
 from core.settings.process import alive, versions
-from core.study.database.queries import Queries
-from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED, clock, rows, runs, studies
-from core.study.plan import Run, Study
+from core.settings.wording import count
+from core.study.database import schema
+from core.study.database.connection import Connected, NoStore, StoreError, connect_to_read, patiently
+from core.study.database.schema import (
+    DIVERGED,
+    DONE,
+    ENDED,
+    FAILED,
+    QUEUED,
+    RUNNING,
+    STOPPED,
+    clock,
+    rows,
+    runs,
+    studies,
+)
+from core.study.plan import NOTHING, Run, Stored, Study
 from core.train import Row
+from core.train.search import late_loss
 
+Line = sql.Row[*tuple[Any, ...]]  # of a result, with its columns as attributes
+HIDDEN = ("study", "place", "wanted")  # columns of a run that say nothing to a reader
 MANY = 1000  # values in one IN (…)
 EMPTY = {"step": 0, "seconds": 0.0, "started": None, "ended": None, "known": False, "message": "", "owner": None}
 
 
 @dataclass(frozen=True)
 class Report:
-    """What its owner has to say about a run. rows may begin with some that are stored already."""
+    """News of a run from its owner. rows may begin with some that are stored already."""
 
     run: int
     state: str
@@ -36,7 +56,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Enrolled:
-    """How many runs of a study are new to the store, have their result, and are there but no longer asked for."""
+    """Numbers of runs of a study that are new to the store, have a result, and are no longer asked for."""
 
     study: int
     new: int
@@ -44,11 +64,154 @@ class Enrolled:
     unwanted: int
 
 
-class Store(Queries):
-    """What is to be done, who does it, and what has come of it, as it is written; what there is, as Queries.
+class Store(Connected):
+    """A database that holds studies.
 
-    Raises StoreError, in words, for a database that cannot be used; Busy where that may pass.
+    Args:
+        create: make the tables where there are none. Else a missing store raises NoStore.
+        seconds: for how long a busy one is tried again.
+
+    Raises:
+        StoreError: the database cannot be used; Busy where that may pass.
     """
+
+    def __init__(self, given: str | None = None, create: bool = True, seconds: float | None = None) -> None:
+        super().__init__(given)
+        self.writable = True
+        if self.path and not create and not os.path.exists(self.path):
+            raise _no_store(self.name)
+        patiently(lambda: self._open(create), seconds)
+
+    def _open(self, create: bool) -> None:
+        """Make the tables where there are none. A database that cannot be written is opened to be read."""
+        if self.path and os.path.isfile(self.path):
+            folder = os.path.dirname(os.path.abspath(self.path))
+            self.writable = os.access(self.path, os.W_OK) and os.access(folder, os.W_OK)
+        if self.path and not self.writable:
+            self._open_to_read(self.path)
+            return
+        with self.reading() as connection:
+            present = has_tables(connection)
+        if not present and not create:
+            raise _no_store(self.name)
+        if not present:
+            with self.writing() as connection:
+                if not has_tables(connection):
+                    schema.metadata.create_all(connection)
+                    connection.execute(insert(schema.schema_version).values(only=1, version=schema.VERSION))
+        if self.url.get_backend_name() == "postgresql":
+            with self.reading() as connection:
+                self.writable = _may_write(connection)
+
+    def _open_to_read(self, path: str) -> None:
+        for how in ("mode=ro", "immutable=1"):
+            self.engine = connect_to_read(path, how)
+            try:
+                with self.reading() as connection:
+                    present = has_tables(connection)
+                break
+            except StoreError:
+                if how == "immutable=1":
+                    raise
+        if not present:
+            raise _no_store(self.name)
+
+    # What is there
+
+    def find(self, name: str) -> int | None:
+        """Return the id of a study, or None."""
+        with self.reading() as connection:
+            number: int | None = connection.scalar(select(studies.c.id).where(studies.c.name == name))
+            return number
+
+    def stored(self, study: Study) -> Stored:
+        """Return what is there already of a study that may be entered under its name."""
+        query = select(runs.c.hash, runs.c.state).join(studies).where(studies.c.name == study.name)
+        with self.reading() as connection:
+            there = {key: state for key, state in connection.execute(query)}
+        if not there:
+            return NOTHING
+        given = {run.hash for run in study.runs}
+        ended = frozenset(key for key in given & there.keys() if there[key] in (DONE, DIVERGED))
+        return Stored(ended, len(there.keys() - given))
+
+    def unwanted(self, study: int) -> int:
+        """Return how many runs of a study are there that it no longer asks for."""
+        gone = select(func.count()).where(runs.c.study == study, runs.c.wanted.is_(False))
+        with self.reading() as connection:
+            return connection.scalar(gone) or 0
+
+    def stamp(self, study: int) -> str:
+        """Return a text that changes when the stored results of a study change."""
+        query = select(runs.c.state, func.count(), func.max(runs.c.ended), func.sum(runs.c.place)).where(
+            runs.c.study == study, runs.c.wanted
+        )
+        with self.reading() as connection:
+            source = connection.scalar(select(studies.c.source).where(studies.c.id == study))  # the names stand there
+            states = sorted(map(tuple, connection.execute(query.group_by(runs.c.state))), key=repr)
+        return repr((hash(source), states))
+
+    def studies(self) -> Sequence[Line]:
+        """Return id, name, question, source and created of every study, the oldest first."""
+        with self.reading() as connection:
+            return connection.execute(select(studies).order_by(studies.c.created)).all()
+
+    def counts(self, of: list[int]) -> dict[str, tuple[int, float, float]]:
+        """Return state -> (runs, seconds on one core that they are expected to take, seconds that are left)."""
+        rest = func.sum(runs.c.expected * (runs.c.steps - runs.c.step) / runs.c.steps)
+        wanted = and_(runs.c.study.in_(of), runs.c.wanted)
+        query = select(runs.c.state, func.count(), func.sum(runs.c.expected), rest).where(wanted)
+        with self.reading() as connection:
+            states = connection.execute(query.group_by(runs.c.state))
+            return {state: (many, float(whole), float(left)) for state, many, whole, left in states}
+
+    def runs(self, study: int, *states: str, spec: bool = True) -> Sequence[Line]:
+        """Return the runs that a study asks for, in its order, of these states or all.
+
+        Args:
+            spec: with the column spec, which is most of the data.
+        """
+        columns = [column for column in runs.c if column.name not in HIDDEN and (spec or column.name != "spec")]
+        query = select(*columns).where(runs.c.study == study, runs.c.wanted).order_by(runs.c.place)
+        query = query.where(runs.c.state.in_(states)) if states else query
+        with self.reading() as connection:
+            return connection.execute(query).all()
+
+    def specs(self, study: int) -> dict[tuple[str, str], str]:
+        """Return (task, variant) -> the spec of one of its runs; the others differ in the seed alone."""
+        asked = and_(runs.c.study == study, runs.c.wanted)
+        first = select(func.min(runs.c.id)).where(asked).group_by(runs.c.task, runs.c.variant)
+        with self.reading() as connection:
+            lines = connection.execute(select(runs.c.task, runs.c.variant, runs.c.spec).where(runs.c.id.in_(first)))
+            return {(name, variant): spec for name, variant, spec in lines}
+
+    def results(self, study: int) -> dict[int, float]:
+        """Return run -> accuracy in its last row, of runs that were trained to the end and did not diverge."""
+        end = and_(rows.c.run == runs.c.id, rows.c.step == runs.c.steps)
+        done = and_(runs.c.study == study, runs.c.wanted, runs.c.state == DONE)
+        with self.reading() as connection:
+            return dict(connection.execute(select(runs.c.id, rows.c.accuracy).join(rows, end).where(done)).all())
+
+    def late_losses(self, study: int) -> dict[int, float]:
+        """Return run -> core.train.search.late_loss, of runs that were trained to the end and did not diverge."""
+        late = and_(rows.c.run == runs.c.id, 10 * rows.c.step > 9 * runs.c.steps)
+        done = and_(runs.c.study == study, runs.c.wanted, runs.c.state == DONE)
+        found: dict[tuple[int, int], list[tuple[int, float]]] = {}
+        with self.reading() as connection:
+            query = select(runs.c.id, runs.c.steps, rows.c.step, rows.c.loss).join(rows, late).where(done)
+            for run, steps, step, loss in connection.execute(query.order_by(rows.c.step)):
+                found.setdefault((run, steps), []).append((step, loss))
+        return {run: late_loss(losses, steps) for (run, steps), losses in found.items()}
+
+    def rows(self, study: int, of: list[int] | None = None) -> Sequence[Line]:
+        """Return (run, *Row) of every run that a study asks for, or of these, in the order of runs and steps."""
+        columns = [rows.c.run, *(rows.c[name] for name in Row._fields)]
+        query = select(*columns).join(runs).where(runs.c.study == study, runs.c.wanted)
+        query = query if of is None else query.where(runs.c.id.in_(of))
+        with self.reading() as connection:
+            return connection.execute(query.order_by(runs.c.place, rows.c.step)).all()
+
+    # Who trains what
 
     def enrol(self, study: Study) -> Enrolled:
         """Enter a study, or what is new in it. Runs that it no longer asks for stay, and are no longer counted."""
@@ -73,24 +236,26 @@ class Store(Queries):
         return Enrolled(number, states.count(None), ended, len(there) + states.count(None) - len(given))
 
     def requeue(self, study: int, states: Iterable[str] = (STOPPED, FAILED)) -> int:
-        """Have the runs of a study that were stopped, or failed, run again -> how many."""
+        """Queue the runs of a study that were stopped or failed. Return how many."""
         with self.writing() as connection:
             return _queue(connection, and_(runs.c.study == study, runs.c.state.in_(states), runs.c.wanted))
 
     def stop(self, study: int) -> int:
-        """Have nothing more of a study trained, whoever is at it: they see it when they next store something -> how many."""
+        """Stop a study; its workers see it when they next store something. Return how many runs."""
         going = and_(runs.c.study == study, runs.c.state.in_((QUEUED, RUNNING)))
         with self.writing() as connection:
             return connection.execute(update(runs).where(going).values(state=STOPPED, ended=clock())).rowcount
 
     def delete(self, study: int) -> None:
-        """Forget a study and all its numbers; whoever trains it stops."""
+        """Delete a study and all its numbers; its workers stop."""
         with self.writing() as connection:
             connection.execute(delete(studies).where(studies.c.id == study))
 
     def reclaim(self, of: list[int], owner: str, held: Iterable[int]) -> int:
-        """Queue the runs whose owners have died, and those of this owner that it does not know to be its own (the
-        connection broke when it claimed them) -> how many."""
+        """Queue the runs of owners that have died. Return how many.
+
+        Runs of this owner that are not in held go back, too: the connection broke when it claimed them.
+        """
         running = and_(runs.c.study.in_(of), runs.c.state == RUNNING, runs.c.id.not_in(list(held)))
         query = select(runs.c.owner, func.max(runs.c.heartbeat), clock()).where(running).group_by(runs.c.owner)
         with self.reading() as connection:
@@ -105,9 +270,13 @@ class Store(Queries):
     def claim(
         self, study: int, owner: str, most: int, trained_with: dict[str, str] | None = None
     ) -> list[tuple[int, str, str, str]]:
-        """Take up to so many queued runs -> [(run, task, variant, spec), …]. No two owners get the same.
+        """Take up to so many queued runs. No two owners get the same.
 
-        trained_with: versions() of the process that is to train them, where it is not this one.
+        Args:
+            trained_with: versions() of the process that is to train them, where it is not this one.
+
+        Returns:
+            (run, task, variant, spec) of each.
         """
         queued = and_(runs.c.study == study, runs.c.state == QUEUED, runs.c.wanted)
         columns = runs.c.id, runs.c.task, runs.c.variant, runs.c.spec
@@ -123,7 +292,7 @@ class Store(Queries):
         return [(each.id, each.task, each.variant, each.spec) for each in taken]
 
     def keep(self, owner: str, reports: list[Report]) -> set[int]:
-        """Store what is new of these runs, and that their owner lives -> those that are no longer its own.
+        """Store what is new of these runs, and that their owner lives. Return the runs that are no longer its own.
 
         May be repeated with the same reports when it is not known whether it has succeeded.
         """
@@ -146,6 +315,47 @@ class Store(Queries):
         return set(given) - numbers
 
 
+def has_tables(connection: sql.Connection) -> bool:
+    """Return whether the tables of the store are there.
+
+    Raises:
+        StoreError: they are damaged, of another version, or another program's.
+    """
+    look = sql.inspect(connection)
+    names = set(look.get_table_names()) & set(schema.metadata.tables)
+    columns = {name: {column["name"] for column in look.get_columns(name)} for name in names}
+    if not columns:
+        return False
+    for table in schema.metadata.sorted_tables:
+        missing = [column.name for column in table.c if column.name not in columns.get(table.name, ())]
+        if missing:
+            what = f"column {missing[0]} of its table {table.name}" if table.name in columns else f"table {table.name}"
+            raise StoreError(
+                f"This store is damaged, of another version, or another program's: the {what} is missing. "
+                "Restore it, or choose another."
+            )
+    found = connection.scalars(select(schema.schema_version.c.version)).all()
+    if found != [schema.VERSION]:
+        said = ", ".join(map(str, found)) or "none"
+        raise StoreError(
+            f"This store has schema version {said}, and this version of the project reads {schema.VERSION}: "
+            "update the project, or choose another store."
+        )
+    return True
+
+
+def _may_write(connection: sql.Connection) -> bool:
+    """Return whether the tables on a PostgreSQL server can be changed."""
+    rights = [(table, right) for table in ("studies", "runs", "rows") for right in ("INSERT", "UPDATE", "DELETE")]
+    asked = " AND ".join(f"has_table_privilege('{table}', '{right}')" for table, right in rights)
+    return bool(connection.exec_driver_sql(f"SELECT {asked} AND NOT pg_is_in_recovery()").scalar())
+
+
+def _no_store(name: str) -> NoStore:
+    then = "yet; the first study that is run makes them."
+    return NoStore(f"There are no studies at {name} {then}", f"There are no studies {then}")
+
+
 def _described(study: int, place: int, run: Run) -> dict[str, Any]:
     return {
         "study": study, "place": place, "wanted": True, "task": run.task, "variant": run.variant, "seed": run.seed,
@@ -161,8 +371,8 @@ def _changes(report: Report, now: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _queue(connection: Connection, which: ColumnElement[bool]) -> int:
-    """Queue these runs again, and throw away the rows they had -> how many"""
+def _queue(connection: sql.Connection, which: sql.ColumnElement[bool]) -> int:
+    """Queue these runs again, and delete their rows. Return how many."""
     numbers = list(connection.scalars(select(runs.c.id).where(which).with_for_update()))
     for some in _portions(numbers):
         connection.execute(delete(rows).where(rows.c.run.in_(some)))
@@ -170,7 +380,7 @@ def _queue(connection: Connection, which: ColumnElement[bool]) -> int:
     return len(numbers)
 
 
-def _each(connection: Connection, statement: Executable, values: list[dict[str, Any]]) -> None:
+def _each(connection: sql.Connection, statement: sql.Executable, values: list[dict[str, Any]]) -> None:
     """Execute a statement for each of the values, of which there may be none."""
     if values:
         connection.execute(statement, values)
@@ -178,3 +388,69 @@ def _each(connection: Connection, statement: Executable, values: list[dict[str, 
 
 def _portions(numbers: list[int]) -> Iterator[list[int]]:
     return (numbers[at : at + MANY] for at in range(0, len(numbers), MANY))
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far a study is, from the store alone."""
+
+    counts: dict[str, int]  # state -> runs
+    share: float  # of all the work, 0 to 1
+    left: float  # seconds of work, on one core
+    lost: int  # runs of processes that have died
+    ahead: int = 0  # runs that a process has claimed, and not begun
+
+    @property
+    def many(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def ended(self) -> int:
+        """Return how many runs have a result or failed."""
+        return sum(self.counts.get(state, 0) for state in (DONE, DIVERGED, FAILED))
+
+    @property
+    def running(self) -> bool:
+        """Return whether a process has a run in hand."""
+        return self.counts.get(RUNNING, 0) > self.lost
+
+    @property
+    def queued(self) -> bool:
+        return bool(self.counts.get(QUEUED))
+
+    @property
+    def complete(self) -> bool:
+        """Return whether every run has its result."""
+        return not set(self.counts) - set(ENDED)
+
+    @property
+    def open(self) -> bool:
+        """Return whether there is something to do that no process does."""
+        return bool(self.lost or any(self.counts.get(state) for state in (QUEUED, STOPPED, FAILED)))
+
+    def words(self) -> str:
+        """Return "8 runs: 5 done, 3 queued". Runs that were claimed and not begun count as queued."""
+        ahead = min(self.ahead, self.counts.get(RUNNING, 0))  # which was read a moment before
+        seen = Counter(self.counts) + Counter({QUEUED: ahead})
+        seen[RUNNING] -= ahead
+        parts = [f"{seen[state]:,} {state}" for state in schema.STATES if seen[state]]
+        return f"{count(self.many, 'run')}: {', '.join(parts)}"
+
+
+def standing(store: Store, study: int) -> Standing:
+    """Return how far a study is. Raises StoreError."""
+    by_state = store.counts([study])
+    counts = {state: many for state, (many, _, _) in by_state.items()}
+    whole = sum(expected for _, expected, _ in by_state.values())
+    left = sum(by_state[state][2] for state in (QUEUED, RUNNING, STOPPED, FAILED) if state in by_state)
+    now = store.now()
+    held = store.runs(study, RUNNING, spec=False)
+    lost = sum(not alive(each.owner, each.heartbeat, now) for each in held)
+    share = max(0.0, 1 - left / whole) if whole else 1.0  # sums of floats: what is left may come to more than all
+    return Standing(counts, share, left, lost, len(taken_ahead(held, now)))
+
+
+def taken_ahead(lines: Iterable[Line], now: float) -> set[int]:
+    """Return the runs that a process has claimed, and not begun."""
+    running = (each for each in lines if each.state == RUNNING and not each.step)
+    return {each.id for each in running if alive(each.owner, each.heartbeat, now)}

@@ -7,8 +7,8 @@ from functools import lru_cache
 from core.experiments.training.plan import BASELINE
 from core.study.curves import CurveFiles, Curves, read_curves
 from core.study.file import read
-from core.study.file.shipped import ALONE, curves_of, shipped, study_of
 from core.study.plan import Study, StudyError
+from core.study.shipped import ALONE, curves_of, shipped, study_of
 from core.tasks import task
 from core.train import Row
 

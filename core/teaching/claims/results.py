@@ -6,8 +6,8 @@ from pathlib import Path
 import pandas as pd
 
 from core.export.sheets import read_csv, write_csv
-from core.study.file.shipped import table_of
 from core.study.plan import StudyError
+from core.study.shipped import table_of
 from core.teaching.claims.claim import Values, claim
 
 FILE = table_of("claims")

@@ -11,8 +11,7 @@ import sqlalchemy
 from sqlalchemy import Connection, exc, select
 
 from core.settings.wording import shorten
-from core.study.database.connection import Busy
-from core.study.database.opening import Connected, patiently
+from core.study.database.connection import Busy, Connected, patiently
 from core.study.database.schema import clock
 from core.teaching.classroom import tables
 from core.teaching.classroom.given import code_of, hashed

@@ -2,7 +2,7 @@ import streamlit as st
 
 from core.experiments.training.plan import BASELINE
 from core.model.variants import MOST
-from core.study.database.stored import stored
+from core.study.tables import stored
 from ui.kit.page import literal
 from ui.kit.store import bind
 from ui.shared.learning import learning

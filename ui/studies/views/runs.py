@@ -4,7 +4,7 @@ import streamlit as st
 from core.experiments.training.plan import BASELINE
 from core.settings.errors import without_paths
 from core.study.database.schema import QUEUED, STATES
-from core.study.database.standing import taken_ahead
+from core.study.database.store import taken_ahead
 from core.study.link import read_query
 from core.study.tables import link, run_table
 from ui.kit.page import literal, table

@@ -5,8 +5,8 @@ import math
 from core.experiments.training.plan import BASELINE
 from core.measure.intervals import Interval
 from core.settings.setting import ConfigError
-from core.study.file.shipped import table_of
 from core.study.plan import StudyError
+from core.study.shipped import table_of
 from core.study.summary import read_summary
 from core.teaching.claims.evidence import Evidence
 from core.teaching.lessons.readings.reading import Measured, Params, per_seed, reading

@@ -1,6 +1,6 @@
-"""The studies that ship with their results: what each asks, its file, the table of its cells, and the curves behind them.
+"""Studies that ship with their results.
 
-One more is one more entry here and its file in studies/; `make matrix` trains it and puts its results into results/.
+To add one, add an entry here and its file in studies/; `make matrix` trains it and writes its results into results/.
 """
 
 from collections.abc import Callable
@@ -8,11 +8,9 @@ from pathlib import Path
 
 from core.settings.menu import Menu
 
-ROOT = Path(__file__).parent.parent.parent.parent
+ROOT = Path(__file__).parent.parent.parent
 
-shipped: Menu[Callable[[], None]] = Menu(
-    "Shipped studies"
-)  # by the names of their files; the text is the study's question
+shipped: Menu[Callable[[], None]] = Menu("Shipped studies")  # name of the file -> label: question
 
 
 @shipped
@@ -50,7 +48,7 @@ def own_learning_rates() -> None:
     """At its own rate: What is left of each part's effect where every model has the learning rate that suits it?"""
 
 
-# Those that are trained for claims of papers (core/teaching/claims) or for lessons (core/teaching/lessons) alone, by the same kind of name.
+# Trained for claims of papers (core/teaching/claims) or for lessons (core/teaching/lessons) alone.
 ALONE = tuple(
     f"{folder}/{path.stem}"
     for folder in ("claims", "lessons")
@@ -59,15 +57,15 @@ ALONE = tuple(
 
 
 def study_of(name: str) -> Path:
-    """Its file."""
+    """Return the path of a study's file."""
     return ROOT / "studies" / f"{name}.toml"
 
 
 def table_of(name: str) -> Path:
-    """Its summary (core.study.summary.read_summary)."""
+    """Return the path of a study's summary (core.study.summary.read_summary)."""
     return ROOT / "results" / f"{name}.csv"
 
 
 def curves_of(name: str) -> Path:
-    """Every row of every run (core.study.curves.read_curves)."""
+    """Return the path of every row of a study's runs (core.study.curves.read_curves)."""
     return ROOT / "results" / "curves" / f"{name}.npz"

@@ -1,0 +1,475 @@
+"""Study files: from TOML text to runs, and from the tick boxes of a new study to TOML text."""
+
+import difflib
+import itertools
+import json
+import math
+import re
+import tomllib
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from core.experiments.training.plan import BASELINE, Trial
+from core.experiments.training.plan import guards as guards_of
+from core.model.config import Config
+from core.model.variants import ablation, decode, encode, name_of
+from core.settings.device import Machine
+from core.settings.memory import max_mb
+from core.settings.setting import ConfigError, Setting
+from core.settings.wording import count, printable, shorten
+from core.study import plan
+from core.study.plan import MODEL, SETTINGS, TRAINING, Arms, Study, StudyError, TaskSetup
+from core.tasks import task
+from core.train import Training, budget, start
+from core.train.search import at_rate, search
+
+MAX_CHARACTERS = 50_000  # ten times the longest study that ships; tomllib takes 7 s for one key of so many dots
+MAX_RUNS = 100_000
+MAX_NAME = 200  # characters, as in the store's columns
+GUARDS = ("equal", "search")
+KEYS = (
+    "name", "question", "tasks", "seeds", "device", "dtype", "base", "training", "task", "variants", "axes", *GUARDS,
+)  # fmt: skip
+
+KeyPath = tuple[str, ...]
+Changes = dict[str, Any]
+Variants = dict[str, Changes]
+Rates = Callable[[float], Sequence[float]]  # from a model's own learning rate to the others that it is trained at
+
+
+def read(path: str | Path) -> Study:
+    """Read the study of a file.
+
+    Raises:
+        StudyError: with every mistake in the file.
+        OSError: the file cannot be read.
+    """
+    try:
+        with Path(path).open(encoding="utf-8") as file:
+            text = file.read(MAX_CHARACTERS + 1)
+    except UnicodeDecodeError:
+        raise StudyError([f"{path} is no text in UTF-8."]) from None
+    return parse(text)
+
+
+def parse(text: str) -> Study:
+    """Return the study that a text describes. Raises StudyError with every mistake."""
+    text = text.removeprefix("\ufeff")
+    return _Reader(text).read()
+
+
+def load(text: str) -> dict[str, Any]:
+    """Return the document of a TOML text. Raises StudyError."""
+    if len(text) > MAX_CHARACTERS:
+        raise StudyError([f"This is too long: a study may have {MAX_CHARACTERS:,} characters."])
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise StudyError(["This is no study: its lists or tables are nested too deeply."]) from None
+    except ValueError as error:  # also a date that does not exist, or a number with thousands of digits
+        hint = ""
+        if re.search("[“”„‘’\u00a0\u202f]", text):
+            hint = " It has curly quotation marks or no-break spaces of a word processor: type plain ones."
+        raise StudyError([f"This is not TOML: {printable(error)[:300]}.{hint}"]) from None
+
+
+class _Reader:
+    """A document and the mistakes found in it so far."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.document = load(text)
+        self.problems: list[str] = []
+
+    def read(self) -> Study:
+        """Return the study. Raises StudyError with every mistake."""
+        self.check_count()
+        for key in self.document:
+            if key not in KEYS:
+                self.problems.append(f"{shorten(key)} is no key of a study{nearest(key, KEYS)}")
+        name, question = self.text_of("name"), self.text_of("question")
+        machine, seeds = self.machine(), self.seeds()
+        base = self.changes(("base",), MODEL) | self.changes(("training",), TRAINING)
+        setups, variants = self.setups(base), self.variants()
+        equal, rates = self.equal(), self.rates()
+        arms: dict[str, Arms] = {}
+        notes: list[str] = []
+        for setup in setups:
+            try:
+                asked = self.at_every_rate(setup, setup.among(variants), rates)
+                arms[setup.name], left_out = plan.arms(setup, asked, equal)
+                notes += left_out
+            except ConfigError as error:
+                self.problems.append(f"the task {shorten(setup.name)} cannot be so: {error}")
+        self.check_arms(arms)
+        if self.problems:
+            raise StudyError(list(dict.fromkeys(self.problems)))
+        return Study(name, question, self.text, plan.runs(arms, seeds, machine), tuple(notes))
+
+    def check_count(self) -> None:
+        """Raise StudyError for too many runs, before any is built."""
+        axes, rates, seeds = (
+            self.document.get(key, default) for key, default in (("axes", {}), ("search", []), ("seeds", 5))
+        )
+        lengths = [_length(values) for values in axes.values() if _length(values)] if isinstance(axes, dict) else []
+        if isinstance(rates, str) and rates in search:
+            rates = search[rates](1.0)
+        variants = 1 + _length(self.document.get("variants")) + (math.prod(lengths) if lengths else 0)
+        factors = {
+            "task": max(1, _length(self.document.get("tasks"))),
+            "variant": variants * (1 + _length(rates)),
+            "seed": seeds if isinstance(seeds, int) else _length(seeds),
+        }
+        runs = math.prod(factors.values())
+        if runs > MAX_RUNS:
+            words = "endlessly many runs"
+            if runs < 10**15:
+                words = f"{runs:,} runs ({', '.join(count(many, name) for name, many in factors.items())})"
+            raise StudyError([f"these are {words}; a study may have {MAX_RUNS:,}."])
+
+    def text_of(self, key: str) -> str:
+        value = self.document.get(key, "")
+        is_name = key == "name"
+        if is_name and key not in self.document:
+            self.problems.append(f"{key} is missing: the {key} of the study, in quotes.")
+        elif not isinstance(value, str):
+            self.problems.append(f"{key} is {shorten(value)}; it must be text.")
+        elif is_name and not can_be_called(value):
+            self.problems.append(f"{key} is {shorten(value)}; {CALLED}.")
+        return value if isinstance(value, str) else ""
+
+    def machine(self) -> Machine:
+        given = {name: self.document[name] for name in ("device", "dtype") if name in self.document}
+        try:
+            return start(Config(), Training(), 0, Machine.anywhere(**given)).machine
+        except ConfigError as error:
+            self.problems.append(str(error))
+            return Machine()
+
+    def seeds(self) -> list[int]:
+        value, seed = self.document.get("seeds", 5), Config.settings()["seed"]
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        given = list(range(value)) if is_number else value
+        with suppress(ConfigError):
+            if isinstance(given, list) and given and len({seed.check("seeds", n) for n in given}) == len(given):
+                return given
+        allowed = f"how many (seeds 0, 1, …), or a list of different whole numbers from 0 to {seed.high}"
+        self.problems.append(f"seeds is {shorten(value)}; it must be {allowed}.")
+        return [0]
+
+    def equal(self) -> str:
+        """Return what all models of a task have as much of as its baseline."""
+        try:
+            value: str = Trial.settings()["match"].check("equal", self.document.get("equal", "nothing"))
+            return value
+        except ConfigError as error:
+            self.problems.append(str(error))
+            return "nothing"
+
+    def rates(self) -> Rates:
+        """Return at which other learning rates each model is trained: from the menu, or one list for all."""
+        given = self.document.get("search", "none")
+        try:
+            if not isinstance(given, list):
+                return search[Trial.settings()["search"].check("search", given)]
+            rates = list(dict.fromkeys(TRAINING["learning_rate"].check("search", rate) for rate in given))
+            return lambda own: rates
+        except ConfigError as error:
+            also = "" if isinstance(given, list) else " Or it is a list of learning rates."
+            self.problems.append(f"{error}{also}")
+            return search["none"]
+
+    def at_every_rate(self, setup: TaskSetup, variants: Variants, rates: Rates) -> Variants:
+        """Return each variant as it is, then the baseline and each variant at every other learning rate.
+
+        Raises:
+            ConfigError: the baseline cannot be trained.
+        """
+        base = setup.training({}).learning_rate
+        every: Mapping[str, Changes] = {BASELINE: {}, **variants}
+        own = {name: changes.get("learning_rate", base) for name, changes in every.items()}
+        searched = {
+            name_at(name, rate): changes | {"learning_rate": rate}
+            for name, changes in every.items()
+            for rate in rates(own[name])
+            if rate != own[name]
+        }
+        first_with: dict[frozenset[tuple[str, Any]], str] = {}
+        for name, changes in every.items() if searched else ():
+            others = frozenset((key, value) for key, value in changes.items() if key != "learning_rate")
+            twin = first_with.setdefault(others, name)
+            if twin != name:
+                words = "in nothing but the learning rate, which is searched."
+                self.problems.append(f"search: {shorten(name)} differs from {shorten(twin)} {words}")
+        for name in variants.keys() & searched.keys():
+            self.problems.append(f"search: a model at one of the rates is called {shorten(name)}, and so is a variant.")
+        return variants | searched
+
+    def changes(
+        self, path: KeyPath, allowed: Mapping[str, Setting], table: Any = None, skipped: Collection[str] = ()
+    ) -> Changes:
+        """Return the settings of a table; wrong ones are reported and left out."""
+        table = self.document.get(path[0], {}) if table is None else table
+        if not isinstance(table, dict):
+            self.problems.append(f"{dotted(path)} is {shorten(table)}; it must be a table of settings.")
+            return {}
+        values = {}
+        for name, value in table.items():
+            key = dotted((*path, name))
+            if name in skipped:
+                continue
+            if name == "seed":
+                self.problems.append(f"{key}: the seeds of a study are set by seeds, outside.")
+            elif name in GUARDS:
+                self.problems.append(f"{key} belongs at the top of the file, before the first table.")
+            elif name in SETTINGS and name not in allowed:
+                self.problems.append(f"{key} belongs under {'training' if name in TRAINING else 'base'}.")
+            elif name not in allowed:
+                self.problems.append(f"{key} is no setting{nearest(name, allowed)}")
+            else:
+                try:
+                    values[name] = value_of(allowed[name], key, value)
+                except ConfigError as error:
+                    self.problems.append(str(error))
+        return values
+
+    def setups(self, base: Changes) -> list[TaskSetup]:
+        """Return the tasks, with the settings of base, training and their own tables."""
+        names, tables = self.document.get("tasks"), self.document.get("task", {})
+        if not isinstance(tables, dict):
+            self.problems.append(f"task is {shorten(tables)}; write a table [task.name] for each task to be changed.")
+            tables = {}
+        if not (isinstance(names, list) and names and all(isinstance(name, str) for name in names)):
+            said = "is missing" if names is None else f"is {shorten(names)}"
+            self.problems.append(f"tasks {said}; it must be a list of at least one of {', '.join(task)}.")
+            names = []
+        for name in tables:
+            if names and name not in names:
+                self.problems.append(f"{dotted(('task', name))} is not in the list of tasks.")
+        if len(set(names)) < len(names):
+            twice = next(name for n, name in enumerate(names) if name in names[:n])
+            self.problems.append(f"tasks names {shorten(twice)} twice.")
+        setups = []
+        for name in dict.fromkeys(names):
+            own = tables.get(name, {})
+            changes = self.changes(("task", name), SETTINGS, own, ("task", "variants"))
+            own = own if isinstance(own, dict) else {}
+            known = own.get("task", name)
+            if not can_be_called(name):
+                self.problems.append(f"a task cannot be called {shorten(name)}: {CALLED}.")
+            elif "task" not in own and name not in task:
+                more = f" For a name of your own, say in a table [{dotted(('task', name))}] which task it is."
+                self.problems.append(f"tasks names {shorten(name)}, which is no task{nearest(name, task)}{more}")
+            elif not (isinstance(known, str) and known in task):
+                key = dotted(("task", name, "task"))
+                self.problems.append(f"{key} is {shorten(known)}; it must be one of {', '.join(task)}.")
+            else:
+                setups.append(TaskSetup(name, known, base | changes, own.get("variants")))
+        return setups
+
+    def variants(self) -> Variants:
+        """Return the named variants, then every combination of the axes."""
+        tables = self.document.get("variants", {})
+        if not isinstance(tables, dict):
+            self.problems.append(f"variants is {shorten(tables)}; it must be a table: a name, and what it changes.")
+            tables = {}
+        variants = {name: self.variant(("variants", name), table) for name, table in tables.items()}
+        for changes in self.combinations():
+            name = plan.variant_name(changes)
+            if name in variants:
+                self.problems.append(f"axes: a combination is called {shorten(name)}, and so is a variant.")
+            variants[name] = changes
+        for name in variants:
+            if name == BASELINE or not can_be_called(name):
+                self.problems.append(f"a variant cannot be called {shorten(name)}: {CALLED}, and not {BASELINE}.")
+        return variants
+
+    def variant(self, path: KeyPath, table: Any) -> Changes:
+        if isinstance(table, str) and table:  # as in a link
+            try:
+                table = decode(table, dotted(path))
+            except ConfigError as error:
+                self.problems.append(str(error))
+                return {}
+        if not table:
+            self.problems.append(f"{dotted(path)} changes nothing; the full model is always there, as “{BASELINE}”.")
+        return self.changes(path, SETTINGS, table)
+
+    def combinations(self) -> list[Changes]:
+        axes = self.document.get("axes", {})
+        if not isinstance(axes, dict):
+            self.problems.append(
+                f"axes is {shorten(axes)}; it must be a table: settings, and a list of values for each."
+            )
+            return []
+        values: dict[str, list[Any]] = {}
+        for name, given in axes.items():
+            if not isinstance(given, list) or not given:
+                self.problems.append(f"axes.{dotted((name,))} is {shorten(given)}; it must be a list of values.")
+                continue
+            changes = [self.changes(("axes",), SETTINGS, {name: value}) for value in given]
+            values[name] = list(dict.fromkeys(change[name] for change in changes if change))
+        return [dict(zip(values, combination)) for combination in itertools.product(*values.values())] if values else []
+
+    def check_arms(self, arms: Mapping[str, Arms]) -> None:
+        """Report runs that need too much memory, and a training that two tasks would have in common."""
+        first_with: dict[tuple[Config, Training], str] = {}
+        limit = max_mb()
+        for name, variants in arms.items():
+            for variant, arm in variants.items():
+                title = f"{variant} of {shorten(name)}"
+                twin = first_with.setdefault(arm, title)
+                if twin != title:
+                    self.problems.append(f"{title} is the same training as {twin}: take one of them out.")
+                needed = budget.memory(*arm) / 2**20
+                if needed > limit:
+                    allowed = f"a run here may use {limit:,} MB (set by ABLATION_MAX_MB)"
+                    self.problems.append(f"{title} would need about {needed:,.0f} MB; {allowed}.")
+
+
+CALLED = f"it must be printable, on one line, {MAX_NAME} characters at most"
+
+
+def _length(value: Any) -> int:
+    return len(value) if isinstance(value, list | tuple | dict) else 0
+
+
+def can_be_called(name: str) -> bool:
+    """Return whether a study, a task or a variant can have this name."""
+    return bool(name.strip()) and name.isprintable() and len(name) <= MAX_NAME
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the end of a sentence about an unknown name: the nearest known one, or all of them."""
+    known = list(known)
+    near = difflib.get_close_matches(name[:MAX_NAME], known, 1)
+    return f". Did you mean {near[0]}?" if near else f"; there are {', '.join(known)}."
+
+
+def dotted(path: KeyPath) -> str:
+    """Write a key as it stands in the file: task."reverse, 12 layers".n_layers"""
+    parts = [shorten(key)[1:-1] for key in path]
+    return ".".join(part if re.fullmatch("[A-Za-z0-9_-]+…?", part) else f'"{part}"' for part in parts)
+
+
+def value_of(known: Setting, name: str, value: object) -> Any:
+    """Return a value of the file in the setting's own type; text is read as in a link. Raises ConfigError."""
+    return known.read(name, value) if isinstance(value, str) and known.kind is not str else known.check(name, value)
+
+
+# What makes a comparison fair: equal costs, and for each model the learning rate that suits it.
+
+
+def name_at(variant: str, rate: float) -> str:
+    """Name a model at a learning rate: "QK-norm, learning rate 0.01"; the baseline: "learning rate 0.01"."""
+    return TRAINING["learning_rate"].change(rate) if variant == BASELINE else at_rate(variant, rate)
+
+
+def without_rate(name: str, rate: float) -> str:
+    """Return the variant that name_at was given."""
+    words = TRAINING["learning_rate"].change(rate)
+    return BASELINE if name == words else name.removesuffix(f", {words}")
+
+
+def search_of(source: str) -> str:
+    """Return how a study's file searches learning rates: an entry of the menu, or "" for its own list."""
+    given = tomllib.loads(source).get("search", "none")
+    return given if isinstance(given, str) else "" if given else "none"
+
+
+def guards(source: str) -> list[str]:
+    """Return what a study's file holds equal for all its models, in words."""
+    return guards_of(tomllib.loads(source).get("equal", "nothing"), search_of(source) != "none")
+
+
+# What of a study can be ticked: name, question, tasks, seeds, parts and axes.
+
+MOST_SEEDS = 20
+PARTS = list(dict.fromkeys([encode(part()) for part in ablation.values()]))  # shown; the others are searched by name
+CHANGES = list(dict.fromkeys([*PARTS, *(encode({name: value}) for name, value in Config().others())]))
+# What can be combined with each other: a setting -> values, as a link has them.
+AXES = {name: tuple(SETTINGS[name].menu or ()) for name in ("norm", "placement", "activation", "position")} | {
+    "n_heads": ("1", "2", "4", "8"),
+    "n_layers": ("1", "2", "4", "6", "12"),
+    "learning_rate": ("0.001", "0.003", "0.01", "0.03"),
+}
+
+
+@dataclass(frozen=True)
+class Ticks:
+    """A study that has nothing but what can be ticked."""
+
+    name: str
+    question: str
+    tasks: tuple[str, ...]
+    seeds: int
+    changes: tuple[str, ...]  # of CHANGES
+    axes: dict[str, tuple[str, ...]]  # of AXES
+
+    def write(self) -> str:
+        """Return the text of the file."""
+        lines = [f"name = {_quote(self.name)}"]
+        lines += [f"question = {_quote(self.question)}"] if self.question else []
+        lines += [f"tasks = {_quote(self.tasks)}", f"seeds = {self.seeds}"]
+        if self.changes:
+            named = [f"{_quote(name_of(decode(text, 'variants')))} = {_quote(text)}" for text in self.changes]
+            lines += ["", "[variants]", *named]
+        chosen = {name: values for name, values in self.axes.items() if values}
+        if chosen:
+            lines += ["", "[axes]", *(f"{name} = {_quote(values)}" for name, values in chosen.items())]
+        return "\n".join(lines) + "\n"
+
+
+def _quote(value: Any) -> str:
+    """Write a value as TOML has it: as JSON, but for one character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def ticks(text: str) -> Ticks | None:
+    """Return the ticks of a text, or None for one that says more than can be ticked or cannot be read."""
+    try:
+        given = load(text.removeprefix("\ufeff"))
+        found = Ticks(
+            name=given.pop("name", ""),
+            question=given.pop("question", ""),
+            tasks=tuple(given.pop("tasks", [])),
+            seeds=given.pop("seeds", 5),
+            changes=tuple(_read_change(*pair) for pair in given.pop("variants", {}).items()),
+            axes={name: _read_axis(name, values) for name, values in given.pop("axes", {}).items()},
+        )
+        can_be_ticked = (
+            not given
+            and isinstance(found.name, str)
+            and isinstance(found.question, str)
+            and _are_ticks(found.tasks, task)
+            and type(found.seeds) is int
+            and 1 <= found.seeds <= MOST_SEEDS
+            and _are_ticks(found.changes, CHANGES)
+            and all(values and _are_ticks(values, AXES[name]) for name, values in found.axes.items())
+        )
+    except (StudyError, ConfigError, AttributeError, KeyError, TypeError):  # or a value of another type
+        return None
+    return found if can_be_ticked else None
+
+
+def _read_change(name: str, given: Any) -> str:
+    """Return a variant as in a link, or "" where its name is not the one that the tick boxes give it."""
+    known = Config.settings()
+    if isinstance(given, str):
+        changes = decode(given, "variants")
+    else:
+        changes = {key: value_of(known[key], key, value) for key, value in given.items()}
+    return encode(changes) if name == name_of(changes) else ""
+
+
+def _read_axis(name: str, given: list[Any]) -> tuple[str, ...]:
+    known = SETTINGS[name]
+    values = given if name in AXES and isinstance(given, list) else []
+    return tuple(known.write(value_of(known, name, value)) for value in values)
+
+
+def _are_ticks(values: Sequence[Any], offered: Collection[str]) -> bool:
+    return all(value in offered for value in values) and len(set(values)) == len(values)
