@@ -421,7 +421,7 @@ def test_what_was_chosen_as_it_would_be_anyway_can_be_let_go_again():
     assert (
         control(app, "n_kv_heads")["back"] and control(app, "n_kv_heads")["usual"] == "4" and "n_kv_heads" in link(app)
     )
-    tell(app, "n_heads", 8)
+    tell(app, "n_heads", "8")
     assert setting(app, "n_kv_heads") == 4 and control(app, "n_kv_heads")["usual"] == "8"
     back(app, "n_kv_heads")
     assert setting(app, "n_kv_heads") == 8 and "back" not in control(app, "n_kv_heads")

@@ -56,7 +56,11 @@ addEventListener("keydown", (event) => {
   if (!dialog || !field.matches("textarea, input[type=text]:not([role=combobox])")) return
   cancel(event)
   field.blur()
-  setTimeout(() => dialog.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true, cancelable: true })), 100)
+  // Streamlit drops the value of a field that is gone before the run that takes it over has begun.
+  const app = document.querySelector("[data-testid=stApp]")
+  const close = () => dialog.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true, cancelable: true }))
+  const wait = (left) => (app?.dataset.testScriptState === "running" && left > 0 ? setTimeout(wait, 50, left - 50) : close())
+  setTimeout(wait, 100, 2000)
 }, true)
 
 // Whoever works by keys stays where they are when what they pressed is drawn anew, or gives way to something else.
