@@ -226,7 +226,8 @@ def test_every_view_shows_something_on_wide_and_narrow_screens(open_page, view, 
     for width in (1400, 420):
         page = open_page(f"/One_block?weights=random&view={view}", theme=theme, width=width)
         expect(page.locator("[data-testid=stException], [data-testid=stAlert]")).to_have_count(0)
-        pictures = page.locator("[data-testid=stMain] :is(canvas, [data-testid=stVegaLiteChart] svg)")
+        shown = ".root:has(> .chip)" if view == "text" else ":is(canvas, [data-testid=stVegaLiteChart] svg)"
+        pictures = page.locator(f"[data-testid=stMain] {shown}")
         pictures.first.wait_for()
         settle(page)
         assert all(
