@@ -1,4 +1,4 @@
-// What a control is moved with, by its kind. Each sets row.show(control, text, ack), which draws it, and calls row.change(text, held)
+// What a control is moved with, by its kind. Each sets row.show(control, text), which draws it, and calls row.change(text, held)
 // when it is moved; held: whether it is still under the finger. -> the element that is drawn
 
 const AFTER_BLUR = 100 // ms
@@ -206,9 +206,9 @@ function pills(row) {
     const now = corner()
     sheet.lastChild.style.translate = `${at[0] - now[0]}px ${at[1] - now[1]}px`
   }
-  row.show = (now, text, ack) => {
+  row.show = (now) => {
     const isChosen = ([value]) => {
-      const pending = store.chosen(`${now.set}/${value}`, ack)
+      const pending = store.chosen(`${now.set}/${value}`)
       return pending ? pending === "on" : now.value.includes(value)
     }
     const wanted = now.options.filter(isChosen).map(([value]) => value)

@@ -38,13 +38,12 @@ function drawControl(panel, control, isBare) {
   let row = panel.rows.get(control.name)
   if (!row || row.kind !== control.kind) panel.rows.set(control.name, (row = control.kind in FIELDS ? makeRow(control, isBare) : makeText(panel, control)))
   row.control = control
-  const ack = panel.data.ack
   if (!(control.kind in FIELDS)) {
     row.show(control)
     return row.box
   }
-  const text = store.chosen(control.set, ack)
-  row.show(control, text === undefined ? control.value : text ?? control.fresh ?? control.value, ack)
+  const text = store.chosen(control.set)
+  row.show(control, text === undefined ? control.value : text ?? control.fresh ?? control.value)
   if (isBare) return row.box
   const isDefault = text === undefined ? control.back === undefined : text === null || (text === control.fresh && !control.follows)
   row.back.hidden = isDefault

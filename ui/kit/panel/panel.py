@@ -111,8 +111,8 @@ def bar(name: str, *rows: list[Control]):
 
 def _draw(key: str, data: dict):
     # No lists but tuples: Streamlit asks pandas of each list whether it is a table, a twentieth of a move.
-    here = session()
-    _panel(key=key, data=data | {"ack": here.number, "page": here.page})
+    # Nothing that changes with every run: what the browser has already is not sent again.
+    _panel(key=key, data=data | {"page": session().page})
 
 
 def _members(settings, group: str) -> list[str]:

@@ -73,9 +73,9 @@ const store = (window.ablationStore ??= {
     store.lost = setTimeout(store.sendWaiting, LOST, true)
   },
 
-  // Return what is chosen of a name and not acknowledged by data that say `ack`: a text, null for "follow again", or undefined.
-  chosen(name, ack) {
-    const deltas = [...store.waiting.filter(([number]) => number > ack).map(([, page, delta]) => [page, delta]), ...store.pending]
+  // Return what is chosen of a name and not acknowledged: a text, null for "follow again", or undefined.
+  chosen(name) {
+    const deltas = [...store.waiting.map(([, page, delta]) => [page, delta]), ...store.pending]
     for (const [page, delta] of deltas.reverse()) {
       if (page !== store.page) continue
       if (name in delta) return delta[name]
