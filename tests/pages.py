@@ -158,9 +158,6 @@ def download(app, label: str):
     return app.session_state[OFFERS][file].write()
 
 
-put = move
-
-
 def trigger(app, component, event: str, value):
     """Let a component of our own tell Streamlit of an event."""
     sent = app._tree.get_widget_states()

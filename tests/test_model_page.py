@@ -22,7 +22,7 @@ from core.model.transformer import Transformer
 from core.settings.wording import number
 from core.tasks import task
 from tests import holm
-from tests.pages import link, put, setting, tell, words, written
+from tests.pages import link, move, setting, tell, words, written
 from tests.test_page import fine, told
 from tests.test_training_page import finish
 from ui.kit.store import SESSION
@@ -366,7 +366,7 @@ def test_of_a_model_whose_numbers_leave_their_range_nothing_is_said(view, factor
         fine(opened(taken=view)),
         **own.write(loud.model, "loud", "sentences", **{k: v for k, v in loud.about.items() if k != "versions"}),
     )
-    app = fine(put(app, out=out).run())
+    app = fine(move(app, out=out).run())
     said = texts(app)
     assert setting(app, "model") == "loud" and setting(app, "out") == out
     if view == "without":  # which was measured before, of other models
@@ -404,7 +404,7 @@ def test_two_visitors_may_have_different_models_of_one_name():
 def test_every_view_of_every_tasks_model(view, name):
     made = Transformer(task[name].config(n_layers=1), task[name].vocabulary)
     app = bring(fine(opened(taken=view)), **own.write(made, "mine", name))
-    fine(put(app, out="1.1").run())
+    fine(move(app, out="1.1").run())
     assert not app.error, [each.value for each in app.error]
 
 

@@ -32,7 +32,7 @@ from core.tasks.sentences import (
     anatomy,
     kept_back,
 )
-from tests.pages import control, controls, press, put, send, setting
+from tests.pages import control, controls, move, press, send, setting
 from tests.reference import forward, weights_of
 from tests.test_model_page import READER, SHIPPED, fine, opened, texts
 from ui.shared.model_defaults import prompts
@@ -240,7 +240,7 @@ def test_a_model_of_another_task_offers_no_words():
     app = fine(opened())
     model = Transformer(Config(d_model=8, n_heads=2, n_layers=1), task["copy"].vocabulary)
     app.session_state["_models"] = {"mine": Opened("mine", model, Words(task["copy"].vocabulary), "copy")}
-    app = fine(put(app, model="mine").run())
+    app = fine(move(app, model="mine").run())
     assert "lexicon" not in controls(app) and "complete" not in controls(app)
 
 

@@ -29,7 +29,6 @@ Kinds = tuple[type[Settings], ...]
 ALL = "*"  # in a delta: every setting of the page follows its default first
 HANDLER = "@"  # in front of the name of a function of the page, which is called with the value
 SESSION, CHANNEL = "session", "channel"  # keys in st.session_state
-EMPTY: Delta = {}
 
 kinds_of: dict[str, Kinds] = {}  # page -> classes of its settings, once the page has been opened
 
@@ -166,12 +165,12 @@ class Session:
         if link or is_back:
             self.change({ALL: None, **link})
             self.problems += _name_unknown(link, kinds)
+            # Such a parameter stays in the address until something else changes.
             self.begun = {name: link[name] for name in once & link.keys()}
 
     def link(self, page: str = "") -> dict[str, str]:
         """Return the link of a page as it is now."""
-        kinds = kinds_of.get(page or self.page, ())
-        return link_of(self.choices, kinds)
+        return link_of(self.choices, kinds_of.get(page or self.page, ()))
 
     def settings(self, kinds: Kinds) -> tuple[list, list[str]]:
         """Return one instance of each class, and sentences about what was changed in the choices."""
