@@ -599,7 +599,7 @@ def test_every_view_of_a_training():
     tiny = dict(task="copy", steps="4", batch="4", warmup="0", seeds="2", d_model="8", n_heads="2", n_layers="1")
     app = opens("pages/3_Training.py", device=NAME, **tiny)
     next(each for each in app.button if each.key == "start").click().run()
-    from tests.pages import put  # not above: the rest of this file runs where there is no Streamlit
+    from tests.pages import move  # not above: the rest of this file runs where there is no Streamlit
     from ui.kit.jobs import RUNNING
     from ui.kit.store import SESSION
 
@@ -608,7 +608,7 @@ def test_every_view_of_a_training():
         time.sleep(0.05)
     assert not job.error and job.states["baseline", 0].machine.torch_device == NAME
     for view in views:
-        _fine(put(app, trained=view).run(), view)
+        _fine(move(app, trained=view).run(), view)
 
 
 # Exported scripts
