@@ -1,4 +1,4 @@
-# make run (PORT=8501 ADDRESS=127.0.0.1) · make test · make test-all (make rest, make browser) · make test-latest · make lint · make matrix · make claims · make lessons · make legal-model · make family · make docs: each makes .venv and installs what is missing, once.
+# make run (PORT=8501 ADDRESS=127.0.0.1) · make test · make test-all (make rest, make browser) · make test-latest · make gpu · make lint · make matrix · make claims · make lessons · make legal-model · make family · make docs: each makes .venv and installs what is missing, once.
 PYTHON ?= python3
 PORT ?= 8501
 ADDRESS ?= 127.0.0.1
@@ -19,7 +19,7 @@ export PYTHONHASHSEED := 0
 # What Python has compiled is kept for the next process, of which the tests start hundreds.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test rest browser test-all test-latest lint matrix claims lessons legal-model family reference docs
+.PHONY: run test rest browser test-all test-latest gpu lint matrix claims lessons legal-model family reference docs
 
 .venv/app: requirements.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -34,20 +34,25 @@ export PYTHONDONTWRITEBYTECODE :=
 run: .venv/app
 	ABLATION_READ_ONLY=$${ABLATION_READ_ONLY:-0} $(BIN)/python -m streamlit run app.py --server.address $(ADDRESS) --server.port $(PORT)
 
-# The essentials, two files at a time: every test in a few of its cases (tests/conftest.py).
+# The tests that need neither a browser nor half a minute each: at most four minutes on two cores. ARGS="-k norm": some of them.
 test: .venv/dev
-	$(BIN)/python -m pytest $(TWO) --quick $(ARGS)
+	$(BIN)/python -m pytest $(TWO) -m "not slow and not browser" $(ARGS)
 
-# Everything: what make test leaves out, then the browser by itself: what it waits for must not stand behind a long training.
-# BUT="and not slow": without what trains to the end. SOME="--cases 1": of each test one case more, drawn by $$DRAW;
-# SOME="--until …": no test begins after that second since 1970.
+# What make test leaves out: trainings to the end, processes that are killed.
+rest: .venv/dev
+	$(BIN)/python -m pytest $(TWO) -m "slow and not browser" $(ARGS)
+
+# The tests in Chromium, by themselves: what they wait for must not stand behind a long training.
+browser: .venv/dev
+	$(BIN)/python -m pytest $(TWO) -m browser $(ARGS)
+
 test-all: test rest browser
 
-rest: .venv/dev
-	$(BIN)/python -m pytest $(TWO) --rest $(SOME) -m "not browser $(BUT)" $(ARGS)
-
-browser: .venv/dev
-	$(BIN)/python -m pytest $(TWO) $(SOME) -m "browser $(BUT)" $(ARGS)
+# On a machine with a CUDA device, with the packages that core needs and pytest (no Streamlit, no Altair): its tests, and a table for
+# benchmarks/README.md.
+gpu:
+	$(PYTHON) -m pytest -m gpu tests/test_device.py tests/test_knockout.py tests/test_stack.py tests/test_second_device.py
+	$(PYTHON) -m benchmarks.gpu --device cuda
 
 # With the newest versions that pyproject.toml allows (torch stays as it is): the tests of pages, and every page once in a browser.
 test-latest:
@@ -56,7 +61,7 @@ test-latest:
 	if [ "$$(uname -s)" = Linux ]; then .venv-latest/bin/python -m pip install $(QUIETLY) --retries 0 --index-url $(CPU_BUILD) $$(grep '^torch==' requirements.txt) || true; fi
 	.venv-latest/bin/python -m pip install $(QUIETLY) --upgrade $$(grep '^torch==' requirements.txt) -r .venv-latest/requirements.txt
 	.venv-latest/bin/python -m pip freeze | grep -E '^(streamlit|starlette|uvicorn|altair|pandas)=='
-	.venv-latest/bin/python -m pytest $(TWO) --quick tests/test_server.py tests/test_*page.py
+	.venv-latest/bin/python -m pytest $(TWO) -m "not slow and not browser" tests/test_server.py tests/test_*page.py
 	.venv-latest/bin/python -m pytest tests/test_addresses_browser.py -k "it_opens_without_an_error and bare"
 
 lint: .venv/dev

@@ -124,7 +124,7 @@ def grids(device: str):
 
     def one_by_one():
         for config in configs:
-            travel.__wrapped__(config.replace(n_layers=1), tokens, Machine(device), depth, 0)
+            travel.__wrapped__(config.replace(n_layers=1), tokens, Machine(device), depth, 0, False)
 
     def bare_loop():
         for config in configs:

@@ -1,8 +1,6 @@
 """For all tests: one torch thread, the same hypothesis examples in every run, and a browser on a server of the app."""
 
 import os
-import random
-import time
 
 import pytest
 import torch
@@ -24,57 +22,6 @@ settings.load_profile("lab")
 # At the address of a page Streamlit's browser side first looks for the server below it, and then beside it.
 LOOKED_FOR = ("/_stcore/health", "/_stcore/host-config")
 PATIENCE = 90_000  # milliseconds of a busy machine; what is there already is not waited for
-MOST = 3  # cases of one test that are run quickly
-LONG = ("browser", "slow", "thorough")  # marks of what is not
-
-
-def pytest_addoption(parser):
-    parser.addoption("--quick", action="store_true", help=f"the essentials: of every test at most {MOST} cases")
-    parser.addoption("--rest", action="store_true", help="all that --quick leaves out")
-    parser.addoption("--cases", type=int, help="of each test that is left at most so many cases, drawn by $DRAW")
-    parser.addoption(
-        "--until", type=float, help="seconds since 1970 after which no test begins; their order is drawn by $DRAW"
-    )
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collection_modifyitems(config, items):
-    """Every test runs quickly in a few of its cases, always the same ones; which, is drawn by its name."""
-    if config.getoption("--quick") or config.getoption("--rest"):
-        quick = drawn([item for item in items if not any(map(item.get_closest_marker, LONG))], MOST)
-        quick |= {item for item in items if item.get_closest_marker("whole")}
-        keep(items, quick if config.getoption("--quick") else set(items) - quick, config)
-    yield  # marks are looked at
-    if config.getoption("--cases") is not None:
-        keep(items, drawn(items, config.getoption("--cases"), os.environ.get("DRAW", "")), config)
-    if config.getoption("--until") is not None:  # or the last files would never have their turn on a slow machine
-        files = sorted({item.path for item in items})
-        random.Random(os.environ.get("DRAW", "")).shuffle(files)
-        items.sort(key=lambda item: files.index(item.path))
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item):
-    until = item.config.getoption("--until")
-    if until is not None and time.time() > until:
-        pytest.skip("no time was left to begin it")
-
-
-def drawn(items, most, draw=""):
-    """At most so many cases of each test."""
-    tests = {}
-    for item in items:
-        tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    return {
-        case
-        for name, cases in tests.items()
-        for case in random.Random(name + draw).sample(cases, min(most, len(cases)))
-    }
-
-
-def keep(items, kept, config):
-    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-    items[:] = [item for item in items if item in kept]
 
 
 def pytest_pyfunc_call(pyfuncitem):

@@ -21,7 +21,7 @@ class Outcome(NamedTuple):
     seconds: float
 
 
-def limited(call, seconds: float = 20, megabytes: int = 400) -> Outcome:
+def limited(call, seconds: float = 300, megabytes: int = 400) -> Outcome:
     """What a call does that may take so long, and so much memory on top of what is there. Fails where it takes longer."""
     there, here = os.pipe()
     process = os.fork()

@@ -100,30 +100,6 @@ def test_in_presenter_size_all_is_larger_and_a_cell_is_read_where_it_is(open_pag
     assert page.locator("h1").bounding_box()["height"] < 1.1 * title
 
 
-@pytest.mark.parametrize(
-    ("place", "kind"),
-    [
-        ("/One_block?view=heads&weights=random", "stVegaLiteChart"),
-        ("/Studies", "stDataFrame"),
-        ("/Depth?show=grid", "stDataFrame"),
-    ],
-)
-def test_in_presenter_size_charts_and_tables_are_as_wide_as_there_is_room(open_page, place, kind):
-    page = open_page(place, width=1280, height=720)
-    page.get_by_role("button", name="Presenter size").click()
-    settle(page)
-    for fold in page.locator("details:not([open]) > summary", has_text="table").all():
-        fold.click()
-    settle(page)
-    page.wait_for_timeout(1000)
-    room = page.locator("[data-testid=stMainBlockContainer]").bounding_box()
-    for shown in page.get_by_test_id(kind).locator("canvas:visible, svg.marks").all():
-        box = shown.bounding_box()
-        assert box["x"] + box["width"] <= room["x"] + room["width"] + 2
-    main = page.get_by_test_id("stMain").bounding_box()
-    assert main["y"] + main["height"] <= 721  # the end of a page can be scrolled to
-
-
 def test_lines_are_told_apart_without_colour(open_page):
     page = open_page("/Depth?variants=norm-none~n_heads-1~ffn-off~placement-post")
     lines = page.locator(".st-key-statistics .panel").first.locator("path[stroke-linejoin]")

@@ -12,8 +12,7 @@ import pytest
 from core.figures import charts  # noqa: F401 - enters the charts' examples
 from core.figures.scale import CHANNELS, _units, can_subtract, for_differences, on_one_scale, subtract
 from core.figures.spec import examples
-from core.model.config import Config
-from core.model.variants import Pins, apply, decode, encode, lineup, name_of
+from core.model.variants import decode, name_of
 from tests.pages import clicked, components, control, controls, link, setting, tell
 from tests.test_page import fine, opened
 from ui.block import view as views
@@ -65,6 +64,7 @@ def all_domains(spec) -> list:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("view", TWICE)
 def test_the_variants_side_says_what_the_page_of_its_settings_says(view, part):
@@ -190,40 +190,11 @@ def test_every_part_of_the_drawing_can_be_taken_out_and_put_back():
     assert link(fine(app))["variants"] == "residual_attention-off__ffn-off"
 
 
-def test_a_click_on_what_is_not_there_is_refused():
-    for part in ("no_such-off", "ffn-maybe", "", "x" * 10_000):
-        assert link(fine(click(opened(), part))) == {"weights": "random"}
-
-
 def test_beside_a_pinned_baseline_the_sidebar_stands_and_can_be_worked_on():
     app = fine(opened(baseline="defaults", variants="none", ffn="off"))
     assert len(components(app, "ablation_drawing")) == 2
     click(app, "residual_attention-off", 1)
     assert setting(fine(app), "residual_attention") is False and setting(app, "ffn") is False
-
-
-@pytest.mark.parametrize(
-    "config", [Config(), Config(norm="none", ffn=False), Config(n_heads=1, position="alibi", mask="causal")], ids=str
-)
-def test_every_change_that_is_offered_can_be_compared(config):
-    texts = [encode({name: value}) for name, value in config.others()]
-    assert len(texts) == len(set(texts))
-    for text in texts:
-        variants, left_out = lineup(config, Pins(variants=text))
-        assert len(variants) == 2 or left_out
-        assert apply(decode(text, ""), config) != config if not left_out else True
-
-
-def test_two_quick_clicks_in_a_drawing_are_both_counted():
-    """The second one comes from the drawing as it was before the first."""
-    app = fine(opened(variants="norm-none"))
-    before = components(app, "ablation_drawing")
-    clicked(app, before[1], "residual_attention-off")
-    clicked(app, before[1], "ffn-off")
-    assert link(fine(app))["variants"] == "residual_attention-off__ffn-off__norm-none"
-    clicked(app, before[0], "attention-off")
-    clicked(app, before[0], "n_heads-1")
-    assert link(fine(app))["variants"].endswith("~attention-off~n_heads-1")
 
 
 def test_two_quick_clicks_in_a_drawing_both_count():
@@ -243,31 +214,11 @@ def test_controls_of_the_side_that_has_the_part_are_there():
     assert len(control(app, "head")["options"]) == 8
 
 
-def test_of_different_units_or_measures_nothing_is_subtracted():
-    plain, less = (
-        grids(fine(opened(view="neurons", d_ff="512", variants="norm-none", **more)))
-        for more in ({}, {"difference": "on"})
-    )
-    if plain["units"][0]["colWords"] != plain["units_beside"][0]["colWords"]:
-        assert "difference" not in less["units_beside"][0]["what"]
-    both = grids(fine(opened(view="neurons", variants="activation-relu")))
-    assert [both[key][0]["low"] for key in ("units", "units_beside")] == [
-        -both[key][0]["high"] for key in ("units", "units_beside")
-    ]
-    assert both["units"][0]["high"] == both["units_beside"][0]["high"]
-
-
 def test_why_a_variant_cannot_stand_beside_is_said_and_a_click_that_cannot_be_too():
     app = fine(opened(norm="none", variants="norm-none"))
     assert any("the baseline is so already" in each.value for each in app.caption)
     app = fine(click(opened(d_model="10", n_heads="1"), "n_heads-4"))
     assert app.toast and "divide" in app.toast[0].value
-
-
-def test_who_stands_beside_stays_when_another_is_taken_away():
-    app = fine(opened(variants="norm-none~ffn-off~n_heads-1", beside="n_heads-1"))
-    tell(app, PILLS, ["ffn-off", "n_heads-1"])
-    assert setting(fine(app), "beside") == "n_heads-1" and control(app, "beside")["value"] == "n_heads-1"
 
 
 def test_of_four_variants_the_drawing_and_its_figures_say_whose_they_are():

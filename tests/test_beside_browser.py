@@ -82,25 +82,6 @@ def test_what_can_be_pressed_stays_where_it_is_when_a_part_is_taken_out(open_pag
     assert not sideways & set(page.locator(".pills > .tick").all_text_contents())
 
 
-@pytest.mark.parametrize("gap", [120, 150, 180])
-@pytest.mark.parametrize("first", ["− norm", "1 head", "attn_out norm"])
-def test_a_row_above_the_pictures_is_pressed_while_another_block_comes_beside_the_first(open_page, first, gap):
-    """It was drawn anew, with its value, while the button was down."""
-    page = open_page("/One_block", width=1300)
-    page.wait_for_timeout(1000)
-    places = page.evaluate(WHERE)
-    average = page.locator("label.tick", has_text="Average")
-    average.evaluate("each => { each.known = true }")
-    for name in (first, "Average"):
-        page.mouse.move(*middle(places[name]))
-        page.mouse.down()
-        page.wait_for_timeout(30)
-        page.mouse.up()
-        page.wait_for_timeout(gap - 30)
-    page.wait_for_url(lambda url: "maps=average" in url and "variants=" in url)
-    assert average.evaluate("each => each.known")
-
-
 MOVED = """height => setTimeout(() => {
   const drawing = document.querySelector(".st-key-drawing")
   drawing.parentElement.insertBefore(Object.assign(document.createElement("div"), { style: `height: ${height}px` }), drawing)
@@ -130,64 +111,6 @@ def test_a_press_takes_what_the_hand_aimed_at_although_the_drawing_has_moved(ope
     assert now[1] - places["mlp_out norm"][1] > 10
     page.mouse.click(*middle(now))  # later, it is where it is seen
     assert params(page)["variants"] == changed
-
-
-AT_ONCE = """([x, y]) => {
-  const drawing = document.querySelector(".st-key-drawing")
-  drawing.parentElement.insertBefore(Object.assign(document.createElement("div"), { style: "height: 40px" }), drawing)
-  let under = document.elementFromPoint(x, y)
-  while (under.shadowRoot) under = under.shadowRoot.elementFromPoint(x, y)
-  for (const kind of ["pointerdown", "pointerup"])
-    under.dispatchEvent(new PointerEvent(kind, { bubbles: true, composed: true, clientX: x, clientY: y, isPrimary: true }))
-}"""
-
-
-def test_a_press_in_the_frame_in_which_the_drawing_moves_takes_what_was_seen(open_page):
-    """The browser knows of the move before anybody can have seen it."""
-    page = open_page("/One_block", width=1300)
-    page.wait_for_timeout(1000)
-    places = page.evaluate(WHERE)
-    page.mouse.click(*middle(places["1 head"]))
-    page.wait_for_timeout(300)
-    page.evaluate(AT_ONCE, middle(places["mlp_out norm"]))
-    page.wait_for_timeout(1500)
-    assert params(page)["variants"] == "n_heads-1~norm-none"
-
-
-def test_keys_work_after_a_press_that_was_meant_for_what_had_moved(open_page):
-    page = open_page("/One_block", width=1300)
-    page.wait_for_timeout(1000)
-    places = page.evaluate(WHERE)
-    page.mouse.click(*middle(places["mlp_out residual"]))
-    page.evaluate(MOVED, 40)
-    page.wait_for_timeout(250)
-    page.mouse.click(*middle(places["mlp_out norm"]))
-    page.wait_for_function("location.search.includes('variants=residual_ffn-off~norm-none')")
-    page.locator(".st-key-take_away button").first.focus()
-    page.keyboard.press("Enter")
-    expect(page.locator("[data-testid=stPopoverBody]")).to_be_visible()
-
-
-def test_a_drawing_that_was_scrolled_is_pressed_where_it_is_seen(open_page):
-    page = open_page("/One_block", width=1300)
-    page.wait_for_timeout(1000)
-    page.mouse.click(*middle(page.evaluate(WHERE)["attn_out residual"]))
-    page.mouse.wheel(0, 120)
-    page.wait_for_timeout(250)
-    page.mouse.click(*middle(page.evaluate(WHERE)["mlp_out norm"]))
-    page.wait_for_timeout(1500)
-    assert params(page)["variants"] == "residual_attention-off~norm-none"
-
-
-def test_a_press_that_is_let_go_elsewhere_takes_nothing(open_page):
-    page = open_page("/One_block")
-    box = part(page, "mlp_out work").bounding_box()
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    page.mouse.down()
-    page.mouse.move(box["x"] - 60, box["y"] - 200, steps=5)
-    page.mouse.up()
-    page.wait_for_timeout(1000)
-    assert "variants" not in params(page)
 
 
 def test_a_finger_takes_a_part_and_scrolling_takes_none(chromium, address):
@@ -248,33 +171,3 @@ def test_a_change_is_found_by_its_words(open_page, width):
     expect(chosen).to_have_count(1)
     chosen.click()
     assert "variants" not in params(page)
-
-
-@pytest.mark.parametrize("path", ["/One_block?weights=random", "/Depth"])
-def test_the_list_of_changes_stays_under_the_pointer(open_page, path):
-    """A click pushes the word that opens it aside: the next click meets what was to be met."""
-    page = open_page(path, width=1400)
-    page.get_by_text("More …").click()
-    ticks = page.locator(".sheet .tick:visible")
-    wanted, boxes = [], []
-    for at in (1, 3, 4):
-        boxes.append(ticks.nth(at).bounding_box())
-        wanted.append(ticks.nth(at).text_content())
-    for box in boxes:
-        page.mouse.click(box["x"] + 12, box["y"] + box["height"] / 2)
-    settle(page)
-    assert page.locator(".sheet .tick", has=page.locator(":checked")).all_text_contents() == wanted
-    for at, box in zip((1, 3, 4), boxes):
-        assert ticks.nth(at).bounding_box() == pytest.approx(box, abs=2)
-
-
-def test_what_is_typed_and_not_confirmed_stays_while_something_else_moves(open_page):
-    page = open_page("/One_block")
-    field = page.get_by_role("textbox", name="Sentence")
-    field.fill("the judge was late .")
-    page.evaluate("document.querySelector('[data-name=seed] input').value = 2")
-    page.locator("[data-name=seed] input").dispatch_event("change")
-    page.wait_for_timeout(600)
-    expect(field).to_have_value("the judge was late .")
-    field.press("Enter")
-    assert params(page) == {"text": "the judge was late .", "seed": "2"}

@@ -248,18 +248,6 @@ def test_every_knock_out_works_on_gpt2_as_on_hugging_face(tmp_path):
                 block.attn.c_proj.weight.copy_(kept)
 
 
-def test_other_names_of_the_same_tensors_are_known(tmp_path):
-    """With the prefix "transformer.", the mask's buffers and the tied head, as some published files have them; in float16."""
-    theirs = gpt2(tmp_path)
-    tensors = {f"transformer.{name}": x.half() for name, x in theirs.transformer.state_dict().items()}
-    tensors["transformer.h.0.attn.bias"] = torch.ones(1, 1, 40, 40)
-    tensors["lm_head.weight"] = theirs.lm_head.weight.detach().half().clone()
-    (tmp_path / "model.safetensors").write_bytes(safetensors.torch.save(tensors))
-    ours, ids = files.from_folder(tmp_path), torch.arange(20)[None]
-    with torch.inference_mode():
-        torch.testing.assert_close(ours.model(ids), theirs(ids).logits, rtol=0.05, atol=0.05)
-
-
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -343,56 +331,6 @@ def test_gpt2_with_an_own_output_embedding_equals_hugging_face(tmp_path, tie_wor
     assert not ours.config.tied and ours.parameters == sum(each.numel() for each in theirs.parameters())
 
 
-def test_gpt2_with_the_same_output_embedding_stored_twice_is_tied(tmp_path):
-    theirs = gpt2(tmp_path)
-    change_weights(tmp_path, lambda found: {**found, "lm_head.weight": found["transformer.wte.weight"].clone()})
-    assert equals(tmp_path, theirs).config.tied
-
-
-def test_gpt2_with_the_output_embedding_alone_equals_hugging_face(tmp_path):
-    theirs = gpt2(tmp_path)
-    change_weights(tmp_path, lambda found: {name.replace("transformer.wte", "lm_head"): x for name, x in found.items()})
-    equals(tmp_path, transformers.GPT2LMHeadModel.from_pretrained(tmp_path))
-    assert equals(tmp_path, theirs).config.tied
-
-
-@pytest.mark.parametrize(
-    ("missing", "told"),
-    [
-        (
-            "lm_head.weight",
-            "has no lm_head.weight, but config.json has tie_word_embeddings false. Save the model with that tensor",
-        ),
-        ("transformer.wte.weight", "lacks wte.weight"),
-    ],
-)
-def test_gpt2_without_one_of_two_embeddings_is_refused(tmp_path, missing, told):
-    with_own_head(tmp_path)
-    change_weights(tmp_path, lambda found: {name: x for name, x in found.items() if name != missing})
-    with pytest.raises(CheckpointError, match=told):
-        files.from_folder(tmp_path)
-
-
-def test_memory_of_an_own_output_embedding_is_counted(tmp_path):
-    with_own_head(tmp_path)
-    for tied in (True, False):
-        change_settings(tmp_path, tie_word_embeddings=tied)
-        asked = []
-        ours = files.from_folder(tmp_path, check=asked.append)
-        assert asked[-1] == ours.size
-
-
-@pytest.mark.parametrize(
-    ("given", "ends"),
-    [([50, 3], (50, 3)), ([0, 99, "x", True], (0,)), (7, (7,)), ([], ()), (None, ())],
-    ids=["a list", "a list with tokens that are none", "a number", "an empty list", "nothing"],
-)
-def test_every_token_that_ends_a_text_is_known(tmp_path, given, ends):
-    theirs = gpt2(tmp_path)
-    change_settings(tmp_path, eos_token_id=given)
-    assert equals(tmp_path, theirs).ends == ends
-
-
 @pytest.mark.parametrize(
     "prefix",
     [
@@ -413,41 +351,6 @@ def test_gpt2_saved_in_a_wrapper_equals_hugging_face(tmp_path, prefix):
     equals(tmp_path, theirs)
 
 
-def test_names_of_a_compiled_gpt2_are_those_that_torch_gives(tmp_path):
-    theirs = gpt2(tmp_path)
-    compiled = torch.compile(torch.nn.DataParallel(theirs))
-    found = {name: x.clone() for name, x in compiled.state_dict().items()}
-    assert all(name.startswith("_orig_mod.module.") for name in found)
-    (tmp_path / "model.safetensors").write_bytes(safetensors.torch.save(found))
-    equals(tmp_path, theirs)
-
-
-def test_a_compiled_model_of_this_lab_is_read_back():
-    made = model()
-    wrapped = {f"_orig_mod.{name}": x for name, x in made.state_dict().items()}
-    written = {**own.write(made, "compiled"), own.WEIGHTS: safetensors.torch.save(wrapped)}
-    ids = torch.tensor([[1, 2, 3, 4, 5]])
-    assert torch.equal(opened(written).model(ids), made(ids))
-
-
-def test_tensors_stored_under_two_names_are_refused(tmp_path):
-    gpt2(tmp_path)
-    change_weights(tmp_path, lambda found: {**found, "module.transformer.wpe.weight": torch.zeros(40, 48)})
-    with pytest.raises(CheckpointError, match="a second time"):
-        files.from_folder(tmp_path)
-    change_weights(tmp_path, lambda found: {**found, "wpe.weight": torch.zeros(40, 48)})
-    with pytest.raises(CheckpointError, match="a second time|holds tensors twice"):
-        files.from_folder(tmp_path)
-
-
-def test_gpt2_with_infinite_mask_buffers_equals_hugging_face(tmp_path):
-    theirs = gpt2(tmp_path)
-    masks = {f"transformer.h.{layer}.attn.masked_bias": torch.tensor(-torch.inf) for layer in range(3)}
-    masks |= {f"transformer.h.{layer}.attn.bias": torch.ones(1, 1, 40, 40, dtype=torch.bool) for layer in range(3)}
-    change_weights(tmp_path, lambda found: {**found, **masks})
-    equals(tmp_path, theirs)
-
-
 TEXT = "The judges were late, the judge was late.<|endoftext|>The Judge"
 
 
@@ -462,32 +365,12 @@ def change_tokenizer(folder, change):
     path.write_text(json.dumps(document))
 
 
-def test_an_added_token_beyond_the_models_words_is_left_out_and_said(tmp_path):
-    theirs = gpt2(tmp_path)
-    added = [{"id": 0, "content": "<|endoftext|>", "special": True}, {"id": len(SPELLED), "content": "[PAD]", "special": True}]  # fmt: skip
-    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
-    change_tokenizer(tmp_path, lambda document: document.update(added_tokens=[{**flags, **each} for each in added]))
-    ours = equals(tmp_path, theirs)
-    assert ours.tokens.encode(TEXT).ids == spelled_by_hugging_face(tmp_path, TEXT)
-    assert all(token < len(SPELLED) for token in ours.tokens.encode("the [PAD] judge").ids)
-    assert ours.notes == ("tokenizer.json adds “[PAD]”, for which the model has no weights: read as ordinary text.",)
-
-
 def test_a_tokenizer_with_a_token_for_the_unknown_spells_as_hugging_face(tmp_path):
     theirs = gpt2(tmp_path)
     change_tokenizer(tmp_path, lambda document: document["model"].update(unk_token="<|endoftext|>"))
     ours, text = equals(tmp_path, theirs), TEXT + " é 7 ZZ"
     ids = ours.tokens.encode(text).ids
     assert ids == spelled_by_hugging_face(tmp_path, text) and ids.count(0) > 3
-
-
-def test_gpt2_reads_both_forms_of_unicode_as_hugging_face(tmp_path):
-    """GPT-2's tokenizer does not normalise: it was trained on texts as they were."""
-    gpt2(tmp_path)
-    change_tokenizer(tmp_path, lambda document: document["model"].update(unk_token="<|endoftext|>"))
-    tokens = files.from_folder(tmp_path).tokens
-    for text in ("caf\u00e9", "cafe\u0301"):
-        assert tokens.encode(text).ids == spelled_by_hugging_face(tmp_path, text)
 
 
 def test_gpt2_with_its_vocabulary_in_two_files_equals_hugging_face(tmp_path):
@@ -530,12 +413,3 @@ def test_gpt2_in_several_files_equals_hugging_face(tmp_path):
     equals(tmp_path, theirs)
     sent = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
     assert files.from_upload(sent).key == files.from_folder(tmp_path).key
-
-
-def test_gpt2_with_a_part_missing_is_refused(tmp_path):
-    in_parts(tmp_path)
-    first, second, *_ = sorted(tmp_path.glob("model-*"))
-    for part in (second, first):
-        part.unlink()
-        with pytest.raises(CheckpointError, match=f"{part.name} is missing: the weights are in . files. Bring all of"):
-            files.from_folder(tmp_path)

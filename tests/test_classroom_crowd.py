@@ -114,7 +114,7 @@ def test_classes_and_seats_that_begin_at_once_are_apart(database):  # noqa: F811
         each.shut()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_votes_from_two_processes_are_all_there(store, database):  # noqa: F811
     room = lesson(store, 40, "q")
     processes = [voter(database, room, "yes", room.keys[half::2]) for half in range(2)]

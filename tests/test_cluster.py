@@ -39,7 +39,7 @@ from core.workers.pool import ProcessPool
 from core.workers.scheduler import ClusterError
 from tests.test_study_runner import TEXT, check_complete, finish
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 STUDY = parse(TEXT)
 LONG = parse(TEXT.replace("steps = 30", "steps = 400").replace('"copy", ', ""))

@@ -4,10 +4,8 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from core.settings.errors import without_paths
 from core.study.database import connection as databases
 from core.study.database.connection import StoreError
 from core.study.database.schema import FAILED
@@ -88,41 +86,6 @@ def test_no_visitor_reads_where_the_store_lies(tmp_path, monkeypatch, fresh):
         assert len(app.error) == 1 and str(tmp_path) not in everything(app) and str(ROOT) not in everything(app)
         with pytest.raises(StoreError, match=given.removeprefix("sqlite:///")):
             Store(create=False)
-
-
-def test_of_a_server_that_does_not_answer_visitors_learn_no_address(monkeypatch, fresh):
-    pytest.importorskip("psycopg")
-    monkeypatch.setattr("core.study.database.connection.BEGIN_WITHIN", 0.3)
-    monkeypatch.setenv(databases.VARIABLE, "postgresql://somebody:secret@127.0.0.1:1/of_ours")
-    app = studies()
-    assert "The store cannot be reached or used now." in told(app)
-    assert not {"127.0.0.1", "somebody", "of_ours"} & set(everything(app).replace("/", " ").split())
-    with pytest.raises(StoreError, match=r"127\.0\.0\.1:1/of_ours cannot be reached or used now: "):
-        Store(create=False, seconds=0.1)
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        (
-            "OSError: [Errno 28] No space left on device: '/tmp/x/file.bin'",
-            "OSError: [Errno 28] No space left on device: '…/file.bin'",
-        ),
-        ('File "/srv/lab/core/model/transformer.py", line 3', 'File "…/transformer.py", line 3'),
-        (r"C:\lab\models\x.bin is gone", "…/x.bin is gone"),
-        ("/srv/lab/", "…/"),
-        ("1/√d_k and/or 3/4 of tcp://10.0.0.1:8786", "1/√d_k and/or 3/4 of tcp://10.0.0.1:8786"),
-        ("models/legal and ./x/y", "models/legal and ./x/y"),
-        ("MemoryError: <b>no *room*</b>", "MemoryError: <b>no *room*</b>"),
-    ],
-)
-def test_of_a_path_visitors_read_the_last_name(text, shown):
-    assert without_paths(text) == shown
-
-
-def test_an_error_that_no_page_tells_shows_no_traceback():
-    """Streamlit would show one, with the server's folders, for what is raised before a page begins: in a callback."""
-    assert st.get_option("client.showErrorDetails") == "type"
 
 
 def test_a_file_that_is_deleted_under_a_running_app_is_said_and_one_put_back_is_used(tmp_path):

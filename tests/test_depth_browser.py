@@ -95,15 +95,6 @@ def test_pointing_at_a_curve_reads_every_variant(open_page):
     expect(panel.locator(".tip")).to_contain_text("pass 6")
 
 
-def test_divergence_is_drawn_and_said(open_page):
-    page = open_page("/Depth?variants=norm-none__init-normal_1&passes=20")
-    k = travel(Config(norm="none", init="normal_1"), words(DEFAULT_TEXT), None, Depth(20)).diverged
-    assert f"diverged at pass {k}" in legend(page)
-    expect(curves(page).first.locator(".ended")).to_have_count(1)
-    expect(curves(page).first.locator(".sentence")).to_contain_text(f"diverged at pass {k}")
-    assert len(points(curves(page).first, "#D55E00")) == k
-
-
 def test_a_link_with_three_variants_opens_the_same_on_a_cold_server(open_page):
     page = open_page("/Depth")
     for name in ("− residual", "1 head"):
@@ -151,30 +142,6 @@ def test_pins_travel_between_pages_and_a_click_shows_its_effect(open_page):
     expect(page.locator("[data-name=d_ff] input")).to_have_value("96")
 
 
-def test_two_visitors_pins_do_not_mix(open_page):
-    one, two = open_page("/Depth?variants=none"), open_page("/Depth?variants=none&seed=2")
-    one.get_by_role("checkbox", name="− FFN", exact=True).click()
-    two.get_by_role("checkbox", name="1 head", exact=True).click()
-    settle(one)
-    settle(two)
-    one.get_by_role("button", name="Pin baseline").click()
-    settle(one)
-    two.get_by_role("checkbox", name="post-norm", exact=True).click()
-    settle(two)
-    assert "− FFN" in legend(one) and "1 head" not in legend(one)
-    assert "1 head" in legend(two) and "post-norm" in legend(two) and "FFN" not in legend(two)
-    assert "baseline" not in two.url
-
-
-def test_quick_clicks_on_pins_are_all_counted(open_page):
-    page = open_page("/Depth?variants=none")
-    for name in ("− FFN", "− norm", "1 head"):
-        page.get_by_role("checkbox", name=name, exact=True).click()
-    settle(page)
-    for name in ("− FFN", "− norm", "1 head"):
-        assert name in legend(page)
-
-
 def test_a_click_on_the_grid_makes_a_variant(open_page):
     page = open_page("/Depth?show=grid&variants=none")
     canvas, layout = canvas_of(page, "grid_cells")
@@ -192,22 +159,6 @@ def test_a_click_on_the_grid_makes_a_variant(open_page):
     page.wait_for_url("**variants=n_heads-1__placement-post__activation-relu**")
     settle(page)
     expect(page.get_by_role("checkbox", name="1 head, post-norm, ReLU activation").first).to_be_checked()
-
-
-def test_the_grid_can_be_filtered_and_sorted(open_page):
-    page = open_page("/Depth?show=grid")
-    page.get_by_role("button", name="Parts in the grid").click()
-    settle(page)
-    page.locator("[data-testid=stPopoverBody]").get_by_role("button", name="RMSNorm", exact=True).click()
-    settle(page)
-    assert "grid=norm-LayerNorm%2Bnone" in page.url
-    page.keyboard.press("Escape")
-    page.get_by_role("radio", name="Largest first").click()
-    settle(page)
-    main = page.locator("[data-testid=stMain]").inner_text()
-    assert "RMS of 60 variants, pass after pass" in main
-    layout = canvas_of(page, "grid_cells")[1]
-    assert layout["down"] == layout["across"] == 1
 
 
 def downloaded(page, click) -> bytes:
@@ -299,61 +250,6 @@ def test_the_first_screen_of_depth_shows_the_curves_without_scrolling(open_page)
         assert box["y"] + box["height"] <= 900
 
 
-@pytest.mark.parametrize(
-    "link",
-    [
-        "text=a+a+a+a&passes=1&variants=none",  # likeness is 1 but for the last bit
-        "norm=none&bias=off&init=normal_002&activation=relu&residual_attention=off&residual_ffn=off&passes=30",  # zeros
-        "init=normal_1&norm=none&passes=40&variants=norm-LayerNorm",
-        "text=one&passes=1&attention=off&ffn=off",
-    ],
-)
-def test_curves_of_every_kind_of_numbers_are_drawn(open_page, link):
-    page = open_page("/Depth?" + link)
-    expect(curves(page)).to_have_count(7)
-    for panel in curves(page).all():
-        ticks = [
-            y
-            for _, y in panel.locator("text.tick[text-anchor=end]").evaluate_all(
-                "all => all.map(t => [t.textContent, +t.getAttribute('y')])"
-            )
-        ]
-        assert all(0 <= y <= 300 for y in ticks)
-        assert "NaN" not in panel.locator(".marks").evaluate("e => e.innerHTML")
-
-
-def test_hovering_over_a_stream_of_zeros_says_zero(open_page):
-    page = open_page(
-        "/Depth?norm=none&bias=off&init=normal_002&activation=relu&residual_attention=off&residual_ffn=off&passes=30"
-    )
-    panel = curves(page).first
-    box = panel.locator("svg").bounding_box()
-    page.mouse.move(box["x"] + points(panel, "#0072B2")[25][0], box["y"] + 60)
-    expect(panel.locator(".tip")).to_contain_text("baseline 0")
-
-
-def test_curves_stay_those_of_now_when_the_page_changes_its_width(open_page):
-    page = open_page("/Depth?variants=norm-none")
-    page.get_by_role("checkbox", name="− residual", exact=True).click()
-    settle(page)
-    page.get_by_role("checkbox", name="post-norm", exact=True).click()
-    settle(page)
-    before = [panel.locator("path[stroke-linejoin]").count() for panel in curves(page).all()]
-    assert before == [4] * 7
-    page.set_viewport_size({"width": 1150, "height": 900})
-    settle(page)
-    assert [panel.locator("path[stroke-linejoin]").count() for panel in curves(page).all()] == before
-
-
-def test_the_gradient_curve_keeps_to_its_column(open_page):
-    page = open_page("/Depth?show=gradients&blocks=separate")
-    page.set_viewport_size({"width": 1024, "height": 900})
-    settle(page)
-    curve = page.locator(".st-key-gradient_curves svg.picture").bounding_box()
-    map_ = page.locator(".st-key-weight_gradients canvas").bounding_box()
-    assert curve["x"] + curve["width"] <= map_["x"]
-
-
 def test_back_never_loses_the_settings(open_page):
     page = open_page("/Depth?passes=20&norm=none&variants=ffn-off")
     page.get_by_role("link", name="One block").first.click()
@@ -386,13 +282,3 @@ def test_no_address_is_that_of_one_page_with_the_settings_of_another(open_page, 
     page.get_by_role("link", name="One block").first.click()
     page.wait_for_url("**/One_block?variants=ffn-off")
     assert not [address for address in page.evaluate("window.pushed") if "/Depth" in address]
-
-
-def test_a_page_that_is_left_at_once_writes_no_link_at_the_next(open_page):
-    page = open_page("/Depth?passes=20&norm=none")
-    for name in ("One block", "Depth", "Start"):
-        page.get_by_role("link", name=name).first.click()
-        page.wait_for_timeout(60)
-    page.get_by_role("heading", name="What is each part of a transformer for?").wait_for()
-    settle(page, 1500)
-    assert page.url.rstrip("/").count("/") == 2 and "?" not in page.url

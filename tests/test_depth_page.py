@@ -1,21 +1,18 @@
 """The page "Depth" and the pins, without a browser: every view, every link, every button; never a traceback."""
 
-import dataclasses
 import re
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 
-from core.experiments.depth.axes import AXES, Axes
+from core.experiments.depth.axes import Axes
 from core.experiments.depth.depth import Depth
 from core.measure.stream_statistics import statistic
 from core.model.config import Config
 from core.model.text import Input
 from core.model.variants import Pins, ablation, encode
 from core.settings.device import Machine
-from tests.pages import back, control, link, press, setting, tell, words
+from tests.pages import control, link, press, setting, tell, words
 from tests.pages import tables as tables_of
 from tests.test_page import fine, moved, told
 from ui.depth import view as views
@@ -24,7 +21,6 @@ from ui.kit.pins import PILLS
 
 KINDS = (Input, Config, Machine, Depth, Pins, DepthLook, Axes)
 DEPTH, BLOCK = "pages/2_Depth.py", "pages/1_One_block.py"
-ALL_OFF = {"attention": "off", "ffn": "off"}
 
 
 def opened(page=DEPTH, **params) -> AppTest:
@@ -64,30 +60,6 @@ def test_it_opens_on_ten_passes_and_nothing_is_compared_before_somebody_chose():
     )
 
 
-@pytest.mark.parametrize("view", views)
-@pytest.mark.parametrize(
-    "params",
-    [
-        {},
-        {"passes": "1"},
-        {"passes": "100", "blocks": "separate"},
-        {"text": "one"},
-        {"variants": "none", **ALL_OFF},
-        {"mask": "causal", "padding": "3", "variants": "padding-0~attention-off~n_heads-1~activation-swiglu"},
-        {"baseline": "norm-none", "variants": "ffn-off__residual_attention-off", "position": "rope", "d_model": "32"},
-        {"init": "normal_1", "norm": "none", "passes": "40", "variants": "norm-LayerNorm~activation-swiglu"},
-        {"dtype": "bfloat16", "text": "<b>**x**</b> $y$ 👩‍👩‍👧‍👦"},
-    ],
-    ids=lambda p: "&".join(f"{k}={v}" for k, v in p.items()) or "defaults",
-)
-def test_every_view_opens(view, params):
-    app = fine(opened(show=view, **params))
-    assert not app.error
-    assert not app.warning
-    for shown in [*app.markdown, *app.caption]:
-        assert not re.search(r"\b(nan|inf|None)\b", shown.value), shown.value
-
-
 @pytest.mark.parametrize("matrix", matrices)
 @pytest.mark.parametrize("head", ["0", "2", "64"])
 def test_every_matrix_opens(matrix, head):
@@ -122,38 +94,6 @@ def test_every_statistic_of_the_grid_opens(order, meter):
             init="normal_1",
         )
     )
-
-
-@pytest.mark.parametrize(
-    "name, value, allowed",
-    [
-        ("passes", "101", "from 1 to 100"),
-        ("passes", "many", "whole number"),
-        ("blocks", "glass", "same, separate"),
-        ("variants", "norm-nonce", "LayerNorm, RMSNorm, DyT, none"),
-        ("variants", "nerm-none", "n_heads"),
-        ("variants", "~".join(encode(part()) for part in ablation.values()), "at most 4"),
-        ("baseline", "d_model-7", "from 8 to 1600"),
-        ("baseline", "d_model-64__n_heads-5", "must divide"),
-        ("grid", "norms-none", ", ".join(AXES)),
-        ("grid", "norm-some", "LayerNorm, RMSNorm, DyT, none"),
-        ("grid", "__".join(f"{axis}-{'+'.join(each.entries)}" for axis, each in AXES.items()), "1,024"),
-        ("grid_statistic", "kurtosis", "rms"),
-        ("show", "cellar", "statistics"),
-        ("view", "attention", "no setting here"),
-    ],
-)
-def test_a_bad_link_is_named_and_the_rest_is_kept(name, value, allowed):
-    app = fine(opened(**{name: value, "d_ff": "96", "mask": "causal"}))
-    assert name in told(app)
-    assert allowed in told(app)
-    assert link(app)["d_ff"] == "96"
-    assert link(app)["mask"] == "causal"
-
-
-def test_what_is_right_among_bad_variants_is_kept():
-    app = fine(opened(variants="norm-none~nerm-none~n_heads-1"))
-    assert setting(app, "variants") == "norm-none~n_heads-1"
 
 
 def test_a_variant_that_cannot_be_is_left_out_with_its_reason():
@@ -245,15 +185,6 @@ def test_on_one_block_a_click_on_an_ablation_shows_its_effect():
     assert "Farthest from the baseline is − FFN" in " ".join(m.value for m in app.markdown)
 
 
-def test_two_users_do_not_see_each_others_pins():
-    one, two = opened(variants="ffn-off"), opened(variants="n_heads-1~scale-off", seed="3")
-    one, two = press(moved(one, d_ff=96), "pin"), moved(two, norm="RMSNorm")
-    one = moved(one, seed=9)
-    assert names(one) == ["baseline: d_ff 96", "− FFN", "now: seed 9"]
-    assert names(moved(two, passes=4)) == ["baseline: the settings of the sidebar", "1 head", "− scaling"]
-    assert link(two) == {"variants": "n_heads-1~scale-off", "seed": "3", "norm": "RMSNorm", "passes": "4"}
-
-
 def test_a_link_opens_the_same_again():
     app = press(moved(opened(show="grid", grid_order="largest"), d_model=32, activation="relu"), "pin")
     app = moved(app, n_heads=2, passes=7, blocks="separate")
@@ -264,41 +195,11 @@ def test_a_link_opens_the_same_again():
     }
 
 
-def test_back_to_the_defaults():
-    app = opened(passes="3", variants="ffn-off", baseline="norm-none", grid="n_heads-1", seed="4", text="two words")
-    assert link(fine(back(app))) == {"text": "two words"}
-
-
 def test_a_run_that_is_too_large_is_refused_in_words(monkeypatch):
     monkeypatch.setenv("ABLATION_MAX_MB", "30")
     for view in views:
         app = opened(show=view, d_model="1024", passes="64", blocks="separate")
         assert "ABLATION_MAX_MB" in told(app) and not app.exception
-
-
-def test_the_links_of_the_start_page_are_valid():
-    app = fine(AppTest.from_file("../app.py", default_timeout=60).run())
-    links = [each.proto for each in app.get("page_link") if each.proto.page == "Depth" and each.proto.query_string]
-    assert len(links) >= 3
-    for each in links:
-        params = dict(pair.split("=", 1) for pair in each.query_string.split("&"))
-        assert set(params) <= {name for kind in KINDS for name in kind.settings()}
-        for kind in KINDS:
-            assert kind.read(params)[1] == []
-
-
-NAMES = sorted({name for kind in (Depth, Pins, DepthLook, Axes) for name in kind.settings()})
-WORDS = some.sampled_from([*Config.settings(), "none", "off", "1", "0.5", "LayerNorm", "-", "__", "~", "+", *AXES])
-TEXTS = some.one_of(some.text(max_size=30), some.lists(WORDS, max_size=8).map("".join), some.integers(-9, 200).map(str))
-
-
-@pytest.mark.thorough
-@given(some.dictionaries(some.sampled_from(NAMES), TEXTS, max_size=5))
-@settings(max_examples=60)
-def test_no_link_breaks_the_page(params):
-    app = fine(opened(**{name: value.replace("\0", "") for name, value in params.items()}))
-    for kind in KINDS:  # what is in the session is always a valid setting
-        kind(**{field.name: setting(app, field.name) for field in dataclasses.fields(kind)})
 
 
 @pytest.mark.parametrize(

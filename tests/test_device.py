@@ -20,7 +20,7 @@ TOKENS = words(DEFAULT_TEXT)
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_core_imports_neither_streamlit_nor_altair():
     code = "import core, core.experiments.forward, sys; print(sorted({'streamlit', 'altair'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from core.experiments.forward import forward
-from core.figures.drawing import block_svg, describe
+from core.figures.drawing import block_svg
 from core.model.config import Config
 from core.model.knockout import Cut
 from core.model.parts import MENUS
@@ -67,26 +67,6 @@ def test_only_what_differs_from_the_defaults_is_marked():
         assert "changed" in drawn(Config(**change))[0]
 
 
-def test_settings_inside_a_part_are_marked_where_they_act():
-    norm, attention, both = ({"norm_eps": 1e-6}, {"attention_bias": False}, {"norm_eps": 1e-6, "qk_norm": True})
-    for change, marked in ((norm, (True, False)), (attention, (False, True)), (both, (True, True))):
-        svg = drawn(Config(**change))[0]
-        kinds = re.findall(r'<rect class="(box[^"]*)"', svg)
-        assert ("changed" in kinds[0], "changed" in kinds[1]) == marked, kinds
-    assert "no biases" in drawn(Config(attention_bias=False))[1]
-    assert "with biases" in drawn(Config(bias=False, attention_bias=True))[1]
-    assert "biases" not in drawn(Config(bias=False))[1]
-    seen = forward(Config(dropout=0.1, ffn_dropout=True), TOKENS, dropout=True)
-    words = " ".join(ET.fromstring(block_svg(seen)).itertext())
-    assert words.count("dropout 0.1 acts") == 2 and words.count("also on hidden units") == 1
-
-
-def test_the_sentence_for_those_who_cannot_see_it():
-    assert describe(Config()) == ("A transformer block: attention, then feed-forward network; LayerNorm before each.")
-    odd = describe(Config(attention=False, residual_ffn=False, norm="none"))
-    assert odd == "A transformer block: no attention, then feed-forward network without residual; no norm."
-
-
 def test_in_parallel_the_network_reads_the_stream_where_attention_does():
     """The wire to its box begins at the stream, above the first sum, and passes attention by."""
     for parallel in (False, True):
@@ -109,23 +89,6 @@ def test_layers_that_differ_are_shown_and_this_one_is_marked():
     assert all([n for n, each in enumerate(row) if "here" in each.split()] == [2] for row in rows)
     assert "window" not in words.split("Attention")[1].split("weights")[0], "layer 3 sees everything"
     assert "in layers" not in drawn(Config(n_layers=6, window=4))[1]
-
-
-def test_of_many_layers_those_around_this_one_are_shown():
-    for layer, first in ((0, 1), (30, 24), (39, 26)):
-        svg, _ = drawn(Config(n_layers=40, window=4, global_every=2), layer=layer)
-        row = re.findall(r'class="layer([^"]*)"', svg)
-        assert len(row) == 15 and [n for n, each in enumerate(row) if "here" in each.split()] == [layer + 1 - first]
-
-
-def test_two_norms_are_two_parts_and_one_click():
-    svg, words = drawn(Config(placement="sandwich"))
-    assert (
-        words.count("LayerNorm") == 4
-        and svg.count('data-place="attn_out norm"') == svg.count('data-place="attn_out norm 2"') == 1
-    )
-    assert describe(Config(placement="sandwich")).endswith("LayerNorm before and on the output of each.")
-    assert "attention, and beside it feed-forward network" in describe(Config(parallel=True))
 
 
 @pytest.mark.parametrize("placement", ["pre", "post"])

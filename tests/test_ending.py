@@ -17,7 +17,7 @@ from core.workers.job import Job
 from core.workers.pool import ProcessPool
 from tests.test_jobs import endless, still_running, wait
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 SOON = 6.0  # seconds, on a busy machine; it was 10 to 25, as workers that load torch were waited for. `docker stop` gives 10.
 

@@ -17,7 +17,6 @@ from core.model.parts import MENUS
 from core.model.parts.init import generator
 from core.model.text import EXAMPLES, PAD, words
 from core.model.transformer import Transformer
-from core.settings.device import Machine
 from core.tasks import task
 from core.train import Training, start
 
@@ -106,12 +105,6 @@ def test_the_walk_is_told_as_it_was_computed(seen):
         width = c.d_model if step.name in ("Concatenation", "Output projection") else c.d_head
         assert step.matrix.shape == (len(seen.tokens), len(seen.tokens) if step.columns == "token" else width)
         assert "Dropout" not in step.explanation
-
-
-def test_the_walk_says_where_dropout_has_acted():
-    steps = attention.walk(forward(Config(dropout=0.3), TOKENS, dropout=True), 0, 0)
-    said = {step.name for step in steps if "Dropout has acted" in step.explanation}
-    assert said == {"Weighted sum", "Output projection"}
 
 
 def most_steps():
@@ -291,24 +284,6 @@ def test_without_positions_and_mask_two_orders_are_a_permutation():
     assert table.notices.equals(table.value > 1e-3)
 
 
-@pytest.mark.parametrize("n_layers, seed", [(3, 3), (6, 1), (12, 0)])
-def test_rounding_is_not_taken_for_noticing(n_layers, seed):
-    table = positions.order(forward(Config(init="normal_1", n_layers=n_layers, seed=seed), TOKENS))
-    assert not table.set_index(["position", "mask"]).notices["none", "none"]
-    faint = positions.order(forward(Config(init="normal_002", norm="none"), TOKENS)).set_index(["position", "mask"])
-    assert faint.notices["rope", "none"]
-    assert not faint.notices["none", "none"]
-
-
-def test_without_attention_no_order_is_noticed_but_of_positions_that_are_added():
-    table = positions.order(forward(Config(attention=False), TOKENS))
-    assert set(table.position[table.notices]) == {"sinusoidal", "learned"}
-
-
-def test_heads_of_odd_width_cannot_be_turned():
-    assert set(positions.order(forward(Config(d_head=5), TOKENS)).position) == set(MENUS["position"]) - {"rope"}
-
-
 @pytest.mark.parametrize("position", MENUS["position"])
 @pytest.mark.parametrize("mask", MENUS["mask"])
 def test_the_table_of_orders_is_that_of_the_models_themselves(position, mask):
@@ -324,25 +299,6 @@ def test_every_activation_at_the_end_of_the_range():
     hidden = seen.sites["mlp_post"][4].double().numpy()
     assert table.small["gelu"] == pytest.approx((abs(hidden) < 0.1 * math.sqrt((hidden**2).mean())).mean())
     assert table.loc["swiglu"].isna().any() == (not forward(seen.config.replace(activation="swiglu"), TOKENS).finite)
-
-
-def test_an_activation_of_which_one_number_leaves_the_range_has_no_shares():
-    config = Config(init="normal_1", norm="none", n_layers=5, attention=False, d_model=8, d_ff=32, activation="swiglu")
-    seen = forward(config, TOKENS)
-    hidden = seen.sites["mlp_post"][4][:14]
-    assert hidden.isfinite().any() and not hidden.isfinite().all()
-    table = neurons.every_activation(seen, 4).set_index("activation")[["zeros", "small", "negative"]]
-    grows = ["swiglu", "geglu", "geglu_tanh", "relu2", "leaky_relu2"]  # faster than what they read
-    assert table.loc[grows].isna().all(axis=None) and table.drop(grows).notna().all(axis=None)
-
-
-def test_scaling_in_bfloat16_does_not_feed_rounding_back():
-    machine = Machine(dtype="bfloat16")
-    made = [
-        attention.scaling(forward(Config(init="normal_1", scale=scale), TOKENS, machine), 0, 3)
-        for scale in (True, False)
-    ]
-    assert made[0] == pytest.approx(made[1], abs=1e-6)
 
 
 def test_share_on_marked_pairs_by_hand(seen):
@@ -361,11 +317,6 @@ def test_share_on_marked_pairs_by_hand(seen):
         assert row.uniform == pytest.approx(
             np.mean([(int(allowed[11, 1]) + int(allowed[11, 3])) / allowed[11].sum(), *even[1:]]), abs=1e-6
         )
-
-
-def test_who_sees_but_itself_looks_there_by_any_account():
-    table = dependencies.share(forward(Config(mask="causal"), TOKENS), 0, ((0, 0),))
-    assert table.value.tolist() == table.uniform.tolist() == [1.0] * 4
 
 
 def bits_by_hand(seen) -> float:
@@ -424,14 +375,6 @@ def test_bad_pairs_are_named(bad):
     assert "1 to 14" in notes[0]
 
 
-def test_no_more_than_three_bad_pairs_are_named():
-    assert len(dependencies.read_pairs("a,b,c,d,e", 14)[1]) == 3
-
-
-def test_examples_have_pairs_more_than_five_words_apart():
-    assert any(abs(a - b) > 5 for example in EXAMPLES for a, b in example.pairs)
-
-
 def test_dropout_acts_only_when_asked_and_is_the_same_every_time():
     config = Config(dropout=0.3)
     plain, acting = forward(config, TOKENS), forward(config, TOKENS, dropout=True)
@@ -475,23 +418,6 @@ def test_a_stage_is_called_what_it_is(position, off):
             "residual_attention": "Attention alone (residual off)", "residual_ffn": "Feed-forward alone (residual off)",
             "ffn": "Output of the block",
         }[off]  # fmt: skip
-
-
-def test_stages_stand_in_the_order_in_which_they_are_computed():
-    pre = stages.stages(forward(Config(), TOKENS), 0).site.tolist()
-    post = stages.stages(forward(Config(placement="post"), TOKENS), 0).site.tolist()
-    assert pre.index("ln1") < pre.index("attn_out") < pre.index("resid_mid") < pre.index("ln2")
-    assert post.index("attn_out") < post.index("resid_mid") < post.index("ln1") < post.index("mlp_out")
-    assert post[-1] == "ln2"
-
-
-def test_the_table_of_sinusoidal_positions_goes_to_a_hundred():
-    """100 × 128, as it is usually drawn: by the formula of Vaswani et al. (2017), section 3.5."""
-    made = positions.tables(forward(Config(d_model=128), TOKENS))["sinusoidal"]
-    at, pair = np.arange(100)[:, None], np.arange(64)[None]
-    angle = at / 10000 ** (2 * pair / 128)
-    expected = np.stack([np.sin(angle), np.cos(angle)], -1).reshape(100, 128)
-    assert made.shape == (100, 128) and np.abs(made.numpy() - expected).max() < 1e-5
 
 
 def test_padding_does_not_count_in_the_entropy_of_a_training():

@@ -21,7 +21,7 @@ from core.experiments.block.attention import heads, recut
 from core.experiments.block.change import per_token
 from core.experiments.block.compare import compare
 from core.experiments.depth.axes import Axes
-from core.experiments.depth.depth import Depth, blocks, table, travel
+from core.experiments.depth.depth import Depth, table, travel
 from core.experiments.depth.gradients import gradients
 from core.experiments.depth.grid import grid
 from core.experiments.forward import forward
@@ -30,7 +30,6 @@ from core.experiments.training.judged import judged, rates
 from core.experiments.training.plan import Arm, Plan, Trial, plan
 from core.experiments.training.results import course, every_row, summary
 from core.export.scripts import (
-    ELSEWHERE,
     block_script,
     compare_script,
     depth_script,
@@ -365,6 +364,7 @@ def assert_same(lines: list[list[str]], expected: pd.DataFrame, tolerance: float
                 assert text == str(value), (line, row)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_a_script_and_its_notebook_print_what_the_page_shows(name, printed):
     from_script, from_notebook = printed[name]
@@ -375,15 +375,7 @@ def test_a_script_and_its_notebook_print_what_the_page_shows(name, printed):
         assert_same(lines, expected[section], 0.0 if name in PLANS else 1e-5)
 
 
-def test_the_cases_are_what_their_names_say():
-    journey = travel(OUT_OF_RANGE["baseline"], TOKENS, CPU, Depth(passes=30))
-    assert journey.diverged is not None
-    made = training_tables(PLANS["training, rates searched, some diverge"])["accuracy"]
-    assert made.diverged.sum() > 0 and "rates" in made
-    assert any(arm.training for arm in PLANS["training, equal time and all combinations"].arms)
-    assert {"same", "separate"} == set(blocks)
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["block", "training", "trained"])
 def test_a_script_says_what_to_install_where_core_is_missing(name, tmp_path):
     made = CASES[name][0]
@@ -396,17 +388,12 @@ def test_a_script_says_what_to_install_where_core_is_missing(name, tmp_path):
         assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
 
 
-def test_a_model_that_does_not_ship_is_opened_from_a_folder_to_be_named():
-    text = knockout_script(ELSEWHERE, (), "zero", 64).python()
-    assert 'MODEL = files.from_folder("FOLDER")  # put in the folder of the model\n' in text
-
-
 def test_a_script_is_short():
     lengths = {name: len(made.python().splitlines()) for name, (made, _) in CASES.items()}
     assert lengths["block"] <= 60 and max(lengths.values()) < 100, lengths
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_scripts_are_clean_and_laid_out_as_a_formatter_would(tmp_path):
     if importlib.util.find_spec("ruff") is None:
         pytest.skip("ruff is not installed")
@@ -474,9 +461,3 @@ def plans():
 def test_a_script_has_the_whole_plan_of_a_training():
     for made in plans():
         assert assigned(training_script(made).python())["PLAN"] == made
-
-
-def test_what_cannot_be_trained_has_no_script():
-    arm = Arm("baseline", SMALL.replace(seed=2**31 - 1), 0, frozenset())
-    with pytest.raises(ConfigError, match="seed is 2147483648"):
-        training_script(Plan((arm,), Training(task="copy"), Trial(seeds=2), CPU))

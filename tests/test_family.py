@@ -24,7 +24,6 @@ from core.checkpoints.family import (
     opened,
     there,
 )
-from core.experiments.trained import comparison, examination
 from core.experiments.trained.comparison import (
     CUT,
     TRAINED,
@@ -32,7 +31,6 @@ from core.experiments.trained.comparison import (
     by_distance,
     compared,
     read,
-    removed,
     summary,
     told,
     told_by_distance,
@@ -87,6 +85,7 @@ def test_the_baseline_of_the_first_seed_is_the_model_that_ships():
     assert ours.keys() == ships.keys() and all(torch.equal(ours[name], ships[name]) for name in ours)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("member, seed", SHIPS)
 def test_the_table_is_what_its_file_gives(member, seed):
     def rows(how):
@@ -199,14 +198,6 @@ def test_an_interval_is_that_of_the_test_around_the_baselines_value():
         assert [line.low, line.high] == pytest.approx([float(back(np.mean(onto(base)) + end)) for end in ends])
 
 
-@pytest.mark.parametrize("perplexity", [math.exp(705), math.inf])
-def test_a_perplexity_beyond_all_numbers_has_a_place(perplexity):
-    """Of a member that has learnt nothing but to be sure of the wrong word."""
-    made = {(WHOLE, TRAINED): [4.0, 4.1, 4.2], ("norm-none", TRAINED): [perplexity] * 3}
-    line = summary(of_seeds(made), "perplexity").iloc[1]
-    assert math.isfinite(line.value) and line.value > 1e300
-
-
 @pytest.mark.parametrize("name", EVERY)
 def test_what_ships_is_told_by_the_intervals_that_are_drawn(name):
     """Counted from the picture: lines that do not reach the dashed one, on the worse side of it."""
@@ -218,17 +209,6 @@ def test_what_ships_is_told_by_the_intervals_that_are_drawn(name):
     assert f"Cut from the trained model, {counts[0]} of " in told(rows, name)
     assert f"trained without from the start, {counts[1]} of " in told(rows, name)
     assert (drawn.low <= drawn.value).all() and (drawn.value <= drawn.high).all()
-
-
-def test_few_seeds_say_what_they_cannot_show():
-    one, two = ({key: values[:n] for key, values in MADE.items()} for n in (1, 2))
-    assert told(summary(of_seeds(one), "accuracy"), "accuracy") == (
-        "One seed each: whether a difference is more than noise between seeds cannot be told."
-    )
-    assert told(summary(of_seeds(two), "accuracy"), "accuracy").endswith(
-        "beyond noise between 2 seeds. 2 seeds show only large differences: for the others it cannot be told whether there is one."
-    )
-    assert not summary(of_seeds(one), "accuracy").clear.any()
 
 
 @pytest.mark.parametrize(
@@ -253,16 +233,6 @@ def test_a_damaged_file_is_told_and_costs_itself(tmp_path, damage, says):
         assert opened(WHOLE, 0, tmp_path).config == BASELINE
 
 
-def test_a_damaged_table_is_told(tmp_path):
-    for content in (None, "", "member,how\n1,2\n", "\x00\x01", TABLE.assign(value="x").to_csv()):
-        path = tmp_path / "family.csv"
-        path.unlink(missing_ok=True)
-        if content is not None:
-            path.write_text(content)
-        with pytest.raises(CheckpointError, match="make family makes it again"):
-            read(path)
-
-
 def test_the_command_trains_to_the_last_bit_and_goes_on_with_what_is_missing(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(legal, "STEPS", 3)
     monkeypatch.setattr(command, "members", lambda: [WHOLE, "attention-off"])
@@ -278,7 +248,7 @@ def test_the_command_trains_to_the_last_bit_and_goes_on_with_what_is_missing(tmp
     assert len(there(tmp_path / "two")) == 4
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_whole_member_that_is_trained_anew_is_the_one_that_ships(tmp_path):
     """To the last bit on a machine like the one that trained it. On another, sums are rounded in another order: it is as good."""
     member = "placement-post"
@@ -291,19 +261,6 @@ def test_a_whole_member_that_is_trained_anew_is_the_one_that_ships(tmp_path):
         assert figures[0] == pytest.approx(figures[1], abs=0.02) and figures[2] == pytest.approx(figures[3], rel=0.05)
 
 
-def test_one_that_diverges_ends_before_and_says_after_how_many_steps(monkeypatch):
-    monkeypatch.setattr(legal, "STEPS", 5)
-    real, calls = legal.F.cross_entropy, []
-
-    def broken(*given, **more):
-        calls.append(1)
-        return real(*given, **more) * (math.inf if len(calls) == 3 else 1.0)
-
-    monkeypatch.setattr(legal.F, "cross_entropy", broken)
-    model, steps, _ = legal.train(config_of("attention-off", 0))
-    assert steps == 2 and all(bool(x.isfinite().all()) for x in model.state_dict().values())
-
-
 def test_perplexity_of_a_model_that_knows_nothing_is_the_number_of_words():
     model = opened(WHOLE, 0)
     blank = {name: torch.zeros_like(x) for name, x in model.model.state_dict().items()}
@@ -311,11 +268,6 @@ def test_perplexity_of_a_model_that_knows_nothing_is_the_number_of_words():
     net.load_state_dict(blank)
     same = family.Opened("", net, model.tokens, "sentences")
     assert perplexity(same, 16) == pytest.approx(len(family.vocabulary()), rel=1e-5)
-
-
-def test_it_is_asked_about_as_many_sentences_as_the_table_says():
-    assert set(TABLE[TABLE["at"] == ""].n) == {SENTENCES} and examination.SLICE <= SENTENCES
-    assert comparison.TABLE.parent.name == "results"
 
 
 def at_distances(values: dict[tuple[str, str], dict[str, list[float]]], n: dict[str, int]) -> pd.DataFrame:
@@ -386,22 +338,6 @@ def counted(tested, member, made) -> str:
     return text
 
 
-def test_what_is_said_by_distance_of_a_made_up_table():
-    rows = by_distance(at_distances(FAR, ENOUGH), "norm-none")
-    assert told_by_distance(rows).startswith(
-        "Accuracy beside the baseline's, at 3 distances: cut afterwards lower at 2, undecided at 1; trained without it lower at 1, undecided at 2."
-    )
-    better = {(WHOLE, TRAINED): {"0": [0.5, 0.5, 0.5]}, ("norm-none", TRAINED): {"0": [0.9, 0.9, 0.9]}}
-    assert told_by_distance(by_distance(at_distances(better, {"0": 30}), "norm-none")) == (
-        "Accuracy beside the baseline's, at 1 distance: trained without it higher at 1."
-        " It cannot be cut afterwards: that would need weights that the baseline has not."
-    )
-    one = {key: {at: values[:1] for at, values in by.items()} for key, by in FAR.items()}
-    assert told_by_distance(by_distance(at_distances(one, ENOUGH), "norm-none")) == (
-        "One seed each: whether a difference is more than noise between seeds cannot be told."
-    )
-
-
 @pytest.mark.parametrize(
     "n, expected",
     [
@@ -422,7 +358,3 @@ def test_distances_with_few_sentences_stand_together(n, expected):
         right = [sum(by[at][seed] * n[at] for at in together) for seed in range(3)]  # sentences that were right
         of = sum(n[at] for at in together)
         assert rows.value[name, CUT] == pytest.approx(np.mean(right) / of) and rows.n[name, CUT] == of
-
-
-def test_every_part_of_the_family_can_be_chosen():
-    assert list(removed) == members()[1:] and [removed[name]() for name in removed] == list(removed)

@@ -8,7 +8,6 @@ from streamlit.testing.v1 import AppTest
 
 from core.settings.cache import LRUCache
 from core.study.curves import MADE, write_curves
-from core.study.database.connection import StoreError
 from core.study.database.store import Store
 from core.study.link import query, read_query
 from core.study.plan import Run
@@ -25,7 +24,6 @@ from ui.kit.store import SESSION
 from ui.shared import known
 from ui.studies import server
 from ui.training import finished
-from ui.training import view as views
 from ui.training.bar import ANEW
 
 SHIPS, HERE = "These results ship with the lab", "This server has done these before"
@@ -93,22 +91,11 @@ def test_what_ships_is_shown_at_once_and_says_what_made_it():
     assert re.search(r"^:small\[4 trainings of 6 steps: about .* on \d worker", start_line(app))
 
 
-def test_one_seed_is_one_seed():
-    ship(**(TINY | {"seeds": "1"}), **CPU)
-    assert f"{SHIPS}: 2 trainings, seed 0." in texts(opened(**(TINY | {"seeds": "1"}), **CPU))
-
-
 def test_it_is_trained_anew_by_one_click():
     plan = ship(**TINY, **CPU)
     app = finish(fine(button(fine(opened(**TINY, **CPU)), "start").click().run()))
     assert running(app).plan == plan and running(app).job.known == 0 and SHIPS not in texts(app)
     assert "Done: 4 trainings" in start_line(app) and "Trained here, seeds 0 to 1" in texts(app)
-
-
-def test_a_link_that_begins_does_not_train_what_ships():
-    ship(**TINY, **CPU)
-    app = fine(opened(begin="on", **TINY, **CPU))
-    assert untrained(app) and SHIPS in texts(app)
 
 
 @pytest.mark.parametrize("changed", [{"seed": "1"}, {"steps": "7"}, {"device": "auto"}, {"variants": "n_heads-1"}])
@@ -119,19 +106,6 @@ def test_what_differs_in_one_setting_is_not_what_ships(changed):
     assert start_line(app).startswith(":small[Start begins 4 trainings of")
 
 
-def test_a_part_of_what_ships_is_known_too():
-    ship(**TINY, **CPU)
-    assert f"{SHIPS}: 1 training, seed 1." in texts(opened(**(TINY | {"seeds": "1", "seed": "1", "variants": "none"}), **CPU))  # fmt: skip
-
-
-@pytest.mark.parametrize("view", views)
-def test_every_view_opens_on_what_ships(view):
-    ship(**TINY, **CPU)
-    app = fine(opened(trained=view, **TINY, **CPU))
-    assert ("only a model can answer" in texts(app)) == (view in ("answers", "attention"))
-    assert all(each.key != "take_apart" for each in app.get("menu_button"))
-
-
 @pytest.mark.parametrize("data", [None, b"", b"PK\x03\x04 and no more"], ids=["missing", "empty", "cut"])
 def test_a_file_of_curves_that_is_damaged_costs_the_curves_and_is_said(data):
     if data is not None:
@@ -140,13 +114,6 @@ def test_a_file_of_curves_that_is_damaged_costs_the_curves_and_is_said(data):
     assert finished.DAMAGED in texts(app) and "Press Start" in texts(app)
     app = finish(fine(button(app, "start").click().run()))
     assert finished.DAMAGED not in texts(app)
-
-
-def test_a_file_that_is_put_right_is_read_again():
-    finished.FILES[0].write_bytes(b"no curves")
-    assert finished.DAMAGED in texts(opened(**TINY, **CPU))
-    ship(**TINY, **CPU)
-    assert SHIPS in texts(opened(**TINY, **CPU))
 
 
 # Of this server
@@ -171,43 +138,13 @@ def test_a_model_that_another_visitor_has_trained_can_be_taken_apart():
     assert "baseline, seed 0" in menu.proto.options
 
 
-def test_when_the_models_have_gone_the_curves_are_still_there():
-    plan = running(trained(**TINY)).plan
-    jobs.workers().kept = LRUCache(32)
-    app = fine(opened(**TINY))
-    assert HERE in texts(app) and sorted(shown(app)) == sorted(rows_of(plan))
-    assert re.search(r"^:small\[Start begins 4 trainings of 6 steps", start_line(app))
-    assert "only a model can answer" in texts(fine(opened(trained="attention", **TINY)))
-    app = finish(fine(button(app, "start").click().run()))
-    assert running(app).job.known == 0 and "Trained here, seeds" in texts(app)
-
-
 def test_what_is_known_in_part_is_said_and_not_shown():
     trained(**TINY)
     app = fine(opened(**(TINY | {"variants": "n_heads-1"})))
     assert "Press Start" in texts(app) and "2 of them known already" in start_line(app)
 
 
-def test_what_is_kept_of_results_has_a_limit():
-    jobs.workers().rows = LRUCache(megabytes=4 * 7 * 300 / 2**20)  # seven rows each of four trainings: of one visitor
-    trained(**TINY)
-    trained(**(TINY | {"seed": "5"}))
-    jobs.workers().kept = LRUCache(32)
-    assert HERE in texts(opened(**(TINY | {"seed": "5"}))) and HERE not in texts(opened(**TINY))
-
-
-def test_what_diverged_is_known_to_its_end():
-    hot = TINY | {"steps": "40", "norm": "none", "learning_rate": "1000", "optimiser": "sgd", "variants": "none"}
-    trained(**hot)
-    assert HERE in texts(opened(**hot)) and "diverged at step" in texts(opened(**hot))
-
-
 # Beside what the visitor has started
-
-
-def test_ones_own_training_goes_before_what_is_known_of_others():
-    app = trained(**TINY)
-    assert HERE not in texts(app) and "Done: 4 trainings" in start_line(app)
 
 
 def test_moved_to_what_ships_it_is_shown_and_moved_back_ones_own_is():
@@ -267,31 +204,6 @@ def test_what_a_study_hands_over_is_shown_at_once(store):
     wanted = [(run.variant, run.seed, *row) for run in runs for row in stored[run.id]]
     assert sorted(map(repr, shown(app))) == sorted(map(repr, wanted))
     assert "Press Start" in texts(opened(**link_of(store, variant="− norm")))
-
-
-def test_a_study_that_is_not_through_hands_over_nothing_that_is_shown(store):
-    fill(store, study("half"), lambda run: 0.25 if run.seed else "queued")
-    known.hand_over(store, store.find("half"), "half", "copy", "1 head")
-    assert "Press Start" in texts(opened(**link_of(store)))
-    assert "From the study “half”: 2 trainings, seed 2." in texts(opened(**link_of(store, seed="2", seeds="1")))
-
-
-def test_two_studies_are_not_mixed(store):
-    known.hand_over(store, store.find("made up"), "one", "copy", "baseline")
-    kept = dict(known._kept._kept)
-    known.hand_over(store, store.find("made up"), "other", "copy", "1 head")
-    known._kept._kept.update(kept)
-    assert "Press Start" in texts(opened(**link_of(store)))
-
-
-def test_a_store_that_is_gone_costs_the_curves_alone(store, monkeypatch):
-    def gone(*_, **__):
-        raise StoreError("The store is gone.")
-
-    number = store.find("made up")
-    monkeypatch.setattr(store, "runs", gone)
-    known.hand_over(store, number, "made up", "copy", "1 head")
-    assert known._kept.peek(next(iter(study().runs)).hash) is None
 
 
 def test_a_click_on_the_page_studies_hands_its_cell_over(store, monkeypatch):

@@ -44,17 +44,6 @@ def test_a_click_on_a_cell_shows_its_curves_and_trains_nothing(open_page, theme,
     expect(page.get_by_text("What each part is for, measured")).to_be_visible()
 
 
-def test_a_mean_that_goes_on_has_no_cross_at_its_beginning(open_page):
-    some = TABLE[(TABLE.task == "reverse, 6 layers, high rate") & (TABLE.variant == "− norm")].iloc[0]
-    assert 0 < some.diverged < some.seeds + some.diverged
-    page = open_page(f"/{some.link}")
-    curves(page).first.locator("path").first.wait_for()
-    settle(page)
-    assert len(means(curves(page).first, VARIANT)) > 10
-    for cross in page.locator("path.ended").all():
-        assert float(cross.get_attribute("d")[1:].split(" ")[0]) > 50
-
-
 def test_it_is_trained_anew_by_one_click_whatever_becomes_of_a_worker_and_after_a_reload_it_is_there_again(open_page):
     with server() as (address, process):
         page = open_page("/", at=address)
@@ -87,13 +76,3 @@ def test_a_link_to_what_another_visitor_has_trained_shows_it_at_once(open_page):
     expect(two.get_by_text(HERE)).to_be_visible()
     assert means(curves(two).first, BASELINE) == drawn
     expect(two.get_by_text("Press Start, or begin with an experiment")).to_have_count(0)
-
-
-def test_two_visitors_look_at_cells_at_once(open_page):
-    pages = [open_page("/"), open_page("/")]
-    lines = [LOST, TABLE[(TABLE.task == "copy") & (TABLE.variant == "1 head")].iloc[0]]
-    for page, line in zip(pages, lines):
-        click_cell(page, line)
-    for page, line in zip(pages, lines):
-        expect(page.get_by_text(SHIPS)).to_be_visible()
-        expect(curves(page).first.locator(".sentence")).to_contain_text(percent(line.accuracy))

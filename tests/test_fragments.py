@@ -34,12 +34,6 @@ def found() -> list[tuple[str, str]]:
     return made
 
 
-def test_there_are_some():
-    assert {("ui.training.bar", "_bar"), ("ui.studies.new_study", "_new"), ("ui.kit.jobs", "_elsewhere")} <= set(
-        found()
-    )
-
-
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_none_goes_without_the_guard(path):
     """Streamlit's own fragment is called in ui/kit/guard.py alone; a dialog is guarded."""
@@ -88,17 +82,3 @@ def check(app):
     assert not app.exception
     (said,) = [each.value for each in app.error]
     assert "Something went wrong here" in said and "Traceback" not in said and "/srv" not in said
-
-
-def test_what_a_store_says_is_said():
-    def page():
-        from core.study.database.connection import StoreError
-        from ui.kit.guard import fragment
-
-        def fail():
-            raise StoreError("The store sqlite:////srv/secret is locked.", "The store is *locked*.")
-
-        fragment(fail)()
-
-    app = AppTest.from_function(page).run()
-    assert not app.exception and [each.value for each in app.error] == ["The store is \\*locked\\*\\."]

@@ -1,7 +1,5 @@
 """The next word: probabilities equal Hugging Face's, kept keys and values change nothing, the same seed writes the same text."""
 
-import threading
-
 import pytest
 import torch
 from hypothesis import given
@@ -17,7 +15,6 @@ from core.model.parts import MENUS
 from core.model.trace import trace
 from core.model.transformer import Transformer
 from core.settings.device import Machine
-from core.settings.memory import MemoryLimit
 from core.settings.setting import ConfigError
 from tests import reference
 from ui.shared.generated import weights_read
@@ -87,24 +84,6 @@ def test_what_is_kept_needs_a_causal_mask():
         Past(model(mask="none"))
 
 
-def test_two_texts_at_once_keep_their_own():
-    made, wrong = model(), []
-
-    def visit(row):
-        with torch.inference_mode():
-            wanted = made(IDS[row : row + 1])
-            for _ in range(30):
-                past = Past(made)
-                found = torch.cat([made(IDS[row : row + 1, n : n + 1], past=past) for n in range(14)], 1)
-                if not torch.allclose(found, wanted, atol=1e-5):
-                    wrong.append(row)
-
-    threads = [threading.Thread(target=visit, args=(row,)) for row in range(2)]
-    [each.start() for each in threads]
-    [each.join() for each in threads]
-    assert not wrong
-
-
 @pytest.mark.parametrize(
     "changes", [{}, {"position": "learned"}, {"position": "alibi", "placement": "post"}, {"mask": "none"}]
 )
@@ -129,13 +108,6 @@ def test_the_same_seed_writes_the_same_text_and_another_another():
     before = torch.get_rng_state()
     list(generate(made, IDS[0], Sampling(words=5)))
     assert torch.equal(torch.get_rng_state(), before)
-
-
-def test_it_ends_where_it_is_told():
-    made = model()
-    tokens = [s.token for s in generate(made, IDS[0], Sampling(words=30))]
-    ended = [s.token for s in generate(made, IDS[0], Sampling(words=30), ends=(tokens[4],))]
-    assert ended == tokens[: tokens.index(tokens[4]) + 1]
 
 
 def test_at_temperature_zero_the_likeliest_is_always_taken():
@@ -185,17 +157,6 @@ def test_what_cannot_be_is_told(name, value):
         Sampling(**{name: value})
 
 
-def test_learned_positions_end_in_words():
-    made = model(position="learned")
-    with (
-        pytest.raises(ValueError, match="learned positions go up to 272 tokens; these are 273"),
-        torch.inference_mode(),
-    ):
-        past = Past(made)
-        made(torch.zeros(1, 272, dtype=torch.long), past=past)
-        made(torch.zeros(1, 1, dtype=torch.long), past=past)
-
-
 def test_top_k_of_one_takes_the_likeliest_and_the_models_own_probability_is_told():
     made = model()
     for step in generate(made, IDS[0], Sampling(words=8, top_k=1, temperature=2.0)):
@@ -209,16 +170,6 @@ def test_the_nucleus_is_the_fewest_words_that_make_up_p():
     for words, p, kept in [(2, 0.5, 1), (4, 0.5, 2), (4, 0.25, 1), (4, 0.26, 2), (8, 1.0, 8), (8, 0.0, 1)]:
         wanted = [1 / kept] * kept + [0.0] * (words - kept)
         assert probabilities(torch.zeros(words), Sampling(top_p=p)).tolist() == wanted
-
-
-@pytest.mark.parametrize("logits", [[0.0, float("inf")], [float("nan"), 1.0]])
-def test_scores_that_are_no_numbers_are_told(logits):
-    with pytest.raises(ConfigError, match="no next word"):
-        probabilities(torch.tensor(logits), Sampling())
-
-
-def test_a_temperature_of_next_to_nothing_is_none():
-    assert probabilities(torch.tensor([1.0, 2.0]), Sampling(temperature=1e-320)).tolist() == [0.0, 1.0]
 
 
 # A context that slides
@@ -293,15 +244,3 @@ def test_trained_weights_go_on_on_one_block_as_on_trained_model():
     ids = whole.tokens.encode(" ".join(tokens)).ids
     right = generate(whole.model, ids, Sampling(words=8))
     assert [words[step.token] for step in steps] == [whole.tokens.label(step.token) for step in right]
-
-
-def test_a_text_of_numbers_that_are_infinite_is_refused_in_words():
-    config = Config(d_model=64, n_layers=100, init="normal_1", norm="none", mask="causal")
-    with pytest.raises(ConfigError, match="infinite, or no numbers"):
-        continuation(config, ("a", "b"), Machine(), "random", Sampling(words=3), 8)
-
-
-def test_a_text_that_needs_too_much_memory_is_refused(monkeypatch):
-    monkeypatch.setenv("ABLATION_MAX_MB", "1")
-    with pytest.raises(MemoryLimit):
-        continuation(Config(d_model=1600, n_layers=5), ("a", "b"), Machine(), "random", Sampling(words=3), 8)

@@ -52,7 +52,7 @@ def test_a_proxy_as_the_docs_have_it_takes_as_large_files_as_the_server():
     assert int(line[1]) == config.get_option("server.maxUploadSize")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_browser_that_has_caches_emptied_starts_no_further_workers(monkeypatch):
     """Anybody can send the message of the entry "Clear cache" in Streamlit's menu."""
     monkeypatch.setenv("ABLATION_WORKERS", "1")

@@ -9,7 +9,7 @@ import scipy.stats
 import torch
 
 from core import Config, ConfigError
-from core.experiments.depth.axes import AXES, MOST, RESIDUALS, Axes, combinations, write_axes
+from core.experiments.depth.axes import AXES, MOST, RESIDUALS, Axes, write_axes
 from core.experiments.depth.depth import Depth, blocks, travel
 from core.experiments.depth.grid import Grid, _bytes, combine, grid, travel_together
 from core.experiments.depth.repeats import stream_of
@@ -74,14 +74,6 @@ GRIDS = {
         "ffn": ["on"],
     },
 }
-
-
-def test_the_grids_below_hold_every_entry_of_every_axis():
-    for axis, each in AXES.items():
-        found = [
-            set(each.entries) if chosen.get(axis) == "all" else set(chosen.get(axis, [])) for chosen in GRIDS.values()
-        ]
-        assert set().union(*found) == set(each.entries), axis
 
 
 def test_the_axes_offer_every_entry_of_every_menu_but_the_initial_weights():
@@ -162,12 +154,6 @@ def test_cells_diverge_at_the_pass_at_which_they_do_alone(way):
             assert np.isnan(values[at:]).all() and np.isfinite(values[:at, 0]).all()
 
 
-def test_separate_blocks_are_others_than_the_same_block_again():
-    one, other = (grid(BASE, axes(norm="all"), WORDS, HERE, Depth(3, way)).values for way in blocks)
-    assert np.array_equal(one[:, :2], other[:, :2], equal_nan=True)
-    assert (np.abs(one[:, 2:, 0] - other[:, 2:, 0]) > 1e-4).all()
-
-
 def test_families_that_differ_in_size_seed_or_padding_run_one_after_the_other():
     configs = [
         BASE,
@@ -246,14 +232,6 @@ def test_the_grid_shows_each_model_once(name, tokens, way):
         assert numbers.setdefault(values.tobytes(), alike) == alike
 
 
-def test_entries_stand_in_the_order_of_the_menu_however_they_are_written():
-    assert Axes("activation-tanh+relu__norm-none+RMSNorm") == Axes("norm-RMSNorm+none__activation-relu+tanh")
-    chosen = Axes("activation-tanh+relu+tanh").chosen
-    assert chosen["activation"] == ("relu", "tanh")
-    assert chosen["norm"] == AXES["norm"].first
-    assert list(chosen) == list(AXES)
-
-
 def test_what_is_as_at_first_is_not_written():
     assert Axes().grid == ""
     assert Axes("norm-none+RMSNorm+LayerNorm").grid == ""
@@ -309,27 +287,6 @@ def test_heads_that_do_not_divide_the_width_are_left_out_with_the_reason():
     assert all("must divide d_model, which is 12" in reason for reason in made.left_out)
     assert "n_heads is 8" in made.left_out[0] and "n_heads is 16" in made.left_out[1]
     assert [named["n_heads"] for named in made.entries] == ["1", "2", "4"] * len(MENUS["norm"])
-
-
-def test_rope_with_an_odd_head_is_left_out_with_the_reason():
-    made = grid(Config(d_model=12, n_heads=2), axes(n_heads=["2", "4"], position="all"), WORDS, HERE, Depth(1))
-    assert len(made.configs) == 2 * 5 - 1
-    assert len(made.left_out) == 1
-    assert "must be even" in made.left_out[0] and "d_head must be even; it is 3" in made.left_out[0]
-    assert {"n_heads": "4", "position": "rope"} not in made.entries
-
-
-def test_a_grid_of_which_nothing_is_possible_is_refused_with_the_reason():
-    with pytest.raises(
-        ConfigError, match="No combination.*n_heads is 8; it must divide d_model, which is 12"
-    ) as refused:
-        grid(Config(d_model=12, n_heads=2), axes(n_heads=["8", "16"]), WORDS, HERE, Depth(1))
-    assert refused.value.field == "grid"
-
-
-def test_as_many_as_may_be_are_not_too_many():
-    text = "placement-pre+post__residual-both+attention+ffn+none__activation-__norm-__n_heads-1+2+4+8__position-none+learned+rope+alibi__mask-none+causal__scale-on+off__attention-on+off"
-    assert combinations(Axes(text).chosen) == MOST
 
 
 def ended(**columns) -> Grid:
@@ -414,11 +371,6 @@ def test_the_estimate_is_above_the_weights_that_are_made_and_the_streams_that_wa
     deep = [config.replace(n_layers=40, skips=True, n_heads=n) for config in family for n in (1, 2)]
     more = _bytes(deep, WORDS, many.machine) - _bytes([each.replace(skips=False) for each in deep], WORDS, many.machine)
     assert more >= 20 * len(deep) * len(WORDS) * 96 * 4
-
-
-def test_a_text_without_words_is_refused():
-    with pytest.raises(ValueError, match="text has no words"):
-        grid(BASE, Axes(), [], HERE)
 
 
 @WAYS

@@ -280,7 +280,7 @@ def test_one_that_is_guarded_cannot_be_ticked():
     assert ticks(SEARCHED.source) is None
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_searched_study_is_trained_and_exported_by_the_command(tmp_path):
     text = (
         SEARCHED.source.replace("steps = 40", "steps = 4")

@@ -1,11 +1,7 @@
 """Pages of a server on which something is missing, damaged or hostile: it costs itself and nothing else, is said in words, and no
 visitor reads where on the server things lie."""
 
-import io
-import json
-import os
 import shutil
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -17,15 +13,14 @@ from core.study import summary
 from core.study.database import connection as databases
 from core.study.plan import StudyError
 from core.tasks import task
-from tests.pages import components, link, said_by, setting, tell, trigger
+from tests.pages import setting
 from tests.test_damaged_store import everything
 from tests.test_model_page import READER, bring, opened, small, texts
 from tests.test_page import fine, told
 from tests.test_studies_page import forget
 from ui.kit.guard import JOINER, literal
-from ui.kit.pages import ONE_BLOCK
 from ui.shared import models as choose
-from ui.trained.taken_away import model_file, opening_call
+from ui.trained.taken_away import opening_call
 
 ROOT = Path(__file__).parent.parent
 
@@ -111,17 +106,6 @@ def test_the_page_of_trained_models_says_what_is_missing_and_opens_the_others(sh
     assert not told(app)
 
 
-def test_a_model_that_is_there_again_is_shown_again(shipped, fresh):
-    kept = (shipped / "config.json").read_bytes()
-    (shipped / "config.json").unlink()
-    app = fine(opened())
-    assert app.error
-    (shipped / "config.json").write_bytes(kept)
-    fresh()
-    app = fine(app.run())
-    assert not app.error and setting(app, "model") == files.SHIPPED
-
-
 TABLE = (ROOT / "results" / "ablation_matrix.csv").read_bytes()
 
 
@@ -178,46 +162,6 @@ def changed(**changes) -> dict[str, bytes]:
     return {**written, own.SETTINGS: json.dumps({**json.loads(written[own.SETTINGS]), **changes}).encode()}
 
 
-def test_a_name_of_half_a_character_is_shown_and_taken_away_harmlessly():
-    app = bring(fine(opened()), **changed(name="\ud800 *b* \u202e", about={"name": 1, "model": 2, "of": 3}))
-    assert setting(app, "model") == "� *b* �"
-    app.session_state["take_away"] = True
-    fine(app.run())
-    files_ = model_file(app.session_state["_models"]["� *b* �"])
-    ((name, make),) = files_.values()
-    with zipfile.ZipFile(io.BytesIO(make())) as archive:
-        taken = {each: archive.read(each) for each in archive.namelist()}
-    assert name == "b.zip" and files.from_upload(taken).name == "� *b* �"
-
-
-def test_a_text_of_a_million_words_is_cut_before_it_is_read():
-    app = fine(opened(prompt="the " * 100_000))
-    assert "prompt has 400,000 characters; it may have 10,000, so the rest was cut off." in told(app).replace("\\", "")
-    assert len(setting(app, "prompt")) == 10_000
-
-
-def test_half_a_character_in_a_prompt_is_left_out_and_costs_nothing_else():
-    app = tell(fine(opened()), "prompt", "the dog \ud83d was")
-    assert setting(fine(app), "prompt") == "the dog  was"
-    fine(app.switch_page(ONE_BLOCK.path).run())
-
-
-def test_one_word_of_a_hundred_thousand_letters_is_cut_before_it_is_looked_at():
-    app = tell(fine(opened()), "prompt", "x" * 900_000)
-    assert setting(fine(app), "prompt") == "x" * 10_000
-
-
-def test_a_prompt_at_which_the_tokenizer_fails_is_told(monkeypatch):
-    from core.checkpoints.tokens import Words
-
-    def broken(*given):
-        raise type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})("index out of range")
-
-    monkeypatch.setattr(Words, "encode", broken)
-    app = opened()
-    assert not app.exception and "Something went wrong here (PanicException)" in told(app)
-
-
 # Folders of models
 
 
@@ -255,18 +199,6 @@ def test_a_link_to_nothing_and_a_folder_that_cannot_be_read_cost_themselves(tmp_
     assert list(files.folders()) == ["legal"] and not told(fine(opened()))
 
 
-def test_a_folder_whose_name_is_no_text_is_listed_harmlessly(tmp_path, monkeypatch):
-    folder = os.fsencode(tmp_path) + b"/caf\xe9 *b*"
-    os.mkdir(folder)
-    for name, data in small().items():
-        Path(os.fsdecode(folder), name).write_bytes(data)
-    monkeypatch.setenv("ABLATION_MODELS", str(tmp_path))
-    assert list(files.folders()) == ["legal", "caf� *b*"]
-    app = fine(opened(model="caf� *b*"))  # the library cannot open it, and says so
-    assert "model is caf� *b*, which cannot be opened: " in told(app) and str(tmp_path) not in everything(app)
-    assert setting(app, "model") == files.SHIPPED and not told(fine(opened()))
-
-
 def test_a_script_says_where_to_put_a_model_and_not_where_it_lies_on_the_server(tmp_path, monkeypatch):
     (tmp_path / "ours").mkdir()
     for name, data in small().items():
@@ -281,48 +213,6 @@ def test_a_model_of_another_task_has_a_head_to_begin_with():
     made = Transformer(task["copy"].config(n_layers=1), task["copy"].vocabulary)
     app = bring(fine(opened(out=READER)), **own.write(made, "one", "copy", reader=[1, 2]))
     assert (setting(app, "layer"), setting(app, "head")) == (1, 2)
-
-
-FORGED = [
-    "x",
-    "",
-    5,
-    -1,
-    1e999,
-    True,
-    None,
-    ["x"],
-    {},
-    {"panel": 1},
-    {"panel": "a", "row": 0, "col": 0},
-    {"panel": 99, "row": 99, "col": 99},
-    [[1, 2, 3], [True, "ffn-off"], ["1", "ffn-off"], [1.5, "ffn-off"], [1, None], [-1, "ffn-off"], [2, "nothing"]],
-]
-
-
-@pytest.mark.parametrize("value", FORGED, ids=repr)
-@pytest.mark.parametrize(
-    "key, event", [("panel", "back"), ("head", "pressed"), ("all_heads", "picked"), ("drawing", "picked")]
-)
-def test_what_a_picture_never_tells_does_nothing(key, event, value):
-    app = fine(opened("pages/1_One_block.py", variants="norm-none"))
-    component = next(each.proto for each in app.get("bidi_component") if f"-{key}" in each.proto.id)
-    before = dict(app.query_params)
-    app = fine(trigger(app, component, event, value))
-    if (event, value) != ("back", ""):  # which brings everything back, as its button does
-        assert dict(link(app)) == before
-
-
-@pytest.mark.parametrize("at", [0, 1, -1, 10**6])
-@pytest.mark.parametrize("told", [trigger, lambda app, chips, event, value: said_by(app, chips, **{event: value})])
-def test_a_word_that_was_not_generated_is_not_picked(at, told):
-    app = fine(opened(taken="words"))
-    (chips,) = components(app, "ablation_chips")
-    there = len([each for each in json.loads(json.loads(chips.json))["tokens"] if not each["pick"]])
-    assert 2 <= there < 10**6
-    before = [each.value for each in app.caption]
-    app = fine(told(app, chips, "picked", at))
-    assert [each.value for each in fine(app.run()).caption] == before
 
 
 @pytest.mark.parametrize(

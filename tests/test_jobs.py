@@ -29,7 +29,7 @@ from core.workers import pace, pool, pulse
 from core.workers.job import Job
 from core.workers.pool import ProcessPool, worker_count
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent
 SMALL = {"d_model": 16, "n_heads": 2, "n_layers": 1}

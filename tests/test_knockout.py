@@ -13,7 +13,7 @@ from core.checkpoints import Opened
 from core.checkpoints.tokens import Words
 from core.experiments.trained import contributions as credit
 from core.experiments.trained import effects, knockout, lens, prompt, tables
-from core.experiments.trained.questions import partners, questions, sentences
+from core.experiments.trained.questions import questions, sentences
 from core.model.config import Config
 from core.model.generate import Sampling, generate
 from core.model.knockout import Cut, Lesion, Recorded, cuts, mode
@@ -116,12 +116,6 @@ def test_resampling_takes_another_text_of_the_same_length_and_never_the_same(of,
         pad = vocabulary().index(PAD)
         if of == "sentences":
             assert int((other != pad).sum()) == length == int((one != pad).sum())
-
-
-def test_partners_of_odd_lengths():
-    assert partners([[1, 2], [1, 2]], [[3, 4, 5], [1, 2, 9]], 0).tolist() == [[3, 4], [3, 4]]
-    with pytest.raises(ConfigError, match="resampling needs another text of 3 tokens"):
-        partners([[1, 2, 3]], [[1, 2, 3], [4]], 0)
 
 
 @pytest.mark.parametrize("name", task)
@@ -255,28 +249,6 @@ def test_mean_ablation_of_a_part_that_reads_the_position_alone_has_no_effect(cut
     assert (other.values["difference"] - bench.baseline.values["difference"]).abs().max() > 1e-3
 
 
-def test_mean_ablation_of_a_longer_text_takes_means_by_position(made):
-    """The pass of a prompt, in one go and token by token, has at each position what the bench has there."""
-    read, cut = prompt.read(made.opened, "the judge , who was late , was right ."), Cut(0, "ffn")
-    wanted = mean_by_hand(made)["mlp_out", 0]
-    rows = [min(position, len(wanted) - 1) for position in range(len(read.ids))]
-    seen = prompt.look(made, read, (cut,), "mean").sites["mlp_out"][0]
-    torch.testing.assert_close(seen, wanted[rows], rtol=1e-4, atol=1e-5)
-    edit = prompt.lesion(made, read.ids, (cut,), "mean")
-    for cache in (True, False):
-        written = []
-
-        def note(site, layer, x, written=written):
-            if (site, layer) == ("mlp_out", 0):
-                written.append(x[0])
-
-        steps = list(generate(made.model, read.ids[:3], Sampling(words=30), edit, note, cache=cache))
-        last = written[-1]
-        assert len(last) == (1 if cache else 2 + len(steps)) and len(steps) == 30
-        torch.testing.assert_close(last[-1], wanted[min(1 + len(steps), len(wanted) - 1)], rtol=1e-4, atol=1e-5)
-        torch.testing.assert_close(written[1][-1], wanted[3], rtol=1e-4, atol=1e-5)
-
-
 def test_several_at_once_are_not_one_after_another_but_together(made):
     both = made.effect((Cut(0, "head", 1), Cut(1, "ffn")), "zero")
     logits = slow(made, lambda row: (Lesion((Cut(0, "head", 1), Cut(1, "ffn"))),))
@@ -327,24 +299,6 @@ def test_accuracy_by_distance_is_the_mean_of_the_right_ones(made):
         ends = scipy.stats.binomtest(int(right.sum()), len(right)).proportion_ci(method="wilson")
         assert row.accuracy == pytest.approx(right.mean().item())
         assert (row.low, row.high) == pytest.approx((ends.low, ends.high), abs=1e-9)
-
-
-@pytest.mark.parametrize("least", [1, 5, 20, 10_000])
-def test_no_point_by_distance_stands_on_fewer_questions_and_none_is_left_out(made, least):
-    table, q = tables.by_distance(made.baseline, made.questions, least), made.questions
-    assert table.questions.sum() == len(q.row)
-    assert len(table) == 1 or table.questions.min() >= least
-    values, counts = np.unique(q.value.numpy(), return_counts=True)
-    if least == 1:
-        assert table.value.tolist() == values.tolist() and table.questions.tolist() == counts.tolist()
-    at = 0
-    for row in table.itertuples():  # neighbours, in order
-        took = 0
-        while took < row.questions:
-            took, at = took + counts[at], at + 1
-        assert took == row.questions
-    right = made.baseline.correct.double().mean().item()
-    assert (table.accuracy * table.questions).sum() / len(q.row) == pytest.approx(right)
 
 
 def test_readings_are_the_attention_on_the_subject(made):
@@ -539,14 +493,6 @@ def test_the_table_of_contributions_has_every_part_with_its_interval(made):
     assert len(set(table.name)) == len(table) == 1 + 2 * (4 + 2) + 1
 
 
-def test_a_model_that_prefers_nothing_has_no_shares():
-    opened = legal()
-    with torch.no_grad():
-        opened.model.unembed.weight.zero_()
-    table = credit.table(knockout.bench(opened, 16))
-    assert (table.value == 0).all() and table.share.isna().all()
-
-
 def test_only_what_comes_after_a_cut_can_take_over(made):
     cut = (Cut(0, "head", 1), Cut(1, "ffn"))
     table = credit.takeover(made, cut, "zero")
@@ -563,12 +509,6 @@ def test_only_what_comes_after_a_cut_can_take_over(made):
         assert row.p == pytest.approx(corrected(ps)[at], rel=1e-6, abs=1e-12)
         assert (row.low, row.high) == pytest.approx(tuple(test.confidence_interval(level(ps, at))))
     assert len(table) == 5
-
-
-def test_the_share_is_of_the_whole(made):
-    table = credit.table(made)
-    assert table.share.sum() == pytest.approx(1, abs=1e-6)
-    assert (table.share * table.value.sum()).tolist() == pytest.approx(table.value.tolist(), rel=1e-4, abs=1e-6)
 
 
 @pytest.mark.parametrize("cut", cuts(Config(n_layers=2)), ids=lambda cut: cut.name)
@@ -599,25 +539,6 @@ def test_a_word_that_is_unknown_is_marked_and_read(made):
     assert prompt.verb_of(read) == read.labels.index("was")
 
 
-@pytest.mark.parametrize("text", ["", "   ", "\x00", "\u200b"])
-def test_a_text_without_words_is_told(made, text):
-    with pytest.raises(ConfigError, match="no word"):
-        prompt.read(made.opened, text)
-
-
-def test_a_model_without_an_unknown_word_leaves_it_out():
-    read = prompt.read(learner("sentences"), "the judge xylophone was late .")
-    assert read.labels == ("the", "judge", "was", "late", ".") and "xylophone" in read.notes[0]
-    many = [f"x{chr(97 + n) * 3}" for n in range(11)]
-    (note,) = prompt.read(learner("sentences"), f"the {' '.join(many)}").notes
-    assert [word for word in many if f"“{word}”" in note] == many[:8] and "and others" in note
-    known = [word for word in task["sentences"].vocabulary if word.isalpha()]
-    told = f"no word that this model can read. It knows {len(known)} words, among them {', '.join(known[:8])}."
-    with pytest.raises(ConfigError) as refused:
-        prompt.read(learner("sentences"), "nothing known here")
-    assert told in str(refused.value)
-
-
 def short(rows: int) -> Opened:
     """A model that learnt so many positions, as from a file."""
     made = legal(position="learned").model
@@ -636,28 +557,10 @@ def test_a_text_is_cut_to_what_the_model_can_read(made):
             assert list(read.notes) == told * (many > most)
 
 
-def test_a_model_that_reads_little_is_asked_about_short_sentences():
-    few = questions(short(12), 96)
-    assert 0 < len(few.tokens) < 96 and int(few.lengths.max()) <= 12
-    assert few.what == f"{len(few.tokens)} held-out legal sentences"
-    with pytest.raises(ConfigError, match="model reads at most 2 tokens; no legal sentence is so short"):
-        questions(short(2), 16)
-
-
 def test_the_verb_is_the_last_with_something_before_it(made):
     for text, at in [("was", None), ("was late", None), ("the judge", None), ("the judge was", 2),
                      ("The judges , who WAS late , were right .", 7), ("was was", 1)]:  # fmt: skip
         assert prompt.verb_of(prompt.read(made.opened, text)) == at
-
-
-@pytest.mark.parametrize("text", ["the judge " * 200, "<b>the</b> $x$ *judge* 👩‍👩‍👧 שלום", "was", "."])
-def test_odd_texts_pass_through_every_view(made, text):
-    read = prompt.read(made.opened, text)
-    seen = prompt.look(made, read)
-    assert len(seen.tokens) == len(read.ids) <= 256
-    assert lens.logit_lens(made.model, seen, made.opened.tokens.label).probability.between(0, 1).all()
-    for how in ("zero", "mean"):
-        prompt.look(made, read, (Cut(1, "head", 0),), how)
 
 
 def test_resampling_one_text_takes_another_of_its_length(made):

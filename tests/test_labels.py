@@ -5,27 +5,18 @@ import json
 import pandas as pd
 import pyarrow
 import pytest
-import torch
 
-from core.checkpoints import own
 from core.checkpoints.tokens import Words
-from core.experiments.trained import comparison, effects, prompt
-from core.model.config import Config
+from core.experiments.trained import comparison, effects
 from core.model.parts import MENUS
-from core.model.trace import trace
-from core.model.variants import Pins, lineup
 from core.settings.wording import distinct
 from core.study.picture import matrix_svg
 from core.study.summary import in_one_column
 from core.tasks import task
 from core.teaching.lessons.lesson import LessonError
 from core.teaching.lessons.reader import FOLDER, lesson_of, load
-from core.train import Training, start
-from tests.pages import link, widget
 from tests.test_model_page import READER as HEAD
-from tests.test_model_page import SHIPPED, fine, opened, texts
-from ui.shared.models import OWN
-from ui.trained.views import layers
+from tests.test_model_page import fine, opened, texts
 
 LONG = "a word that is far too long to be shown on an axis as a whole"
 
@@ -57,16 +48,6 @@ def test_pairs_of_the_same_words_are_two_arcs():
     assert arcs.pair.unique().tolist() == ["dog → the"]
 
 
-def test_removing_one_of_two_pairs_with_the_same_words_keeps_the_other():
-    app = fine(
-        opened("pages/1_One_block.py", view="pairs", weights="random", text="the dog and the dog", pairs="2-1,5-4")
-    )
-    chosen = widget(app.multiselect, "pair_list")
-    assert len(set(chosen.options)) == 2
-    chosen.set_value(["2-1"]).run()
-    assert link(fine(app))["pairs"] == "2-1"
-
-
 def test_the_logit_lens_compares_words_and_not_their_labels(monkeypatch):
     said = "it is the likeliest from {} on"
     context = opened(taken="layers")
@@ -74,38 +55,6 @@ def test_the_logit_lens_compares_words_and_not_their_labels(monkeypatch):
     assert right != "embedding"
     monkeypatch.setattr(Words, "label", lambda self, token: LONG)
     assert said.format(right) in texts(fine(opened(taken="layers")))
-
-
-def test_the_logit_lens_is_coloured_by_the_probability_of_the_final_word(monkeypatch):
-    drawn = {}
-    monkeypatch.setattr(layers, "heatmaps", lambda key, cells, *words, **more: drawn.update({key: cells}))
-    fine(opened(taken="layers"))
-    model = SHIPPED.model
-    ids = torch.tensor([prompt.read(SHIPPED, task["sentences"].texts[0][1]).ids])
-    with torch.inference_mode(), trace(sites=("resid_pre", "resid_post")) as seen:
-        final = model(ids)[0].argmax(-1)
-        streams = [*(x[0] for x in seen["resid_pre"]), seen["resid_post"][-1][0]]
-        wanted = torch.stack([model.read(x[None])[0].softmax(-1)[range(len(final)), final] for x in streams])
-    torch.testing.assert_close(drawn["lens"][0].float(), wanted, rtol=1e-4, atol=1e-6)
-
-
-def test_variants_whose_names_round_alike_have_two_names():
-    texts = "dropout-0.12345671~dropout-0.12345672"
-    variants, notes = lineup(Config(), Pins(variants=texts))
-    assert not notes and [each.config.dropout for each in variants[1:]] == [0.12345671, 0.12345672]
-    assert len({each.name for each in variants}) == 3
-
-
-def test_a_model_that_is_called_like_another_can_be_chosen():
-    name = "Legal sentences (ships with the lab)"
-    state = start(Config(d_model=16, n_heads=2), Training(task="copy", steps=1), 0)
-    mine = own.of_training(state, name)
-    app = opened()
-    app.session_state[OWN] = {name: mine}
-    app.query_params["model"] = name
-    offered = widget(fine(app.run()).selectbox, "model").options
-    assert len(set(offered)) == len(offered)
-    assert sum(name in each for each in offered) == 2
 
 
 def test_cells_whose_names_read_alike_are_two_rows():

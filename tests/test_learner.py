@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from core.experiments.training.plan import Trial, plan
 from core.experiments.training.showcase import showcase
 from core.model.config import Config
-from core.model.variants import NOTHING, Pins, apply, decode, encode, lineup
+from core.model.variants import NOTHING, apply, encode, lineup
 from core.settings.device import Machine
 from core.settings.setting import ConfigError
 from core.tasks import task
 from core.train import Training
-from core.train.learner import HELP, Learner, Removed, usual
+from core.train.learner import Learner, Removed, usual
 from tests.test_variants import value_of
 
 EVERY = pytest.mark.parametrize("name", task)
@@ -63,17 +63,6 @@ def test_every_field_follows_the_task_and_stays_where_it_is_put(name):
             } or (name == "reverse" and "task" not in made.write())
 
 
-def test_d_ff_and_d_head_follow_the_width_of_the_learner_and_not_the_tasks():
-    made = Learner(task="induction", d_model=128)
-    assert (made.d_ff, made.d_head) == (512, 32)
-    assert made.write() == {"task": "induction", "d_model": "128"}
-    assert Learner(task="induction", d_model=128, d_ff=256).write() == {
-        "task": "induction",
-        "d_model": "128",
-        "d_ff": "256",
-    }
-
-
 @given(given_settings())
 def test_a_link_holds_what_differs_from_the_tasks_own_and_nothing_else(settings):
     name, values = settings
@@ -105,16 +94,6 @@ def test_a_learner_is_a_config(settings):
     made = Learner(task=name, **values)
     assert isinstance(made, Config) and made.plain() == Config(**{f: getattr(made, f) for f in FIELDS})
     assert hash(made) == hash(dataclasses.replace(made)) and dataclasses.replace(made) == made
-
-
-def test_the_words_and_bounds_of_a_setting_are_configs_own():
-    for field, made in Learner.settings().items():
-        if field != "task":
-            own = Config.settings()[field]
-            same = dataclasses.replace(made, follows=None, help="") == dataclasses.replace(own, follows=None, help="")
-            assert same and (made.help == own.help or field in HELP)
-    assert list(Learner.settings()) == [*FIELDS, "task"]
-    assert Learner.settings()["task"] == Removed.settings()["task"]
 
 
 # Bad values
@@ -149,41 +128,7 @@ def test_a_task_that_is_none_is_refused_in_words(kind):
         kind(task=3)
 
 
-@given(
-    st.dictionaries(st.sampled_from([*FIELDS, "task", "length", "steps", "variants", "baseline"]), st.text(max_size=8))
-)
-def test_any_link_whatever_gives_settings_and_sentences(params):
-    for kind in (Learner, Training, Removed):
-        made, problems = kind.read(params)
-        assert all(problem.field in kind.settings() and str(problem.field) in str(problem) for problem in problems)
-        bad = {problem.field for problem in problems}
-        for field in params.keys() & kind.settings().keys() - bad:
-            assert kind.settings()[field].write(getattr(made, field)) is not None
-        assert kind.read(made.write()) == (made, [])
-
-
-@pytest.mark.parametrize(
-    ("name", "length", "instead"),
-    [("induction", 7, 24), ("recall", 19, 18), ("facts", 3, 2), ("sentences", 27, 28), ("subtraction", 4, 3)],
-)
-def test_a_length_that_the_task_cannot_have_is_named_and_its_own_is_used(name, length, instead):
-    made, problems = Training.read({"task": name, "length": str(length), "steps": "77"})
-    assert made == Training(task=name, steps=77) and made.length == instead
-    assert [problem.field for problem in problems] == ["length"]
-    assert f"length is {length}" in str(problems[0]) and name in str(problems[0])
-
-
 # What is taken out
-
-
-@EVERY
-def test_what_is_taken_out_at_first_is_what_the_task_needs(name):
-    made = Removed(task=name)
-    assert made.changes == [task[name].without] and made.baseline == ""
-    assert made.write() == ({} if name == "reverse" else {"task": name})
-    variants, notes = lineup(usual(name), made)
-    assert notes == [] and [each.colour for each in variants] == [0, 1]
-    assert variants[1].config == apply(task[name].without, usual(name))
 
 
 def test_variants_that_were_chosen_stay_when_the_task_changes():
@@ -198,25 +143,6 @@ def test_variants_that_were_chosen_stay_when_the_task_changes():
     )
     as_it_is = Removed(task="facts", variants=encode(task["facts"].without))
     assert as_it_is == Removed(task="facts") and as_it_is.write() == {"task": "facts"}  # it follows
-
-
-def test_bad_variants_are_named_and_the_good_ones_kept():
-    made, problems = Removed.read({"task": "facts", "variants": "norm-none~colour-red"})
-    assert made.texts == ["norm-none"] and [problem.field for problem in problems] == ["variants"]
-    made, problems = Removed.read({"task": "facts", "baseline": "n_heads-5"})
-    assert made == Removed(task="facts") and [problem.field for problem in problems] == ["baseline"]
-
-
-@given(
-    st.sampled_from(list(task)),
-    st.lists(st.sampled_from(["norm-none", "ffn-off", "n_heads-1", "position-none"]), unique=True),
-)
-def test_it_compares_as_pins_do(name, texts):
-    made = Removed(task=name, variants="~".join(texts) or NOTHING)
-    assert made.texts == Pins(variants="~".join(texts) or NOTHING).texts
-    assert Removed.read(made.write()) == (made, [])
-    for text in texts:
-        assert decode(text, "variants") in made.changes
 
 
 @pytest.mark.parametrize("name", showcase)

@@ -3,11 +3,9 @@
 import re
 
 import pytest
-from playwright.sync_api import expect
 
 from benchmarks.serving import settle
 from tests.test_studies_browser import CONTRAST, contrast, over
-from tests.test_training_browser import SMALL, done
 
 pytestmark = pytest.mark.browser
 
@@ -76,24 +74,6 @@ def test_axes_of_charts_are_plain_and_say_where_they_are_logarithmic(open_page, 
         assert {"10", "100"} <= {*words}
 
 
-@pytest.mark.parametrize("path", ["/Depth?norm=none", "/Depth?show=gradients"])
-def test_curves_say_where_they_are_logarithmic(open_page, path):
-    page = open_page(path)
-    panels = page.locator(".panel")
-    panels.first.wait_for()
-    labels = panels.locator(".label").all_text_contents()
-    spans = panels.locator(".marks").evaluate_all(
-        "all => all.map(g => [...g.querySelectorAll('.tick')].map(t => t.textContent))"
-    )
-    assert any(", log scale" in each for each in labels)
-    assert not [each for span in spans for each in span if re.search(r"\de", each)]
-    for label in labels:
-        assert (", log scale" in label) == any(label.startswith(word) for word in LOGARITHMIC), label
-
-
-LOGARITHMIC = ("RMS", "Std", "Largest", "Norm of ∂loss")
-
-
 def cut_off(page) -> list[str]:
     """Words that are cut: on buttons and switches, and in charts."""
     return page.evaluate(
@@ -120,33 +100,3 @@ def cut_off(page) -> list[str]:
 def test_nothing_is_cut_off_at_1280_pixels(open_page, path):
     page = open_page(path, width=1280, height=1000)
     assert cut_off(page) == []
-
-
-def scrolled(page):
-    """How much of a table is to be scrolled to the side."""
-    return page.locator("[data-testid=stDataFrame] .dvn-scroller").first.evaluate("e => e.scrollWidth - e.clientWidth")
-
-
-def test_all_columns_of_the_stages_are_on_a_screen_of_1280_pixels(open_page):
-    page = open_page("/One_block?view=stages", width=1280, height=1200)
-    page.locator("[data-testid=stDataFrame] canvas").first.wait_for()
-    settle(page)
-    assert scrolled(page) <= 1
-
-
-@pytest.mark.parametrize("variants", ["position-none", "position-none~norm-none"])
-def test_all_columns_of_what_was_trained_are_on_a_screen_of_1280_pixels(open_page, variants):
-    page = open_page(f"/Training?{SMALL}&steps=50&seeds=3&variants={variants}&begin=on", width=1280, height=1400)
-    done(page)
-    page.locator("[data-testid=stDataFrame] canvas").first.wait_for()
-    settle(page)
-    assert scrolled(page) <= 1
-
-
-def test_the_grey_ticks_are_explained(open_page):
-    for query, said in (
-        ("", "as they stand, it is the probability"),
-        ("&temperature=0.5", "Grey ticks: the chance of being drawn"),
-    ):
-        page = open_page(f"/Trained_model?taken=words{query}")
-        expect(page.locator("[data-testid=stMain]")).to_contain_text(said)

@@ -24,6 +24,7 @@ SHOWN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page, params", SHOWN, ids=lambda it: it.key if hasattr(it, "key") else "-".join(it.values()))
 def test_a_page_that_is_drawn_holds_nothing_it_was_drawn_of(page, params):
     app = fine(opened(page.path, **params))

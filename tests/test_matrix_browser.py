@@ -51,18 +51,6 @@ def test_its_cells_are_one_stop_for_tab_and_arrows_lead_from_one_to_the_next(mat
     page.wait_for_url("**/Training?*")
 
 
-def test_arrows_pass_over_what_was_not_trained(matrix):
-    page = matrix()
-    said = {(line.variant, line.task) for line in lines(TABLE)}
-    tasks, variants = (list(dict.fromkeys(TABLE[name])) for name in ("task", "variant"))
-    row = next(variant for variant in variants if sum((variant, task) in said for task in tasks) < len(tasks))
-    there = [task for task in tasks if (row, task) in said]
-    page.locator(CELLS, has_text=f"{there[0]}, {row}: ").focus()
-    for task in there[1:]:
-        page.keyboard.press("ArrowRight")
-        assert page.evaluate(FOCUSED).startswith(f"{task}, {row}: ")
-
-
 def test_readers_of_screens_are_told_rows_columns_and_each_cell(matrix):
     page = matrix()
     tasks, variants = (list(dict.fromkeys(TABLE[name])) for name in ("task", "variant"))
@@ -115,11 +103,3 @@ def test_back_from_a_cell_leads_to_the_study_that_was_open(open_page):
     page.wait_for_url("**/Training?*")
     settle(page)
     assert "no setting here" not in page.locator("body").inner_text()
-
-
-def test_on_a_phone_the_study_that_is_open_is_in_sight(open_page):
-    page = open_page("/?parts=own_learning_rates", width=390, height=800)
-    page.locator(CELLS).first.wait_for()
-    page.wait_for_timeout(500)
-    its = page.locator(".tabs label", has=page.locator("input:checked")).last.bounding_box()
-    assert its["x"] >= 0 and its["x"] + its["width"] <= 390

@@ -11,7 +11,7 @@ from core.checkpoints import files
 from core.experiments.trained import knockout, prompt, tables
 from core.experiments.trained.contributions import takeover
 from core.model.generate import Sampling
-from core.model.knockout import cuts, read_cuts
+from core.model.knockout import read_cuts
 from core.tasks import task
 from tests.test_browser import canvas_of, centre
 from ui.trained import view as views
@@ -52,26 +52,6 @@ def test_the_verb_reaches_back_the_head_is_removed_and_the_page_says_by_how_much
     page.get_by_role("button", name="Put everything back").click()
     settle(page)
     assert "Nothing is knocked out yet" in told(page)
-
-
-def test_a_link_opens_the_same_knock_out(open_page):
-    assert accuracy("1.ffn~2.1", "mean") in told(open_page(f"{PAGE}?taken=knockout&out=1.ffn~2.1&mode=mean"))
-
-
-def test_two_visitors_at_once_read_their_own_knock_outs(open_page):
-    every = [cut.write() for cut in cuts(SHIPPED.config) if cut.part == "head"][-4:]
-    pages = [open_page(f"{PAGE}?taken=knockout&out={out}") for out in every]
-    for page in pages:
-        page.locator(".st-key-bound_mode").first.click()
-        page.get_by_role("option", name="mean").click()
-    for page, out in zip(pages, every):
-        settle(page)
-        assert accuracy(out, "mean") in told(page)
-    for page in pages:
-        page.reload()
-    for page, out in zip(pages, every):
-        settle(page)
-        assert accuracy(out, "mean") in told(page)
 
 
 def test_a_click_on_the_map_of_every_part_knocks_it_out(open_page):
@@ -138,61 +118,6 @@ def test_a_trained_model_is_taken_apart_from_the_training_page(open_page):
     assert "Of the heads" in told(page)
 
 
-@pytest.mark.parametrize("gap", [100, 2500])
-def test_the_way_back_from_a_model_that_is_taken_apart_is_the_training(open_page, gap):
-    page = open_page("/Training?task=copy&steps=30&seeds=1&d_model=16&n_heads=2&begin=on")
-    page.get_by_text("Done:").wait_for(timeout=60_000)
-    settle(page)
-    asked, entries = page.url, page.evaluate("history.length")
-    page.get_by_role("button", name="Take one apart").click()
-    page.get_by_text("baseline, seed 0").last.click()
-    page.get_by_role("heading", name="Trained model").wait_for(timeout=20_000)
-    page.wait_for_timeout(gap)
-    page.go_back()
-    page.get_by_text("Done:").wait_for(timeout=20_000)
-    settle(page)
-    assert set(page.url.split("?")[1].split("&")) == set(asked.split("?")[1].split("&")) - {"begin=on"}
-    assert page.evaluate("history.length") == entries + 1
-    assert page.locator("[data-name=steps] input").input_value() == "30"
-
-
-def test_one_model_is_opened_after_another(open_page, tmp_path):
-    """The files of the first do not come to those of the second."""
-    page, seen = open_page(PAGE), []
-    weights, config = (
-        (files.ROOT / files.SHIPPED / each).read_bytes() for each in ("model.safetensors", "config.json")
-    )
-    for number, name in enumerate(("first", "second", "third")):
-        sent = [tmp_path / name / file for file in ("model.safetensors", "config.json")]
-        sent[0].parent.mkdir()
-        sent[0].write_bytes(weights[:-4] + bytes([number]) + weights[-3:])
-        sent[1].write_bytes(config)
-        page.get_by_role("button", name="Open another model").click()
-        page.locator("input[type=file]").set_input_files(sent)
-        for file in sent:
-            expect(page.get_by_role("button", name=f"Remove {file.name}")).to_be_visible()
-        page.get_by_test_id("stPopoverBody").get_by_test_id("stBaseButton-primary").click()
-        page.wait_for_url(lambda url, seen=tuple(seen): "model=" in url and url not in seen)
-        settle(page)
-        seen.append(page.url)
-        expect(page.locator("[data-testid=stAlertContentError]")).to_have_count(0)
-        expect(page.get_by_role("button", name="Remove model.safetensors")).to_have_count(0)
-        page.keyboard.press("Escape")
-
-
-def test_what_can_come_next_is_in_sight_after_a_word_was_pressed(open_page):
-    page = open_page(f"{PAGE}?prompt=the+judge", width=1400)
-    page.get_by_text("Words it knows").click()
-    settle(page)
-    words = page.locator(".lexicon .words-of")
-    before = words.inner_text()
-    words.get_by_role("button", name="ruled", exact=True).click()
-    expect(words).not_to_have_text(before, use_inner_text=True)
-    page.wait_for_timeout(300)
-    assert words.evaluate("each => each.scrollTop") == 0
-    expect(words.get_by_text("Can come next")).to_be_in_viewport()
-
-
 def test_a_sentence_is_written_by_clicks_and_by_keys(open_page):
     """Quick hands lose no word; what can come next is what stands first; the focus stays in the list."""
     page = open_page(f"{PAGE}?taken=words&prompt=the")
@@ -226,17 +151,6 @@ def test_a_sentence_is_written_by_clicks_and_by_keys(open_page):
     expect(kinds.first.locator("button").first).to_be_focused()
     page.keyboard.press("Escape")
     expect(page.locator(".lexicon")).not_to_have_attribute("open", "")
-
-
-def test_on_a_phone_the_words_stay_on_the_screen(open_page):
-    page = open_page(f"{PAGE}?taken=words&prompt=the", width=390, height=844)
-    page.get_by_text("Words it knows").click()
-    for word in page.locator(".lexicon .kind button").all():
-        box = word.bounding_box()
-        assert box["x"] >= 0 and box["x"] + box["width"] <= 390 and box["height"] >= 30
-    page.locator(".lexicon").get_by_role("button", name="clerks", exact=True).click()
-    settle(page)
-    expect(page.get_by_label("Prompt", exact=True)).to_have_value("the clerks")
 
 
 def test_a_file_over_the_limit_is_refused_and_the_limit_named(open_page, tmp_path):

@@ -3,17 +3,13 @@
 import gc
 import json
 import pickle
-import re
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as some
 from scipy import stats
 from streamlit.testing.v1 import AppTest
 
 from core.checkpoints import Opened, family, files, own
-from core.checkpoints.family import there
 from core.experiments.trained import comparison, contributions, knockout, tables
 from core.model.config import Config
 from core.model.generate import Sampling
@@ -22,16 +18,14 @@ from core.model.transformer import Transformer
 from core.settings.wording import number
 from core.tasks import task
 from tests import holm
-from tests.pages import link, move, setting, tell, words, written
+from tests.pages import link, setting, tell, words, written
 from tests.test_page import fine, told
 from tests.test_training_page import finish
 from ui.kit.store import SESSION
-from ui.shared.base import LOST, maps
-from ui.shared.models import of_the_family
+from ui.shared.base import maps
 from ui.trained import view as views
 from ui.trained.context import TrainedLook
 from ui.trained.taken_away import opening_call
-from ui.trained.views import without
 
 PAGE = "pages/5_Trained_model.py"
 SHIPPED = files.from_folder(files.ROOT / files.SHIPPED)
@@ -57,15 +51,6 @@ def button(app, key):
     return next(each for each in app.button if each.key == key)
 
 
-@pytest.mark.parametrize("view", views)
-@pytest.mark.parametrize(
-    ("out", "how"), [("", "zero"), ("1.ffn", "zero"), ("2.layer~1.1", "mean"), *((READER, how) for how in mode)]
-)
-def test_every_view_opens(view, out, how):
-    app = fine(opened(taken=view, out=out, mode=how))
-    assert not app.error and not app.warning
-
-
 @pytest.mark.parametrize("how", mode)
 def test_the_page_says_from_which_token_on_means_are_shared(how):
     app = fine(opened(taken="knockout", out="1.ffn", mode=how, texts="64"))
@@ -73,25 +58,6 @@ def test_the_page_says_from_which_token_on_means_are_shared(how):
     assert lengths[-8] < lengths[-1]
     said = f"Tokens from number {lengths[-8] + 1} on share one mean: fewer than 8 texts are that long."
     assert (said in texts(app)) == (how == "mean")
-
-
-FAMILY = sorted(of_the_family())
-
-
-@pytest.mark.parametrize("name", FAMILY)
-@pytest.mark.parametrize("view", views)
-def test_every_view_opens_on_each_of_the_family(view, name):
-    app = fine(opened(taken=view, model=name))
-    assert not app.error and not app.warning and setting(app, "model") == name
-
-
-@pytest.mark.parametrize("view", ("attention", "heads", "steps", "pairs"))
-def test_a_model_that_was_trained_without_attention_says_so(view):
-    """There is nothing on this page with which it could be switched on."""
-    said = texts(fine(opened(taken=view, model="family/attention-off.0")))
-    assert "Attention is not part of this model, so there is nothing to show here." in said
-    assert "Switch it on" not in said
-    assert ("2 layers without attention" in said) == (view not in ("heads", "pairs"))  # those are without the drawing
 
 
 @pytest.mark.parametrize("name", [name for name in comparison.compared if not comparison.compared[name].split])
@@ -119,35 +85,12 @@ def test_trained_without_compares_a_part_at_every_distance(part):
     assert set(dashed["domain"]) == ends and len(set(map(tuple, dashed["range"]))) == len(ends)
 
 
-def test_the_names_at_the_ends_of_lines_do_not_lie_on_each_other():
-    for part in comparison.removed:
-        rows = without._named(comparison.by_distance(comparison.read(), part))
-        named = rows[rows.end != ""]
-        assert set(named.end) == set(rows.line) and (named.distance == rows.distance.iloc[-1]).all()
-        heights = sorted(named["at"])
-        assert all(high - low >= without.NEAR - 1e-9 for low, high in zip(heights, heights[1:]))
-
-
-def test_distances_that_stand_together_are_said():
-    assert without._merged([("0", ["0"]), ("1–28", ["1–5", "6–28"])]) == " (fewer than 20 of some: 1–28 stand together)"
-    assert without._merged([("0", ["0"])]) == ""
-
-
 def test_one_of_the_family_is_opened_by_one_choice_and_its_script_opens_it():
     app = fine(opened(taken="without"))
     app = fine(tell(app, "open_member", "family/norm-none.0"))
     assert setting(app, "model") == "family/norm-none.0" and link(app)["model"] == "family/norm-none.0"
     assert link(app).get("taken", "attention") == "attention"
     assert opening_call("family/norm-none.0") == 'family.opened("norm-none", 0)'
-
-
-def test_a_damaged_one_costs_itself_and_says_so(monkeypatch):
-    known = there()
-    monkeypatch.setattr(family, "there", lambda folder=None: known | {("norm-none", 0): "0" * 64})
-    family._listed.cache_clear()  # what is read from the disk holds for a second
-    app = fine(opened(model="family/norm-none.0"))
-    family._listed.cache_clear()
-    assert setting(app, "model") == "legal" and "its hash differs" in " ".join(each.value for each in app.warning)
 
 
 @pytest.mark.parametrize("picture", maps)
@@ -230,44 +173,6 @@ def ends():
                 yield name, str(value)
 
 
-@pytest.mark.parametrize(("name", "value"), [each for each in ends() if each != ("texts", "4096")])
-def test_every_control_at_its_ends(name, value):
-    """On the view where it has an effect."""
-    view = (
-        "words"
-        if name in Sampling.settings() or name == "token"
-        else "attention"
-        if name in ("maps", "layer", "head", "knocked")
-        else "knockout"
-    )
-    app = fine(opened(**{"taken": view, "out": READER, name: value}))
-    assert not told(app)
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "allowed"),
-    [
-        ("out", "9.9", "1.attention"),
-        ("out", "<b>", "1.attention"),
-        ("mode", "explode", "zero"),
-        ("taken", "nothing", "attention"),
-        ("temperature", "-1", "from 0.0 to 100.0"),
-        ("temperature", "nan", "from 0.0 to 100.0"),
-        ("top_p", "2", "from 0.0 to 1.0"),
-        ("words", "1e9", "from 1 to 200"),
-        ("texts", "0", "from 8 to 4096"),
-        ("layer", "0", "from 1 to 100"),
-        ("model", "gpt5", "legal"),
-        ("model", "../../etc", "legal"),
-        ("part", "baseline", "attention-off"),
-    ],
-)
-def test_a_bad_value_in_the_link_is_named_and_the_rest_kept(name, value, allowed):
-    app = fine(opened(**{"prompt": "the judges were late .", name: value}))
-    assert name in told(app) and allowed in told(app)
-    assert setting(app, "prompt") == "the judges were late ."
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -286,26 +191,6 @@ def test_a_bad_value_in_the_link_is_named_and_the_rest_kept(name, value, allowed
 def test_every_text_shows_literally_or_is_told(view, text):
     app = fine(opened(taken=view, prompt=text, out=READER))
     assert not app.error or "no word" in told(app)
-
-
-def test_words_that_the_grammar_does_not_know_are_marked():
-    said = texts(fine(opened(prompt="The defendant , who had filed a motion to dismiss , was liable .")))
-    assert (
-        "does not know “a”, “to”, “dismiss”: each is read as" in said
-        and re.search(r"dotted[^>]*>a<", said)
-        and re.search(r"dotted[^>]*>dismiss<", said)
-        and not re.search(r"dotted[^>]*>motion<", said)
-    )
-
-
-@settings(max_examples=20)
-@given(
-    some.dictionaries(
-        some.sampled_from([*TrainedLook.settings(), *Sampling.settings()]), some.text(max_size=12), max_size=6
-    )
-)
-def test_any_link_opens(params):
-    fine(opened(**{name: value for name, value in params.items() if "\x00" not in value}))
 
 
 # Other models
@@ -353,29 +238,6 @@ def test_under_a_soft_cap_the_headline_is_the_difference_that_the_parts_add_up_t
     assert f"All parts add up to {number(whole)}." in said
 
 
-@pytest.mark.parametrize("out", ["", "1.1"])
-@pytest.mark.parametrize("view", views)
-@pytest.mark.parametrize("factor", [1e20, 1e37])
-def test_of_a_model_whose_numbers_leave_their_range_nothing_is_said(view, factor, out):
-    """Every weight is a number, so the file is taken; what they make of a text is none."""
-    loud = files.from_folder(files.ROOT / files.SHIPPED)
-    with torch.no_grad():
-        for weight in loud.model.parameters():
-            weight.mul_(factor if weight.dim() == 2 else 1)
-    app = bring(
-        fine(opened(taken=view)),
-        **own.write(loud.model, "loud", "sentences", **{k: v for k, v in loud.about.items() if k != "versions"}),
-    )
-    app = fine(move(app, out=out).run())
-    said = texts(app)
-    assert setting(app, "model") == "loud" and setting(app, "out") == out
-    if view == "without":  # which was measured before, of other models
-        return
-    assert LOST in said
-    wrong = r"\bnan\b|\binf\b|no weight stands out|cannot be told|can it be told|add up to 0|likeliest|more than from"
-    assert not re.search(wrong, said.replace(LOST, ""), re.IGNORECASE)
-
-
 def test_a_visitor_keeps_no_more_models_than_there_is_room_for(monkeypatch):
     app = fine(opened())
     for seed in range(6):
@@ -386,26 +248,6 @@ def test_a_visitor_keeps_no_more_models_than_there_is_room_for(monkeypatch):
     for seed in (8, 9):  # each takes more than half of it
         app = bring(app, **small(d_model=112, seed=seed))
     assert len(app.session_state["_models"]) == 1 and setting(app, "model") == next(iter(app.session_state["_models"]))
-
-
-def test_two_visitors_may_have_different_models_of_one_name():
-    """What one opens on is nothing of the other's: its text is of its own words, its head the one that its own file names."""
-    made = {name: Transformer(task[name].config(n_layers=2), task[name].vocabulary) for name in ("reverse", "facts")}
-    for name in (*made, *made):
-        for head in (1, 2):
-            app = bring(fine(opened()), **own.write(made[name], "mine", name, reader=[2, head]))
-            assert setting(app, "model") == "mine" and not app.error
-            assert set(setting(app, "prompt").split()) <= set(task[name].vocabulary)
-            assert (setting(app, "layer"), setting(app, "head")) == (2, head)
-
-
-@pytest.mark.parametrize("view", views)
-@pytest.mark.parametrize("name", task)
-def test_every_view_of_every_tasks_model(view, name):
-    made = Transformer(task[name].config(n_layers=1), task[name].vocabulary)
-    app = bring(fine(opened(taken=view)), **own.write(made, "mine", name))
-    fine(move(app, out="1.1").run())
-    assert not app.error, [each.value for each in app.error]
 
 
 @pytest.mark.parametrize(
@@ -471,7 +313,7 @@ def test_the_script_of_every_view(view, monkeypatch):
     assert made.tables[0].name == wanted.get(view, "readings")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_shipped_model_is_what_its_readme_says():
     """At every distance at least 0.98 right; one head that puts at least 0.6 of the verb's attention on its subject."""
     size = sum(each.stat().st_size for each in (files.ROOT / files.SHIPPED).iterdir())

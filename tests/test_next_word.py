@@ -3,16 +3,11 @@
 import numpy as np
 import pytest
 
-import ui.trained as views
-from core.checkpoints import Opened
-from core.checkpoints.family import opened as of_family
-from core.checkpoints.tokens import UNKNOWN, Words
+from core.checkpoints.tokens import UNKNOWN
 from core.experiments.trained.questions import SEED
 from core.experiments.trained.sentences import sentences
 from core.experiments.trained.vocabulary import following, offered
-from core.model.config import Config
 from core.model.text import PAD, words
-from core.model.transformer import Transformer
 from core.settings.wording import number
 from core.tasks import task
 from core.tasks.sentences import (
@@ -20,7 +15,6 @@ from core.tasks.sentences import (
     BE,
     DETERMINERS,
     HOLDING,
-    KINDS,
     LINKS,
     MARKS,
     NEAR,
@@ -32,7 +26,7 @@ from core.tasks.sentences import (
     anatomy,
     kept_back,
 )
-from tests.pages import control, controls, move, press, send, setting
+from tests.pages import control, press, setting
 from tests.reference import forward, weights_of
 from tests.test_model_page import READER, SHIPPED, fine, opened, texts
 from ui.shared.model_defaults import prompts
@@ -80,20 +74,6 @@ def test_both_probabilities_stand_side_by_side_with_and_without_the_head(chances
     assert sentence in texts(fine(opened(taken="knockout", out=READER)))
 
 
-def test_the_head_is_removed_where_the_word_is_read():
-    before = fine(opened(taken="words"))
-    assert "The text goes on with “was”: 0.99" in texts(before) and "→" not in texts(before)
-    after = fine(press(before, "remove_here"))
-    assert setting(after, "out") == READER and setting(after, "taken") == "words"
-    assert "no longer “was”" in texts(after)
-
-
-def test_a_word_that_stays_the_likeliest_is_said_to_stay():
-    said = texts(fine(opened(taken="words", out=READER, prompt="the lawyer was right .", token="4")))
-    whole, without = slowly("the lawyer was right".split()), slowly("the lawyer was right".split(), READER)
-    assert f"“.” {whole['.']:.2f} → {without['.']:.2f}. Without head {READER} “.” stays the likeliest." in said
-
-
 def test_the_likeliest_word_is_named_where_the_text_has_another_or_none():
     text = "the witness said that the owners of".split()
     chances = slowly(text)
@@ -124,11 +104,6 @@ def drawn(block) -> list:
     for each in block.children.values():
         found += drawn(each) if hasattr(each, "children") else [each]
     return found
-
-
-def test_more_unknown_words_than_can_be_named_are_counted():
-    said = texts(fine(opened(prompt="the " + " ".join("abcdefghij"))))
-    assert "“h” and 2 more: each is read as the same unknown word." in said
 
 
 SENTENCES = [list(sentence) for sentence in sentences(512, SEED)]
@@ -178,23 +153,6 @@ def test_every_word_is_offered_once_what_can_come_next_first():
         assert {word for _, there, can in groups if can for word in there} == following(words(text))
 
 
-def test_the_rules_of_a_beginner():
-    assert following([]) == following("the lawyer was late .".split()) == following(["banana"]) == set(DETERMINERS)
-    assert following(["the"]) == following(["THE"]) == set(OF_KIND["people"])
-    assert set(BE) <= following("the lawyer".split()) and "." in following("the lawyer was late".split())
-    assert following("the lawyer lawyer".split()) >= set(BE), (
-        "after a noun that does not belong there, what follows a noun"
-    )
-
-
-def test_each_kind_has_words_of_its_own():
-    every = [word for group in KINDS.values() for word in group]
-    assert len(every) == len(set(every)) and [PAD, *sorted(every)] == [PAD, *sorted(SENTENCE_WORDS)]
-
-
-SENTENCE_WORDS = set(task["sentences"].vocabulary) - {PAD}
-
-
 @pytest.mark.parametrize("beginning", ["the witness said that the owners", "the lawyer", "the"])
 def test_a_text_is_completed_by_the_likeliest_word_each_time_up_to_its_full_stop(beginning):
     app = fine(press(opened(prompt=beginning), "complete"))
@@ -207,14 +165,6 @@ def test_a_text_is_completed_by_the_likeliest_word_each_time_up_to_its_full_stop
     assert setting(fine(press(app, "complete")), "prompt") == " ".join(text)
 
 
-@pytest.mark.parametrize("member", ["baseline", "norm-none"])
-def test_one_of_the_family_ends_its_text_too(member):
-    model = of_family(member, 1)
-    assert [model.tokens.label(end) for end in model.ends] == ["."]
-    app = fine(press(opened(prompt="the lawyer", model=f"family/{member}.1"), "complete"))
-    assert setting(app, "prompt").endswith(".") and setting(app, "prompt").count(".") == 1
-
-
 def test_words_are_offered_where_the_model_has_those_of_the_grammar():
     app = fine(opened(prompt="the lawyer"))
     shown = control(app, "lexicon")
@@ -223,32 +173,3 @@ def test_words_are_offered_where_the_model_has_those_of_the_grammar():
         list(g) for g in offered(["the", "lawyer"])
     ]
     assert setting(fine(press(fine(opened(prompt="")), "complete")), "prompt") == ""
-
-
-def test_a_text_that_was_typed_a_moment_before_is_the_one_that_is_completed():
-    app = fine(opened(prompt="the judges ."))
-    app = fine(send(app, {"prompt": "the lawyer"}, {control(app, "complete")["set"]: ""}))
-    assert setting(app, "prompt").startswith("the lawyer ") and setting(app, "prompt").endswith(" .")
-
-
-def test_a_text_that_cannot_be_read_is_not_completed():
-    app = press(opened(prompt="\u00ad"), "complete")
-    assert setting(app, "prompt") == "\u00ad" and not app.exception
-
-
-def test_a_model_of_another_task_offers_no_words():
-    app = fine(opened())
-    model = Transformer(Config(d_model=8, n_heads=2, n_layers=1), task["copy"].vocabulary)
-    app.session_state["_models"] = {"mine": Opened("mine", model, Words(task["copy"].vocabulary), "copy")}
-    app = fine(move(app, model="mine").run())
-    assert "lexicon" not in controls(app) and "complete" not in controls(app)
-
-
-def test_a_view_of_tables_reads_no_text_and_measures_nothing(monkeypatch):
-    def measured(*given):
-        raise AssertionError("texts were measured that nobody asked for")
-
-    monkeypatch.setattr(views.context.knockout, "bench", measured)
-    app = fine(opened(taken="without"))
-    assert "prompt" not in controls(app) and "lexicon" not in controls(app)
-    assert "does not know" not in texts(fine(opened(taken="without", prompt="banana")))

@@ -1,6 +1,5 @@
 """The page without a browser: every view, every control at its ends, every bad link; never a traceback."""
 
-import dataclasses
 import json
 import re
 
@@ -52,38 +51,8 @@ def summary(app) -> str:
     return next(each for each in written(app) if "parameters" in each)
 
 
-def test_home_opens_and_links_to_experiments_that_are_valid():
-    app = fine(AppTest.from_file("../app.py", default_timeout=60).run())
-    links = [each.proto.query_string for each in app.get("page_link") if getattr(each.proto, "query_string", "")]
-    assert len(app.get("page_link")) >= 8
-    for each in links:
-        params = dict(pair.split("=", 1) for pair in each.split("&"))
-        for kind in KINDS:
-            assert kind.read(params)[1] == []
-
-
 def test_the_default_block_has_49984_parameters():
     assert "49,984 parameters" in summary(fine(opened()))
-
-
-@pytest.mark.parametrize("view", views)
-@pytest.mark.parametrize(
-    "params",
-    [
-        {},
-        {"n_layers": "3", "mask": "causal", "padding": "2", "layer": "2", "head": "9", "token": "99"},
-        {"attention": "off"},
-        {"ffn": "off", "norm": "none"},
-        {"attention": "off", "ffn": "off"},
-        {"text": "one"},
-        {"placement": "post", "norm": "RMSNorm", "activation": "swiglu", "position": "rope", "compare": "on"},
-    ],
-    ids=lambda p: "&".join(f"{k}={v}" for k, v in p.items()) or "defaults",
-)
-def test_every_view_opens(view, params):
-    app = fine(opened(view=view, **params))
-    assert not app.error
-    assert not app.warning
 
 
 @pytest.mark.parametrize("how", maps)
@@ -105,50 +74,6 @@ def ends():
                 values = [made.low, made.high]
             for value in values:
                 yield name, str(value)
-
-
-@pytest.mark.parametrize("name, value", list(ends()))
-def test_every_control_at_its_ends(name, value):
-    app = fine(opened(**{name: value}))
-    # a model too large for this machine, or a pair of settings that exclude each other, is named and nothing more
-    assert not told(app) or name in told(app) or "ABLATION_MAX_MB" in told(app)
-
-
-@pytest.mark.parametrize(
-    "name, value, allowed",
-    [
-        ("d_model", "1000000000", "from 8 to 1600"),
-        ("d_model", "wide", "whole number"),
-        ("d_model", "64.5", "whole number"),
-        ("d_model", "9" * 5000, "from 8 to 1600"),
-        ("n_heads", "5", "1, 2, 4, 8, 16, 32, 64"),
-        ("dropout", "nan", "from 0.0 to 0.9"),
-        ("norm", "<script>alert(1)</script>", "LayerNorm, RMSNorm, DyT, none"),
-        ("seed", "-1", "from 0"),
-        ("attention", "maybe", "on or off"),
-        ("device", "tpu", "cuda, mps, cpu"),
-        ("device", "cuda", "cpu"),
-        ("dtype", "float16", "float32, bfloat16"),
-        ("nonsense", "1", "no setting here"),
-        ("text", "a\0b", "control characters"),
-        ("text", "word " * 20_000, "10,000"),
-        ("text", "word " * 300, "256"),
-        ("pairs", "1-99", "1 to 12"),
-        ("view", "basement", "attention"),
-    ],
-)
-def test_a_bad_link_is_named_and_the_rest_is_kept(name, value, allowed, monkeypatch):
-    import torch
-
-    if name == "device" and value == "cuda" and torch.cuda.is_available():
-        monkeypatch.setattr("core.settings.device.present", lambda: ("cpu",))
-    kept = {"d_ff": "96", "mask": "causal"} | ({"view": "pairs"} if name != "view" else {})
-    app = fine(opened(**{name: value, **kept}))
-    assert name in told(app)
-    assert allowed in told(app)
-    assert setting(app, "d_ff") == 96
-    assert setting(app, "mask") == "causal"
-    assert link(app)["d_ff"] == "96"
 
 
 def test_a_run_that_is_too_large_is_refused_before_anything_is_built(monkeypatch):
@@ -180,7 +105,7 @@ def test_no_words_asks_for_some(text):
         "supercalifragilistic" * 40,
     ],
 )
-@pytest.mark.parametrize("view", views)
+@pytest.mark.parametrize("view", ["attention", "stages", "text"])
 def test_odd_text_shows_literally(text, view):
     app = fine(opened(text=text, view=view))
     assert setting(app, "text") == text
@@ -210,13 +135,6 @@ def test_marking_and_clearing_pairs():
     assert link(fine(app))["pairs"] == "none"
 
 
-def test_another_sentence_starts_without_the_pairs_of_the_last():
-    app = opened(view="pairs", text="the dog that barked ran", pairs="5-2")
-    tell(app, "text", "one two")
-    assert link(fine(app)) == {"weights": "random", "view": "pairs", "text": "one two"}
-    assert app.selectbox(key="pair_from").options == ["1 one", "2 two"]
-
-
 def moved(app, **values):
     """The page after its controls were moved, as a whole run (AppTest shows only the part of a page that ran last)."""
     return fine(move(app, **values).run())
@@ -241,13 +159,6 @@ def test_only_heads_that_divide_are_offered_and_a_conflict_is_said():
     app = moved(app, position="rope")
     assert setting(app, "position") == "none"
     assert "must be even" in told(app)
-
-
-@pytest.mark.parametrize("field", ["pairs", "vector", "variants", "baseline"])
-def test_a_text_of_a_link_that_is_too_long_is_refused_in_words(field):
-    app = fine(opened(**{field: "1" * 20_001, "d_model": "96"}))
-    assert f"{field} is “1111" in told(app) and "at most 20,000 characters" in told(app)
-    assert link(app) == {"weights": "random", "d_model": "96"}
 
 
 def test_nothing_is_said_of_heads_whose_numbers_left_the_range():
@@ -305,15 +216,6 @@ VALUES = some.one_of(
 )
 
 
-@pytest.mark.thorough
-@given(some.dictionaries(some.one_of(some.sampled_from(NAMES), some.text(min_size=1, max_size=12)), VALUES, max_size=6))
-@settings(max_examples=60)
-def test_no_link_breaks_the_page(params):
-    app = fine(opened(**{name.replace("\0", ""): value for name, value in params.items() if name.strip("\0")}))
-    for kind in KINDS:  # what is in the session is always a valid setting
-        kind(**{field.name: setting(app, field.name) for field in dataclasses.fields(kind)})
-
-
 @given(
     some.fixed_dictionaries(
         {},
@@ -353,24 +255,13 @@ def test_no_setting_breaks_core(values, text):
 
 
 @pytest.mark.parametrize("view", views)
-@pytest.mark.parametrize("n_layers, activation", [(6, "gelu"), (12, "gelu"), (2, "swiglu"), (3, "swiglu")])
+@pytest.mark.parametrize("n_layers, activation", [(6, "gelu"), (2, "swiglu")])
 def test_numbers_out_of_range_are_said_to_be_so(view, n_layers, activation):
     app = fine(opened(view=view, init="normal_1", norm="none", n_layers=str(n_layers), activation=activation))
     assert not app.error
     assert ("became infinite or NaN: they left the range of float32" in told(app)) == (n_layers != 2)
     for shown in app.markdown:
         assert not re.search(r"\b(nan|inf)\b", shown.value), shown.value
-
-
-def test_a_pair_that_the_mask_forbids_is_called_forbidden():
-    app = fine(opened(view="pairs", mask="causal", pairs="2-5"))
-    assert any("mask forbids all marked pairs" in shown.value for shown in app.markdown)
-
-
-def test_one_of_something_is_not_called_many():
-    app = fine(opened(text="one", d_model="8", n_heads="8", view="heads", compare="on"))
-    assert "1 token " in summary(app) and "1 tokens" not in summary(app)
-    assert any("8 heads of 1 number" in shown.value and "1 numbers" not in shown.value for shown in app.markdown)
 
 
 def test_the_script_of_1_4_and_8_heads_holds_all_three(monkeypatch):
@@ -407,14 +298,6 @@ def test_a_control_that_would_do_nothing_is_not_there_until_it_would():
     assert "rope_share" in controls(opened(weights="random", rope_share="0.5")), "so that it can be brought back"
 
 
-@pytest.mark.parametrize(
-    ("params", "step"), [({}, 1), ({"position": "rope"}, 2), ({"position": "rope", "rope_share": "0.5"}, 1)]
-)
-def test_where_rope_turns_all_of_a_head_its_width_goes_by_pairs(params, step):
-    shown = control(opened(weights="random", **params), "d_head")
-    assert (shown["step"], shown["low"] % step) == (step, 0)
-
-
 def test_what_was_chosen_as_it_would_be_anyway_can_be_let_go_again():
     app = opened(n_heads="4")
     tell(tell(app, "n_kv_heads", "2"), "n_kv_heads", "4")
@@ -426,17 +309,6 @@ def test_what_was_chosen_as_it_would_be_anyway_can_be_let_go_again():
     back(app, "n_kv_heads")
     assert setting(app, "n_kv_heads") == 8 and "back" not in control(app, "n_kv_heads")
     assert "n_kv_heads" not in link(app)
-
-
-@pytest.mark.parametrize("page", ["pages/1_One_block.py", "pages/2_Depth.py", "pages/3_Training.py"])
-def test_what_is_left_out_makes_nothing_below_anew(page):
-    """A sentence that comes takes no place of what stands there: that would be another element, and a press on it lost."""
-    heads, said = [], []
-    for variants in ("norm-none", "norm-none~n_heads-5"):  # 5 heads do not divide 72
-        app = fine(opened(page, d_model="72", n_heads="4", variants=variants))
-        heads.append([(at, each.type) for at, each in app.main.children.items()])
-        said.append(" ".join(each.value for each in [*app.caption, *app.warning]))
-    assert heads[0] == heads[1] and "left out" not in said[0] and "left out" in said[1]
 
 
 def test_a_text_goes_on_with_random_weights_in_a_context_that_slides():
@@ -465,11 +337,3 @@ def test_biases_in_attention_follow_the_switch_until_they_are_moved():
     assert control(app, "bias")["value"] == "off" and "back" in control(app, "attention_bias")
     app = back(app, "attention_bias")
     assert control(app, "attention_bias")["value"] == "off"
-
-
-def test_dropout_on_hidden_units_is_offered_only_with_dropout():
-    assert "ffn_dropout" not in controls(fine(opened()))
-    assert "ffn_dropout" in controls(fine(opened(dropout="0.1")))
-    assert "ffn_dropout" not in controls(fine(opened(dropout="0.1", ffn="off")))
-    assert "norm_eps" not in controls(fine(opened(norm="none")))
-    assert "norm_eps" in controls(fine(opened(norm="none", qk_norm="on")))

@@ -7,7 +7,6 @@ import pytest
 from playwright.sync_api import expect
 
 from benchmarks.serving import settle
-from tests.test_quick_hands_browser import LATE
 from ui.kit.pages import PAGES
 
 pytestmark = pytest.mark.browser
@@ -116,20 +115,6 @@ def test_on_a_phone_the_controls_are_a_sheet_below_the_picture(chromium, address
     expect(sheet).not_to_be_visible()
 
 
-def test_the_link_is_copied_as_it_is_after_a_move(chromium, address):
-    context = chromium.new_context(permissions=["clipboard-read", "clipboard-write"])
-    page = context.new_page()
-    page.goto(f"{address}/One_block?weights=random&norm=none")
-    settle(page)
-    page.locator("[data-name=d_model] input").press("ArrowRight")
-    assert params(page) == {"norm": "none", "d_model": "72"}
-    page.get_by_role("button", name="Copy link").click()
-    expect(page.get_by_role("button", name="Copied")).to_be_visible()
-    assert page.evaluate("navigator.clipboard.readText()") == page.url
-    expect(page.get_by_role("button", name="Copy link")).to_be_visible()
-    context.close()
-
-
 @pytest.mark.parametrize("path", [page.path for page in PAGES], ids=[page.key for page in PAGES])
 def test_on_every_page_the_link_is_copied_by_a_key_without_a_run_of_the_page(chromium, address, path):
     context = chromium.new_context(permissions=["clipboard-read", "clipboard-write"])
@@ -144,37 +129,6 @@ def test_on_every_page_the_link_is_copied_by_a_key_without_a_run_of_the_page(chr
     expect(page.get_by_role("button", name="Copied")).to_be_focused()
     assert page.evaluate("navigator.clipboard.readText()") == page.url
     assert not sent
-    context.close()
-
-
-def test_the_link_is_copied_without_https_too(chromium, address):
-    context = chromium.new_context(permissions=["clipboard-read", "clipboard-write"])
-    page = context.new_page()
-    page.add_init_script("window.clipboard = navigator.clipboard; Object.defineProperty(navigator, 'clipboard', {})")
-    page.goto(f"{address}/Depth?norm=none")
-    settle(page)
-    page.get_by_role("button", name="Copy link").click()
-    expect(page.get_by_role("button", name="Copied")).to_be_focused()
-    assert page.evaluate("clipboard.readText()") == page.url
-    page.evaluate("document.execCommand = () => false")
-    expect(page.get_by_role("button", name="Copy link")).to_be_visible()
-    page.get_by_role("button", name="Copy link").click()
-    expect(page.get_by_role("button", name="It stands in the address bar")).to_be_visible()
-    context.close()
-
-
-def test_on_a_phone_the_link_can_be_copied_too(chromium, address):
-    context = chromium.new_context(
-        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, permissions=["clipboard-read", "clipboard-write"]
-    )  # fmt: skip
-    page = context.new_page()
-    page.goto(f"{address}/Training?seeds=2")
-    settle(page)
-    page.get_by_test_id("stExpandSidebarButton").tap()
-    page.get_by_role("button", name="Copy link").tap()
-    expect(page.get_by_role("button", name="Copied")).to_be_visible()
-    assert page.evaluate("navigator.clipboard.readText()") == page.url
-    expect(page.get_by_role("button", name="Presenter size")).to_be_hidden()
     context.close()
 
 
@@ -226,28 +180,6 @@ def test_each_says_what_it_is_for_and_goes_back_by_one_click(open_page):
     assert params(page) == {"d_model": "104"}
     page.get_by_role("button", name="Back to the defaults").click()
     assert params(page) == {}
-
-
-def test_a_task_that_brings_another_default_takes_no_keys_away(chromium, address):
-    """The slider under the hand stays the one that it was, also where a group above it goes: here 400 ms after the task was chosen."""
-    page = chromium.new_page(viewport={"width": 1400, "height": 900})
-    page.add_init_script(LATE)
-    page.goto(f"{address}/Training")
-    settle(page)
-    page.wait_for_timeout(1500)
-    page.locator("[data-name=task] select").select_option(label="Legal sentences")
-    batch = page.get_by_role("slider", name="Batch")
-    batch.focus()
-    for _ in range(12):
-        page.keyboard.press("ArrowRight")
-        page.wait_for_timeout(100)
-    page.wait_for_timeout(2000)
-    settle(page)
-    expect(page.locator("[data-name=length]")).to_have_count(0)
-    expect(batch).to_be_focused()
-    assert int(batch.input_value()) >= 32 + 12 * 8
-    assert params(page)["batch"] == batch.input_value()
-    page.close()
 
 
 @pytest.mark.parametrize("key, then", [("ArrowRight", 100), ("ArrowLeft", 50)])

@@ -67,7 +67,7 @@ _live_with(parent, [0.0], 0)
 PARENT = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {WORKER!r}])"
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("reaped", [True, False])
 def test_a_worker_ends_when_its_parent_is_killed_though_the_parents_number_stays(reaped):
     parent = subprocess.Popen([sys.executable, "-c", PARENT], cwd=ROOT, stdout=subprocess.PIPE, text=True)

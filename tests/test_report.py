@@ -159,7 +159,7 @@ def test_the_last_answer_is_right_or_not(name):
     assert "Not answered." in plain(write(Report({name: entry(name, 0, "", None)}), "en", MADE))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_its_script_prints_its_numbers(tmp_path):
     text = write(everything(), "en", MADE)
     (script,) = re.findall(r"<pre[^>]*>(.*?)</pre>", text, re.DOTALL)

@@ -6,7 +6,6 @@ import pytest
 from playwright.sync_api import expect
 
 from benchmarks.serving import free_port, server, settle
-from tests.test_class_browser import ask, choose, join, send, started
 from tests.test_quick_hands_browser import params, press
 
 pytestmark = pytest.mark.browser
@@ -78,19 +77,3 @@ def test_what_is_moved_first_after_a_restart_counts(restarted, path, do, expecte
     assert params(page) == before
     do(page)
     assert params(page) == before | expected
-
-
-def test_a_vote_that_is_not_sent_yet_outlives_a_restart(restarted):
-    opened, again = restarted
-    teacher, code = started(opened)
-    page = join(opened, code, "Ann")
-    expect(page.get_by_text("You are in")).to_be_visible()
-    ask(teacher)
-    choose(page, "exactly as many parameters")
-    because = page.get_by_role("textbox").last
-    because.fill("It is one matrix, cut in pieces.")
-    again(page)
-    page.wait_for_timeout(2500)  # the page has looked again whether anything has changed
-    expect(page.get_by_role("radio", name="exactly as many parameters")).to_be_checked()
-    expect(because).to_have_value("It is one matrix, cut in pieces.")
-    send(page)

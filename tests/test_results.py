@@ -16,12 +16,12 @@ from core.experiments.training import results, trained
 from core.experiments.training.combined import effects, interactions
 from core.experiments.training.plan import Trial, plan
 from core.experiments.training.results import differences as differences_of
-from core.experiments.training.results import every_row, summary
-from core.experiments.training.sentences import finding, points, told
+from core.experiments.training.results import summary
+from core.experiments.training.sentences import finding, told
 from core.experiments.training.trained import contrast, read, untrained
 from core.model.config import Config
 from core.model.transformer import Transformer
-from core.model.variants import NEXT, NOW, Pins, Variant, ablation, apply, encode, lineup
+from core.model.variants import NEXT, NOW, Pins, ablation, apply, encode, lineup
 from core.model.variants import pin as pinned
 from core.settings.device import Machine
 from core.tasks import IGNORE, task
@@ -93,12 +93,6 @@ def test_all_combinations_are_all_subsets(many):
             assert arm.name == "baseline" or all(names[n] in arm.name for n in several)
 
 
-def test_nothing_is_combined_unless_that_is_asked_for_and_there_are_two():
-    assert len(planned(NO_NORM, NO_FFN)[0].arms) == 3
-    assert len(planned(NO_NORM, together=True)[0].arms) == 2
-    assert len(planned(together=True)[0].arms) == 1
-
-
 def test_what_cannot_be_combined_is_named_once():
     made, notes = planned({"n_heads": 1}, {"n_heads": 4}, NO_NORM, together=True)
     assert notes == ["1 head and 4 heads cannot be combined: they set n_heads to different values."]
@@ -112,11 +106,6 @@ def test_what_cannot_be_combined_is_named_once():
     )
     made, notes = planned(*({"n_heads": n} for n in (1, 4, 8, 16)), together=True)
     assert len(notes) == 6 and len(made.arms) == 5  # every pair, and no larger set again
-
-
-def test_two_that_take_out_the_same_part_cannot_be_combined():
-    made, notes = planned(NO_NORM, NO_NORM | NO_FFN, together=True)
-    assert notes == ["− norm and − FFN, − norm cannot be combined: both set norm."] and len(made.arms) == 3
 
 
 def test_a_combination_that_is_a_variant_already_is_trained_once_and_counted_as_both():
@@ -134,12 +123,6 @@ def test_a_combination_that_is_a_variant_already_is_trained_once_and_counted_as_
     )
 
 
-def test_the_same_by_another_way_is_found_too():
-    wide = BASE.replace(d_model=32, d_ff=None, d_head=None)
-    made, _ = planned({"d_model": 32}, NO_NORM, {"d_model": 32, "d_ff": wide.d_ff, "norm": "none"}, together=True)
-    assert len(made.arms) == 4 and len({arm.config for arm in made.arms}) == 4
-
-
 def test_another_seed_is_no_variant_where_all_are_trained_with_the_same():
     made, notes = planned({"seed": 9}, {"seed": 9, "norm": "none"}, seeds=2)
     assert [arm.name for arm in made.arms] == ["baseline", "seed 9, − norm"]
@@ -147,13 +130,6 @@ def test_another_seed_is_no_variant_where_all_are_trained_with_the_same():
     variants, _ = lineup(BASE.replace(seed=9), Pins(baseline=pinned(BASE), variants="norm-none"))
     assert [each.colour for each in variants] == [0, 1, NOW]
     assert [arm.colour for arm in plan(variants, SHORT, Trial(), CPU)[0].arms] == [0, 1]
-
-
-@pytest.mark.parametrize("kind", ["parameters", "flops"])
-def test_what_becomes_the_baseline_when_costs_are_held_equal_is_left_out(kind):
-    made, notes = planned({"d_ff": 100}, NO_ATTENTION, match=kind)
-    assert [arm.name for arm in made.arms] == ["baseline", "− attention"]
-    assert notes == ["d_ff 100 is left out here: as it would be trained, it is the same as the baseline."]
 
 
 @pytest.mark.parametrize("kind", ["parameters", "flops"])
@@ -272,31 +248,11 @@ def test_a_run_that_diverged_counts_at_no_step_at_all():
     assert summary(at_end, made).loss.tolist() == [1.0, 1.0]  # the loss at which it broke down is no loss
 
 
-def test_where_all_seeds_diverged_the_others_are_not_held_up():
-    made, _ = planned(NO_NORM, seeds=2)
-    runs = ended(made, {"baseline": (0.9, 0.8), "− norm": (None, None)})
-    table = summary(runs, made)
-    assert results.common(runs, made) == 30 and table.accuracy[0] == pytest.approx(0.85)
-    assert math.isnan(table.accuracy[1]) and (table.seeds[1], table.diverged[1]) == (0, 2)
-    assert finding(runs, made) == "− norm diverged at step 15, seed 0 (2 of 2 seeds). baseline gets 85.0 % right."
-
-
 def test_one_seed_has_no_interval_and_no_p():
     made, _ = planned(NO_NORM, seeds=1)
     table = summary(ended(made, {"baseline": (0.9,), "− norm": (0.5,)}), made)
     assert list(table.accuracy) == [0.9, 0.5] and table.difference[1] == pytest.approx(-0.4)
     assert table[["low", "high", "difference_low", "difference_high", "p"]].isna().all().all()
-
-
-def test_every_row_is_there_once():
-    made, _ = planned(NO_NORM, seeds=2)
-    runs = ended(made, {"baseline": (0.9, 0.8), "− norm": (0.5, None)})
-    table = every_row(runs, made)
-    assert list(table.columns) == ["variant", "seed", *Row._fields] and len(table) == sum(map(len, runs.values()))
-    for (name, seed), rows in runs.items():
-        mine = table[(table.variant == name) & (table.seed == seed)]
-        assert list(mine.accuracy.dropna()) == [each.accuracy for each in rows if not each.note]
-    assert every_row({key: [] for key in runs}, made).empty
 
 
 @st.composite
@@ -501,48 +457,10 @@ def test_the_rounding_of_float32_is_no_difference():
     assert pair.interaction == 0 and pair.p == 1
 
 
-def test_the_one_that_diverged_first_is_named_whichever_seed_it_was():
-    made, _ = planned(NO_NORM, seeds=3)
-    runs = ended(made, {"baseline": (0.9, 0.8, 0.7), "− norm": (0.5, None, None)})
-    runs["− norm", 2] = [row(1, 0.1), gone(7)]
-    assert finding(runs, made) == (
-        "− norm diverged at step 7, seed 2 (2 of 3 seeds). − norm gets 50.0 % right against 90.0 % on 1 of 3 seeds. "
-        "One seed says nothing about noise: train with more seeds to know whether the difference is one."
-    )
-
-
-def test_without_a_baseline_the_best_of_the_others_is_named():
-    made, _ = planned(NO_NORM, NO_FFN, seeds=1)
-    runs = ended(made, {"baseline": (None,), "− norm": (0.5,), "− FFN": (0.75,)})
-    assert finding(runs, made) == "baseline diverged at step 15, seed 0. − FFN gets 75.0 % right."
-    runs = ended(made, {"baseline": (None,), "− norm": (None,), "− FFN": (None,)})
-    assert finding(runs, made) == " ".join(f"{arm.name} diverged at step 15, seed 0." for arm in made.arms)
-    assert finding({key: [] for key in runs}, made) == ""
-    alone, _ = planned(seeds=1)
-    assert finding(ended(alone, {"baseline": (0.5,)}), alone) == "baseline gets 50.0 % right."
-
-
-@pytest.mark.parametrize(
-    ("share", "text"),
-    [
-        (0.1, "10.0"),
-        (-0.1, "−10.0"),
-        (0, "0.0"),
-        (-0.0, "0.0"),
-        (0.0004, "0.04"),
-        (-0.00002, "−0.002"),
-        (1, "100.0"),
-        (0.0005, "0.1"),
-    ],
-)
-def test_points_never_read_as_none_where_there_are_some(share, text):
-    assert points(share) == text
-
-
 # Several parts at once
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @given(made_up(together=True))
 def test_effects_and_interactions_are_what_plain_numpy_and_scipy_say(case):
     made, runs = case
@@ -591,21 +509,6 @@ def test_an_interaction_by_hand():
     assert table.removed["− norm"] == pytest.approx(0.1) and table.removed["− FFN"] == pytest.approx(0.2)
     assert table.alone["− norm"] == pytest.approx(0.8 - 0.2)  # back in: only the FFN is missing
     assert table.alone["− FFN"] == pytest.approx(0.9 - 0.2)
-
-
-def test_while_it_is_going_only_one_step_is_compared():
-    made, _ = planned(NO_NORM, NO_FFN, together=True, seeds=1)
-    runs = ended(made, {arm.name: (0.5,) for arm in made.arms})
-    runs["− norm", 0] = runs["− norm", 0][:2]  # at step 10, where all have 0.2
-    assert effects(runs, made).removed.tolist() == [0, 0] and interactions(runs, made).interaction.tolist() == [0]
-
-
-def test_where_a_combination_is_missing_only_what_needs_it_is():
-    made, _ = planned({"n_heads": 1}, {"n_heads": 4}, NO_NORM, together=True, seeds=1)
-    runs = ended(made, {arm.name: (0.5,) for arm in made.arms})
-    table = interactions(runs, made)
-    assert list(zip(table.one, table.other)) == [("1 head", "− norm"), ("4 heads", "− norm")]
-    assert effects(runs, made).removed.notna().all() and effects(runs, made).alone.isna().all()
 
 
 # One sequence through a model
@@ -682,21 +585,6 @@ def test_before_training_it_is_the_model_as_drawn(name):
     assert one.probability != now.probability
 
 
-def test_before_training_a_run_that_diverged_had_not():
-    training = Training(optimiser="sgd", learning_rate=1000.0, warmup=0, steps=50, batch=4)
-    state, _ = chunk(start(task["reverse"].config(norm="none", d_model=16), training, 5, CPU), 1000)
-    assert state.diverged and not untrained(state).diverged and untrained(state).step == 0
-
-
-def test_a_model_without_numbers_is_right_nowhere():
-    state = a_state("copy")
-    for each in state.model.values():
-        each.fill_(NAN)
-    tokens = torch.zeros(12, dtype=torch.int64)  # the first word is also the first of all that are no number
-    found = read(state, tokens, tokens.clone())
-    assert found.right == [False] * 12 and all(map(math.isnan, found.probability))
-
-
 def test_it_is_read_in_the_precision_in_which_it_is_trained():
     full = a_state("reverse")
     half = full.__class__(**{**full.__dict__, "machine": Machine(device="cpu", dtype="bfloat16")})
@@ -704,21 +592,6 @@ def test_it_is_read_in_the_precision_in_which_it_is_trained():
     one, other = read(full, tokens, targets), read(half, tokens, targets)
     assert one.probability != other.probability and one.probability == pytest.approx(other.probability, abs=0.02)
     assert all(pattern.dtype == torch.float32 for pattern in other.patterns)
-
-
-def test_reading_touches_no_state():
-    state = a_state("recall")
-    kept = {name: each.clone() for name, each in state.model.items()}
-    tokens, targets = (each[0] for each in held_out("recall", 2))
-    assert read(state, tokens, targets).answers == read(state, tokens, targets).answers
-    assert all(torch.equal(each, kept[name]) for name, each in state.model.items())
-    chunk(start(state.config, state.training, 3, CPU), 1000)  # and training goes on afterwards
-
-
-def test_a_variant_of_the_lineup_is_an_arm():
-    variants = [Variant("baseline", BASE), Variant("− norm", BASE.replace(norm="none"), 1)]
-    made, notes = plan(variants, SHORT, Trial(seeds=1), CPU)
-    assert notes == [] and [arm.config for arm in made.arms] == [each.config for each in variants]
 
 
 def test_a_contrast_is_the_sequence_on_which_models_differ_most():

@@ -5,8 +5,7 @@ import re
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.model.knockout import Cut
-from core.settings.wording import KEY, head_name
+from core.settings.wording import KEY
 from tests.pages import written
 from tests.test_page import fine
 from ui.block import view as block
@@ -63,6 +62,7 @@ def said(monkeypatch):
     return opened
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page, view", [(page, view) for page, (_, views) in PAGES.items() for view in views])
 def test_one_of_a_thing_is_not_called_many(said, page, view):
     least = {
@@ -83,6 +83,7 @@ NAMED = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page, params", NAMED, ids=str)
 def test_a_head_has_its_layer_in_its_name_where_there_are_several(said, page, params):
     found = said(page, **params)
@@ -94,14 +95,3 @@ def test_a_head_has_its_layer_in_its_name_where_there_are_several(said, page, pa
     assert names and not [name for name in names if not re.fullmatch(r"head \d\.\d", name)]
     assert sum(KEY.lower() in each.lower() for each in found) == 1
     assert not any(re.search(r"layer \d, head \d", each) for each in found if KEY.lower() not in each.lower())
-
-
-def test_a_block_alone_names_its_heads_by_their_number(said):
-    found = said("pages/1_One_block.py", maps="one", head="4", weights="random")
-    assert any("Head 4: who reads from whom?" in each for each in found)
-    assert not any(re.search(r"head \d\.\d", each, re.IGNORECASE) for each in found)
-
-
-def test_the_name_of_a_head():
-    assert head_name(1, 2) == Cut(1, "head", 2).name == "head 2.3" == KEY.split(":")[0]
-    assert head_name(0, 3, layered=False) == "head 4"

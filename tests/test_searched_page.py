@@ -11,12 +11,12 @@ from core.experiments.training.results import summary
 from core.study.file import parse
 from core.train import train
 from core.train.search import search
-from tests.pages import link
+from tests.pages import back, link
 from tests.pages import tables as tables_of
 from tests.studies import TEXT
 from tests.test_page import fine
 from tests.test_study_tables import open_link
-from tests.test_training_page import TINY, back, button, move, opened, running, start_line, texts, trained
+from tests.test_training_page import TINY, button, move, opened, running, start_line, texts, trained
 
 SHORT = TINY | {"task": "copy", "variants": "ffn-off"}
 

@@ -51,7 +51,7 @@ from scripts.legal_model import vocabulary
 from tests.cases import RECENT
 from tests.own_process import ALONE
 
-pytestmark = [pytest.mark.own_process, pytest.mark.thorough]
+pytestmark = [pytest.mark.own_process, pytest.mark.slow, pytest.mark.gpu]
 NAME = "cuda" if torch.cuda.is_available() else "second"
 NEAR = 1e-3 if NAME == "cuda" else 1e-5
 if ALONE and NAME == "second":

@@ -88,6 +88,7 @@ CHANGES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", optimiser)
 @pytest.mark.parametrize("change", CHANGES, ids=str)
 def test_every_part_is_trained_as_it_is_alone(change, method):
@@ -103,6 +104,7 @@ def test_so_are_weights_that_magnify_every_rounding(method, monkeypatch):
     assert_as_alone(begun(SMALL.replace(init="normal_1"), training))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [{"clip": 0.5}, {"clip": 1000.0}, {"weight_decay": 1.0}, {"decay": "cosine"}, {"length": 20}, {"every": 100}],
@@ -168,7 +170,7 @@ def test_any_cutting_gives_the_same_rows_and_the_same_weights_to_the_last_bit(me
     assert all(same_state(a, b) for (a, _), (b, _) in zip(again, whole))  # and nobody has changed where it started from
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "ways", [(stacked, one_by_one), (one_by_one, stacked, stacked)], ids=["first stacked", "first alone"]
 )
@@ -198,6 +200,7 @@ def spoiled(state, which, factor):
     return dataclasses.replace(state, optimiser=state.optimiser | {"state": kept})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which, factor", [("model", 1e30), ("model", math.inf), ("optimiser", math.inf)])
 @pytest.mark.parametrize("every", [1, 4, 100])
 @pytest.mark.parametrize("method", optimiser)

@@ -1,7 +1,6 @@
 """The store: nothing is lost, nothing stands twice, nobody gets what another has; on SQLite and on PostgreSQL alike."""
 
 import math
-import os
 import sqlite3
 import subprocess
 import sys
@@ -10,15 +9,15 @@ import time
 from pathlib import Path
 
 import pytest
-from sqlalchemy import dialects, insert, select, text, update
+from sqlalchemy import update
 
 from core.settings import process
 from core.settings.process import alive, new_owner
 from core.study.database import connection as databases
 from core.study.database import schema
-from core.study.database.connection import Busy, Full, StoreError, address, patiently, shown
-from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED, rows
-from core.study.database.store import Report, Store, standing
+from core.study.database.connection import Busy, StoreError, patiently
+from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
+from core.study.database.store import Report, Store
 from core.study.file import parse
 from core.train import Row
 from tests.databases import PASSWORD, database, postgresql  # noqa: F401  (fixtures)
@@ -98,14 +97,6 @@ def test_rows_come_back_to_the_last_bit(store, study):
     assert 0 <= stored.ended - stored.started < 60
 
 
-def test_a_report_that_is_repeated_is_stored_once(store, study):
-    """As after a connection that broke before it could say that all was well."""
-    (run,) = taken(store, study, "me|1|a", 1)
-    for _ in range(3):
-        assert store.keep("me|1|a", [Report(run, RUNNING, ROWS[:1], 1)]) == set()
-    assert len(store.rows(study)) == 1
-
-
 def test_nobody_gets_what_another_has(store, study):
     one, two = taken(store, study, "me|1|a", 5), taken(store, study, "me|1|b", 100)
     assert len(one) == 5 and len(two) == 7 and not set(one) & set(two)
@@ -126,14 +117,6 @@ def test_who_has_lost_a_run_can_write_nothing_of_it(store, study, monkeypatch):
     assert taken(store, study, "me|1|b", 1) == [run]
     assert store.keep("elsewhere|1|a", [Report(run, DONE, ROWS, 2)]) == {run}
     assert store.rows(study) == [] and store.runs(study, RUNNING)[0].tries == 2
-
-
-def test_who_does_not_know_of_its_own_run_gives_it_back(store, study):
-    """As after a connection that broke when it was claimed."""
-    owner = new_owner()
-    one, two = taken(store, study, owner, 2)
-    assert store.reclaim([study], owner, [one]) == 1
-    assert states(store, study) == {RUNNING: 1, QUEUED: 11} and store.runs(study, RUNNING)[0].id == one
 
 
 def test_stopped_and_failed_runs_go_back_without_their_rows_and_results_stay(store, study):
@@ -175,35 +158,6 @@ def test_two_writers_at_once_share_the_runs_and_lose_none(store, study):
     assert states(store, study) == {DONE: 12} and len(store.rows(study)) == 24
 
 
-def test_a_study_that_two_enter_at_once_is_there_once(store):
-    threads = [threading.Thread(target=lambda: patiently(lambda: Store.enrol(store, STUDY))) for _ in range(4)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    assert len(store.studies()) == 1 and len(store.runs(store.find("one"))) == 12
-
-
-def test_counts_tell_what_is_left(store, study):
-    run = taken(store, study, "me|1|a", 1)[0]
-    store.keep("me|1|a", [Report(run, RUNNING, ROWS[:1], 25)])
-    found, first = store.counts([study]), STUDY.runs[0]
-    assert found[RUNNING] == (1, pytest.approx(first.expected), pytest.approx(first.expected * 0.75))
-    total = sum(each.expected for each in STUDY.runs[1:])
-    assert found[QUEUED] == (11, pytest.approx(total), pytest.approx(total))
-
-
-def test_the_database_itself_refuses_a_row_that_stands_there_already(store, study):
-    (run,) = taken(store, study, "me|1|a", 1)
-    values = {"run": run, **ROWS[0]._asdict()}
-    with pytest.raises(StoreError, match="failed"), store.writing() as connection:
-        connection.execute(insert(rows), values)
-        connection.execute(insert(rows), values)
-    assert store.rows(study) == []  # and the whole transaction with it
-    with pytest.raises(StoreError), store.writing() as connection:
-        connection.execute(insert(rows), values | {"run": 10_000})  # of a run that is none
-
-
 # Who lives
 
 
@@ -219,30 +173,6 @@ def test_a_process_is_alive_until_it_ends_or_gives_no_sign():
     assert not alive(owner, 1000.0, 1000.0)
     assert alive(f"another machine|{child.pid}|{name}", 1000.0, 1000.0)
     assert alive(new_owner(), 1000.0, 1000.0)
-
-
-@pytest.mark.parametrize("off", [-300.0, -31.0, 31.0, 300.0])
-def test_the_clocks_of_two_machines_need_not_agree(store, study, monkeypatch, off):
-    """Whoever's clock is minutes off keeps its runs, takes nobody's, and is found dead when it is."""
-    right = time.time
-    monkeypatch.setattr(time, "time", lambda: right() + off)
-    theirs = taken(store, study, "elsewhere|1|a", 3)
-    store.keep("elsewhere|1|a", [Report(theirs[0], RUNNING, ROWS[:1], 1)])
-    monkeypatch.undo()
-    mine = taken(store, study, "here|1|b", 3)
-    assert store.reclaim([study], "here|1|b", mine) == 0 and standing(store, study).lost == 0
-    monkeypatch.setattr(time, "time", lambda: right() + off)
-    assert store.reclaim([study], "elsewhere|1|a", theirs) == 0 and standing(store, study).lost == 0
-    assert states(store, study) == {RUNNING: 6, QUEUED: 6}
-    store.keep("elsewhere|1|a", [Report(theirs[0], DONE, ROWS[:1], 1)])
-    assert all(abs(each.started - right()) < 20 for each in store.runs(study, RUNNING, DONE))
-    assert abs(store.runs(study, DONE)[0].ended - right()) < 20 and abs(store.studies()[0].created - right()) < 20
-    with store.writing() as connection:  # silent for longer than is allowed
-        connection.execute(
-            text(f"UPDATE runs SET heartbeat = heartbeat - {process.STALE + 5} WHERE owner = 'elsewhere|1|a'")
-        )
-    assert standing(store, study).lost == 2 and store.reclaim([study], "here|1|b", mine) == 2
-    assert store.keep("elsewhere|1|a", [Report(theirs[1], DONE, ROWS[:1], 1)]) == {theirs[1]}
 
 
 # Versions of the schema
@@ -281,70 +211,7 @@ def test_a_damaged_store_is_refused_in_words(tmp_path, statements, words):
             Store(str(path), create=create)
 
 
-def test_four_that_make_the_store_at_the_same_time_make_one(database):  # noqa: F811
-    made, problems = [], []
-
-    def work():
-        try:
-            made.append(Store(database))
-        except BaseException as error:
-            problems.append(error)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    assert not problems and all(each.studies() == [] for each in made)
-    with made[0].reading() as connection:
-        assert connection.execute(select(schema.schema_version)).all() == [(1, 1)]
-    for each in made:
-        each.close()
-
-
 # Where it is, and what cannot be
-
-
-def test_the_address_comes_from_the_command_then_the_environment_then_the_folder(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv(databases.VARIABLE, raising=False)
-    assert shown(address()) == str(tmp_path / "studies.sqlite")
-    monkeypatch.setenv(databases.VARIABLE, "postgres://somebody:secret@host/name")
-    assert shown(address()) == "postgresql://somebody:***@host/name"
-    assert shown(address("other file.sqlite")) == str(tmp_path / "other file.sqlite")
-    assert shown(address("sqlite:////data/x.sqlite")) == "/data/x.sqlite"
-
-
-@pytest.mark.parametrize("given", ["postgres://a:b@h/d", "postgresql://a:b@h/d", "postgresql+psycopg://a:b@h/d"])
-def test_postgresql_is_spoken_to_with_psycopg_3_whatever_sqlalchemy_takes_by_itself(given, monkeypatch):
-    """SQLAlchemy 2.0 takes psycopg2 for an address without a driver."""
-    pytest.importorskip("psycopg")
-    monkeypatch.setattr(dialects.postgresql.base, "dialect", dialects.postgresql.psycopg2.dialect)
-    monkeypatch.delitem(dialects.registry.impls, "postgresql", raising=False)
-    engine = databases.connect(address(given))
-    dialects.registry.impls.pop("postgresql", None)
-    assert engine.driver == "psycopg" and address(given).drivername == "postgresql+psycopg"
-    engine.dispose()
-
-
-def test_no_statement_is_prepared_behind_a_transaction_pooler(postgresql):  # noqa: F811
-    """Its next transaction may have another session of the server, which knows none of them."""
-    store = Store(postgresql.new())
-    for _ in range(20):  # psycopg prepares what it is asked for the sixth time
-        store.studies()
-        store.now()
-        with store.writing() as connection:
-            connection.execute(text("SELECT 1"))
-            prepared = connection.execute(text("SELECT count(*) FROM pg_prepared_statements")).scalar_one()
-    store.close()
-    assert prepared == 0
-
-
-@pytest.mark.parametrize("given", ["mysql://u:secret@h/d", "postgresql://u:secret@h:port/d", "://secret", "secret://"])
-def test_an_address_that_is_none_is_refused_without_being_printed(given):
-    with pytest.raises(StoreError, match="no address of a database that can be used here; write sqlite:///") as caught:
-        address(given)
-    assert "secret" not in str(caught.value)
 
 
 def test_a_password_is_never_printed(postgresql):  # noqa: F811
@@ -357,46 +224,10 @@ def test_a_password_is_never_printed(postgresql):  # noqa: F811
     assert store is None and "nobody:***@127.0.0.1" in str(caught.value)
 
 
-def test_a_server_that_does_not_answer_is_busy_until_the_patience_ends(monkeypatch):
-    pytest.importorskip("psycopg")
-    monkeypatch.setattr(databases, "BEGIN_WITHIN", 0.5)
-    with pytest.raises(Busy, match="cannot be reached"):
-        Store("postgresql://somebody:secret@127.0.0.1:1/name")
-
-
-def test_a_missing_driver_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(StoreError, match="pip install"):
-        Store("postgresql://somebody:secret@127.0.0.1:1/name")
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    "store, loaded", [("a.sqlite", False), ("postgresql://a@127.0.0.1/a", True), ("postgresql+none://a@b/c", False)]
-)
-def test_a_server_loads_the_driver_of_its_own_store_alone(store, loaded):
-    pytest.importorskip("psycopg")
-    code = "import sys; from ui.kit import page; page._load_driver(); print('psycopg' in sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, env={**os.environ, databases.VARIABLE: store}, capture_output=True, text=True, check=True
-    )  # fmt: skip
-    assert done.stdout.split()[-1] == str(loaded)
-
-
 def test_a_store_that_is_not_there_is_not_made_by_looking(tmp_path, database):  # noqa: F811
     with pytest.raises(StoreError, match="There are no studies at"):
         Store(database, create=False)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_files_that_are_no_store_are_refused_in_words(tmp_path):
-    other = tmp_path / "other.sqlite"
-    other.write_text("This is a letter, not a database. " * 100)
-    with pytest.raises(StoreError, match="a file of another kind"):
-        Store(str(other))
-    assert other.read_text().startswith("This is a letter")
-    with pytest.raises(StoreError, match="does the folder exist"):
-        Store(str(tmp_path / "nowhere" / "x.sqlite"))
 
 
 def test_a_locked_database_is_busy_and_then_is_not(tmp_path, monkeypatch):
@@ -410,24 +241,3 @@ def test_a_locked_database_is_busy_and_then_is_not(tmp_path, monkeypatch):
     assert states(store, study) == {QUEUED: 12}  # who reads need not wait
     other.execute("ROLLBACK")
     assert len(taken(store, study, "me|1|a", 1)) == 1
-
-
-def test_a_full_disk_is_said_and_loses_nothing_that_is_stored(tmp_path):
-    store = Store(str(tmp_path / "x.sqlite"))
-    study = store.enrol(STUDY).study
-    one, two = taken(store, study, "me|1|a", 2)
-    store.keep("me|1|a", [Report(one, DONE, ROWS, 2)])
-    with store.reading() as connection:
-        pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
-        connection.exec_driver_sql(
-            f"PRAGMA max_page_count = {pages}"
-        )  # of this connection, which the pool hands out again
-    many = [Row(step, 1.0, 1.0, 1.0, 1.0, 1.0) for step in range(1, 5000)]
-    with pytest.raises(Full, match="the disk is full"):
-        store.keep("me|1|a", [Report(two, DONE, many, 5000)])
-    assert len(store.rows(study)) == 2 and store.runs(study, DONE)[0].id == one
-    store.close()
-    again = Store(str(tmp_path / "x.sqlite"))
-    with again.reading() as connection:
-        assert connection.exec_driver_sql("PRAGMA integrity_check").scalar() == "ok"
-    assert again.keep("me|1|a", [Report(two, DONE, many, 5000)]) == set() and len(again.rows(study)) == 2 + 4999

@@ -97,31 +97,12 @@ def cell_link(table, page) -> str:
     return table.loc["copy", list(dict.fromkeys(table.index.get_level_values(1)))[2]].link
 
 
-def test_a_cell_is_a_real_link_that_opens_in_a_tab_of_its_own(opened, chromium):
-    page = opened()
-    drawn = cells(page)
-    with page.context.expect_page() as tab:
-        page.locator(".st-key-study_matrix svg a").nth(3).click(modifiers=["Control"])
-    new = tab.value
-    settle(new)
-    assert "/Studies" in page.url and new.url.endswith(drawn[3]["href"])
-    expect(new.get_by_role("button", name="Start", exact=True)).to_have_count(1)
-    expect(new.locator("[data-testid=stAlert]")).to_have_count(0)
-
-
 def test_a_cell_can_be_reached_and_opened_by_the_keyboard(opened):
     page = opened()
     cells(page)
     page.locator(".st-key-study_matrix svg a").nth(2).focus()
     page.keyboard.press("Enter")
     page.wait_for_url("**/Training?*")
-
-
-def test_the_matrix_follows_the_study_that_is_chosen(opened):
-    page = opened()
-    assert len(cells(page)) == 8
-    page = opened("?study=other")
-    assert len(cells(page)) == 6 and {word for each in cells(page) for word in each["words"]} >= {"50.0 %", "0.0"}
 
 
 def test_curves_are_drawn_from_the_store(opened, filled):
@@ -158,22 +139,6 @@ def test_a_run_that_is_picked_can_be_opened(opened):
     expect(page.locator("[data-testid=stAlert]")).to_have_count(0)
 
 
-def test_after_a_study_is_deleted_the_next_one_is_asked_for_anew(open_page, tmp_path):
-    url = f"sqlite:///{tmp_path}/studies.sqlite"
-    store = Store(url)
-    for name in ("one", "two", "three"):
-        fill(store, study(name), lambda run: 0.5)
-    with server(**{databases.VARIABLE: url}) as (address, _):
-        page = open_page("/Studies", at=address)
-        page.get_by_role("button", name="Delete", exact=False).first.click()
-        page.get_by_role("button", name="Delete it").click()
-        page.get_by_role("button", name="Delete it").wait_for(state="hidden")
-        settle(page)
-        expect(page.get_by_role("button", name="Delete it")).to_have_count(0)
-    assert [each.name for each in store.studies()] == ["one", "two"]
-    store.close()
-
-
 @pytest.mark.parametrize("said", [True, False], ids=["said", "just typed"])
 def test_a_new_study_that_is_closed_by_escape_keeps_what_was_typed(opened, said):
     page = opened()
@@ -190,44 +155,6 @@ def test_a_new_study_that_is_closed_by_escape_keeps_what_was_typed(opened, said)
     expect(page.get_by_label("The study, as a TOML file")).to_have_value(
         'name = "half written"'
     )  # it is filled once it is there
-
-
-@pytest.mark.parametrize("gap", [60, 110, 130, 150, 200])
-def test_a_new_study_that_is_opened_again_at_once_shows_what_was_typed(opened, gap):
-    """Escape gives the focus back to the button, so that Enter opens it again."""
-    page = opened()
-    button, name = page.get_by_role("button", name="New study"), page.get_by_role("textbox", name="Name")
-    button.click()
-    name.wait_for()
-    settle(page)
-    name.fill("quick name")
-    page.keyboard.press("Escape")
-    page.wait_for_timeout(gap)
-    page.keyboard.press("Enter")
-    page.wait_for_timeout(1500)
-    if not name.is_visible():  # it was not closed yet
-        button.click()
-    expect(name).to_have_value("quick name")
-    expect(page.get_by_text("quick name: 6 runs")).to_be_visible()
-
-
-def test_files_taken_away_begin_with_the_name_of_the_study(opened):
-    for view, pictures, table in (
-        ("matrix", 1, "Accuracy, difference and cost of each cell"),
-        ("runs", 0, "Every run"),
-    ):
-        page = opened(f"?study=first&shown={view}")
-        page.get_by_role("button", name="Take away").click()
-        body = page.locator("[data-testid=stPopoverBody]")
-        body.get_by_text("Every number (Parquet)").wait_for()
-        settle(page)
-        assert body.get_by_text("Pictures").is_visible() == bool(pictures)
-        assert (body.locator(".list > div").count() > 0) == bool(pictures)
-        named = [body.get_by_text("SVG").first] * pictures + [body.get_by_text(table, exact=True)]
-        for each in named:
-            with page.expect_download() as got:
-                each.click()
-            assert got.value.suggested_filename.startswith("first_"), got.value.suggested_filename
 
 
 def luminance(colour) -> float:
@@ -295,24 +222,3 @@ def test_nothing_sticks_out_or_lies_over_another_and_names_are_no_markup(opened,
         assert page.evaluate(OVERLAP) == []
         expect(page.locator("[data-testid=stMain] img[src=x]")).to_have_count(0)
         assert name == "matrix" or f"shown={name}" in page.url
-
-
-def test_words_of_the_matrix_stay_in_their_cells(opened):
-    for width in (420, 1400):
-        page = opened(width=width)
-        cells(page)
-        outside = page.locator(".st-key-study_matrix svg a").evaluate_all(
-            """all => all.flatMap(a => { const box = a.querySelector('.edge').getBoundingClientRect()
-              return [...a.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()])
-                .filter(([, r]) => r.left < box.left - 1 || r.right > box.right + 1).map(([t]) => t) })"""
-        )
-        assert outside == []
-        picture = page.locator(".st-key-study_matrix svg").first
-        assert (
-            picture.evaluate(
-                """all => { const box = all.getBoundingClientRect()
-              return [...all.querySelectorAll('.name')].map(t => [t.textContent, t.getBoundingClientRect()])
-                .filter(([, r]) => r.left < box.left || r.right > box.right || r.top < box.top).map(([t]) => t) }"""
-            )
-            == []
-        )

@@ -7,15 +7,11 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 
-from core.export.sheets import slug
 from core.study.database import connection as databases
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STATES, STOPPED
 from core.study.database.store import Store, standing
-from core.study.plan import Study
 from tests.pages import downloads, link, setting, tables, tell, widget
 from tests.studies import TEXT, fill, study
 from tests.test_page import fine, told
@@ -29,7 +25,6 @@ PAGE = "pages/4_Studies.py"
 TINY = TEXT.replace('"copy", ', "").replace("seeds = 3", "seeds = 2").replace('"1 head" = {n_heads = 1}', "")
 LONG = TINY.replace("steps = 40", "steps = 20_000").replace("made up", "long")
 STRANGE = ["<b>&\"<img src=x> **bold** _it_ `x` $y$ :red[z] [a](b) ~c~ a'b\\\\n", "x" * 200, "漢字 🦊 \u05d0\u05d1 ß"]
-CLASSES = HealthCheck.function_scoped_fixture
 
 
 def forget():
@@ -131,12 +126,6 @@ def test_before_the_first_study_it_says_how_to_start_one_and_makes_no_store(tmp_
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_store_without_studies_is_as_none(store):
-    assert "No study of your own yet" in texts(good(opened())) and "There is no study “gone”" in told(
-        opened(study="gone")
-    )
-
-
 @pytest.mark.parametrize("view", views)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_view_of_every_study_opens(store, kind, view):
@@ -148,13 +137,6 @@ def test_every_view_of_every_study_opens(store, kind, view):
         assert not re.search(r"\b(nan|inf|NaT)\b|\bNone\b(?! of)", shown.value), shown.value
     for make in tables(app).values():
         assert len(make().columns)
-
-
-@pytest.mark.parametrize("view", views)
-def test_a_study_of_which_nothing_is_asked_for_opens(store, view):
-    filled(store, "complete")
-    store.enrol(Study("empty", "", "", ()))
-    assert "Nothing of this study is asked for any more" in texts(good(opened(study="empty", shown=view)))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -172,23 +154,6 @@ def test_a_run_whose_process_has_died_is_told_and_can_be_resumed(store):
         connection.exec_driver_sql("UPDATE runs SET heartbeat = 0")
     app = good(opened())
     assert "12 runs were in the hands of a process that has died" in texts(app) and "Resume" in labels(app)
-
-
-def test_the_newest_study_is_shown_first(store):
-    filled(store, "complete", "half")
-    app = good(opened())
-    assert setting(app, "study") == "half"
-    assert widget(app.selectbox, "study").options == ["half", "complete", *NAMES]
-    widget(app.selectbox, "study").set_value("complete").run()
-    assert "18 done" in texts(good(app)) and link(app)["study"] in ("complete", ["complete"])
-
-
-@pytest.mark.parametrize("shown", ["curves", "runs", "compare"])
-@pytest.mark.parametrize("own", [(), ("complete", "half")], ids=["alone", "beside own studies"])
-def test_a_study_that_ships_says_what_it_came_with(store, shown, own):
-    filled(store, *own)
-    said = texts(good(opened(study=next(iter(NAMES)), shown=shown)))
-    assert "came with its results, not with its trainings" in said and "no other study" not in said
 
 
 def table(app):
@@ -230,28 +195,8 @@ def test_what_was_chosen_of_a_table_is_in_the_link_and_there_when_one_comes_back
     assert "only_variants" not in link(good(back)) and len(table(back)) > len(shown)
 
 
-def test_a_link_that_names_more_curves_than_can_be_drawn_shows_the_first(store):
-    many = "".join(f"v{n} = {{n_heads = 2, warmup = {n}}}\n" for n in range(6))
-    fill(store, study(old='"1 head"', new=many + '"1 head"'), score)
-    app = good(opened(shown="curves", of_task="copy", curves_of="~".join(f"v{n}" for n in range(6))))
-    assert list(widget(app.multiselect, "curves_of_list").value) == ["v0", "v1", "v2", "v3"]
-    widget(app.multiselect, "curves_of_list").set_value([]).run()
-    assert setting(good(app), "curves_of") == "baseline" and list(widget(app.multiselect, "curves_of_list").value) == []
-
-
 def cell(line):
     return [run for run in study().runs if (run.task, run.variant) == (line.task, line.variant)]
-
-
-def test_no_cell_in_both_choices_is_said(store):
-    one = study(
-        old='"1 head"', new='same = {n_heads = 2, warmup = 3}\n"1 head"', text=TEXT + "[task.copy]\nwarmup = 3\n"
-    )
-    fill(store, one, score)
-    app = good(opened())
-    widget(app.multiselect, "only_tasks_list").set_value(["copy"]).run()
-    widget(app.multiselect, "only_variants_list").set_value(["same"]).run()
-    assert "No cell is both of a chosen task and of a chosen variant" in texts(good(app))
 
 
 def test_runs_are_counted_by_state_and_can_be_chosen(store):
@@ -290,18 +235,6 @@ def test_curves_show_the_variants_that_lose_most(store):
     assert re.findall(r"●</span> ([^<]*)", legend) == ["baseline"]
 
 
-def test_a_study_compared_with_itself_under_another_name_differs_nowhere(store):
-    filled(store, "complete")
-    fill(store, study("twin"), score)
-    app = good(opened(shown="compare", study="twin"))
-    assert "6 cells are in both, 6 of them with the same settings. 0 differ" in texts(app)
-    alone = good(opened(shown="compare", study="twin", only_tasks="reverse", only_variants="− norm"))
-    assert "1 cell is in both, 1 of them with the same settings. 0 differ" in texts(alone)
-    fill(store, study("stranger", '["copy", "reverse"]', '["facts"]'), score)
-    app = good(opened(shown="compare", study="twin", against="stranger"))
-    assert "No task and variant of twin has the name of one in stranger" in texts(app)
-
-
 def test_what_is_taken_away_is_every_number_and_the_file(store):
     import io
 
@@ -316,18 +249,6 @@ def test_what_is_taken_away_is_every_number_and_the_file(store):
     app.session_state["take_away"] = True
     app.run()
     assert {"The study's file (TOML)", "Every number (Parquet)"} <= set(downloads(good(app)))
-
-
-def test_names_of_files_are_of_whole_words():
-    long = "what each part costs on each of the ten tasks, in points of accuracy, five seeds each"
-    assert slug(long) == "what_each_part_costs_on_each_of_the_ten_tasks_in_points_of"
-    assert slug("x" * 70) == "x" * 60 and slug("A, b") == "a_b"
-
-
-def test_the_take_away_of_a_study_that_is_gone_is_empty_and_no_error(store):
-    filled(store, "half")
-    store.delete(1)
-    assert parquet(StudyContext(store, 1, "half", "", "", None, (), StudyLook()))
 
 
 # Links
@@ -359,48 +280,6 @@ def test_a_bad_link_is_named_and_something_is_shown(store, params, words):
     good(app.run())
 
 
-def test_a_link_to_a_study_that_is_not_there_is_said_where_there_is_none_but_those_that_ship():
-    app = good(opened(study="nonsense"))
-    assert "There is no study “nonsense” here." in told(app) and widget(app.selectbox, "study").value in NAMES
-    assert "There is no study" not in told(good(app.run()))
-
-
-@settings(max_examples=15, suppress_health_check=[CLASSES])
-@given(
-    some.dictionaries(
-        some.sampled_from(
-            ["study", "shown", "of_task", "against", "curves_of", "only_tasks", "only_variants", "only_states"]
-        ),
-        some.sampled_from(
-            [
-                *views,
-                "half",
-                "complete",
-                "copy",
-                "copy~reverse",
-                "1 head~− norm",
-                "baseline",
-                "done~",
-                "~",
-                "%",
-                "",
-                " ",
-                "x",
-                "🦊",
-                "__class__",
-                "0",
-                "null",
-                "[]",
-            ]
-        ),
-    )
-)
-def test_any_link_opens(store, params):
-    if not store.studies():
-        filled(store, "half", "complete")
-    good(opened(**params))
-
-
 @pytest.mark.parametrize("name", STRANGE)
 @pytest.mark.parametrize("view", views)
 def test_any_name_is_shown_as_it_is(store, name, view):
@@ -422,13 +301,6 @@ def quoted(name: str) -> str:
     import json
 
     return json.dumps(name, ensure_ascii=False)
-
-
-def test_a_question_of_several_lines_stays_one_sentence(store):
-    made = study(old='"What would it cost?"', new='"""One.\n\nTwo?\n\n# Three"""')
-    fill(store, made, score)
-    line = next(each.value for each in good(opened()).markdown if "One" in each.value)
-    assert "\n" not in line and line.startswith(":small[") and line.endswith("]")
 
 
 # A new study
@@ -515,48 +387,6 @@ def test_what_was_typed_is_there_again_until_the_study_was_started(url):
     assert area(good(press(app, "New study"))).value != TINY
 
 
-def test_what_was_typed_is_kept_where_escape_comes_before_the_run_it_asked_for_has_read_it():
-    """The next run ends the one before wherever it is, and forgets what it does not draw itself."""
-    app = dialog()
-    area(app).set_value(TINY)
-    assert not fine(escape(app)).text_area
-    assert area(good(press(app, "New study"))).value == TINY
-
-
-def test_a_dialog_that_is_asked_for_again_as_it_is_closed_is_there():
-    """Where the server is busy, both are told to one run, what was pressed last first."""
-    app = dialog()
-    new = next(each for each in app.button if "New study" in each.label).proto.id
-    area(app).set_value(TINY)
-    assert area(fine(escape(app, first=new))).value == TINY
-    assert not fine(escape(app)).text_area
-
-
-def test_what_an_earlier_version_leaves_in_the_store_is_said_before_start_and_before_delete(store):
-    fill(store, study(text=TINY), score)
-    assert "Nothing is left to train." in texts(dialog(TINY))
-    changed = TINY.replace('norm = "none"', 'norm = "RMSNorm"')
-    app = good(dialog(changed))
-    assert "2 runs done before. 2 runs of an earlier version of the file stay in the store, uncounted." in texts(app)
-    store.enrol(study(text=changed))
-    assert "4 runs: 2 queued, 2 done; and 2 runs of an earlier version of its file)?" in texts(good(opened()))
-
-
-def test_the_second_press_of_a_double_click_on_stop_or_resume_is_none(store, monkeypatch):
-    """It met the button that the first press had made of it: who stopped a study had resumed it."""
-    fill(store, study(text=LONG), lambda run: STOPPED)
-    monkeypatch.setattr(buttons, "TWICE", 1000.0)
-    app = good(press(good(opened()), "Resume"))
-    first = button(app, "Stop")
-    app = good(press(app, "Stop"))
-    assert "Stop" in labels(app) and server.service().has(1)
-    monkeypatch.setattr(buttons, "TWICE", 0.0)
-    app = good(press(app, "Stop"))
-    assert standing(store, 1).counts == {STOPPED: 4}
-    assert button(app, "Resume").key == first.key  # and so it stays where it is while its words change
-    until(app, lambda _: not server.service().has(1))
-
-
 def test_a_study_is_started_stopped_resumed_and_deleted(url, monkeypatch):
     monkeypatch.setattr(buttons, "TWICE", 0.0)  # a test is quicker than a hand
     app = good(press(dialog(LONG), "Start"))
@@ -633,14 +463,6 @@ def test_a_database_that_cannot_be_opened_is_named_in_words(tmp_path, monkeypatc
     assert "does the folder exist" in told(app) and not missing.exists()
 
 
-def test_a_server_that_does_not_answer_is_named_without_its_password(monkeypatch):
-    pytest.importorskip("psycopg")
-    monkeypatch.setattr(databases, "BEGIN_WITHIN", 0.3)
-    monkeypatch.setenv(databases.VARIABLE, "postgresql://somebody:secret@127.0.0.1:1/name")
-    app = fine(opened())
-    assert "cannot be reached" in told(app) and "secret" not in told(app) + texts(app)
-
-
 def test_a_database_that_goes_away_while_it_is_looked_at_is_named(store, url):
     filled(store, "complete")
     app = good(opened())
@@ -677,20 +499,6 @@ def test_a_study_that_another_visitor_deletes_is_missed_in_words(store, view):
     assert "No study of your own yet" in texts(two) and gone(good(one.run()), "complete")
 
 
-def test_a_study_that_another_visitor_deletes_while_it_is_trained_is_missed_in_words(store):
-    filled(store, "complete", "elsewhere")
-    one, two = good(opened(study="elsewhere")), good(opened(study="elsewhere"))
-    good(press(two, "Delete it"))
-    one = good(press(one, "Stop"))
-    assert gone(one, "elsewhere")
-
-
-def test_each_study_has_a_button_of_its_own_to_delete_it(store):
-    filled(store, "complete", "half")
-    keys = [button(good(opened(study=name)), "Delete it").key for name in ("complete", "half")]
-    assert keys == ["delete_it_1", "delete_it_2"]
-
-
 def test_what_another_visitor_starts_is_seen_and_can_be_stopped(store):
     fill(store, study(text=LONG), lambda run: QUEUED)
     one, two = good(opened()), good(opened())
@@ -700,11 +508,3 @@ def test_what_another_visitor_starts_is_seen_and_can_be_stopped(store):
     two = good(press(two, "Stop"))
     assert "4 stopped" in texts(two) and "4 stopped" in texts(good(one.run()))
     until(two, lambda _: not server.service().has(1))
-
-
-def test_other_names_are_shown_at_once(store):
-    fill(store, study(), score)
-    app = good(opened())
-    assert set(table(app).variant) == {"baseline", "− norm", "1 head"}
-    store.enrol(study(old='"1 head"', new='"one head"'))
-    assert set(table(good(app.run())).variant) == {"baseline", "− norm", "one head"}

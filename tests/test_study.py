@@ -1,7 +1,6 @@
 """The file of a study, and the runs that it stands for: every mistake named, every run determined and there once."""
 
 import dataclasses
-import json
 import math
 import os
 import subprocess
@@ -13,14 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.model.config import Config
-from core.model.variants import name_of
 from core.settings.device import Machine
-from core.settings.setting import ConfigError
-from core.study.file import MAX_CHARACTERS, MAX_RUNS, parse, read
-from core.study.plan import MODEL, SETTINGS, TRAINING, Run, StudyError, read_run, told
+from core.study.file import parse, read
+from core.study.plan import MODEL, SETTINGS, TRAINING, Run, StudyError, read_run
 from core.tasks import task
 from core.train import Training, start
-from tests.limited import limited
 
 ROOT = Path(__file__).parent.parent
 HEAD = 'name = "a study"\ntasks = ["copy", "reverse"]\nseeds = 2\n'
@@ -44,7 +40,7 @@ def other(made, value):
     return value + 1 if made.kind is int and value < made.high else value / 2 or 0.25
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_hash_is_the_same_in_every_process_and_whatever_the_order_of_the_settings():
     script = (
         "from core.study.plan import Run; from core.tasks import task; from core.train import Training;"
@@ -89,12 +85,6 @@ def test_any_other_setting_gives_another_hash(name):
     assert run != RUN and run.hash != RUN.hash
 
 
-def test_another_task_or_precision_gives_another_hash_and_another_name_does_not():
-    assert dataclasses.replace(RUN, training=Training(task="copy")).hash != RUN.hash
-    assert dataclasses.replace(RUN, machine=Machine(device="cpu", dtype="bfloat16")).hash != RUN.hash
-    assert dataclasses.replace(RUN, task="other", variant="name").hash == RUN.hash
-
-
 @given(
     st.sampled_from([8, 16, 32, 64]),
     st.sampled_from(list(Config.settings()["norm"].menu)),
@@ -107,22 +97,6 @@ def test_what_is_stored_of_a_run_is_the_run_to_the_last_bit(d_model, norm, dropo
     run = Run("reverse", "x", config, Training(learning_rate=rate), Machine())
     again = read_run("reverse", "x", run.spec)
     assert again == run and again.hash == run.hash and again.start() == start(config, run.training, seed)
-
-
-def test_equal_runs_have_equal_hashes_even_with_a_negative_zero():
-    one, two = (dataclasses.replace(RUN, config=Config(dropout=zero)) for zero in (0.0, -0.0))
-    assert one == two and one.hash == two.hash
-    three = dataclasses.replace(RUN, training=Training(weight_decay=0, learning_rate=1))
-    assert three.hash == dataclasses.replace(RUN, training=Training(weight_decay=0.0, learning_rate=1.0)).hash
-
-
-def test_a_run_of_another_format_is_refused_in_words():
-    spec = json.loads(RUN.spec)
-    with pytest.raises(ConfigError, match="format 9"):
-        read_run("x", "y", json.dumps(spec | {"format": 9}))
-    spec["config"]["flavour"] = 1
-    with pytest.raises(ConfigError, match="flavour"):
-        read_run("x", "y", json.dumps(spec))
 
 
 # What a file stands for
@@ -160,19 +134,6 @@ def test_a_task_may_stand_in_a_study_several_times_under_names_of_its_own():
     assert deep.training.task == "reverse" and deep.training.warmup == 0 and deep.config.n_layers == 12
 
 
-def test_variants_may_change_training_and_be_written_as_in_links():
-    text = HEAD + '[variants]\n"hot" = {learning_rate = "1e-1", n_heads = 2}\n"linked" = "norm-none__n_heads-8"\n'
-    found = arms(parse(text))
-    assert found["hot"].training.learning_rate == 0.1 and found["hot"].config.n_heads == 2
-    assert found["linked"].config == task["reverse"].config(norm="none", n_heads=8)
-
-
-def test_combinations_of_axes_are_named_by_core_variants():
-    found = arms(parse(HEAD + '[axes]\nnorm = ["none", "RMSNorm"]\nffn = [true, false]\nlearning_rate = [0.01]\n'))
-    changes = {"norm": "none", "ffn": False}
-    assert name_of(changes) + ", learning rate 0.01" in found and len(found) == 5
-
-
 def test_what_cannot_be_or_is_the_same_is_left_out_with_a_reason():
     study = parse(
         HEAD + '[variants]\n"as it is" = {n_heads = 4}\n"five" = {n_heads = 5}\na = {ffn = false}\nb = {ffn = "off"}\n'
@@ -182,12 +143,6 @@ def test_what_cannot_be_or_is_the_same_is_left_out_with_a_reason():
     assert "copy: as it is is left out: the baseline is so already." in study.notes
     assert any("five is left out: n_heads is 5; it must divide" in note for note in study.notes)
     assert "reverse: b is left out: it is the same as a." in study.notes
-
-
-def test_the_time_it_will_take_is_that_of_all_runs_shared_by_the_workers():
-    study = parse(HEAD)
-    alone = [run.expected for run in study.runs]
-    assert study.seconds(2) == max(sum(alone) / 2, max(alone)) and study.seconds(100) == max(alone)
 
 
 # Mistakes
@@ -290,32 +245,6 @@ def test_all_mistakes_are_named_at_once():
         parse('name = 3\ntasks = ["copy"]\nsedes = 1\n[base]\nnorm = "x"\nn_layers = 0\n[variants]\na = {ffn = 3}\n')
     keys = [problem.split(" ")[0] for problem in caught.value.problems]
     assert keys == ["“sedes”", "name", "base.norm", "base.n_layers", "variants.a.ffn"]
-
-
-def test_a_file_that_is_no_text_is_refused_in_words(tmp_path):
-    (tmp_path / "study.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(StudyError, match="UTF-8"):
-        read(tmp_path / "study.toml")
-
-
-def test_a_byte_order_mark_is_no_mistake(tmp_path):
-    (tmp_path / "study.toml").write_text("\ufeff" + HEAD, encoding="utf-8")
-    assert read(tmp_path / "study.toml") == parse(HEAD)
-
-
-def test_a_file_is_not_read_further_than_a_study_can_be(tmp_path):
-    path = tmp_path / "endless.toml"
-    with path.open("wb") as opened:
-        opened.truncate(8 << 30)
-    found = limited(lambda: read(path), seconds=10, megabytes=100)
-    assert found.kind == "StudyError" and f"{MAX_CHARACTERS:,} characters" in found.words
-
-
-@pytest.mark.thorough
-def test_a_study_of_as_many_runs_as_there_may_be_is_read_in_seconds():
-    text = HEAD.replace("seeds = 2", f"seeds = {MAX_RUNS // 2}")
-    found = limited(lambda: told(parse(text), 2), seconds=60, megabytes=600)
-    assert found.kind == "" and f"{MAX_RUNS:,} runs" in found.words, found
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "studies").glob("*.toml")), ids=lambda path: path.stem)

@@ -6,17 +6,14 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
-import psutil
 import pytest
 
-from core.settings import device
 from core.settings.process import new_owner
 from core.study import __main__ as command
-from core.study.database.schema import DONE, FAILED, QUEUED, RUNNING, STATES, STOPPED
+from core.study.database.schema import DONE, FAILED, QUEUED, RUNNING, STOPPED
 from core.study.database.store import Report, Store
 from core.study.file import parse
 from core.train import Row, train
@@ -90,7 +87,7 @@ def check_complete(store):
         assert repr(found[each.id]) == repr(list(train(run.config, run.training, run.seed, run.machine)))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_command_killed_in_the_middle_and_started_again_loses_nothing(folder):
     first = start(folder, "run", "small.toml", "--workers", "2")
     store = look(folder)
@@ -131,25 +128,6 @@ def test_ctrl_c_stores_what_there_is_and_resume_goes_on(folder):
     out, errors = again.communicate(timeout=120)
     assert again.returncode == 0 and f"{counts[STOPPED]} run" in out and "will run again" in out, errors
     check_complete(store)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("after", [0.1, 1.0])  # seconds: before the workers have loaded anything, and while they do
-def test_ctrl_c_while_the_workers_start_is_quiet_and_prompt(folder, after):
-    first = start(folder, "run", "small.toml", "--workers", "2")
-    wait(lambda: len([each for each in psutil.Process(first.pid).children() if "spawn_main" in command_of(each)]) == 2)
-    time.sleep(after)
-    os.killpg(first.pid, signal.SIGINT)
-    out, errors = first.communicate(timeout=10)
-    assert first.returncode == 128 + signal.SIGINT and "Traceback" not in errors, errors
-    assert "To go on: python -m core.study resume 'small'" in out
-
-
-def command_of(process) -> str:
-    """The command line; empty where it has not begun, or is over."""
-    with suppress(psutil.Error):
-        return " ".join(process.cmdline())
-    return ""
 
 
 @pytest.mark.slow
@@ -204,13 +182,6 @@ def test_status_says_how_far_each_study_is(half, capsys):
     assert "To go on: python -m core.study resume 'small'" in called(capsys, "status")[1]
 
 
-def test_what_ctrl_c_costs_is_said_exactly(capsys):
-    with pytest.raises(SystemExit):
-        command.main(["run", "--help"])
-    said = " ".join(capsys.readouterr().out.split())
-    assert "what is stored stays, and the runs in hand (at most two per worker) start again" in said
-
-
 def test_plan_says_what_it_takes_and_touches_nothing(folder, capsys, monkeypatch):
     monkeypatch.chdir(folder)
     Path("odd.toml").write_text(TEXT + "five = {n_heads = 5}\n")
@@ -218,31 +189,6 @@ def test_plan_says_what_it_takes_and_touches_nothing(folder, capsys, monkeypatch
     assert code == 0 and "small: 8 runs, 4 seeds each." in out and "reverse: the baseline and 1 variant;" in out
     assert "on 2 workers." in out and "reverse: five is left out: n_heads is 5; it must divide d_model" in out
     assert not Path("studies.sqlite").exists()
-
-
-def test_plan_counts_what_is_done_already_and_what_is_left_of_an_earlier_version(half, capsys):
-    _, out, _ = called(capsys, "plan", "small.toml")
-    assert "3 runs done before." in out and "earlier version" not in out
-    Path("small.toml").write_text(TEXT.replace("attention = false", "ffn = false"))
-    _, out, _ = called(capsys, "plan", "small.toml")
-    assert "2 runs done before." in out and "4 runs of an earlier version of the file stay in the store" in out
-    row = [Row(300, 0.5, 0.75, 1.0, 0.1, 0.01)]
-    Path("small.toml").write_text(TEXT)
-    half.requeue(1, STATES)
-    half.keep("a|1|a", [Report(run, DONE, row, 300) for run, *_ in half.claim(1, "a|1|a", 8)])
-    _, out, _ = called(capsys, "plan", "small.toml")
-    assert "8 runs done before." in out and "Nothing is left to train." in out and "About" not in out
-
-
-def test_plan_says_when_this_machine_has_not_what_it_asks_for(folder, capsys, monkeypatch):
-    monkeypatch.chdir(folder)
-    monkeypatch.setattr(device, "present", lambda: ("cpu",))
-    Path("gpu.toml").write_text(TEXT.replace('"cpu"', '"cuda"'))
-    assert (
-        "cannot train it, a cluster may: device is cuda, which this machine does not have"
-        in called(capsys, "plan", "gpu.toml")[1]
-    )
-    assert "cluster" not in called(capsys, "plan", "small.toml")[1]
 
 
 def test_export_writes_the_tables_of_each_study(half, capsys, folder):

@@ -1,6 +1,5 @@
 """The curves of a study as a file: what is read is what was trained, to the last bit; what ships is of the study; what is damaged is said."""
 
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -60,18 +59,6 @@ def test_what_is_read_is_what_was_trained_to_the_last_bit(file, rows):
     assert curves.made == dict.fromkeys(MADE, ("somebody",)) | {"torch": ("2.1", "2.2")}
 
 
-def test_another_run_is_not_there(file):
-    first = runs()[0]
-    assert read_curves(file).rows(Run("", "", first.config.replace(seed=9), first.training, first.machine)) is None
-    assert read_curves(file).rows(Run("", "", first.config, first.training, Machine("auto"))) is None
-
-
-def test_a_run_that_is_not_there_to_its_end_is_not_there(tmp_path, rows):
-    first = runs()[0]
-    write_curves(tmp_path / "curves.npz", {first.hash: rows[first.hash][:-1]}, WHO)
-    assert read_curves(tmp_path / "curves.npz").rows(first) is None
-
-
 def test_the_command_exports_every_run_that_has_its_result(tmp_path, capsys):
     url = f"sqlite:///{tmp_path}/store.sqlite"
     store, planned = Store(url), study()
@@ -94,12 +81,6 @@ def test_the_command_exports_every_run_that_has_its_result(tmp_path, capsys):
             assert now[1:5] == pytest.approx([float(np.float32(value)) for value in was[1:5]], nan_ok=True, rel=0)
             assert (now.step, now.note) == (was.step, was.note)
     assert curves.made["device"] == ("CPU (made up)",) and curves.made["torch"] == (versions()["torch"],)
-
-
-def test_curves_are_of_one_study(tmp_path, capsys):
-    url = f"sqlite:///{tmp_path}/store.sqlite"
-    assert main(["export", "one", "other", "--curves", "x.npz", "--database", url]) == 2
-    assert "--curves are of one study" in capsys.readouterr().err
 
 
 # What ships
@@ -158,24 +139,3 @@ def test_what_is_no_whole_file_of_curves_is_refused(tmp_path, file, harm):
     np.savez_compressed(path, **there)
     with pytest.raises(StudyError, match="holds no curves of a study"):
         read_curves(path)
-
-
-def test_a_small_file_does_not_unpack_to_a_large_one(tmp_path, file):
-    path = tmp_path / "curves.npz"
-    path.write_bytes(file.read_bytes())
-    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive, archive.open("more", "w") as more:
-        for _ in range(80):
-            more.write(bytes(1 << 20))
-    with pytest.raises(StudyError, match="too large"):
-        read_curves(path)
-
-
-def test_a_file_that_is_cut_is_refused(tmp_path, file):
-    (tmp_path / "curves.npz").write_bytes(file.read_bytes()[:-100])
-    with pytest.raises(StudyError, match="holds no curves of a study"):
-        read_curves(tmp_path / "curves.npz")
-
-
-def test_a_file_that_is_not_there_is_an_error_of_the_system(tmp_path):
-    with pytest.raises(OSError):
-        read_curves(tmp_path / "curves.npz")

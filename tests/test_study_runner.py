@@ -1,28 +1,21 @@
 """Studies trained and stored: whatever happens on the way, in the end every run stands there once, to the last bit."""
 
 import os
-import re
 import signal
-import sqlite3
 import subprocess
 import sys
-import threading
 import time
 from dataclasses import replace
 
 import pandas as pd
 import pytest
 import torch
-from sqlalchemy import event
 
 from core.experiments.training.plan import Arm, Plan, Trial
 from core.experiments.training.results import gap, summary
 from core.measure.intervals import interval
 from core.settings.cache import LRUCache
-from core.study import __main__ as bar
 from core.study import runner, tables
-from core.study.database import connection as databases
-from core.study.database.connection import Full
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
 from core.study.database.store import Store, standing
 from core.study.file import parse
@@ -30,11 +23,10 @@ from core.study.plan import Run
 from core.study.runner import Progress, Runner, Service
 from core.train import Row, train
 from core.workers import job as jobs
-from core.workers.job import Job
 from core.workers.pool import ProcessPool
 from tests.databases import database, postgresql  # noqa: F401  (fixtures)
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 TEXT = """
 name = "small"
@@ -136,14 +128,6 @@ def test_only_what_is_missing_is_trained(tmp_path, workers):
     assert {key: after[key] for key in before} == before and {tries for tries, _ in after.values()} == {1}
 
 
-def test_what_this_process_has_trained_before_is_stored_all_the_same_and_marked(tmp_path, workers):
-    finish(Store(str(tmp_path / "one.sqlite")), STUDY, workers)
-    store = Store(str(tmp_path / "two.sqlite"))
-    finish(store, STUDY, workers)
-    check_complete(store, STUDY)
-    assert all(each.known and each.message == runner.KNOWN for each in store.runs(1))
-
-
 def test_divergence_is_a_result_and_comes_back_as_one(tmp_path, workers):
     store = Store(str(tmp_path / "x.sqlite"))
     hot = parse(TEXT + '"hot" = {learning_rate = 1000.0, optimiser = "sgd", norm = "none", steps = 60}\n')
@@ -240,77 +224,6 @@ def test_a_run_that_raises_is_failed_with_its_message_and_the_rest_goes_on(tmp_p
     check_complete(store, study)
 
 
-def test_a_locked_database_delays_the_rows_and_loses_none(tmp_path, workers, monkeypatch):
-    monkeypatch.setattr(databases, "PATIENCE", 0.2)
-    path = tmp_path / "x.sqlite"
-    store, seen = Store(str(path)), []
-    study = parse(TEXT.replace("steps = 30", "steps = 200").replace("seeds = 2", "seeds = [60, 61]"))
-    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-
-    def lock(progress):
-        seen.append(progress)
-        if progress.share > 0.05 and not any(each.trouble for each in seen) and not other.in_transaction:
-            other.execute("BEGIN IMMEDIATE")
-            threading.Timer(1.5, lambda: other.execute("ROLLBACK")).start()
-
-    finish(store, study, workers, until=lock)
-    assert any("locked by another program" in each.trouble for each in seen) and not seen[-1].trouble
-    check_complete(store, study)
-    assert {each.tries for each in store.runs(1)} == {1}
-
-
-def test_a_full_disk_ends_it_in_words_and_the_runs_in_hand_run_again(tmp_path, workers):
-    path = tmp_path / "x.sqlite"
-    store = Store(str(path))
-    study = parse(TEXT.replace("steps = 30", "steps = 100\nevery = 1").replace("seeds = 2", "seeds = [70, 71, 72]"))
-    number = store.enrol(study).study
-    store.engine.dispose()
-    with sqlite3.connect(path) as plain_connection:
-        pages = plain_connection.execute("PRAGMA page_count").fetchone()[0] + 6
-    event.listen(
-        store.engine, "connect", lambda made, _: made.execute(f"PRAGMA max_page_count = {pages}").close(), insert=False
-    )
-    with pytest.raises(Full, match="the disk is full"):
-        finish(store, study, workers)
-    assert not any(workers.jobs)
-    store.close()
-    again = Store(str(path))  # there is room now
-    before = {each.id: (each.hash, each.ended) for each in again.runs(number, DONE)}
-    rows = [row for row in again.rows(number) if row[0] in before]
-    assert 0 < len(before) < len(study.runs) and len(rows) == 100 * len(before)
-    again.requeue(number)
-    with again.writing() as connection:  # its owner gives no sign of life any more
-        connection.exec_driver_sql("UPDATE runs SET heartbeat = 0 WHERE state = 'running'")
-    finish(again, study, workers)
-    check_complete(again, study)
-    assert all(before[each.id] == (each.hash, each.ended) for each in again.runs(number) if each.id in before)
-
-
-def test_who_stood_still_for_too_long_loses_its_runs_to_another_and_writes_no_more(database, workers):  # noqa: F811
-    store = Store(database)
-    study = parse(TEXT.replace("steps = 30", "steps = 600").replace("seeds = 2", "seeds = [80]"))
-    number = store.enrol(study).study
-    slow = Runner(store, [number], workers)
-    steps = slow.progress()
-    while not (slow.jobs and store.rows(number)):
-        next(steps)
-    held = len(slow.jobs)
-    with store.writing() as connection:  # as if it had been asleep
-        connection.exec_driver_sql("UPDATE runs SET heartbeat = 0 WHERE state = 'running'")
-    assert store.reclaim([number], "another|1|a", []) == held
-    taken = store.claim(number, "another|1|a", 100)
-    next(step for step in steps if slow.lost)
-    assert slow.lost == held and not slow.jobs
-    assert not {run for run, *_ in store.rows(number)} & {run for run, *_ in taken}
-    assert {each.owner for each in store.runs(number, RUNNING)} == {"another|1|a"} and len(taken) == held > 0
-    with store.writing() as connection:  # and now the other one dies
-        connection.exec_driver_sql("UPDATE runs SET heartbeat = 0 WHERE state = 'running'")
-    for _ in steps:
-        pass
-    check_complete(store, study)
-    store.close()
-
-
 # Tables
 
 
@@ -363,85 +276,7 @@ def test_tables_hold_what_is_stored_and_the_summary_is_that_of_the_training_page
     assert line.difference == gap(without, whole).mean and line.accuracy == interval(without.values()).mean
 
 
-def test_tables_of_a_study_that_has_not_begun_are_empty_and_say_what_is_missing(tmp_path):
-    store = Store(str(tmp_path / "x.sqlite"))
-    number = store.enrol(STUDY).study
-    table = tables.summary_table(store, number)
-    assert list(table.missing) == [2] * 4 and table.accuracy.isna().all() and list(table.seeds) == [0] * 4
-    assert len(tables.row_table(store, number)) == 0 and len(tables.run_table(store, number)) == 8
-    assert len(tables.export(store, number, tmp_path / "out", "parquet")) == 1 + 3  # the study's file, and the tables
-
-
 # The bar
-
-
-class Stream:
-    def __init__(self, terminal):
-        self.terminal, self.text = terminal, ""
-
-    def isatty(self):
-        return self.terminal
-
-    def write(self, words):
-        self.text += words
-
-    def flush(self):
-        pass
-
-
-def test_the_bar_gives_no_time_while_workers_start():
-    assert bar.line(Progress({QUEUED: 8})).endswith("0 of 8 runs · 0 % · workers are starting")
-
-
-def test_the_time_in_which_workers_start_does_not_count(tmp_path, monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr(runner.time, "monotonic", lambda: now[0])
-    made = Runner(Store(str(tmp_path / "x.sqlite")), [1], ProcessPool(2))
-    made.jobs = {1: None}
-    assert made._left(100.0, 4) is None
-    now[0], made.workers.pace.measured = 60.0, True
-    assert made._left(100.0, 4) == 50.0  # as it should go
-    now[0] += 20
-    assert made._left(80.0, 4) == 80.0  # as it goes
-    now[0], made.workers.pace.measured = 100.0, False
-    assert made._left(0.0, 0) is not None
-
-
-def test_workers_can_tell_how_fast_it_goes_after_a_second_chunk_or_a_whole_training():
-    begun = LONG.runs[0].start()
-    for before, after, ready in ((0, 1, False), (1, 5, True), (0, 250, True)):
-        own = ProcessPool(1)
-        own.pace.learn([replace(begun, step=before)], [replace(begun, step=after, seconds=1.0)])
-        assert own.pace.measured == ready
-
-
-def test_the_bar_is_drawn_over_itself_on_a_terminal_only(monkeypatch):
-    monkeypatch.setattr(bar, "EVERY", 0.0)
-    monkeypatch.setenv("COLUMNS", "120")
-    seen = Progress({DONE: 3, RUNNING: 2, QUEUED: 4, FAILED: 1}, 0.4, 125.0, 1)
-    for terminal in (True, False):
-        stream = Stream(terminal)
-        made = bar.Bar(stream)
-        made.draw(seen)
-        made.draw(replace(seen, trouble="The store is locked."))
-        made.draw(replace(seen, trouble="The store is locked."))
-        made.clear()
-        assert (
-            "[########············] 4 of 10 runs · 40 % · 2 min left · 1 failed · 1 in other processes" in stream.text
-        )
-        assert stream.text.count("The store is locked. Trainings go on") == 1
-        assert ("\r" in stream.text) == terminal
-
-
-def test_a_terminal_that_is_gone_does_not_end_a_study():
-    class Gone(Stream):
-        def write(self, words):
-            raise BrokenPipeError
-
-    made = bar.Bar(Gone(True))
-    made.draw(Progress({DONE: 1}, 1.0))
-    made.say("x")
-    made.clear()
 
 
 # In the background of a server
@@ -504,29 +339,6 @@ def test_a_stop_in_the_store_stops_it_and_resuming_goes_on(service):
     service.start(number)
     wait(lambda: standing(service.store, number).complete)
     check_complete(service.store, STUDY)
-
-
-def test_a_visitor_goes_before_the_studies(service):
-    number = begin(service, LONG)
-    wait(lambda: counts(service, number).get(RUNNING, 0) >= 2)
-    state = OTHER.runs[0].start()
-    job = Job(service.workers, {"mine": state})
-    assert job.workers.position(job) == 0 and job.workers.jobs[0] is job
-    wait(lambda: job.poll().done)
-    assert job.error is None and not standing(service.store, number).complete
-
-
-def test_no_more_runs_than_there_are_workers_are_said_to_be_running(service):
-    number = begin(service, LONG)
-    wait(lambda: any(run.step for run in service.store.runs(number, spec=False)))
-    now = standing(service.store, number)
-    said = {state: int(many) for many, state in re.findall(r"(\d+) (\w+)", now.words().split(": ")[1])}
-    assert 1 <= said[RUNNING] <= service.workers.count < now.counts[RUNNING]
-    assert sum(said.values()) == now.many == len(LONG.runs)
-    earlier = replace(
-        now, counts={"queued": len(LONG.runs) - 1, RUNNING: 1}, ahead=3
-    )  # taken between two looks at the store
-    assert earlier.words().endswith(f": {len(LONG.runs):,} queued")
 
 
 def test_a_store_that_fails_ends_it_with_a_reason(service, monkeypatch):

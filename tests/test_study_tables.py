@@ -27,19 +27,16 @@ from core.settings import process
 from core.settings.device import Machine
 from core.settings.process import new_owner
 from core.settings.setting import ConfigError
-from core.study import __main__ as command
 from core.study import runner, tables
-from core.study.__main__ import Agreement, Bar, agreement
+from core.study.__main__ import Agreement, agreement
 from core.study.database import schema
-from core.study.database.connection import Busy
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
 from core.study.database.store import Report, Store, standing
 from core.study.file import parse
 from core.study.file import read as read_file
 from core.study.link import read_query
-from core.study.picture import STYLE, describe, matrix_svg, told
-from core.study.plan import SETTINGS, Study, StudyError, TaskSetup, arms, runs
-from core.study.runner import Runner
+from core.study.picture import matrix_svg, told
+from core.study.plan import SETTINGS, Study, TaskSetup, arms, runs
 from core.study.tables import comparison, row_table, run_table, stored, summary_table
 from core.tasks import task
 from core.train import Row, Training
@@ -187,21 +184,6 @@ def test_the_paired_test_is_that_of_scipy_on_the_accuracies_themselves(store):
             assert (line.difference_low, line.difference_high) == pytest.approx((max(-1, span.low), min(1, span.high)))
 
 
-def test_what_an_earlier_version_of_the_file_asked_for_is_not_in_any_table(store):
-    fill(store, study(old="seeds = 3", new="seeds = 5"), lambda run: 0.9 if run.seed > 2 else 0.5)
-    number = store.enrol(study()).study
-    table = summary_table(store, number)
-    assert set(table.seeds) == {3} and set(table.accuracy) == {0.5}
-    assert set(row_table(store, number).seed) == set(run_table(store, number).seed) == {0, 1, 2}
-
-
-def test_runs_known_from_before_do_not_count_in_the_seconds(store):
-    number = fill(store, study(), score)
-    with store.writing() as connection:
-        connection.execute(update(schema.runs).where(schema.runs.c.seed < 2).values(known=True))
-    assert set(summary_table(store, number).seconds) == {3.0}
-
-
 def test_sizes_and_flops_are_those_of_the_settings(store):
     number = fill(store, study(), score)
     table = summary_table(store, number).set_index(["task", "variant"])
@@ -272,24 +254,6 @@ def test_a_comparison_is_what_scipy_says_of_the_seeds_that_both_have(store, ours
     assert all(map(same, back.difference, -found.difference)) and all(map(same, back.p, found.p))
 
 
-def test_settings_are_the_same_where_every_shared_seed_was_trained_alike(store):
-    one = fill(store, study(), score)
-    two = fill(
-        store, study("warm", old='"1 head" = {n_heads = 1}', new='"1 head" = {n_heads = 1, warmup = 5}'), score
-    )  # fmt: skip
-    found = comparison(store, one, two)
-    assert dict(zip(zip(found.task, found.variant), found.settings)) == {
-        (name, variant): "differ" if variant == "1 head" else "same"
-        for name in ("copy", "reverse")
-        for variant in (BASELINE, "− norm", "1 head")
-    }
-    assert (found.difference == 0).all() and (found.p == 1).all() and (found.seeds == 3).all()
-    apart = fill(store, study("apart", old="seeds = 3", new="seeds = [7, 8]"), score)
-    found = comparison(store, one, apart)
-    assert (found.settings == "differ").all() and (found.seeds == 0).all() and found.difference.isna().all()
-    assert comparison(store, one, 10_000).empty and list(comparison(store, one, 10_000).columns) == list(found.columns)
-
-
 def again(table) -> pd.DataFrame:
     """As it is after it was exported and read again."""
     return pd.read_csv(io.StringIO(table.to_csv(index=False)))
@@ -328,15 +292,6 @@ def check(summary, at, column, value, agrees):
     assert agrees or found.off[0].startswith(f"{line.task}, {line.variant}: ")
 
 
-def test_without_an_interval_a_hundredth_is_the_same(store):
-    one = study(old="seeds = 3", new="seeds = 1")
-    table = summary_table(store, fill(store, one, lambda run: 0.5))
-    for change, many in ((0.009, 0), (0.011, 1)):
-        now = table.copy()
-        now.loc[0, "accuracy"] += change
-        assert len(agreement(now, table).off) == many
-
-
 def test_cells_that_appear_vanish_or_diverge_are_named(summary):
     found = agreement(summary, summary.drop(index=[1]))
     assert found == Agreement(5, 5, [], new=("copy, − norm",)) and not found.whole
@@ -349,47 +304,6 @@ def test_cells_that_appear_vanish_or_diverge_are_named(summary):
     found = agreement(now, summary)
     assert found.same == 5 and found.off[0].startswith("reverse, 1 head: accuracy has no value now, ")
     assert "nan" not in found.off[0]
-
-
-def test_the_accuracy_of_every_cell_is_compared_too(summary):
-    now = summary.copy()
-    now.loc[5, "accuracy"] = summary.loc[5, "high"] + 0.02
-    (said,) = agreement(now, summary).off
-    assert said.startswith("reverse, 1 head: accuracy ") and "difference" not in said
-
-
-def test_cells_without_a_value_are_not_called_the_same(store):
-    table = summary_table(store, fill(store, study(), lambda run: QUEUED))
-    assert agreement(table, table) == Agreement(6, 0, [], empty=6) and agreement(table, table).whole
-
-
-def test_check_says_which_cells_are_in_one_of_the_two_alone(tmp_path, capsys):
-    path, table = tmp_path / "s.sqlite", tmp_path / "x.csv"
-    made = Store(str(path))
-    fill(made, study(), score)
-    fill(made, study("small", '["copy", "reverse"]', '["copy"]'), score)
-    made.close()
-    where = ["--database", str(path)]
-    command.main(["export", "made up", *where, "--summary", str(table)])
-    capsys.readouterr()
-    assert command.main(["check", "small", *where, "--with", str(table)]) == command.INCOMPLETE
-    out = capsys.readouterr().out
-    assert out.startswith("3 cells: 3 the same to the last digit, 0 not within")
-    assert f"3 cells of {table} are not in this study: reverse, baseline; reverse, − norm; reverse, 1 head." in out
-
-
-def test_check_knows_a_variant_whatever_it_is_called(tmp_path, capsys):
-    """Such words stand for what is missing, to those who read CSV."""
-    path = tmp_path / "s.sqlite"
-    made, names = Store(str(path)), ["NA", "None", "null", "nan", "1", "true"]
-    text = TEXT.partition("[variants]")[0] + "[variants]\n"
-    text += "".join(f'"{name}" = {{n_layers = {n + 2}}}\n' for n, name in enumerate(names))
-    fill(made, parse(text), score)
-    made.close()
-    given = ["made up", "--database", str(path)]
-    assert command.main(["export", *given, "--summary", str(tmp_path / "x.csv")]) == command.COMPLETE
-    assert command.main(["check", *given, "--with", str(tmp_path / "x.csv")]) == command.COMPLETE
-    assert "14 cells: 14 the same to the last digit, 0 not" in capsys.readouterr().out
 
 
 # As a comparison of the page "Training"
@@ -432,19 +346,6 @@ def test_stored_numbers_give_the_sentences_and_tables_of_the_training_page(store
         assert steps == ([1, 20] if arm.name == "− norm" and len(seeds) == 1 else [1, 20, 40])
 
 
-def test_a_variant_of_another_length_is_left_out_and_one_without_numbers_is_named(store):
-    made = study(old='"1 head"', new='long = {steps = 60}\nwarm = {warmup = 5}\n"1 head"')
-    number = fill(store, made, lambda run: QUEUED if run.variant == "1 head" else score(run))
-    found = stored(store, number, "copy", ["long", "warm", "1 head", "nobody"])
-    assert [arm.name for arm in found.plan.arms] == [BASELINE, "warm"]
-    assert found.notes == (
-        "long is left out here: it is trained for 60 steps on length 12.",
-        "1 head has no numbers yet.",
-        "nobody has no numbers yet.",
-    )
-    assert sentences.finding(found.runs, found.plan)
-
-
 @pytest.mark.parametrize("lacking", [QUEUED, FAILED, STOPPED])
 def test_without_numbers_of_the_baseline_there_is_nothing_to_compare_with(store, lacking):
     """A run that failed at its start, or was stopped before it, has no rows at all."""
@@ -453,12 +354,6 @@ def test_without_numbers_of_the_baseline_there_is_nothing_to_compare_with(store,
         connection.execute(update(schema.runs).where(schema.runs.c.state == QUEUED).values(state=lacking))
     assert stored(store, number, "copy", ["1 head", "− norm"]) is None
     assert stored(store, number, "copy", []) is None and stored(store, number, "nothing", ["1 head"]) is None
-
-
-def test_no_seed_that_all_have_is_nothing_to_show(store):
-    number = fill(store, study(), lambda run: QUEUED if (run.variant == "1 head") == (run.seed == 0) else score(run))
-    assert stored(store, number, "copy", ["1 head"]) is None
-    assert stored(store, number, "copy", []).plan.seeds == [0]
 
 
 # How far it is
@@ -485,16 +380,6 @@ def test_how_far_a_study_is(store, outcomes, words, true):
     assert found.ended == sum(end not in (QUEUED, STOPPED) for end in outcomes)
 
 
-def test_share_and_left_count_the_steps_that_are_stored(store):
-    made = study()
-    ends_ = [[0.5, RUNNING, QUEUED, STOPPED, FAILED, NAN][n % 6] for n in range(18)]
-    found = standing(store, fill(store, made, by_run(made, ends_)))
-    rest = {QUEUED: 1.0, RUNNING: 0.5, STOPPED: 0.5, FAILED: 0.5}
-    left = sum(run.expected * (rest.get(end, 0) if isinstance(end, str) else 0) for run, end in zip(made.runs, ends_))
-    assert found.left == pytest.approx(left)
-    assert found.share == pytest.approx(1 - left / sum(run.expected for run in made.runs))
-
-
 def test_a_run_is_lost_when_its_process_is_dead_or_silent(store):
     number = fill(store, study(), lambda run: RUNNING)
     found = standing(store, number)
@@ -511,12 +396,6 @@ def test_a_run_is_lost_when_its_process_is_dead_or_silent(store):
         connection.execute(update(schema.runs).values(heartbeat=time.time() - process.STALE - 1))
     found = standing(store, number)
     assert found.lost == 18 and not found.running and found.open and not found.complete
-
-
-def test_a_study_without_runs_has_nothing_left(store):
-    found = standing(store, store.enrol(Study("nothing", "", "", ())).study)
-    assert (found.many, found.share, found.left, found.lost) == (0, 1.0, 0, 0)
-    assert found.complete and not (found.open or found.running or found.queued)
 
 
 # Stop, delete, and when what is stored is another
@@ -585,57 +464,6 @@ def until(steps, reached, seconds=60):
         assert time.monotonic() < end, f"it did not come: {seen}"
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("how", ["stop", "delete"])
-def test_a_study_that_goes_while_it_is_trained_is_put_down_and_the_others_go_on(store, workers, quick, how):
-    mine, other = short("long", 20_000, [1]), short("short", 25, [2])
-    first, second = store.enrol(mine).study, store.enrol(other).study
-    made = Runner(store, [first, second], workers)
-    steps = made.progress()
-    until(steps, lambda seen: first in made.of.values() and store.rows(first))
-    getattr(store, how)(first)
-    until(steps, lambda seen: False)
-    assert made.lost and not made.jobs
-    assert standing(store, second).counts == {DONE: 6}
-    assert not standing(store, first).counts if how == "delete" else set(standing(store, first).counts) == {STOPPED}
-
-
-def test_a_study_that_is_asked_for_while_the_store_is_busy_is_not_forgotten(store, workers, quick, monkeypatch):
-    first, second = fill(store, study(), score), store.enrol(short("short", 25, [7])).study
-    made, look, refused = Runner(store, [first], workers), store.reclaim, []
-
-    def reclaim(*given):
-        if not refused:
-            refused.append(given)
-            raise Busy("not now")
-        return look(*given)
-
-    steps = made.progress()
-    assert next(steps).over
-    made.add(second)
-    monkeypatch.setattr(store, "reclaim", reclaim)
-    until(steps, lambda seen: False)
-    assert refused and standing(store, second).counts == {DONE: 6}
-
-
-@pytest.mark.thorough
-def test_the_command_says_that_a_study_was_deleted_while_it_trained(store, quick, monkeypatch, capsys):
-    path = str(store.url.database)
-    file = Path(path).with_suffix(".toml")
-    file.write_text(short("long", 20_000, [6]).source)
-    seen = Bar.draw
-
-    def draw(bar, progress):
-        if store.rows(1):
-            store.delete(1)
-        return seen(bar, progress)
-
-    monkeypatch.setattr(Bar, "draw", draw)
-    given = ["run", str(file), "--database", path, "--workers", "1"]
-    assert command.main(given) == command.INCOMPLETE
-    assert "deleted" in capsys.readouterr().out
-
-
 def changes_of_a_store(number):
     """Name -> what changes a store, and whether the summary is another after it."""
     done = Row(40, 0.5, 0.75, 1.0, 0.01, 0.003)
@@ -676,13 +504,6 @@ def test_the_stamp_is_another_when_the_summary_is(database, what):  # noqa: F811
         assert summary_table(made, number).equals(table) != differs
         assert (made.stamp(number) != stamp) == differs
     made.close()
-
-
-def test_a_run_that_was_trained_again_changes_the_stamp(store):
-    number = fill(store, study(), lambda run: 0.5)
-    before = store.stamp(number)
-    fill(store, study(), lambda run: 0.75)
-    assert store.stamp(number) != before
 
 
 # Links to the page "Training"
@@ -740,18 +561,6 @@ def test_every_run_of_the_ablation_matrix_opens_from_its_link(matrix):
             opens([run], [first[0]])
 
 
-@pytest.mark.parametrize(
-    "seeds", [[0], [7], [1, 2, 3], [5, 3], [0, 29], [0, 30], [0, 500], [2**31 - 1], [2**31 - 9, 2**31 - 1]]
-)
-def test_seeds_go_from_the_least_to_the_greatest(seeds):
-    made = study(old="seeds = 3", new=f"seeds = {seeds}")
-    cells = {}
-    for run in made.runs:
-        cells.setdefault((run.task, run.variant), []).append(run)
-    for (name, _), several in cells.items():
-        opens(several, cells[name, BASELINE])
-
-
 def values_of(name: str) -> some.SearchStrategy:
     made = SETTINGS[name]
     if made.kind is bool:
@@ -794,14 +603,6 @@ def test_any_variant_opens_from_its_link(name, base, changes, seeds):
     if several:
         opens(several, first)
         opens(several, [])
-
-
-@pytest.mark.parametrize("where", ["base", "variants.a", "task.copy", "axes"])
-def test_a_study_sets_nothing_that_training_does_not_know(where):
-    """Its sequences need no padding, and the page trains without."""
-    value = "[1, 2]" if where == "axes" else "2"
-    with pytest.raises(StudyError, match="padding"):
-        parse(f'name = "x"\ntasks = ["copy"]\n[{where}]\npadding = {value}\n')
 
 
 # The picture
@@ -863,70 +664,12 @@ def test_the_picture_says_what_the_table_says(store, outcomes):
             )
 
 
-def test_colours_tell_losses_from_gains_and_how_great_they_are(store):
-    ends_ = {BASELINE: 0.5, "− norm": 0.25, "1 head": 0.9}
-    number = fill(
-        store, study(), lambda run: ends_[run.variant] if run.task == "copy" or run.variant == BASELINE else NAN
-    )
-    made = ElementTree.fromstring(matrix_svg(summary_table(store, number), links=True))
-    painted = [
-        [(rect.get("class"), float(rect.get("fill-opacity", 1))) for rect in each.iter(SVG + "rect")][1:-1]
-        for each in made.iter(SVG + "a")
-    ]
-    assert painted == [[], [], [("less", 0.2)], [("less", 0.8)], [("more", 0.32)], [("less", 0.8)]]
-
-
-def lines_of(svg: str) -> list:
-    """Every element but the links, in their order."""
-    return [(each.tag, each.attrib, each.text) for each in ElementTree.fromstring(svg).iter() if each.tag != SVG + "a"][
-        1:
-    ]
-
-
-def test_links_are_there_where_they_are_asked_for_and_change_nothing_else(summary):
-    plain, linked = matrix_svg(summary), matrix_svg(summary, links=True)
-    assert lines_of(plain) == lines_of(linked)
-    assert "<a " not in plain and linked.count("<a ") == len(summary)
-    for svg, role in ((plain, "img"), (linked, "group")):
-        whole = ElementTree.fromstring(svg)
-        assert whole.get("role") == role and whole.get("aria-label") == describe(summary)
-    styled = ElementTree.fromstring(matrix_svg(summary, style=STYLE))
-    assert styled.find(SVG + "style").text == STYLE and styled.find(SVG + "rect").get("class") == "paper"
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_any_name_is_shown_as_it_is(summary, name):
-    table = summary.replace({"variant": {"1 head": name}, "task": {"copy": name + "task"}})
-    for svg in (matrix_svg(table), matrix_svg(table, links=True, style=STYLE)):
-        whole = ElementTree.fromstring(svg)
-        titles = [each.text for each in whole.iter(SVG + "title")]
-        assert len(titles) == 6 and sum(f", {name}: " in title for title in titles) == 2
-        assert {each.tag for each in whole.iter()} <= {
-            SVG + tag for tag in ("svg", "a", "title", "rect", "text", "style")
-        }
-        words = "".join(each.text for each in whole.iter(SVG + "text") if "name" in each.get("class"))
-        assert "".join(name.split())[:8] in "".join(words.split())
-
-
-def test_a_cell_that_is_in_no_study_is_a_dash(summary):
-    cells = drawn(matrix_svg(summary.drop(index=[5]), links=True))
-    assert [words for _, words, href in cells if not href] == [["–"]]
-    assert cells[-1][0].startswith("Not trained")
-
-
 def test_a_difference_of_one_pair_is_not_called_noise(store):
     """Three seeds of the variant, but of the baseline one only: that says nothing about noise."""
     number = fill(store, study(), lambda run: QUEUED if run.variant == BASELINE and run.seed else score(run))
     for line in summary_table(store, number).itertuples():
         if line.variant != BASELINE:
             assert line.seeds == 3 and "noise" not in told(line) and "of one seed" in told(line)
-
-
-@pytest.mark.parametrize("name", ["", " ", "a\nb", "a\u0001b", "x" * 201])
-def test_a_task_cannot_be_called_what_cannot_be_shown(name):
-    quoted = json.dumps(name)
-    with pytest.raises(StudyError, match="a task cannot be called"):
-        parse(f'name = "x"\ntasks = [{quoted}]\n[task.{quoted}]\ntask = "copy"\n')
 
 
 @pytest.mark.parametrize("kind", [each for each in otherwise if each != "nothing"])

@@ -54,14 +54,6 @@ def test_shapes_types_and_ranges(name):
 
 
 @EVERY
-def test_every_word_is_used_and_none_twice(name):
-    each = task[name]
-    assert len(set(each.vocabulary)) == len(each.vocabulary)
-    tokens, targets = drawn(name, 4000)
-    assert set(tokens.unique().tolist()) | set(targets.unique().tolist()) - {IGNORE} == set(range(len(each.vocabulary)))
-
-
-@EVERY
 def test_a_length_that_cannot_be_drawn_is_refused_in_words(name):
     with pytest.raises(ConfigError, match=f"length is 1000; for {name} it must be") as caught:
         drawn(name, length=1000)
@@ -127,7 +119,7 @@ def test_held_out_data_are_not_the_training_data(name):
     assert not torch.equal(held_out(name, 0)[0], held_out(name, 1)[0])
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @SPLIT
 def test_training_never_draws_what_is_held_out(name):
     seen = set(map(tuple, drawn(name, 20000)[0].tolist()))
@@ -156,26 +148,6 @@ def test_no_question_of_the_test_begins_like_one_of_training(name):
     assert len(test) > 300 and not training & test
 
 
-def test_where_there_are_fewer_than_are_asked_for_they_come_again():
-    few = described(
-        mask="none", length=2, lengths=range(2, 3), vocabulary=tuple("abcd"), marginal=lambda v: 0.25, needs="nothing",
-        held_out=0.5,
-    )  # fmt: skip
-    try:
-        made = few(_pairs)
-        tokens, _ = made(generator(0, "few"), 64, held_out=True)
-        assert len(tokens) == 64 and 1 < len(tokens.unique(dim=0)) < 16
-        assert len(tokens[:4].unique(dim=0)) == 4
-    finally:
-        task.pop("_pairs", None)
-
-
-def _pairs(generator, batch, length, vocabulary):
-    """Pairs: any two letters."""
-    tokens = torch.randint(len(vocabulary), (batch, length), generator=generator)
-    return tokens, tokens
-
-
 @pytest.mark.parametrize(
     ("name", "length"),
     [("copy", 2), ("reverse", 2), ("reverse", 3), ("induction", 8), ("induction", 12), ("recall", 3), ("recall", 6)],
@@ -191,24 +163,6 @@ def test_how_much_of_the_test_training_has_met(name, length):
     expected = task[name].met(length, made)
     assert expected == pytest.approx(sum(shares) / len(shares), abs=0.05)
     assert ("has met" in task[name].tested_on(length, made)) == (expected >= 0.005)
-
-
-@EVERY
-def test_with_its_own_length_the_test_is_new_where_nothing_else_is_said(name):
-    training, learnt = Training(task=name), task[name]
-    said = learnt.tested_on(learnt.length, training.steps * training.batch)
-    assert said == (
-        "questions that training asks, too" if learnt.memorised else "held-out sequences" if learnt.held_out else "new sequences"
-    ), "choose a longer length, or say held_out=… or memorised=True in the decorator"  # fmt: skip
-
-
-def test_the_split_goes_by_words_and_their_order_and_not_by_numbers():
-    rows = torch.randint(5, (4000, 9), generator=generator(0, "rows"))
-    words = ("a", "b", "c", "d", "e")
-    other = torch.tensor([4, 3, 2, 1, 0])[rows]
-    assert torch.equal(is_held_out(rows, words, 0.3), is_held_out(other, words[::-1], 0.3))
-    assert not torch.equal(is_held_out(rows, words, 0.3), is_held_out(rows.flip(1), words, 0.3))
-    assert is_held_out(rows, words, 0.3).float().mean().item() == pytest.approx(0.3, abs=0.03)
 
 
 # Right answers, found again from the words alone
@@ -353,7 +307,7 @@ def test_sentences_have_zero_to_three_clauses_of_every_type_nested_and_chained()
 # Chance and scoring
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @EVERY
 def test_chance_is_what_guessing_the_most_frequent_answer_gets(name):
     each = task[name]
@@ -381,16 +335,6 @@ def test_right_logits_are_right_and_wrong_ones_are_wrong(name):
     if task[name].rivals:
         expected = sum(word in BE for row in in_words(name, targets) for word in row)
     assert len(right) == expected > 0
-
-
-def test_only_the_rivals_count():
-    words = task["sentences"].vocabulary
-    logits, targets = torch.zeros(1, 3, len(words)), torch.tensor([[words.index("was"), words.index("the"), IGNORE]])
-    logits[..., words.index("court")] = 9
-    logits[..., words.index("was")] = 1
-    assert task["sentences"].right(logits, targets).tolist() == [True]
-    logits[..., words.index("were")] = 2
-    assert task["sentences"].right(logits, targets).tolist() == [False]
 
 
 # Slow: what the budgets promise

@@ -6,16 +6,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from core import ConfigError
 from core.model.text import (
     DEFAULT_TEXT,
     EXAMPLES,
-    MAX_CHARACTERS,
     MAX_TOKENS,
     PAD,
     Input,
     cut,
-    shown,
     vocabulary,
     words,
 )
@@ -142,13 +139,6 @@ def test_nothing_that_can_be_seen_is_lost(text):
 
 
 @given(ANY_TEXT)
-def test_the_form_in_which_unicode_is_typed_does_not_change_the_tokens(text):
-    forms = [unicodedata.normalize(form, composed(text)) for form in ("NFC", "NFD")]
-    assert words(forms[0]) == words(forms[1]) == words(text)
-    assert all(unicodedata.is_normalized("NFC", token) for token in words(text))
-
-
-@given(ANY_TEXT)
 @example("👍 🏽")
 def test_a_token_typed_by_itself_is_that_token(text):
     """Otherwise the words of a link, which is made of tokens joined by spaces, could come back as others."""
@@ -176,20 +166,9 @@ def left_out(text):
     return tokens, [*map(str, problems), *notes]
 
 
-def test_a_usual_text_passes_without_notes():
-    assert left_out("The court held .") == (["The", "court", "held", "."], [])
-    assert left_out("") == ([], [])
-
-
 def test_without_a_text_there_is_the_default():
     assert Input().text == DEFAULT_TEXT
     assert Input.read({}) == (Input(), [])
-
-
-@pytest.mark.parametrize("value", [None, 3, b"court", ["court"]])
-def test_a_text_is_text(value):
-    with pytest.raises(ConfigError, match="text is .*; it must be text"):
-        Input(value)
 
 
 def test_control_characters_are_left_out_with_a_note():
@@ -199,11 +178,6 @@ def test_control_characters_are_left_out_with_a_note():
     assert left_out("\0")[0] == []
 
 
-def test_exactly_as_much_as_fits():
-    assert left_out("a " * MAX_TOKENS) == (["a"] * MAX_TOKENS, [])
-    assert left_out("a" * MAX_CHARACTERS) == (["a" * MAX_CHARACTERS], [])
-
-
 def test_one_token_too_many_is_cut_off_and_the_note_says_where_and_why():
     text = " ".join(f"word{n}" for n in range(1, MAX_TOKENS + 2))
     tokens, notes = left_out(text)
@@ -211,38 +185,6 @@ def test_one_token_too_many_is_cut_off_and_the_note_says_where_and_why():
     assert len(notes) == 1
     for part in ("257 tokens", "at most 256", "after token 256", "word256"):
         assert part in notes[0]
-
-
-def test_a_note_does_not_repeat_a_word_of_ten_thousand_letters():
-    _, notes = left_out("a " * (MAX_TOKENS - 1) + "b" * 5000 + " c")
-    assert "bbb…" in notes[0] and len(notes[0]) < 200
-
-
-def test_one_character_too_many_is_cut_off_and_the_note_says_where_and_why():
-    tokens, notes = left_out("a" * MAX_CHARACTERS + "b")
-    assert tokens == ["a" * MAX_CHARACTERS]
-    assert len(notes) == 1 and "10,001 characters" in notes[0] and "may have 10,000" in notes[0]
-
-
-def test_a_hundred_thousand_characters_are_cut_twice_and_both_are_said():
-    tokens, notes = left_out("court " * 16_666 + "held")
-    assert tokens == ["court"] * MAX_TOKENS
-    assert len(notes) == 2
-    assert "100,000 characters" in notes[0] and "10,000" in notes[0] and "cut off" in notes[0]
-    assert "1667 tokens" in notes[1]
-
-
-@pytest.mark.parametrize("character", [*"a! \0", "\u0301", "\u200d", "👍", "🇩"])
-def test_a_hundred_thousand_times_the_same_character(character):
-    tokens, notes = left_out(character * 100_000)
-    assert len(tokens) <= MAX_TOKENS
-    assert "100,000 characters" in notes[0]
-
-
-def test_labels_are_cut_to_a_few_characters():
-    assert shown("court") == "court"
-    assert shown("a" * 14) == "a" * 14
-    assert shown("a" * 15) == "a" * 13 + "…"
 
 
 def test_a_vocabulary_has_every_word_once_and_padding_first():

@@ -17,7 +17,7 @@ from core.model.variants import apply
 from core.settings.device import Machine
 from core.settings.setting import ConfigError
 from core.tasks import IGNORE, task
-from core.train import Row, State, Training, chunk, decay, held_out, model, optimiser, stack, start, train
+from core.train import State, Training, chunk, held_out, model, optimiser, stack, start, train
 from core.train.norms import clip_gradients, norms_by_seed, total_norm
 from core.train.run import Run
 
@@ -185,17 +185,6 @@ def test_the_learning_rate_grows_stays_and_falls():
     assert dataclasses.replace(plain, warmup=40).rate(10) == 0.25  # a warm-up that is never over
 
 
-@pytest.mark.parametrize("name", decay)
-def test_a_decay_starts_at_1_and_never_rises(name):
-    values = [decay[name](at / 20) for at in range(21)]
-    assert values[0] == 1 and all(0 <= b <= a for a, b in zip(values, values[1:]))
-
-
-def test_rows_carry_the_rate_of_their_step():
-    training = dataclasses.replace(SHORT, decay="cosine")
-    assert all(row.learning_rate == training.rate(row.step) for row in run(training=training)[0])
-
-
 # Settings
 
 
@@ -233,11 +222,6 @@ def test_float16_is_refused_and_bfloat16_trains():
     rows = list(train(SMALL, SHORT, 5, Machine(device="cpu", dtype="bfloat16")))
     assert rows[0].loss == pytest.approx(run()[0][0].loss, abs=0.05)
     assert not same(rows, run()[0])
-
-
-def test_every_setting_has_its_words():
-    for name, each in Training.settings().items():
-        assert each.label and each.help.endswith(".") and each.group, name
 
 
 # Cut into chunks
@@ -295,14 +279,6 @@ def test_the_same_curve_whoever_else_is_training():
     with ThreadPoolExecutor(2) as threads:
         for right, results in zip(expected, threads.map(user, range(2))):
             assert all(same(result, right) for result in results)
-
-
-def test_the_same_curve_with_another_training_in_between():
-    config = SMALL.replace(dropout=0.2)
-    alone, other = run(config, seed=1)[0], run(config, seed=2)[0]
-    pairs = list(zip(train(config, SHORT, 1, CPU), train(config, SHORT, 2, CPU)))
-    assert same([a for a, _ in pairs], alone) and same([b for _, b in pairs], other)
-    assert not same(alone, other)
 
 
 def test_the_global_random_state_is_neither_read_nor_moved():
@@ -389,12 +365,6 @@ def test_clipped_gradients_have_the_norm_that_was_asked_for(scale):
         assert all(ours.grad.equal(theirs.grad) for ours, theirs in zip(parameters, by_torch))
 
 
-def test_a_training_with_large_finite_gradients_goes_on():
-    rows, state = run(LARGE_GRADIENTS, HIGH_RATE, seed=1)
-    assert max(row.gradient_norm for row in rows) > 1.9e19  # its square is beyond float32
-    assert not state.diverged and rows[-1].step == HIGH_RATE.steps and not any(row.note for row in rows)
-
-
 def test_seeds_side_by_side_with_large_finite_gradients_go_on():
     states = [start(LARGE_GRADIENTS, HIGH_RATE, seed, CPU) for seed in (1, 2)]
     results = stack.chunk(states, 1e9)
@@ -423,16 +393,6 @@ def test_an_infinite_loss_with_finite_gradients_is_divergence(monkeypatch, side_
     assert math.isinf(rows[-1].loss) and math.isfinite(rows[-1].gradient_norm)
 
 
-def test_an_infinite_weight_is_divergence():
-    training = Training(batch=4, steps=9, learning_rate=1000.0, weight_decay=10.0, warmup=0, every=1)
-    begun = start(SMALL, training, 5, CPU)
-    weights = {name: x.clone() for name, x in model(begun).state_dict().items()}
-    weights["position.weight"][-1] = 1e36  # of a position that no sequence has; its decay takes it beyond float32
-    state, rows = chunk(dataclasses.replace(begun, model=weights), 1000)
-    assert state.diverged and rows[-1].note == "diverged at step 1" and math.isnan(rows[-1].update_size)
-    assert math.isfinite(rows[-1].loss) and math.isfinite(rows[-1].gradient_norm)
-
-
 def test_divergence_is_the_last_row_and_says_so():
     training = Training(optimiser="sgd", learning_rate=1000.0, warmup=0, steps=50, batch=4)
     rows, state = run(SMALL.replace(norm="none"), training)
@@ -443,15 +403,3 @@ def test_divergence_is_the_last_row_and_says_so():
     assert state.done and state.diverged and state.step == last.step
     assert same(chunk(start(SMALL.replace(norm="none"), training, 5, CPU), 1000)[1], rows)
     assert chunk(state, 1000)[1] == []
-
-
-def test_clipping_shortens_the_step_but_not_the_norm_that_is_shown():
-    sgd = dataclasses.replace(SHORT, optimiser="sgd", steps=1, weight_decay=0.0, warmup=0, learning_rate=1.0)
-    free, clipped, loose = (run(training=dataclasses.replace(sgd, clip=c))[0][0] for c in (0, 0.1, 1000))
-    assert free.gradient_norm == clipped.gradient_norm > 0.1
-    assert clipped.update_size == pytest.approx(free.update_size * 0.1 / free.gradient_norm, rel=1e-4)
-    assert loose.update_size == pytest.approx(free.update_size, rel=1e-4)
-
-
-def test_a_row_is_a_plain_tuple_with_these_columns():
-    assert Row._fields == ("step", "loss", "accuracy", "gradient_norm", "update_size", "learning_rate", "note")

@@ -3,7 +3,6 @@
 import re
 import time
 
-import psutil
 import pytest
 from playwright.sync_api import expect
 
@@ -93,20 +92,6 @@ def test_an_experiment_shows_its_effect(open_page, name):
         assert best > 90
 
 
-def test_a_readout_stays_while_the_curves_grow(open_page):
-    page = open_page(f"/Training?{SMALL}&steps=4000&seeds=1")
-    start(page)
-    wait(lambda: grown(page) > 2)
-    box = curves(page).first.locator("svg").bounding_box()
-    page.mouse.move(box["x"] + 60, box["y"] + 60)
-    before = grown(page)
-    wait(lambda: grown(page) > before + 1)
-    tip = curves(page).first.locator(".tip")
-    assert tip.evaluate("e => e.style.display") == "block" and "step" in tip.inner_text()
-    page.get_by_role("button", name="Stop", exact=True).click()
-    page.get_by_text("Stopped at").wait_for()
-
-
 @pytest.mark.parametrize(
     "view, label, name", [("attention", "Layer", "trained_layer"), ("answers", "Sequence", "sequence")]
 )
@@ -169,26 +154,6 @@ def test_a_closed_tab_frees_its_workers(open_page, chromium):
         one.close()
         expect(three.get_by_text("in turn with")).to_have_count(0, timeout=60_000)
         expect(two.get_by_role("button", name="Stop", exact=True)).to_have_count(1)
-
-
-def test_two_visitors_at_once_and_a_killed_worker(open_page):
-    with server() as (address, process):
-        one = open_page(f"/Training?{SMALL}&steps=400&seeds=2", at=address)
-        two = open_page(f"/Training?{SMALL}&steps=400&seeds=2&task=copy&variants=attention-off", at=address)
-        for page in (one, two):
-            start(page)
-        wait(lambda: grown(one) > 1 and grown(two) > 1)
-        for child in psutil.Process(process.pid).children(recursive=True):
-            if "spawn_main" in " ".join(child.cmdline()):
-                child.kill()
-        for page, name in ((one, "reverse"), (two, "copy")):
-            done(page)
-            config = task[name].config(d_model=16, n_heads=2, n_layers=1)
-            last = [
-                list(train(config, Training(task=name, steps=400, batch=8, warmup=0), n))[-1].accuracy for n in (0, 1)
-            ]
-            sentence = curves(page).first.locator(".sentence").inner_text()
-            assert f"{100 * sum(last) / 2:.1f} %" in sentence
 
 
 @pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.slow)])

@@ -6,16 +6,12 @@ import re
 import time
 from types import SimpleNamespace
 
-import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 
 from core.experiments.training.plan import Trial
 from core.experiments.training.showcase import showcase
 from core.model.config import Config
-from core.model.variants import ablation, encode
 from core.settings.device import Machine
 from core.tasks import task
 from core.train import Training, start, train
@@ -23,7 +19,7 @@ from core.train.budget import duration, expected
 from core.train.learner import Learner, Removed
 from core.train.match import match
 from core.workers.pace import Pace
-from tests.pages import back, link, move, press, setting, written
+from tests.pages import link, move, press, setting, written
 from tests.pages import tables as tables_of
 from tests.test_beside import grids
 from tests.test_page import fine, moved, told
@@ -257,16 +253,6 @@ def test_a_link_with_a_mistake_does_not_begin_but_says_it(bad):
     assert RUNNING not in app.session_state[SESSION].kept and not button(app, "start").disabled
 
 
-def test_what_is_known_in_part_is_said_before_the_start():
-    trained(**TINY, seed="81")
-    assert "2 of them known already" in start_line(fine(opened(**TINY, seed="81", variants="n_heads-1")))
-
-
-def test_what_cannot_be_held_equal_says_so():
-    app = trained(match="parameters", variants="attention-off__ffn-off", **TINY)
-    assert re.search(r"not to be held equal: −\d+ % Parameters", texts(app))
-
-
 def test_new_settings_can_be_trained_while_others_are():
     app = fine(opened(**(TINY | {"steps": "3000"})))
     app = fine(button(app, "start").click().run())
@@ -319,29 +305,6 @@ def test_leaving_the_page_loses_nothing_and_it_goes_on():
     assert setting(app, "d_model") == 8 and setting(app, "trained") == "answers"
 
 
-def test_one_block_keeps_its_settings_while_training_has_others():
-    app = fine(opened(BLOCK, d_model="128", variants="ffn-off"))
-    app.query_params.clear()
-    app.switch_page(TRAINING)
-    app = fine(app.run())
-    assert setting(app, "d_model") == 32 and setting(app, "variants") == "position-none"
-    move(app, d_model=40).run()
-    app.switch_page(BLOCK)
-    app = fine(app.run())
-    assert setting(app, "d_model") == 128 and setting(app, "variants") == "ffn-off"
-
-
-def test_two_visitors_have_their_own():
-    one, two = fine(opened(**TINY)), fine(opened(**(TINY | {"task": "copy", "seed": "5"})))
-    one, two = fine(button(one, "start").click().run()), fine(button(two, "start").click().run())
-    one, two = finish(one), finish(two)
-    assert running(one).plan.training.task == "reverse" and running(two).plan.training.task == "copy"
-    for app in (one, two):
-        for (name, seed), rows in running(app).runs.items():
-            arm = next(arm for arm in running(app).plan.arms if arm.name == name)
-            assert rows == list(train(arm.config, running(app).plan.training, seed))
-
-
 @pytest.mark.parametrize("kind", [each for each in match if each != "nothing"])
 def test_models_can_be_held_equal(kind):
     app = trained(match=kind, variants="ffn-off~attention-off", **(TINY | {"d_model": "32", "n_heads": "4"}))
@@ -359,79 +322,6 @@ def test_all_combinations_of_three():
     assert len(app.dataframe) == 2 and len(app.dataframe[1].value) == 3
 
 
-def test_variants_that_cannot_be_combined_say_why():
-    app = fine(opened(together="on", variants="norm-none~norm-RMSNorm", **TINY))
-    assert "cannot be combined" in texts(app) and "norm" in texts(app)
-
-
-@pytest.mark.parametrize("name", [n for kind in KINDS for n in kind.settings() if kind.settings()[n].low is not None])
-def test_every_number_at_its_ends_opens(name):
-    made = next(kind.settings()[name] for kind in KINDS if name in kind.settings())
-    for value in (made.low, made.high):
-        fine(opened(**{name: made.write(made.kind(value))}))
-
-
-@pytest.mark.parametrize(
-    "name, value, allowed",
-    [
-        ("task", "sums", "one of copy"),
-        ("steps", "0", "from 1 to 100000"),
-        ("learning_rate", "fast", "number from"),
-        ("length", "500", "length"),
-        ("seeds", "99", "from 1 to 30"),
-        ("match", "steps", "one of nothing"),
-        ("search", "two", "one of none"),
-        ("variants", "~".join(encode(part()) for part in ablation.values()), "at most 4"),
-        ("d_model", "7", "d_model"),
-        ("decay", "sudden", "one of none"),
-        ("trained", "x", "one of learning"),
-        ("nonsense", "1", "no setting here"),
-    ],
-)
-def test_a_bad_value_in_a_link_is_named_and_the_rest_kept(name, value, allowed):
-    app = fine(opened(**{name: value, "warmup": "7"}))
-    assert name in told(app) and allowed in told(app)
-    assert len(app.warning) == 1  # said once, though several kinds of settings share it
-    assert setting(app, "warmup") == 7 and link(app).get("warmup") == ["7"] or link(app)["warmup"] == "7"
-
-
-def links():
-    """Any link at all: known names with likely and unlikely values."""
-    names = sorted({name for kind in KINDS for name in kind.settings()} - {"begin"})
-    values = [
-        "0",
-        "1",
-        "7",
-        "-3",
-        "1e9",
-        "on",
-        "off",
-        "none",
-        "x",
-        "",
-        "rope",
-        "post",
-        "facts",
-        "sentences",
-        "🦊",
-        "0.5",
-    ]
-    return some.dictionaries(some.sampled_from(names), some.sampled_from(values), max_size=5)
-
-
-@pytest.mark.thorough
-@settings(max_examples=60)
-@given(links())
-def test_any_link_opens(params):
-    fine(opened(**params))
-
-
-def test_back_to_the_task_resets_everything():
-    app = fine(opened(task="facts", d_model="96", steps="50", variants="norm-none", seeds="5", match="flops"))
-    app = fine(back(app))
-    assert link(app) == {"task": "facts"}
-
-
 def test_a_link_of_the_page_opens_the_same_again():
     app = fine(opened())
     move(app, steps=150).run()
@@ -445,7 +335,7 @@ def test_a_link_of_the_page_opens_the_same_again():
             assert setting(again, field.name) == setting(app, field.name), field.name
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_worker_that_is_killed_costs_nothing(tmp_path):
     import psutil
 
@@ -495,16 +385,3 @@ def test_the_script_is_that_of_what_is_shown(offered):
     app = fine(move(app, steps=int(TINY["steps"]) + 7).run())
     assert "changed" in start_line(app)
     assert [offered[label]() for label in labels] == before
-
-
-def test_tables_are_those_of_now_while_a_training_goes_on(offered):
-    """The buttons stand as they are while the view is drawn again and again."""
-    app = trained(**TINY)
-    app.session_state["take_away"] = True
-    fine(app.run())
-    name, write = next(
-        (label, write) for label, write in offered.items() if label in app.session_state[takeaway_module.TABLES]
-    )
-    fine(app.run())  # the button of the run before is still pressed
-    app.session_state[takeaway_module.TABLES][name] = lambda: pd.DataFrame({"step": [12345]})
-    assert write() == "\ufeffstep\n12345\n"

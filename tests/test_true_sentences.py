@@ -21,9 +21,7 @@ from core.model.config import Config
 from core.model.parts import MENUS
 from core.model.transformer import Transformer
 from core.settings.device import Machine
-from core.settings.wording import aligned
 from core.study.picture import matrix_svg
-from core.study.plan import before
 from core.study.shipped import table_of
 from core.study.summary import read_summary
 from core.teaching.lessons.lesson import Number, Prediction
@@ -35,13 +33,10 @@ from core.teaching.lessons.wording import ENGLISH_WORDS
 from tests.test_model_page import opened, texts
 from tests.test_page import fine
 from tests.test_results import NO_ATTENTION, NO_FFN, NO_NORM, NO_SCALING, ended, gone, planned, row
-from ui.block.views.compare import farthest
 from ui.depth.views import grid as grid_view
-from ui.shared.learning import spans
 from ui.trained.views import knockout as knockout_view
 from ui.trained.views import sweep
 from ui.training.views import play
-from ui.training.views.together import NOTHING, pairs_said, worth_said
 
 WORDS = "the judge read the law and the law held".split()
 SMALL = Config(d_model=16, n_heads=2, n_layers=2, position="sinusoidal")
@@ -74,14 +69,6 @@ def test_the_bias_of_keys_has_a_gradient_where_it_is_not_said_to_be_rounding(cha
     of = lambda part: [value for _, name, value in norms if name == part]  # noqa: E731
     rounding = [key < 1e-9 * query for key, query in zip(of("b_K"), of("b_Q"))]
     assert ignores_key_bias(config) == all(rounding)
-
-
-def test_the_bias_of_keys_is_said_to_be_rounding_of_those_variants_alone():
-    said = "b_K adds the same to all scores of a query, which its softmax ignores: its gradient is rounding"
-    page = {"page": "pages/2_Depth.py", "show": "gradients", "position": "sinusoidal"}
-    assert f"{said}." in texts(fine(opened(**page)))
-    assert f"{said} (baseline)." in texts(fine(opened(**page, variants="softmax-sink~qk_norm-on")))
-    assert said not in texts(fine(opened(**page, softmax="off_by_one")))
 
 
 # Entropy
@@ -151,17 +138,6 @@ def test_what_forbids_a_pair_is_named(settings, said):
 FADES = Config(norm="none", bias=False, init="normal_002", residual_attention=False, residual_ffn=False, activation="relu")  # fmt: skip
 
 
-def test_two_streams_that_fade_to_zeros_do_not_end_at_nan():
-    journeys = {
-        name: travel(config, WORDS, None, Depth(30))
-        for name, config in (("baseline", FADES), ("v1", FADES.replace(activation="gelu")))
-    }
-    assert all(float(each.of("rms")[-1]) == 0 for each in journeys.values())
-    said = {meter: depth_finding(meter, journeys) for meter in statistic}
-    assert not any(re.search(r"\bnan\b", text) for text in said.values()), said
-    assert "ends as the baseline does, with zeros alone" in said["rank"]
-
-
 @pytest.mark.parametrize(
     "config", [Config(), Config(attention=False, ffn=False), FADES, Config(norm="none", attention=False, ffn=False)]
 )
@@ -174,23 +150,12 @@ def test_no_statistic_goes_from_a_number_to_itself(config):
             assert not ends or ends[1] != ends[2], said
 
 
-def test_how_far_an_output_is_away_is_not_rounded_to_nothing():
-    table = pd.DataFrame({"variant": ["baseline", "v1"], "distance": [0.0, 0.0031], "direction": [1.0, 0.9999]})
-    seen = SimpleNamespace(finite=True, config=Config())
-    assert "its output is 0.31 % of the baseline's length away" in farthest(table, {"baseline": seen, "v1": seen})
-
-
 def _grid(ends, shares=None):
     ends = np.array(ends)
     return SimpleNamespace(
         ends=lambda meter: ends, alike=lambda meter: False, diverged=[None] * len(ends), name=lambda at: f"v{at}", explained=lambda meter: shares or {},
         shared_by_diverged=lambda: None,
     )  # fmt: skip
-
-
-def test_the_two_ends_of_a_grid_read_apart():
-    assert grid_view.told(_grid([1.00021, 1.00034]), "rms").startswith("From 1.0002 (v0) to 1.0003 (v1).")
-    assert grid_view.told(_grid([1.0, 2.0]), "rms").startswith("From 1 (v0) to 2 (v1).")
 
 
 @pytest.mark.parametrize(
@@ -227,19 +192,6 @@ def test_only_differences_that_were_compared_are_counted():
     assert "corrected for 2 variants (Holm)" in said
 
 
-def test_one_difference_that_was_compared_is_not_corrected():
-    made, _ = planned(NO_NORM, NO_FFN, seeds=3)
-    names = [arm.name for arm in made.arms]
-    said = finding(ended(made, dict(zip(names, [[0.9, 0.91, 0.92], [None] * 3, [0.5, 0.52, 0.55]]))), made)
-    assert "paired t-test on 3 seeds, p" in said and "corrected" not in said
-
-
-def test_small_differences_are_shown_in_both_accuracies():
-    made, _ = planned(NO_NORM, seeds=2)
-    said = finding(ended(made, {"baseline": [0.9, 0.9], "− norm": [0.9003, 0.9003]}), made)
-    assert "− norm gets 90.03 % right against 90.00 %." in said
-
-
 def test_a_model_whose_seeds_diverged_is_said_to_have_diverged():
     made, _ = planned(NO_NORM, NO_FFN, seeds=2)
     runs = {
@@ -255,13 +207,6 @@ def test_a_model_whose_seeds_diverged_is_said_to_have_diverged():
         == "Right on average: baseline: nothing yet; − norm: diverged (2 of 2 seeds diverged); − FFN: 50.0 % (1 of 2 seeds diverged)."
     )
     assert play._diverged_by(trainings, 8) == {"baseline": 0, "− norm": 1, "− FFN": 1}
-
-
-def test_parts_of_which_all_seeds_diverged_are_not_said_to_be_untrained():
-    nothing = pd.DataFrame({"part": ["− norm"], "removed": [math.nan], "interaction": [math.nan]})
-    assert worth_said(nothing, "− norm diverged at step 7, seed 0.") == "− norm diverged at step 7, seed 0."
-    assert pairs_said(nothing, "− norm diverged at step 7, seed 0.") == "− norm diverged at step 7, seed 0."
-    assert worth_said(nothing) == pairs_said(nothing) == NOTHING
 
 
 # A trained model
@@ -284,11 +229,6 @@ def _ranked(*heads) -> pd.DataFrame:
         for effect in ("difference", "accuracy")
     ]
     return pd.DataFrame(rows, columns=["cut", "name", "layer", "part", "head", "effect", "change", "low", "high", "p"])
-
-
-def test_a_model_does_not_lose_a_gain():
-    said = sweep._told(_ranked((0.5, 0.4, 0.6), (0.9, 0.8, 1.0), (0.1, -0.1, 0.3)))
-    assert said.startswith("Of the heads, the model loses without no head, and gains most without head 1.2: 0.9")
 
 
 def test_the_greatest_loss_is_one_that_can_be_told_from_noise():
@@ -323,29 +263,10 @@ def test_a_rank_is_as_predicted_only_where_all_neighbours_can_be_told_apart():
 # One of a thing, and columns
 
 
-def test_one_run_stays_and_two_runs_stay():
-    assert before(0, 1)[-1].startswith("1 run of an earlier version of the file stays")
-    assert before(0, 2)[-1].startswith("2 runs of an earlier version of the file stay ")
-
-
-def test_a_column_of_points_has_one_number_of_decimals():
-    none = [math.nan] * 3
-    assert spans([0.123, 0.00004, -0.00003], none, none, True) == ["12.3", "0.0", "0.0"]
-    assert spans([0.00004, -0.00003, math.nan], none, none, True) == ["0.004", "−0.003", "–"]
-    assert spans([0.123, 0.01], [0.1, -0.00004], [0.14, 0.02], True) == ["12.3  [10.0, 14.0]", "1.0  [0.0, 2.0]"]
-
-
 def test_all_cells_of_the_shipped_matrix_have_one_decimal():
     svg = matrix_svg(read_summary(table_of("ablation_matrix")))
     figures = re.findall(r">(−?\d+\.\d+)(?: %)?</text>", svg)
     assert len(figures) > 100 and all(len(each.partition(".")[2]) == 1 for each in figures)
-
-
-def test_numbers_of_one_column_have_the_same_decimals():
-    assert aligned([12.345, 0.004, -0.003]) == ["12.3", "0.0", "0.0"]
-    assert aligned([0.5, -0.0125, math.nan]) == ["0.500", "−0.013", "no number"]
-    assert aligned([1234.5, 2.25]) == ["1234", "2"] or aligned([1234.5, 2.25]) == ["1235", "2"]
-    assert aligned([2e-5, 0.0]) == ["2.00e−5", "0"]
 
 
 @pytest.mark.parametrize("share", [True, False])

@@ -1,7 +1,6 @@
 """The second press of a double click presses nothing that has come into the place of what the first one met."""
 
 import time
-from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from playwright.sync_api import expect
@@ -73,88 +72,6 @@ def test_what_is_started_twice_is_started(open_page, gap):
     expect(stop).to_be_visible()
     stop.click()
     expect(page.locator(".st-key-resume button")).to_be_visible()
-
-
-def near_edge(page, button, side: int):
-    """Three pixels from its left edge (side -1) or its right one."""
-    box = button.bounding_box()
-    return box["x"] + (box["width"] - 3 if side > 0 else 3), box["y"] + box["height"] / 2
-
-
-@pytest.mark.parametrize("gap", [100, 250, 400])
-def test_what_is_beside_it_can_be_pressed_at_once(open_page, gap):
-    """A slip is put right a few pixels beside it: the first one is still there, so the second press is meant."""
-    page = open_page("/Studies")
-    page.get_by_role("button", name="New study").click()
-    pills = page.locator(".st-key-bound_tick_tasks button")
-    expect(pills.first).to_be_visible()
-    page.wait_for_timeout(1000)  # the press that opened the dialog is over
-    names = pills.all_inner_texts()
-    tops = [pills.nth(n).bounding_box()["y"] for n in range(len(names))]
-    at = next(n for n in range(len(names) - 1) if tops[n] == tops[n + 1])
-    left, right = near_edge(page, pills.nth(at), 1), near_edge(page, pills.nth(at + 1), -1)
-    was = [pills.nth(n).get_attribute("data-testid") for n in (at, at + 1)]
-    page.mouse.click(*left)
-    page.wait_for_timeout(gap)
-    page.mouse.click(*right)
-    for n, before in zip((at, at + 1), was):
-        expect(pills.nth(n)).not_to_have_attribute("data-testid", before)
-
-
-def test_a_popover_can_be_opened_and_closed_at_once(open_page):
-    page = open_page("/One_block?weights=random")
-    button = page.locator(".st-key-take_away button").first
-    expect(button).to_be_visible()
-    press_twice(page, button, 250)
-    expect(page.locator("[data-testid=stPopoverBody]")).to_have_count(0)
-    page.wait_for_timeout(600)
-    button.click()
-    expect(page.locator("[data-testid=stPopoverBody]")).to_be_visible()
-
-
-@pytest.mark.parametrize("gap", [100, 300])
-def test_words_stay_where_they_are_under_a_quick_hand(open_page, gap):
-    page = open_page("/Trained_model?taken=words&prompt=the+judge")
-    page.get_by_text("Words it knows").click()
-    words = page.locator(".words-of button")
-    first = words.filter(has_text="held").first
-    second = words.filter(has_text="found").first
-    expect(second).to_be_visible()
-    places = [(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2) for box in (first.bounding_box(), second.bounding_box())]  # fmt: skip
-    for place in places:
-        page.mouse.click(*place)
-        page.wait_for_timeout(gap)
-    page.wait_for_url(lambda url: "held+found" in url or "held%20found" in url)
-    expect(page.get_by_role("textbox", name="Prompt")).to_have_value("the judge held found")
-
-
-@pytest.mark.parametrize("gap", [60, 150, 300])
-def test_chips_go_one_after_the_other_where_the_next_one_comes_under_the_hand(open_page, gap):
-    page = open_page("/Trained_model?taken=knockout&out=1.1~1.2~2.1")
-    chips = page.locator("[data-testid=stMultiSelect]").get_by_role("button", name="Remove − head")
-    expect(chips).to_have_count(3)
-    box = chips.first.bounding_box()
-    for left in (2, 1):
-        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        expect(chips).to_have_count(left)
-        page.wait_for_timeout(gap)
-
-
-@pytest.mark.parametrize("gap, hold", [(110, 0), (110, 40), (200, 70), (350, 70)])
-def test_a_press_counts_where_the_drawing_is_made_anew_while_it_is_down(open_page, gap, hold):
-    page = open_page("/Trained_model?taken=knockout&out=2.3")
-    part = lambda head: page.locator(f".st-key-knife [data-part='2.{head}']")  # noqa: E731
-    part(1).wait_for()
-    page.wait_for_timeout(1000)
-    boxes = [part(head).bounding_box() for head in (1, 2, 4, 3)]
-    for box in boxes:
-        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        page.mouse.down()
-        page.wait_for_timeout(hold)
-        page.mouse.up()
-        page.wait_for_timeout(gap)
-    page.wait_for_timeout(3000)
-    assert set(dict(parse_qsl(urlsplit(page.url).query))["out"].split("~")) == {"2.1", "2.2", "2.4"}
 
 
 def test_a_press_that_is_let_go_after_its_button_was_drawn_anew_is_one_press(open_page):

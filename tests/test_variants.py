@@ -26,9 +26,7 @@ from core.model.variants import (
     lineup,
     name_of,
     pin,
-    places,
 )
-from core.settings.setting import LONGEST
 
 LINK = set(string.ascii_letters + string.digits + "_.-~+")
 WORDS = ("<pad>", "the", "court", "held", "that", "tenants")
@@ -129,19 +127,6 @@ def test_d_ff_is_in_a_difference_only_where_it_does_not_follow():
     assert apply({"d_ff": 100}, Config()).d_ff == 100
 
 
-def test_d_head_follows_heads_and_width_until_it_is_moved():
-    assert difference(Config(n_heads=8), Config()) == {"n_heads": 8}
-    assert difference(Config(d_model=128), Config()) == {"d_model": 128}
-    assert difference(Config(n_heads=8, d_head=16), Config()) == {"n_heads": 8, "d_head": 16}
-    assert difference(Config(n_heads=8), Config(d_head=20)) == {"n_heads": 8, "d_head": 8}
-    assert apply(ablation["one_head"](), Config()) == Config(n_heads=1, d_head=64)
-    assert apply({"d_model": 128}, Config()).d_head == 32
-    assert apply({"n_heads": 8}, Config(d_head=20)).d_head == 20
-    assert apply({"d_head": 20}, Config()).d_head == 20
-    assert name_of({"n_heads": 8, "d_head": 16}) == "8 heads, d_head 16"
-    assert name_of({"tied": True}) == "+ tied embeddings"
-
-
 # Texts
 
 
@@ -178,32 +163,10 @@ def test_a_baseline_comes_back_from_a_link(config):
     assert set(pin(config)) <= LINK
 
 
-def test_the_defaults_are_a_baseline_too():
-    assert pin(Config()) == PLAIN
-    assert Pins(baseline=PLAIN).pinned() == Config()
-    assert Pins().pinned() is None
-
-
-def test_entries_of_the_menus_and_names_of_settings_cannot_be_mistaken_for_what_joins_them():
-    for name, made in Config.settings().items():
-        assert "-" not in name and "__" not in name and "~" not in name
-        for entry in made.menu or ():
-            assert not {"-", "~", "+"} & set(entry) and "__" not in entry and entry.strip("_") == entry
-
-
 # Names
 
 
 PLACED = Config(position="learned")  # a model from which every ablation takes something
-
-
-def test_there_are_nine_one_click_ablations():
-    assert len(ablation) == 9
-
-
-@pytest.mark.parametrize("name", ablation)
-def test_an_ablation_is_named_by_its_label(name):
-    assert name_of(ablation[name]()) == ablation.label(name)
 
 
 @pytest.mark.parametrize("name", ablation)
@@ -233,14 +196,6 @@ def test_an_ablation_changes_a_model_and_nothing_that_is_as_it_was(name):
 )
 def test_names_say_what_was_changed(changes, name):
     assert name_of(changes) == name
-
-
-def test_every_single_change_has_a_name_of_its_own():
-    values = {
-        name: made.menu or ([True, False] if made.kind is bool else [1, 8]) for name, made in Config.settings().items()
-    }
-    changes = [{name: value} for name in values if name != "dropout" for value in values[name]]
-    assert len({name_of(change) for change in changes}) == len(changes)
 
 
 @given(st.lists(change_sets(), min_size=2, max_size=2, unique_by=encode))
@@ -314,18 +269,6 @@ def test_of_more_than_four_the_first_four_are_kept():
     with pytest.raises(ConfigError) as refused:  # one that is wrong does not take a place
         Pins(variants=NEXT.join(["n_heads-x", *texts]))
     assert refused.value.instead == NEXT.join(texts[:4])
-
-
-def test_the_same_variant_twice_is_once_and_takes_one_place():
-    assert Pins(variants="norm-none~norm-NONE~ffn-off").texts == ["norm-none", "ffn-off"]
-    assert Pins(variants="ffn-off__norm-none~norm-none__ffn-no").texts == ["ffn-off__norm-none"]
-    assert len(Pins(variants="~".join(["ffn-off"] * 9)).texts) == 1
-
-
-def test_at_first_there_is_no_variant():
-    assert Pins().changes == []
-    assert Pins(variants=NOTHING).changes == Pins(variants="").changes == []
-    assert Pins(variants="") == Pins(variants=NOTHING)
 
 
 # The line
@@ -432,46 +375,7 @@ def test_an_ablation_leaves_every_weight_that_it_does_not_take_out_as_it_was_bit
     assert after.keys() <= before.keys()
 
 
-def test_another_seed_is_not_a_paired_comparison():
-    """Shows that the test above could fail."""
-    before, after = (dict(Transformer(Config(seed=seed), WORDS).named_parameters()) for seed in (0, 1))
-    assert not torch.equal(before["blocks.0.attn.qkv.weight"], after["blocks.0.attn.qkv.weight"])
-
-
 # Places
-
-
-@pytest.mark.parametrize(
-    ("text", "kept"),
-    [
-        ("~ffn-off", "~ffn-off"),
-        ("norm-none~~ffn-off", "norm-none~~ffn-off"),
-        ("norm-none~~", "norm-none"),
-        ("~~~", NOTHING),
-        ("~~~~~ffn-off", "~~~ffn-off"),
-        ("norm-none~~~~ffn-off~n_heads-1", "norm-none~~ffn-off~n_heads-1"),
-    ],
-)
-def test_a_free_place_is_kept_between_variants_and_nowhere_else(text, kept):
-    assert Pins(variants=text).variants == kept
-
-
-@given(st.lists(st.sampled_from(["", "", "a", "b", "c"]), max_size=12))
-def test_of_too_manyplaces_the_first_free_ones_give_way_one_after_the_other(slots):
-    wanted = list(slots)
-    while wanted and (not wanted[-1] or (len(wanted) > MOST and "" in wanted)):
-        wanted.pop() if not wanted[-1] else wanted.remove("")
-    assert places(slots) == (NEXT.join(wanted) or NOTHING)
-
-
-@pytest.mark.parametrize(
-    "text", ["~" * 20_000, "x~" * 10_000, "~".join(f"seed-{n}" for n in range(1500)), "~" * 500_000]
-)
-def test_a_long_link_is_answered_briefly(text):
-    settings, problems = Pins.read({"variants": text})
-    assert len(settings.texts) <= MOST and sum(len(str(problem)) for problem in problems) < 1500
-    if len(text) > LONGEST:
-        assert "at most 20,000 characters" in str(problems[0])
 
 
 @given(st.lists(st.sampled_from([encode(part()) for part in ablation.values()]), max_size=4, unique=True), st.data())

@@ -4,15 +4,11 @@ import math
 
 import pytest
 
-from core.experiments.block.stages import normalised
 from core.experiments.block.vector import moments, normed, read_vector
-from core.experiments.forward import forward
-from core.model.config import Config
 from core.model.parts import MENUS
 from core.settings.setting import ConfigError
 from tests.pages import link, setting
 from tests.test_page import fine, opened
-from ui.block.views.norm import _formula
 
 TYPED = "3.2, −1.5, 0.8, 2.1, −0.3, 1.7, −2.4, 0.5"
 VALUES = [3.2, -1.5, 0.8, 2.1, -0.3, 1.7, -2.4, 0.5]
@@ -37,15 +33,6 @@ def by_hand(name: str, values: list[float]) -> list[float]:
 def test_every_norm_by_hand(name, values):
     assert normed(values)[name].tolist() == pytest.approx(by_hand(name, values), rel=1e-12, abs=1e-15)
     assert normed(values).typed.tolist() == values
-
-
-def test_epsilon_is_that_of_the_settings():
-    size = math.sqrt(2e-6 / 2 + 0.01)
-    assert normed([1e-3, -1e-3], 0.01).LayerNorm.tolist() == pytest.approx([1e-3 / size, -1e-3 / size])
-    assert moments(VALUES, 1e-6)["epsilon"] == 1e-6
-    seen = forward(Config(norm_eps=1e-6), ["a", "b"])
-    table, numbers = normalised(seen, 0, "ln1", 0)
-    assert numbers["epsilon"] == 1e-6 and "0.000001" in _formula("LayerNorm", numbers)
 
 
 def test_mean_and_variance_by_hand():
@@ -109,8 +96,3 @@ def test_the_page_shows_it_and_its_link_holds_it(norm):
     assert "(3.2 − 0.5125) / 1.747 = 1.538" in said and "3.2 / 1.821 = 1.757" in said
     for name in MENUS["norm"]:
         assert MENUS["norm"].label(name) in said and f"{by_hand(name, VALUES)[6]:.4g}".replace("-", "−") in said
-
-
-def test_the_page_tells_what_is_wrong_and_goes_on():
-    app, said = page(vector="1, x")
-    assert ["which is no number" in each.value for each in app.error] == [True] and "before and after" in said

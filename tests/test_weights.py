@@ -1,7 +1,6 @@
 """One block on trained weights: three kinds of weights, each what it says of itself; and what there is none of, said."""
 
 import io
-import shutil
 import subprocess
 import sys
 
@@ -19,15 +18,14 @@ from core.experiments.forward import forward
 from core.experiments.weights import weights
 from core.export.scripts import block_script
 from core.model.config import Config
-from core.model.text import DEFAULT_TEXT, EXAMPLES, UNKNOWN, words
+from core.model.text import DEFAULT_TEXT, UNKNOWN, words
 from core.model.variants import Pins, apply, decode
 from core.settings.device import Machine
 from core.settings.setting import ConfigError
 from tests import reference
-from tests.pages import components, control, controls, link, move, setting, tell
+from tests.pages import controls, link, move, setting, tell
 from tests.pages import words as offered
-from tests.test_page import fine, opened, told
-from ui.block import view as views
+from tests.test_page import fine, opened
 from ui.block.context import BlockConfig, BlockContext, BlockLook
 from ui.block.taken_away import script
 from ui.kit.pins import PILLS
@@ -152,11 +150,6 @@ def test_of_what_there_are_no_weights_is_said(kind, changes, why):
         forward(config, TOKENS, kind=kind)
 
 
-def test_a_part_whose_own_name_has_a_comma_is_named_whole():
-    why = weights["trained"].refused(BASELINE.replace(init="normal_1", norm="none"))
-    assert "without norm" in why and f"with {Config.settings()['init'].change('normal_1')}" in why and "N(0, 1)" in why
-
-
 def test_without_the_files_it_is_said_that_there_are_none(monkeypatch):
     monkeypatch.setattr(family, "listed", dict)
     assert weights["trained"].refused(BASELINE) == "The trained models, models/family, do not ship here."
@@ -166,10 +159,6 @@ def test_without_the_files_it_is_said_that_there_are_none(monkeypatch):
 
 
 # On the page
-
-
-def notes(app) -> str:
-    return told(app).replace("\\", "")
 
 
 def kinds_shown(app) -> list[str]:
@@ -186,18 +175,6 @@ def test_the_page_opens_on_trained_weights_and_words_that_are_known():
     assert all(word.lower() in family.vocabulary() for word in TOKENS)
 
 
-@pytest.mark.parametrize("view", views)
-@pytest.mark.parametrize("kind", ["trained", "cut"])
-@pytest.mark.parametrize(
-    "params",
-    [{}, {"norm": "none"}, {"variants": "ffn-off~n_heads-1"}, {"attention": "off"}, {"text": "anything else"}, {"variants": "attention-off~scale-off", "difference": "on"}, {"compare": "on", "padding": "2"}],
-    ids=str,
-)  # fmt: skip
-def test_every_view_opens_on_trained_weights(view, kind, params):
-    app = fine(opened(weights=kind, view=view, **params))
-    assert not app.error and setting(app, "weights") == kind
-
-
 @pytest.mark.parametrize("kind", ["trained", "cut"])
 def test_whatever_control_is_moved_there_are_weights_for_it(kind):
     """What one click reaches from the baseline is never refused: what cannot be had is not offered."""
@@ -210,11 +187,6 @@ def test_whatever_control_is_moved_there_are_weights_for_it(kind):
             config, problems = BlockConfig.read({"weights": kind, name: text})
             assert not problems
             assert config.weights == kind and forward(config.plain, TOKENS, kind=kind)
-
-
-@pytest.mark.parametrize("kind", ["trained", "cut"])
-def test_a_width_that_no_model_has_is_not_offered(kind):
-    assert not {"d_model", "d_ff", "d_head", "n_layers"} & set(controls(fine(opened(weights=kind))))
 
 
 def test_a_part_that_is_switched_off_stands_beside_the_trained_model():
@@ -231,23 +203,6 @@ def test_a_part_that_is_switched_off_stands_beside_the_trained_model():
     assert "cut afterwards: without norm" in names and "baseline: trained with all parts" in names
 
 
-def test_what_is_moved_in_the_sidebar_is_what_stands_beside_though_a_pill_is_pressed():
-    app = fine(opened(weights="trained", variants="ffn-off"))
-    assert control(app, "difference") and "beside" not in controls(app)
-    app = fine(tell(app, "residual_attention", "off"))
-    assert link(app)["beside"] == "now"
-    assert (
-        control(app, "beside")["value"] == "now"
-        and ["now", "now: − residual (attention)"] in control(app, "beside")["options"]
-    )
-    assert "Trained without residual (attention), seed 0" in " ".join(kinds_shown(app)).replace("\\", "")
-    app = fine(tell(app, "beside", "ffn-off"))
-    assert "Trained without FFN, seed 0" in " ".join(kinds_shown(app))
-    app = fine(tell(app, "seed", "1"))  # moves all of them
-    assert any("Trained without FFN, seed 1" in each.value for each in app.markdown)
-    assert link(app)["beside"] == "ffn-off"
-
-
 def test_pills_offer_what_was_trained_and_what_was_not_is_left_out_with_a_reason():
     app = fine(opened(weights="trained"))
     assert "8 heads" not in offered(app, PILLS) and {"1 head", "− norm", "RMSNorm"} <= set(offered(app, PILLS))
@@ -257,19 +212,6 @@ def test_pills_offer_what_was_trained_and_what_was_not_is_left_out_with_a_reason
     )
     app = fine(opened(weights="cut"))
     assert "8 heads" in offered(app, PILLS) and "SwiGLU activation" not in offered(app, PILLS)
-
-
-def test_a_link_with_a_size_that_no_model_has_opens_as_it_did():
-    app = fine(opened(weights="trained", d_model="128", variants="norm-none"))
-    assert "No model was trained with d_model 128. So “Trained” has no weights for it. Used instead: Random." in notes(
-        app
-    )
-    assert setting(app, "weights") == "random" and setting(app, "n_layers") == 1 and setting(app, "position") == "none"
-    app = fine(opened(weights="trained", norm="none", ffn="off"))
-    assert (
-        "No model was trained without FFN and norm. So “Trained” has no weights for it. Used instead: Cut afterwards."
-        in notes(app)
-    )
 
 
 def test_who_asks_for_a_kind_sees_it():
@@ -283,32 +225,6 @@ def test_who_asks_for_a_kind_sees_it():
     assert "d_model" in controls(app)
     app = fine(tell(app, "weights", "trained"))
     assert setting(app, "norm") == "none" and "d_model" not in controls(app)
-
-
-def test_words_that_are_not_known_are_named_before_the_picture():
-    app = fine(opened(weights="trained", text=EXAMPLES[1].text))
-    bodies = [each.proto.body for each in app.get("html")]
-    assert any("This model does not know “a”, “to”, “dismiss”: each" in each for each in bodies)
-    assert not any("does not know" in each.proto.body for each in opened(text=EXAMPLES[1].text).get("html"))
-
-
-def test_a_damaged_file_costs_its_model_alone(tmp_path, monkeypatch):
-    copied = tmp_path / "family"
-    shutil.copytree(FOLDER, copied)
-    (copied / file_of("norm-none", 0)).write_bytes(b"nothing")
-    (copied / file_of("ffn-off", 0)).unlink()
-    monkeypatch.setattr(family, "FOLDER", copied)
-    monkeypatch.setattr(family.opened, "__defaults__", (copied,))
-    family._kept.cache_clear()
-    app = fine(opened(weights="trained", variants="norm-none~ffn-off~attention-off", text="the judge was late ."))
-    said = " ".join(each.value for each in app.caption).replace("\\", "")
-    assert "− norm is left out here: models/family/norm-none.0.safetensors is not the file that was trained" in said
-    assert "− FFN is left out here: models/family/ffn-off.0.safetensors is missing" in said
-    assert len(components(app, "ablation_drawing")) == 2  # the baseline, and the model that is whole
-    app = opened(weights="trained", norm="none", text="the judge was late .")
-    assert "norm-none.0.safetensors is not the file that was trained" in notes(app) and not app.exception
-    assert fine(tell(app, "weights", "random")) and not app.error
-    family._kept.cache_clear()
 
 
 def test_a_pinned_baseline_is_one_of_random_weights():
@@ -337,9 +253,3 @@ def test_a_script_prints_the_numbers_of_its_weights(kind):
 def test_the_script_of_the_page_names_its_weights(kind):
     forward_pass = forward(BASELINE, TOKENS, kind=kind)
     assert f'WEIGHTS = "{kind}"' in script(BlockContext("", forward_pass, Pins(), BlockLook())).python()
-
-
-def test_the_script_of_several_heads_has_those_that_were_trained():
-    forward_pass = forward(BASELINE, TOKENS, kind="trained")
-    text = script(BlockContext("", forward_pass, Pins(), BlockLook(view="heads", compare=True))).python()
-    assert '"1 head"' in text and '"8 heads"' not in text

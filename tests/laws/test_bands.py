@@ -7,8 +7,6 @@ import pytest
 
 from core.tasks import task
 
-pytestmark = pytest.mark.whole
-
 ROOT = Path(__file__).parent.parent.parent
 # From the ground up: a package imports from those before it. `figures` and `experiments` read passes; `export` what experiments found.
 CORE = "settings measure model tasks train workers checkpoints experiments figures export study teaching".split()

@@ -9,8 +9,6 @@ from scripts import reference
 from ui.kit.pages import PAGES as SHOWN
 from ui.kit.pages import START
 
-pytestmark = pytest.mark.whole
-
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "benchmarks" / "README.md"]
 SOURCES = [ROOT / "app.py", *(path for folder in ("core", "ui") for path in (ROOT / folder).rglob("*.py"))]

@@ -59,7 +59,7 @@ def test_every_view_is_called_with_the_context_alone_and_has_a_file_of_its_own(p
     assert files == set(page.views), f"name each file in ui/{page.key}/views/__init__.py, in the order of the tabs"
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["ui.kit.page", "ui.start", *(f"ui.{page.key}" for page in SHOWN)])
 def test_nobody_loads_the_views_of_another_page(module):
     code = f"import sys, {module}; print(*(name for name in sys.modules if name.startswith('ui.')))"

@@ -13,8 +13,6 @@ from core.model.knockout import mode
 from core.model.parts import MENUS
 from core.tasks import task
 
-pytestmark = pytest.mark.whole
-
 ROOT = Path(__file__).parent.parent.parent
 WORDS = 25
 FILES = [path for folder in ("core", "ui", "pages") for path in sorted((ROOT / folder).rglob("*.py"))]

@@ -128,6 +128,7 @@ def test_its_script_runs(toy, config):
     assert "# attention" in printed.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page, field, views", [("1_One_block", "view", block), ("2_Depth", "show", depth)])
 def test_every_view_shows_it(toy, page, field, views):
     for view in views:

@@ -1,0 +1,234 @@
+"""Every page, in every view, with every entry of its menus, every end of its numbers, and every kind of bad link."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from streamlit.testing.v1 import AppTest
+
+from core.settings.setting import Setting
+from tests.pages import link, session
+from ui.kit.pages import CLASS, PAGES, START
+from ui.kit.store import kinds_of
+
+SHOWN = [page for page in PAGES if page is not START]
+LARGE = 20_001  # characters, more than any text of a link may have but the one that a model reads
+
+# Links with which every view of a page is opened.
+STATES = {
+    "block": [
+        {"weights": "random"},
+        {"weights": "random", "n_layers": "3", "mask": "causal", "padding": "2", "layer": "2", "head": "9", "token": "99"},
+        {"weights": "random", "attention": "off"},
+        {"weights": "random", "ffn": "off", "norm": "none"},
+        {"weights": "random", "attention": "off", "ffn": "off", "text": "one"},
+        {"weights": "random", "placement": "post", "norm": "RMSNorm", "activation": "swiglu", "position": "rope", "compare": "on"},
+        {"weights": "random", "variants": "norm-none~residual_attention-off"},
+        {"weights": "trained"},
+        {"weights": "trained", "variants": "norm-none"},
+        {"weights": "cut", "norm": "none"},
+    ],
+    "depth": [
+        {},
+        {"passes": "1", "text": "one"},
+        {"passes": "100", "blocks": "separate"},
+        {"mask": "causal", "padding": "3", "variants": "padding-0~attention-off~n_heads-1~activation-swiglu"},
+        {"baseline": "norm-none", "variants": "ffn-off__residual_attention-off", "position": "rope", "d_model": "32"},
+        {"init": "normal_1", "norm": "none", "passes": "40", "variants": "norm-LayerNorm~activation-swiglu"},
+        {"dtype": "bfloat16", "text": "<b>**x**</b> $y$"},
+    ],
+    "training": [{}, {"task": "induction", "variants": "norm-none", "combine": "on"}],
+    "studies": [{}, {"study": "attention"}],
+    "trained": [{}, {"out": "1.ffn", "mode": "mean"}, {"out": "2.4", "mode": "resample"}, {"model": "norm-none"}],
+}  # fmt: skip
+
+# With trained weights only the sizes that were trained open.
+START_WITH = {"block": {"weights": "random"}}
+
+# Beside a wrong value these are kept.
+KEPT = {
+    "block": {"d_ff": "96", "mask": "causal"},
+    "depth": {"d_ff": "96", "mask": "causal"},
+    "training": {"d_ff": "96", "seeds": "2"},
+    "trained": {"out": "1.ffn", "mode": "mean"},
+}
+
+# What a text says wrongly, page by page: the parameter, the text, and what the message must name.
+BAD_TEXTS = [
+    ("block", "text", "a\0b", "control characters"),
+    ("block", "text", "word " * 300, "256"),
+    ("block", "variants", "norm-nonce", "LayerNorm, RMSNorm, DyT, none"),
+    ("depth", "variants", "nerm-none", "n_heads"),
+    ("depth", "baseline", "d_model-7", "from 8 to 1600"),
+    ("depth", "baseline", "d_model-64__n_heads-5", "must divide"),
+    ("depth", "grid", "norms-none", "norm"),
+    ("depth", "grid", "norm-some", "LayerNorm, RMSNorm, DyT, none"),
+    ("trained", "out", "9.1", "2"),
+    ("studies", "study", "nonsense", "no study"),
+]
+
+
+def open_page(page, **link: str) -> AppTest:
+    app = AppTest.from_file("../app.py", default_timeout=90)
+    if page is not START:
+        app.switch_page(page.path)
+    app.query_params.update(link)
+    app.run()
+    assert not app.exception, [error.value for error in app.exception]
+    assert not any("went wrong" in error.value for error in app.error), [error.value for error in app.error]
+    return app
+
+
+def messages(app: AppTest) -> str:
+    return " ".join(message.value for message in [*app.warning, *app.error]).replace("\\", "")
+
+
+def settings_of(page) -> dict[str, tuple[type, Setting]]:
+    if page.key not in kinds_of:
+        open_page(page)
+    return {name: (kind, known) for kind in kinds_of[page.key] for name, known in kind.settings().items()}
+
+
+def values(known: Setting) -> list[str]:
+    """Return the values between which all others lie."""
+    if known.menu:
+        return list(known.menu)
+    if known.kind is bool:
+        return ["on", "off"]
+    return [str(known.low), str(known.high)]
+
+
+def wrong_values(known: Setting) -> list[str]:
+    if known.menu or known.kind is bool:
+        return ["<script>alert(1)</script>"]
+    return ["wide", str(known.low - 1), "9" * 5000]
+
+
+def titled(cases: list) -> dict:
+    def title(case):
+        return "-".join([case[0].key, *(str(part)[:40] for part in case[1:])])
+
+    return {"argvalues": cases, "ids": [title(case) for case in cases]}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.key)
+def test_every_page_opens_without_a_message(page):
+    app = open_page(page)
+    assert not app.error
+    assert not app.warning
+
+
+VIEWS = [(page, view, state) for page in SHOWN for view in page.views for state in STATES.get(page.key, [{}])]
+
+
+@pytest.mark.parametrize("page, view, state", **titled(VIEWS))
+def test_every_view_opens_in_every_state(page, view, state):
+    app = open_page(page, **{page.parameter: view}, **state)
+    assert not app.error
+    assert session(app).page == page.key
+    for text in [*app.markdown, *app.caption]:
+        assert "None" not in text.value.split(), text.value
+
+
+ENTRIES = [
+    (page, name, value)
+    for page in SHOWN
+    for name, (kind, known) in settings_of(page).items()
+    if (known.kind is not str or known.menu) and not known.once
+    for value in values(known)
+    if (name, value) not in (("device", "cuda"), ("device", "mps"))
+    if page is not CLASS  # its views ask for a class, which tests/test_class_page.py has
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page, name, value", **titled(ENTRIES))
+def test_every_entry_of_a_menu_and_every_end_of_a_number_opens(page, name, value):
+    message = messages(open_page(page, **START_WITH.get(page.key, {}) | {name: value}))
+    # Settings that exclude each other, or a model that is too large for this machine, are named and nothing more.
+    assert not message or name in message or "ABLATION_MAX_MB" in message
+
+
+WRONG = [
+    (page, name, text)
+    for page in SHOWN
+    for name, (_, known) in settings_of(page).items()
+    if (known.kind is not str or known.menu) and not known.once
+    for text in wrong_values(known)
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page, name, text", **titled(WRONG))
+def test_a_wrong_value_is_named_with_what_is_allowed_and_the_rest_is_kept(page, name, text):
+    kept = {other: value for other, value in KEPT.get(page.key, {}).items() if other != name}
+    app = open_page(page, **START_WITH.get(page.key, {}) | {name: text} | kept)
+    assert f"{name} is " in messages(app)
+    assert settings_of(page)[name][1]._allowed_near(text) in messages(app)
+    assert name not in link(app)
+    assert kept.items() <= link(app).items()
+
+
+@pytest.mark.parametrize("page", SHOWN, ids=lambda page: page.key)
+def test_an_unknown_name_in_a_link_is_named(page):
+    assert "nonsense" in messages(open_page(page, nonsense="1"))
+
+
+TEXTS = [
+    (page, name)
+    for page in SHOWN
+    for name, (kind, known) in settings_of(page).items()
+    if known.kind is str and not known.menu
+]
+
+
+@pytest.mark.parametrize("page, name", **titled(TEXTS))
+def test_a_text_that_is_too_long_is_named(page, name):
+    assert f"{name} " in messages(open_page(page, **{name: "x" * LARGE}))
+
+
+@pytest.mark.parametrize("key, name, text, allowed", BAD_TEXTS)
+def test_a_text_that_cannot_be_read_is_named_with_what_is_allowed(key, name, text, allowed):
+    page = next(page for page in PAGES if page.key == key)
+    message = messages(open_page(page, **{name: text}))
+    assert name in message
+    assert allowed in message
+
+
+@st.composite
+def links(draw):
+    """Return a page, and a link of known and unknown names with any values."""
+    page = draw(st.sampled_from(SHOWN))
+    known = settings_of(page)
+    entries = sorted({value for _, setting in known.values() for value in setting.menu or ()})
+    names = st.sampled_from(list(known)) | st.text(min_size=1, max_size=12)
+    numbers = st.integers(-(10**12), 10**12).map(str) | st.floats().map(str)
+    values = st.text(max_size=60) | numbers | st.sampled_from([*entries, "on", "off"])
+    link = draw(st.dictionaries(names, values, max_size=6))
+    return page, {name: value for name, value in link.items() if name.replace("\0", "").strip() and name != "begin"}
+
+
+@pytest.mark.slow
+@given(links())
+@settings(max_examples=100)
+def test_no_link_breaks_a_page(page_and_link):
+    page, link = page_and_link
+    open_page(page, **link)
+
+
+def test_a_device_that_is_not_there_is_named(monkeypatch):
+    if torch.cuda.is_available():
+        monkeypatch.setattr("core.settings.device.present", lambda: ("cpu",))
+    page = next(page for page in PAGES if page.key == "block")
+    assert "device is cuda" in messages(open_page(page, device="cuda"))
+
+
+def test_every_link_of_the_start_page_opens_without_a_message():
+    shown = open_page(START).get("page_link")
+    links = [link for element in shown if (link := element.proto).query_string]
+    assert len(shown) >= 8
+    assert links
+    for shown_link in links:
+        page = next(page for page in SHOWN if page.name_in_address == shown_link.page)
+        app = open_page(page, **dict(pair.split("=", 1) for pair in shown_link.query_string.split("&")))
+        assert not messages(app)
