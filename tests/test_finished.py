@@ -26,7 +26,7 @@ from ui.shared import known
 from ui.studies import server
 from ui.training import finished
 from ui.training import view as views
-from ui.training.bar import ANEW
+from ui.training.controls import ANEW
 
 SHIPS, HERE = "These results ship with the lab", "This server has done these before"
 CPU = {"device": "cpu"}

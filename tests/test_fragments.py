@@ -35,7 +35,7 @@ def found() -> list[tuple[str, str]]:
 
 
 def test_there_are_some():
-    assert {("ui.training.bar", "_bar"), ("ui.studies.new_study", "_new"), ("ui.kit.jobs", "_elsewhere")} <= set(
+    assert {("ui.training.controls", "_bar"), ("ui.studies.new_study", "_new"), ("ui.kit.jobs", "_elsewhere")} <= set(
         found()
     )
 

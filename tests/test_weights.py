@@ -29,7 +29,7 @@ from tests.pages import words as offered
 from tests.test_page import fine, opened, told
 from ui.block import view as views
 from ui.block.context import BlockConfig, BlockContext, BlockLook
-from ui.block.taken_away import script
+from ui.block.controls import script
 from ui.kit.pins import PILLS
 
 TOKENS = words(DEFAULT_TEXT)
