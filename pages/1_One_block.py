@@ -11,8 +11,7 @@ from core.model.variants import Pins
 from core.settings.device import Machine
 from ui.block.beside import with_and_without
 from ui.block.context import BlockConfig, BlockContext, BlockLook
-from ui.block.taken_away import script
-from ui.block.whose import NOTES, baseline, can_be_had, unknown, whose
+from ui.block.controls import NOTES, baseline, can_be_had, script, unknown, whose
 from ui.kit import pins, takeaway
 from ui.kit.page import head, notice, page, sidebar, warn
 from ui.kit.pages import ONE_BLOCK

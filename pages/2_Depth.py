@@ -10,8 +10,7 @@ from core.model.config import Config
 from core.model.text import Input, cut
 from core.model.variants import Pins, lineup
 from core.settings.device import Machine
-from ui.depth.context import DepthContext, DepthLook
-from ui.depth.taken_away import script
+from ui.depth.context import DepthContext, DepthLook, script
 from ui.kit import pins, takeaway
 from ui.kit.page import head, notice, page, sidebar
 from ui.kit.pages import DEPTH

@@ -18,13 +18,9 @@ from ui.kit.panel import panel
 from ui.kit.panel.control import choices
 from ui.kit.store import amend, reset
 from ui.shared.models import OPEN
-from ui.training import experiments
-from ui.training.bar import bar
 from ui.training.context import TrainingLook
+from ui.training.controls import bar, experiment_cards, live, models, task_row
 from ui.training.finished import DAMAGED, finished, shipped, to_show
-from ui.training.live import live
-from ui.training.taken_away import models
-from ui.training.task_row import task_row
 
 KINDS = (Training, Learner, Machine, Removed, Trial)
 GROUPS = (
@@ -79,6 +75,6 @@ with page(TRAINING):
     else:
         if None in shipped():
             st.caption(DAMAGED)
-        experiments.cards(KINDS)
+        experiment_cards(KINDS)
     shown = trainings.plan if trainings else planned  # the settings may have been changed since
     takeaway.offer(TRAINING.name, partial(training_script, shown), models(trainings), shown=take_away)

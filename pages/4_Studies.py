@@ -9,9 +9,8 @@ from ui.kit import takeaway
 from ui.kit.page import head, literal, notice, page
 from ui.kit.pages import STUDIES
 from ui.kit.panel.panel import bar
-from ui.studies.chooser import choose
+from ui.studies.chooser import choose, files
 from ui.studies.context import StudyLook
-from ui.studies.taken_away import files
 
 with page(STUDIES):
     (look,), notes = STUDIES.settings(StudyLook)

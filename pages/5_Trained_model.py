@@ -16,10 +16,8 @@ from ui.pictures import drawing
 from ui.shared.base import LOST
 from ui.shared.models import OPEN, known
 from ui.trained.context import TrainedContext, TrainedLook, switch, with_knockout
-from ui.trained.knockout_row import knockout_row
+from ui.trained.controls import as_read, knockout_row, prompt_row, summary, words_row
 from ui.trained.model_list import bring, model_list
-from ui.trained.prompt_row import as_read, prompt_row, words_row
-from ui.trained.summary import summary
 from ui.trained.taken_away import model_file, script
 
 KINDS = (TrainedLook, Sampling)

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core import Config, ConfigError
-from core.model.config.basics import allowed_heads
-from core.model.config.config import count_turned
+from core.model.config import allowed_heads, count_turned
 from core.model.parts import MENUS
 from core.model.variants import apply, difference, name_of
 

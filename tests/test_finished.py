@@ -24,7 +24,7 @@ from ui.kit.store import SESSION
 from ui.shared import known
 from ui.studies import server
 from ui.training import finished
-from ui.training.bar import ANEW
+from ui.training.controls import ANEW
 
 SHIPS, HERE = "These results ship with the lab", "This server has done these before"
 CPU = {"device": "cpu"}

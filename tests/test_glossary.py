@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.test_page import fine, opened
-from ui.kit.glossary import TERMS, explained
+from ui.kit.page import TERMS, explained
 
 TRAINED = "pages/5_Trained_model.py"
 SHOWN = {  # term -> a link at which it stands beside a figure, a caption or a column

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from core import Config, Transformer, trace
-from core.model.config.basics import allowed_heads
+from core.model.config import allowed_heads
 from core.model.parts import MENUS
 from core.model.parts.init import Draw
 from core.model.trace import SITES

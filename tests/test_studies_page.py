@@ -17,9 +17,8 @@ from tests.studies import TEXT, fill, study
 from tests.test_page import fine, told
 from ui.studies import buttons, server
 from ui.studies import view as views
+from ui.studies.chooser import NAMES, parquet
 from ui.studies.context import StudyContext, StudyLook
-from ui.studies.shipped import NAMES
-from ui.studies.taken_away import parquet
 
 PAGE = "pages/4_Studies.py"
 TINY = TEXT.replace('"copy", ', "").replace("seeds = 3", "seeds = 2").replace('"1 head" = {n_heads = 1}', "")

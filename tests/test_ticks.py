@@ -15,8 +15,8 @@ from core.tasks import task
 from tests.pages import control, widget
 from tests.test_page import fine
 from tests.test_studies_page import area, dialog, good, opened, texts, url  # noqa: F401
+from ui.studies.chooser import NAMES
 from ui.studies.new_study import TEMPLATE
-from ui.studies.shipped import NAMES
 
 TICKS = some.builds(
     Ticks,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core import Config, ConfigError, Transformer
-from core.model.config.basics import allowed_heads
+from core.model.config import allowed_heads
 from core.model.parts import MENUS
 from core.model.variants import (
     MOST,

@@ -27,7 +27,7 @@ from tests.pages import controls, link, move, setting, tell
 from tests.pages import words as offered
 from tests.test_page import fine, opened
 from ui.block.context import BlockConfig, BlockContext, BlockLook
-from ui.block.taken_away import script
+from ui.block.controls import script
 from ui.kit.pins import PILLS
 
 TOKENS = words(DEFAULT_TEXT)

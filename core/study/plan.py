@@ -9,7 +9,6 @@ from typing import Any
 
 from core.experiments.training.plan import BASELINE
 from core.model.config import Config
-from core.model.config.basics import Basics
 from core.model.variants import apply, name_of
 from core.settings.cache import lazily
 from core.settings.device import Machine
@@ -19,6 +18,13 @@ from core.tasks import task
 from core.train import State, Training, budget, start
 from core.train.match import held
 
+# Settings of a model that every run has had since this format. A later one stands in a run only where it
+# differs from what models were before, so that earlier runs keep their hashes.
+FIRST_SETTINGS = {
+    "d_model", "n_heads", "d_ff", "n_layers", "seed", "attention", "residual_attention", "ffn", "residual_ffn", "norm",
+    "placement", "activation", "position", "mask",
+    "d_head", "scale", "bias", "tied", "padding", "init", "dropout",
+}  # fmt: skip
 FORMAT = 1  # of what is hashed and stored; to be raised when the same settings come to mean other numbers
 MODEL = {
     name: known for name, known in Config.settings().items() if name not in ("seed", "padding")
@@ -56,7 +62,7 @@ class Run:
         """Everything that determines the numbers: JSON of all fields, in an order of its own. A setting that came after this format
         stands in it only where it is not as models were before: so their runs keep their hashes."""
         parts = {"config": self.config, "training": self.training, "machine": self.machine}
-        since = Config.settings().keys() - Basics.settings().keys() - self.config.write().keys()
+        since = Config.settings().keys() - FIRST_SETTINGS - self.config.write().keys()
         values = {
             part: {
                 each.name: _plain(getattr(of, each.name)) for each in dataclasses.fields(of) if each.name not in since

@@ -7,18 +7,35 @@ from html import escape
 
 import streamlit as st
 
+from core.experiments.forward import Pass
 from core.experiments.weights import weights
+from core.model import cost
 from core.model.config import Config
 from core.model.variants import NOW, Variant, decode
+from core.settings.wording import KEY, count
 from ui.block.context import BlockContext, usual
-from ui.block.summary import summary
 from ui.kit import beside, pins
-from ui.kit.page import literal
+from ui.kit.page import capital, literal
 from ui.kit.pages import ONE_BLOCK
 from ui.kit.panel.control import Control, among, of, words
 from ui.kit.panel.panel import first_row
 from ui.kit.store import amend, change, is_moved, session
 from ui.pictures import drawing
+
+
+def summary(forward_pass: Pass) -> str:
+    """As HTML."""
+    config = forward_pass.config
+    blocks = count(config.n_layers, "block") if config.n_layers > 1 else "the block"
+    parameters = sum(cost.parameters(config).values())
+    operations = sum(cost.flops(config, len(forward_pass.tokens)).values())
+    padding = f" + {config.padding} padding" if config.padding else ""
+    key = f"<br><i>{capital(KEY)}</i>" if forward_pass.layered else ""
+    return (
+        f"<b>{parameters:,} parameters</b> in {blocks}<br>{count(forward_pass.n_real, 'token')}{padding} · {operations / 1e6:.3g} MFLOP<br>"
+        f"{forward_pass.timing} on {escape(forward_pass.machine.name)}, {forward_pass.machine.dtype}<br><i>{forward_pass.weights}</i>{key}"
+    )
+
 
 ALONE = ("compare",)  # views that show all variants by themselves
 NOBODY = "Press a part to see the block without it, beside this one."

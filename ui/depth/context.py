@@ -7,6 +7,8 @@ import streamlit as st
 from core.experiments.depth.axes import Axes
 from core.experiments.depth.depth import Depth, Journey, travel
 from core.experiments.depth.findings import rounding
+from core.export.script import Script
+from core.export.scripts import depth_script, grid_script
 from core.measure.stream_statistics import statistic
 from core.model.config import Config
 from core.model.variants import Pins, Variant
@@ -19,6 +21,15 @@ from core.settings.wording import count
 from ui.kit import pins
 from ui.kit.page import literal
 from ui.kit.store import is_dragged
+
+
+def script(context: "DepthContext") -> Script:
+    """Write the script of the open view."""
+    how = (context.tokens, context.machine, context.depth)
+    if context.look.show == "grid":
+        return grid_script(context.baseline, context.axes, *how)
+    return depth_script(context.variants, *how)
+
 
 view = Menu("Views of depth")
 matrices = Menu("Matrix")

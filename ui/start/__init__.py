@@ -13,8 +13,7 @@ from core.settings.wording import count
 from core.study.plan import StudyError
 from core.study.shipped import shipped, table_of
 from core.study.summary import beside_one_rate, is_sparse, read_summary
-from ui.kit.glossary import explained
-from ui.kit.page import capital, in_words, notice, page
+from ui.kit.page import capital, explained, in_words, notice, page
 from ui.kit.pages import DEPTH, ONE_BLOCK, START, TRAINED_MODEL, TRAINING, Page
 from ui.kit.panel.control import tabs
 from ui.kit.panel.panel import bar

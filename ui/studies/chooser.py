@@ -1,17 +1,128 @@
 """The row in which a study is chosen, with what can be done to it; and what stands there while there is none."""
 
+import io
+
 import streamlit as st
 
-from core.study.database.store import standing
+from core.export.sheets import slug
+from core.settings.wording import count
+from core.study.database.connection import Busy
+from core.study.database.store import Standing, standing
+from core.study.file import read
+from core.study.plan import StudyError
+from core.study.shipped import shipped, study_of, table_of
+from core.study.summary import read_summary
+from core.study.tables import row_table
+from core.train.budget import duration
+from ui.kit.guard import fragment
 from ui.kit.page import literal
 from ui.kit.rights import REASON, may_write
 from ui.kit.store import amend, bind, change, session
 from ui.studies import server
-from ui.studies.buttons import buttons, can_write
+from ui.studies.buttons import buttons, can_write, under_way
 from ui.studies.context import StudyContext, StudyLook
 from ui.studies.new_study import ask, new_study
-from ui.studies.progress import progress
-from ui.studies.shipped import offered, ships
+
+NAMES = {f"{name.replace('_', ' ')} (ships with the lab)": name for name in shipped}  # as they are offered
+
+
+def offered() -> list[str]:
+    """Those whose files are there."""
+    return [name for name, of in NAMES.items() if study_of(of).exists() and table_of(of).exists()]
+
+
+def ships(name: str, look: StudyLook) -> StudyContext | None:
+    """The one that is offered by this name; None where one of its files is missing or damaged, which is said."""
+    of = NAMES[name]
+    try:
+        study, summary = _read(of, study_of(of).stat().st_mtime_ns, table_of(of).stat().st_mtime_ns)
+    except (OSError, StudyError):
+        st.warning(f"What ships of {name} is missing or damaged; make matrix makes it again.", icon=":material/info:")
+        return None
+    return StudyContext(None, 0, name, study.question, study.source, summary, (), look)
+
+
+@st.cache_data
+def _read(name, *stamps):
+    return read(study_of(name)), read_summary(table_of(name))
+
+
+TICK = 1.0  # seconds between two looks at a study that is under way
+REST = 5.0  # at one that is not, and not at its end either: somebody may have it go on in another tab
+
+
+def progress(store, study, now: Standing):
+    """How far it is. As long as it is not at its end it is looked at again and again, and the page drawn anew when something has
+    ended, or was stopped or resumed elsewhere."""
+    going = under_way(study.id, now)
+    if going or now.open:
+        fragment(_progress, run_every=TICK if going else REST)(store, study, now)
+    else:
+        _progress(store, study, now)
+
+
+def _progress(store, study, before: Standing):
+    try:
+        _show(store, study, before)
+    except Busy as error:  # it is drawn by itself, again and again: the next time it may be there
+        st.warning(literal(error.told), icon=":material/database:")
+
+
+def _show(store, study, before: Standing):
+    now = standing(store, study.id)
+    going = under_way(study.id, now)
+    if going:
+        st.progress(min(1.0, now.share), text=literal(f"{now.words()}. {_left(study.id, now)}"))
+    else:
+        again = "; Resume runs them again" if can_write(store) else ""
+        lost = (
+            f" {count(now.lost, 'run')} {'was' if now.lost == 1 else 'were'} in the hands of a process that has died{again}."
+            if now.lost
+            else ""
+        )
+        question = " ".join(study.question.split())  # the mark :small ends with its paragraph
+        st.markdown(f":small[{literal(question)} {literal(now.words())}.{literal(lost)}]")
+    trouble = server.service().trouble
+    if trouble:
+        st.error(literal(f"The studies on this server have stopped: {trouble}"), icon=":material/error:")
+    if going != under_way(study.id, before) or now.ended != before.ended:
+        st.rerun()
+
+
+def _left(number: int, now: Standing) -> str:
+    workers, service = server.workers(), server.service()
+    absent = service.seen.absent
+    if workers.silence:
+        return workers.silence
+    if absent:
+        return f"Nothing is trained at the moment: {absent}."
+    many = max(1, workers.count)
+    starting = "The workers are starting. " * (service.has(number) and not workers.pace.measured)
+    return f"{starting}About {duration(now.left * workers.pace.median / many)} of work left for {count(many, 'worker')} here."
+
+
+def files(context: StudyContext | None) -> dict:
+    """What can be taken away beside the tables: label -> (name of the file, what makes its bytes)"""
+    if context is None:
+        return {}
+    name = slug(context.name, context.number)
+    file = {"The study's file (TOML)": (f"{name}.toml", lambda: context.source.encode())}
+    return (
+        file
+        if context.store is None
+        else file
+        | {
+            "Every number (Parquet)": (f"{name}_rows.parquet", lambda: parquet(context)),
+        }
+    )
+
+
+def parquet(context: StudyContext) -> bytes:
+    """Every row of every run."""
+    buffer = io.BytesIO()
+    row_table(context.store, context.number).to_parquet(buffer, index=False)
+    return buffer.getvalue()
+
 
 SEEN = "study_seen"  # kept for a visitor: the study that was looked at last
 UNWRITABLE = "This store cannot be written: its studies can be looked at, and nothing can be changed here."

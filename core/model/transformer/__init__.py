@@ -2,8 +2,7 @@
 
 from core.model.parts.softmax import weights
 from core.model.transformer.attention import Memory, MultiHeadAttention
-from core.model.transformer.block import Block, Join
-from core.model.transformer.feed_forward import FeedForward
+from core.model.transformer.block import Block, FeedForward, Join
 from core.model.transformer.linear import Linear, Part, drawing
 from core.model.transformer.stack import Transformer, visible
 

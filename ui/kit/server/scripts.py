@@ -24,21 +24,27 @@ def _keep(script: str) -> str:
     return name
 
 
-BROWSER = _keep((Path(__file__).parent / "browser.js").read_text(encoding="utf-8"))
+def _with_styles(script: str, css: str) -> str:
+    """Return a script that first adds styles to the page."""
+    style = f'Object.assign(document.createElement("style"), {{ textContent: {json.dumps(css)} }})'
+    return f"document.head.append({style})\n{script}"
+
+
+HERE = Path(__file__).parent
+BROWSER = _keep(
+    _with_styles((HERE / "browser.js").read_text(encoding="utf-8"), (HERE / "frame.css").read_text(encoding="utf-8"))
+)
 
 
 def served(script: str, css: str = "") -> str:
     """Keep a component's script. Return the line that imports it.
 
-    browser.js comes along. A browser runs a module once for a document, however many components import it.
+    browser.js comes along, with the styles of all pages. A browser runs a module once for a document, however many components import it.
 
     Args:
         css: styles of the whole page, which are added to it with the script.
     """
-    if css:
-        style = f'Object.assign(document.createElement("style"), {{ textContent: {json.dumps(css)} }})'
-        script = f"document.head.append({style})\n{script}"
-    name = _keep(script)
+    name = _keep(_with_styles(script, css) if css else script)
     # Pages are one level below the app's address, wherever a proxy puts that.
     return f"""const load = (name) => import(new URL(`./scripts/${{name}}`, document.baseURI))
 const loaded = Promise.all([load("{name}"), load("{BROWSER}")])

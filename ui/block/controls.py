@@ -4,14 +4,38 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from core.checkpoints import family
+from core.experiments.block.attention import recut
 from core.experiments.weights import weights
+from core.export.script import Script
+from core.export.scripts import block_script, compare_script, heads_script
 from core.model.config import Config
 from core.model.variants import apply, decode
 from core.settings.setting import ConfigError
-from ui.block.context import BlockConfig
+from core.settings.wording import count
+from ui.block.context import BlockConfig, BlockContext
 from ui.kit.panel.control import Control, tabs
 from ui.kit.store import change_all, settings_of
 from ui.shared.sentence import unknown_words
+
+
+def script(context: BlockContext) -> Script:
+    """Write the script of the open view."""
+    forward_pass, look = context.forward_pass, context.look
+    config, kind = forward_pass.config, forward_pass.kind
+    tokens = forward_pass.tokens[: forward_pass.n_real]
+    how = (tokens, forward_pass.machine, forward_pass.dropout, kind)
+    if look.view == "compare":
+        return compare_script(context.variants, *how)
+    if look.view == "heads" and look.compare and config.attention:
+        refused = weights[kind].refused
+        configs = {
+            count(number, "head"): variant
+            for number, variant in recut(config).items()
+            if variant and not refused(variant)
+        }
+        return heads_script(config, configs, *how)
+    return block_script(config, *how, view=look.view)
+
 
 _SIZE = "All trained models have d_model 64, d_ff 256 and 2 layers. Other sizes: choose <b>Random</b>, or train one on the page Training."
 NOTES = {"trained": {"Size": _SIZE}, "cut": {"Size": _SIZE}, "random": {}}  # kind of weights -> group -> words, as HTML

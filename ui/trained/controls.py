@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from functools import partial
+from html import escape
 
 import streamlit as st
 
@@ -10,15 +11,60 @@ from core.checkpoints.tokens import Words
 from core.experiments.trained import knockout, vocabulary
 from core.experiments.trained import prompt as experiment
 from core.experiments.trained.prompt import Prompt
+from core.model import knockout as lesion
 from core.model.text import words
 from core.settings.memory import MemoryLimit
 from core.settings.setting import ConfigError
+from core.settings.wording import KEY, count
 from core.train.budget import TimeLimit
-from ui.kit.page import literal
+from ui.kit.page import capital, literal
 from ui.kit.panel.control import Control, lexicon, press
-from ui.kit.store import change, value
+from ui.kit.store import bind, change, value
 from ui.shared.model_defaults import prompts
 from ui.shared.sentence import typed, unknown_words
+from ui.trained.context import TrainedContext
+
+
+def knockout_row(look, config, cuts: tuple[lesion.Cut, ...]):
+    """What is knocked out, and what takes its place."""
+    there = {cut.write(): cut for cut in lesion.cuts(config)}
+    left, middle, right = st.columns([4, 2, 3], vertical_alignment="center")
+    with left:
+        st.multiselect(
+            "Knock out", list(there), **bind("cut_list", [cut.write() for cut in cuts], _cut), format_func=lambda text: f"− {there[text].name}",
+            placeholder="Knock out a head, a sub-layer or a layer …", label_visibility="collapsed",
+        )  # fmt: skip
+    with middle:
+        about = "\n".join(f"- **{lesion.mode.label(each)}**: {lesion.mode.help(each)}" for each in lesion.mode)
+        st.selectbox(
+            "What takes its place", list(lesion.mode), **bind("mode", look.mode), help=about, label_visibility="collapsed",
+            format_func=lambda each: f"{lesion.mode.label(each).lower()} in its place",
+        )  # fmt: skip
+    with right:
+        st.button(
+            "Put everything back",
+            on_click=change,
+            kwargs={"out": ""},
+            disabled=not cuts,
+            icon=":material/undo:",
+            width="stretch",
+        )
+    st.caption(f"{capital(KEY)}.")  # what the names of heads mean, which stand in this row from the first
+
+
+def _cut(chosen: list[str]):
+    change(out="~".join(chosen))
+
+
+def summary(context: TrainedContext) -> str:
+    """As HTML."""
+    opened, config = context.opened, context.opened.config
+    heads = f"× {count(config.n_heads, 'head')}" if config.attention else "without attention"
+    return (
+        f"<b>{opened.parameters:,} parameters</b>, {count(config.n_layers, 'layer')} {heads}<br>"
+        f"{len(opened.model.vocabulary):,} words · {count(len(context.prompt.ids), 'token')} · {context.whole.timing} on {escape(context.whole.machine.name)}<br>"
+        f"<i>Trained weights: {escape(opened.task or 'from a file')}</i>"
+    )
 
 
 def prompt_row(look) -> list[Control]:

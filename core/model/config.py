@@ -1,0 +1,583 @@
+"""Config: everything that defines a model. Equal configs are the same model, to the last bit."""
+
+import dataclasses
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from core.model.parts import MENUS
+from core.model.parts.activation import inputs
+from core.model.parts.norm import EPSILON
+from core.model.parts.position import acts_in_attention, position
+from core.settings.setting import ConfigError, Settings, setting
+
+
+def allowed_heads(d_model: int) -> list[int]:
+    """Return the numbers of heads that divide d_model, up to 64."""
+    return [n for n in range(1, 65) if d_model % n == 0]
+
+
+@dataclass(frozen=True)
+class Config(Settings):
+    """Settings of a transformer block and of the stack made from it. Frozen and hashable.
+
+    Raises:
+        ConfigError: A value that cannot be: names the field, and says what is allowed.
+    """
+
+    FIRST = ("activation", "matched")  # d_ff follows them
+
+    # The block as it was published: its size, its parts, its initial weights. The order of fields is that of
+    # panels and of stored runs.
+
+    d_model: int = setting(
+        64,
+        "Width (d_model)",
+        "Numbers per token: the width of the residual stream.",
+        group="Size",
+        short="d_model",
+        low=8,
+        high=1600,  # GPT-2 XL
+        step=8,
+        top=256,
+    )
+    n_heads: int = setting(
+        4,
+        "Heads (n_heads)",
+        "Attention heads. Each works on d_head numbers, usually d_model / n_heads: only divisors of d_model are offered.",
+        group="Size",
+        short="heads",
+        low=1,
+        high=64,
+        among=lambda config: [n for n in allowed_heads(config.d_model) if n <= max(32, config.n_heads)],
+        read_by=("attention",),
+    )
+    d_ff: int = setting(
+        None,
+        "FFN width (d_ff)",
+        "Hidden units of the feed-forward network. Follows 4 × d_model until you move it; with a gated activation "
+        "of matched width two thirds of that.",
+        group="Size",
+        short="d_ff",
+        kind=int,
+        low=1,
+        high=8192,
+        step=8,
+        follows=lambda config: (
+            round(8 * config.d_model / (1 + inputs(config.part("activation"))))
+            if config.matched
+            else 4 * config.d_model
+        ),
+        read_by=("ffn",),
+    )
+    n_layers: int = setting(
+        1,
+        "Layers (n_layers)",
+        "Blocks on top of each other.",
+        group="Size",
+        short="layers",
+        low=1,
+        high=100,
+        step=1,
+        top=12,
+    )
+    seed: int = setting(
+        0,
+        "Random seed",
+        "Which random weights. The same seed gives the same numbers, everywhere.",
+        group="Size",
+        short="seed",
+        low=0,
+        high=2**31 - 1,
+        step=1,
+        top=99,
+    )
+    attention: bool = setting(
+        True,
+        "Attention",
+        "The sub-layer in which tokens read from each other (attention).",
+        group="Parts",
+        short="attention",
+    )
+    residual_attention: bool = setting(
+        True,
+        "Attention residual",
+        "Add what attention computes to the stream, instead of replacing the stream (residual_attention).",
+        group="Parts",
+        short="residual (attention)",
+    )
+    ffn: bool = setting(
+        True,
+        "Feed-forward",
+        "The sub-layer that works on each token by itself (ffn, also called MLP).",
+        group="Parts",
+        short="FFN",
+    )
+    residual_ffn: bool = setting(
+        True,
+        "Feed-forward residual",
+        "Add what the feed-forward network computes to the stream, instead of replacing it (residual_ffn).",
+        group="Parts",
+        short="residual (FFN)",
+    )
+    norm: str = setting(
+        "LayerNorm",
+        "Norm",
+        "Brings each token's numbers to a common scale.",
+        group="Parts",
+        short="norm",
+        menu=MENUS["norm"],
+        read_by=("norm",),
+    )
+    placement: str = setting(
+        "pre",
+        "Placement",
+        "Where the norm stands.",
+        group="Parts",
+        short="norm",
+        menu=MENUS["placement"],
+        read_by=("norm",),
+    )
+    activation: str = setting(
+        "gelu",
+        "Activation",
+        "The nonlinearity inside the feed-forward network.",
+        group="Parts",
+        short="activation",
+        menu=MENUS["activation"],
+        read_by=("ffn",),
+    )
+    position: str = setting(
+        "none",
+        "Positions",
+        "How the model is told where a token stands.",
+        group="Parts",
+        short="positions",
+        menu=MENUS["position"],
+        read_by=("attention",),
+    )
+    mask: str = setting(
+        "none",
+        "Mask",
+        "Which tokens a token may see.",
+        group="Parts",
+        short="mask",
+        menu=MENUS["mask"],
+        read_by=("attention",),
+    )
+    d_head: int = setting(
+        None,
+        "Head width (d_head)",
+        "Numbers that each head works on (d_head, also called d_k). Follows d_model / n_heads until you move it.",
+        group="More parts",
+        short="d_head",
+        kind=int,
+        low=1,
+        high=1600,
+        step=1,
+        stride=lambda config: 2 if config.turns_all else 1,
+        top=128,
+        # At least 1: heads that do not divide d_model are refused as such, and not for the width that they would have.
+        follows=lambda config: max(1, config.d_model // config.n_heads),
+        read_by=("attention",),
+    )
+    scale: bool = setting(
+        True,
+        "Scale 1/√d_k",
+        "Divide query·key by the square root of the head size before the softmax (scale).",
+        group="More parts",
+        short="scaling",
+        read_by=("attention",),
+    )
+    bias: bool = setting(
+        True,
+        "Biases",
+        "Constants added by every linear map and by LayerNorm (bias).",
+        group="More parts",
+        short="biases",
+        read_by=("attention", "ffn", "norm"),
+    )
+    tied: bool = setting(
+        False,
+        "Tied embeddings",
+        "The embedding is also the unembedding: one table instead of two (Press and Wolf, 2017).",
+        group="More parts",
+        short="tied embeddings",
+    )
+    padding: int = setting(
+        0,
+        "Padding tokens",
+        "Empty tokens after the sentence, as in a batch of unequal lengths. No token may attend to them.",
+        group="More parts",
+        short="padding tokens",
+        low=0,
+        high=16,
+        step=1,
+    )
+    init: str = setting(
+        "default",
+        "Initial weights",
+        "How the random weights are drawn.",
+        group="More parts",
+        short="weights",
+        menu=MENUS["init"],
+    )
+    dropout: float = setting(
+        0.0,
+        "Dropout",
+        "Share of numbers set to zero at random. Acts only while the switch below is on.",
+        group="More parts",
+        short="dropout",
+        low=0.0,
+        high=0.9,
+        step=0.05,
+    )
+
+    # Attention in detail.
+
+    n_kv_heads: int = setting(
+        None,
+        "Key-value heads (n_kv_heads)",
+        "Heads of keys and values. Where they are fewer, several query heads share one: grouped-query attention (Ainslie et "
+        "al., 2023). With a single one it is multi-query attention (Shazeer, 2019). Follows n_heads until you move it.",
+        group="Attention in detail",
+        short="key-value heads",
+        kind=int,
+        low=1,
+        high=64,
+        follows=lambda config: config.n_heads,
+        among=lambda config: [n for n in range(1, config.n_heads + 1) if config.n_heads % n == 0],
+        acts=lambda config: config.n_heads > 1,
+        read_by=("attention",),
+    )
+    attention_bias: bool = setting(
+        None,
+        "Biases in attention",
+        "Constants added to queries, keys, values, gate and output (attention_bias). Follows the switch Biases until you move it: "
+        "Llama has it off, Qwen 2 has biases in attention alone.",
+        group="Attention in detail",
+        short="attention biases",
+        kind=bool,
+        follows=lambda config: config.bias,
+        read_by=("attention",),
+    )
+    qk_norm: bool = setting(
+        False,
+        "QK-norm",
+        "RMSNorm with a learned gain for each head's queries and keys, before positions act. So scores cannot grow with the "
+        "stream (qk_norm; Henry et al., 2020; in Qwen 3 and Gemma 3).",
+        group="Attention in detail",
+        short="QK-norm",
+        read_by=("attention",),
+    )
+    softmax: str = setting(
+        "usual",
+        "Softmax",
+        "How scores become weights.",
+        group="Attention in detail",
+        short="softmax",
+        menu=MENUS["softmax"],
+        read_by=("attention",),
+    )
+    gate: bool = setting(
+        False,
+        "Gated output",
+        "What a head has read passes a gate, which the reading token opens or closes for each number (gate; Qiu et al., 2025).",
+        group="Attention in detail",
+        short="attention gate",
+        read_by=("attention",),
+    )
+    value_residual: bool = setting(
+        False,
+        "Value residual",
+        "Values are half those of the first layer: what a word is, is never lost on the way (value_residual; Zhou et al., 2024).",
+        group="Attention in detail",
+        short="value residual",
+        read_by=("attention",),
+    )
+    score_cap: float = setting(
+        0.0,
+        "Soft-cap of scores",
+        "Squeezes scores between − and + this: cap · tanh(score / cap). 0: no cap (score_cap; Gemma 2, section 2, has 50).",
+        group="Attention in detail",
+        short="score cap",
+        low=0.0,
+        high=1000.0,
+        step=1.0,
+        top=50.0,
+        offers=(2.0,),
+        read_by=("attention",),
+    )
+    window: int = setting(
+        0,
+        "Window",
+        "How far a token sees, itself counted. 0: as far as the mask lets it (window; sliding-window attention, Beltagy et al., "
+        "2020; Mistral 7B).",
+        group="Attention in detail",
+        short="window",
+        low=0,
+        high=1024,
+        step=1,
+        top=32,
+        offers=(4,),
+        read_by=("attention",),
+    )
+    global_every: int = setting(
+        0,
+        "Without window: every … layer",
+        "Every so many layers one has no window, the others have it. 0: all have it (global_every; Gemma 2 has 2, Gemma 3 has 6). One block for all layers counts as the first.",
+        group="Attention in detail",
+        short="global every",
+        low=0,
+        high=100,
+        step=1,
+        top=6,
+        offers=(2,),
+        acts=lambda config: config.window > 0,
+        read_by=("attention",),
+    )
+    rope_share: float = setting(
+        1.0,
+        "Share that RoPE turns",
+        "The part of each head's numbers that RoPE turns; the rest knows no position (rope_share; GPT-NeoX has 0.25).",
+        group="Attention in detail",
+        short="RoPE share",
+        low=0.05,
+        high=1.0,
+        step=0.05,
+        offers=(0.25,),
+        acts=lambda config: MENUS["position"][config.position].turns,
+        read_by=("attention",),
+    )
+    rope_base: float = setting(
+        10000.0,
+        "Base of RoPE",
+        "The slowest pair turns about once in 2π times this many tokens (rope_base; Llama 3 has 500,000 for long texts).",
+        group="Attention in detail",
+        short="RoPE base",
+        low=2.0,
+        high=1e8,
+        among=lambda config: sorted({100.0, 1000.0, 10000.0, 100000.0, 500000.0, 1000000.0, config.rope_base}),
+        acts=lambda config: MENUS["position"][config.position].turns,
+        read_by=("attention",),
+    )
+    nope_every: int = setting(
+        0,
+        "No positions: every … layer",
+        "Every so many layers one does not turn or shift anything by position. 0: none (nope_every; NoPE layers, 4 in SmolLM 3 "
+        "and Llama 4). One block for all layers counts as the first.",
+        group="Attention in detail",
+        short="no positions every",
+        low=0,
+        high=100,
+        step=1,
+        top=6,
+        offers=(2,),
+        acts=lambda config: acts_in_attention(MENUS["position"][config.position]),
+        read_by=("attention",),
+    )
+
+    # The block and the stack, as later papers changed them.
+
+    parallel: bool = setting(
+        False,
+        "Parallel sub-layers",
+        "The feed-forward network reads what attention reads, instead of waiting for it: both at the same time "
+        "(parallel; GPT-NeoX, section 2.1).",
+        group="More parts",
+        short="parallel sub-layers",
+        acts=lambda config: config.attention and config.ffn,
+        read_by=("norm",),
+    )
+    residual_scale: str = setting(
+        "none",
+        "Scale of what is added",
+        "What each sub-layer's output is multiplied by before it joins the stream.",
+        group="More parts",
+        short="residual scale",
+        menu=MENUS["residual_scale"],
+        read_by=("norm",),
+    )
+    skips: bool = setting(
+        False,
+        "Skips from early to late",
+        "The last layer also reads what left the first one, the last but one what left the second, and so on. Each is times a "
+        "learned number, 1 at first (skips; as in a U-Net: Bao et al., 2023).",
+        group="More parts",
+        short="skips",
+        acts=lambda config: config.n_layers > 1,
+    )
+    shared: bool = setting(
+        False,
+        "One block for all layers",
+        "All layers are one block, gone through again and again (shared; Universal Transformer, Dehghani et al., 2019).",
+        group="More parts",
+        short="shared layers",
+        acts=lambda config: config.n_layers > 1,
+    )
+    matched: bool = setting(
+        False,
+        "Width of gated activations matched",
+        "A gated activation has a third matrix. With two thirds of the width it has no more parameters than one without a gate "
+        "(matched; Shazeer, 2020, section 2). It acts where d_ff follows d_model.",
+        group="More parts",
+        short="matched width",
+        acts=lambda config: inputs(MENUS["activation"][config.activation]) > 1,
+    )
+    ffn_dropout: bool = setting(
+        False,
+        "Dropout on hidden units",
+        "Dropout acts on the FFN's hidden units too, after the activation, as in PyTorch's TransformerEncoderLayer (ffn_dropout).",
+        group="More parts",
+        short="dropout on hidden units",
+        acts=lambda config: config.ffn and config.dropout > 0,
+        read_by=("ffn",),
+    )
+    norm_eps: float = setting(
+        EPSILON,
+        "Epsilon of norms",
+        "Added to the variance or the mean square before the root is taken, also in QK-norm, so that nothing is divided by "
+        "zero (norm_eps). PyTorch and GPT-2 have 1e-5, many recent models 1e-6.",
+        group="More parts",
+        short="norm epsilon",
+        low=1e-12,
+        high=0.1,
+        among=lambda config: sorted({1e-6, 1e-5, config.norm_eps}),
+        acts=lambda config: bool(config.part("norm").divides_by) or (config.attention and config.qk_norm),
+        read_by=("attention", "norm"),
+    )
+    logit_cap: float = setting(
+        0.0,
+        "Soft-cap of logits",
+        "Squeezes the scores of the words between − and + this: cap · tanh(logit / cap). 0: no cap (logit_cap; Gemma 2 has 30).",
+        group="More parts",
+        short="logit cap",
+        low=0.0,
+        high=1000.0,
+        step=1.0,
+        top=50.0,
+        offers=(5.0,),
+    )
+
+    def _check_together(self) -> None:
+        if self.d_model % self.n_heads:
+            fitting = allowed_heads(self.d_model)
+            raise ConfigError(
+                "n_heads",
+                f"n_heads is {self.n_heads}; it must divide d_model, which is {self.d_model}: "
+                f"one of {', '.join(map(str, fitting))}.",
+                max(n for n in fitting if n < self.n_heads),
+            )
+        if self.n_heads % self.n_kv_heads:
+            shared = [n for n in range(1, self.n_heads + 1) if self.n_heads % n == 0]
+            raise ConfigError(
+                "n_kv_heads",
+                f"n_kv_heads is {self.n_kv_heads}; it must divide n_heads, which is {self.n_heads}: "
+                f"one of {', '.join(map(str, shared))}.",
+                max(n for n in shared if n < self.n_kv_heads),
+            )
+        if MENUS["position"][self.position].turns:
+            self._check_turned()
+
+    def _check_turned(self) -> None:
+        if self.turns_all and self.d_head % 2:
+            raise ConfigError(
+                "position",
+                f"position is {self.position}, which turns pairs of numbers, so d_head must be even; it is {self.d_head}. "
+                "Choose other heads, another d_head, or other positions.",
+                "none",
+            )
+        if not self.turned:
+            raise ConfigError(
+                "rope_share",
+                f"rope_share is {self.rope_share:g}, so not a single pair of a head's {self.d_head} numbers would be turned. "
+                "Choose a larger share, another d_head, or other positions.",
+                1.0,
+            )
+
+    @property
+    def turns_all(self) -> bool:
+        """Whether RoPE turns all numbers of a head, pair by pair: they are then even in number."""
+        return MENUS["position"][self.position].turns and self.rope_share == 1
+
+    @property
+    def n_blocks(self) -> int:
+        """Blocks with weights of their own."""
+        return 1 if self.shared else self.n_layers
+
+    def block_of(self, layer: int) -> int:
+        """Which block a layer goes through, both counted from 0."""
+        return 0 if self.shared else layer
+
+    def early_of(self, layer: int) -> int | None:
+        """The layer whose output a late one reads too, both counted from 0; None: none."""
+        early = self.n_layers - 1 - layer
+        return early if self.skips and early < layer else None
+
+    def is_early(self, layer: int) -> bool:
+        """Whether a late layer reads what leaves this one, counted from 0."""
+        return self.early_of(self.n_layers - 1 - layer) == layer
+
+    def window_in(self, layer: int) -> int:
+        """How far attention sees in a layer, counted from 0; 0: as far as the mask lets it."""
+        return 0 if every(self.global_every, self.block_of(layer)) else self.window
+
+    def position_in(self, layer: int) -> Any:
+        """The position encoding that acts in a layer's attention."""
+        return position["none"] if every(self.nope_every, self.block_of(layer)) else self.part("position")
+
+    @property
+    def turned(self) -> int:
+        """How many of a head's numbers RoPE turns: pairs."""
+        return count_turned(self.d_head, self.rope_share)
+
+    @classmethod
+    def read_by(cls, part: str) -> tuple[str, ...]:
+        """The settings that a part reads: "attention", "ffn" or "norm", beside those of the whole stack."""
+        return tuple(name for name, known in cls.settings().items() if part in known.read_by)
+
+    def part(self, field: str) -> Any:
+        """The chosen entry of a menu, e.g. `part("norm")` -> the class LayerNorm."""
+        return MENUS[field][getattr(self, field)]
+
+    def replace(self, **changes: Any) -> "Config":
+        """Return a copy with some settings changed. As many key-value heads as heads stay so; attention's biases follow the others."""
+        if "n_heads" in changes and self.n_kv_heads == self.n_heads:
+            changes = {"n_kv_heads": changes["n_heads"]} | changes
+        if "bias" in changes and self.attention_bias == self.bias:
+            changes = {"attention_bias": changes["bias"]} | changes
+        return dataclasses.replace(self, **changes)
+
+    def with_seed(self, seed: int) -> "Config":
+        """The same with another seed: nothing else depends on it, and need not be checked again. Raises ConfigError."""
+        checked = self.settings()["seed"].check("seed", seed)
+        other = object.__new__(type(self))
+        other.__dict__.update({name: getattr(self, name) for name in self.settings()} | {"seed": checked})
+        return other
+
+    def others(self) -> list[tuple[str, Any]]:
+        """What one click can change: a setting, and a value that it does not have. Every entry of every menu, every switch,
+        fewer and more heads, of other numbers a telling one; nothing that would not act. Whether the rest of the settings can be
+        so with it is said where it is chosen."""
+        found = []
+        for name, known in self.settings().items():
+            now = getattr(self, name)
+            offered: list[Any] = self.choices(name) or list(known.offers)
+            if known.kind is bool:
+                offered = [not now]
+            elif known.among:
+                offered = known.among(self)
+            if known.acts is None or known.acts(self):
+                found += [(name, value) for value in offered if value != now]
+        return found
+
+
+def count_turned(d_head: int, share: float) -> int:
+    """Return how many of a head's numbers are whole pairs within a share of them."""
+    # Exact: in floats 0.7 * 180 is less than 126, and a pair would be lost.
+    return 2 * (Fraction(str(share)) * d_head // 2)
+
+
+def every(number: int, layer: int) -> bool:
+    """Whether a layer, counted from 0, is one of every so many; 0: none is."""
+    return number > 0 and (layer + 1) % number == 0

@@ -1,0 +1,215 @@
+"""Start, stop, how far it is and how long it will take; beside it the experiments, and the way to take a model apart."""
+
+import html
+from functools import partial
+
+import streamlit as st
+
+from core.checkpoints import own
+from core.experiments.training.plan import Plan
+from core.experiments.training.results import last
+from core.experiments.training.showcase import showcase
+from core.export.sheets import slug
+from core.settings.memory import MemoryLimit
+from core.settings.wording import count
+from core.tasks import task
+from core.train.budget import duration, expected, max_seconds
+from ui.kit import jobs, takeaway
+from ui.kit.guard import fragment
+from ui.kit.jobs import StartedTrainings
+from ui.kit.page import capital, literal
+from ui.kit.pages import TRAINED_MODEL, TRAINING
+from ui.kit.panel.control import Control, of, words
+from ui.kit.store import change, has_changed, reset, value
+from ui.shared.models import OPEN, add
+from ui.training.context import TrainingContext, TrainingLook
+from ui.training.finished import FinishedTrainings, finished, to_show
+
+
+def trained_models(trainings: StartedTrainings | FinishedTrainings) -> list[tuple[str, int]]:
+    """(arm, seed) of every model that learnt something and did not diverge."""
+    states = trainings.states
+    return [
+        (arm.name, seed)
+        for arm in trainings.plan.arms
+        for seed in trainings.plan.seeds
+        if (arm.name, seed) in states and states[arm.name, seed].step and not states[arm.name, seed].diverged
+    ]
+
+
+def take_apart_menu(trainings: StartedTrainings | FinishedTrainings):
+    """Open one of the models on the page for that, where there are any."""
+    offered = {f"{arm}, seed {seed}": (arm, seed) for arm, seed in trained_models(trainings)}
+    if offered:
+        st.menu_button(
+            "Take one apart", list(offered), key="take_apart", icon=":material/content_cut:", type="tertiary",
+            on_click=_chosen, args=(offered, trainings.plan), help=f"Open a trained model on the page {TRAINED_MODEL.name}: its heads, its answers, knock-outs.",
+        )  # fmt: skip
+
+
+def _chosen(offered: dict[str, tuple[str, int]], plan: Plan):
+    trainings = to_show(plan)
+    state = trainings.states.get(offered.get(st.session_state.take_apart)) if trainings else None
+    if state is None:  # it has been forgotten since
+        return
+    arm, seed = offered[st.session_state.take_apart]
+    name = f"{state.training.task}: {arm}, seed {seed}, step {state.step:,}"
+    try:
+        st.session_state[OPEN] = add(own.of_training(state, name))
+    except MemoryLimit as error:
+        st.toast(literal(error), icon=":material/block:", duration="long")
+
+
+def models(trainings: StartedTrainings | FinishedTrainings | None) -> dict:
+    """Every trained model as a file: label -> (name of the file, what makes it)."""
+    files = {}
+    for arm, seed in trained_models(trainings) if trainings else []:
+        state, accuracy = trainings.states[arm, seed], last(trainings.runs[arm, seed])
+        name = f"{state.training.task}: {arm}, seed {seed}"
+        files[f"Model: {arm}, seed {seed}"] = (f"{slug(name)}.zip", partial(_packed, state, name, accuracy))
+    return files
+
+
+def _packed(state, name, accuracy) -> bytes:
+    return own.zipped(own.write_trained(state, name, accuracy))
+
+
+def task_row(training) -> list[Control]:
+    """Which task, and what it is: an example drawn from it, what guessing gets right, what it is said to need."""
+    learnt = task[training.task]
+    reads, answer = learnt.example().split(": ", 1)[1].split(" → ")
+    # A long answer stands below what is read, word under word.
+    gap = " → " if len(reads + answer) < 80 else "<br><span style='opacity:.75;visibility:hidden'>For example</span> "
+    about = (
+        f"{html.escape(capital(task.help(training.task).split(' Example (')[0]))} "
+        f"<span style='opacity:.75'>Chance {100 * learnt.chance:.3g} %, best possible {100 * learnt.best:g} %.</span>"
+        f"<div style='overflow-x:auto;white-space:nowrap' tabindex='0' role='region' aria-label='Example'><span style='opacity:.75'>For example</span> "
+        f"<code>{html.escape(reads)}</code>{gap}<code>{html.escape(answer)}</code></div>"
+    )
+    return [of(training, "task"), words(about)]
+
+
+def experiments_menu(kinds):
+    st.menu_button(
+        "Experiments", list(showcase), key="experiments", icon=":material/science:", type="tertiary",
+        format_func=showcase.label, on_click=_pick_experiment, args=(kinds,),
+    )  # fmt: skip
+
+
+def _pick_experiment(kinds):
+    if st.session_state.experiments:
+        _start_experiment(st.session_state.experiments, kinds)
+
+
+def _start_experiment(name: str, kinds):
+    reset(*kinds, **showcase[name]())
+    change(begin=True, trained="learning")
+
+
+def experiment_cards(kinds):
+    """What there is to start."""
+    st.markdown("**Press Start, or begin with an experiment**")
+    with st.grid("auto", min_column_width=300):
+        for name in showcase:
+            with st.container(border=True, height="stretch", gap="xxsmall"):
+                st.button(
+                    f"**{showcase.label(name)}**", key=f"card_{name}", icon=":material/science:", on_click=_start_experiment,
+                    args=(name, kinds), type="tertiary",
+                )  # fmt: skip
+                st.caption(capital(showcase.help(name)))
+
+
+def live(trainings: StartedTrainings | FinishedTrainings, planned: Plan, look: TrainingLook):
+    """As the job goes on; once more when it has ended, and then it stands still."""
+    if trainings is jobs.started():
+        jobs.first_point(trainings)
+        jobs.shown(trainings)
+    fragment(_view, run_every=jobs.TICK if trainings.going else None)(planned, look)
+
+
+def _view(planned, look):
+    # Looked up anew: what a fragment is handed is kept for as long as somebody's page is open.
+    trainings = to_show(planned)
+    if has_changed(look) or trainings is None:
+        st.rerun()  # all of the page, which reads them and writes the link
+    takeaway.begin()  # a fragment is drawn again without the rest of the page: its tables take the place of the old ones
+    TRAINING.open_view(TrainingContext(trainings, look))
+
+
+ANEW = "Train it anew, here"
+
+
+def bar(planned: Plan, kinds):
+    """Start, stop, how far it is and how long it will take. Looks at the job again and again while it is going."""
+    trainings = jobs.started()
+    going = bool(trainings) and trainings.going
+    if going:
+        fragment(_bar, run_every=jobs.TICK)(planned, kinds, going)
+    else:
+        _bar(planned, kinds, going)  # no fragment: a click on Start draws the whole page at once
+
+
+def _bar(planned, kinds, was_going):
+    trainings = jobs.started()
+    if trainings:
+        jobs.look(trainings)
+    if value("begin") or was_going != (bool(trainings) and trainings.going):
+        st.rerun()  # all of the page: with or without its timers, and with the settings of an experiment
+    same = bool(trainings) and trainings.plan == planned
+    known = None if same else finished(planned)
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        if trainings and trainings.going:
+            st.button("Stop", icon=":material/stop:", key="stop", on_click=jobs.stop)
+            if not same:
+                st.button("Train the new settings", key="anew", type="primary", on_click=jobs.begin, args=(planned,))
+        elif same and trainings.job.stopped:
+            st.button("Continue", icon=":material/play_arrow:", key="resume", type="primary", on_click=jobs.resume)
+        else:
+            anew = bool(known) and known.anew
+            st.button(
+                ANEW if anew else "Start", icon=":material/play_arrow:", key="start", type="primary", on_click=jobs.begin,
+                args=(planned,), disabled=same and trainings.job.done and not trainings.job.error,
+            )  # fmt: skip
+        said = _said(planned, trainings, same, known)
+        if trainings and trainings.going:
+            st.progress(min(1.0, trainings.job.progress), text=said)
+        else:
+            st.markdown(f":small[{said}]", width="stretch")
+        shown = known or trainings
+        if shown and not shown.going:
+            take_apart_menu(shown)
+        experiments_menu(kinds)
+    if known:
+        st.caption(known.said)
+    why = jobs.refused(planned)
+    if why:
+        st.error(literal(why), icon=":material/timer_off:")
+
+
+def _said(planned, trainings, same, known) -> str:
+    if trainings and trainings.going:
+        other = "" if same else f" The settings have changed since the start. The new ones mean {_takes(planned)}."
+        return f"{literal(jobs.status(trainings.job))}.{other}"
+    if same:
+        return literal(jobs.status(trainings.job))
+    if known:
+        nothing, begins = "Start has no training left to do.", "" if known.anew else "Start begins "
+        return nothing if known.states else f"{begins}{_takes(planned)}."
+    changed = "The settings have changed since this was trained. " if trainings else ""
+    return f"{changed}Start begins {_takes(planned)}."
+
+
+def _takes(planned) -> str:
+    """What there is to train, and how long that takes here."""
+    pool = jobs.workers()
+    states = planned.states().values()
+    new = [state for state in states if not pool.known([state])]
+    soon = (
+        f"{count(len(states), 'training')} of {count(planned.training.steps, 'step')}: about "
+        f"{duration(expected(new, pool.count, pool.pace.median))} on {count(pool.count, 'worker')}"
+    )
+    if len(new) < len(states):
+        soon += f", {len(states) - len(new)} of them known already"
+    elif expected(new, pool.count, pool.pace.best) > max_seconds():
+        soon += f"; at most {duration(max_seconds())} are allowed"
+    return soon
