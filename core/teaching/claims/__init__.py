@@ -1,10 +1,7 @@
-"""What papers claim, and whether it is so here: each claim with its experiment, its smallest effect that counts, its verdict.
-
-Whoever imports any of it has every claim in the menu.
-"""
+"""Claims of papers, and whether they hold here: experiment, smallest effect that counts, verdict."""
 
 # isort: off
-from core.teaching.claims.claim import DOES_NOT, REPLICATES, UNDECIDED, Claim, Judged, claim, judged, verdict
-from core.teaching.claims import trainings, models  # noqa: F401
+from core.teaching.claims.rule import DOES_NOT, REPLICATES, UNDECIDED, Claim, Judged, claim, judged, verdict
+from core.teaching.claims import claims  # noqa: F401  (enters every claim in the menu)
 
 __all__ = ["DOES_NOT", "REPLICATES", "UNDECIDED", "Claim", "Judged", "claim", "judged", "verdict"]

@@ -8,7 +8,7 @@ from core.settings.setting import ConfigError
 from core.study.plan import StudyError
 from core.study.shipped import table_of
 from core.study.summary import read_summary
-from core.teaching.claims.evidence import Evidence
+from core.teaching.claims.rule import Evidence
 from core.teaching.lessons.readings.reading import Measured, Params, per_seed, reading
 from core.train import Row
 from core.train.search import late_loss
