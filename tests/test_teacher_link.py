@@ -66,7 +66,7 @@ def test_what_lets_a_teacher_in_is_handed_to_nobody(tmp_path, monkeypatch):
     from core.study.database import connection as databases
     from ui.kit.store import SESSION
     from ui.lessons.classroom import server
-    from ui.lessons.classroom.teacher_key import TEACHER_KEYS
+    from ui.lessons.classroom.server import TEACHER_KEYS
 
     monkeypatch.setenv("ABLATION_READ_ONLY", "0")
     monkeypatch.setenv(databases.VARIABLE, f"sqlite:///{tmp_path}/studies.sqlite")

@@ -1,14 +1,17 @@
-"""Classes: students who predict before they see a result. Who is in, what is asked, and every vote once, on one database.
+"""Classes: students predict before they see a result. Who is in, what is asked, and every vote once, in one database."""
 
-Whoever imports it gets the whole of it: Classroom is the store, everything else is what it hands out.
-"""
-
-from core.teaching.classroom.classroom import Classroom
-from core.teaching.classroom.limits import ClassError
-from core.teaching.classroom.seen import Accepted, Reason, Started, TeacherView, Vote, Watched
-from core.teaching.classroom.tables import CLOSED, DISCUSSION, OPEN, REVEALED, WAITING
+from core.teaching.classroom.classroom import (
+    Classroom,
+    Distribution,
+    Reason,
+    Started,
+    TeacherView,
+    Vote,
+    Watched,
+)
+from core.teaching.classroom.tables import CLOSED, DISCUSSION, OPEN, REVEALED, WAITING, ClassError
 
 __all__ = [
     "CLOSED", "DISCUSSION", "OPEN", "REVEALED", "WAITING",
-    "Accepted", "ClassError", "Classroom", "Reason", "Started", "TeacherView", "Vote", "Watched",
+    "ClassError", "Classroom", "Distribution", "Reason", "Started", "TeacherView", "Vote", "Watched",
 ]  # fmt: skip

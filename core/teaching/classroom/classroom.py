@@ -1,189 +1,560 @@
-"""The store of classes: one object for a process, whose methods are called from as many threads as there are visitors."""
+"""Store of classes: one object per process, called from as many threads as there are users."""
 
+import contextlib
+import functools
 import json
+import os
 import secrets
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import pandas as pd
-from sqlalchemy import ColumnElement, Connection, func, select
+import sqlalchemy
+from sqlalchemy import ColumnElement, Connection, and_, exc, func, select
 
+from core.settings.wording import shorten
+from core.study.database.connection import Busy, Connected, patiently
 from core.study.database.schema import clock
-from core.teaching.classroom import answers, given, steps, tables, votes, watching
-from core.teaching.classroom.doors import Doors, Room, living
-from core.teaching.classroom.limits import ALIVE, EMPTY, QUIET, ClassError
-from core.teaching.classroom.seen import Accepted, Started, TeacherView, Vote, Watched
-from core.teaching.classroom.tables import rooms
+from core.teaching.classroom import tables
+from core.teaching.classroom.tables import (
+    CLOSED,
+    DISCUSSION,
+    HOURS,
+    OPEN,
+    PICKED,
+    REVEALED,
+    ROUNDS,
+    WAITING,
+    ClassError,
+    check_seconds,
+    check_sure,
+    check_text,
+    hash_secret,
+    parse_code,
+    polls,
+    rooms,
+    seats,
+    votes,
+)
+
+T = TypeVar("T")
+P = ParamSpec("P")
+Room = sqlalchemy.Row[*tuple[Any, ...]]  # a row of class_rooms
+Distribution = Mapping[int, Mapping[str, int]]  # round -> answer -> votes
+
+WITHIN = 8.0  # seconds for which a busy database is tried again
+COLUMNS = ["class", "question", "round", "seat", "nickname", "answer", "sure", "because", "seconds"]
+ALIVE = rooms.c.began > clock() - HOURS * 3600.0
+
+
+@dataclass(frozen=True)
+class Started:
+    """A new class. code: what students type; token: the teacher's key, which is stored only as a hash."""
+
+    code: str
+    token: str
+
+
+@dataclass(frozen=True)
+class Vote:
+    """A stored vote. at: seconds since 1970 by the database's clock."""
+
+    answer: str
+    sure: int
+    because: str
+    at: float
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What everybody may see of a class. It names nobody.
+
+    Args:
+        question, round: what is asked, or was last; "" and 0 before the first question.
+        left: seconds until it closes; None where it closes by hand or is closed.
+        votes: of this round.
+        distribution: of both rounds; None while it is not shown.
+        picked: the reasons that the teacher picked, in that order.
+    """
+
+    code: str
+    phase: str
+    question: str
+    round: int
+    left: float | None
+    seats: int
+    votes: int
+    distribution: Distribution | None
+    picked: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A seat's reason, without its name. id: what it is picked by."""
+
+    id: int
+    round: int
+    answer: str
+    text: str
+    picked: bool
+
+
+@dataclass(frozen=True)
+class TeacherView(Watched):
+    """What the teacher may see of a class; the distribution also while the question is open.
+
+    Args:
+        planned: the questions given at the start.
+        asked: the questions that were opened, in that order.
+        shown: whether everybody sees the distribution once the question is closed.
+        waiting: (number, nickname) of the seats without a vote in this round.
+        reasons: of both rounds of this question, the oldest first.
+    """
+
+    distribution: Distribution
+    planned: tuple[str, ...]
+    asked: tuple[str, ...]
+    shown: bool
+    waiting: tuple[tuple[int, str], ...]
+    reasons: tuple[Reason, ...]
+
+
+@dataclass(frozen=True)
+class Poll:
+    """The current question of a class. is_over: its time is, and that is not stored yet."""
+
+    id: int
+    question: str
+    round: int
+    phase: str  # CLOSED once its time is over
+    shown: bool
+    opened: float
+    left: float | None
+    is_over: bool
+    now: float
+
+
+def by_code(code: str) -> tuple[ColumnElement[bool], ClassError]:
+    """Return how a class is found by its code, and what is said if there is none."""
+    words = f"There is no class {shorten(code, 20)}: a code has five letters, and a class ends after {HOURS} hours."
+    return rooms.c.code == parse_code(code), ClassError("code", words)
+
+
+def by_token(token: str) -> tuple[ColumnElement[bool], ClassError]:
+    """Return how a class is found by its teacher's key, and what is said if there is none."""
+    words = f"No class has this teacher's key: it may have ended, as every class does after {HOURS} hours."
+    return rooms.c.token == hash_secret(token), ClassError("token", words)
+
+
+def transaction(
+    find: Callable[[str], tuple[ColumnElement[bool], ClassError]], writes: bool = False
+) -> Callable[
+    [Callable[Concatenate["Classroom", Connection, Room, P], T]], Callable[Concatenate["Classroom", str, P], T]
+]:
+    """Turn a function of (connection, room, …) into a method that is called with a code or a token.
+
+    It may be called again where it is not known whether a first call was stored.
+    """
+
+    def decorate(
+        step: Callable[Concatenate["Classroom", Connection, Room, P], T],
+    ) -> Callable[Concatenate["Classroom", str, P], T]:
+        @functools.wraps(step)
+        def method(self: "Classroom", given: str, /, *args: P.args, **kwargs: P.kwargs) -> T:
+            condition, unknown = find(given)
+            query = select(rooms).where(condition, ALIVE)
+
+            def call(connection: Connection) -> T:
+                # A writer has the class alone from here on, and reads the rest only then.
+                locked = query.with_for_update() if writes else query
+                room = connection.execute(locked).one_or_none()
+                if room is None:
+                    raise unknown
+                return step(self, connection, room, *args, **kwargs)
+
+            if not self.has_tables():
+                raise unknown
+            return self.run(call, writes)
+
+        return method
+
+    return decorate
 
 
 class Classroom:
-    """Classes, in the database of studies or in one of their own; the tables are made when the first class is started.
+    """Classes, in the database of studies or in one of their own; tables are created with the first class.
 
-    given: an address or the path of a file; else ABLATION_DATABASE_URL, else studies.sqlite in this folder.
+    A step is done when its method returns, even if the process is killed then. Every method raises ClassError for what a
+    class does not allow or have, and StoreError for a database that cannot be used (Busy where that may pass).
 
-    Whatever a method is asked for is done when it returns, also if the process is killed then. Every method raises
-    ClassError, in words, for what a class does not allow or have, and StoreError for a database that cannot be used; Busy
-    where that may pass, after it has been tried for doors.WITHIN seconds. Who guesses codes or tokens is not held up here.
+    Args:
+        given: an address or the path of a file; else ABLATION_DATABASE_URL, else studies.sqlite in this folder.
     """
 
     def __init__(self, given: str | None = None) -> None:
-        self._doors = Doors(given)
+        self.database = Connected(given)
+        self._has_tables = False
+        # SQLite has one writer at a time. Its own way of waiting is to look again after ever longer pauses.
+        is_sqlite = self.database.url.get_backend_name() == "sqlite"
+        self._turn = threading.Lock() if is_sqlite else contextlib.nullcontext()
 
-    # Classes
+    def run(self, call: Callable[[Connection], T], writes: bool = False) -> T:
+        """Return call(connection) in one transaction, tried again while the database is busy."""
+
+        def once() -> T:
+            try:
+                if not writes:
+                    with self.database.reading() as connection:
+                        return call(connection)
+                with self._turn, self.database.writing() as connection:
+                    return call(connection)
+            except exc.TimeoutError as error:  # all connections of this process were in use for half a minute
+                words = "is asked for more than it can do now."
+                raise Busy(f"The store {self.database.name} {words}", f"The store {words}") from error
+
+        return patiently(once, WITHIN)
+
+    def has_tables(self) -> bool:
+        """Return whether a class was ever started here. Looking creates neither tables nor a file."""
+        path = self.database.path
+        if not self._has_tables and (path is None or os.path.exists(path)):
+            self._has_tables = self.run(tables.has_tables)
+        return self._has_tables
 
     def start(self, questions: Iterable[str] = ()) -> Started:
-        """A new class. questions: the names of those that are planned, for its teacher to find again; others may be asked."""
-        names, token = given.planned(questions), secrets.token_urlsafe(24)
-        self._doors.make()
-        return Started(self._doors.write(lambda connection: _begun(connection, given.hashed(token), names)), token)
-
-    def end(self, token: str) -> None:
-        """Delete a class and everything that is known of it."""
-        self._taught(token, lambda connection, room: connection.execute(rooms.delete().where(rooms.c.id == room.id)))
+        """Start a class. questions: names of the planned ones; others may be asked."""
+        names = list(dict.fromkeys(check_text("question", name, is_needed=True) for name in questions))
+        if len(names) > tables.QUESTIONS:
+            words = f"{len(names)} questions are planned; a class may ask at most {tables.QUESTIONS}."
+            raise ClassError("question", words)
+        token = secrets.token_urlsafe(24)
+        if not self.has_tables():
+            self.run(tables.create_tables, writes=True)
+        return Started(self.run(lambda connection: _start(connection, hash_secret(token), names), writes=True), token)
 
     def sweep(self) -> int:
-        """Delete the classes whose time is over, which nobody finds any more -> how many. To be called now and then."""
-        return self._doors.write(_swept) if self._doors.there() else 0
+        """Delete the classes whose time is over. Return how many."""
+        return self.run(_sweep, writes=True) if self.has_tables() else 0
 
     def shut(self) -> None:
-        """Let go of the database's connections."""
-        self._doors.close()
-
-    # What is to be seen
-
-    def watch(self, code: str) -> Watched:
-        """What everybody may see; the same for all who watch, and so worth keeping for a second."""
-        return self._doors.by_code(code, watching.watched)
-
-    def of_teacher(self, token: str) -> TeacherView:
-        return self._doors.by_token(token, watching.of_teacher)
-
-    def mine(self, code: str, key: str) -> dict[tuple[str, int], Vote]:
-        """(question, round) -> what this seat has answered, and no other."""
-        return self._doors.by_code(code, lambda connection, room: watching.mine(connection, room, given.hashed(key)))
-
-    def answers(self, token: str) -> pd.DataFrame:
-        """One row per vote: class, question, round, seat (1, 2, …), nickname, answer, sure, because, seconds after opening."""
-        return self._doors.by_token(token, answers.answers)
-
-    def crosstab(self, token: str, question: str) -> pd.DataFrame:
-        """Answers of round 1 (index) × answers of round 2 (columns), in counts of seats that voted in both."""
-        return self._doors.by_token(token, lambda connection, room: answers.crosstab(connection, room, question))
-
-    # What students do
+        """Close the connections to the database."""
+        self.database.close()
 
     def join(self, code: str, nickname: str = "", key: str = "") -> str:
-        """Take a seat -> its key, to be kept by whoever sits there. With a key: the same seat again, and a nickname that is
-        given takes the place of the one before. A key of another class is refused (ClassError with field "key")."""
-        name, fresh = given.text("nickname", nickname), key or secrets.token_urlsafe(16)
-        sit = votes.rejoined if key else votes.joined
-        hashed = given.hashed(fresh)
-        self._doors.by_code(code, lambda connection, room: sit(connection, room, hashed, name), writes=True)
+        """Take a seat and return its key; with a key, return to that seat, with a new nickname where one is given."""
+        name, fresh = check_text("nickname", nickname), key or secrets.token_urlsafe(16)
+        self._join(code, hash_secret(fresh), name, is_new=not key)
         return fresh
 
+    @transaction(by_code, writes=True)
+    def _join(self, connection: Connection, room: Room, key: str, nickname: str, is_new: bool) -> None:
+        mine = and_(seats.c.room == room.id, seats.c.key == key)
+        if not is_new:
+            _find_seat(connection, room, key)
+            if nickname:
+                connection.execute(seats.update().where(mine).values(nickname=nickname))
+            return
+        if connection.scalar(select(seats.c.id).where(mine)) is not None:  # a call that is repeated
+            return
+        taken = _count_seats(connection, room)
+        if taken >= tables.SEATS:
+            raise ClassError("class", f"Class {room.code} is full: all of its {tables.SEATS} seats are taken.")
+        values = {"room": room.id, "number": taken + 1, "key": key, "nickname": nickname, "joined": clock()}
+        connection.execute(seats.insert().values(values))
+
+    @transaction(by_code, writes=True)
     def vote(
-        self, code: str, key: str, question: str, round: int, answer: str, sure: int = 0, because: str = ""
-    ) -> Accepted:
-        """A vote on the question and round that the student saw. It returns once the vote is stored for good.
+        self,
+        connection: Connection,
+        room: Room,
+        key: str,
+        question: str,
+        round: int,
+        answer: str,
+        sure: int = 0,
+        because: str = "",
+    ) -> Vote:
+        """Store a vote on the question and round that the student saw.
 
-        The same once more is accepted once more, whatever is asked by then; another is refused ("vote"), as is one
-        that is late by the database's clock ("late"), or on what is not asked now ("question"). sure: 0 to 3.
+        The same vote again is accepted again; another is refused ("vote"), as is a late one ("late", by the database's
+        clock) and one on what is not asked now ("question").
         """
-        ballot = votes.Ballot(
-            given.text("question", question),
-            given.round_of(round),
-            given.text("answer", answer, needed=True),
-            given.sureness(sure),
-            given.text("because", because),
-        )
-        hashed = given.hashed(key)
-        found = self._doors.by_code(code, lambda c, room: votes.cast(c, room, hashed, ballot), writes=True)
-        if isinstance(found, ClassError):
-            raise found
-        return found
+        chosen: dict[str, Any] = {
+            "answer": check_text("answer", answer, is_needed=True),
+            "sure": check_sure(sure),
+            "because": check_text("because", because),
+        }
+        seat = _find_seat(connection, room, hash_secret(key))
+        mine = and_(votes.c.seat == seat, polls.c.question == question, votes.c.round == round)
+        before = connection.execute(select(votes).join_from(votes, polls).where(mine)).one_or_none()
+        if before is not None:
+            if any(getattr(before, name) != value for name, value in chosen.items()):
+                raise ClassError("vote", "Your vote is already in. It cannot be changed.")
+            return Vote(**chosen, at=before.at)
+        poll = _current(connection, room)
+        if poll is None:
+            raise ClassError("question", "Nothing has been asked in this class yet; wait until a question is open.")
+        if poll.phase != OPEN:
+            raise ClassError("late", "Your vote is late and does not count: voting on this question is closed.")
+        if (poll.question, poll.round) != (question, round):
+            words = f"By now {shorten(poll.question)} is open, in round {poll.round}; look at it, and vote there."
+            raise ClassError("question", words)
+        place = {"poll": poll.id, "round": round, "seat": seat, "at": poll.now, "after": poll.now - poll.opened}
+        connection.execute(votes.insert().values(place | chosen))
+        return Vote(**chosen, at=poll.now)
 
-    # What teachers do
+    @transaction(by_code)
+    def mine(self, connection: Connection, room: Room, key: str) -> dict[tuple[str, int], Vote]:
+        """Return (question, round) -> what this seat has answered."""
+        seat = _find_seat(connection, room, hash_secret(key))
+        columns = polls.c.question, votes.c.round, votes.c.answer, votes.c.sure, votes.c.because, votes.c.at
+        own = select(*columns).join_from(votes, polls).where(votes.c.seat == seat).order_by(votes.c.id)
+        return {(question, round): Vote(*rest) for question, round, *rest in connection.execute(own)}
 
-    def open(self, token: str, question: str, seconds: float | None = None) -> None:
-        """Ask a question, and close the one before. seconds: until it closes by itself, 1 to 3,600; None: by hand alone.
+    @transaction(by_code)
+    def watch(self, connection: Connection, room: Room) -> Watched:
+        """Return what everybody may see; the same for all, and so worth keeping for a second."""
+        poll = _current(connection, room)
+        seen = _look(connection, room, poll)
+        if poll is None or poll.phase == OPEN or not (poll.shown or poll.phase == REVEALED):
+            return replace(seen, distribution=None)
+        return seen
 
-        A question is asked once in a class. Opened once more in its first round, before it closes, it has its time anew.
+    @transaction(by_token)
+    def of_teacher(self, connection: Connection, room: Room) -> TeacherView:
+        """Return what the teacher may see."""
+        poll = _current(connection, room)
+        asked = select(polls.c.question).where(polls.c.room == room.id).order_by(polls.c.id)
+        more = {
+            "planned": tuple(json.loads(room.questions)),
+            "asked": tuple(connection.scalars(asked)),
+            "shown": poll is not None and poll.shown,
+            "waiting": _waiting(connection, room, poll) if poll else (),
+            "reasons": _reasons(connection, poll) if poll else (),
+        }
+        return TeacherView(**vars(_look(connection, room, poll)) | more)
+
+    @transaction(by_token)
+    def answers(self, connection: Connection, room: Room) -> pd.DataFrame:
+        """Return one row per vote, by question, round and seat. seconds: after its round was opened."""
+        columns = (
+            polls.c.question, votes.c.round, seats.c.number, seats.c.nickname, votes.c.answer, votes.c.sure,
+            votes.c.because, votes.c.after,
+        )  # fmt: skip
+        query = select(*columns).join_from(votes, polls).join(seats, votes.c.seat == seats.c.id)
+        ordered = query.where(polls.c.room == room.id).order_by(polls.c.id, votes.c.round, seats.c.number)
+        return pd.DataFrame([(room.code, *row) for row in connection.execute(ordered)], columns=COLUMNS)
+
+    # Steps of a teacher, each of which may be taken twice:
+    # open → closed → discussion → open, round 2 → closed → revealed; discussion and round 2 may be left out.
+
+    @transaction(by_token, writes=True)
+    def open(self, connection: Connection, room: Room, question: str, seconds: float | None = None) -> None:
+        """Ask a question, once in a class, and close the one before.
+
+        Opened again in its first round, before it closes, it has its time anew.
+
+        Args:
+            seconds: until it closes by itself, 1 to 3,600; None for by hand alone.
         """
-        name, time = given.text("question", question, needed=True), given.time_for(seconds)
-        self._taught(token, lambda connection, room: steps.opened(connection, room, name, time))
+        name, time = check_text("question", question, is_needed=True), check_seconds(seconds)
+        poll = _current(connection, room)
+        closes = None if time is None else clock() + time
+        if poll and (poll.question, poll.round, poll.phase) == (name, 1, OPEN):
+            _change(connection, poll, closes=closes)
+            return
+        asked = list(connection.scalars(select(polls.c.question).where(polls.c.room == room.id)))
+        if name in asked:
+            raise ClassError("question", f"The question {shorten(name)} was asked in this class before.")
+        if len(asked) >= tables.QUESTIONS:
+            words = f"This class has asked {tables.QUESTIONS} questions, as many as a class may; start another class."
+            raise ClassError("class", words)
+        if poll:
+            _close(connection, poll)
+        values = {"room": room.id, "question": name, "opened": clock(), "closes": closes}
+        inserted = connection.execute(polls.insert().values(values).returning(polls.c.id)).scalar_one()
+        connection.execute(rooms.update().where(rooms.c.id == room.id).values(current=inserted))
 
-    def close(self, token: str) -> None:
+    @transaction(by_token, writes=True)
+    def close(self, connection: Connection, room: Room) -> None:
         """Take no more votes in this round."""
-        self._taught(token, steps.closed)
+        _close(connection, _asked(connection, room))
 
-    def discuss(self, token: str) -> None:
-        """After the first round."""
-        self._taught(token, steps.discussed)
+    @transaction(by_token, writes=True)
+    def discuss(self, connection: Connection, room: Room) -> None:
+        """Begin the discussion after the first round."""
+        poll = _unrevealed(connection, room)
+        if poll.round == ROUNDS:
+            words = "The discussion is over once there was a second round; reveal the answer, or open another question."
+            raise ClassError("phase", words)
+        _close(connection, poll)
+        _change(connection, poll, phase=DISCUSSION)
 
-    def again(self, token: str, seconds: float | None = None) -> None:
-        """The second round. What was shown of the first is hidden until it is shown again."""
-        time = given.time_for(seconds)
-        self._taught(token, lambda connection, room: steps.again(connection, room, time))
+    @transaction(by_token, writes=True)
+    def again(self, connection: Connection, room: Room, seconds: float | None = None) -> None:
+        """Open the second round, or give it its time anew. The distribution is hidden until it is shown again."""
+        time = check_seconds(seconds)
+        poll = _asked(connection, room)
+        closes = None if time is None else clock() + time
+        if (poll.round, poll.phase) == (ROUNDS, OPEN):
+            _change(connection, poll, closes=closes)
+            return
+        poll = _unrevealed(connection, room)
+        if poll.round == ROUNDS:
+            raise ClassError("phase", f"A question has {ROUNDS} rounds, and both were; open another question.")
+        begin = {"phase": OPEN, "shown": False, "opened": clock(), "closes": closes, "closed": None}
+        _change(connection, poll, round=poll.round + 1, **begin)
 
-    def show(self, token: str, on: bool = True) -> None:
-        """Whether everybody sees the distribution, of a question that is not open; a revealed one they see anyway."""
-        self._taught(token, lambda connection, room: steps.shown(connection, room, on))
+    @transaction(by_token, writes=True)
+    def show(self, connection: Connection, room: Room, on: bool = True) -> None:
+        """Let everybody see the distribution, or hide it; once the answer is revealed they see it anyway."""
+        _change(connection, _not_open(connection, room), shown=bool(on))
 
-    def reveal(self, token: str) -> None:
-        """The end of a question: its answer may be told, and its distribution is seen by all."""
-        self._taught(token, steps.revealed)
+    @transaction(by_token, writes=True)
+    def reveal(self, connection: Connection, room: Room) -> None:
+        """End a question: its answer may be told, and everybody sees the distribution."""
+        poll = _not_open(connection, room)
+        _close(connection, poll)
+        _change(connection, poll, phase=REVEALED)
 
-    def pick(self, token: str, ids: Iterable[int]) -> None:
-        """Show these reasons (Reason.id) of a question that is not open, three at most, in this order, without names."""
-        wanted = list(ids)
-        self._taught(token, lambda connection, room: steps.picked(connection, room, wanted))
+    @transaction(by_token, writes=True)
+    def pick(self, connection: Connection, room: Room, ids: Iterable[int]) -> None:
+        """Show these reasons (Reason.id) of a question that is not open, and no others, in this order."""
+        wanted = list(dict.fromkeys(ids))
+        if len(wanted) > PICKED:
+            raise ClassError("pick", f"{len(wanted)} reasons are picked; at most {PICKED} are shown at once.")
+        poll = _not_open(connection, room)
+        reasons = (votes.c.poll == poll.id) & (votes.c.because != "")
+        unknown = set(wanted) - set(connection.scalars(select(votes.c.id).where(reasons)))
+        if unknown:
+            words = f"{shorten(unknown.pop())} is no reason given for this question; pick among those that are listed."
+            raise ClassError("pick", words)
+        connection.execute(votes.update().where(reasons).values(picked=None))
+        for place, number in enumerate(wanted, 1):
+            connection.execute(votes.update().where(votes.c.id == number).values(picked=place))
 
-    def _taught(self, token: str, step: Callable[[Connection, Room], object]) -> None:
-        self._doors.by_token(token, step, writes=True)
-
-
-def _swept(connection: Connection) -> int:
-    return connection.execute(rooms.delete().where(~living)).rowcount
-
-
-def _given_way(connection: Connection) -> bool:
-    """Whether a class could be deleted that nobody has joined for a while, or else one in which nothing has happened for longer:
-    else one visitor could take them all for a day."""
-    joined = select(tables.seats.c.id).where(tables.seats.c.room == rooms.c.id).exists()
-    places = select(rooms.c.id).order_by(rooms.c.began).limit(1)
-    empty = places.where(~joined, rooms.c.began < clock() - EMPTY)
-    quiet = places.where(rooms.c.began < clock() - QUIET, *_nothing_since(clock() - QUIET))
-    for which in (empty, quiet):
-        oldest = connection.scalar(which)
-        if oldest is not None:
-            return connection.execute(rooms.delete().where(rooms.c.id == oldest)).rowcount == 1
-    return False
-
-
-def _nothing_since(time: ColumnElement[float]) -> list[ColumnElement[bool]]:
-    """Of a class: that nobody has joined, asked, closed or voted since then."""
-    seats, polls, votes = tables.seats.c, tables.polls.c, tables.votes.c
-    happened = [
-        select(seats.id).where(seats.room == rooms.c.id, seats.joined > time),
-        select(polls.id).where(polls.room == rooms.c.id, (polls.opened > time) | (polls.closed > time)),
-        select(votes.id).where(votes.poll == polls.id, polls.room == rooms.c.id, votes.at > time),
-    ]
-    return [~each.exists() for each in happened]
+    @transaction(by_token, writes=True)
+    def end(self, connection: Connection, room: Room) -> None:
+        """Delete a class and everything that is known of it."""
+        connection.execute(rooms.delete().where(rooms.c.id == room.id))
 
 
-def _begun(connection: Connection, token: str, questions: list[str]) -> str:
-    """A new class -> its code. May be repeated with the same token when it is not known whether it has succeeded."""
+def _sweep(connection: Connection) -> int:
+    return connection.execute(rooms.delete().where(~ALIVE)).rowcount
+
+
+def _start(connection: Connection, token: str, questions: list[str]) -> str:
+    """Create a class and return its code. It may be called again with the same token."""
     connection.execute(select(tables.versions.c.version).with_for_update())  # one begins at a time
-    there = connection.scalar(select(rooms.c.code).where(rooms.c.token == token))
-    if there is not None:
-        return str(there)
-    _swept(connection)
-    full = (connection.scalar(select(func.count()).select_from(rooms)) or 0) >= ALIVE
-    if full and not _given_way(connection):
-        words = f"There are {ALIVE} classes now, as many as this server may have at once; start yours later."
+    begun = connection.scalar(select(rooms.c.code).where(rooms.c.token == token))
+    if begun is not None:
+        return str(begun)
+    _sweep(connection)
+    codes = set(connection.scalars(select(rooms.c.code)))
+    if len(codes) >= tables.CLASSES:
+        words = f"There are {tables.CLASSES} classes now, as many as this server may have at once; start yours later."
         raise ClassError("class", words)
-    code = given.new_code()
-    while connection.scalar(select(rooms.c.id).where(rooms.c.code == code)) is not None:
-        code = given.new_code()
+    code = tables.new_code()
+    while code in codes:
+        code = tables.new_code()
     values = {"code": code, "token": token, "began": clock(), "questions": json.dumps(questions)}
     connection.execute(rooms.insert().values(values))
     return code
+
+
+def _find_seat(connection: Connection, room: Room, key: str) -> int:
+    """Return the number of a seat's row by the hash of its key. Raises ClassError."""
+    seat: int | None = connection.scalar(select(seats.c.id).where(seats.c.room == room.id, seats.c.key == key))
+    if seat is None:
+        raise ClassError("key", f"This is no seat of class {room.code}; join the class to have one.")
+    return seat
+
+
+def _current(connection: Connection, room: Room) -> Poll | None:
+    """Return the current poll by the database's clock; None where nothing has been asked."""
+    row = connection.execute(select(polls, clock().label("now")).where(polls.c.id == room.current)).one_or_none()
+    if row is None:
+        return None
+    left = None if row.closes is None or row.phase != OPEN else row.closes - row.now
+    is_over = left is not None and left <= 0
+    phase = CLOSED if is_over else row.phase
+    left = None if is_over else left
+    return Poll(row.id, row.question, row.round, phase, row.shown, row.opened, left, is_over, row.now)
+
+
+def _asked(connection: Connection, room: Room) -> Poll:
+    poll = _current(connection, room)
+    if poll is None:
+        raise ClassError("phase", "Nothing has been asked in this class yet; open a question first.")
+    return poll
+
+
+def _not_open(connection: Connection, room: Room) -> Poll:
+    poll = _asked(connection, room)
+    if poll.phase == OPEN:
+        raise ClassError("phase", f"The question {shorten(poll.question)} is open; close it first.")
+    return poll
+
+
+def _unrevealed(connection: Connection, room: Room) -> Poll:
+    poll = _not_open(connection, room)
+    if poll.phase == REVEALED:
+        raise ClassError("phase", f"The answer to {shorten(poll.question)} is revealed; open another question.")
+    return poll
+
+
+def _close(connection: Connection, poll: Poll) -> None:
+    """Store that an open poll is closed: by hand now, or when its time was over."""
+    when = func.coalesce(polls.c.closes, clock()) if poll.is_over else clock()
+    is_open = (polls.c.id == poll.id) & (polls.c.phase == OPEN)
+    connection.execute(polls.update().where(is_open).values(phase=CLOSED, closed=when))
+
+
+def _change(connection: Connection, poll: Poll, **values: object) -> None:
+    connection.execute(polls.update().where(polls.c.id == poll.id).values(**values))
+
+
+def _count_seats(connection: Connection, room: Room) -> int:
+    return connection.scalar(select(func.count()).where(seats.c.room == room.id)) or 0
+
+
+def _look(connection: Connection, room: Room, poll: Poll | None) -> Watched:
+    """Return what there is to see, with the distribution."""
+    seated = _count_seats(connection, room)
+    if poll is None:
+        return Watched(room.code, WAITING, "", 0, None, seated, 0, {}, ())
+    # A round that has begun since the poll was read is left out.
+    columns = votes.c.round, votes.c.answer, func.count()
+    of_poll = and_(votes.c.poll == poll.id, votes.c.round <= poll.round)
+    query = select(*columns).where(of_poll).group_by(votes.c.round, votes.c.answer).order_by(votes.c.answer)
+    counts: dict[int, dict[str, int]] = {round: {} for round in range(1, poll.round + 1)}
+    for round, answer, number in connection.execute(query):
+        counts[round][answer] = number
+    which = and_(votes.c.poll == poll.id, votes.c.picked.is_not(None))
+    picked = connection.scalars(select(votes.c.because).where(which).order_by(votes.c.picked))
+    return Watched(
+        code=room.code,
+        phase=poll.phase,
+        question=poll.question,
+        round=poll.round,
+        left=poll.left,
+        seats=seated,
+        votes=sum(counts[poll.round].values()),
+        distribution=counts,
+        picked=() if poll.phase == OPEN else tuple(picked),
+    )
+
+
+def _waiting(connection: Connection, room: Room, poll: Poll) -> tuple[tuple[int, str], ...]:
+    """Return number and nickname of the seats without a vote in this round."""
+    voted = select(votes.c.seat).where(votes.c.poll == poll.id, votes.c.round == poll.round)
+    query = select(seats.c.number, seats.c.nickname).where(seats.c.room == room.id, seats.c.id.not_in(voted))
+    return tuple((number, nickname) for number, nickname in connection.execute(query.order_by(seats.c.number)))
+
+
+def _reasons(connection: Connection, poll: Poll) -> tuple[Reason, ...]:
+    columns = votes.c.id, votes.c.round, votes.c.answer, votes.c.because, votes.c.picked.is_not(None)
+    given = select(*columns).where(votes.c.poll == poll.id, votes.c.because != "").order_by(votes.c.id)
+    return tuple(Reason(*row) for row in connection.execute(given))
