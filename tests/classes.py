@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import pytest
 from sqlalchemy import select
 
-from core.teaching.classroom import ClassError, Classroom
-from core.teaching.classroom.tables import polls, rooms, seats, votes
+from core.teaching.classroom import ClassError, Classroom, polls, rooms, seats, votes
 
 TIMES = {rooms: ["began"], seats: ["joined"], polls: ["opened", "closes", "closed"], votes: ["at"]}
 

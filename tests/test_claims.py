@@ -18,17 +18,24 @@ from core.model.transformer import Transformer
 from core.study.plan import StudyError
 from core.study.shipped import ROOT
 from core.tasks import task
-from core.teaching.claims import DOES_NOT, REPLICATES, UNDECIDED, Judged, claim, claims, judged, verdict
-from core.teaching.claims.__main__ import main
-from core.teaching.claims.rule import (
+from core.teaching import claims
+from core.teaching.claims import (
+    DOES_NOT,
     FILE,
+    REPLICATES,
+    UNDECIDED,
     Evidence,
+    Judged,
+    claim,
     describe,
     format_smallest,
+    judged,
+    main,
     read_values,
     shipped_curves,
     study,
     tally,
+    verdict,
     write_values,
 )
 

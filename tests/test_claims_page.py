@@ -5,8 +5,7 @@ import json
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.teaching.claims import claim, judged
-from core.teaching.claims.rule import FILE, describe, read_values, tally
+from core.teaching.claims import FILE, claim, describe, judged, read_values, tally
 from tests.pages import components, link
 from tests.test_page import fine, opened, said_on
 from tests.test_page import told as warned
@@ -72,7 +71,7 @@ def test_a_damaged_table_is_said_in_words(data, tmp_path, monkeypatch):
     path = tmp_path / FILE.name
     if data is not None:
         path.write_bytes(data)
-    monkeypatch.setattr("core.teaching.claims.rule.FILE", path)
+    monkeypatch.setattr("core.teaching.claims.FILE", path)
     st.cache_data.clear()
     app = fine(opened(CLAIMS.path))
     st.cache_data.clear()

@@ -12,7 +12,8 @@ from sqlalchemy import inspect
 from core.study.database import connection as databases
 from core.study.database.connection import Busy, StoreError
 from core.study.database.store import Store
-from core.teaching.classroom import CLOSED, DISCUSSION, OPEN, REVEALED, WAITING, Classroom, tables
+from core.teaching import classroom
+from core.teaching.classroom import CLOSED, DISCUSSION, OPEN, REVEALED, WAITING, Classroom
 from tests.classes import later, lesson, refused, stored
 from tests.databases import database, postgresql  # noqa: F401  (fixtures)
 from ui.kit.server.app import delete_old_classes
@@ -229,15 +230,15 @@ def test_only_the_teachers_key_controls_a_class(room):
     where = room.store
     calls = [where.of_teacher, where.end, where.close, where.discuss, where.again, where.show, where.reveal]
     calls += [where.answers, lambda token: where.open(token, "x"), lambda token: where.pick(token, [])]
-    for token in ("", room.code, room.keys[0], room.token[:-1], tables.hash_secret(room.token), "\ud800\0"):
+    for token in ("", room.code, room.keys[0], room.token[:-1], classroom.hash_secret(room.token), "\ud800\0"):
         for call in calls:
             with refused("token", "No class has this teacher's key"):
                 call(token)
     assert room.phase == OPEN and where.watch(room.code).seats == 3
     with where.database.reading() as connection:
-        rows = [repr(connection.execute(table.select()).all()) for table in tables.metadata.sorted_tables]
+        rows = [repr(connection.execute(table.select()).all()) for table in classroom.metadata.sorted_tables]
     for secret in (room.token, *room.keys):  # they are stored as hashes alone
-        assert secret not in "".join(rows) and tables.hash_secret(secret) in "".join(rows)
+        assert secret not in "".join(rows) and classroom.hash_secret(secret) in "".join(rows)
 
 
 def test_what_everybody_sees_names_nobody(room):
@@ -251,7 +252,7 @@ def test_a_code_is_read_as_people_write_it(room):
     a, b = room.code[:2], room.code[2:]
     for typed in (room.code.lower(), f" {a} {b}\n", f"{a}-{b}".lower()):
         assert room.store.watch(typed).code == room.code
-    assert not set(tables.LETTERS) & set("ILOQ01") and re.fullmatch(f"[{tables.LETTERS}]{{5}}", room.code)
+    assert not set(classroom.LETTERS) & set("ILOQ01") and re.fullmatch(f"[{classroom.LETTERS}]{{5}}", room.code)
     for code in ("", room.code + "B", room.code[:4], "IIIII", "' OR 1", "\ud800\0", room.token):
         with refused("code", "There is no class .*five letters.*24 hours"):
             room.store.watch(code)
@@ -268,7 +269,7 @@ def test_a_seat_taken_again_is_the_same(room):
 
 def test_limits_are_said(store, monkeypatch):
     for name, most in (("CLASSES", 2), ("SEATS", 4), ("QUESTIONS", 2)):
-        monkeypatch.setattr(tables, name, most)
+        monkeypatch.setattr(classroom, name, most)
     room, _ = lesson(store, 4), store.start()
     with refused("class", "There are 2 classes now"):
         store.start()
@@ -364,13 +365,13 @@ def test_a_class_is_gone_after_a_day_and_the_server_deletes_it(store, monkeypatc
     assert stored(store) == [(new.code, "q", 1, 1, "yes")]
     store.end(new.token)
     with store.database.reading() as connection:
-        for table in (tables.rooms, tables.seats, tables.polls, tables.votes):
+        for table in (classroom.rooms, classroom.seats, classroom.polls, classroom.votes):
             assert connection.execute(table.select()).first() is None
 
 
 def test_a_code_that_a_class_has_is_not_given_to_another(store, monkeypatch):
     codes = iter(["BCDFG", "BCDFG", "BCDFH", "BCDFG"])
-    monkeypatch.setattr(tables, "new_code", lambda: next(codes))
+    monkeypatch.setattr(classroom, "new_code", lambda: next(codes))
     assert [store.start().code, store.start().code] == ["BCDFG", "BCDFH"]
     later(store, 25 * 3600)
     assert store.start().code == "BCDFG"  # that class is over
@@ -388,7 +389,7 @@ def test_tables_of_another_version_are_refused_in_words(room, database):  # noqa
 
 def test_a_database_that_is_busy_says_so_and_then_is_not(tmp_path, monkeypatch):
     monkeypatch.setattr("core.study.database.connection.PATIENCE", 0.1)
-    monkeypatch.setattr("core.teaching.classroom.classroom.WITHIN", 0.0)
+    monkeypatch.setattr("core.teaching.classroom.WITHIN", 0.0)
     room = lesson(Classroom(str(tmp_path / "x.sqlite")), asked="q")
     other = sqlite3.connect(tmp_path / "x.sqlite", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -416,7 +417,7 @@ def test_an_answer_of_the_database_that_is_lost_is_asked_for_again_and_nothing_s
 
     store.start()
     monkeypatch.setattr(databases, "time", SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: None))
-    monkeypatch.setattr("core.teaching.classroom.classroom.patiently", lose_every_second)
+    monkeypatch.setattr("core.teaching.classroom.patiently", lose_every_second)
     started = store.start()
     key = store.join(started.code, "me")
     store.open(started.token, "q")
@@ -425,4 +426,4 @@ def test_an_answer_of_the_database_that_is_lost_is_asked_for_again_and_nothing_s
     monkeypatch.undo()
     assert stored(store) == [(started.code, "q", 1, 1, "a")] and store.watch(started.code).seats == 1
     with store.database.reading() as connection:
-        assert len(connection.execute(tables.rooms.select()).all()) == 2
+        assert len(connection.execute(classroom.rooms.select()).all()) == 2

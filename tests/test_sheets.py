@@ -17,7 +17,7 @@ from core.study.database.store import Store
 from core.study.shipped import table_of
 from core.study.summary import NUMBERS, TEXTS, read_summary
 from core.study.tables import TABLES, export, judged_table, summary_table
-from core.teaching.claims.rule import read_values
+from core.teaching.claims import read_values
 from tests.studies import TEXT, fill, study
 from tests.test_model_page import opened
 from tests.test_page import fine

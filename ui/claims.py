@@ -8,8 +8,7 @@ import streamlit as st
 
 from core.settings.menu import Menu
 from core.settings.setting import Settings, setting
-from core.teaching.claims import Claim, Judged, claim
-from core.teaching.claims.rule import Values, describe, format_smallest, tally
+from core.teaching.claims import Claim, Judged, Values, claim, describe, format_smallest, tally
 from ui.kit import takeaway
 from ui.kit.page import capital, figure, literal, small_table
 from ui.kit.pages import PAGES, TRAINING, Page

@@ -8,8 +8,7 @@ import streamlit as st
 
 from core.figures.palette import BASELINE, VARIANTS
 from core.figures.spread import WIDTH, spread_svg
-from core.teaching.claims import DOES_NOT, REPLICATES, Claim, Judged, claim
-from core.teaching.claims.rule import describe, format_result, format_value
+from core.teaching.claims import DOES_NOT, REPLICATES, Claim, Judged, claim, describe, format_result, format_value
 from ui.kit.panel.control import handle
 from ui.kit.panel.script import with_store
 

@@ -67,7 +67,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Prediction:
-    """A prediction. kind: an entry of prediction.kind; ranked: names of what is put in order."""
+    """A prediction. kind: one of prediction.KINDS; ranked: names of what is put in order."""
 
     kind: str
     asks: str

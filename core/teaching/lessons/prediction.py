@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from typing import Any, Protocol
+from typing import Any
 
 from core.measure.intervals import ANYTHING, Interval, Paired, Within, interval, paired, together
 from core.settings.menu import Menu
@@ -17,6 +17,7 @@ from core.teaching.lessons.lesson import Lesson, Number, Prediction
 from core.teaching.lessons.readings import EXACT, Measured, measured, reading
 
 AS_PREDICTED, NOT_AS_PREDICTED, UNDECIDED = VERDICTS = ("as_predicted", "not_as_predicted", "undecided")
+KINDS = ("choice", "curve", "number", "rank")
 SURE = range(4)  # from a guess to certain
 BECAUSE = 300  # characters
 Answer = Any  # what JSON has: a number, or a list
@@ -108,18 +109,6 @@ def _combine_values(values: Mapping[str, Measured], number: Number, within: With
     return Measured(found, interval(found.values(), within), first.per)
 
 
-class Kind(Protocol):
-    """Entry of the menu of kinds."""
-
-    def check(self, asked: Prediction, answer: Answer, /) -> Answer:
-        """Return the answer. Raises ValueError for what is none."""
-
-    def verdict(self, asked: Prediction, answer: Answer, out: Outcome, /) -> str: ...
-
-
-kind: Menu[Kind] = Menu("Kinds of predictions")
-
-
 def judged(found: Interval, low: float, high: float) -> str:
     """Return the verdict on whether an interval lies from `low` up to, but not including, `high`."""
     if not found.low <= found.high:  # NaN
@@ -129,69 +118,10 @@ def judged(found: Interval, low: float, high: float) -> str:
     return NOT_AS_PREDICTED if found.high < low or found.low >= high else UNDECIDED
 
 
-@kind
-class choice:
-    """One of a few: which of the statements is right."""
-
-    @staticmethod
-    def check(asked: Prediction, answer: Answer) -> int:
-        if type(answer) is int and 0 <= answer < len(asked.options):
-            return answer
-        raise ValueError(f"the answer must be one of the {len(asked.options)} that are offered")
-
-    @staticmethod
-    def verdict(asked: Prediction, answer: int, out: Outcome) -> str:
-        option = asked.options[answer]
-        return judged(out.number.found, option.low, option.high)
-
-
-@kind
-class curve(choice):
-    """Curve: which of three shapes it has."""
-
-
-@kind
-class number:
-    """Number: how large it is, and within what range."""
-
-    @staticmethod
-    def check(asked: Prediction, answer: Answer) -> list[float]:
-        scale = asked.scale
-        assert scale is not None
-        is_pair = isinstance(answer, list) and len(answer) == 2 and all(type(part) in (int, float) for part in answer)
-        if is_pair and scale.low <= answer[0] <= scale.high and answer[1] in scale.within:
-            return [float(answer[0]), float(answer[1])]
-        raise ValueError(f"the answer must be a number from {scale.low:g} to {scale.high:g}, and one of the ranges")
-
-    @staticmethod
-    def verdict(asked: Prediction, answer: list[float], out: Outcome) -> str:
-        low, high = interval_of(answer)
-        return judged(out.number.found, low, math.nextafter(high, math.inf))
-
-
 def interval_of(answer: list[float]) -> tuple[float, float]:
     """Return the ends of a predicted range, without the rounding of their sum."""
     guess, within = answer
     return round(guess - within, 9), round(guess + within, 9)
-
-
-@kind
-class rank:
-    """Rank: which is largest, which comes next."""
-
-    @staticmethod
-    def check(asked: Prediction, answer: Answer) -> list[str]:
-        names = [name for name in answer if isinstance(name, str)] if isinstance(answer, list) else []
-        if sorted(names) == sorted(asked.ranked) and len(names) == len(answer):
-            return names
-        raise ValueError(f"the answer must put all {len(asked.ranked)} in order, each of them once")
-
-    @staticmethod
-    def verdict(asked: Prediction, answer: list[str], out: Outcome) -> str:
-        found = differences(answer, out)
-        if any(gap.high < 0 for gap in found.values()):
-            return NOT_AS_PREDICTED
-        return AS_PREDICTED if all(found[pair].clear for pair in pairwise(answer)) else UNDECIDED
 
 
 def differences(order: list[str], out: Outcome) -> dict[Pair, Paired]:
@@ -218,12 +148,34 @@ def undecided_pairs(order: list[str], out: Outcome) -> list[Pair]:
 
 def check(asked: Prediction, answer: Answer) -> Answer:
     """Return the answer if it is one of this prediction's. Raises ValueError, in words."""
-    return kind[asked.kind].check(asked, answer)
+    if asked.kind in ("choice", "curve"):
+        if type(answer) is int and 0 <= answer < len(asked.options):
+            return answer
+        raise ValueError(f"the answer must be one of the {len(asked.options)} that are offered")
+    parts = answer if isinstance(answer, list) else []
+    if asked.kind == "rank":
+        if all(isinstance(name, str) for name in parts) and sorted(parts) == sorted(asked.ranked):
+            return parts
+        raise ValueError(f"the answer must put all {len(asked.ranked)} in order, each of them once")
+    scale = asked.scale
+    assert scale is not None
+    is_pair = len(parts) == 2 and all(type(part) in (int, float) for part in parts)
+    if is_pair and scale.low <= parts[0] <= scale.high and parts[1] in scale.within:
+        return [float(parts[0]), float(parts[1])]
+    raise ValueError(f"the answer must be a number from {scale.low:g} to {scale.high:g}, and one of the ranges")
 
 
 def verdict(asked: Prediction, answer: Answer, out: Outcome) -> str:
     """Return one of VERDICTS."""
-    return kind[asked.kind].verdict(asked, answer, out)
+    if asked.kind in ("choice", "curve"):
+        return judged(out.number.found, asked.options[answer].low, asked.options[answer].high)
+    if asked.kind == "number":
+        low, high = interval_of(answer)
+        return judged(out.number.found, low, math.nextafter(high, math.inf))
+    found = differences(answer, out)
+    if any(gap.high < 0 for gap in found.values()):
+        return NOT_AS_PREDICTED
+    return AS_PREDICTED if all(found[pair].clear for pair in pairwise(answer)) else UNDECIDED
 
 
 def write(answer: Answer) -> str:

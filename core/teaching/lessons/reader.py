@@ -22,7 +22,7 @@ from core.teaching.lessons.lesson import (
     Value,
     Way,
 )
-from core.teaching.lessons.prediction import VERDICTS, combine, kind
+from core.teaching.lessons.prediction import KINDS, VERDICTS, combine
 from core.teaching.lessons.readings import reading
 
 T = TypeVar("T")
@@ -124,7 +124,7 @@ def _value(table: Table) -> Value:
 
 
 def _prediction(table: Table, values: Mapping[str, Value]) -> Prediction:
-    kind_of = table.one_of("kind", kind)
+    kind_of = table.one_of("kind", KINDS)
     ranked = table.names("ranked", values, 2) if kind_of == "rank" else ()
     number = Number("value", ranked[:1], "") if ranked else _number(table.table("number"), values)
     options = tuple(map(_option, table.tables("options"))) if kind_of in ("choice", "curve") else ()

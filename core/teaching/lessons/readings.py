@@ -33,7 +33,7 @@ from core.settings.setting import ConfigError, Settings
 from core.study.plan import StudyError
 from core.study.shipped import table_of
 from core.study.summary import read_summary
-from core.teaching.claims.rule import Evidence
+from core.teaching.claims import Evidence
 from core.train import Row
 from core.train.search import late_loss
 

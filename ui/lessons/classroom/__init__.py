@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from core.settings.menu import Menu
 from core.settings.setting import Settings, setting
 from core.teaching.asked import Asked, asked
-from core.teaching.classroom.tables import parse_code
+from core.teaching.classroom import parse_code
 from core.teaching.lessons.language import ENGLISH, language, phrases
 
 view = Menu("Views of a class")

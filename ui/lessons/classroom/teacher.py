@@ -8,8 +8,7 @@ from core.export.sheets import write_csv
 from core.settings.environment import read_only
 from core.study.database.connection import StoreError
 from core.teaching.asked import AFTER, BEFORE, CHECK, PREDICTION, names
-from core.teaching.classroom import CLOSED, DISCUSSION, OPEN, REVEALED, ClassError, TeacherView
-from core.teaching.classroom.tables import PICKED
+from core.teaching.classroom import CLOSED, DISCUSSION, OPEN, PICKED, REVEALED, ClassError, TeacherView
 from core.teaching.lessons.prediction import outcome
 from core.teaching.lessons.wording import describe_outcome
 from core.teaching.report import add_words, describe_gain, tabulate_changes, write_class

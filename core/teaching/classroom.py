@@ -1,8 +1,14 @@
-"""Store of classes: one object per process, called from as many threads as there are users."""
+"""Classes: students predict before they see a result. Who is in, what is asked, and every vote once, in one database.
+
+Classroom is the store: one object per process, called from as many threads as there are users. Its tables stand beside
+those of studies, with a version of their own.
+"""
 
 import contextlib
 import functools
+import hashlib
 import json
+import math
 import os
 import secrets
 import threading
@@ -12,32 +18,32 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import pandas as pd
 import sqlalchemy
-from sqlalchemy import ColumnElement, Connection, and_, exc, func, select
-
-from core.settings.wording import shorten
-from core.study.database.connection import Busy, Connected, patiently
-from core.study.database.schema import clock
-from core.teaching.classroom import tables
-from core.teaching.classroom.tables import (
-    CLOSED,
-    DISCUSSION,
-    HOURS,
-    OPEN,
-    PICKED,
-    REVEALED,
-    ROUNDS,
-    WAITING,
-    ClassError,
-    check_seconds,
-    check_sure,
-    check_text,
-    hash_secret,
-    parse_code,
-    polls,
-    rooms,
-    seats,
-    votes,
+from sqlalchemy import (
+    Boolean,
+    Column,
+    ColumnElement,
+    Connection,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    and_,
+    exc,
+    func,
+    inspect,
+    select,
 )
+
+from core.settings.setting import ConfigError
+from core.settings.wording import count, shorten
+from core.study.database.connection import Busy, Connected, StoreError, patiently
+from core.study.database.schema import clock
+from core.teaching.lessons.language import clean
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -46,6 +52,169 @@ Distribution = Mapping[int, Mapping[str, int]]  # round -> answer -> votes
 
 WITHIN = 8.0  # seconds for which a busy database is tried again
 COLUMNS = ["class", "question", "round", "seat", "nickname", "answer", "sure", "because", "seconds"]
+HOURS = 24  # lifetime of a class; nothing about students is kept for longer
+CLASSES = 200  # at once: hardly one in 5,000 of the codes that could be guessed belongs to a class
+SEATS = 500  # of a class: a large lecture
+QUESTIONS = 100  # of a class
+SURE = 3  # the surest; 0 is a guess
+ROUNDS = 2  # before the discussion, and after it
+SECONDS = 3600  # the longest time of a question
+PICKED = 3  # reasons shown at once
+LONGEST = {"nickname": 40, "because": 300, "answer": 200, "question": 100}  # characters
+
+# A code is never a word, and none of its letters is taken for another or for a digit.
+LETTERS = "BCDFGHJKMNPRTWXY"
+CODE = 5  # letters
+HASH = 64  # characters of hash_secret()
+VERSION = 1
+# WAITING: nothing has been asked yet; it is never stored.
+WAITING, OPEN, CLOSED, DISCUSSION, REVEALED = "waiting", "open", "closed", "discussion", "revealed"
+
+
+class ClassError(ConfigError):
+    """What a class does not allow or have; the message is shown as it is.
+
+    `field` names the cause: "code", "token", "key" (unknown), "nickname", "question", "round", "seconds", "answer",
+    "sure", "because", "pick" (the value given), "class" (full), "vote" (already in), "late", "phase".
+    """
+
+
+metadata = MetaData()
+
+versions = Table(
+    "class_version",
+    metadata,
+    Column("only", Integer, primary_key=True, autoincrement=False),  # 1: of two that create the tables, one fails
+    Column("version", Integer, nullable=False),
+)
+
+rooms = Table(
+    "class_rooms",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("code", String(CODE), nullable=False, unique=True),
+    Column("token", String(HASH), nullable=False, unique=True),  # the hash of the teacher's
+    Column("began", Double, nullable=False),  # by clock(), as all times here
+    Column("stamp", Integer, nullable=False, default=0),  # unused; databases of earlier versions have it
+    Column("current", Integer),  # the poll that is open, or was last
+    Column("questions", Text, nullable=False),  # names of the planned ones, as JSON
+    sqlite_autoincrement=True,  # the number of a deleted row is not used again
+)
+
+seats = Table(
+    "class_seats",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("room", ForeignKey(rooms.c.id, ondelete="CASCADE"), nullable=False),
+    Column("number", Integer, nullable=False),  # 1, 2, … in the order of joining
+    Column("key", String(HASH), nullable=False),  # its hash
+    Column("nickname", String(LONGEST["nickname"]), nullable=False),
+    Column("joined", Double, nullable=False),
+    Column("since", Double, nullable=False, default=0.0),  # unused, as the next one
+    Column("tries", Integer, nullable=False, default=0),
+    UniqueConstraint("room", "number"),
+    UniqueConstraint("room", "key"),
+    sqlite_autoincrement=True,
+)
+
+polls = Table(
+    "class_polls",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("room", ForeignKey(rooms.c.id, ondelete="CASCADE"), nullable=False),
+    Column("question", String(LONGEST["question"]), nullable=False),
+    Column("round", Integer, nullable=False, default=1),
+    Column("phase", String(10), nullable=False, default=OPEN),  # OPEN also when `closes` has passed
+    Column("shown", Boolean, nullable=False, default=False),  # whether everybody sees the distribution
+    Column("opened", Double, nullable=False),  # of its newest round, as the next two
+    Column("closes", Double),
+    Column("closed", Double),
+    UniqueConstraint("room", "question"),
+    sqlite_autoincrement=True,
+)
+
+votes = Table(
+    "class_votes",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("poll", ForeignKey(polls.c.id, ondelete="CASCADE"), nullable=False),
+    Column("round", Integer, nullable=False),
+    Column("seat", ForeignKey(seats.c.id, ondelete="CASCADE"), nullable=False),
+    Column("answer", String(LONGEST["answer"]), nullable=False),
+    Column("sure", Integer, nullable=False),
+    Column("because", String(LONGEST["because"]), nullable=False),
+    Column("at", Double, nullable=False),
+    Column("after", Double, nullable=False),  # seconds after its round was opened
+    Column("picked", Integer),  # 1, 2, …: its place among the reasons that everybody sees
+    UniqueConstraint("poll", "round", "seat"),  # a vote is there once
+    Index("class_votes_by_seat", "seat"),
+    sqlite_autoincrement=True,
+)
+
+
+def has_tables(connection: Connection) -> bool:
+    """Return whether the tables exist. Raises StoreError for another version."""
+    if not inspect(connection).has_table(versions.name):
+        return False
+    found = connection.scalars(select(versions.c.version)).all()
+    if found != [VERSION]:
+        raise StoreError(
+            f"The classes there have version {', '.join(map(str, found)) or 'none'}, and this version of the project "
+            f"knows {VERSION} alone: update the project, or choose another database."
+        )
+    return True
+
+
+def create_tables(connection: Connection) -> None:
+    """Create the tables where they are missing."""
+    if not has_tables(connection):
+        metadata.create_all(connection)
+        connection.execute(versions.insert().values(only=1, version=VERSION))
+
+
+def check_text(name: str, value: str, is_needed: bool = False) -> str:
+    """Return a text as one clean line. Raises ClassError if it is too long, or empty though needed."""
+    text, most = clean(str(value)), LONGEST[name]
+    word = "reason" if name == "because" else name
+    if len(text) > most:
+        raise ClassError(name, f"The {word} has {count(len(text), 'character')}; it may have at most {most}.")
+    if is_needed and not text:
+        raise ClassError(name, f"The {word} is empty; it must have 1 to {most} characters.")
+    return text
+
+
+def check_sure(value: int) -> int:
+    """Return how sure somebody is. Raises ClassError."""
+    if type(value) is not int or not 0 <= value <= SURE:
+        raise ClassError("sure", f"How sure you are is {shorten(value)}; it must be a whole number from 0 to {SURE}.")
+    return value
+
+
+def check_seconds(seconds: float | None) -> float | None:
+    """Return how long a question is open; None until it is closed by hand. Raises ClassError."""
+    if seconds is None:
+        return None
+    if type(seconds) not in (int, float) or math.isnan(seconds) or not 1 <= seconds <= SECONDS:
+        raise ClassError("seconds", f"The time is {shorten(seconds)}; it must be 1 to {SECONDS:,} seconds, or none.")
+    return float(seconds)
+
+
+def new_code() -> str:
+    """Draw the code of a class."""
+    return "".join(secrets.choice(LETTERS) for _ in range(CODE))
+
+
+def parse_code(typed: str) -> str:
+    """Return a code as it is stored: "bcd fg" and "BCD-FG" are the same. "" for what is none."""
+    letters = "".join(str(typed)[:100].upper().replace("-", " ").split())
+    return letters if len(letters) == CODE and set(letters) <= set(LETTERS) else ""
+
+
+def hash_secret(secret: str) -> str:
+    """Return what is stored of a token or a key: reading the database lets nobody act for another."""
+    return hashlib.sha256(str(secret)[:1000].encode("utf-8", "surrogatepass")).hexdigest()
+
+
 ALIVE = rooms.c.began > clock() - HOURS * 3600.0
 
 
@@ -220,18 +389,18 @@ class Classroom:
         """Return whether a class was ever started here. Looking creates neither tables nor a file."""
         path = self.database.path
         if not self._has_tables and (path is None or os.path.exists(path)):
-            self._has_tables = self.run(tables.has_tables)
+            self._has_tables = self.run(has_tables)
         return self._has_tables
 
     def start(self, questions: Iterable[str] = ()) -> Started:
         """Start a class. questions: names of the planned ones; others may be asked."""
         names = list(dict.fromkeys(check_text("question", name, is_needed=True) for name in questions))
-        if len(names) > tables.QUESTIONS:
-            words = f"{len(names)} questions are planned; a class may ask at most {tables.QUESTIONS}."
+        if len(names) > QUESTIONS:
+            words = f"{len(names)} questions are planned; a class may ask at most {QUESTIONS}."
             raise ClassError("question", words)
         token = secrets.token_urlsafe(24)
         if not self.has_tables():
-            self.run(tables.create_tables, writes=True)
+            self.run(create_tables, writes=True)
         return Started(self.run(lambda connection: _start(connection, hash_secret(token), names), writes=True), token)
 
     def sweep(self) -> int:
@@ -259,8 +428,8 @@ class Classroom:
         if connection.scalar(select(seats.c.id).where(mine)) is not None:  # a call that is repeated
             return
         taken = _count_seats(connection, room)
-        if taken >= tables.SEATS:
-            raise ClassError("class", f"Class {room.code} is full: all of its {tables.SEATS} seats are taken.")
+        if taken >= SEATS:
+            raise ClassError("class", f"Class {room.code} is full: all of its {SEATS} seats are taken.")
         values = {"room": room.id, "number": taken + 1, "key": key, "nickname": nickname, "joined": clock()}
         connection.execute(seats.insert().values(values))
 
@@ -368,8 +537,8 @@ class Classroom:
         asked = list(connection.scalars(select(polls.c.question).where(polls.c.room == room.id)))
         if name in asked:
             raise ClassError("question", f"The question {shorten(name)} was asked in this class before.")
-        if len(asked) >= tables.QUESTIONS:
-            words = f"This class has asked {tables.QUESTIONS} questions, as many as a class may; start another class."
+        if len(asked) >= QUESTIONS:
+            words = f"This class has asked {QUESTIONS} questions, as many as a class may; start another class."
             raise ClassError("class", words)
         if poll:
             _close(connection, poll)
@@ -385,7 +554,7 @@ class Classroom:
     @transaction(by_token, writes=True)
     def discuss(self, connection: Connection, room: Room) -> None:
         """Begin the discussion after the first round."""
-        poll = _unrevealed(connection, room)
+        poll = _asked(connection, room, OPEN, REVEALED)
         if poll.round == ROUNDS:
             words = "The discussion is over once there was a second round; reveal the answer, or open another question."
             raise ClassError("phase", words)
@@ -401,7 +570,7 @@ class Classroom:
         if (poll.round, poll.phase) == (ROUNDS, OPEN):
             _change(connection, poll, closes=closes)
             return
-        poll = _unrevealed(connection, room)
+        poll = _asked(connection, room, OPEN, REVEALED)
         if poll.round == ROUNDS:
             raise ClassError("phase", f"A question has {ROUNDS} rounds, and both were; open another question.")
         begin = {"phase": OPEN, "shown": False, "opened": clock(), "closes": closes, "closed": None}
@@ -410,12 +579,12 @@ class Classroom:
     @transaction(by_token, writes=True)
     def show(self, connection: Connection, room: Room, on: bool = True) -> None:
         """Let everybody see the distribution, or hide it; once the answer is revealed they see it anyway."""
-        _change(connection, _not_open(connection, room), shown=bool(on))
+        _change(connection, _asked(connection, room, OPEN), shown=bool(on))
 
     @transaction(by_token, writes=True)
     def reveal(self, connection: Connection, room: Room) -> None:
         """End a question: its answer may be told, and everybody sees the distribution."""
-        poll = _not_open(connection, room)
+        poll = _asked(connection, room, OPEN)
         _close(connection, poll)
         _change(connection, poll, phase=REVEALED)
 
@@ -425,7 +594,7 @@ class Classroom:
         wanted = list(dict.fromkeys(ids))
         if len(wanted) > PICKED:
             raise ClassError("pick", f"{len(wanted)} reasons are picked; at most {PICKED} are shown at once.")
-        poll = _not_open(connection, room)
+        poll = _asked(connection, room, OPEN)
         reasons = (votes.c.poll == poll.id) & (votes.c.because != "")
         unknown = set(wanted) - set(connection.scalars(select(votes.c.id).where(reasons)))
         if unknown:
@@ -447,18 +616,18 @@ def _sweep(connection: Connection) -> int:
 
 def _start(connection: Connection, token: str, questions: list[str]) -> str:
     """Create a class and return its code. It may be called again with the same token."""
-    connection.execute(select(tables.versions.c.version).with_for_update())  # one begins at a time
+    connection.execute(select(versions.c.version).with_for_update())  # one begins at a time
     begun = connection.scalar(select(rooms.c.code).where(rooms.c.token == token))
     if begun is not None:
         return str(begun)
     _sweep(connection)
     codes = set(connection.scalars(select(rooms.c.code)))
-    if len(codes) >= tables.CLASSES:
-        words = f"There are {tables.CLASSES} classes now, as many as this server may have at once; start yours later."
+    if len(codes) >= CLASSES:
+        words = f"There are {CLASSES} classes now, as many as this server may have at once; start yours later."
         raise ClassError("class", words)
-    code = tables.new_code()
+    code = new_code()
     while code in codes:
-        code = tables.new_code()
+        code = new_code()
     values = {"code": code, "token": token, "began": clock(), "questions": json.dumps(questions)}
     connection.execute(rooms.insert().values(values))
     return code
@@ -484,24 +653,16 @@ def _current(connection: Connection, room: Room) -> Poll | None:
     return Poll(row.id, row.question, row.round, phase, row.shown, row.opened, left, is_over, row.now)
 
 
-def _asked(connection: Connection, room: Room) -> Poll:
+def _asked(connection: Connection, room: Room, *refused: str) -> Poll:
+    """Return the current poll. Raises ClassError if there is none, or if it is in one of these phases."""
     poll = _current(connection, room)
     if poll is None:
         raise ClassError("phase", "Nothing has been asked in this class yet; open a question first.")
-    return poll
-
-
-def _not_open(connection: Connection, room: Room) -> Poll:
-    poll = _asked(connection, room)
-    if poll.phase == OPEN:
-        raise ClassError("phase", f"The question {shorten(poll.question)} is open; close it first.")
-    return poll
-
-
-def _unrevealed(connection: Connection, room: Room) -> Poll:
-    poll = _not_open(connection, room)
-    if poll.phase == REVEALED:
-        raise ClassError("phase", f"The answer to {shorten(poll.question)} is revealed; open another question.")
+    question = shorten(poll.question)
+    if poll.phase == OPEN and OPEN in refused:
+        raise ClassError("phase", f"The question {question} is open; close it first.")
+    if poll.phase == REVEALED and REVEALED in refused:
+        raise ClassError("phase", f"The answer to {question} is revealed; open another question.")
     return poll
 
 
