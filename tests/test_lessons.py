@@ -2,7 +2,6 @@
 
 import copy
 import math
-import re
 import tomllib
 from itertools import pairwise, permutations
 
@@ -25,7 +24,6 @@ from core.teaching.lessons.prediction import (
     NOT_AS_PREDICTED,
     UNDECIDED,
     VERDICTS,
-    interval_of,
     judged,
     outcome,
 )
@@ -240,17 +238,6 @@ def test_what_is_no_answer_is_refused(name, answer):
         assert prediction.check(asked, taken) == taken
 
 
-def test_texts_that_are_no_answer_are_refused():
-    asked = read_lesson("heads").prediction
-    for text in ("", "nonsense", "[" * 100_000, "1e999", '"0"', "4", "-1", "true", "NaN"):
-        with pytest.raises(ValueError):
-            prediction.read(asked, text)
-
-
-def test_a_number_and_its_range():
-    assert interval_of([0.3, 0.1]) == (0.2, 0.4)
-
-
 BROKEN = {
     "number": (lambda given: given.update(number="one"), "number is “one”; it must be a whole number"),
     "difficulty": (lambda given: given.update(difficulty="hard"), "it must be one of first steps, goes deeper"),
@@ -334,11 +321,6 @@ def unknown(said) -> list[str]:
     return beyond(said, {each: load(FOLDER / f"{each}.toml") for each in lesson}, "lessons")
 
 
-def test_what_no_lesson_has_is_found_in_a_translation():
-    said = {"heads": {"titel": "x", "transfer": {"options": ["2", "4", "8", "16", "32"]}}, "moon": {}}
-    assert unknown(said) == ["lessons.moon", "lessons.heads.titel", "lessons.heads.transfer.options.4"]
-
-
 @pytest.mark.parametrize(
     "value, unit, text",
     [
@@ -400,10 +382,3 @@ def test_the_end_of_an_axis_is_what_was_measured_or_clearly_more(name):
         least, most = min(0.0, *values), max(0.0, *values)
         assert high == most or high - most > 0.009 * (high - low)
         assert low == least or least - low > 0.009 * (high - low)
-
-
-def test_the_axis_of_exactly_as_many_parameters_ends_at_their_number():
-    of = read_lesson("heads")
-    exactly = next(n for n, each in enumerate(of.prediction.options) if each.low < 1 < each.high)
-    drawn = re.findall(r"<text[^>]*>([^<]*)", picture.svg(of, phrases(ENGLISH), exactly, outcome(of)))
-    assert drawn.count("49,984") == 3 and not any(each.startswith("49,98") for each in drawn if each != "49,984")

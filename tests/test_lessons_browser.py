@@ -233,19 +233,6 @@ def test_a_language_stays_while_lessons_change(open_page):
     expect(page.locator("html")).to_have_attribute("lang", "en")
 
 
-def test_the_browser_is_told_the_language_of_each_page(open_page):
-    """The language of the next page may be told before that of the last one is taken back."""
-    page = open_page("/Lessons?language=de")
-    for name in ("Class", "Lessons", "Depth", "Class"):
-        page.locator(".ablation-menu").get_by_role("link", name=name, exact=True).click()
-        page.wait_for_url(f"**/{name}*")
-        settle(page)
-        expect(page.locator("html")).to_have_attribute("lang", "de" if "language=de" in page.url else "en")
-    for name in ("Class", "Lessons"):
-        expect(open_page(f"/{name}?language=de").locator("html")).to_have_attribute("lang", "de")
-        expect(open_page(f"/{name}").locator("html")).to_have_attribute("lang", "en")
-
-
 def test_another_tab_undoes_nothing(open_page):
     """What one tab has predicted anew, or dropped, is not brought back by what another one still holds."""
     words = phrases(ENGLISH)

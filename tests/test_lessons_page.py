@@ -112,12 +112,6 @@ def test_sure_and_wrong_is_the_most_interesting_case(sure):
     assert ("most interesting case" in said) == (sure >= 2)
 
 
-def test_what_is_right_is_not_called_interesting_however_sure():
-    app = answer(open_lesson("heads"), "heads", 2)
-    next(each for each in app.button_group if each.key == "sure_heads").set_value(3).run()
-    assert "most interesting case" not in " ".join(said_on(store(app, "heads")))
-
-
 @pytest.mark.parametrize("because", ["<b>bold</b> **strong** $x$ :smile:", "a\nb\x00\ud800", "é 漢 \u202e", "x" * 900])
 def test_a_reason_of_any_characters_shows_literally(because):
     app = answer(open_lesson("heads"), "heads", 0)
@@ -130,22 +124,6 @@ def test_a_reason_of_any_characters_shows_literally(because):
     stored = kept(app)["heads"].because
     assert stored == clean(because.encode("utf-8", "ignore").decode())[:BECAUSE] and len(stored) <= BECAUSE
     assert stored in " ".join(said_on(app)) and "<b>" not in " ".join(each.value for each in app.markdown)
-
-
-@of_each
-def test_the_last_question_says_what_is_right(name):
-    of = read_lesson(name)
-    app = store(answer(open_lesson(name), name, answers(of)[0]), name)
-    for at in range(len(of.transfer.options)):
-        app = fine(next(each for each in app.radio if each.key == f"carried_{name}").set_value(at).run())
-        said = " ".join(said_on(app))
-        assert of.transfer.because in said
-        assert (
-            ("Right. " in said)
-            == (at == of.transfer.right)
-            == (f"It is: {of.transfer.options[of.transfer.right]}" not in said)
-        )
-        assert kept(app)[name].carried == at
 
 
 def test_a_prediction_can_be_made_anew():
