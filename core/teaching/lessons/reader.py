@@ -4,8 +4,9 @@ import functools
 import math
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from core.settings.menu import Menu
 from core.settings.wording import shorten
@@ -39,8 +40,9 @@ class Table:
             raise LessonError(lesson, f"{place} is {shorten(given)}; it must be a table.")
         self.lesson, self.place, self.rest = lesson, place, dict(given)
 
-    def refuse(self, message: str) -> LessonError:
-        return LessonError(self.lesson, message)
+    def require(self, condition: object, message: str) -> None:
+        if not condition:
+            raise LessonError(self.lesson, message)
 
     def at(self, name: str) -> str:
         return f"{self.place}.{name}" if self.place else name
@@ -49,24 +51,27 @@ class Table:
         value = self.rest.pop(name, default)
         if of is float and type(value) is int:
             value = float(value)
-        if type(value) is not of:
-            words = {str: "text", int: "a whole number", float: "a number", list: "a list", dict: "a table"}[of]
-            raise self.refuse(f"{self.at(name)} is {shorten(value)}; it must be {words}.")
-        if of is str and not value and default != "":
-            raise self.refuse(f"{self.at(name)} is empty.")
-        return value
+        words = {str: "text", int: "a whole number", float: "a number", list: "a list", dict: "a table"}[of]
+        self.require(type(value) is of, f"{self.at(name)} is {shorten(value)}; it must be {words}.")
+        self.require(of is not str or value or default == "", f"{self.at(name)} is empty.")
+        return cast(T, value)
 
     def one_of(self, name: str, known: Sequence[str] | Mapping[str, Any], default: str | None = None) -> str:
         value = self.take(name, str, default)
-        if value not in known:
-            raise self.refuse(f"{self.at(name)} is {shorten(value)}; it must be one of {', '.join(known)}.")
+        self.require(value in known, f"{self.at(name)} is {shorten(value)}; it must be one of {', '.join(known)}.")
         return value
 
     def names(self, key: str, known: Mapping[str, Any], least: int = 1) -> tuple[str, ...]:
         given = self.take(key, list)
-        if len(given) < least or any(name not in known for name in given) or len(set(given)) < len(given):
-            raise self.refuse(f"{self.at(key)} must name at least {least} of the values: {', '.join(known)}.")
+        is_good = len(given) >= least and all(name in known for name in given) and len(set(given)) == len(given)
+        self.require(is_good, f"{self.at(key)} must name at least {least} of the values: {', '.join(known)}.")
         return tuple(given)
+
+    def params(self, name: str) -> dict[str, str]:
+        params = self.take(name, dict, {})
+        is_text = all(isinstance(text, str) for text in params.values())
+        self.require(is_text, f"{self.at(name)}: every parameter is text, as in a link.")
+        return params
 
     def table(self, name: str) -> "Table":
         return Table(self.lesson, self.at(name), self.take(name, dict))
@@ -75,8 +80,7 @@ class Table:
         return [Table(self.lesson, f"{self.at(name)} {n}", given) for n, given in enumerate(self.take(name, list), 1)]
 
     def done(self) -> None:
-        if self.rest:
-            raise self.refuse(f"{', '.join(map(self.at, self.rest))}: there is no such entry.")
+        self.require(not self.rest, f"{', '.join(map(self.at, self.rest))}: there is no such entry.")
 
 
 def lesson_of(name: str, given: Mapping[str, Any], language: str = ENGLISH) -> Lesson:
@@ -106,19 +110,17 @@ def lesson_of(name: str, given: Mapping[str, Any], language: str = ENGLISH) -> L
     )
     table.done()
     asked = {*result.prediction.number.of, *result.prediction.ranked} if result.prediction else set()
-    if result.given & asked or result.given - set(values):
-        raise table.refuse("question and prediction may name {values} only that are not what is predicted.")
+    is_fair = not result.given & asked and result.given <= set(values)
+    table.require(is_fair, "question and prediction may name {values} only that are not what is predicted.")
     return result
 
 
 def _value(table: Table) -> Value:
-    params = table.take("of", dict, {})
-    if not all(isinstance(text, str) for text in params.values()):
-        raise table.refuse(f"{table.place}.of: every parameter is text, as in a link.")
+    params = table.params("of")
     value = Value(table.take("label", str), table.one_of("reading", reading), params)
     unknown = [name for name in params if name not in reading[value.reading].takes]
-    if unknown:
-        raise table.refuse(f"{table.place}.of: “{value.reading}” does not take {', '.join(map(shorten, unknown))}.")
+    said = ", ".join(map(shorten, unknown))
+    table.require(not unknown, f"{table.place}.of: “{value.reading}” does not take {said}.")
     table.done()
     return value
 
@@ -136,19 +138,17 @@ def _prediction(table: Table, values: Mapping[str, Value]) -> Prediction:
         _scale(table.table("scale")) if kind_of == "number" else None,
         ranked,
     )
-    if kind_of in ("choice", "curve") and not 2 <= len(options) <= 5:
-        raise table.refuse("prediction.options: there must be two to five of them.")
+    is_few = kind_of not in ("choice", "curve") or 2 <= len(options) <= 5
+    table.require(is_few, "prediction.options: there must be two to five of them.")
     ordered = sorted(options, key=lambda option: option.low)
-    if any(one.high > other.low for one, other in zip(ordered, ordered[1:])):
-        raise table.refuse("prediction.options: two of them overlap, so that both could be right.")
-    if kind_of == "curve" and (
-        not all(option.sketch for option in options) or not reading[values[number.of[0]].reading].curve
-    ):
-        raise table.refuse("prediction: a curve needs a sketch for each option, and a reading that has a curve.")
-    if len({option.text for option in options}) < len(options):
-        raise table.refuse("prediction.options: two of them read alike.")
-    if len({values[name].label for name in ranked}) < len(ranked):
-        raise table.refuse("prediction.ranked: two of the values have one label.")
+    are_apart = all(one.high <= other.low for one, other in pairwise(ordered))
+    table.require(are_apart, "prediction.options: two of them overlap, so that both could be right.")
+    if kind_of == "curve":
+        is_drawn = all(option.sketch for option in options) and reading[values[number.of[0]].reading].curve
+        table.require(is_drawn, "prediction: a curve needs a sketch for each option, and a reading that has a curve.")
+    texts, labels = {option.text for option in options}, {values[name].label for name in ranked}
+    table.require(len(texts) == len(options), "prediction.options: two of them read alike.")
+    table.require(len(labels) == len(ranked), "prediction.ranked: two of the values have one label.")
     table.done()
     return prediction
 
@@ -156,21 +156,20 @@ def _prediction(table: Table, values: Mapping[str, Value]) -> Prediction:
 def _number(table: Table, values: Mapping[str, Value]) -> Number:
     number = Number(table.one_of("kind", combine), table.names("of", values), table.take("label", str))
     needed = 2 if number.kind in ("ratio", "difference") else 1
-    if len(number.of) != needed:
-        raise table.refuse(f"{table.place}.of must name {needed} of the values for a {number.kind}.")
-    if number.kind == "difference" and reading[values[number.of[0]].reading].unit != "percent":
-        raise table.refuse(f"{table.place}: a difference is one of shares; compare other numbers by their ratio.")
+    said = f"{table.place}.of must name {needed} of the values for a {number.kind}."
+    table.require(len(number.of) == needed, said)
+    is_share = number.kind != "difference" or reading[values[number.of[0]].reading].unit == "percent"
+    table.require(is_share, f"{table.place}: a difference is one of shares; compare other numbers by their ratio.")
     table.done()
     return number
 
 
 def _option(table: Table) -> Option:
     sketch = tuple(table.take("sketch", list, []))
-    if any(type(height) not in (int, float) or not 0 <= height <= 1 for height in sketch) or len(sketch) == 1:
-        raise table.refuse(f"{table.place}.sketch must hold heights from 0 to 1, two at least.")
+    is_drawn = all(type(height) in (int, float) and 0 <= height <= 1 for height in sketch) and len(sketch) != 1
+    table.require(is_drawn, f"{table.place}.sketch must hold heights from 0 to 1, two at least.")
     low, high = table.take("from", float, -math.inf), table.take("to", float, math.inf)
-    if not low < high:
-        raise table.refuse(f"{table.place}: “from” must be less than “to”.")
+    table.require(low < high, f"{table.place}: “from” must be less than “to”.")
     option = Option(table.take("text", str), low, high, table.take("instead", str, ""), tuple(map(float, sketch)))
     table.done()
     return option
@@ -184,8 +183,8 @@ def _scale(table: Table) -> Scale:
         table.take("step", float),
         tuple(float(width) for width in within if type(width) in (int, float)),
     )
-    if not (scale.low < scale.high and scale.step > 0 and scale.within and len(scale.within) == len(within)):
-        raise table.refuse(f"{table.place}: low must be less than high, step above 0, and within a list of numbers.")
+    is_good = scale.low < scale.high and scale.step > 0 and scale.within and len(scale.within) == len(within)
+    table.require(is_good, f"{table.place}: low must be less than high, step above 0, and within a list of numbers.")
     table.done()
     return scale
 
@@ -194,17 +193,15 @@ def _explanation(table: Table, values: Mapping[str, Value]) -> dict[str, str]:
     given = table.table("explanation")
     texts = {name: given.take(name, str) for name in VERDICTS}
     given.done()
+    known = [*values, "outcome"]
     for text in (*texts.values(), str(table.rest.get("means", ""))):
         for name, _ in FIELD.findall(text):
-            if name not in (*values, "outcome"):
-                raise table.refuse(f"an explanation names {{{name}}}; there are {', '.join([*values, 'outcome'])}.")
+            table.require(name in known, f"an explanation names {{{name}}}; there are {', '.join(known)}.")
     return texts
 
 
 def _way(table: Table) -> Way:
-    way = Way(table.take("text", str), table.one_of("page", PAGES), table.take("link", dict, {}))
-    if not all(isinstance(text, str) for text in way.params.values()):
-        raise table.refuse(f"{table.place}.link: every parameter is text, as in a link.")
+    way = Way(table.take("text", str), table.one_of("page", PAGES), table.params("link"))
     table.done()
     return way
 
@@ -212,10 +209,9 @@ def _way(table: Table) -> Way:
 def _transfer(table: Table) -> Transfer:
     options = tuple(map(str, table.take("options", list)))
     transfer = Transfer(table.take("asks", str), options, table.take("right", int) - 1, table.take("because", str))
-    if len(set(options)) < len(options):
-        raise table.refuse("transfer.options: two of them read alike.")
-    if not (2 <= len(options) <= 5 and 0 <= transfer.right < len(options)):
-        raise table.refuse("transfer: two to five options, and “right” the number of one of them, from 1.")
+    table.require(len(set(options)) == len(options), "transfer.options: two of them read alike.")
+    is_good = 2 <= len(options) <= 5 and 0 <= transfer.right < len(options)
+    table.require(is_good, "transfer: two to five options, and “right” the number of one of them, from 1.")
     table.done()
     return transfer
 
