@@ -7,9 +7,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.study.database import connection as databases
-from core.teaching.asked import asked
 from core.teaching.classroom import CLOSED, OPEN, REVEALED
 from core.teaching.lessons.language import phrases
+from core.teaching.questions import find_question
 from tests.pages import components, link, said_by
 from tests.test_page import fine, opened, said_on
 from tests.test_page import told as warned
@@ -141,7 +141,7 @@ def test_every_kind_of_question_can_be_answered(name):
     assert ("Your answers are in" if name.startswith("check/") else "Your vote is in") in texts(ann)
     assert "/ 8" not in texts(ann)  # a score would tell what is right
     (answer,) = server.classroom().answers(token).answer
-    assert asked(name, phrases("en")).in_words(answer)
+    assert find_question(name, phrases("en")).in_words(answer)
 
 
 def surely(app) -> AppTest:

@@ -470,7 +470,7 @@ def parallel(evidence: Evidence) -> Values:
 
 @lru_cache
 def trained(seed: int, gate: bool = False) -> Transformer:
-    """A small language model, trained anew: the same on the same machine to the last bit."""
+    """Train a small language model: the same on the same machine to the last bit."""
     state = start(task["sentences"].config(seed=seed, gate=gate), Training(task="sentences", steps=STEPS), seed, CPU)
     while not state.done:
         state, _ = chunk(state, 60.0)
@@ -478,31 +478,31 @@ def trained(seed: int, gate: bool = False) -> Transformer:
 
 
 def texts(seed: int, rows: int = ROWS) -> tuple[torch.Tensor, torch.Tensor]:
-    """Rows of sentences that training never draws, with their answers: int64 (rows, T) each."""
+    """Draw rows of sentences that training never draws, with their answers: int64 (rows, T) each."""
     return task["sentences"](generator(seed, "claims"), rows, None, held_out=True)
 
 
-def accuracy(asked: Transformer, tokens: torch.Tensor, targets: torch.Tensor, *edits: Lesion) -> float:
-    """The share of the verbs that agree with their nouns, with parts of the model taken out."""
+def accuracy(transformer: Transformer, tokens: torch.Tensor, targets: torch.Tensor, *edits: Lesion) -> float:
+    """Return the share of verbs that agree with their nouns, with parts of the model ablated."""
     with torch.inference_mode(), trace(*edits, sites=()):
-        return task["sentences"].right(asked(tokens), targets).float().mean().item()
+        return task["sentences"].right(transformer(tokens), targets).float().mean().item()
 
 
-def removable(asked: Transformer, tokens: torch.Tensor, targets: torch.Tensor) -> float:
-    """The share of the heads without which, one at a time, accuracy falls by less than SMALL."""
-    whole, config = accuracy(asked, tokens, targets), asked.config
+def removable(transformer: Transformer, tokens: torch.Tensor, targets: torch.Tensor) -> float:
+    """Return the share of heads without which, one at a time, accuracy falls by less than SMALL."""
+    whole, config = accuracy(transformer, tokens, targets), transformer.config
     heads = [cut for cut in cuts(config) if cut.part == "head"]
-    return sum(whole - accuracy(asked, tokens, targets, Lesion((cut,))) < SMALL for cut in heads) / len(heads)
+    return sum(whole - accuracy(transformer, tokens, targets, Lesion((cut,))) < SMALL for cut in heads) / len(heads)
 
 
-def on_the_first(asked: Transformer, tokens: torch.Tensor) -> float:
-    """Return the weight that a head gives to the first token: the mean over rows, heads, layers and the tokens that read.
+def on_the_first(transformer: Transformer, tokens: torch.Tensor) -> float:
+    """Return the mean weight of the first token, over rows, heads, layers and the tokens that read.
 
     Padding reads nothing.
     """
     with torch.inference_mode(), trace(sites=("pattern",)) as seen:
-        asked(tokens)
-    is_reader = tokens != asked.vocabulary.index(PAD)
+        transformer(tokens)
+    is_reader = tokens != transformer.vocabulary.index(PAD)
     is_reader[:, :FIRST] = False
     of_layers = [pattern[..., 0].mean(1)[is_reader].mean() for pattern in seen["pattern"]]
     return torch.stack(of_layers).mean().item()

@@ -15,7 +15,6 @@ from core.settings.device import Machine
 from core.settings.process import device_name, versions
 from core.settings.setting import ConfigError
 from core.settings.wording import fixed
-from core.teaching.asked import AFTER, BEFORE, CHECK, PREDICTION, Asked, asked, describe_counts, gain, score
 from core.teaching.lessons import wording
 from core.teaching.lessons.language import ENGLISH, clean, phrases
 from core.teaching.lessons.lesson import Lesson
@@ -23,6 +22,17 @@ from core.teaching.lessons.picture import svg
 from core.teaching.lessons.prediction import VERDICTS, Entry, Outcome, combine, outcome, verdict
 from core.teaching.lessons.reader import read_lesson
 from core.teaching.lessons.readings import CPU, SEED, Measured, reading
+from core.teaching.questions import (
+    AFTER,
+    BEFORE,
+    CHECK,
+    PREDICTION,
+    Question,
+    describe_counts,
+    find_question,
+    gain,
+    score,
+)
 
 NAME, CONCLUSION = 80, 2_000  # characters
 TEMPLATES = Environment(
@@ -178,7 +188,7 @@ def write_class(answers: pd.DataFrame, code: str, words: Mapping[str, str], lang
     """Write every question of a class with what was answered and why; no names."""
     questions = []
     for name, rows in answers.groupby("question", sort=False):
-        of = asked(str(name), words, language)
+        of = find_question(str(name), words, language)
         if of:
             questions.append(_count_question(of, rows, words))
     has_both = {BEFORE, AFTER} <= set(answers.question)
@@ -192,7 +202,7 @@ def write_class(answers: pd.DataFrame, code: str, words: Mapping[str, str], lang
     )
 
 
-def _count_question(of: Asked, rows: pd.DataFrame, words: Mapping[str, str]) -> dict[str, object]:
+def _count_question(of: Question, rows: pd.DataFrame, words: Mapping[str, str]) -> dict[str, object]:
     votes = {n: dict(Counter(rows.answer[rows["round"] == n].tolist())) for n in sorted(set(rows["round"].tolist()))}
     out = outcome(of.lesson) if of.lesson else None
     counts = of.counts(votes, out)
@@ -220,7 +230,7 @@ def read_scores(answers: pd.DataFrame, name: str) -> dict[int, float]:
     return {int(seat): score(str(answer)) for seat, answer in zip(rows.seat.tolist(), rows.answer.tolist())}
 
 
-def tabulate_changes(of: Asked, answers: pd.DataFrame) -> pd.DataFrame:
+def tabulate_changes(of: Question, answers: pd.DataFrame) -> pd.DataFrame:
     """Count answers of the first round (rows) × of the second (columns); empty if nobody voted twice.
 
     Both have the same answers in the same order: those who kept theirs stand on the diagonal.
@@ -240,7 +250,7 @@ def add_words(answers: pd.DataFrame, words: Mapping[str, str], language: str = E
     table = answers.assign(seconds=answers.seconds.round(2))
     says, sure = [], []
     for name, text, level in zip(answers.question.tolist(), answers.answer.tolist(), answers.sure.tolist()):
-        of = asked(str(name), words, language)
+        of = find_question(str(name), words, language)
         says.append(of.in_words(str(text)) if of else "")
         is_asked = of is not None and of.kind != CHECK  # the eight questions do not ask it
         sure.append(words[f"was_sure_{level}"] if is_asked else "")

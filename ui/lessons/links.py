@@ -13,16 +13,16 @@ QR = 2331  # bytes of a QR code of which a seventh may be unreadable (ISO/IEC 18
 ONLY_HERE = ("localhost", "127.0.0.1", "[::1]", "::1")
 
 
-def here() -> str:
+def own_address() -> str:
     """Return the address of this page as the browser has it."""
     return st.context.url or "http://localhost:8501/Class"
 
 
-def here_in_the_room() -> str:
+def shared_address() -> str:
     """Return the address of this page as others in the room reach it."""
-    url = urlsplit(here())
+    url = urlsplit(own_address())
     if url.hostname not in ONLY_HERE or listens_here_alone():
-        return here()
+        return own_address()
     port = f":{url.port}" if url.port else ""
     return urlunsplit((url.scheme, f"{in_the_room()}{port}", url.path, "", ""))
 

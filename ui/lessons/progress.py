@@ -48,9 +48,9 @@ def progress() -> Progress:
 
 def store(name: str, entry: Entry) -> None:
     """Store a prediction (a callback)."""
-    held = progress()
-    held.entries[name] = entry
-    held.gone = tuple(gone for gone in held.gone if gone != name)
+    stored = progress()
+    stored.entries[name] = entry
+    stored.gone = tuple(gone for gone in stored.gone if gone != name)
 
 
 def carry(name: str, answer: int) -> None:
@@ -62,26 +62,26 @@ def carry(name: str, answer: int) -> None:
 
 def forget(name: str) -> None:
     """Let a lesson be predicted anew (a callback)."""
-    held = progress()
-    held.entries.pop(name, None)
-    held.gone = (*held.gone, name)
+    stored = progress()
+    stored.entries.pop(name, None)
+    stored.gone = (*stored.gone, name)
 
 
 def sync() -> None:
     """Let the browser keep the predictions, and send what it has kept."""
-    held = progress()
-    entries = {name: asdict(entry) for name, entry in held.entries.items()}
-    data = {"entries": entries, "gone": held.gone, "loaded": held.loaded, "set": handle(KEY, _load)}
+    stored = progress()
+    entries = {name: asdict(entry) for name, entry in stored.entries.items()}
+    data = {"entries": entries, "gone": stored.gone, "loaded": stored.loaded, "set": handle(KEY, _load)}
     _component(key=KEY, data=data)
 
 
 def _load(kept: str) -> None:
     """Take over what the browser has kept; newer predictions win."""
-    held = progress()
-    held.loaded = True
+    stored = progress()
+    stored.loaded = True
     for name, entry in read(kept).items():
-        if name not in held.gone:
-            held.entries.setdefault(name, entry)
+        if name not in stored.gone:
+            stored.entries.setdefault(name, entry)
 
 
 def read(kept: str) -> dict[str, Entry]:

@@ -21,7 +21,7 @@ from ui.kit.panel.menu import link_to
 from ui.kit.server.downloads import download_link
 from ui.kit.store import bind, change, kinds_of, session
 from ui.lessons import view
-from ui.lessons.links import QR, address_of, here, here_in_the_room, link, qr_svg
+from ui.lessons.links import QR, address_of, link, own_address, qr_svg, shared_address
 from ui.lessons.predict import ask
 from ui.lessons.progress import progress
 from ui.lessons.result import draw, page_of, render_next_steps, render_result, render_way
@@ -121,7 +121,7 @@ def report(context):
     st.text_input(words["report_name"], max_chars=NAME, **name)
     conclusion = bind("report_conclusion", typed["conclusion"], partial(typed.__setitem__, "conclusion"))
     st.text_area(words["report_conclude"], max_chars=CONCLUSION, **conclusion)
-    base, language = here(), context.look.language
+    base, language = own_address(), context.look.language
     settings = {}
     for key in EXPERIMENTS:
         page, params = page_of(key), link_to(key)
@@ -209,7 +209,7 @@ def _show_link(first: Page, limits: Limits, words):
     """Show the link as text and as a QR code, and what it looks like."""
     embedded = {"embed": "true"} if st.toggle(words["link_embed"], key="link_embed") else {}
     params = {**limits.link, PARAMETER: limits.write(), **embedded}
-    address = link(address_of(first.path, here_in_the_room()), **params)
+    address = link(address_of(first.path, shared_address()), **params)
     st.link_button(words["link_preview"], address, icon=":material/open_in_new:")
     st.code(address, language=None, wrap_lines=True)
     code = qr_svg(address)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from core.settings.menu import Menu
 from core.settings.setting import Settings, setting
-from core.teaching.asked import Asked, asked
 from core.teaching.classroom import parse_code
 from core.teaching.lessons.language import ENGLISH, language, phrases
+from core.teaching.questions import Question, find_question
 
 view = Menu("Views of a class")
 
@@ -38,9 +38,9 @@ class ClassContext:
         typed = self.look.code.strip()
         return parse_code(typed) or typed.upper()
 
-    def asked(self, name: str) -> Asked | None:
+    def find_question(self, name: str) -> Question | None:
         """Return a question in the chosen language; None for an unknown or empty name."""
-        return asked(name, self.words, self.look.language)
+        return find_question(name, self.words, self.look.language)
 
     def link_params(self, **params: str) -> dict[str, str]:
         """Return the parameters of a link, with the language."""

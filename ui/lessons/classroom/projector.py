@@ -4,16 +4,16 @@ from html import escape
 
 import streamlit as st
 
-from core.teaching.asked import CARRY, CHECK, PREDICTION, Asked
 from core.teaching.classroom import DISCUSSION, OPEN, REVEALED, Watched
 from core.teaching.lessons.picture import letter, sketches, svg
 from core.teaching.lessons.prediction import outcome
 from core.teaching.lessons.wording import fill_in
+from core.teaching.questions import CARRY, CHECK, PREDICTION, Question
 from ui.kit.guard import fragment
 from ui.kit.page import literal
 from ui.lessons.classroom import view
 from ui.lessons.classroom.server import PAGE, answered, distribution, find_class, left, reasons, students
-from ui.lessons.links import address_of, here_in_the_room, link, qr_svg
+from ui.lessons.links import address_of, link, qr_svg, shared_address
 from ui.lessons.result import draw, render_meaning
 
 EVERY = 1.0  # seconds
@@ -25,7 +25,7 @@ ALONE = "<style>[data-testid=stSidebar], [data-testid=stExpandSidebarButton] { d
 def projector(context):
     """Projector: the question, how many have answered, and later what they answered. No names."""
     st.html(ALONE)
-    fragment(_draw, run_every=EVERY)(context, address_of(PAGE, here_in_the_room()))
+    fragment(_draw, run_every=EVERY)(context, address_of(PAGE, shared_address()))
 
 
 def _draw(context, address: str):
@@ -33,7 +33,7 @@ def _draw(context, address: str):
     now = find_class(context)
     if now is None:
         return
-    of = context.asked(now.question)
+    of = context.find_question(now.question)
     if of is None:
         _draw_door(context, now, address)
         return
@@ -75,7 +75,7 @@ def _draw_door(context, now: Watched, address: str):
         st.html("".join(f'<div style="{style}">{escape(text)}</div>' for style, text in lines))
 
 
-def _draw_question(of: Asked, words):
+def _draw_question(of: Question, words):
     """Show the question and its answers, large."""
     if of.kind == CHECK:
         st.markdown(f"### {literal(words['check_about'])}")
@@ -89,7 +89,7 @@ def _draw_question(of: Asked, words):
         draw("sketches", sketches(of.lesson))
 
 
-def _draw_answer(of: Asked, now: Watched, words):
+def _draw_answer(of: Question, now: Watched, words):
     """Show what was answered, and what was measured."""
     said, found = st.columns(2, gap="large")
     with said:

@@ -13,9 +13,9 @@ import streamlit as st
 from core.figures.tally import tally_svg
 from core.settings.cache import once
 from core.study.database.connection import StoreError
-from core.teaching.asked import Asked, describe_counts
 from core.teaching.classroom import ClassError, Classroom, Vote, Watched
 from core.teaching.lessons.prediction import outcome
+from core.teaching.questions import Question, describe_counts
 from ui.kit.page import literal
 from ui.kit.rights import may_write
 from ui.kit.server.scripts import served
@@ -113,39 +113,39 @@ def seat(code: str) -> Seat:
 
 def sync_seat(code: str) -> Seat:
     """Return the seat; a reload, or a lost connection, leads back to it by the key that the browser keeps."""
-    held = seat(code)
-    key = sync_key(f"ablation-lab-class-{code}", held)
+    own_seat = seat(code)
+    key = sync_key(f"ablation-lab-class-{code}", own_seat)
     if key:
         join(code, key=key)
-    return held
+    return own_seat
 
 
 def join(code: str, nickname: str = "", key: str = "") -> None:
     """Take a seat, or come back to it; pressed twice it is one seat."""
-    held = seat(code)
-    with held.turn:
-        if held.value:
+    own_seat = seat(code)
+    with own_seat.turn:
+        if own_seat.value:
             return
-        held.trouble = ""
+        own_seat.trouble = ""
         try:
-            held.value = classroom().join(code, nickname, key)
-            held.votes = classroom().mine(code, held.value)
+            own_seat.value = classroom().join(code, nickname, key)
+            own_seat.votes = classroom().mine(code, own_seat.value)
         except (ClassError, StoreError) as error:
             is_old = bool(key) and isinstance(error, ClassError)  # a seat of a class that is over is none
-            held.trouble = "" if is_old else describe(error)
+            own_seat.trouble = "" if is_old else describe(error)
     look_again()
 
 
 def vote(code: str, question: str, round: int, answer: str, sure: int = 0, because: str = "") -> None:
     """Send a vote (a callback). The page says that it is in only when it is stored."""
-    held = seat(code)
-    held.trouble = ""
+    own_seat = seat(code)
+    own_seat.trouble = ""
     try:
-        held.votes[question, round] = classroom().vote(code, held.value, question, round, answer, sure, because)
+        own_seat.votes[question, round] = classroom().vote(code, own_seat.value, question, round, answer, sure, because)
     except (ClassError, StoreError) as error:
-        held.trouble = describe(error)
+        own_seat.trouble = describe(error)
         if isinstance(error, ClassError) and error.field == "vote":
-            held.votes = classroom().mine(code, held.value)
+            own_seat.votes = classroom().mine(code, own_seat.value)
 
 
 def find_class(context) -> Watched | None:
@@ -179,7 +179,7 @@ def answered(now: Watched, words, more: str = "") -> None:
     st.progress(min(1.0, now.votes / max(1, now.seats)), text=f"**{literal(said)}**")
 
 
-def distribution(of: Asked, now: Watched, words, is_revealed: bool, key: str = "distribution") -> None:
+def distribution(of: Question, now: Watched, words, is_revealed: bool, key: str = "distribution") -> None:
     """Show how many answered what. is_revealed: whether the right answer is marked."""
     votes = {round: counts for round, counts in (now.distribution or {}).items() if counts}
     if not votes:

@@ -6,12 +6,12 @@ import streamlit as st
 
 from core.settings.wording import distinct
 from core.study.database.connection import StoreError
-from core.teaching.asked import CARRY, CHECK, Asked, asked, check_items, names, write_check
 from core.teaching.classroom import DISCUSSION, OPEN, REVEALED, ClassError, Watched
 from core.teaching.lessons import prediction
 from core.teaching.lessons.picture import sketches, svg
 from core.teaching.lessons.prediction import Entry, outcome
 from core.teaching.lessons.wording import fill_in
+from core.teaching.questions import CARRY, CHECK, Question, check_items, find_question, question_names, write_check
 from ui.kit.guard import fragment
 from ui.kit.page import literal
 from ui.kit.store import change
@@ -52,12 +52,12 @@ def student(context):
     if now is None:
         draw_door(context)
         return
-    held = sync_seat(code)
-    if not held.value:
-        _ask_to_join(code, held, words)
+    own_seat = sync_seat(code)
+    if not own_seat.value:
+        _ask_to_join(code, own_seat, words)
         return
     fragment(_wait, run_every=EVERY)(code, _sign(now), words)
-    of = context.asked(now.question)
+    of = context.find_question(now.question)
     if of is None:
         st.info(literal(words["class_wait"]), icon=":material/hourglass_empty:")
         return
@@ -73,7 +73,7 @@ def student(context):
     if now.distribution is not None:
         distribution(of, now, words, is_revealed=now.phase == REVEALED)
     if now.phase == REVEALED:
-        _draw_answer(of, held, now, words)
+        _draw_answer(of, own_seat, now, words)
 
 
 def draw_door(context):
@@ -95,8 +95,8 @@ def draw_door(context):
         if not may_start():
             st.info(literal(REASON), icon=":material/lock:")
             return
-        label, shown = words["class_questions"], label_questions(context, names())
-        st.multiselect(label, names(), default=list(USUAL), format_func=shown.get, key="class_questions")
+        label, shown = words["class_questions"], label_questions(context, question_names())
+        st.multiselect(label, question_names(), default=list(USUAL), format_func=shown.get, key="class_questions")
         st.button(words["class_start"], type="primary", key="start_class", on_click=_start)
 
 
@@ -104,7 +104,7 @@ def label_questions(context, offered: list[str]) -> dict[str, str]:
     """Label what can be asked: two lessons may have one title."""
     labels = []
     for name in offered:
-        of = asked(name, context.words, context.look.language)
+        of = find_question(name, context.words, context.look.language)
         labels.append(f"{of.title} ({context.words['class_carry']})" if of.kind == CARRY else of.title)
     return dict(zip(offered, distinct(labels)))
 
@@ -152,10 +152,10 @@ def _wait(code: str, before: tuple, words):
     st.caption(literal(f"{words['class_name'].format(code=code)} · {students(now.seats, words)}{left(now, words)}"))
 
 
-def _ask_to_join(code: str, held: Seat, words):
+def _ask_to_join(code: str, own_seat: Seat, words):
     st.markdown(f"## {literal(words['class_name'].format(code=code))}")
-    if held.trouble:
-        st.warning(literal(held.trouble))
+    if own_seat.trouble:
+        st.warning(literal(own_seat.trouble))
 
     def sent():
         join(code, st.session_state.get("nickname") or "")
@@ -166,12 +166,12 @@ def _ask_to_join(code: str, held: Seat, words):
     st.caption(literal(words["class_nothing_else"]))
 
 
-def _draw_vote(of: Asked, code: str, now: Watched, words):
+def _draw_vote(of: Question, code: str, now: Watched, words):
     """Draw the question, or the vote that is in: a fragment, as a hundred may vote at the same time."""
-    held = seat(code)
-    if held.trouble:
-        st.warning(literal(held.trouble))
-    mine = held.votes.get((now.question, now.round))
+    own_seat = seat(code)
+    if own_seat.trouble:
+        st.warning(literal(own_seat.trouble))
+    mine = own_seat.votes.get((now.question, now.round))
     if mine is not None:
         # A score in the eight questions would tell what is right before anybody may see it.
         said = words["check_in"] if of.kind == CHECK else words["class_in"].format(answer=of.in_words(mine.answer))
@@ -186,10 +186,10 @@ def _draw_vote(of: Asked, code: str, now: Watched, words):
         return
     draw_question = {CHECK: _ask_check, CARRY: _ask_transfer}.get(of.kind, _ask_prediction)
     send = partial(vote, code, now.question, now.round)
-    draw_question(of, send, partial(setattr, held, "trouble"), words, f"{code}_{now.question}_{now.round}")
+    draw_question(of, send, partial(setattr, own_seat, "trouble"), words, f"{code}_{now.question}_{now.round}")
 
 
-def _ask_prediction(of: Asked, send, refuse, words, place: str):
+def _ask_prediction(of: Question, send, refuse, words, place: str):
     def then(name: str, entry: Entry):
         send(prediction.write(entry.answer), entry.sure, entry.because)
 
@@ -213,7 +213,7 @@ def _ask_options(asks: str, options, key: str):
     )
 
 
-def _ask_transfer(of: Asked, send, refuse, words, place: str):
+def _ask_transfer(of: Question, send, refuse, words, place: str):
     st.markdown(literal(of.asks))
 
     def sent():
@@ -229,7 +229,7 @@ def _ask_transfer(of: Asked, send, refuse, words, place: str):
         st.form_submit_button(words["class_send"], type="primary", key=f"send_{place}", on_click=sent)
 
 
-def _ask_check(of: Asked, send, refuse, words, place: str):
+def _ask_check(of: Question, send, refuse, words, place: str):
     st.markdown(literal(words["check_about"]))
 
     def sent():
@@ -242,7 +242,7 @@ def _ask_check(of: Asked, send, refuse, words, place: str):
         st.form_submit_button(words["class_send"], type="primary", key=f"send_{place}", on_click=sent)
 
 
-def _draw_answer(of: Asked, held: Seat, now: Watched, words):
+def _draw_answer(of: Question, own_seat: Seat, now: Watched, words):
     """Show what was measured, beside this student's newest vote."""
     if of.lesson is None:
         return
@@ -250,7 +250,7 @@ def _draw_answer(of: Asked, held: Seat, now: Watched, words):
         st.markdown(literal(of.transfer.because))
         return
     out, answer = outcome(of.lesson), None
-    votes = [held.votes[key] for key in sorted(held.votes) if key[0] == now.question]
+    votes = [own_seat.votes[key] for key in sorted(own_seat.votes) if key[0] == now.question]
     if votes:
         answer = prediction.read(of.prediction, votes[-1].answer)
         render_result(of.lesson, Entry(answer, votes[-1].sure, votes[-1].because), out, words)

@@ -7,10 +7,10 @@ import streamlit as st
 from core.export.sheets import write_csv
 from core.settings.environment import read_only
 from core.study.database.connection import StoreError
-from core.teaching.asked import AFTER, BEFORE, CHECK, PREDICTION, names
 from core.teaching.classroom import CLOSED, DISCUSSION, OPEN, PICKED, REVEALED, ClassError, TeacherView
 from core.teaching.lessons.prediction import outcome
 from core.teaching.lessons.wording import describe_outcome
+from core.teaching.questions import AFTER, BEFORE, CHECK, PREDICTION, question_names
 from core.teaching.report import add_words, describe_gain, tabulate_changes, write_class
 from ui.kit import address
 from ui.kit.guard import fragment
@@ -32,7 +32,7 @@ from ui.lessons.classroom.server import (
     sync_teacher_key,
 )
 from ui.lessons.classroom.student import draw_door, label_questions
-from ui.lessons.links import address_of, here_in_the_room, link, listens_here_alone, qr_svg
+from ui.lessons.links import address_of, link, listens_here_alone, qr_svg, shared_address
 from ui.lessons.result import draw
 
 EVERY = 1.0  # seconds
@@ -70,7 +70,7 @@ def teacher(context):
 
 def _draw_links(context, now: TeacherView, token: str):
     """Show the links of students and projector, the key, and what may lie between a phone and this computer."""
-    words, page = context.words, address_of(PAGE, here_in_the_room())
+    words, page = context.words, address_of(PAGE, shared_address())
     door = link(page, **context.link_params(code=now.code))
     if listens_here_alone():
         st.info(words["class_here_alone"], icon=":material/wifi_off:")
@@ -99,7 +99,7 @@ def _draw(context, token: str):
     if trouble:
         st.warning(literal(trouble))
     _draw_next(context, token, now)
-    of = context.asked(now.question)
+    of = context.find_question(now.question)
     if of is None:
         st.caption(literal(students(now.seats, words)))
         return
@@ -122,7 +122,7 @@ def _draw(context, token: str):
 def _draw_next(context, token: str, now: TeacherView):
     """Let a question be opened: the next planned one is offered first."""
     words = context.words
-    offered = list(dict.fromkeys(name for name in (*now.planned, *names()) if name not in now.asked))
+    offered = list(dict.fromkeys(name for name in (*now.planned, *question_names()) if name not in now.asked))
     if not offered:
         return
     labels, number = label_questions(context, offered), len(now.asked)
@@ -220,7 +220,7 @@ def _draw_take_home(context, token: str, now: TeacherView):
         if now.phase == REVEALED:
             answers, labels = room.answers(token), label_questions(context, list(now.asked))
             for name, label in labels.items():
-                changes = tabulate_changes(context.asked(name), answers)
+                changes = tabulate_changes(context.find_question(name), answers)
                 if len(changes):
                     st.markdown(f"**{literal(label)}**: {literal(words['class_table'])}")
                     st.table(changes)

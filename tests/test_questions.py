@@ -11,7 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from core.figures.tally import Count, tally_svg
-from core.teaching.asked import (
+from core.teaching.lessons import prediction
+from core.teaching.lessons.language import phrases
+from core.teaching.lessons.prediction import outcome
+from core.teaching.lessons.reader import read_lesson
+from core.teaching.questions import (
     AFTER,
     BEFORE,
     CARRY,
@@ -19,27 +23,23 @@ from core.teaching.asked import (
     PARTS,
     PREDICTION,
     SHOWN,
-    asked,
     check_items,
+    find_question,
     gain,
-    names,
+    question_names,
     read_check,
     score,
     write_check,
 )
-from core.teaching.lessons import prediction
-from core.teaching.lessons.language import phrases
-from core.teaching.lessons.prediction import outcome
-from core.teaching.lessons.reader import read_lesson
 from core.teaching.report import add_words, describe_gain, read_scores, tabulate_changes, write_class
 from tests.test_lessons import WITH_PREDICTION, answers
 
 WORDS = phrases("en")
-of_each = pytest.mark.parametrize("name", names())
+of_each = pytest.mark.parametrize("name", question_names())
 
 
 def some_answers(name: str) -> list[str]:
-    of = asked(name, WORDS)
+    of = find_question(name, WORDS)
     if of.kind == PREDICTION:
         return [prediction.write(each) for each in answers(of.lesson)]
     if of.kind == CARRY:
@@ -48,14 +48,14 @@ def some_answers(name: str) -> list[str]:
 
 
 def test_everything_can_be_asked_and_nothing_else():
-    assert len(names()) == 2 * len(WITH_PREDICTION) + 2
+    assert len(question_names()) == 2 * len(WITH_PREDICTION) + 2
     for name in ("", "moon", "free_play", "heads/moon", "check", "check/later", "heads/carry/carry"):
-        assert asked(name, WORDS) is None
+        assert find_question(name, WORDS) is None
 
 
 @of_each
 def test_an_answer_has_words_and_anything_else_has_none(name):
-    of = asked(name, WORDS)
+    of = find_question(name, WORDS)
     for text in some_answers(name):
         assert of.in_words(text)
         if of.kind == CHECK:
@@ -68,7 +68,7 @@ def test_an_answer_has_words_and_anything_else_has_none(name):
 @of_each
 @given(data=some.data())
 def test_every_vote_is_counted_once(name, data):
-    of, offered = asked(name, WORDS), some_answers(name)
+    of, offered = find_question(name, WORDS), some_answers(name)
     votes = {
         n: data.draw(some.dictionaries(some.sampled_from(offered), some.integers(1, 9), max_size=12)) for n in (1, 2)
     }
@@ -94,7 +94,7 @@ def test_every_vote_is_counted_once(name, data):
 
 @pytest.mark.parametrize("name", WITH_PREDICTION)
 def test_the_right_answers_are_marked_only_once_they_may_be_seen(name):
-    of, out = asked(name, WORDS), outcome(read_lesson(name))
+    of, out = find_question(name, WORDS), outcome(read_lesson(name))
     votes = {1: dict.fromkeys(some_answers(name), 1)}
     assert not any(each.right for each in of.counts(votes))
     marked = [each.right for each in of.counts(votes, out)]
@@ -160,11 +160,11 @@ def test_the_page_to_take_home_holds_what_was_typed_as_text_and_no_names():
         and "Bob" not in page
         and "http" not in page.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "")
     )
-    assert asked("heads", WORDS).title in seen.told and "default-src 'none'" in page
+    assert find_question("heads", WORDS).title in seen.told and "default-src 'none'" in page
 
 
 def test_changes_of_mind_are_in_words():
-    of = asked("heads", WORDS)
+    of = find_question("heads", WORDS)
     votes = [(1, "0"), (2, "0"), (1, "2"), (2, "1"), (1, "0"), (2, "2")]
     table = tabulate_changes(
         of, rows(*[("heads", n, seat // 2, "", answer, 1, "", 1.0) for seat, (n, answer) in enumerate(votes)])
@@ -233,7 +233,7 @@ def test_without_answers_nothing_is_said_of_a_gain():
     assert "0 answered both checks, and that gives no interval" in describe_gain(rows(), WORDS)
 
 
-@pytest.mark.parametrize("name", [name for name in WITH_PREDICTION if asked(name, WORDS).is_number])
+@pytest.mark.parametrize("name", [name for name in WITH_PREDICTION if find_question(name, WORDS).is_number])
 @pytest.mark.parametrize(
     "answer, english, german",
     [
@@ -244,12 +244,12 @@ def test_without_answers_nothing_is_said_of_a_gain():
 )
 def test_a_range_is_said_as_far_as_the_scale_goes(name, answer, english, german):
     for language in ("en", "de"):
-        of = asked(name, WORDS, language)  # a lesson that is not translated is asked in English
+        of = find_question(name, WORDS, language)  # a lesson that is not translated is asked in English
         assert of.in_words(json.dumps(answer)) == {"en": english, "de": german}[of.lesson.language]
 
 
 def test_the_table_of_a_class_says_in_words_what_was_answered_and_how_sure():
-    name = next(name for name in WITH_PREDICTION if asked(name, WORDS).lesson.prediction.options)
+    name = next(name for name in WITH_PREDICTION if find_question(name, WORDS).lesson.prediction.options)
     eight = write_check(right())
     table = rows(
         (name, 1, 1, "Ann", "1", 2, "so", 1.234),
@@ -262,5 +262,5 @@ def test_the_table_of_a_class_says_in_words_what_was_answered_and_how_sure():
         assert [each for each in found.columns if each in table.columns] == list(table.columns)
         assert (found.answer == table.answer).all() and (found.sure == table.sure).all()
         assert found.sure_text.tolist() == [words["was_sure_2"], words["was_sure_0"], ""]
-        of = asked(name, words, language).lesson.prediction
+        of = find_question(name, words, language).lesson.prediction
         assert found.says.tolist() == [of.options[1].text, of.options[0].text, "8 / 8"]

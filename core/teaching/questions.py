@@ -100,7 +100,7 @@ def _gain(pairs: Sequence[tuple[float, float]]) -> float:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Question:
     """A question. name: in the store; lesson: None for the eight questions."""
 
     name: str
@@ -207,24 +207,24 @@ def _group(votes: Mapping[str, int], label_of: Callable[[str], Label]) -> Counte
     return counts
 
 
-def asked(name: str, words: Mapping[str, str], language: str = ENGLISH) -> Asked | None:
+def find_question(name: str, words: Mapping[str, str], language: str = ENGLISH) -> Question | None:
     """Return the question of this name; None where there is none. words: of the language."""
     if name in (BEFORE, AFTER):
-        return Asked(name, CHECK, words["check_before" if name == BEFORE else "check_after"])
+        return Question(name, CHECK, words["check_before" if name == BEFORE else "check_after"])
     of, _, rest = name.partition("/")
     if of not in lesson or rest not in ("", CARRY) or read_lesson(of).prediction is None:
         return None
     in_language = read_lesson(of, language)
-    return Asked(name, CARRY if rest else PREDICTION, in_language.title, in_language)
+    return Question(name, CARRY if rest else PREDICTION, in_language.title, in_language)
 
 
-def names() -> list[str]:
+def question_names() -> list[str]:
     """Return the names of all questions, in the order of a class."""
     predictions = [name for name in lesson if read_lesson(name).prediction]
     return [BEFORE, *(question for name in predictions for question in (name, f"{name}/{CARRY}")), AFTER]
 
 
-def describe_counts(of: Asked, counts: Sequence[Count], words: Mapping[str, str]) -> str:
+def describe_counts(of: Question, counts: Sequence[Count], words: Mapping[str, str]) -> str:
     """Say how the picture of the counts is read; "" where it says so itself."""
     notes = []
     if of.is_number:
