@@ -3,8 +3,6 @@
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as some
 
 from core.teaching.lessons import prediction
 from core.teaching.lessons.language import clean
@@ -158,12 +156,6 @@ def test_what_the_browser_has_kept_is_there_again():
 )  # fmt: skip
 def test_what_a_browser_cannot_have_kept_is_left_out(told):
     assert read(told) == {}
-
-
-@given(some.text(max_size=2000))
-def test_a_line_is_cleaned_once_and_for_all(text):
-    line = clean(text)
-    assert clean(line) == line and not any(c < " " or "\x7f" <= c <= "\x9f" for c in line)
 
 
 WAYS = [

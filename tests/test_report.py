@@ -22,7 +22,7 @@ from core.teaching.lessons.language import language, phrases
 from core.teaching.lessons.prediction import SURE, Entry, outcome, verdict
 from core.teaching.lessons.reader import read_lesson
 from core.teaching.lessons.wording import describe_outcome
-from core.teaching.report import Part, Report, write_report
+from core.teaching.report import Report, write_report
 from tests.pages import download, downloads, move, widget
 from tests.test_lessons import WITH_PREDICTION, answers, of_each
 from tests.test_lessons_page import answer, store
@@ -155,11 +155,6 @@ def test_what_cannot_be_measured_costs_its_own_numbers_alone(monkeypatch):
     monkeypatch.setattr(report, "outcome", missing)
     text = write(everything())
     assert phrases("en")["report_not_measured"] in text and "somebody" not in text and "<svg" not in text
-
-
-def test_seeds_that_are_not_in_a_row_are_listed():
-    row = Part(read_lesson("scaling"), entry("scaling"), outcome(read_lesson("scaling"))).rows[0]
-    assert re.fullmatch(r"0–\d+", row.seeds)
 
 
 # The view
