@@ -99,7 +99,8 @@ def _choice(lesson: Lesson, asked: Prediction, words, place: str) -> int | None:
 
     options = range(len(asked.options))
     key = f"answer_{place}"
-    return st.radio(words["predict"], options, format_func=label, index=None, key=key, label_visibility="collapsed")
+    chosen = st.radio(words["predict"], options, format_func=label, index=None, key=key, label_visibility="collapsed")
+    return chosen if isinstance(chosen, int) else None  # Streamlit returns a text that is no option any more
 
 
 def _number(lesson: Lesson, asked: Prediction, words, place: str) -> list[float] | None:

@@ -96,7 +96,8 @@ def _ask_transfer(lesson: Lesson, entry: Entry, words) -> None:
     st.markdown(f"**{literal(words['carry_over'])}**  \n{literal(asked.asks)}")
 
     def store_answer() -> None:
-        carry(lesson.name, st.session_state[key])
+        if isinstance(st.session_state[key], int):  # Streamlit returns a text that is no option any more
+            carry(lesson.name, st.session_state[key])
 
     chosen = st.radio(
         words["carry_over"],
@@ -107,5 +108,5 @@ def _ask_transfer(lesson: Lesson, entry: Entry, words) -> None:
         label_visibility="collapsed",
         on_change=store_answer,
     )
-    if chosen is not None:
+    if isinstance(chosen, int):
         st.markdown(literal(explain_transfer(lesson, chosen, words)))

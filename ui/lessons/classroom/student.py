@@ -218,10 +218,10 @@ def _ask_transfer(of: Question, send, refuse, words, place: str):
 
     def sent():
         chosen, sure = st.session_state.get(f"carry_{place}"), st.session_state.get(f"sure_{place}")
-        if chosen is None or sure is None:
-            refuse(words["store_first"])
-        else:
+        if isinstance(chosen, int) and isinstance(sure, int):  # Streamlit returns a text that is no option any more
             send(str(chosen), sure)
+        else:
+            refuse(words["store_first"])
 
     with st.form(f"form_{place}", border=False):
         _ask_options(of.asks, of.offered, f"carry_{place}")
@@ -233,7 +233,8 @@ def _ask_check(of: Question, send, refuse, words, place: str):
     st.markdown(literal(words["check_about"]))
 
     def sent():
-        send(write_check([st.session_state.get(f"check_{place}_{n}") for n in range(len(check_items()))]))
+        answers = [st.session_state.get(f"check_{place}_{n}") for n in range(len(check_items()))]
+        send(write_check([answer if isinstance(answer, int) else None for answer in answers]))
 
     with st.form(f"form_{place}", border=False):
         for n, item in enumerate(check_items()):
