@@ -4,9 +4,8 @@ import streamlit as st
 
 from core.settings.setting import ConfigError
 from core.study.plan import StudyError
-from core.teaching.claims import claim, judged
-from core.teaching.claims.results import FILE, read_values
-from ui.claims.context import ClaimsContext, ClaimsLook
+from core.teaching.claims import FILE, claim, judged, read_values
+from ui.claims import ClaimsContext, ClaimsLook
 from ui.kit import takeaway
 from ui.kit.page import head, notice, page
 from ui.kit.pages import CLAIMS

@@ -3,16 +3,15 @@
 from core.teaching.lessons.language import phrases
 from ui.kit.page import head, notice, page
 from ui.kit.pages import LESSONS
-from ui.lessons.context import LessonsContext, LessonsLook
-from ui.lessons.progress import keep
-from ui.lessons.spoken import languages, spoken
+from ui.lessons import LessonsContext, LessonsLook, language_list, set_language
+from ui.lessons.progress import sync
 
 with page(LESSONS):
     (look,), notes = LESSONS.settings(LessonsLook)
     words = phrases(look.language)
     titles = {name: words.get(f"view_{name}", "") for name in LESSONS.views}
-    head(LESSONS, [LESSONS.tabs(titles), languages(words["language"], look.language)])
+    head(LESSONS, [LESSONS.tabs(titles), language_list(words["language"], look.language)])
     notice(*notes)
     LESSONS.open_view(LessonsContext(look))
-    keep()  # behind what is seen, as parts that take no room but that between them
-    spoken(look.language)
+    sync()  # last, as parts that take no room but that between them
+    set_language(look.language)

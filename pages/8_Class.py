@@ -2,13 +2,14 @@
 
 from ui.kit.page import head, notice, page
 from ui.kit.pages import CLASS
-from ui.lessons.classroom.context import ClassContext, ClassLook
-from ui.lessons.spoken import languages, spoken
+from ui.lessons import language_list, set_language
+from ui.lessons.classroom import ClassContext, ClassLook
 
 with page(CLASS):
     (look,), notes = CLASS.settings(ClassLook)
     context = ClassContext(look)
-    head(CLASS, beside_title=[languages(context.words["language"], look.language)] if look.shown != "projector" else [])
+    languages = language_list(context.words["language"], look.language)
+    head(CLASS, beside_title=[languages] if look.shown != "projector" else [])
     notice(*notes)
     CLASS.open_view(context)
-    spoken(look.language)  # behind what is seen, as a part that takes no room but that between them
+    set_language(look.language)  # last, as a part that takes no room but that between them

@@ -18,11 +18,25 @@ from core.model.transformer import Transformer
 from core.study.plan import StudyError
 from core.study.shipped import ROOT
 from core.tasks import task
-from core.teaching.claims import DOES_NOT, REPLICATES, UNDECIDED, Judged, claim, judged, models, verdict
-from core.teaching.claims.__main__ import main
-from core.teaching.claims.evidence import Evidence, shipped_curves, study
-from core.teaching.claims.results import FILE, read_values, write_values
-from core.teaching.claims.wording import number, smallest, tally, told
+from core.teaching import claims
+from core.teaching.claims import (
+    DOES_NOT,
+    FILE,
+    REPLICATES,
+    UNDECIDED,
+    Evidence,
+    Judged,
+    claim,
+    describe,
+    judged,
+    main,
+    read_values,
+    shipped_curves,
+    study,
+    tally,
+    verdict,
+    write_values,
+)
 
 SHIPPED = read_values()
 MEASURED = ("rank_collapse", "heads_can_go", "sinks")  # on models, not on trainings
@@ -71,14 +85,6 @@ def test_intervals_of_all_claims_hold_together(name):
 
 
 # The definitions
-
-
-@of_each_claim
-def test_a_claim_says_what_it_has_to(name):
-    of = claim[name]
-    authors, _, title = of.paper.partition(": ")
-    assert authors[-4:].isdigit() and title and of.here and of.number and 0 < of.smallest < 1
-    assert not of.here.endswith(".") and not of.number.endswith(".")
 
 
 def last(name: str, learnt: str, variant: str = "baseline") -> dict[int, float]:
@@ -159,10 +165,6 @@ BY_HAND = {
 }  # fmt: skip
 
 
-def test_every_claim_is_measured_in_one_of_two_ways():
-    assert {*BY_HAND, *MEASURED} == set(claim)
-
-
 @pytest.mark.parametrize("name", BY_HAND)
 def test_what_ships_of_a_claim_is_what_its_trainings_say(name):
     assert claim[name](Evidence()) == pytest.approx(BY_HAND[name]())
@@ -191,9 +193,9 @@ def test_words_that_attention_alone_makes_alike():
 
     def alike(residual: bool) -> float:
         config = Config(seed=0, ffn=False, norm="none", residual_attention=residual, n_layers=10)
-        words = list(dict.fromkeys(models.TEXT))
+        words = list(dict.fromkeys(claims.TEXT))
         model = Transformer(config, tuple(words)).double()
-        ids = torch.tensor([[words.index(word) for word in models.TEXT]])
+        ids = torch.tensor([[words.index(word) for word in claims.TEXT]])
         with torch.inference_mode(), trace(sites=("resid_post",)) as seen:
             model(ids)
         x = seen["resid_post"][-1][0].double().numpy()
@@ -211,7 +213,7 @@ def small():
 
 
 def test_a_head_is_removed_where_it_writes(small):
-    tokens, targets = models.texts(0, 16)
+    tokens, targets = claims.texts(0, 16)
 
     def right(head: tuple[int, int] | None) -> float:
         def edit(site, layer, x):
@@ -233,12 +235,12 @@ def test_a_head_is_removed_where_it_writes(small):
         return float(np.mean(found))
 
     drops = [right(None) - right((layer, head)) for layer in range(2) for head in range(2)]
-    assert models.removable(small, tokens, targets) == np.mean([drop < 0.01 for drop in drops])
-    assert models.accuracy(small, tokens, targets) == pytest.approx(right(None))
+    assert claims.removable(small, tokens, targets) == np.mean([drop < 0.01 for drop in drops])
+    assert claims.accuracy(small, tokens, targets) == pytest.approx(right(None))
 
 
 def test_attention_to_the_first_word_is_an_average_of_weights(small):
-    tokens, _ = models.texts(0, 4)
+    tokens, _ = claims.texts(0, 4)
     with torch.inference_mode(), trace(sites=("pattern",)) as seen:
         small(tokens)
     weights = [
@@ -246,12 +248,12 @@ def test_attention_to_the_first_word_is_an_average_of_weights(small):
         for layer in range(2) for row in range(4) for head in range(2) for reader in range(3, tokens.shape[1])
         if tokens[row, reader]  # 0 is the padding
     ]  # fmt: skip
-    assert models.on_the_first(small, tokens) == pytest.approx(np.mean(weights), abs=1e-6)
+    assert claims.on_the_first(small, tokens) == pytest.approx(np.mean(weights), abs=1e-6)
 
 
 def test_shares_of_heads_are_shares_of_eight():
     assert all((8 * value).is_integer() and 0 <= value <= 1 for value in SHIPPED["heads_can_go"].values())
-    assert set(SHIPPED["heads_can_go"]) == set(SHIPPED["sinks"]) == set(models.SEEDS)
+    assert set(SHIPPED["heads_can_go"]) == set(SHIPPED["sinks"]) == set(claims.SEEDS)
 
 
 # What is said
@@ -269,7 +271,7 @@ def test_every_verdict_is_told_with_its_reason(low, high, alike, points):
     Of.smallest, Of.alike, Of.points = 0.3, alike, points
     mean = 0.1 if math.isnan(low) else (low + high) / 2
     found = Interval(mean, low, high, 7)
-    said = told(Judged(found, verdict(found, 0.3, alike)), Of)
+    said = describe(Judged(found, verdict(found, 0.3, alike)), Of)
     edge = "30.0 points" if points else "0.30"
     if math.isnan(low):
         reason = "undecided, there is no interval."
@@ -295,13 +297,6 @@ def test_the_tally_counts(many):
     assert (f"{yes} replicates here" if yes == 1 else f"{yes} replicate here") in said
     assert (f"{no} does not" if no == 1 else f"{no} do not") in said
     assert f"{open_} {'is' if open_ == 1 else 'are'} undecided." in said
-
-
-@of_each_claim
-def test_numbers_have_the_unit_of_the_claim(name):
-    of = claim[name]
-    assert smallest(of) == (f"{100 * of.smallest:.1f} points" if of.points else f"{of.smallest:.2f}")
-    assert number(math.nan, of) == "no number"
 
 
 # The file
@@ -338,12 +333,12 @@ def test_the_table_ships_in_the_order_of_the_menu():
 
 def test_padding_does_not_count_in_the_claim_on_attention_sinks():
     asked = Transformer(task["sentences"].config(), task["sentences"].vocabulary)
-    tokens, _ = models.texts(0, rows=6)
+    tokens, _ = claims.texts(0, rows=6)
     rows = []
     for line in tokens:
         words = line[line != 0][None]  # the sentence by itself; the first word of the vocabulary is the padding
         with torch.no_grad(), trace(sites=("pattern",)) as seen:
             asked(words)
-        rows.append(torch.stack([p[0, :, models.FIRST :, 0] for p in seen["pattern"]]))  # (layers, heads, readers)
+        rows.append(torch.stack([p[0, :, claims.FIRST :, 0] for p in seen["pattern"]]))  # (layers, heads, readers)
     exact = torch.cat(rows, -1).double().mean().item()
-    assert models.on_the_first(asked, tokens) == pytest.approx(exact, rel=1e-5)
+    assert claims.on_the_first(asked, tokens) == pytest.approx(exact, rel=1e-5)

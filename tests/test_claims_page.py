@@ -5,14 +5,12 @@ import json
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.teaching.claims import claim, judged
-from core.teaching.claims.results import FILE, read_values
-from core.teaching.claims.wording import tally, told
+from core.teaching.claims import FILE, claim, describe, judged, read_values, tally
 from tests.pages import components, link
 from tests.test_page import fine, opened, said_on
 from tests.test_page import told as warned
 from tests.test_training_page import texts
-from ui.claims.views.evidence import live
+from ui.claims import experiment_link
 from ui.kit.pages import CLAIMS, TRAINING
 
 of_each_claim = pytest.mark.parametrize("name", claim)
@@ -31,7 +29,7 @@ def test_the_list_holds_every_claim_with_its_verdict():
     assert [row["title"] for row in rows(app)] == [claim.label(name) for name in claim]
     assert [row["verdict"] for row in rows(app)] == [each.verdict for each in found.values()]
     for row, name in zip(rows(app), claim):
-        assert row["said"] == f"{claim.label(name)}: {told(found[name], claim[name])}"
+        assert row["said"] == f"{claim.label(name)}: {describe(found[name], claim[name])}"
         assert claim[name].paper.startswith(row["paper"]) and "nan" not in row["picture"]
 
 
@@ -40,7 +38,7 @@ def test_one_claim_says_how_it_was_measured(name):
     app = fine(opened(CLAIMS.path, shown="evidence", claim=name))
     said = " ".join(said_on(app))
     found = judged(read_values()[name], claim[name])
-    assert told(found, claim[name]) in said and claim[name].number in said and claim[name].here in said
+    assert describe(found, claim[name]) in said and claim[name].number in said and claim[name].here in said
     assert f"--only {name}" in said and not warned(app)
     assert rows(app)[0]["picture"].count('class="seed"') == found.interval.n
 
@@ -53,7 +51,7 @@ NOT_STORED = {"sinks"}  # whole language models, of which no curve is kept
 def test_its_experiment_opens_as_it_is_meant(name):
     """Nothing in the link is refused or changed, and Training knows what is trained."""
     values = read_values()[name]
-    page, params = live(claim[name], values)
+    page, params = experiment_link(claim[name], values)
     assert page.key == claim[name].live[0] and claim[name].live[1].items() <= params.items()
     app = AppTest.from_file("../app.py", default_timeout=90).switch_page(page.path)
     for key, value in params.items():
@@ -73,7 +71,7 @@ def test_a_damaged_table_is_said_in_words(data, tmp_path, monkeypatch):
     path = tmp_path / FILE.name
     if data is not None:
         path.write_bytes(data)
-    monkeypatch.setattr("core.teaching.claims.results.FILE", path)
+    monkeypatch.setattr("core.teaching.claims.FILE", path)
     st.cache_data.clear()
     app = fine(opened(CLAIMS.path))
     st.cache_data.clear()

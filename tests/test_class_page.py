@@ -7,19 +7,18 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.study.database import connection as databases
-from core.teaching.asked import asked
 from core.teaching.classroom import CLOSED, OPEN, REVEALED
 from core.teaching.lessons.language import phrases
+from core.teaching.questions import find_question
 from tests.pages import components, link, said_by
 from tests.test_page import fine, opened, said_on
 from tests.test_page import told as warned
 from ui.kit.pages import CLASS
 from ui.kit.store import SESSION
 from ui.lessons.classroom import server
-from ui.lessons.classroom.links import in_the_room, qr_svg
-from ui.lessons.classroom.links import link as class_link
-from ui.lessons.classroom.seat import KEPT
-from ui.lessons.classroom.teacher_key import TEACHER_KEYS
+from ui.lessons.classroom.server import KEPT, TEACHER_KEYS
+from ui.lessons.links import in_the_room, qr_svg
+from ui.lessons.links import link as class_link
 
 
 @pytest.fixture(autouse=True)
@@ -114,18 +113,6 @@ def test_a_class_from_the_first_question_to_the_last():
     assert "Not as predicted" in texts(again(ann)) and "As predicted" in texts(again(bob))
 
 
-def test_a_second_vote_is_another_one():
-    teacher, code, token = start("heads")
-    ann = join(code)
-    teacher = ask(again(teacher))
-    ann = choose(ann, 0)
-    for step in ("class_close", "class_discuss_now", "class_again"):
-        teacher = button(again(teacher), step)
-    ann = choose(ann, 2)
-    votes = server.classroom().answers(token)
-    assert votes[["round", "answer"]].values.tolist() == [[1, "0"], [2, "2"]]
-
-
 @pytest.mark.parametrize("name", ["check/before", "heads/carry", "layer_norm", "placement", "knowledge"])
 def test_every_kind_of_question_can_be_answered(name):
     teacher, code, token = start(name)
@@ -140,8 +127,9 @@ def test_every_kind_of_question_can_be_answered(name):
     ann = surely(ann)
     ann = button(ann, next(each.key for each in ann.button if each.key.startswith(("store_", "send_"))))
     assert ("Your answers are in" if name.startswith("check/") else "Your vote is in") in texts(ann)
+    assert "/ 8" not in texts(ann)  # a score would tell what is right
     (answer,) = server.classroom().answers(token).answer
-    assert asked(name, phrases("en")).check(answer) == answer
+    assert find_question(name, phrases("en")).in_words(answer)
 
 
 def surely(app) -> AppTest:
@@ -154,7 +142,7 @@ def surely(app) -> AppTest:
 
 def _first(box):
     """The value of the first entry of a list, which shows labels."""
-    from core.teaching.lessons.lessons import read_lesson
+    from core.teaching.lessons.reader import read_lesson
 
     labels = {value.label: key for key, value in read_lesson("placement").values.items()}
     return labels[box.proto.options[0]]
@@ -169,23 +157,10 @@ def test_nothing_is_sent_where_nothing_is_chosen():
     assert "Choose an answer, and say how sure you are" in warned(ann) and server.classroom().answers(token).empty
 
 
-def test_a_late_vote_is_refused_in_words():
-    teacher, code, _ = start("heads")
-    ann = join(code)
-    teacher = ask(again(teacher))
-    ann = again(ann)
-    button(again(teacher), "class_close")
-    ann.radio[0].set_value(1)
-    for each in ann.button_group:
-        each.set_value(0)
-    ann = fine(next(each for each in ann.button if each.key.startswith("send_")).click().run())
-    assert "Your vote is late and does not count" in warned(ann)
-
-
 def test_a_reload_leads_back_to_the_seat():
     teacher, code, token = start("heads")
     ann = join(code, "Ann")
-    key = ann.session_state[SESSION].kept[KEPT][code].key
+    key = ann.session_state[SESSION].kept[KEPT][code].value
     ask(again(teacher))
     choose(ann, 1)
     fresh = fine(opened(CLASS.path, code=code))
@@ -195,7 +170,7 @@ def test_a_reload_leads_back_to_the_seat():
     assert server.classroom().of_teacher(token).seats == 1
 
 
-@pytest.mark.parametrize("key", ["", "x", "no-such-key-here", "a" * 500, "<script>", "0" * 22])
+@pytest.mark.parametrize("key", ["", "no-such-key-here", "<script>"])
 def test_a_key_that_is_none_leads_to_the_door(key):
     _, code, token = start("heads")
     app = fine(opened(CLASS.path, code=code))
@@ -204,20 +179,11 @@ def test_a_key_that_is_none_leads_to_the_door(key):
     assert any(each.key == "join" for each in app.button) and server.classroom().of_teacher(token).seats == 0
 
 
-@pytest.mark.parametrize("code", ["XXXXX", "<b>", "ÄÖÜ", "1", "BCDFGBCDFG"])
+@pytest.mark.parametrize("code", ["XXXXX", "<b>"])
 def test_a_wrong_code_is_said_and_the_door_is_there(code):
     start("heads")
     app = fine(opened(CLASS.path, code=code))
     assert warned(app) and any(each.key == "enter" for each in app.button)
-
-
-def test_who_guesses_codes_has_to_wait():
-    start("heads")
-    app = fine(opened(CLASS.path))
-    for n in range(server.GUESSES + 2):
-        next(each for each in app.text_input if each.key == "class_code").set_value(f"BBBB{'BCDFGHJKMNPRTWXY'[n % 16]}")
-        app = button(app, "enter")
-    assert "wrong codes within a minute" in warned(app)
 
 
 @pytest.mark.parametrize("token", ["nonsense", "x" * 64, "<b>"])
@@ -225,13 +191,6 @@ def test_without_the_token_nobody_is_the_teacher(token):
     _, code, _ = start("heads")
     app = fine(opened(CLASS.path, shown="teacher", teacher=token, code=code))
     assert warned(app) and not any(re.match("open_|end_class", each.key or "") for each in app.button)
-
-
-def test_an_old_teacher_link_opens_the_class_and_loses_its_key():
-    _, code, token = start("heads")
-    app = fine(opened(CLASS.path, shown="teacher", teacher=token))
-    assert any(each.key == "end_class" for each in app.button)
-    assert one_value(link(app)["code"]) == code and "teacher" not in link(app)
 
 
 def test_no_address_on_the_teacher_page_holds_the_key():
@@ -252,14 +211,6 @@ def test_a_teacher_goes_on_elsewhere_by_typing_the_key():
     assert one_value(link(app)["code"]) == code and token not in str(link(app))
 
 
-def test_a_wrong_teacher_key_is_refused_in_words():
-    start("heads")
-    app = fine(opened(CLASS.path))
-    next(each for each in app.text_input if each.key == "class_code").set_value("x" * 32)
-    app = button(app, "enter")
-    assert "teacher's key" in warned(app) and not any(each.key == "end_class" for each in app.button)
-
-
 def test_a_student_is_told_nothing_of_the_teacher_or_of_others():
     teacher, code, token = start("heads")
     ann = join(code, "Ann")
@@ -269,16 +220,6 @@ def test_a_student_is_told_nothing_of_the_teacher_or_of_others():
     bob = again(bob)
     sent = repr([each for each in bob]) + repr(bob.session_state[SESSION].kept) + texts(bob)
     assert token not in sent and "only mine" not in sent and "Ann" not in sent
-
-
-def test_two_classes_never_mix():
-    one, code, token = start("heads")
-    two, other, second = start("relu")
-    ann, bob = join(code), join(other)
-    ask(again(one))
-    assert "Do more heads" in texts(again(ann)) and "You are in" in texts(again(bob))
-    choose(ann, 1)
-    assert server.classroom().answers(second).empty and len(server.classroom().answers(token)) == 1
 
 
 def test_who_may_not_write_cannot_start_a_class_unless_it_is_allowed(monkeypatch):
@@ -301,69 +242,6 @@ def test_the_end_deletes_everything():
 def test_a_qr_code_is_drawn_and_addresses_are_of_this_network():
     assert qr_svg(class_link("http://10.0.0.1:8501/Class", code="BCDFG")).startswith("<svg")
     assert in_the_room().replace(".", "").isdigit() or in_the_room() == "localhost"
-
-
-def test_a_nickname_comes_with_the_press_on_join():
-    _, code, token = start("heads")
-    join(code, "Ann")
-    assert list(server.classroom().of_teacher(token).waiting) == [] and server.classroom().of_teacher(token).seats == 1
-    server.classroom().open(token, "heads")
-    assert server.classroom().of_teacher(token).waiting == ((1, "Ann"),)
-
-
-def test_the_eight_questions_tell_no_score_before_the_end_and_two_rounds_can_be_revealed():
-    teacher, code, token = start("check/before")
-    room, seats = server.classroom(), [join(code), join(code)]
-    ask(again(teacher))
-    ann = again(seats[0])
-    for each in ann.radio:
-        each.set_value(0)
-    ann = button(ann, next(each.key for each in ann.button if each.key.startswith("send_")))
-    assert "Your answers are in" in texts(ann) and "/ 8" not in texts(ann) and "%" not in texts(ann)
-    for key, answers in (
-        (seats[0], "[2,null,null,null,null,null,null,null]"),
-        (seats[1], "[null,1,null,null,null,null,null,null]"),
-    ):
-        held = key.session_state[SESSION].kept[KEPT][code].key
-        if key is seats[1]:
-            room.vote(code, held, "check/before", 1, answers)
-    room.close(token)
-    room.again(token)
-    for key, answers in zip(
-        seats, ("[2,null,null,null,null,null,null,null]", "[null,1,null,null,null,null,null,null]")
-    ):
-        room.vote(code, key.session_state[SESSION].kept[KEPT][code].key, "check/before", 2, answers)
-    room.close(token)
-    room.reveal(token)
-    app = fine(opened(CLASS.path, shown="teacher", teacher=token))
-    assert any(each.key == "end_class" for each in app.button)
-    counts = asked("check/before", phrases("en")).counts(
-        {1: {"[2,null,null,null,null,null,null,null]": 1, "[null,1,null,null,null,null,null,null]": 1}}
-    )
-    assert [(each.label, list(each.rounds)) for each in counts] == [("1 / 8", [2])]
-
-
-def test_an_end_that_fails_keeps_the_teacher_in(monkeypatch):
-    teacher, _, token = start("heads")
-    teacher = fine(next(each for each in again(teacher).checkbox if each.key == "end_sure").set_value(True).run())
-
-    def fails(token):
-        raise databases.Busy("The store /secret/place is locked.", "The store is locked.")
-
-    monkeypatch.setattr(server.classroom(), "end", fails)
-    teacher = button(teacher, "end_class")
-    assert "The store is locked." in warned(teacher) and "/secret" not in warned(teacher)
-    assert any(each.key == "end_class" for each in teacher.button)
-
-
-def test_a_code_is_one_class_however_it_is_spelled():
-    _, code, token = start("heads")
-    app = join(code)
-    for spelled in (code.lower(), f"{code[:2]}-{code[2:]}", f"{code[:3]} {code[3:]}"):
-        app.query_params["code"] = spelled
-        app = fine(app.run())
-        assert "You are in" in texts(app)
-    assert server.classroom().of_teacher(token).seats == 1
 
 
 def test_a_class_that_is_over_is_said_to_be_over():

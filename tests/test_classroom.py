@@ -1,10 +1,22 @@
-"""Classes: what is asked, in which order, and every vote once and in time; on SQLite and on PostgreSQL alike."""
+"""Classes on SQLite and PostgreSQL: order of steps, every vote once and in time, who sees what, limits, lifetime."""
+
+import re
+import secrets
+import sqlite3
+import time
+from types import SimpleNamespace
 
 import pytest
+from sqlalchemy import inspect
 
+from core.study.database import connection as databases
+from core.study.database.connection import Busy, StoreError
+from core.study.database.store import Store
+from core.teaching import classroom
 from core.teaching.classroom import CLOSED, DISCUSSION, OPEN, REVEALED, WAITING, Classroom
 from tests.classes import later, lesson, refused, stored
 from tests.databases import database, postgresql  # noqa: F401  (fixtures)
+from ui.kit.server.app import delete_old_classes
 
 
 @pytest.fixture
@@ -70,10 +82,6 @@ def test_tables_for_the_teacher(room):
         [room.code, "q", 2, 2, "s1", "c", 1, ""],
     ]
     assert table.seconds.between(0, 60).all()
-    crossed = room.store.crosstab(room.token, "q")
-    assert crossed.loc["a", "b"] == 1 and crossed.to_numpy().sum() == 1 and list(crossed.index) == ["a", "b"]
-    with refused("question", "“other” was not asked"):
-        room.store.crosstab(room.token, "other")
     empty = lesson(room.store)
     assert len(room.store.answers(empty.token)) == 0 and list(room.store.answers(empty.token).columns) == [*table]
 
@@ -82,30 +90,22 @@ def test_what_is_planned_is_found_again(store):
     started = store.start(["one", "two", "one"])
     view = store.of_teacher(started.token)
     assert (view.planned, view.asked, view.phase, view.code) == (("one", "two"), (), WAITING, started.code)
-    assert abs(view.began - store._doors.now()) < 60 and not view.waiting and not view.distribution
+    assert not view.waiting and not view.distribution
     assert store.watch(started.code).phase == WAITING
 
 
 def test_every_step_may_be_taken_twice(room):
     where, token = room.store, room.token
     room.vote(0)
+    key = room.keys[1]
+    assert where.join(room.code.lower(), "new name", key) == key and where.join(room.code, "", key) == key
+    assert where.of_teacher(token).waiting == ((2, "new name"), (3, "s2"))
     for step, phase in ((where.close, CLOSED), (where.discuss, DISCUSSION), (where.again, OPEN), (where.close, CLOSED), (where.reveal, REVEALED)):  # fmt: skip
         step(token), step(token)
         assert room.phase == phase
     where.open(token, "other"), where.open(token, "other", 30)
     assert where.watch(room.code).left > 25  # its time anew
     assert len(stored(where)) == 1
-
-
-@pytest.mark.parametrize("step", ["close", "discuss", "again", "show", "reveal"])
-def test_steps_want_something_asked(store, step):
-    started = store.start()
-    with refused("phase", "Nothing has been asked"):
-        getattr(store, step)(started.token)
-    with refused("phase", "Nothing has been asked"):
-        store.pick(started.token, [1])
-    with refused("question", "Nothing has been asked"):
-        store.vote(started.code, store.join(started.code), "q", 1, "a")
 
 
 def test_steps_out_of_their_order_are_refused_and_change_nothing(room):
@@ -133,7 +133,7 @@ def test_a_new_question_closes_the_one_before(room):
     room.store.open(room.token, "next")
     with refused("question", "By now “next” is open, in round 1"):
         room.vote(0)
-    assert room.vote(0, question="next").question == "next"
+    assert room.vote(0, question="next").answer == "yes"
     room.store.close(room.token), room.store.again(room.token)
     with refused("question", "is open, in round 2"):
         room.vote(1, question="next")
@@ -159,15 +159,14 @@ def test_late_is_said_by_the_clock_of_the_database(room):
     where.open(room.token, "q", 30)
     later(where, 29)
     before = room.vote(0)
-    stamp = where.watch(room.code).stamp
     later(where, 2)
     seen = where.watch(room.code)
-    assert (seen.phase, seen.left, seen.votes) == (CLOSED, None, 1) and seen.stamp > stamp
+    assert (seen.phase, seen.left, seen.votes) == (CLOSED, None, 1)
     with refused("late", "does not count"):
         room.vote(1)
     assert room.vote(0).at == pytest.approx(before.at - 2)
     where.show(room.token)
-    assert where.watch(room.code).distribution == {1: {"yes": 1}} and where.watch(room.code).stamp > seen.stamp
+    assert where.watch(room.code).distribution == {1: {"yes": 1}}
     where.again(room.token, 5)
     later(where, 6)
     with refused("late", "does not count"):
@@ -178,23 +177,7 @@ def test_late_is_said_by_the_clock_of_the_database(room):
     assert len(stored(where)) == 1 and where.answers(room.token).seconds.tolist() == [pytest.approx(29, abs=1)]
 
 
-def test_the_stamp_grows_with_everything_that_is_seen(room):
-    where, token, stamps = room.store, room.token, []
-    steps = [
-        lambda: None, lambda: room.vote(0, because="so"), lambda: where.join(room.code), lambda: where.close(token),
-        lambda: where.show(token), lambda: where.discuss(token), lambda: where.join(room.code, "new", room.keys[0]),
-        lambda: where.pick(token, [where.of_teacher(token).reasons[0].id]), lambda: where.again(token),
-        lambda: where.close(token), lambda: where.reveal(token), lambda: where.open(token, "next"),
-    ]  # fmt: skip
-    for step in steps:
-        step()
-        stamps.append(where.watch(room.code).stamp)
-    assert stamps == sorted(set(stamps))
-    where.join(room.code, key=room.keys[0])
-    assert where.watch(room.code).stamp == stamps[-1] == where.of_teacher(token).stamp
-
-
-def test_three_reasons_at_most_and_only_those_of_the_question(room):
+def test_at_most_three_reasons_of_the_question_are_picked(room):
     where, other = room.store, lesson(room.store)
     for seat in range(3):
         room.vote(seat, because=f"because {seat}" if seat else "")
@@ -210,3 +193,223 @@ def test_three_reasons_at_most_and_only_those_of_the_question(room):
     assert where.watch(room.code).picked == ("because 2", "because 1")
     where.pick(room.token, [])
     assert where.watch(room.code).picked == ()
+
+
+# Who sees and changes what
+
+
+def test_two_classes_never_mix(store):
+    one, two = lesson(store), lesson(store, 1)
+    for room in (one, two):
+        store.open(room.token, "q")
+    one.vote(0, "a"), two.vote(0, "b")
+    for key in (one.keys[1], secrets.token_urlsafe(16), "", one.token):
+        with refused("key", f"no seat of class {two.code}"):
+            store.mine(two.code, key)
+        with refused("key", "no seat"):
+            store.vote(two.code, key, "q", 1, "a")
+    with refused("key", "no seat"):
+        store.join(two.code, "me", one.keys[0])
+    store.close(one.token), store.show(one.token)
+    assert store.watch(two.code).phase == OPEN and store.watch(two.code).votes == 1
+    assert store.watch(one.code).distribution == {1: {"a": 1}} and store.watch(one.code).seats == 3
+    assert set(store.answers(two.token)["class"]) == {two.code}
+    store.end(one.token)
+    assert stored(store) == [(two.code, "q", 1, 1, "b")] and store.watch(two.code).seats == 1
+
+
+def test_only_the_teachers_key_controls_a_class(room):
+    where = room.store
+    calls = [where.of_teacher, where.end, where.close, where.discuss, where.again, where.show, where.reveal]
+    calls += [where.answers, lambda token: where.open(token, "x"), lambda token: where.pick(token, [])]
+    for token in ("", room.code, room.keys[0], room.token[:-1], classroom.hash_secret(room.token), "\ud800\0"):
+        for call in calls:
+            with refused("token", "No class has this teacher's key"):
+                call(token)
+    assert room.phase == OPEN and where.watch(room.code).seats == 3
+    with where.database.reading() as connection:
+        rows = [repr(connection.execute(table.select()).all()) for table in classroom.metadata.sorted_tables]
+    for secret in (room.token, *room.keys):  # they are stored as hashes alone
+        assert secret not in "".join(rows) and classroom.hash_secret(secret) in "".join(rows)
+
+
+def test_what_everybody_sees_names_nobody(room):
+    room.vote(0, "a", because="so")
+    room.store.close(room.token), room.store.show(room.token)
+    for seen in (room.store.watch(room.code), room.store.of_teacher(room.token).reasons):
+        assert not [name for name in ("s0", "s1", room.token, *room.keys) if name in repr(seen)]
+
+
+def test_a_code_is_read_as_people_write_it(room):
+    a, b = room.code[:2], room.code[2:]
+    for typed in (room.code.lower(), f" {a} {b}\n", f"{a}-{b}".lower()):
+        assert room.store.watch(typed).code == room.code
+    assert not set(classroom.LETTERS) & set("ILOQ01") and re.fullmatch(f"[{classroom.LETTERS}]{{5}}", room.code)
+    for code in ("", room.code + "B", room.code[:4], "IIIII", "' OR 1", "\ud800\0", room.token):
+        with refused("code", "There is no class .*five letters.*24 hours"):
+            room.store.watch(code)
+
+
+# Limits
+
+
+def test_limits_are_said(store, monkeypatch):
+    for name, most in (("CLASSES", 2), ("SEATS", 4), ("QUESTIONS", 2)):
+        monkeypatch.setattr(classroom, name, most)
+    room, _ = lesson(store, 4), store.start()
+    with refused("class", "There are 2 classes now"):
+        store.start()
+    with refused("class", f"Class {room.code} is full: all of its 4 seats"):
+        store.join(room.code)
+    assert store.join(room.code, key=room.keys[0]) == room.keys[0]
+    store.open(room.token, "a"), store.open(room.token, "b")
+    with refused("class", "has asked 2 questions"):
+        store.open(room.token, "c")
+    with refused("question", "3 questions are planned; a class may ask at most 2"):
+        store.start("abc")
+    store.end(room.token)
+    assert store.start().code
+
+
+GIVEN = {
+    "answer": ({"answer": "\0\x1b"}, "The answer is empty; it must have 1 to 200"),
+    "long": ({"answer": "x" * 201}, "The answer has 201 characters; it may have at most 200"),
+    "because": ({"because": "x" * 301}, "The reason has 301 characters; it may have at most 300"),
+    "sure": ({"sure": 4}, "How sure you are is 4; it must be a whole number from 0 to 3"),
+    "sure, yes": ({"sure": True}, "is True"),
+}
+
+
+@pytest.mark.parametrize(("values", "words"), GIVEN.values(), ids=GIVEN)
+def test_what_cannot_be_voted_is_said(room, values, words):
+    with refused(next(iter(values)), words):
+        room.vote(0, **values)
+    assert stored(room.store) == []
+
+
+def test_what_a_teacher_cannot_ask_is_said(room):
+    for seconds in (0, 3601, float("nan"), float("inf"), "ten", True):
+        for call in (lambda s: room.store.open(room.token, "x", s), lambda s: room.store.again(room.token, s)):
+            with refused("seconds", "The time is .*; it must be 1 to 3,600 seconds, or none"):
+                call(seconds)
+    with refused("nickname", "The nickname has 41 characters; it may have at most 40"):
+        room.store.join(room.code, "x" * 41)
+
+
+TEXTS = ["<script>alert(1)</script>", "**bold** $x^2$ :red[x]", "👩🏽‍🏫 🏳️‍🌈", "מימין לשמאל \u200f12", "'; DROP TABLE class_votes; --", "=1+1", "e\u0301"]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_any_characters_come_back_as_they_were(room, text):
+    store, key = room.store, room.store.join(room.code, text)
+    store.vote(room.code, key, "q", 1, text, 0, text)
+    (row,) = store.answers(room.token).itertuples()
+    assert row.nickname == row.answer == row.because == text
+    assert store.of_teacher(room.token).reasons[0].text == store.mine(room.code, key)["q", 1].because == text
+
+
+def test_what_no_database_holds_is_cleaned(room):
+    key = room.store.join(room.code, " a\0b\ud800c\n\td\x85\u202e ")
+    room.store.vote(room.code, key, "q", 1, "x\0\udfff", 0, "\0\ud83d")
+    (row,) = room.store.answers(room.token).itertuples()
+    assert (row.nickname, row.answer, row.because) == ("abc d", "x", "")
+
+
+# The database
+
+
+def test_nothing_is_created_before_a_class_is_started_and_studies_stay(database, tmp_path):  # noqa: F811
+    own = Classroom(database)
+    assert own.sweep() == 0
+    for ask, field in ((own.watch, "code"), (own.join, "code"), (own.of_teacher, "token"), (own.end, "token")):
+        with refused(field, "no class"):
+            ask("BCDFG")
+    assert list(tmp_path.iterdir()) == []
+    started = own.start()
+    with own.database.reading() as connection:
+        names = set(inspect(connection).get_table_names())
+    assert names == {"class_version", "class_rooms", "class_seats", "class_polls", "class_votes"}
+    other = Store(database)
+    assert other.studies() == [] and Classroom(database).watch(started.code).code == started.code
+    other.close(), own.shut()
+
+
+def test_a_class_is_gone_after_a_day_and_the_server_deletes_it(store, monkeypatch):
+    monkeypatch.setenv("ABLATION_DATABASE_URL", store.database.url.render_as_string(hide_password=False))
+    old = lesson(store, asked="q")
+    old.vote(0, because="so")
+    later(store, 23.9 * 3600)
+    new = lesson(store, asked="q")
+    new.vote(0)
+    delete_old_classes()
+    assert old.phase == OPEN
+    later(store, 0.2 * 3600)
+    for call, field in ((lambda: store.watch(old.code), "code"), (lambda: store.end(old.token), "token")):
+        with refused(field, "24 hours"):
+            call()
+    delete_old_classes()
+    assert stored(store) == [(new.code, "q", 1, 1, "yes")]
+    store.end(new.token)
+    with store.database.reading() as connection:
+        for table in (classroom.rooms, classroom.seats, classroom.polls, classroom.votes):
+            assert connection.execute(table.select()).first() is None
+
+
+def test_a_code_that_a_class_has_is_not_given_to_another(store, monkeypatch):
+    codes = iter(["BCDFG", "BCDFG", "BCDFH", "BCDFG"])
+    monkeypatch.setattr(classroom, "new_code", lambda: next(codes))
+    assert [store.start().code, store.start().code] == ["BCDFG", "BCDFH"]
+    later(store, 25 * 3600)
+    assert store.start().code == "BCDFG"  # that class is over
+
+
+def test_tables_of_another_version_are_refused_in_words(room, database):  # noqa: F811
+    with room.store.database.writing() as connection:
+        connection.exec_driver_sql("UPDATE class_version SET version = 7")
+    other = Classroom(database)
+    for call in (other.start, other.sweep, lambda: other.watch(room.code)):
+        with pytest.raises(StoreError, match="version 7, and this version of the project knows 1 alone"):
+            call()
+    other.shut()
+
+
+def test_a_database_that_is_busy_says_so_and_then_is_not(tmp_path, monkeypatch):
+    monkeypatch.setattr("core.study.database.connection.PATIENCE", 0.1)
+    monkeypatch.setattr("core.teaching.classroom.WITHIN", 0.0)
+    room = lesson(Classroom(str(tmp_path / "x.sqlite")), asked="q")
+    other = sqlite3.connect(tmp_path / "x.sqlite", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(Busy, match="locked by another program"):
+        room.vote(0)
+    assert room.store.watch(room.code).votes == 0  # who looks need not wait
+    other.execute("ROLLBACK")
+    room.vote(0)
+    assert room.store.watch(room.code).votes == 1
+
+
+def test_an_answer_of_the_database_that_is_lost_is_asked_for_again_and_nothing_stands_twice(store, monkeypatch):
+    """The connection breaks after each second commit, before it could say that all was well."""
+    calls = []
+
+    def lose_every_second(call, seconds):
+        def once():
+            result = call()
+            calls.append(1)
+            if len(calls) % 2:
+                raise Busy("the connection broke")
+            return result
+
+        return databases.patiently(once, seconds)
+
+    store.start()
+    monkeypatch.setattr(databases, "time", SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: None))
+    monkeypatch.setattr("core.teaching.classroom.patiently", lose_every_second)
+    started = store.start()
+    key = store.join(started.code, "me")
+    store.open(started.token, "q")
+    store.vote(started.code, key, "q", 1, "a")
+    store.close(started.token), store.again(started.token)
+    monkeypatch.undo()
+    assert stored(store) == [(started.code, "q", 1, 1, "a")] and store.watch(started.code).seats == 1
+    with store.database.reading() as connection:
+        assert len(connection.execute(classroom.rooms.select()).all()) == 2

@@ -17,12 +17,10 @@ from benchmarks.serving import server
 from core.checkpoints import CheckpointError
 from core.settings import memory
 from core.settings.cache import once
-from core.teaching.classroom import ClassError
 from tests.test_page import fine, opened
 from ui.kit import jobs
 from ui.kit.jobs import RUNNING
 from ui.kit.store import SESSION
-from ui.lessons.classroom import server as classes
 from ui.trained import model_list
 
 MB = 1 << 20
@@ -131,38 +129,3 @@ def test_uploads_are_opened_one_at_a_time(monkeypatch):
     for visitor in visitors:
         visitor.join()
     assert most == [1] * 5
-
-
-def test_from_one_public_address_so_many_classes_are_started_within_an_hour(monkeypatch):
-    """A program could else take all that a server may have. Where many have one address, within a network, it says nothing."""
-    now, where = [0.0], SimpleNamespace(ip_address="8.8.8.8")
-    monkeypatch.setattr(classes, "st", SimpleNamespace(context=where))
-    monkeypatch.setattr(classes.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(classes, "classroom", lambda: SimpleNamespace(start=list))
-    monkeypatch.setattr(classes, "_begun", {})
-    for n in range(classes.STARTS):
-        now[0] = float(n)
-        assert classes.start(["q"]) == ["q"]
-    with pytest.raises(ClassError, match="20 classes were started within an hour"):
-        classes.start([])
-    for n in range(classes.STARTS):  # of IPv6 one visitor has a whole network
-        where.ip_address = f"2001:4860:4860:1::{n + 1:x}"
-        assert classes.start(["q"]) == ["q"]
-    for same in ("2001:4860:4860:1:ffff::1", "2001:4860:4860:1::1%eth9", "::ffff:8.8.8.8"):
-        where.ip_address = same
-        with pytest.raises(ClassError):
-            classes.start([])
-    for other in ("2001:4860:4860::8888", None, "127.0.0.1", "10.1.2.3", "a proxy"):
-        where.ip_address = other
-        for _ in range(1 if other and other.startswith("2001") else 50):
-            assert classes.start(["q"]) == ["q"]
-    where.ip_address = "8.8.8.8"
-    now[0] = 3599.0
-    with pytest.raises(ClassError):
-        classes.start([])
-    now[0] = 3600.0
-    assert classes.start(["q"]) == ["q"]
-    with pytest.raises(ClassError):
-        classes.start([])
-    now[0] = 9999.0
-    assert classes.start(["q"]) == ["q"] and list(classes._begun) == ["8.8.8.8"]

@@ -3,23 +3,19 @@
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as some
 
-import core.teaching.lessons.outcome
 from core.teaching.lessons import prediction
-from core.teaching.lessons.entry import LONGEST, clean, read
-from core.teaching.lessons.lessons import lesson, read_lesson
-from core.teaching.lessons.outcome import outcome
-from core.teaching.lessons.prediction import BECAUSE, NOT_AS_PREDICTED, SURE, VERDICTS
-from core.teaching.lessons.wording import filled
+from core.teaching.lessons.language import clean
+from core.teaching.lessons.prediction import BECAUSE, NOT_AS_PREDICTED, SURE, VERDICTS, outcome
+from core.teaching.lessons.reader import lesson, read_lesson
+from core.teaching.lessons.wording import fill_in
 from tests.pages import components, link, pick
 from tests.test_lessons import answers, of_each
 from tests.test_page import fine, opened, said_on
 from tests.test_page import told as warned
 from ui.kit.pages import LESSONS, PAGES
 from ui.kit.store import SESSION
-from ui.lessons.progress import KEPT
+from ui.lessons.progress import KEPT, LONGEST, read
 
 PAGE = LESSONS.path
 NUMBER = next(name for name in lesson if (of := read_lesson(name).prediction) and of.kind == "number")
@@ -74,8 +70,8 @@ def test_nothing_is_measured_before_the_prediction_is_stored(name, monkeypatch):
         asked.append((reading, tuple(sorted(params.items()))))
         return original(reading, params)
 
-    original = core.teaching.lessons.outcome.measured
-    monkeypatch.setattr("core.teaching.lessons.outcome.measured", watched)
+    original = prediction.measured
+    monkeypatch.setattr("core.teaching.lessons.prediction.measured", watched)
     app = open_lesson(name)
     of = read_lesson(name)
     assert not asked and "?" in picture(app) or of.prediction.kind == "curve"
@@ -99,7 +95,7 @@ def test_it_says_what_follows_from_the_numbers(name, verdict):
         "undecided": "Undecided: the seeds do not tell",
     }
     assert words[verdict] in said and sum(each in said for each in words.values()) == 1
-    assert filled(of.explanation[verdict], of, out) in said and filled(of.means, of, out) in said
+    assert fill_in(of.explanation[verdict], of, out) in said and fill_in(of.means, of, out) in said
     if of.prediction.options and verdict == NOT_AS_PREDICTED:
         assert of.prediction.options[chosen].instead in said
     shown = of.values[of.shown[0]].label
@@ -114,12 +110,6 @@ def test_sure_and_wrong_is_the_most_interesting_case(sure):
     assert ("most interesting case" in said) == (sure >= 2)
 
 
-def test_what_is_right_is_not_called_interesting_however_sure():
-    app = answer(open_lesson("heads"), "heads", 2)
-    next(each for each in app.button_group if each.key == "sure_heads").set_value(3).run()
-    assert "most interesting case" not in " ".join(said_on(store(app, "heads")))
-
-
 @pytest.mark.parametrize("because", ["<b>bold</b> **strong** $x$ :smile:", "a\nb\x00\ud800", "é 漢 \u202e", "x" * 900])
 def test_a_reason_of_any_characters_shows_literally(because):
     app = answer(open_lesson("heads"), "heads", 0)
@@ -130,24 +120,8 @@ def test_a_reason_of_any_characters_shows_literally(because):
     )
     app = store(app, "heads")
     stored = kept(app)["heads"].because
-    assert stored == clean(because.encode("utf-8", "ignore").decode()) and len(stored) <= BECAUSE
+    assert stored == clean(because.encode("utf-8", "ignore").decode())[:BECAUSE] and len(stored) <= BECAUSE
     assert stored in " ".join(said_on(app)) and "<b>" not in " ".join(each.value for each in app.markdown)
-
-
-@of_each
-def test_the_last_question_says_what_is_right(name):
-    of = read_lesson(name)
-    app = store(answer(open_lesson(name), name, answers(of)[0]), name)
-    for at in range(len(of.transfer.options)):
-        app = fine(next(each for each in app.radio if each.key == f"carried_{name}").set_value(at).run())
-        said = " ".join(said_on(app))
-        assert of.transfer.because in said
-        assert (
-            ("Right. " in said)
-            == (at == of.transfer.right)
-            == (f"It is: {of.transfer.options[of.transfer.right]}" not in said)
-        )
-        assert kept(app)[name].carried == at
 
 
 def test_a_prediction_can_be_made_anew():
@@ -182,12 +156,6 @@ def test_what_the_browser_has_kept_is_there_again():
 )  # fmt: skip
 def test_what_a_browser_cannot_have_kept_is_left_out(told):
     assert read(told) == {}
-
-
-@given(some.text(max_size=2000))
-def test_a_line_is_cleaned_once_and_for_all(text):
-    line = clean(text)
-    assert clean(line) == line and len(line) <= BECAUSE and all(c.isprintable() for c in line)
 
 
 WAYS = [

@@ -1,60 +1,58 @@
-"""The lab report without a page: what is written is read again, typed text stays text, and every number in it is right."""
+"""The lab report: numbers, verdicts, links, typed text as text; the view that makes it; the file in a browser."""
 
 import csv
 import io
-import json
 import os
-import platform
 import re
 import subprocess
 import sys
-import tracemalloc
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from core.settings.process import versions
-from core.teaching.lessons.entry import Entry
+from core.settings.setting import ConfigError
+from core.teaching import report
 from core.teaching.lessons.language import language, phrases
-from core.teaching.lessons.lessons import read_lesson
-from core.teaching.lessons.outcome import outcome
-from core.teaching.lessons.prediction import SURE, VERDICTS, verdict
-from core.teaching.lessons.report import Report, ReportError, part, read, write
-from core.teaching.lessons.report.report import BEGIN, CONCLUSION, END, LARGEST, LONGEST, NAME, clean_lines
-from core.teaching.lessons.report.rows import rows_of
-from core.teaching.lessons.told import measured_in_words
+from core.teaching.lessons.prediction import SURE, Entry, outcome, verdict
+from core.teaching.lessons.reader import read_lesson
+from core.teaching.lessons.wording import describe_outcome
+from core.teaching.report import Report, write_report
+from tests.pages import download, downloads, move, widget
 from tests.test_lessons import WITH_PREDICTION, answers, of_each
+from tests.test_lessons_page import answer, store
+from tests.test_page import fine, opened, said_on
+from ui.kit.pages import DEPTH, LESSONS
+from ui.lessons.views import FILE
 
 ROOT = Path(__file__).parent.parent
 MADE = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 QUICK = ("heads", "cost")  # exact, and computed at once
-LINKS = {"Depth": "passes=30&norm=none", "One_block": "weights=random&d_head=32"}
+SETTINGS = {"Depth": "http://lab/Depth?passes=30&norm=none", "One block": "http://lab/One_block?d_head=32"}
 HARM = [
-    "</script><script>alert(1)</script>", "<!-- <script>", "]]>", "\"'><img src=x onerror=alert(1)>", "&lt;b&gt; &amp;", "{name} $x %s {0}",
-    "\u202eright to left\u202c \u200f", "é 漢 🙂", "\ud800\x00\x1b", f"{BEGIN}{{}}{END}", "javascript:alert(1)", "a\u2028b", "https://example.org/url(x)",
+    "</script><script>alert(1)</script>", "<!-- <script>", "\"'><img src=x onerror=alert(1)>", "&lt;b&gt; &amp;",
+    "{name} $x %s {{ 0 }} {% x %}", "é 漢 🙂", "\ud800\x00\x1b", "javascript:alert(1)", "https://example.org/url(x)",
 ]  # fmt: skip
 texts = some.one_of(some.sampled_from(HARM), some.text(max_size=400), some.text("<>!-/&'\"\\ script\n", max_size=80))
 
 
 class Seen(HTMLParser):
-    """Tags with their attributes, text, and what is in the block of data."""
+    """Tags with the names of their attributes, text, and links."""
 
     def __init__(self, text: str):
         super().__init__()
-        self.tags, self.texts, self.inside = [], [], ""
+        self.tags, self.texts, self.links = [], [], []
         self.feed(text)
         self.close()
 
     def handle_starttag(self, tag, attrs):
         self.tags.append((tag, tuple(name for name, _ in attrs)))
-        self.inside = tag
-
-    def handle_comment(self, data):
-        self.tags.append(("comment", ()))
+        self.links += [value for name, value in attrs if name == "href"]
 
     def handle_data(self, data):
         self.texts.append(data)
@@ -64,9 +62,13 @@ def entry(name: str, at: int = 0, because: str = "", carried: int | None = 0) ->
     return Entry(answers(read_lesson(name))[at], at % len(SURE), because, carried)
 
 
+def write(made: Report, spoken: str = "en") -> str:
+    return write_report(made, spoken, MADE, lambda page, params: f"http://lab/{page}?{len(params)}")
+
+
 def everything() -> Report:
     entries = {name: entry(name, at % 3, "why") for at, name in enumerate(WITH_PREDICTION)}
-    return Report(entries, "Ada", "It\n\nfollows.", LINKS)
+    return Report(entries, "Ada", "It\n\nfollows.", SETTINGS)
 
 
 def plain(text: str) -> str:
@@ -74,94 +76,67 @@ def plain(text: str) -> str:
 
 
 def numbers_in(text: str) -> list[list[str]]:
-    return [re.findall(r'<td class="figure"[^>]*>([^<]*)', row) for row in re.findall(r"<tr><td>.*?</tr>", text)]
+    return [
+        re.findall(r'<td class="number"[^>]*>([^<]*)', row) for row in re.findall(r"<tr>\s*<td>.*?</tr>", text, re.S)
+    ]
 
 
 @settings(max_examples=60)
-@given(texts, texts, texts, some.dictionaries(some.text(max_size=20), some.text(max_size=60), max_size=3))
-def test_what_is_written_is_read_again_and_typed_text_stays_text(name, conclusion, because, links):
-    made = Report({each: entry(each, 1, because) for each in QUICK}, name, conclusion, {**LINKS, **links})
-    text = write(made, "en", MADE)
-    assert read(text.encode()) == made and set(made.entries) == set(QUICK) and set(LINKS) <= set(made.links)
-    filled_in = Report({each: entry(each, 1, "x" * bool(made.entries[each].because)) for each in QUICK}, "x" * bool(made.name), "x" * bool(made.conclusion), {page: "x=1" for page in made.links})  # fmt: skip
-    assert Seen(text).tags == Seen(write(filled_in, "en", MADE)).tags
-    shown = plain(text)
-    for typed in (made.name, made.conclusion, made.entries["heads"].because):
-        assert " ".join(typed.split()) in shown
-
-
-@given(texts)
-def test_typed_text_is_short_and_cleaned_once_and_for_all(text):
-    made = Report({}, text * 9, text * 9)
-    assert len(made.name) <= NAME and len(made.conclusion) <= CONCLUSION
-    assert clean_lines(made.conclusion) == made.conclusion and all(
-        c.isprintable() or c == "\n" for c in made.conclusion
-    )
-    assert "\n" not in made.name and made.name.isprintable()
+@given(texts, texts, texts)
+def test_typed_text_stays_text(name, conclusion, because):
+    because = because.replace("\n", " ").encode("utf-8", "ignore").decode()
+    text = write(Report({each: entry(each, 1, because) for each in QUICK}, name, conclusion, SETTINGS))
+    harmless = Report({each: entry(each, 1, because and "x") for each in QUICK}, "x", "x", SETTINGS)
+    tags = [tag for tag in Seen(text).tags if tag[0] not in ("bdi", "p", "h2", "section")]  # empty text has none
+    assert tags == [tag for tag in Seen(write(harmless)).tags if tag[0] not in ("bdi", "p", "h2", "section")]
+    assert " ".join(because.split()) in plain(text)
+    text.encode("utf-8")
 
 
 @pytest.mark.parametrize("spoken", language)
-def test_it_asks_nothing_of_anybody_and_names_no_place(spoken):
-    text = write(everything(), spoken, MADE)
+def test_parts_stand_in_their_order_and_nothing_is_asked_of_a_server(spoken):
+    text = write(everything(), spoken)
+    words, shown = phrases(spoken), plain(text)
+    places = [f"{read_lesson(name, spoken).number} · {read_lesson(name, spoken).title}" for name in WITH_PREDICTION]
+    places += [words[f"report_{part}"] for part in ("conclusion", "settings", "measured", "made_with", "script")]
+    at = [shown.index(place) for place in places]
+    assert at == sorted(at) and "2026-03-01 12:30 UTC" in shown and "Ada" in shown
+    assert all(what in shown for what in versions().values())
     for tag, names in Seen(text).tags:
-        assert tag not in ("link", "img", "iframe", "object", "a", "form", "base") and not {
-            "src",
-            "href",
-            "style",
-        } & set(names)
-        assert not any(name.startswith("on") or name == "id" and tag != "script" for name in names)
-    assert [names for tag, names in Seen(text).tags if tag == "script"] == [("type", "id")]
-    without = text.replace("http://www.w3.org/2000/svg", "")
-    assert not re.search(r"https?:|url\(|@import|//\w+\.", without)
-    for place in (str(ROOT), str(Path.home()), sys.prefix, platform.node(), os.environ.get("USER", "")):
-        assert len(place) < 3 or place not in text
-    assert "default-src 'none'" in text and text.index("Content-Security-Policy") < text.index("<style>")
-    assert text.count("<style>") == 1
-
-
-def test_predictions_and_explanations_come_first():
-    text, words = plain(write(everything(), "en", MADE)), phrases("en")
-    places = [f"{read_lesson(name).number} · {read_lesson(name).title}" for name in WITH_PREDICTION]
-    places += [words[f"report_{each}"] for each in ("conclusion", "settings", "measured", "made_with", "script")]
-    at = [text.index(place) for place in places]
-    assert at == sorted(at)
-    for page, link in LINKS.items():
-        assert f"{page}?{link}" in text
-    for what in versions().values():
-        assert what in text
-    assert "2026-03-01 12:30 UTC" in text and "Ada" in text
+        assert tag not in ("link", "img", "iframe", "script", "form") and not {"src", "style"} & set(names) - {"style"}
+        assert not any(name.startswith("on") for name in names)
+    assert "default-src 'none'" in text
 
 
 @of_each
 def test_every_verdict_and_every_number_stands_in_it(name):
     of = read_lesson(name)
     out = outcome(of)
-    for answer in answers(of)[:6]:
-        text = write(Report({name: Entry(answer, 2)}), "en", MADE)
-        found = verdict(of.prediction, answer, out)
-        assert re.findall(r'<p class="verdict (\w+)">', text) == [found]
-        assert measured_in_words(of, out, phrases("en")) in plain(text) and text.count("<svg") == 1
+    for chosen in answers(of)[:6]:
+        text = write(Report({name: Entry(chosen, 2)}))
+        assert re.findall(r'<p class="verdict (\w+)">', text) == [verdict(of.prediction, chosen, out)]
+        assert describe_outcome(of, out, phrases("en")) in plain(text) and text.count("<svg") == 1
         drawn = re.search(r"<svg.*?</svg>", text)[0]
         assert ('class="mark"' in drawn) == (of.prediction.kind != "rank" and of.prediction.number.of[0] == of.shown[0])
-        expected = [[f"{each:.6g}" for each in row.measured.found[:3]] for row in rows_of(of, out)]
-        assert numbers_in(text) == expected and len(expected) >= len(of.values)
-        held = json.loads(text.partition(BEGIN)[2].partition(END)[0])
-        assert held["verdicts"] == {name: found}
-        assert [each["mean"] for each in held["measured"]] == [row.measured.found.mean for row in rows_of(of, out)]
+        expected = [[f"{each:.6g}" for each in value.found[:3]] for value in out.values.values()]
+        if of.prediction.number.kind != "value":
+            expected.append([f"{each:.6g}" for each in out.number.found[:3]])
+        assert numbers_in(text) == expected
+        assert f"http://lab/{of.experiment.page}?{len(of.experiment.params)}" in Seen(text).links
 
 
 @of_each
 def test_the_last_answer_is_right_or_not(name):
     of = read_lesson(name).transfer
     for at in range(len(of.options)):
-        text = plain(write(Report({name: entry(name, 0, "", at)}), "en", MADE))
+        text = plain(write(Report({name: entry(name, 0, "", at)})))
         assert ("Right. " in text) == (at == of.right) and of.because in text
-    assert "Not answered." in plain(write(Report({name: entry(name, 0, "", None)}), "en", MADE))
+    assert "Not answered." in plain(write(Report({name: entry(name, 0, "", None)})))
 
 
 @pytest.mark.slow
 def test_its_script_prints_its_numbers(tmp_path):
-    text = write(everything(), "en", MADE)
+    text = write(everything())
     (script,) = re.findall(r"<pre[^>]*>(.*?)</pre>", text, re.DOTALL)
     file = tmp_path / "script.py"
     file.write_text("".join(Seen(script).texts), encoding="utf-8")
@@ -175,72 +150,88 @@ def test_its_script_prints_its_numbers(tmp_path):
 
 def test_what_cannot_be_measured_costs_its_own_numbers_alone(monkeypatch):
     def missing(of):
-        raise ReportError("/home/somebody/study.npz is missing")
+        raise ConfigError("study", "/home/somebody/study.npz is missing")
 
-    monkeypatch.setattr(part, "outcome", missing)
-    text = write(Report({name: entry(name) for name in WITH_PREDICTION}), "en", MADE)
+    monkeypatch.setattr(report, "outcome", missing)
+    text = write(everything())
     assert phrases("en")["report_not_measured"] in text and "somebody" not in text and "<svg" not in text
-    assert set(read(text.encode()).entries) == set(WITH_PREDICTION)
 
 
-def changed(**parts) -> bytes:
-    held = {"format": "ablation-lab-report", "version": 1, "entries": {}, "links": {}} | parts
-    return f"<p>{BEGIN}{json.dumps(held)}{END}".encode()
+# The view
 
 
-WHOLE = changed(entries={"heads": {"answer": 1, "sure": 1}})
+def my_report(app=None):
+    if app is None:
+        return fine(opened(LESSONS.path, shown="report"))
+    return fine(move(app, shown="report").run())
 
 
-@pytest.mark.parametrize("file, said", [
-    (b"", "holds no lab report"), (b"<html></html>", "holds no lab report"), (b"\xff\xfe\x00", "is no text"),
-    (b"x" * (LARGEST + 1), "has 5,242,881 bytes; a lab report has at most 5,242,880 (5 MB)"), (WHOLE[:-20], "ends too early"), (WHOLE.replace(b'"sure"', b"sure"), "cannot be read"),
-    (f"{BEGIN}{'[' * 100_000}{END}".encode(), "cannot be read"), (f"{BEGIN}{'9' * 10_000}{END}".encode(), "cannot be read"),
-    (f"{BEGIN}[]{END}".encode(), "not those of a lab report"), (changed(format="other"), "not those of a lab report"),
-    (changed(version=2), "of version 2; this app reads version 1"), (changed(version=True), "of version True"), (changed(version="<b>" * 90), "of version “<b>"),
-    (f"{BEGIN}[{'{},' * LONGEST}{END}".encode(), "letters; a lab report has at most 1,000,000"),
-])  # fmt: skip
-def test_a_file_that_is_none_is_refused_in_words(file, said):
-    tracemalloc.start()
-    with pytest.raises(ReportError, match=re.escape(said)):
-        read(file)
-    most = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert most < 3 * LARGEST + (1 << 20)
+def test_without_a_prediction_it_says_what_to_do():
+    app = my_report()
+    assert "Predict in at least one lesson" in app.info[0].value.replace("\\", "") and not downloads(app)
 
 
-def test_the_largest_data_that_are_looked_at_take_little_memory():
-    file = f"{BEGIN}[{'{},' * (LONGEST // 3 - 2)}{{}}]{END}".encode()
-    tracemalloc.start()
-    with pytest.raises(ReportError):
-        read(file)
-    most = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert most < 64 << 20
+def test_the_view_offers_the_file_with_what_was_typed_and_set():
+    app = fine(opened(DEPTH.path, passes="30"))
+    app = app.switch_page(LESSONS.path)
+    app.query_params.clear()
+    app = fine(move(app.run(), shown="one", lesson="heads").run())
+    app = my_report(store(answer(app, "heads", 2), "heads"))
+    said = " ".join(said_on(app))
+    assert "Predictions in it so far: 1 of 13" in said and read_lesson("heads").title in said and "As predicted" in said
+    app = fine(widget(app.text_input, "report_name").set_value("Ada <b>").run())
+    app = fine(widget(app.text_area, "report_conclusion").set_value("It costs\nnothing.").run())
+    seen = Seen(download(app, "Download the report"))
+    assert {"Ada <b>", "It costs\nnothing."} <= set(seen.texts)
+    links = {urlsplit(link).path: dict(parse_qsl(urlsplit(link).query)) for link in seen.links}
+    assert links["/Depth"] == {"passes": "30"} and links["/One_block"] == read_lesson("heads").experiment.params
 
 
-@pytest.mark.parametrize("entries, left_out", [
-    ({"heads": {"answer": 1, "sure": 1}, "moon": {"answer": 1, "sure": 1}}, 1), ({"heads": {"answer": 1, "sure": 1}, "cost": {"answer": 99, "sure": 1}}, 1),
-    ({"heads": {"answer": 1, "sure": 1}, "scaling": {"answer": [10**400, 0.05], "sure": 1}}, 1), ({"heads": {"answer": 1, "sure": 1}, "free_play": None}, 1),
-])  # fmt: skip
-def test_predictions_that_cannot_be_are_left_out_and_counted(entries, left_out):
-    found = read(changed(entries=entries))
-    assert set(found.entries) == {"heads"} and found.left_out == left_out
+# In a browser
+
+PAPER = 680  # pixels of an A4 page between its margins
+OUTSIDE = """() => [...document.querySelectorAll("svg text")].filter(each => {
+  const at = each.getBoundingClientRect(), box = each.ownerSVGElement.getBoundingClientRect()
+  return at.width && (at.left < box.left - 1 || at.right > box.right + 1)
+}).map(each => each.textContent)"""
 
 
-@pytest.mark.parametrize("parts", [{"entries": 3}, {"entries": []}, {"name": 3, "conclusion": []}, {"links": []}, {"links": {"Depth": 3, "../x": "a=1", "One block": "a=1", "Depth?": "a", "Claims": "a b", "Studies": "é=1", "Training": "a&" * 300}}])  # fmt: skip
-def test_what_is_of_another_kind_is_left_out(parts):
-    assert read(changed(**parts)) == Report({})
+@pytest.mark.browser
+@pytest.mark.parametrize(("width", "theme"), [(390, "light"), (1280, "dark")])
+def test_from_the_disk_it_asks_for_nothing_fits_and_prints(chromium, tmp_path, width, theme):
+    file = tmp_path / FILE
+    made = Report(everything().entries, HARM[0] + "x" * 60, HARM[2] * 20, SETTINGS)
+    file.write_text(write(made), encoding="utf-8")
+    context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
+    page, asked, errors = context.new_page(), [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: errors.append(message.text))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("dialog", lambda dialog: errors.append(dialog.message))
+    page.goto(file.as_uri())
+    assert asked == [file.as_uri()] and not errors
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(OUTSIDE) == []
+    ink = "getComputedStyle(document.body).color"
+    assert (page.evaluate(ink) == "rgb(0, 0, 0)") == (theme == "light")
+    page.emulate_media(media="print")
+    assert page.evaluate(ink) == "rgb(0, 0, 0)"
+    page.set_viewport_size({"width": PAPER, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") <= PAPER
+    context.close()
 
 
-@given(some.binary(max_size=200))
-def test_any_file_is_read_or_refused(data):
-    for file in (data, BEGIN.encode() + data + END.encode()):
-        try:
-            read(file)
-        except ReportError as error:
-            assert str(error).isprintable()
-
-
-def test_all_verdicts_have_a_place_in_its_style():
-    text = write(everything(), "en", MADE)
-    assert all(f".{each}{{" in text.replace(" ", "") for each in VERDICTS)
+@pytest.mark.browser
+def test_what_is_typed_last_is_in_the_file(open_page):
+    page = open_page("/Lessons?shown=one&lesson=heads", width=1280)
+    page.get_by_text("exactly as many parameters").click()
+    page.get_by_role("radio", name="fairly").click()
+    page.get_by_role("button", name="Store my prediction").click()
+    page.get_by_text("What it means").wait_for()
+    page.get_by_role("radio", name="My report").check()
+    page.get_by_label("What do you conclude?").fill("The last words.")
+    with page.expect_download() as found:
+        page.get_by_role("link", name="Download the report").click()
+    assert found.value.suggested_filename == FILE
+    text = plain(found.value.path().read_text(encoding="utf-8"))
+    assert "The last words." in text and "exactly as many parameters" in text

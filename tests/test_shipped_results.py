@@ -16,7 +16,7 @@ from core.study.picture import STYLE, matrix_svg
 from core.study.plan import MODEL, TRAINING
 from core.study.shipped import ALONE, curves_of, shipped, study_of, table_of
 from core.study.summary import AS_SET, SEARCHED, beside_one_rate, is_sparse
-from core.teaching.claims.evidence import shipped_curves
+from core.teaching.claims import shipped_curves
 
 ROOT = Path(__file__).parent.parent
 TABLE = pd.read_csv(table_of("ablation_matrix"))

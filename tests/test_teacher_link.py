@@ -9,7 +9,7 @@ import pytest
 from tests.pages import components, controls, links, move, words, written
 from tests.test_page import fine, opened, said_on
 from ui.kit.limits import PARAMETER, Limits, read
-from ui.kit.pages import CLAIMS, CLASS, LESSONS, ONE_BLOCK, TRAINED_MODEL, TRAINING
+from ui.kit.pages import CLASS, LESSONS, ONE_BLOCK, TRAINED_MODEL, TRAINING
 
 
 def built(**chosen):
@@ -57,16 +57,11 @@ def test_a_lesson_opens_by_its_link():
     assert url.path.endswith("/Lessons")
 
 
-def test_a_training_can_begin_at_once():
-    _, params, _ = built(link_pages=["training"], link_begin=True)
-    assert params["begin"] == "on" and params[PARAMETER].startswith("pages-training")
-
-
 def test_what_lets_a_teacher_in_is_handed_to_nobody(tmp_path, monkeypatch):
     from core.study.database import connection as databases
     from ui.kit.store import SESSION
     from ui.lessons.classroom import server
-    from ui.lessons.classroom.teacher_key import TEACHER_KEYS
+    from ui.lessons.classroom.server import TEACHER_KEYS
 
     monkeypatch.setenv("ABLATION_READ_ONLY", "0")
     monkeypatch.setenv(databases.VARIABLE, f"sqlite:///{tmp_path}/studies.sqlite")
@@ -94,11 +89,6 @@ def test_without_a_page_there_is_no_link():
 def test_flags_stand_in_the_link(flag):
     _, params, _ = built(**{flag: True})
     assert ("large" in params[PARAMETER]) == (flag == "link_large") and ("embed" in params) == (flag == "link_embed")
-
-
-def test_a_view_of_another_page_is_not_reached_by_its_link():
-    _, params, _ = built(link_pages=["lessons"])
-    assert fine(opened(CLAIMS.path, **{PARAMETER: params[PARAMETER]})).info
 
 
 def test_a_class_link_as_it_opens_lets_a_class_take_parts_out():

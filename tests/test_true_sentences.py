@@ -25,11 +25,16 @@ from core.study.picture import matrix_svg
 from core.study.shipped import table_of
 from core.study.summary import read_summary
 from core.teaching.lessons.lesson import Number, Prediction
-from core.teaching.lessons.outcome import Outcome
-from core.teaching.lessons.prediction import AS_PREDICTED, NOT_AS_PREDICTED, UNDECIDED, clear_pairs, verdict
+from core.teaching.lessons.prediction import (
+    AS_PREDICTED,
+    NOT_AS_PREDICTED,
+    UNDECIDED,
+    Outcome,
+    clear_pairs,
+    verdict,
+)
 from core.teaching.lessons.readings import Measured
-from core.teaching.lessons.told import ties
-from core.teaching.lessons.wording import ENGLISH_WORDS
+from core.teaching.lessons.wording import ENGLISH_WORDS, describe_ties
 from tests.test_model_page import opened, texts
 from tests.test_page import fine
 from tests.test_results import NO_ATTENTION, NO_FFN, NO_NORM, NO_SCALING, ended, gone, planned, row
@@ -254,10 +259,11 @@ def test_a_rank_is_as_predicted_only_where_all_neighbours_can_be_told_apart():
     assert set(clear_pairs(["c", "b", "a"], out)) == {("a", "c"), ("b", "c")}
     lesson = SimpleNamespace(prediction=asked, values={name: SimpleNamespace(label=name.upper()) for name in "abc"})
     assert (
-        ties(lesson, out, ENGLISH_WORDS) == "Not to be told apart with so many seeds: A / B. Told apart: A > C, B > C."
+        describe_ties(lesson, out, ENGLISH_WORDS)
+        == "Not to be told apart with so many seeds: A / B. Told apart: A > C, B > C."
     )
     asked, out = _rank(a=[0.9, 0.88, 0.91], b=[0.5, 0.52, 0.51], c=[0.1, 0.12, 0.11])
-    assert verdict(asked, ["a", "b", "c"], out) == AS_PREDICTED and ties(lesson, out, ENGLISH_WORDS) == ""
+    assert verdict(asked, ["a", "b", "c"], out) == AS_PREDICTED and describe_ties(lesson, out, ENGLISH_WORDS) == ""
 
 
 # One of a thing, and columns

@@ -59,17 +59,6 @@ def _svg(height: float, shapes: Sequence[str], said: str, width: float = WIDTH) 
     )
 
 
-def bare(svg: str) -> str:
-    """A picture without its style, for a page that holds the style of all of them once."""
-    return svg.replace(f"<style>{STYLE}</style>", "")
-
-
-def style_within(place: str) -> str:
-    """That style, for pictures within a place of a page alone. place: a selector."""
-    rules = (rule.split("{") for rule in STYLE.split("}") if rule)
-    return "".join(f"{','.join(f'{place} {each}' for each in chosen.split(','))}{{{body}}}" for chosen, body in rules)
-
-
 def _ends(values: Sequence[float], mark: Mark | None, scale: Mark | None = None) -> tuple[float, float]:
     """From where to where an axis reaches that shows these values, 0, the near end of the mark, and some of what is beyond it.
 

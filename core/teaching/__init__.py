@@ -1,1 +1,1 @@
-"""What is made of results for those who learn: claims of papers, lessons, and classes that take them together."""
+"""What is made of results for people who learn: claims of papers, lessons, classes."""

@@ -51,10 +51,10 @@ LINKS = {
 def kinds_of_pages() -> dict[str, tuple]:
     """Return the settings classes of each page."""
     from ui.block.context import BlockConfig, BlockLook
-    from ui.claims.context import ClaimsLook
+    from ui.claims import ClaimsLook
     from ui.depth.context import DepthLook
-    from ui.lessons.classroom.context import ClassLook
-    from ui.lessons.context import LessonsLook
+    from ui.lessons import LessonsLook
+    from ui.lessons.classroom import ClassLook
     from ui.start.hero import StartLook
     from ui.studies.context import StudyLook
     from ui.trained.context import TrainedLook

@@ -1,10 +1,68 @@
-"""The page "Lessons": what it looks at (context.py) and its views (views/).
+"""The page "Lessons": its settings, what its views are given, and the list of languages."""
 
-Whoever imports any of it has every view in the menu.
-"""
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-# isort: off
-from ui.lessons.context import view
-from ui.lessons import views
+import streamlit as st
 
-__all__ = ["view", "views"]
+from core.settings.menu import Menu
+from core.settings.setting import Settings, setting
+from core.teaching.lessons.language import ENGLISH, language, phrases
+from core.teaching.lessons.lesson import Lesson
+from core.teaching.lessons.reader import lesson, read_lesson
+from ui.kit.panel.control import Control, choice
+
+view = Menu("Views of lessons")
+
+# Streamlit says English of every page. The menu beside the page stays English, and so do the other pages: the language ends
+# with this page, unless the next one has set one already.
+_language = st.components.v2.component(
+    "ablation_spoken",
+    js="""
+export default ({ data }) => {
+  const root = document.documentElement
+  const said = root.ablationLanguage = {}
+  root.lang = data
+  return () => { if (root.ablationLanguage === said) root.lang = "en" }
+}
+""",
+)
+
+
+@dataclass(frozen=True)
+class LessonsLook(Settings):
+    """Settings of the page "Lessons"."""
+
+    shown: str = setting("every", "View", "What to look at.", group="Look", menu=view)
+    lesson: str = setting(next(iter(lesson), ""), "Lesson", "Which lesson is open.", group="Look", menu=lesson)
+    language: str = setting(ENGLISH, "Language", "In which language lessons are read.", group="Look", menu=language)
+
+
+@dataclass(frozen=True)
+class LessonsContext:
+    """What the views are given."""
+
+    look: LessonsLook
+
+    @property
+    def words(self) -> Mapping[str, str]:
+        """The words around lessons, in the chosen language."""
+        return phrases(self.look.language)
+
+    def lesson(self, name: str) -> Lesson:
+        """Return a lesson in the chosen language."""
+        return read_lesson(name, self.look.language)
+
+
+def language_list(label: str, chosen: str) -> Control:
+    """Return the list of languages."""
+    names = list(language)
+    return choice(label, "language", chosen, names, [language.label(name) for name in names])
+
+
+def set_language(name: str) -> None:
+    """Tell the browser the language of this page: screen readers and translators go by it."""
+    _language(key="spoken", data=name)
+
+
+from ui.lessons import views  # noqa: E402, F401  (enters the views in the menu)

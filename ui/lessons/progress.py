@@ -1,30 +1,40 @@
-"""What a visitor has predicted, lesson by lesson. It stays in the browser (progress.js); the server has it while the page is open.
+"""Predictions of a student, by lesson. The browser keeps them (progress.js); the server has them while the page is open.
 
-Nothing is kept of a person: no account, no name. What comes from the browser is read like a link: what cannot be is left out.
+Nothing is kept of a person: no account, no name. What the browser sends is read like a link: what does not fit is left out.
 """
 
+import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
-from core.teaching.lessons.entry import Entry, read
+from core.teaching.lessons.language import clean
+from core.teaching.lessons.lesson import Lesson
+from core.teaching.lessons.prediction import BECAUSE, SURE, Entry, check
+from core.teaching.lessons.reader import lesson, read_lesson
 from ui.kit.panel.control import handle
 from ui.kit.panel.script import with_store
 from ui.kit.store import session
 
 KEY, KEPT = "progress", "progress"
+LONGEST = 200_000  # characters that a browser may send
 
 _component = st.components.v2.component(
-    "ablation_progress",
-    html="<div></div>",
-    js=with_store((Path(__file__).parent / "progress.js").read_text()),
+    "ablation_progress", html="<div></div>", js=with_store((Path(__file__).parent / "progress.js").read_text())
 )
 
 
 @dataclass
 class Progress:
-    """entries: lesson -> prediction; loaded: whether the browser has said what it has kept; gone: lessons to be predicted anew."""
+    """Predictions of a session.
+
+    Args:
+        entries: lesson -> prediction.
+        loaded: whether the browser has sent what it keeps.
+        gone: lessons to be predicted anew.
+    """
 
     entries: dict[str, Entry]
     loaded: bool = False
@@ -32,49 +42,70 @@ class Progress:
 
 
 def progress() -> Progress:
-    """Of this visitor."""
+    """Return the predictions of this session."""
     return session().kept.setdefault(KEPT, Progress({}))
 
 
-def store(name: str, entry: Entry):
-    """Take down a prediction (a callback)."""
-    held = progress()
-    held.entries[name] = entry
-    held.gone = tuple(each for each in held.gone if each != name)
+def store(name: str, entry: Entry) -> None:
+    """Store a prediction (a callback)."""
+    stored = progress()
+    stored.entries[name] = entry
+    stored.gone = tuple(gone for gone in stored.gone if gone != name)
 
 
-def carry(name: str, answer: int):
-    """Take down the answer to the last question of a lesson (a callback)."""
-    held = progress()
-    if name in held.entries:
-        held.entries[name] = replace(held.entries[name], carried=answer)
+def carry(name: str, answer: int) -> None:
+    """Store the answer to the transfer question of a lesson (a callback)."""
+    entries = progress().entries
+    if name in entries:
+        entries[name] = replace(entries[name], carried=answer)
 
 
-def forget(name: str):
-    """A lesson is to be predicted anew (a callback)."""
-    held = progress()
-    held.entries.pop(name, None)
-    held.gone = (*held.gone, name)
+def forget(name: str) -> None:
+    """Let a lesson be predicted anew (a callback)."""
+    stored = progress()
+    stored.entries.pop(name, None)
+    stored.gone = (*stored.gone, name)
 
 
-def restore(entries: dict[str, Entry]):
-    """Take down what a file holds; it goes before what there is (a callback)."""
-    for name, entry in entries.items():
-        store(name, entry)
-
-
-def keep():
-    """Let the browser keep what there is, and say what it has kept."""
-    held = session().kept.setdefault(KEPT, Progress({}))
-    entries = {name: asdict(entry) for name, entry in held.entries.items()}
-    data = {"entries": entries, "gone": held.gone, "loaded": held.loaded, "set": handle(KEY, _load)}
+def sync() -> None:
+    """Let the browser keep the predictions, and send what it has kept."""
+    stored = progress()
+    entries = {name: asdict(entry) for name, entry in stored.entries.items()}
+    data = {"entries": entries, "gone": stored.gone, "loaded": stored.loaded, "set": handle(KEY, _load)}
     _component(key=KEY, data=data)
 
 
-def _load(kept: str):
-    """Take over what the browser has kept; what was predicted since goes before it."""
-    held = progress()
-    held.loaded = True
+def _load(kept: str) -> None:
+    """Take over what the browser has kept; newer predictions win."""
+    stored = progress()
+    stored.loaded = True
     for name, entry in read(kept).items():
-        if name not in held.gone:
-            held.entries.setdefault(name, entry)
+        if name not in stored.gone:
+            stored.entries.setdefault(name, entry)
+
+
+def read(kept: str) -> dict[str, Entry]:
+    """Read predictions as a browser keeps them, without those that do not fit."""
+    try:
+        given = json.loads(kept) if len(kept) <= LONGEST else {}
+    except (ValueError, RecursionError):
+        given = {}
+    if not isinstance(given, dict):
+        return {}
+    found = {name: _read_entry(read_lesson(name), given[name]) for name in lesson if name in given}
+    return {name: entry for name, entry in found.items() if entry}
+
+
+def _read_entry(of: Lesson, given: Any) -> Entry | None:
+    if of.prediction is None or of.transfer is None or not isinstance(given, dict):
+        return None
+    try:
+        answer = check(of.prediction, given.get("answer"))
+    except ValueError:
+        return None
+    sure, because, carried = given.get("sure"), given.get("because", ""), given.get("carried")
+    if type(sure) is not int or sure not in SURE or not isinstance(because, str):
+        return None
+    if type(carried) is not int or not 0 <= carried < len(of.transfer.options):
+        carried = None
+    return Entry(answer, sure, clean(because)[:BECAUSE], carried)

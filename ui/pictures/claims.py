@@ -8,8 +8,7 @@ import streamlit as st
 
 from core.figures.palette import BASELINE, VARIANTS
 from core.figures.spread import WIDTH, spread_svg
-from core.teaching.claims import DOES_NOT, REPLICATES, Claim, Judged, claim
-from core.teaching.claims.wording import number, shown, told
+from core.teaching.claims import DOES_NOT, REPLICATES, Claim, Judged, claim, describe, format_result, format_value
 from ui.kit.panel.control import handle
 from ui.kit.panel.script import with_store
 
@@ -51,7 +50,7 @@ def claims(
 
 def _row(of: Claim, label: str, found: Judged, values: Sequence[float]) -> dict[str, str]:
     picture = spread_svg(
-        found.interval[:3], of.smallest, of.alike, lambda value: number(value, of) if value else "0", values
+        found.interval[:3], of.smallest, of.alike, lambda value: format_value(value, of) if value else "0", values
     )
     return {
         "title": label,
@@ -60,6 +59,6 @@ def _row(of: Claim, label: str, found: Judged, values: Sequence[float]) -> dict[
         "picture": picture,
         "kind": KINDS.get(found.verdict, "open"),
         "verdict": found.verdict,
-        "number": shown(found, of),
-        "said": f"{label}: {told(found, of)}",
+        "number": format_result(found, of),
+        "said": f"{label}: {describe(found, of)}",
     }

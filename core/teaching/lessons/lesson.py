@@ -1,6 +1,6 @@
-"""What a lesson is: a question, a prediction, an experiment, an explanation, something to change, something to carry over.
+"""Lesson: question, prediction, experiment, explanation, something to change, something to carry over.
 
-All of it is data, read from a file of its own in lessons/ (core/teaching/lessons/reader.py); how to write one stands in docs/pages/lessons.md.
+All of it is data, read from a file in lessons/ (reader.py); docs/pages/lessons.md says how one is written.
 """
 
 import math
@@ -15,7 +15,7 @@ FIELD = re.compile(r"\{(\w+)(:range)?\}")  # in a text: a value's name, and whet
 
 
 class LessonError(ConfigError):
-    """A lesson's file that cannot be used: which, what is wrong there, and what is allowed."""
+    """A lesson's file that cannot be used: its name, the mistake, and what is allowed."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(name, f"Lesson “{name}”: {message}")
@@ -23,7 +23,7 @@ class LessonError(ConfigError):
 
 @dataclass(frozen=True)
 class Value:
-    """Something that is measured: what it is called in pictures, by which reading, of what."""
+    """A value that is measured: its label in pictures, its reading and that one's parameters."""
 
     label: str
     reading: str
@@ -32,7 +32,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Number:
-    """What a prediction is about. kind: an entry of core.teaching.lessons.outcome.combine; of: names of values, in its order."""
+    """What a prediction is about. kind: an entry of prediction.combine; of: names of values."""
 
     kind: str
     of: tuple[str, ...]
@@ -41,9 +41,11 @@ class Number:
 
 @dataclass(frozen=True)
 class Option:
-    """One answer on offer: right where the number is from `low` up to, but not including, `high`.
+    """An answer: right where the number is from `low` up to, but not including, `high`.
 
-    instead: what is said to whoever chose it and was wrong. sketch: of a curve, its heights from 0 to 1.
+    Args:
+        instead: what is said to a student who chose it and was wrong.
+        sketch: heights of a curve, from 0 to 1.
     """
 
     text: str
@@ -55,7 +57,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Scale:
-    """From where to where a number is asked for, in what steps, and the ranges around it that can be chosen."""
+    """Scale of a number, and the ranges around it that can be chosen."""
 
     low: float
     high: float
@@ -65,7 +67,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Prediction:
-    """kind: an entry of core.teaching.lessons.prediction.kind. ranked: the names of what is put in order, the largest first."""
+    """A prediction. kind: one of prediction.KINDS; ranked: names of what is put in order."""
 
     kind: str
     asks: str
@@ -77,7 +79,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Way:
-    """A link of ours: what to do there, the key of the page, and its parameters."""
+    """A link to a page of the app: what to do there, the page's key, and its parameters."""
 
     text: str
     page: str
@@ -86,7 +88,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Transfer:
-    """A question that carries what was learnt over to something else. right: the number of the right option, from 0."""
+    """A question about another case. right: the right option, from 0."""
 
     asks: str
     options: tuple[str, ...]
@@ -96,8 +98,13 @@ class Transfer:
 
 @dataclass(frozen=True)
 class Lesson:
-    """shown: names of the values in its picture. explanation: for each verdict, a text. ways: of the lesson without a prediction.
-    language: of its texts.
+    """A lesson.
+
+    Args:
+        shown: names of the values in its picture.
+        explanation: verdict -> text.
+        ways: links of a lesson without a prediction.
+        language: of its texts.
     """
 
     name: str
@@ -120,6 +127,6 @@ class Lesson:
 
     @property
     def given(self) -> set[str]:
-        """Names of the values that are told before anybody predicts."""
+        """Return the names of the values that are given before the prediction."""
         asks = self.prediction.asks if self.prediction else ""
         return {name for text in (self.question, asks) for name, _ in FIELD.findall(text)}

@@ -1,120 +1,136 @@
-"""Kinds of predictions: what an answer to each is, and whether what came out is as predicted.
+"""Predictions: the number that one is about, the answers to it, and whether the outcome is as predicted.
 
-One rule: as predicted where the whole interval of what was measured lies in what was predicted, not as predicted where the
-whole interval lies outside, undecided where the seeds do not tell.
+One rule: as predicted if the whole interval of what was measured lies in what was predicted, not as predicted if the
+whole interval lies outside, undecided otherwise.
 """
 
 import json
 import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from itertools import combinations, pairwise
-from typing import Any, Protocol
+from typing import Any
 
-from core.measure.intervals import Interval, Paired, paired, together
+from core.measure.intervals import ANYTHING, Interval, Paired, Within, interval, paired, together
 from core.settings.menu import Menu
-from core.teaching.lessons.lesson import Prediction
-from core.teaching.lessons.outcome import Outcome
+from core.teaching.lessons.lesson import Lesson, Number, Prediction
+from core.teaching.lessons.readings import EXACT, Measured, measured, reading
 
 AS_PREDICTED, NOT_AS_PREDICTED, UNDECIDED = VERDICTS = ("as_predicted", "not_as_predicted", "undecided")
+KINDS = ("choice", "curve", "number", "rank")
 SURE = range(4)  # from a guess to certain
-BECAUSE = 300  # letters
+BECAUSE = 300  # characters
 Answer = Any  # what JSON has: a number, or a list
-Pair = tuple[str, str]  # names of values, the one that was put higher first
+Pair = tuple[str, str]  # names of values, the larger one first
 
 
-class Kind(Protocol):
-    """An entry of the menu."""
+@dataclass(frozen=True)
+class Entry:
+    """A stored prediction. carried: the answer to the transfer question, or None."""
 
-    def check(self, asked: Prediction, answer: Answer, /) -> Answer:
-        """The answer, if it is one. Raises ValueError."""
+    answer: Answer
+    sure: int
+    because: str = ""
+    carried: int | None = None
 
-    def verdict(self, asked: Prediction, answer: Answer, out: Outcome, /) -> str: ...
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was measured. values: of the lesson, by name; number: what the prediction is about."""
+
+    values: Mapping[str, Measured]
+    number: Measured
+    unit: str
 
 
-kind: Menu[Kind] = Menu("Kinds of predictions")
+# How one number follows from those of a seed. unit: of the result; "" for that of the reading.
+combine: Menu[Callable[..., float]] = Menu("Numbers", unit="")
+
+
+@combine
+def value(one: float) -> float:
+    """Value: the number itself."""
+    return one
+
+
+@combine(unit="times")
+def ratio(one: float, other: float) -> float:
+    """Ratio: the first divided by the second, seed by seed."""
+    return one / other
+
+
+@combine(unit="points")
+def difference(one: float, other: float) -> float:
+    """Difference: the first minus the second, seed by seed."""
+    return one - other
+
+
+@combine(unit="times")
+def growth(start: float, end: float) -> float:
+    """Growth: the end of the curve divided by its start, seed by seed."""
+    return end / start
+
+
+def outcome(lesson: Lesson) -> Outcome:
+    """Measure all values of a lesson. Raises ConfigError."""
+    assert lesson.prediction is not None
+    values = {name: measured(of.reading, of.params) for name, of in lesson.values.items()}
+    number = lesson.prediction.number
+    within = reading[lesson.values[number.of[0]].reading].within
+    return Outcome(values, _combine_values(values, number, within), unit_of(lesson))
+
+
+def unit_of(lesson: Lesson) -> str:
+    """Return the unit of the number that the prediction is about."""
+    assert lesson.prediction is not None
+    number = lesson.prediction.number
+    unit: str = combine[number.kind].unit  # type: ignore[attr-defined]
+    return unit or reading[lesson.values[number.of[0]].reading].unit
+
+
+def _combine_values(values: Mapping[str, Measured], number: Number, within: Within) -> Measured:
+    first = values[number.of[0]]
+    if number.kind == "value":
+        return first
+    if number.kind == "growth":
+        assert first.curve is not None
+        grown = {seed: growth(curve[min(curve)], curve[max(curve)]) for seed, curve in first.curve.items()}
+        return Measured(grown, interval(grown.values(), (0.0, math.inf)), first.per)
+    second = values[number.of[1]]
+    seeds = [seed for seed in first.values if seed in second.values]
+    found = {seed: combine[number.kind](first.values[seed], second.values[seed]) for seed in seeds}
+    if first.per == second.per == EXACT:
+        (only,) = found.values()
+        return Measured(found, Interval(only, only, only, 1), EXACT)
+    if number.kind == "difference":
+        within = within[0] - within[1], within[1] - within[0]
+    else:
+        within = (0.0, math.inf) if within[0] >= 0 else ANYTHING
+    return Measured(found, interval(found.values(), within), first.per)
 
 
 def judged(found: Interval, low: float, high: float) -> str:
-    """Whether an interval lies from `low` up to, but not including, `high`."""
-    if not found.low <= found.high:  # there is none
+    """Return the verdict on whether an interval lies from `low` up to, but not including, `high`."""
+    if not found.low <= found.high:  # NaN
         return UNDECIDED
     if low <= found.low and found.high < high:
         return AS_PREDICTED
     return NOT_AS_PREDICTED if found.high < low or found.low >= high else UNDECIDED
 
 
-@kind
-class choice:
-    """One of a few: which of the statements is right."""
-
-    @staticmethod
-    def check(asked: Prediction, answer: Answer) -> int:
-        if isinstance(answer, int) and not isinstance(answer, bool) and 0 <= answer < len(asked.options):
-            return answer
-        raise ValueError(f"the answer must be one of the {len(asked.options)} that are offered")
-
-    @staticmethod
-    def verdict(asked: Prediction, answer: int, out: Outcome) -> str:
-        option = asked.options[answer]
-        return judged(out.number.found, option.low, option.high)
-
-
-@kind
-class curve(choice):
-    """Curve: which of three shapes it has."""
-
-
-@kind
-class number:
-    """Number: how large it is, and within what range."""
-
-    @staticmethod
-    def check(asked: Prediction, answer: Answer) -> list[float]:
-        scale = asked.scale
-        assert scale is not None
-        good = isinstance(answer, list) and len(answer) == 2 and all(type(each) in (int, float) for each in answer)
-        if good and scale.low <= answer[0] <= scale.high and answer[1] in scale.within:
-            return [float(answer[0]), float(answer[1])]
-        raise ValueError(f"the answer must be a number from {scale.low:g} to {scale.high:g}, and one of the ranges")
-
-    @staticmethod
-    def verdict(asked: Prediction, answer: list[float], out: Outcome) -> str:
-        low, high = interval_of(answer)
-        return judged(out.number.found, low, math.nextafter(high, math.inf))
-
-
 def interval_of(answer: list[float]) -> tuple[float, float]:
-    """What a predicted number and its range reach from and to, without the rounding of their sum."""
+    """Return the ends of a predicted range, without the rounding of their sum."""
     guess, within = answer
     return round(guess - within, 9), round(guess + within, 9)
 
 
-@kind
-class rank:
-    """Rank: which is largest, which comes next."""
-
-    @staticmethod
-    def check(asked: Prediction, answer: Answer) -> list[str]:
-        names = [each for each in answer if isinstance(each, str)] if isinstance(answer, list) else []
-        if sorted(names) == sorted(asked.ranked) and len(names) == len(answer):
-            return names
-        raise ValueError(f"the answer must put all {len(asked.ranked)} in order, each of them once")
-
-    @staticmethod
-    def verdict(asked: Prediction, answer: list[str], out: Outcome) -> str:
-        found = differences(answer, out)
-        if any(each.high < 0 for each in found.values()):
-            return NOT_AS_PREDICTED
-        return AS_PREDICTED if all(found[pair].clear for pair in pairwise(answer)) else UNDECIDED
-
-
 def differences(order: list[str], out: Outcome) -> dict[Pair, Paired]:
-    """Every pair -> the one that was put higher minus the other, seed by seed; their intervals hold together (Holm)."""
-    pairs = list(combinations(order, 2))
+    """Return every pair -> the one ranked higher minus the other; intervals hold together (Holm)."""
 
     def compare(pair: Pair, level: float) -> Paired:
         return paired(out.values[pair[0]].values, out.values[pair[1]].values, level=level)
 
-    return together(compare, pairs)
+    return together(compare, list(combinations(order, 2)))
 
 
 def clear_pairs(order: list[str], out: Outcome) -> list[Pair]:
@@ -124,29 +140,51 @@ def clear_pairs(order: list[str], out: Outcome) -> list[Pair]:
 
 
 def undecided_pairs(order: list[str], out: Outcome) -> list[Pair]:
-    """Those next to each other, as measured, that cannot be told apart."""
+    """Return the neighbours, as measured, that cannot be told apart."""
     measured = sorted(order, key=lambda name: -out.values[name].found.mean)
     found = differences(measured, out)
     return [pair for pair in pairwise(measured) if not found[pair].clear]
 
 
 def check(asked: Prediction, answer: Answer) -> Answer:
-    """The answer, if it is one of this prediction's. Raises ValueError, in words."""
-    return kind[asked.kind].check(asked, answer)
+    """Return the answer if it is one of this prediction's. Raises ValueError, in words."""
+    if asked.kind in ("choice", "curve"):
+        if type(answer) is int and 0 <= answer < len(asked.options):
+            return answer
+        raise ValueError(f"the answer must be one of the {len(asked.options)} that are offered")
+    parts = answer if isinstance(answer, list) else []
+    if asked.kind == "rank":
+        if all(isinstance(name, str) for name in parts) and sorted(parts) == sorted(asked.ranked):
+            return parts
+        raise ValueError(f"the answer must put all {len(asked.ranked)} in order, each of them once")
+    scale = asked.scale
+    assert scale is not None
+    is_pair = len(parts) == 2 and all(type(part) in (int, float) for part in parts)
+    if is_pair and scale.low <= parts[0] <= scale.high and parts[1] in scale.within:
+        return [float(parts[0]), float(parts[1])]
+    raise ValueError(f"the answer must be a number from {scale.low:g} to {scale.high:g}, and one of the ranges")
 
 
 def verdict(asked: Prediction, answer: Answer, out: Outcome) -> str:
-    """One of VERDICTS."""
-    return kind[asked.kind].verdict(asked, answer, out)
+    """Return one of VERDICTS."""
+    if asked.kind in ("choice", "curve"):
+        return judged(out.number.found, asked.options[answer].low, asked.options[answer].high)
+    if asked.kind == "number":
+        low, high = interval_of(answer)
+        return judged(out.number.found, low, math.nextafter(high, math.inf))
+    found = differences(answer, out)
+    if any(gap.high < 0 for gap in found.values()):
+        return NOT_AS_PREDICTED
+    return AS_PREDICTED if all(found[pair].clear for pair in pairwise(answer)) else UNDECIDED
 
 
 def write(answer: Answer) -> str:
-    """As one line of text, by which equal answers are counted."""
+    """Write an answer as one line of text, by which equal answers are counted."""
     return json.dumps(answer, separators=(",", ":"), ensure_ascii=False)
 
 
 def read(asked: Prediction, text: str) -> Answer:
-    """Raises ValueError for what write() has not written of an answer to this."""
+    """Read what write() has written. Raises ValueError."""
     try:
         return check(asked, json.loads(text))
     except RecursionError:

@@ -1,13 +1,16 @@
-"""Reads lessons/*.toml. docs/pages/lessons.md says how one is written; here stands what is refused, and in which words."""
+"""Reader of lessons/*.toml, and the menu of lessons. docs/pages/lessons.md says how a lesson is written."""
 
+import functools
 import math
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
+from core.settings.menu import Menu
 from core.settings.wording import shorten
-from core.teaching.lessons.language import ENGLISH
+from core.teaching.lessons.language import ENGLISH, is_complete, translated
 from core.teaching.lessons.lesson import (
     FIELD,
     Lesson,
@@ -20,8 +23,7 @@ from core.teaching.lessons.lesson import (
     Value,
     Way,
 )
-from core.teaching.lessons.outcome import combine
-from core.teaching.lessons.prediction import VERDICTS, kind
+from core.teaching.lessons.prediction import KINDS, VERDICTS, combine
 from core.teaching.lessons.readings import reading
 
 T = TypeVar("T")
@@ -31,15 +33,16 @@ LONGEST = 100_000  # bytes of a file
 
 
 class Table:
-    """A table of a lesson's file: what is read of it is taken out; what is left over at the end is unknown."""
+    """Table of a lesson's file: what is read is taken out; what is left at the end is unknown."""
 
     def __init__(self, lesson: str, place: str, given: Any) -> None:
         if not isinstance(given, dict):
             raise LessonError(lesson, f"{place} is {shorten(given)}; it must be a table.")
         self.lesson, self.place, self.rest = lesson, place, dict(given)
 
-    def refuse(self, message: str) -> LessonError:
-        return LessonError(self.lesson, message)
+    def require(self, condition: object, message: str) -> None:
+        if not condition:
+            raise LessonError(self.lesson, message)
 
     def at(self, name: str) -> str:
         return f"{self.place}.{name}" if self.place else name
@@ -48,43 +51,45 @@ class Table:
         value = self.rest.pop(name, default)
         if of is float and type(value) is int:
             value = float(value)
-        if type(value) is not of:
-            words = {str: "text", int: "a whole number", float: "a number", list: "a list", dict: "a table"}[of]
-            raise self.refuse(f"{self.at(name)} is {shorten(value)}; it must be {words}.")
-        if of is str and not value and default != "":
-            raise self.refuse(f"{self.at(name)} is empty.")
-        return value
+        words = {str: "text", int: "a whole number", float: "a number", list: "a list", dict: "a table"}[of]
+        self.require(type(value) is of, f"{self.at(name)} is {shorten(value)}; it must be {words}.")
+        self.require(of is not str or value or default == "", f"{self.at(name)} is empty.")
+        return cast(T, value)
 
     def one_of(self, name: str, known: Sequence[str] | Mapping[str, Any], default: str | None = None) -> str:
         value = self.take(name, str, default)
-        if value not in known:
-            raise self.refuse(f"{self.at(name)} is {shorten(value)}; it must be one of {', '.join(known)}.")
+        self.require(value in known, f"{self.at(name)} is {shorten(value)}; it must be one of {', '.join(known)}.")
         return value
 
-    def names(self, name: str, known: Mapping[str, Any], least: int = 1) -> tuple[str, ...]:
-        given = self.take(name, list)
-        if len(given) < least or any(each not in known for each in given) or len(set(given)) < len(given):
-            raise self.refuse(f"{self.at(name)} must name at least {least} of the values: {', '.join(known)}.")
+    def names(self, key: str, known: Mapping[str, Any], least: int = 1) -> tuple[str, ...]:
+        given = self.take(key, list)
+        is_good = len(given) >= least and all(name in known for name in given) and len(set(given)) == len(given)
+        self.require(is_good, f"{self.at(key)} must name at least {least} of the values: {', '.join(known)}.")
         return tuple(given)
+
+    def params(self, name: str) -> dict[str, str]:
+        params = self.take(name, dict, {})
+        is_text = all(isinstance(text, str) for text in params.values())
+        self.require(is_text, f"{self.at(name)}: every parameter is text, as in a link.")
+        return params
 
     def table(self, name: str) -> "Table":
         return Table(self.lesson, self.at(name), self.take(name, dict))
 
     def tables(self, name: str) -> "list[Table]":
-        return [Table(self.lesson, f"{self.at(name)} {n}", each) for n, each in enumerate(self.take(name, list), 1)]
+        return [Table(self.lesson, f"{self.at(name)} {n}", given) for n, given in enumerate(self.take(name, list), 1)]
 
     def done(self) -> None:
-        if self.rest:
-            raise self.refuse(f"{', '.join(map(self.at, self.rest))}: there is no such entry.")
+        self.require(not self.rest, f"{', '.join(map(self.at, self.rest))}: there is no such entry.")
 
 
 def lesson_of(name: str, given: Mapping[str, Any], language: str = ENGLISH) -> Lesson:
-    """A lesson from what its file holds. language: of its texts. Raises LessonError."""
+    """Return the lesson that a file holds. language: of its texts. Raises LessonError."""
     table = Table(name, "", given)
-    values = {key: _value(Table(name, f"values.{key}", each)) for key, each in table.take("values", dict, {}).items()}
+    values = {key: _value(Table(name, f"values.{key}", value)) for key, value in table.take("values", dict, {}).items()}
     prediction = _prediction(table.table("prediction"), values) if "prediction" in table.rest else None
     explanation = _explanation(table, values) if prediction else {}
-    made = Lesson(
+    result = Lesson(
         name=name,
         number=table.take("number", int),
         title=table.take("title", str),
@@ -104,30 +109,28 @@ def lesson_of(name: str, given: Mapping[str, Any], language: str = ENGLISH) -> L
         language=language,
     )
     table.done()
-    asked = {*made.prediction.number.of, *made.prediction.ranked} if made.prediction else set()
-    if made.given & asked or made.given - set(values):
-        raise table.refuse("question and prediction may name {values} only that are not what is predicted.")
-    return made
+    asked = {*result.prediction.number.of, *result.prediction.ranked} if result.prediction else set()
+    is_fair = not result.given & asked and result.given <= set(values)
+    table.require(is_fair, "question and prediction may name {values} only that are not what is predicted.")
+    return result
 
 
 def _value(table: Table) -> Value:
-    params = table.take("of", dict, {})
-    if not all(isinstance(each, str) for each in params.values()):
-        raise table.refuse(f"{table.place}.of: every parameter is text, as in a link.")
-    made = Value(table.take("label", str), table.one_of("reading", reading), params)
-    unknown = [each for each in params if each not in reading[made.reading].takes]
-    if unknown:
-        raise table.refuse(f"{table.place}.of: “{made.reading}” does not take {', '.join(map(shorten, unknown))}.")
+    params = table.params("of")
+    value = Value(table.take("label", str), table.one_of("reading", reading), params)
+    unknown = [name for name in params if name not in reading[value.reading].takes]
+    said = ", ".join(map(shorten, unknown))
+    table.require(not unknown, f"{table.place}.of: “{value.reading}” does not take {said}.")
     table.done()
-    return made
+    return value
 
 
 def _prediction(table: Table, values: Mapping[str, Value]) -> Prediction:
-    kind_of = table.one_of("kind", kind)
+    kind_of = table.one_of("kind", KINDS)
     ranked = table.names("ranked", values, 2) if kind_of == "rank" else ()
     number = Number("value", ranked[:1], "") if ranked else _number(table.table("number"), values)
     options = tuple(map(_option, table.tables("options"))) if kind_of in ("choice", "curve") else ()
-    made = Prediction(
+    prediction = Prediction(
         kind_of,
         table.take("asks", str),
         number,
@@ -135,96 +138,121 @@ def _prediction(table: Table, values: Mapping[str, Value]) -> Prediction:
         _scale(table.table("scale")) if kind_of == "number" else None,
         ranked,
     )
-    if kind_of in ("choice", "curve") and not 2 <= len(options) <= 5:
-        raise table.refuse("prediction.options: there must be two to five of them.")
+    is_few = kind_of not in ("choice", "curve") or 2 <= len(options) <= 5
+    table.require(is_few, "prediction.options: there must be two to five of them.")
     ordered = sorted(options, key=lambda option: option.low)
-    if any(one.high > other.low for one, other in zip(ordered, ordered[1:])):
-        raise table.refuse("prediction.options: two of them overlap, so that both could be right.")
-    if kind_of == "curve" and (
-        not all(option.sketch for option in options) or not reading[values[number.of[0]].reading].curve
-    ):
-        raise table.refuse("prediction: a curve needs a sketch for each option, and a reading that has a curve.")
-    if len({option.text for option in options}) < len(options):
-        raise table.refuse("prediction.options: two of them read alike.")
-    if len({values[name].label for name in ranked}) < len(ranked):
-        raise table.refuse("prediction.ranked: two of the values have one label.")
+    are_apart = all(one.high <= other.low for one, other in pairwise(ordered))
+    table.require(are_apart, "prediction.options: two of them overlap, so that both could be right.")
+    if kind_of == "curve":
+        is_drawn = all(option.sketch for option in options) and reading[values[number.of[0]].reading].curve
+        table.require(is_drawn, "prediction: a curve needs a sketch for each option, and a reading that has a curve.")
+    texts, labels = {option.text for option in options}, {values[name].label for name in ranked}
+    table.require(len(texts) == len(options), "prediction.options: two of them read alike.")
+    table.require(len(labels) == len(ranked), "prediction.ranked: two of the values have one label.")
     table.done()
-    return made
+    return prediction
 
 
 def _number(table: Table, values: Mapping[str, Value]) -> Number:
-    made = Number(table.one_of("kind", combine), table.names("of", values), table.take("label", str))
-    needed = 2 if made.kind in ("ratio", "difference") else 1
-    if len(made.of) != needed:
-        raise table.refuse(f"{table.place}.of must name {needed} of the values for a {made.kind}.")
-    if made.kind == "difference" and reading[values[made.of[0]].reading].unit != "percent":
-        raise table.refuse(f"{table.place}: a difference is one of shares; compare other numbers by their ratio.")
+    number = Number(table.one_of("kind", combine), table.names("of", values), table.take("label", str))
+    needed = 2 if number.kind in ("ratio", "difference") else 1
+    said = f"{table.place}.of must name {needed} of the values for a {number.kind}."
+    table.require(len(number.of) == needed, said)
+    is_share = number.kind != "difference" or reading[values[number.of[0]].reading].unit == "percent"
+    table.require(is_share, f"{table.place}: a difference is one of shares; compare other numbers by their ratio.")
     table.done()
-    return made
+    return number
 
 
 def _option(table: Table) -> Option:
     sketch = tuple(table.take("sketch", list, []))
-    if any(type(each) not in (int, float) or not 0 <= each <= 1 for each in sketch) or len(sketch) == 1:
-        raise table.refuse(f"{table.place}.sketch must hold heights from 0 to 1, two at least.")
+    is_drawn = all(type(height) in (int, float) and 0 <= height <= 1 for height in sketch) and len(sketch) != 1
+    table.require(is_drawn, f"{table.place}.sketch must hold heights from 0 to 1, two at least.")
     low, high = table.take("from", float, -math.inf), table.take("to", float, math.inf)
-    if not low < high:
-        raise table.refuse(f"{table.place}: “from” must be less than “to”.")
-    made = Option(table.take("text", str), low, high, table.take("instead", str, ""), tuple(map(float, sketch)))
+    table.require(low < high, f"{table.place}: “from” must be less than “to”.")
+    option = Option(table.take("text", str), low, high, table.take("instead", str, ""), tuple(map(float, sketch)))
     table.done()
-    return made
+    return option
 
 
 def _scale(table: Table) -> Scale:
     within = table.take("within", list)
-    made = Scale(
+    scale = Scale(
         table.take("low", float),
         table.take("high", float),
         table.take("step", float),
-        tuple(float(each) for each in within if type(each) in (int, float)),
+        tuple(float(width) for width in within if type(width) in (int, float)),
     )
-    if not (made.low < made.high and made.step > 0 and made.within and len(made.within) == len(within)):
-        raise table.refuse(f"{table.place}: low must be less than high, step above 0, and within a list of numbers.")
+    is_good = scale.low < scale.high and scale.step > 0 and scale.within and len(scale.within) == len(within)
+    table.require(is_good, f"{table.place}: low must be less than high, step above 0, and within a list of numbers.")
     table.done()
-    return made
+    return scale
 
 
 def _explanation(table: Table, values: Mapping[str, Value]) -> dict[str, str]:
     given = table.table("explanation")
     texts = {name: given.take(name, str) for name in VERDICTS}
     given.done()
+    known = [*values, "outcome"]
     for text in (*texts.values(), str(table.rest.get("means", ""))):
         for name, _ in FIELD.findall(text):
-            if name not in (*values, "outcome"):
-                known = ", ".join([*values, "outcome"])
-                raise table.refuse(f"an explanation names {{{name}}}; there are {known}.")
+            table.require(name in known, f"an explanation names {{{name}}}; there are {', '.join(known)}.")
     return texts
 
 
 def _way(table: Table) -> Way:
-    made = Way(table.take("text", str), table.one_of("page", PAGES), table.take("link", dict, {}))
-    if not all(isinstance(each, str) for each in made.params.values()):
-        raise table.refuse(f"{table.place}.link: every parameter is text, as in a link.")
+    way = Way(table.take("text", str), table.one_of("page", PAGES), table.params("link"))
     table.done()
-    return made
+    return way
 
 
 def _transfer(table: Table) -> Transfer:
     options = tuple(map(str, table.take("options", list)))
-    made = Transfer(table.take("asks", str), options, table.take("right", int) - 1, table.take("because", str))
-    if len(set(options)) < len(options):
-        raise table.refuse("transfer.options: two of them read alike.")
-    if not (2 <= len(options) <= 5 and 0 <= made.right < len(options)):
-        raise table.refuse("transfer: two to five options, and “right” the number of one of them, from 1.")
+    transfer = Transfer(table.take("asks", str), options, table.take("right", int) - 1, table.take("because", str))
+    table.require(len(set(options)) == len(options), "transfer.options: two of them read alike.")
+    is_good = 2 <= len(options) <= 5 and 0 <= transfer.right < len(options)
+    table.require(is_good, "transfer: two to five options, and “right” the number of one of them, from 1.")
     table.done()
-    return made
+    return transfer
 
 
 def load(path: Path) -> dict[str, Any]:
-    """What a lesson's file holds. Raises LessonError."""
+    """Read the file of a lesson. Raises LessonError."""
     try:
         if path.stat().st_size > LONGEST:
             raise LessonError(path.stem, f"its file is larger than {LONGEST:,} bytes.")
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise LessonError(path.stem, f"its file cannot be read: {error}.") from None
+
+
+lesson: Menu[Callable[[], None]] = Menu("Lessons")
+problems: list[str] = []  # of files that cannot be read: their lessons are left out
+_given: dict[str, dict[str, Any]] = {}
+
+
+@functools.cache
+def read_lesson(name: str, language: str = ENGLISH) -> Lesson:
+    """Return a lesson in a language, or else in English. Raises LessonError for a bad translation."""
+    own = language if is_complete(language, name) else ENGLISH
+    return lesson_of(name, translated(own, name, _given[name]), own)
+
+
+def _enter_lessons() -> None:
+    """Enter every file of lessons/ in the menu, in the order of their numbers."""
+    found = []
+    for path in sorted(FOLDER.glob("*.toml")):
+        try:
+            _given[path.stem] = load(path)
+            found.append(read_lesson(path.stem))
+        except LessonError as error:
+            problems.append(str(error))
+    for of in sorted(found, key=lambda of: (of.number, of.name)):
+
+        def entry() -> None: ...
+
+        entry.__name__, entry.__doc__ = of.name, f"{of.title}: {of.question}"
+        lesson(entry)
+
+
+_enter_lessons()

@@ -1,10 +1,51 @@
-"""The page "Class": what it looks at (context.py), and what students, the projector and the teacher see (views/).
+"""The page "Class": its settings, and what its views are given."""
 
-Whoever imports any of it has every view in the menu.
-"""
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-# isort: off
-from ui.lessons.classroom.context import view
-from ui.lessons.classroom import views
+from core.settings.menu import Menu
+from core.settings.setting import Settings, setting
+from core.teaching.classroom import parse_code
+from core.teaching.lessons.language import ENGLISH, language, phrases
+from core.teaching.questions import Question, find_question
 
-__all__ = ["view", "views"]
+view = Menu("Views of a class")
+
+
+@dataclass(frozen=True)
+class ClassLook(Settings):
+    """Settings of the page "Class"."""
+
+    shown: str = setting("student", "View", "Who looks.", group="Look", menu=view)
+    code: str = setting("", "Code", "The five letters of a class.", group="Look", high=12)
+    language: str = setting(ENGLISH, "Language", "In which language it is read.", group="Look", menu=language)
+
+
+@dataclass(frozen=True)
+class ClassContext:
+    """What the views are given."""
+
+    look: ClassLook
+
+    @property
+    def words(self) -> Mapping[str, str]:
+        """The words of the page, in the chosen language."""
+        return phrases(self.look.language)
+
+    @property
+    def code(self) -> str:
+        """The code, however it is spelled."""
+        typed = self.look.code.strip()
+        return parse_code(typed) or typed.upper()
+
+    def find_question(self, name: str) -> Question | None:
+        """Return a question in the chosen language; None for an unknown or empty name."""
+        return find_question(name, self.words, self.look.language)
+
+    def link_params(self, **params: str) -> dict[str, str]:
+        """Return the parameters of a link, with the language."""
+        return params if self.look.language == ENGLISH else {**params, "language": self.look.language}
+
+
+# They enter the views in the menu, in this order.
+from ui.lessons.classroom import student, projector, teacher  # noqa: E402, F401, I001

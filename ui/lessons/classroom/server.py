@@ -1,97 +1,199 @@
-"""The classes of this server, and who may do what.
-
-Everybody in a class sees the same: it is looked up once a second, whoever asks.
-"""
+"""Parts that the views of a class share: the classes of this server, keys, seats, pictures."""
 
 import functools
 import os
+import re
 import time
-from collections import deque
-from ipaddress import ip_address, ip_network
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
 
 import streamlit as st
 
+from core.figures.tally import tally_svg
 from core.settings.cache import once
-from core.teaching.classroom import ClassError, Classroom, Started, Watched
+from core.study.database.connection import StoreError
+from core.teaching.classroom import ClassError, Classroom, Vote, Watched
+from core.teaching.lessons.prediction import outcome
+from core.teaching.questions import Question, describe_counts
+from ui.kit.page import literal
 from ui.kit.rights import may_write
+from ui.kit.server.scripts import served
 from ui.kit.store import session
+from ui.lessons.result import draw
 
 VARIABLE = "ABLATION_CLASSES"
 REASON = (
     "Only whoever runs this server, or has its key, can start a class here. On your own computer anybody can: make run."
 )
-SECOND = 1.0  # for which what everybody sees is kept
-GUESSES, MINUTE = 20, 60.0  # wrong codes of one visitor within a minute
-STARTS, HOUR = 20, 3600.0  # classes that are started from one address within an hour
-_begun: dict[str, deque[float]] = {}  # an address, of IPv6 a network -> when
-WRONG = "class_guesses"  # what is kept for a visitor: when it was wrong
+KEY = re.compile(r"[\w-]{10,60}")
+KEPT, TEACHER_KEYS = "seats", "teacher_keys"  # entries of Session.kept: code of a class -> Seat, Key
+SEEN = "classes_seen"  # entry of Session.kept: codes of classes that existed
+PAGE = "pages/8_Class.py"
+
+_component = st.components.v2.component(
+    "ablation_seat", html="<div></div>", js=served((Path(__file__).parent / "browser_key.js").read_text())
+)
 
 
 @once
 def classroom() -> Classroom:
+    """Return the store of classes."""
     return Classroom()
 
 
 def may_start() -> bool:
-    """Whether this visitor may start a class: who may write, or everybody where ABLATION_CLASSES is 1."""
+    """Return whether this user may start a class: who may write, or everybody where ABLATION_CLASSES is 1."""
     return may_write() or os.environ.get(VARIABLE) == "1"
 
 
-def start(questions: list[str]) -> Started:
-    """A new class. Raises ClassError, StoreError; ClassError also where STARTS were started from the same public address within an hour.
-
-    An address that is not public is no visitor's own: it is that of a network, or of a proxy in front, and has no such limit."""
-    address, now = _public(st.context.ip_address), time.monotonic()
-    if not address:
-        return classroom().start(questions)
-    for each in [each for each, when in _begun.items() if now - when[-1] >= HOUR]:
-        del _begun[each]
-    when = _begun.get(address) or deque(maxlen=STARTS)
-    if _full(when, HOUR):
-        raise ClassError(
-            "class", f"From where you are {STARTS} classes were started within an hour, as many as may be."
-        )
-    started = classroom().start(questions)
-    _begun.setdefault(address, when).append(now)
-    return started
-
-
-def _public(address: object) -> str:
-    """An address, if it is public; of IPv6 the network, all of whose addresses one visitor has (RFC 6177)."""
-    try:
-        known = ip_address(str(address).split("%")[0])  # without the name of an interface
-    except ValueError:  # none, or what a proxy wrote in its place
-        return ""
-    known = getattr(known, "ipv4_mapped", None) or known
-    if not known.is_global:
-        return ""
-    return str(known) if known.version == 4 else str(ip_network((known, 64), strict=False))
-
-
 def watch(code: str) -> Watched:
-    """What everybody may see of a class, not older than a second. Raises ClassError, StoreError."""
-    wrong: deque[float] = session().kept.setdefault(WRONG, deque(maxlen=GUESSES))
-    if _full(wrong, MINUTE):
-        raise ClassError(
-            "code", f"That were {GUESSES} wrong codes within a minute; wait a minute, and look at the code again."
-        )
-    try:
-        return _watched(code.upper(), int(time.monotonic() / SECOND))
-    except ClassError:
-        wrong.append(time.monotonic())
-        raise
-
-
-def _full(when: deque[float], seconds: float) -> bool:
-    """Whether as many as there is room for were within so many seconds."""
-    return len(when) == when.maxlen and time.monotonic() - when[0] < seconds
+    """Return what everybody may see of a class, at most a second old. Raises ClassError, StoreError."""
+    return _watch(code.upper(), int(time.monotonic()))
 
 
 @functools.lru_cache(maxsize=512)
-def _watched(code: str, second: int) -> Watched:
+def _watch(code: str, second: int) -> Watched:
     return classroom().watch(code)
 
 
-def look_again():
-    """What was changed just now is to be seen at once."""
-    _watched.cache_clear()
+def look_again() -> None:
+    """Let what was changed just now be seen at once."""
+    _watch.cache_clear()
+
+
+def describe(error: ClassError | StoreError) -> str:
+    """Return what users may read of an error."""
+    return error.told if isinstance(error, StoreError) else str(error)
+
+
+@dataclass
+class Key:
+    """A key, "" where it is not known (yet). has_answered: whether the browser has sent the one that it keeps."""
+
+    value: str = ""
+    has_answered: bool = False
+
+
+@dataclass
+class Seat(Key):
+    """A student's seat. trouble: what was refused last."""
+
+    trouble: str = ""
+    votes: dict[tuple[str, int], Vote] = field(default_factory=dict)  # (question, round) -> vote
+    turn: Lock = field(default_factory=Lock, repr=False)  # a second press begins before the first has ended
+
+
+def sync_key(place: str, key: Key) -> str:
+    """Store a key in the browser; return the one that the browser keeps, once, if none is known here."""
+    data = {"place": place, "key": key.value, "asked": key.has_answered}
+    found = _component(key=place, data=data, on_kept_change=lambda: None).kept
+    if key.has_answered or not isinstance(found, str):
+        return ""
+    key.has_answered = True
+    return found if KEY.fullmatch(found) and not key.value else ""
+
+
+def store_teacher_key(code: str, key: str) -> None:
+    """Keep the key of a class that was started here, typed in, or opened by an old link."""
+    session().kept.setdefault(TEACHER_KEYS, {})[code] = Key(key)
+
+
+def sync_teacher_key(code: str) -> Key:
+    """Return the teacher's key of a class: kept in the session and in the browser, never in an address."""
+    key = session().kept.setdefault(TEACHER_KEYS, {}).setdefault(code, Key())
+    key.value = sync_key(f"ablation-lab-teacher-{code}", key) or key.value
+    return key
+
+
+def seat(code: str) -> Seat:
+    """Return this session's seat in a class."""
+    return session().kept.setdefault(KEPT, {}).setdefault(code, Seat())
+
+
+def sync_seat(code: str) -> Seat:
+    """Return the seat; a reload, or a lost connection, leads back to it by the key that the browser keeps."""
+    own_seat = seat(code)
+    key = sync_key(f"ablation-lab-class-{code}", own_seat)
+    if key:
+        join(code, key=key)
+    return own_seat
+
+
+def join(code: str, nickname: str = "", key: str = "") -> None:
+    """Take a seat, or come back to it; pressed twice it is one seat."""
+    own_seat = seat(code)
+    with own_seat.turn:
+        if own_seat.value:
+            return
+        own_seat.trouble = ""
+        try:
+            own_seat.value = classroom().join(code, nickname, key)
+            own_seat.votes = classroom().mine(code, own_seat.value)
+        except (ClassError, StoreError) as error:
+            is_old = bool(key) and isinstance(error, ClassError)  # a seat of a class that is over is none
+            own_seat.trouble = "" if is_old else describe(error)
+    look_again()
+
+
+def vote(code: str, question: str, round: int, answer: str, sure: int = 0, because: str = "") -> None:
+    """Send a vote (a callback). The page says that it is in only when it is stored."""
+    own_seat = seat(code)
+    own_seat.trouble = ""
+    try:
+        own_seat.votes[question, round] = classroom().vote(code, own_seat.value, question, round, answer, sure, because)
+    except (ClassError, StoreError) as error:
+        own_seat.trouble = describe(error)
+        if isinstance(error, ClassError) and error.field == "vote":
+            own_seat.votes = classroom().mine(code, own_seat.value)
+
+
+def find_class(context) -> Watched | None:
+    """Return the class of this code; None, in words, where there is none (any more)."""
+    seen = session().kept.setdefault(SEEN, set())
+    try:
+        now = watch(context.code)
+    except ClassError as error:
+        if error.field == "code" and context.code in seen:
+            st.info(literal(context.words["class_over"]), icon=":material/done_all:")
+        else:
+            st.warning(literal(error))
+        return None
+    seen.add(context.code)
+    return now
+
+
+def students(number: int, words) -> str:
+    """Say how many are in the class."""
+    return words["class_student" if number == 1 else "class_students"].format(n=number)
+
+
+def left(now: Watched, words) -> str:
+    """Say how much time is left; "" where none runs."""
+    return f" · {words['class_left'].format(n=int(now.left))}" if now.left is not None else ""
+
+
+def answered(now: Watched, words, more: str = "") -> None:
+    """Show how many have answered, as a bar."""
+    said = words["class_answered"].format(votes=now.votes, seats=now.seats) + more
+    st.progress(min(1.0, now.votes / max(1, now.seats)), text=f"**{literal(said)}**")
+
+
+def distribution(of: Question, now: Watched, words, is_revealed: bool, key: str = "distribution") -> None:
+    """Show how many answered what. is_revealed: whether the right answer is marked."""
+    votes = {round: counts for round, counts in (now.distribution or {}).items() if counts}
+    if not votes:
+        return
+    counts = of.counts(votes, outcome(of.lesson) if is_revealed and of.lesson else None)
+    draw(key, f'<div class="wide">{tally_svg(counts, words["class_votes"])}</div>')
+    notes = describe_counts(of, counts, words)
+    if notes:
+        st.caption(literal(notes))
+
+
+def reasons(picked, words) -> None:
+    """Show the reasons that the teacher has picked."""
+    if picked:
+        st.markdown(f"**{literal(words['class_reasons'])}**")
+    for reason in picked:
+        st.markdown(f"> {literal(reason)}")

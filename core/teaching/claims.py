@@ -1,0 +1,578 @@
+"""Claims of papers, and whether they hold here: experiment, smallest effect that counts, verdict.
+
+What is measured, and the smallest effect that counts, stand in a claim's definition before it is run: one number per
+seed. Intervals of all claims hold together (Bonferroni): the chance that any of them misses is at most 5 %.
+
+    python -m core.teaching.claims [--only warm_up …] [--table results/claims.csv]
+
+measures claims and writes the table (`make claims` trains what they need first). The others stay as they are in it.
+"""
+
+import argparse
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Protocol
+
+import pandas as pd
+import torch
+
+from core.experiments.depth.depth import Depth, travel
+from core.experiments.training.plan import BASELINE
+from core.experiments.training.sentences import decimals_of, points
+from core.export.sheets import read_csv, write_csv
+from core.measure.intervals import LEVEL, Interval, Within, interval
+from core.measure.stream_statistics import statistic
+from core.model.config import Config
+from core.model.knockout import Lesion, cuts
+from core.model.parts.init import generator
+from core.model.text import PAD
+from core.model.trace import trace
+from core.model.transformer import Transformer
+from core.settings.device import Machine
+from core.settings.menu import Menu
+from core.settings.wording import count, fixed
+from core.study.curves import CurveFiles, Curves, read_curves
+from core.study.file import read
+from core.study.plan import Study, StudyError
+from core.study.shipped import ALONE, curves_of, shipped, study_of, table_of
+from core.tasks import task
+from core.train import Row, Training, chunk, model, start
+
+Values = Mapping[int, float]  # seed -> number
+Link = tuple[str, Mapping[str, str]]  # key of a page, parameters of the experiment there
+
+REPLICATES, DOES_NOT, UNDECIDED = "replicates here", "does not replicate here", "undecided"
+REASONS = {  # (verdict, whether the claim is that there is no such effect) -> reason
+    (REPLICATES, False): "the whole interval is above {smallest}",
+    (DOES_NOT, False): "the whole interval is below {smallest}",
+    (UNDECIDED, False): "the interval holds {smallest}",
+    (REPLICATES, True): "the whole interval is within ±{smallest}",
+    (DOES_NOT, True): "the whole interval is outside ±{smallest}",
+    (UNDECIDED, True): "the interval is neither within ±{smallest} nor outside",
+}
+FILE = table_of("claims")
+COLUMNS = ("claim", "seed", "value")
+
+
+def find_study(name: str) -> str:
+    """Return the key of a study's files by its name: "attention", "claims/warm_up"."""
+    keys = (key for key in (*shipped, *ALONE) if key.rpartition("/")[2] == name)
+    return next(keys, name)
+
+
+@lru_cache
+def study(name: str) -> Study:
+    """Read a shipped study. Raises StudyError, OSError."""
+    return read(study_of(find_study(name)))
+
+
+@lru_cache
+def shipped_curves(name: str) -> CurveFiles:
+    """Return the curves of a study: its own file, then those that hold runs which both have.
+
+    Raises StudyError, OSError.
+    """
+    own = find_study(name)
+    others = [key for key in (*shipped, *ALONE) if key != own]
+    return CurveFiles(tuple(_read_curves(key) for key in (own, *others)))
+
+
+@lru_cache
+def _read_curves(key: str) -> Curves:
+    return read_curves(curves_of(key))
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Curves of studies. find: name of a study -> its curves; those that ship by default."""
+
+    find: Callable[[str], CurveFiles | Curves] = shipped_curves
+
+    def curves(self, name: str, learnt: str, variant: str = BASELINE) -> dict[int, Sequence[Row]]:
+        """Return seed -> rows of a task and a variant, by their names in the study.
+
+        Raises StudyError for what is not there.
+        """
+        runs = [run for run in study(name).runs if (run.task, run.variant) == (learnt, variant)]
+        found = {run.seed: self.find(name).rows(run) for run in runs}
+        if not found or None in found.values():
+            raise StudyError([f"{name}: {learnt}, {variant} is not there, or not trained on every seed."])
+        return {seed: rows for seed, rows in found.items() if rows}
+
+    def accuracy(self, name: str, learnt: str, variant: str = BASELINE) -> dict[int, float]:
+        """Return seed -> final accuracy; that of guessing for a training that diverged."""
+        tasks = {run.task: task[run.training.task] for run in study(name).runs}
+        curves = self.curves(name, learnt, variant)
+        return {seed: tasks[learnt].chance if rows[-1].note else rows[-1].accuracy for seed, rows in curves.items()}
+
+    def gain(self, name: str, learnt: str, one: str, other: str = BASELINE) -> dict[int, float]:
+        """Return seed -> accuracy of one variant minus that of the other."""
+        return subtract(self.accuracy(name, learnt, one), self.accuracy(name, learnt, other))
+
+
+def subtract(one: Values, other: Values) -> dict[int, float]:
+    """Subtract seed by seed."""
+    return {seed: one[seed] - other[seed] for seed in one}
+
+
+class Claim(Protocol):
+    """Entry of the menu: a function that returns one number per seed.
+
+    Attributes:
+        paper: authors, year, title, and section.
+        here: the experiment at this size.
+        number: what is measured.
+        smallest: the smallest effect that counts.
+        alike: whether the claim is that there is no effect of that size.
+        points: whether the number is a difference of accuracies, shown in percentage points.
+        within: the range of possible values.
+        live: the link that opens the experiment.
+    """
+
+    paper: str
+    here: str
+    number: str
+    smallest: float
+    alike: bool
+    points: bool
+    within: Within
+    live: Link
+
+    def __call__(self, evidence: Evidence, /) -> Values: ...
+
+
+claim: Menu[Claim] = Menu("Claims", alike=False, points=True, within=(-1.0, 1.0))
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Result of a claim: mean over seeds with its interval, and the verdict that follows."""
+
+    interval: Interval
+    verdict: str
+
+
+def judged(values: Values, of: Claim) -> Judged:
+    """Judge a claim by its numbers."""
+    found = interval(values.values(), of.within, 1 - (1 - LEVEL) / len(claim))
+    return Judged(found, verdict(found, of.smallest, of.alike))
+
+
+def verdict(found: Interval, smallest: float, alike: bool) -> str:
+    """Return the verdict: decided only if the whole interval lies on one side.
+
+    An effect replicates above the smallest that counts and does not below it. The absence of an
+    effect (alike) replicates within ± the smallest and does not outside.
+    """
+    if not found.low <= found.high:  # NaN
+        return UNDECIDED
+    if alike:
+        replicates = -smallest < found.low and found.high < smallest
+        does_not = found.low > smallest or found.high < -smallest
+    else:
+        replicates = found.low > smallest
+        does_not = found.high < smallest
+    if replicates:
+        return REPLICATES
+    return DOES_NOT if does_not else UNDECIDED
+
+
+def format_value(value: float, of: Claim, decimals: int | None = None) -> str:
+    """Format a value in the claim's unit, without the unit."""
+    if math.isnan(value):
+        return "no number"
+    return points(value, decimals) if of.points else fixed(value, 2)
+
+
+def format_smallest(of: Claim) -> str:
+    """Format the smallest effect that counts: "30.0 points", "0.50"."""
+    return format_value(of.smallest, of) + (" points" if of.points else "")
+
+
+def format_result(result: Judged, of: Claim) -> str:
+    """Format mean and interval: "62.1 points (51.0 to 73.2)"."""
+    mean, low, high, _ = result.interval
+    decimals = decimals_of((mean, low, high))
+    if math.isnan(low):
+        span = "no interval"
+    else:
+        span = f"{format_value(low, of, decimals)} to {format_value(high, of, decimals)}"
+    return f"{format_value(mean, of, decimals)}{' points' if of.points else ''} ({span})"
+
+
+def describe(result: Judged, of: Claim) -> str:
+    """Describe a result: "62.1 points (51.0 to 73.2), 10 seeds: replicates here, the …"."""
+    if math.isnan(result.interval.low):
+        reason = "there is no interval"
+    else:
+        reason = REASONS[result.verdict, of.alike].format(smallest=format_smallest(of))
+    seeds = count(result.interval.n, "seed")
+    return f"{format_result(result, of)}, {seeds}: {result.verdict}, {reason}."
+
+
+def tally(results: Iterable[Judged]) -> str:
+    """Count verdicts: "18 claims: 9 replicate here, 3 do not, 6 are undecided."."""
+    counts = Counter(result.verdict for result in results)
+    yes, no, undecided = counts[REPLICATES], counts[DOES_NOT], counts[UNDECIDED]
+    return (
+        f"{count(yes + no + undecided, 'claim')}: "
+        f"{yes} {'replicates' if yes == 1 else 'replicate'} here, "
+        f"{no} {'does' if no == 1 else 'do'} not, "
+        f"{undecided} {'is' if undecided == 1 else 'are'} undecided."
+    )
+
+
+def write_values(path: Path, values: Mapping[str, Values]) -> None:
+    """Write claim -> seed -> number. Raises OSError."""
+    rows = [(name, seed, value) for name, by_seed in values.items() for seed, value in by_seed.items()]
+    write_csv(pd.DataFrame(rows, columns=list(COLUMNS)), path)
+
+
+def read_values(path: Path = FILE, complete: bool = True) -> dict[str, dict[int, float]]:
+    """Read claim -> seed -> number. Raises StudyError, OSError.
+
+    Args:
+        complete: whether a claim without numbers is an error.
+    """
+    try:
+        table = read_csv(path, ("claim",))
+        values: dict[str, dict[int, float]] = {name: {} for name in claim}
+        for name, seed, value in table[list(COLUMNS)].itertuples(index=False):
+            values[name][int(seed)] = float(value)
+    except (ValueError, KeyError, TypeError, MemoryError):
+        problem = f"{path.name} is no table of claims: make claims makes it again."
+        raise StudyError([problem]) from None
+    missing = [name for name, by_seed in values.items() if not by_seed]
+    if complete and missing:
+        raise StudyError([f"{path.name} has nothing on {missing[0]}: make claims makes it again."])
+    return values
+
+
+CPU = Machine(device="cpu")
+TEXT = "the court held that the defendant , who had signed the contracts , was liable .".split()
+DRAWS, SEEDS = range(10), range(5)
+STEPS, ROWS = 600, 512  # of the language models; rows of text on which each is asked
+SMALL = 0.01  # of accuracy: what a head may cost that can be removed
+FIRST = 3  # tokens of a row that have too little before them to choose from
+SENTENCES = "a language model of two layers, 300 steps, grammar about half way"
+WITHIN = 0.05  # of accuracy: what is called no difference
+
+
+def _sentences(variants: str = "none", **others: str) -> tuple[str, dict[str, str]]:
+    return "training", {"task": "sentences", "steps": "300", "variants": variants} | others
+
+
+def _on_sentences(evidence: Evidence, variant: str) -> Values:
+    return evidence.gain("sentences", "sentences", variant)
+
+
+@claim(
+    paper="Xiong et al., 2020: On layer normalization in the Transformer architecture",
+    here="twelve layers learn to reverse a sequence at a learning rate of 0.005, with 100 steps of warm-up and without",
+    number="What warm-up gains with post-norm, minus what it gains with pre-norm",
+    within=(-2.0, 2.0),
+    smallest=0.3,
+    live=("training", {"task": "reverse", "n_layers": "12", "learning_rate": "0.005", "warmup": "0", "variants": "placement-post"}),
+)  # fmt: skip
+def warm_up(evidence: Evidence) -> Values:
+    """Post-norm needs warm-up, pre-norm does not: with the norm after each sum, gradients near the output are large at first."""
+    post = evidence.gain("warm_up", "reverse", "post-norm, warm-up", "post-norm")
+    return subtract(post, evidence.gain("warm_up", "reverse", "warm-up"))
+
+
+@claim(
+    paper="Vaswani et al., 2017: Attention is all you need, section 3.2.1",
+    here="induction with a single head of width 128, queries and keys of variance 1",
+    number="Accuracy with scaling minus accuracy without",
+    smallest=0.3,
+    live=("training", {"task": "induction", "d_model": "128", "n_heads": "1", "init": "xavier", "variants": "scale-off"}),
+)  # fmt: skip
+def scaling(evidence: Evidence) -> Values:
+    """Scores have to be divided by √d_k: where heads are wide, the softmax is else so sharp that no gradient is left."""
+    return evidence.gain("ablation_matrix", "induction, one wide head", BASELINE, "− scaling")
+
+
+@claim(
+    paper="Shazeer, 2020: GLU variants improve Transformer, table 1",
+    here=SENTENCES,
+    number="Accuracy with SwiGLU minus accuracy with GELU, at equal parameters",
+    smallest=0.02,
+    live=_sentences("activation-swiglu__matched-on"),
+)
+def gated_ffn(evidence: Evidence) -> Values:
+    """Gated activations are better at equal parameters: a value times a gate, with two thirds of the width."""
+    return _on_sentences(evidence, "SwiGLU, equal parameters")
+
+
+@claim(
+    paper="Zhang and Sennrich, 2019: Root mean square layer normalization",
+    here=SENTENCES,
+    number="Accuracy with RMSNorm minus accuracy with LayerNorm",
+    smallest=WITHIN,
+    alike=True,
+    live=_sentences("norm-RMSNorm"),
+)
+def rms_norm(evidence: Evidence) -> Values:
+    """RMSNorm does as well as LayerNorm: the mean need not be taken off."""
+    return _on_sentences(evidence, "RMSNorm")
+
+
+@claim(
+    paper="Kazemnejad et al., 2023: The impact of positional encoding on length generalization in Transformers, section 5",
+    here="two layers learn a − b modulo 37 and are not told which number came first",
+    number="Accuracy with the causal mask minus accuracy without a mask, both without positions",
+    smallest=0.2,
+    live=("training", {"task": "subtraction", "position": "none", "n_layers": "2", "variants": "mask-none"}),
+)
+def no_positions(evidence: Evidence) -> Values:
+    """A causal model learns positions without being told: the mask itself shows how many tokens came before."""
+    return evidence.gain("no_positions", "subtraction", BASELINE, "no mask")
+
+
+@claim(
+    paper="Dehghani et al., 2023: Scaling vision Transformers to 22 billion parameters, section 2",
+    here="four layers learn induction at three and at ten times the usual learning rate",
+    number="Accuracy with QK-norm minus accuracy without, mean of both rates",
+    smallest=0.1,
+    live=("training", {"task": "induction", "n_layers": "4", "learning_rate": "0.03", "variants": "qk_norm-on"}),
+)
+def qk_norm(evidence: Evidence) -> Values:
+    """QK-norm allows higher learning rates: with normed queries and keys, scores cannot grow without limit."""
+    usual = evidence.gain("qk_norm", "induction", "QK-norm")
+    higher = evidence.gain("qk_norm", "induction", "rate 0.03, QK-norm", "rate 0.03")
+    return {seed: (usual[seed] + higher[seed]) / 2 for seed in usual}
+
+
+@claim(
+    paper="Geva et al., 2021: Transformer feed-forward layers are key-value memories",
+    here="a table of facts to be memorised, and pairs to be read from the text, each with the FFN and without",
+    number="What taking the FFN out costs on facts, minus what it costs on recall from the text",
+    within=(-2.0, 2.0),
+    smallest=0.2,
+    live=("training", {"task": "facts", "variants": "ffn-off"}),
+)
+def memories(evidence: Evidence) -> Values:
+    """Feed-forward networks are memories: what was learnt by heart is kept in them, what stands in the text is not."""
+    facts, recall = (evidence.gain("memories", name, BASELINE, "− FFN") for name in ("facts", "recall"))
+    return subtract(facts, recall)
+
+
+@claim(
+    paper="Olsson et al., 2022: In-context learning and induction heads, argument 2",
+    here="a sequence that repeats itself has to be gone on with, by one layer and by two",
+    number="Accuracy of two layers minus accuracy of one",
+    smallest=0.3,
+    live=("training", {"task": "induction", "variants": "n_layers-1"}),
+)
+def induction(evidence: Evidence) -> Values:
+    """Induction needs two layers: one tells each token what stood before it, the next finds the token after its twin."""
+    return evidence.gain("induction", "induction", BASELINE, "1 layer")
+
+
+@claim(
+    paper="Olsson et al., 2022: In-context learning and induction heads, argument 1",
+    here="the same task, two layers: the accuracy of every sixth step of 300",
+    number="The most that is gained within a tenth of the training, as a share of all that is gained",
+    within=(0.0, math.inf),
+    smallest=0.5,
+    points=False,
+    live=("training", {"task": "induction"}),
+)
+def suddenly(evidence: Evidence) -> Values:
+    """Induction comes suddenly: most of it is learnt in a small part of the training."""
+    shares = {}
+    for seed, rows in evidence.curves("induction", "induction").items():
+        accuracy = {row.step: row.accuracy for row in rows}
+        wide, whole = max(accuracy) // 10, rows[-1].accuracy - rows[0].accuracy
+        gains = [accuracy[step] - accuracy[step - wide] for step in accuracy if step - wide in accuracy]
+        shares[seed] = max(gains) / whole
+    return shares
+
+
+@claim(
+    paper="Ainslie et al., 2023: GQA: training generalized multi-query Transformer models, section 3",
+    here=SENTENCES,
+    number="Accuracy with two heads of keys and values minus accuracy with four",
+    smallest=WITHIN,
+    alike=True,
+    live=_sentences("n_kv_heads-2"),
+)
+def grouped_queries(evidence: Evidence) -> Values:
+    """Grouped queries cost little: heads can share keys and values, and half of them need not be kept."""
+    return _on_sentences(evidence, "2 key-value heads")
+
+
+@claim(
+    paper="Zhu et al., 2025: Transformers without normalization, section 5",
+    here=SENTENCES,
+    number="Accuracy with DyT minus accuracy with LayerNorm",
+    smallest=WITHIN,
+    alike=True,
+    live=_sentences("norm-DyT"),
+)
+def dyt(evidence: Evidence) -> Values:
+    """DyT can replace the norm: squeezing every number by tanh does as well as dividing by their spread."""
+    return _on_sentences(evidence, "DyT")
+
+
+@claim(
+    paper="Zhou et al., 2024: Value residual learning",
+    here=SENTENCES,
+    number="Accuracy with value residual minus accuracy without",
+    smallest=0.02,
+    live=_sentences("value_residual-on"),
+)
+def value_residual(evidence: Evidence) -> Values:
+    """Value residual helps: a later layer that also reads the values of the first one learns faster."""
+    return _on_sentences(evidence, "value residual")
+
+
+@claim(
+    paper="Jordan, 2024: Muon, an optimizer for hidden layers in neural networks",
+    here=SENTENCES,
+    number="Accuracy with Muon minus accuracy with AdamW, at the same learning rate",
+    smallest=0.02,
+    live=_sentences(optimiser="muon"),
+)
+def muon(evidence: Evidence) -> Values:
+    """Muon learns in fewer steps than AdamW: a matrix is changed in all its directions alike."""
+    return _on_sentences(evidence, "Muon")
+
+
+@claim(
+    paper="Bachlechner et al., 2021: ReZero is all you need",
+    here="six layers without any norm learn to reverse a sequence at a learning rate of 0.015",
+    number="Accuracy with ReZero minus accuracy without, neither with a norm",
+    smallest=0.3,
+    live=("training", {"task": "reverse", "n_layers": "6", "learning_rate": "0.015", "norm": "none", "variants": "residual_scale-rezero"}),
+)  # fmt: skip
+def rezero(evidence: Evidence) -> Values:
+    """ReZero trains deep models without a norm: each sub-layer is multiplied by a number that begins at zero."""
+    return evidence.gain("rezero", "reverse", "ReZero")
+
+
+@claim(
+    paper="Black et al., 2022: GPT-NeoX-20B, section 2.1",
+    here=SENTENCES,
+    number="Accuracy with parallel sub-layers minus accuracy one after the other",
+    smallest=WITHIN,
+    alike=True,
+    live=_sentences("parallel-on"),
+)
+def parallel(evidence: Evidence) -> Values:
+    """Attention and FFN can work at the same time: the FFN need not wait for what attention has read."""
+    return _on_sentences(evidence, "parallel sub-layers")
+
+
+@lru_cache
+def trained(seed: int, gate: bool = False) -> Transformer:
+    """Train a small language model: the same on the same machine to the last bit."""
+    state = start(task["sentences"].config(seed=seed, gate=gate), Training(task="sentences", steps=STEPS), seed, CPU)
+    while not state.done:
+        state, _ = chunk(state, 60.0)
+    return model(state)
+
+
+def texts(seed: int, rows: int = ROWS) -> tuple[torch.Tensor, torch.Tensor]:
+    """Draw rows of sentences that training never draws, with their answers: int64 (rows, T) each."""
+    return task["sentences"](generator(seed, "claims"), rows, None, held_out=True)
+
+
+def accuracy(transformer: Transformer, tokens: torch.Tensor, targets: torch.Tensor, *edits: Lesion) -> float:
+    """Return the share of verbs that agree with their nouns, with parts of the model ablated."""
+    with torch.inference_mode(), trace(*edits, sites=()):
+        return task["sentences"].right(transformer(tokens), targets).float().mean().item()
+
+
+def removable(transformer: Transformer, tokens: torch.Tensor, targets: torch.Tensor) -> float:
+    """Return the share of heads without which, one at a time, accuracy falls by less than SMALL."""
+    whole, config = accuracy(transformer, tokens, targets), transformer.config
+    heads = [cut for cut in cuts(config) if cut.part == "head"]
+    return sum(whole - accuracy(transformer, tokens, targets, Lesion((cut,))) < SMALL for cut in heads) / len(heads)
+
+
+def on_the_first(transformer: Transformer, tokens: torch.Tensor) -> float:
+    """Return the mean weight of the first token, over rows, heads, layers and the tokens that read.
+
+    Padding reads nothing.
+    """
+    with torch.inference_mode(), trace(sites=("pattern",)) as seen:
+        transformer(tokens)
+    is_reader = tokens != transformer.vocabulary.index(PAD)
+    is_reader[:, :FIRST] = False
+    of_layers = [pattern[..., 0].mean(1)[is_reader].mean() for pattern in seen["pattern"]]
+    return torch.stack(of_layers).mean().item()
+
+
+@claim(
+    paper="Dong et al., 2021: Attention is not all you need, theorem 2.2",
+    here="ten layers of attention alone, random weights, no norm and no FFN",
+    number="Similarity of all words after ten layers without residuals, minus with them (1: all are the same)",
+    within=(-2.0, 2.0),
+    smallest=0.3,
+    points=False,
+    live=("depth", {"ffn": "off", "norm": "none", "blocks": "separate", "variants": "residual_attention-off"}),
+)  # fmt: skip
+def rank_collapse(evidence: Evidence) -> Values:
+    """Without residuals attention makes all words alike: pure attention loses rank doubly exponentially with depth."""
+
+    def likeness(seed: int, residual: bool) -> float:
+        config = Config(seed=seed, ffn=False, norm="none", residual_attention=residual)
+        values = travel(config, TEXT, CPU, Depth(passes=10, blocks="separate")).values
+        return float(values[-1, list(statistic).index("cosine")])
+
+    return {seed: likeness(seed, False) - likeness(seed, True) for seed in DRAWS}
+
+
+@claim(
+    paper="Michel et al., 2019: Are sixteen heads really better than one?, section 3.2",
+    here="language models of two layers with four heads each, trained for 600 steps; 512 rows of text",
+    number="Share of the heads that can be removed, one at a time, for less than one point of accuracy",
+    within=(0.0, 1.0),
+    smallest=0.5,
+    points=False,
+    live=("trained", {"taken": "sweep"}),
+)
+def heads_can_go(evidence: Evidence) -> Values:
+    """Most heads can be removed: a trained model hardly gets worse without any one of them."""
+    return {seed: removable(trained(seed), *texts(seed)) for seed in SEEDS}
+
+
+@claim(
+    paper="Qiu et al., 2025: Gated attention for large language models",
+    here="the same language models, and the same again with a gate behind each head; 512 rows of text",
+    number="Attention to the first word of a row without gates, minus with them",
+    smallest=0.05,
+    points=False,
+    live=("training", {"task": "sentences", "steps": "600", "variants": "gate-on"}),
+)
+def sinks(evidence: Evidence) -> Values:
+    """Attention sinks vanish with gated attention: a head that finds nothing need not look at the first word."""
+    tokens = {seed: texts(seed)[0] for seed in SEEDS}
+    plain = {seed: on_the_first(trained(seed), tokens[seed]) for seed in SEEDS}
+    return subtract(plain, {seed: on_the_first(trained(seed, gate=True), tokens[seed]) for seed in SEEDS})
+
+
+def main() -> None:
+    """Measure the claims that the command line names, and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=list(claim), default=list(claim), metavar="CLAIM")
+    parser.add_argument("--table", type=Path, default=FILE)
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    # Where all is measured anew, the table need not exist.
+    values = {} if set(args.only) == set(claim) else read_values(args.table, complete=False)
+    for name in args.only:
+        values[name] = dict(claim[name](Evidence()))
+        result = judged(values[name], claim[name])
+        print(f"{claim.label(name)}: {describe(result, claim[name])}", flush=True)
+        measured = {known: values[known] for known in claim if values.get(known)}
+        write_values(args.table, measured)
+
+
+if __name__ == "__main__":
+    main()

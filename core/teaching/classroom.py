@@ -1,0 +1,721 @@
+"""Classes: students predict before they see a result. Who is in, what is asked, and every vote once, in one database.
+
+Classroom is the store: one object per process, called from as many threads as there are users. Its tables stand beside
+those of studies, with a version of their own.
+"""
+
+import contextlib
+import functools
+import hashlib
+import json
+import math
+import os
+import secrets
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import pandas as pd
+import sqlalchemy
+from sqlalchemy import (
+    Boolean,
+    Column,
+    ColumnElement,
+    Connection,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    and_,
+    exc,
+    func,
+    inspect,
+    select,
+)
+
+from core.settings.setting import ConfigError
+from core.settings.wording import count, shorten
+from core.study.database.connection import Busy, Connected, StoreError, patiently
+from core.study.database.schema import clock
+from core.teaching.lessons.language import clean
+
+T = TypeVar("T")
+P = ParamSpec("P")
+Room = sqlalchemy.Row[*tuple[Any, ...]]  # a row of class_rooms
+Distribution = Mapping[int, Mapping[str, int]]  # round -> answer -> votes
+
+WITHIN = 8.0  # seconds for which a busy database is tried again
+COLUMNS = ["class", "question", "round", "seat", "nickname", "answer", "sure", "because", "seconds"]
+HOURS = 24  # lifetime of a class; nothing about students is kept for longer
+CLASSES = 200  # at once: hardly one in 5,000 of the codes that could be guessed belongs to a class
+SEATS = 500  # of a class: a large lecture
+QUESTIONS = 100  # of a class
+SURE = 3  # the surest; 0 is a guess
+ROUNDS = 2  # before the discussion, and after it
+SECONDS = 3600  # the longest time of a question
+PICKED = 3  # reasons shown at once
+LONGEST = {"nickname": 40, "because": 300, "answer": 200, "question": 100}  # characters
+
+# A code is never a word, and none of its letters is taken for another or for a digit.
+LETTERS = "BCDFGHJKMNPRTWXY"
+CODE = 5  # letters
+HASH = 64  # characters of hash_secret()
+VERSION = 1
+# WAITING: nothing has been asked yet; it is never stored.
+WAITING, OPEN, CLOSED, DISCUSSION, REVEALED = "waiting", "open", "closed", "discussion", "revealed"
+
+
+class ClassError(ConfigError):
+    """What a class does not allow or have; the message is shown as it is.
+
+    `field` names the cause: "code", "token", "key" (unknown), "nickname", "question", "round", "seconds", "answer",
+    "sure", "because", "pick" (the value given), "class" (full), "vote" (already in), "late", "phase".
+    """
+
+
+metadata = MetaData()
+
+versions = Table(
+    "class_version",
+    metadata,
+    Column("only", Integer, primary_key=True, autoincrement=False),  # 1: of two that create the tables, one fails
+    Column("version", Integer, nullable=False),
+)
+
+rooms = Table(
+    "class_rooms",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("code", String(CODE), nullable=False, unique=True),
+    Column("token", String(HASH), nullable=False, unique=True),  # the hash of the teacher's
+    Column("began", Double, nullable=False),  # by clock(), as all times here
+    Column("stamp", Integer, nullable=False, default=0),  # unused; databases of earlier versions have it
+    Column("current", Integer),  # the poll that is open, or was last
+    Column("questions", Text, nullable=False),  # names of the planned ones, as JSON
+    sqlite_autoincrement=True,  # the number of a deleted row is not used again
+)
+
+seats = Table(
+    "class_seats",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("room", ForeignKey(rooms.c.id, ondelete="CASCADE"), nullable=False),
+    Column("number", Integer, nullable=False),  # 1, 2, … in the order of joining
+    Column("key", String(HASH), nullable=False),  # its hash
+    Column("nickname", String(LONGEST["nickname"]), nullable=False),
+    Column("joined", Double, nullable=False),
+    Column("since", Double, nullable=False, default=0.0),  # unused, as the next one
+    Column("tries", Integer, nullable=False, default=0),
+    UniqueConstraint("room", "number"),
+    UniqueConstraint("room", "key"),
+    sqlite_autoincrement=True,
+)
+
+polls = Table(
+    "class_polls",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("room", ForeignKey(rooms.c.id, ondelete="CASCADE"), nullable=False),
+    Column("question", String(LONGEST["question"]), nullable=False),
+    Column("round", Integer, nullable=False, default=1),
+    Column("phase", String(10), nullable=False, default=OPEN),  # OPEN also when `closes` has passed
+    Column("shown", Boolean, nullable=False, default=False),  # whether everybody sees the distribution
+    Column("opened", Double, nullable=False),  # of its newest round, as the next two
+    Column("closes", Double),
+    Column("closed", Double),
+    UniqueConstraint("room", "question"),
+    sqlite_autoincrement=True,
+)
+
+votes = Table(
+    "class_votes",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("poll", ForeignKey(polls.c.id, ondelete="CASCADE"), nullable=False),
+    Column("round", Integer, nullable=False),
+    Column("seat", ForeignKey(seats.c.id, ondelete="CASCADE"), nullable=False),
+    Column("answer", String(LONGEST["answer"]), nullable=False),
+    Column("sure", Integer, nullable=False),
+    Column("because", String(LONGEST["because"]), nullable=False),
+    Column("at", Double, nullable=False),
+    Column("after", Double, nullable=False),  # seconds after its round was opened
+    Column("picked", Integer),  # 1, 2, …: its place among the reasons that everybody sees
+    UniqueConstraint("poll", "round", "seat"),  # a vote is there once
+    Index("class_votes_by_seat", "seat"),
+    sqlite_autoincrement=True,
+)
+
+
+def has_tables(connection: Connection) -> bool:
+    """Return whether the tables exist. Raises StoreError for another version."""
+    if not inspect(connection).has_table(versions.name):
+        return False
+    found = connection.scalars(select(versions.c.version)).all()
+    if found != [VERSION]:
+        raise StoreError(
+            f"The classes there have version {', '.join(map(str, found)) or 'none'}, and this version of the project "
+            f"knows {VERSION} alone: update the project, or choose another database."
+        )
+    return True
+
+
+def create_tables(connection: Connection) -> None:
+    """Create the tables where they are missing."""
+    if not has_tables(connection):
+        metadata.create_all(connection)
+        connection.execute(versions.insert().values(only=1, version=VERSION))
+
+
+def check_text(name: str, value: str, is_needed: bool = False) -> str:
+    """Return a text as one clean line. Raises ClassError if it is too long, or empty though needed."""
+    text, most = clean(str(value)), LONGEST[name]
+    word = "reason" if name == "because" else name
+    if len(text) > most:
+        raise ClassError(name, f"The {word} has {count(len(text), 'character')}; it may have at most {most}.")
+    if is_needed and not text:
+        raise ClassError(name, f"The {word} is empty; it must have 1 to {most} characters.")
+    return text
+
+
+def check_sure(value: int) -> int:
+    """Return how sure somebody is. Raises ClassError."""
+    if type(value) is not int or not 0 <= value <= SURE:
+        raise ClassError("sure", f"How sure you are is {shorten(value)}; it must be a whole number from 0 to {SURE}.")
+    return value
+
+
+def check_seconds(seconds: float | None) -> float | None:
+    """Return how long a question is open; None until it is closed by hand. Raises ClassError."""
+    if seconds is None:
+        return None
+    if type(seconds) not in (int, float) or math.isnan(seconds) or not 1 <= seconds <= SECONDS:
+        raise ClassError("seconds", f"The time is {shorten(seconds)}; it must be 1 to {SECONDS:,} seconds, or none.")
+    return float(seconds)
+
+
+def new_code() -> str:
+    """Draw the code of a class."""
+    return "".join(secrets.choice(LETTERS) for _ in range(CODE))
+
+
+def parse_code(typed: str) -> str:
+    """Return a code as it is stored: "bcd fg" and "BCD-FG" are the same. "" for what is none."""
+    letters = "".join(str(typed)[:100].upper().replace("-", " ").split())
+    return letters if len(letters) == CODE and set(letters) <= set(LETTERS) else ""
+
+
+def hash_secret(secret: str) -> str:
+    """Return what is stored of a token or a key: reading the database lets nobody act for another."""
+    return hashlib.sha256(str(secret)[:1000].encode("utf-8", "surrogatepass")).hexdigest()
+
+
+ALIVE = rooms.c.began > clock() - HOURS * 3600.0
+
+
+@dataclass(frozen=True)
+class Started:
+    """A new class. code: what students type; token: the teacher's key, which is stored only as a hash."""
+
+    code: str
+    token: str
+
+
+@dataclass(frozen=True)
+class Vote:
+    """A stored vote. at: seconds since 1970 by the database's clock."""
+
+    answer: str
+    sure: int
+    because: str
+    at: float
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What everybody may see of a class. It names nobody.
+
+    Args:
+        question, round: what is asked, or was last; "" and 0 before the first question.
+        left: seconds until it closes; None where it closes by hand or is closed.
+        votes: of this round.
+        distribution: of both rounds; None while it is not shown.
+        picked: the reasons that the teacher picked, in that order.
+    """
+
+    code: str
+    phase: str
+    question: str
+    round: int
+    left: float | None
+    seats: int
+    votes: int
+    distribution: Distribution | None
+    picked: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A seat's reason, without its name. id: what it is picked by."""
+
+    id: int
+    round: int
+    answer: str
+    text: str
+    picked: bool
+
+
+@dataclass(frozen=True)
+class TeacherView(Watched):
+    """What the teacher may see of a class; the distribution also while the question is open.
+
+    Args:
+        planned: the questions given at the start.
+        asked: the questions that were opened, in that order.
+        shown: whether everybody sees the distribution once the question is closed.
+        waiting: (number, nickname) of the seats without a vote in this round.
+        reasons: of both rounds of this question, the oldest first.
+    """
+
+    distribution: Distribution
+    planned: tuple[str, ...]
+    asked: tuple[str, ...]
+    shown: bool
+    waiting: tuple[tuple[int, str], ...]
+    reasons: tuple[Reason, ...]
+
+
+@dataclass(frozen=True)
+class Poll:
+    """The current question of a class. is_over: its time is, and that is not stored yet."""
+
+    id: int
+    question: str
+    round: int
+    phase: str  # CLOSED once its time is over
+    shown: bool
+    opened: float
+    left: float | None
+    is_over: bool
+    now: float
+
+
+def by_code(code: str) -> tuple[ColumnElement[bool], ClassError]:
+    """Return how a class is found by its code, and what is said if there is none."""
+    words = f"There is no class {shorten(code, 20)}: a code has five letters, and a class ends after {HOURS} hours."
+    return rooms.c.code == parse_code(code), ClassError("code", words)
+
+
+def by_token(token: str) -> tuple[ColumnElement[bool], ClassError]:
+    """Return how a class is found by its teacher's key, and what is said if there is none."""
+    words = f"No class has this teacher's key: it may have ended, as every class does after {HOURS} hours."
+    return rooms.c.token == hash_secret(token), ClassError("token", words)
+
+
+def transaction(
+    find: Callable[[str], tuple[ColumnElement[bool], ClassError]], writes: bool = False
+) -> Callable[
+    [Callable[Concatenate["Classroom", Connection, Room, P], T]], Callable[Concatenate["Classroom", str, P], T]
+]:
+    """Turn a function of (connection, room, …) into a method that is called with a code or a token.
+
+    It may be called again where it is not known whether a first call was stored.
+    """
+
+    def decorate(
+        step: Callable[Concatenate["Classroom", Connection, Room, P], T],
+    ) -> Callable[Concatenate["Classroom", str, P], T]:
+        @functools.wraps(step)
+        def method(self: "Classroom", given: str, /, *args: P.args, **kwargs: P.kwargs) -> T:
+            condition, unknown = find(given)
+            query = select(rooms).where(condition, ALIVE)
+
+            def call(connection: Connection) -> T:
+                # A writer has the class alone from here on, and reads the rest only then.
+                locked = query.with_for_update() if writes else query
+                room = connection.execute(locked).one_or_none()
+                if room is None:
+                    raise unknown
+                return step(self, connection, room, *args, **kwargs)
+
+            if not self.has_tables():
+                raise unknown
+            return self.run(call, writes)
+
+        return method
+
+    return decorate
+
+
+class Classroom:
+    """Classes, in the database of studies or in one of their own; tables are created with the first class.
+
+    A step is done when its method returns, even if the process is killed then. Every method raises ClassError for what a
+    class does not allow or have, and StoreError for a database that cannot be used (Busy where that may pass).
+
+    Args:
+        given: an address or the path of a file; else ABLATION_DATABASE_URL, else studies.sqlite in this folder.
+    """
+
+    def __init__(self, given: str | None = None) -> None:
+        self.database = Connected(given)
+        self._has_tables = False
+        # SQLite has one writer at a time. Its own way of waiting is to look again after ever longer pauses.
+        is_sqlite = self.database.url.get_backend_name() == "sqlite"
+        self._turn = threading.Lock() if is_sqlite else contextlib.nullcontext()
+
+    def run(self, call: Callable[[Connection], T], writes: bool = False) -> T:
+        """Return call(connection) in one transaction, tried again while the database is busy."""
+
+        def once() -> T:
+            try:
+                if not writes:
+                    with self.database.reading() as connection:
+                        return call(connection)
+                with self._turn, self.database.writing() as connection:
+                    return call(connection)
+            except exc.TimeoutError as error:  # all connections of this process were in use for half a minute
+                words = "is asked for more than it can do now."
+                raise Busy(f"The store {self.database.name} {words}", f"The store {words}") from error
+
+        return patiently(once, WITHIN)
+
+    def has_tables(self) -> bool:
+        """Return whether a class was ever started here. Looking creates neither tables nor a file."""
+        path = self.database.path
+        if not self._has_tables and (path is None or os.path.exists(path)):
+            self._has_tables = self.run(has_tables)
+        return self._has_tables
+
+    def start(self, questions: Iterable[str] = ()) -> Started:
+        """Start a class. questions: names of the planned ones; others may be asked."""
+        names = list(dict.fromkeys(check_text("question", name, is_needed=True) for name in questions))
+        if len(names) > QUESTIONS:
+            words = f"{len(names)} questions are planned; a class may ask at most {QUESTIONS}."
+            raise ClassError("question", words)
+        token = secrets.token_urlsafe(24)
+        if not self.has_tables():
+            self.run(create_tables, writes=True)
+        return Started(self.run(lambda connection: _start(connection, hash_secret(token), names), writes=True), token)
+
+    def sweep(self) -> int:
+        """Delete the classes whose time is over. Return how many."""
+        return self.run(_sweep, writes=True) if self.has_tables() else 0
+
+    def shut(self) -> None:
+        """Close the connections to the database."""
+        self.database.close()
+
+    def join(self, code: str, nickname: str = "", key: str = "") -> str:
+        """Take a seat and return its key; with a key, return to that seat, with a new nickname where one is given."""
+        name, fresh = check_text("nickname", nickname), key or secrets.token_urlsafe(16)
+        self._join(code, hash_secret(fresh), name, is_new=not key)
+        return fresh
+
+    @transaction(by_code, writes=True)
+    def _join(self, connection: Connection, room: Room, key: str, nickname: str, is_new: bool) -> None:
+        mine = and_(seats.c.room == room.id, seats.c.key == key)
+        if not is_new:
+            _find_seat(connection, room, key)
+            if nickname:
+                connection.execute(seats.update().where(mine).values(nickname=nickname))
+            return
+        if connection.scalar(select(seats.c.id).where(mine)) is not None:  # a call that is repeated
+            return
+        taken = _count_seats(connection, room)
+        if taken >= SEATS:
+            raise ClassError("class", f"Class {room.code} is full: all of its {SEATS} seats are taken.")
+        values = {"room": room.id, "number": taken + 1, "key": key, "nickname": nickname, "joined": clock()}
+        connection.execute(seats.insert().values(values))
+
+    @transaction(by_code, writes=True)
+    def vote(
+        self,
+        connection: Connection,
+        room: Room,
+        key: str,
+        question: str,
+        round: int,
+        answer: str,
+        sure: int = 0,
+        because: str = "",
+    ) -> Vote:
+        """Store a vote on the question and round that the student saw.
+
+        The same vote again is accepted again; another is refused ("vote"), as is a late one ("late", by the database's
+        clock) and one on what is not asked now ("question").
+        """
+        chosen: dict[str, Any] = {
+            "answer": check_text("answer", answer, is_needed=True),
+            "sure": check_sure(sure),
+            "because": check_text("because", because),
+        }
+        seat = _find_seat(connection, room, hash_secret(key))
+        mine = and_(votes.c.seat == seat, polls.c.question == question, votes.c.round == round)
+        before = connection.execute(select(votes).join_from(votes, polls).where(mine)).one_or_none()
+        if before is not None:
+            if any(getattr(before, name) != value for name, value in chosen.items()):
+                raise ClassError("vote", "Your vote is already in. It cannot be changed.")
+            return Vote(**chosen, at=before.at)
+        poll = _current(connection, room)
+        if poll is None:
+            raise ClassError("question", "Nothing has been asked in this class yet; wait until a question is open.")
+        if poll.phase != OPEN:
+            raise ClassError("late", "Your vote is late and does not count: voting on this question is closed.")
+        if (poll.question, poll.round) != (question, round):
+            words = f"By now {shorten(poll.question)} is open, in round {poll.round}; look at it, and vote there."
+            raise ClassError("question", words)
+        place = {"poll": poll.id, "round": round, "seat": seat, "at": poll.now, "after": poll.now - poll.opened}
+        connection.execute(votes.insert().values(place | chosen))
+        return Vote(**chosen, at=poll.now)
+
+    @transaction(by_code)
+    def mine(self, connection: Connection, room: Room, key: str) -> dict[tuple[str, int], Vote]:
+        """Return (question, round) -> what this seat has answered."""
+        seat = _find_seat(connection, room, hash_secret(key))
+        columns = polls.c.question, votes.c.round, votes.c.answer, votes.c.sure, votes.c.because, votes.c.at
+        own = select(*columns).join_from(votes, polls).where(votes.c.seat == seat).order_by(votes.c.id)
+        return {(question, round): Vote(*rest) for question, round, *rest in connection.execute(own)}
+
+    @transaction(by_code)
+    def watch(self, connection: Connection, room: Room) -> Watched:
+        """Return what everybody may see; the same for all, and so worth keeping for a second."""
+        poll = _current(connection, room)
+        seen = _look(connection, room, poll)
+        if poll is None or poll.phase == OPEN or not (poll.shown or poll.phase == REVEALED):
+            return replace(seen, distribution=None)
+        return seen
+
+    @transaction(by_token)
+    def of_teacher(self, connection: Connection, room: Room) -> TeacherView:
+        """Return what the teacher may see."""
+        poll = _current(connection, room)
+        asked = select(polls.c.question).where(polls.c.room == room.id).order_by(polls.c.id)
+        more = {
+            "planned": tuple(json.loads(room.questions)),
+            "asked": tuple(connection.scalars(asked)),
+            "shown": poll is not None and poll.shown,
+            "waiting": _waiting(connection, room, poll) if poll else (),
+            "reasons": _reasons(connection, poll) if poll else (),
+        }
+        return TeacherView(**vars(_look(connection, room, poll)) | more)
+
+    @transaction(by_token)
+    def answers(self, connection: Connection, room: Room) -> pd.DataFrame:
+        """Return one row per vote, by question, round and seat. seconds: after its round was opened."""
+        columns = (
+            polls.c.question, votes.c.round, seats.c.number, seats.c.nickname, votes.c.answer, votes.c.sure,
+            votes.c.because, votes.c.after,
+        )  # fmt: skip
+        query = select(*columns).join_from(votes, polls).join(seats, votes.c.seat == seats.c.id)
+        ordered = query.where(polls.c.room == room.id).order_by(polls.c.id, votes.c.round, seats.c.number)
+        return pd.DataFrame([(room.code, *row) for row in connection.execute(ordered)], columns=COLUMNS)
+
+    # Steps of a teacher, each of which may be taken twice:
+    # open → closed → discussion → open, round 2 → closed → revealed; discussion and round 2 may be left out.
+
+    @transaction(by_token, writes=True)
+    def open(self, connection: Connection, room: Room, question: str, seconds: float | None = None) -> None:
+        """Ask a question, once in a class, and close the one before.
+
+        Opened again in its first round, before it closes, it has its time anew.
+
+        Args:
+            seconds: until it closes by itself, 1 to 3,600; None for by hand alone.
+        """
+        name, time = check_text("question", question, is_needed=True), check_seconds(seconds)
+        poll = _current(connection, room)
+        closes = None if time is None else clock() + time
+        if poll and (poll.question, poll.round, poll.phase) == (name, 1, OPEN):
+            _change(connection, poll, closes=closes)
+            return
+        asked = list(connection.scalars(select(polls.c.question).where(polls.c.room == room.id)))
+        if name in asked:
+            raise ClassError("question", f"The question {shorten(name)} was asked in this class before.")
+        if len(asked) >= QUESTIONS:
+            words = f"This class has asked {QUESTIONS} questions, as many as a class may; start another class."
+            raise ClassError("class", words)
+        if poll:
+            _close(connection, poll)
+        values = {"room": room.id, "question": name, "opened": clock(), "closes": closes}
+        inserted = connection.execute(polls.insert().values(values).returning(polls.c.id)).scalar_one()
+        connection.execute(rooms.update().where(rooms.c.id == room.id).values(current=inserted))
+
+    @transaction(by_token, writes=True)
+    def close(self, connection: Connection, room: Room) -> None:
+        """Take no more votes in this round."""
+        _close(connection, _asked(connection, room))
+
+    @transaction(by_token, writes=True)
+    def discuss(self, connection: Connection, room: Room) -> None:
+        """Begin the discussion after the first round."""
+        poll = _asked(connection, room, OPEN, REVEALED)
+        if poll.round == ROUNDS:
+            words = "The discussion is over once there was a second round; reveal the answer, or open another question."
+            raise ClassError("phase", words)
+        _close(connection, poll)
+        _change(connection, poll, phase=DISCUSSION)
+
+    @transaction(by_token, writes=True)
+    def again(self, connection: Connection, room: Room, seconds: float | None = None) -> None:
+        """Open the second round, or give it its time anew. The distribution is hidden until it is shown again."""
+        time = check_seconds(seconds)
+        poll = _asked(connection, room)
+        closes = None if time is None else clock() + time
+        if (poll.round, poll.phase) == (ROUNDS, OPEN):
+            _change(connection, poll, closes=closes)
+            return
+        poll = _asked(connection, room, OPEN, REVEALED)
+        if poll.round == ROUNDS:
+            raise ClassError("phase", f"A question has {ROUNDS} rounds, and both were; open another question.")
+        begin = {"phase": OPEN, "shown": False, "opened": clock(), "closes": closes, "closed": None}
+        _change(connection, poll, round=poll.round + 1, **begin)
+
+    @transaction(by_token, writes=True)
+    def show(self, connection: Connection, room: Room, on: bool = True) -> None:
+        """Let everybody see the distribution, or hide it; once the answer is revealed they see it anyway."""
+        _change(connection, _asked(connection, room, OPEN), shown=bool(on))
+
+    @transaction(by_token, writes=True)
+    def reveal(self, connection: Connection, room: Room) -> None:
+        """End a question: its answer may be told, and everybody sees the distribution."""
+        poll = _asked(connection, room, OPEN)
+        _close(connection, poll)
+        _change(connection, poll, phase=REVEALED)
+
+    @transaction(by_token, writes=True)
+    def pick(self, connection: Connection, room: Room, ids: Iterable[int]) -> None:
+        """Show these reasons (Reason.id) of a question that is not open, and no others, in this order."""
+        wanted = list(dict.fromkeys(ids))
+        if len(wanted) > PICKED:
+            raise ClassError("pick", f"{len(wanted)} reasons are picked; at most {PICKED} are shown at once.")
+        poll = _asked(connection, room, OPEN)
+        reasons = (votes.c.poll == poll.id) & (votes.c.because != "")
+        unknown = set(wanted) - set(connection.scalars(select(votes.c.id).where(reasons)))
+        if unknown:
+            words = f"{shorten(unknown.pop())} is no reason given for this question; pick among those that are listed."
+            raise ClassError("pick", words)
+        connection.execute(votes.update().where(reasons).values(picked=None))
+        for place, number in enumerate(wanted, 1):
+            connection.execute(votes.update().where(votes.c.id == number).values(picked=place))
+
+    @transaction(by_token, writes=True)
+    def end(self, connection: Connection, room: Room) -> None:
+        """Delete a class and everything that is known of it."""
+        connection.execute(rooms.delete().where(rooms.c.id == room.id))
+
+
+def _sweep(connection: Connection) -> int:
+    return connection.execute(rooms.delete().where(~ALIVE)).rowcount
+
+
+def _start(connection: Connection, token: str, questions: list[str]) -> str:
+    """Create a class and return its code. It may be called again with the same token."""
+    connection.execute(select(versions.c.version).with_for_update())  # one begins at a time
+    begun = connection.scalar(select(rooms.c.code).where(rooms.c.token == token))
+    if begun is not None:
+        return str(begun)
+    _sweep(connection)
+    codes = set(connection.scalars(select(rooms.c.code)))
+    if len(codes) >= CLASSES:
+        words = f"There are {CLASSES} classes now, as many as this server may have at once; start yours later."
+        raise ClassError("class", words)
+    code = new_code()
+    while code in codes:
+        code = new_code()
+    values = {"code": code, "token": token, "began": clock(), "questions": json.dumps(questions)}
+    connection.execute(rooms.insert().values(values))
+    return code
+
+
+def _find_seat(connection: Connection, room: Room, key: str) -> int:
+    """Return the number of a seat's row by the hash of its key. Raises ClassError."""
+    seat: int | None = connection.scalar(select(seats.c.id).where(seats.c.room == room.id, seats.c.key == key))
+    if seat is None:
+        raise ClassError("key", f"This is no seat of class {room.code}; join the class to have one.")
+    return seat
+
+
+def _current(connection: Connection, room: Room) -> Poll | None:
+    """Return the current poll by the database's clock; None where nothing has been asked."""
+    row = connection.execute(select(polls, clock().label("now")).where(polls.c.id == room.current)).one_or_none()
+    if row is None:
+        return None
+    left = None if row.closes is None or row.phase != OPEN else row.closes - row.now
+    is_over = left is not None and left <= 0
+    phase = CLOSED if is_over else row.phase
+    left = None if is_over else left
+    return Poll(row.id, row.question, row.round, phase, row.shown, row.opened, left, is_over, row.now)
+
+
+def _asked(connection: Connection, room: Room, *refused: str) -> Poll:
+    """Return the current poll. Raises ClassError if there is none, or if it is in one of these phases."""
+    poll = _current(connection, room)
+    if poll is None:
+        raise ClassError("phase", "Nothing has been asked in this class yet; open a question first.")
+    question = shorten(poll.question)
+    if poll.phase == OPEN and OPEN in refused:
+        raise ClassError("phase", f"The question {question} is open; close it first.")
+    if poll.phase == REVEALED and REVEALED in refused:
+        raise ClassError("phase", f"The answer to {question} is revealed; open another question.")
+    return poll
+
+
+def _close(connection: Connection, poll: Poll) -> None:
+    """Store that an open poll is closed: by hand now, or when its time was over."""
+    when = func.coalesce(polls.c.closes, clock()) if poll.is_over else clock()
+    is_open = (polls.c.id == poll.id) & (polls.c.phase == OPEN)
+    connection.execute(polls.update().where(is_open).values(phase=CLOSED, closed=when))
+
+
+def _change(connection: Connection, poll: Poll, **values: object) -> None:
+    connection.execute(polls.update().where(polls.c.id == poll.id).values(**values))
+
+
+def _count_seats(connection: Connection, room: Room) -> int:
+    return connection.scalar(select(func.count()).where(seats.c.room == room.id)) or 0
+
+
+def _look(connection: Connection, room: Room, poll: Poll | None) -> Watched:
+    """Return what there is to see, with the distribution."""
+    seated = _count_seats(connection, room)
+    if poll is None:
+        return Watched(room.code, WAITING, "", 0, None, seated, 0, {}, ())
+    # A round that has begun since the poll was read is left out.
+    columns = votes.c.round, votes.c.answer, func.count()
+    of_poll = and_(votes.c.poll == poll.id, votes.c.round <= poll.round)
+    query = select(*columns).where(of_poll).group_by(votes.c.round, votes.c.answer).order_by(votes.c.answer)
+    counts: dict[int, dict[str, int]] = {round: {} for round in range(1, poll.round + 1)}
+    for round, answer, number in connection.execute(query):
+        counts[round][answer] = number
+    which = and_(votes.c.poll == poll.id, votes.c.picked.is_not(None))
+    picked = connection.scalars(select(votes.c.because).where(which).order_by(votes.c.picked))
+    return Watched(
+        code=room.code,
+        phase=poll.phase,
+        question=poll.question,
+        round=poll.round,
+        left=poll.left,
+        seats=seated,
+        votes=sum(counts[poll.round].values()),
+        distribution=counts,
+        picked=() if poll.phase == OPEN else tuple(picked),
+    )
+
+
+def _waiting(connection: Connection, room: Room, poll: Poll) -> tuple[tuple[int, str], ...]:
+    """Return number and nickname of the seats without a vote in this round."""
+    voted = select(votes.c.seat).where(votes.c.poll == poll.id, votes.c.round == poll.round)
+    query = select(seats.c.number, seats.c.nickname).where(seats.c.room == room.id, seats.c.id.not_in(voted))
+    return tuple((number, nickname) for number, nickname in connection.execute(query.order_by(seats.c.number)))
+
+
+def _reasons(connection: Connection, poll: Poll) -> tuple[Reason, ...]:
+    columns = votes.c.id, votes.c.round, votes.c.answer, votes.c.because, votes.c.picked.is_not(None)
+    given = select(*columns).where(votes.c.poll == poll.id, votes.c.because != "").order_by(votes.c.id)
+    return tuple(Reason(*row) for row in connection.execute(given))

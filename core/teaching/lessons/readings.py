@@ -1,0 +1,330 @@
+"""Readings: what lessons can measure. A lesson names a reading and its parameters, which are those of a link.
+
+A reading returns one number per seed, or per sentence; a single number is exact: nothing in it is random.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import torch
+
+from core.checkpoints import family
+from core.experiments.block.positions import order
+from core.experiments.depth.depth import Depth, travel
+from core.experiments.depth.gradients import gradients
+from core.experiments.forward import Pass, forward
+from core.experiments.trained.knockout import Bench, bench
+from core.experiments.trained.knockout import measured as knocked_out
+from core.experiments.trained.prompt import logits, look, read
+from core.experiments.trained.tables import compared
+from core.experiments.trained.tables import readings as subject_readings
+from core.experiments.training.plan import BASELINE
+from core.measure.intervals import ANYTHING, Interval, Within, interval
+from core.model import cost
+from core.model.config import Config
+from core.model.generate import Sampling, probabilities
+from core.model.knockout import Cut, cuts
+from core.settings.device import Machine
+from core.settings.menu import Menu
+from core.settings.setting import ConfigError, Settings
+from core.study.plan import StudyError
+from core.study.shipped import table_of
+from core.study.summary import read_summary
+from core.teaching.claims import Evidence
+from core.train import Row
+from core.train.search import late_loss
+
+Params = Mapping[str, str]
+Curve = Mapping[int, Mapping[int, float]]  # seed -> pass or step -> number
+Kind = TypeVar("Kind", bound=Settings)
+
+CPU = Machine(device="cpu")
+SEEDS = range(10)  # of random weights
+TEXT = "the court held that the defendant , who had signed the contracts , was liable .".split()
+TURNED = ("dog", "bites", "man")
+LONGEST = 100_000  # words of a text whose cost is computed
+EXACT, SEED, SENTENCE = "", "seed", "sentence"
+SHARE = (0.0, 1.0)
+COSINE = (-1.0, 1.0)
+POSITIVE = (0.0, math.inf)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Numbers of a reading.
+
+    Args:
+        values: one number for each seed or sentence.
+        found: their mean with its interval.
+        per: what the numbers are of: SEED, SENTENCE or EXACT.
+        curve: the curve that led there, where there is one.
+    """
+
+    values: Mapping[int, float]
+    found: Interval
+    per: str = SEED
+    curve: Curve | None = None
+
+
+class Reading(Protocol):
+    """Entry of the menu.
+
+    Attributes:
+        unit: how its numbers are written (core/teaching/lessons/wording.py).
+        within: the range of possible values.
+        curve: what its curve runs over; "" without one.
+        takes: names of its parameters.
+    """
+
+    unit: str
+    within: Within
+    curve: str
+    takes: Collection[str]
+
+    def __call__(self, params: Params, /) -> Measured: ...
+
+
+reading: Menu[Reading] = Menu("Readings", unit="number", within=ANYTHING, curve="", takes=())
+
+
+def measured(name: str, params: Params) -> Measured:
+    """Return what a reading measures, from a cache. Raises ConfigError for a bad parameter."""
+    return _measured(name, tuple(sorted(params.items())))
+
+
+@functools.lru_cache(maxsize=256)
+def _measured(name: str, given: tuple[tuple[str, str], ...]) -> Measured:
+    params = dict(given)
+    for parameter in params:
+        if parameter not in reading[name].takes:
+            known = ", ".join(sorted(reading[name].takes))
+            raise ConfigError(parameter, f"{parameter[:40]} is nothing that “{name}” takes; it takes {known}.")
+    return reading[name](params)
+
+
+def exact(value: float) -> Measured:
+    """Return a number that is computed, not drawn."""
+    return Measured({0: value}, Interval(value, value, value, 1), EXACT)
+
+
+def per_seed(values: Mapping[int, float], within: Within = ANYTHING, curve: Curve | None = None) -> Measured:
+    """Return seed -> number with the interval of the mean."""
+    return Measured(values, interval(values.values(), within), SEED, curve)
+
+
+def settings_of(params: Params, kind: type[Kind]) -> Kind:
+    """Read settings of a class from the parameters. Raises ConfigError."""
+    settings, problems = kind.read(dict(params))
+    if problems:
+        raise problems[0]
+    return settings
+
+
+def names_of(*kinds: type[Settings]) -> tuple[str, ...]:
+    """Return the names of these settings."""
+    return tuple(name for kind in kinds for name in kind.settings())
+
+
+# Costs, computed from the settings alone
+
+
+def tokens_of(params: Params) -> int:
+    """Return the number of words of the text whose cost is computed. Raises ConfigError."""
+    text = params.get("tokens", "100")
+    if text.isascii() and text.isdigit() and len(text) <= len(str(LONGEST)) and 0 < int(text) <= LONGEST:
+        return int(text)
+    raise ConfigError("tokens", f"tokens is {text[:20]}; it must be a whole number from 1 to {LONGEST}.")
+
+
+@reading(unit="count", takes=names_of(Config))
+def parameters(params: Params) -> Measured:
+    """Parameters: how many numbers the block learns."""
+    return exact(sum(cost.parameters(settings_of(params, Config)).values()))
+
+
+@reading(unit="count", takes=(*names_of(Config), "tokens"))
+def attention_work(params: Params) -> Measured:
+    """Work of attention: floating point operations of scores and weighted sum, for so many words."""
+    return exact(cost.flops(settings_of(params, Config), tokens_of(params))["scores and weighted sum"])
+
+
+@reading(unit="count", takes=(*names_of(Config), "tokens"))
+def block_work(params: Params) -> Measured:
+    """Work of the block: floating point operations of all its matrix products, for so many words."""
+    return exact(sum(cost.flops(settings_of(params, Config), tokens_of(params)).values()))
+
+
+# Passes through random weights, for ten seeds
+
+
+def measure_passes(params: Params, measure: Callable[[Pass], float], text: Sequence[str] = TEXT) -> dict[int, float]:
+    """Return seed -> a number of the pass of the text."""
+    config = settings_of(params, Config)
+    return {seed: measure(forward(config.replace(seed=seed), list(text), CPU)) for seed in SEEDS}
+
+
+@reading(unit="percent", within=SHARE, takes=names_of(Config))
+def largest_weight(params: Params) -> Measured:
+    """Largest weight: the share of its attention that a word gives to a single one, on average over words and heads."""
+
+    def largest(p: Pass) -> float:
+        return torch.stack([pattern.amax(-1).mean() for pattern in p.sites["pattern"]]).mean().item()
+
+    return per_seed(measure_passes(params, largest), SHARE)
+
+
+@reading(unit="percent", within=SHARE, takes=names_of(Config))
+def silent(params: Params) -> Measured:
+    """Silent units: the share of the hidden units of the FFN that are exactly 0."""
+
+    def zeros(p: Pass) -> float:
+        return (p.sites["mlp_post"][0][: p.n_real] == 0).double().mean().item()
+
+    return per_seed(measure_passes(params, zeros), SHARE)
+
+
+@reading(takes=names_of(Config))
+def turned(params: Params) -> Measured:
+    """Word order: the largest difference that the output of a word shows between "dog bites man" and "man bites dog"."""
+
+    def difference(p: Pass) -> float:
+        table = order(p)
+        row = table[(table.position == p.config.position) & (table["mask"] == p.config.mask)].iloc[0]
+        return float(row.value) if row.notices else 0.0
+
+    return per_seed(measure_passes(params, difference, TURNED), POSITIVE)
+
+
+def measure_stream(params: Params, statistic: str, within: Within) -> Measured:
+    """Measure a statistic of the stream after the last pass, with its curve over passes."""
+    config, depth = settings_of(params, Config), settings_of(params, Depth)
+    curve = {}
+    for seed in SEEDS:
+        values = travel(config.replace(seed=seed), TEXT, CPU, depth).of(statistic)
+        curve[seed] = dict(enumerate(map(float, values)))
+    return per_seed({seed: values[max(values)] for seed, values in curve.items()}, within, curve)
+
+
+@reading(curve="pass", within=POSITIVE, takes=names_of(Config, Depth))
+def spread(params: Params) -> Measured:
+    """Size of the numbers: their standard deviation after the last pass, over words and dimensions."""
+    return measure_stream(params, "std", POSITIVE)
+
+
+@reading(curve="pass", within=COSINE, takes=names_of(Config, Depth))
+def likeness(params: Params) -> Measured:
+    """Likeness of words: the mean cosine similarity of all pairs of words after the last pass. 1: all are the same."""
+    return measure_stream(params, "cosine", COSINE)
+
+
+@reading(curve="pass", within=POSITIVE, takes=names_of(Config, Depth))
+def gradient(params: Params) -> Measured:
+    """Gradient that arrives: its size before the first pass, divided by that behind the last."""
+    config, depth = settings_of(params, Config), settings_of(params, Depth)
+    curve = {}
+    for seed in SEEDS:
+        stream = gradients(config.replace(seed=seed), TEXT, CPU, depth).stream
+        curve[seed] = dict(enumerate((stream / stream[-1]).tolist()))
+    return per_seed({seed: values[0] for seed, values in curve.items()}, POSITIVE, curve)
+
+
+# Trainings that ship: every curve of every seed, by study, task and variant
+
+NAMES = ("study", "task", "variant")
+
+
+def name_training(params: Params) -> tuple[str, str, str]:
+    """Return study, task and variant. Raises ConfigError."""
+    for name in NAMES[:2]:
+        if name not in params:
+            raise ConfigError(name, f"{name} is missing; a reading of trainings takes study, task and variant.")
+    return params["study"], params["task"], params.get("variant", BASELINE)
+
+
+def training_rows(params: Params) -> dict[int, list[Row]]:
+    """Return seed -> rows of a training. Raises ConfigError."""
+    try:
+        return {seed: list(rows) for seed, rows in Evidence().curves(*name_training(params)).items()}
+    except (StudyError, OSError) as error:
+        raise ConfigError("study", f"The trainings of this lesson are missing: {error}") from None
+
+
+@reading(unit="percent", within=SHARE, curve="step", takes=NAMES)
+def accuracy(params: Params) -> Measured:
+    """Accuracy after training: the share of right answers on a test set."""
+    curve = {seed: {row.step: row.accuracy for row in rows} for seed, rows in training_rows(params).items()}
+    return per_seed(Evidence().accuracy(*name_training(params)), SHARE, curve)
+
+
+@reading(within=POSITIVE, curve="step", takes=NAMES)
+def loss(params: Params) -> Measured:
+    """Training loss: mean of the last tenth of the steps, in nats."""
+    curve = {seed: {row.step: row.loss for row in rows} for seed, rows in training_rows(params).items()}
+    ends = {seed: late_loss(losses.items(), max(losses)) for seed, losses in curve.items()}
+    return per_seed(ends, POSITIVE, curve)
+
+
+@reading(unit="percent", within=SHARE, takes=("task", "variant"))
+def accuracy_at_own_rate(params: Params) -> Measured:
+    """Accuracy at its own rate: each seed at the learning rate that suits it best, out of three."""
+    table = read_summary(table_of("own_learning_rates"))
+    rows = table[(table.task == params.get("task")) & (table.variant == params.get("variant", BASELINE))]
+    if len(rows) != 1:
+        raise ConfigError("task", "task and variant must be a cell of the study at own learning rates.")
+    row = rows.iloc[0]
+    return Measured({}, Interval(float(row.accuracy), float(row.low), float(row.high), int(row.seeds)))
+
+
+# The language model that ships, trained on legal sentences
+
+
+def shipped_bench() -> Bench:
+    """Return the model with the sentences that it is asked."""
+    return bench(family.kept(family.WHOLE, 0))
+
+
+def find_head(params: Params) -> Cut:
+    """Return the head that is named as on screen: "2.3" is the third of the second layer."""
+    config = shipped_bench().model.config
+    heads = {f"{cut.layer + 1}.{(cut.head or 0) + 1}": cut for cut in cuts(config) if cut.part == "head"}
+    if params.get("head") not in heads:
+        raise ConfigError("head", f"head is {params.get('head', '')[:20]!r}; it must be one of {', '.join(heads)}.")
+    return heads[params["head"]]
+
+
+@reading(unit="percent", within=SHARE, takes=["head"])
+def reads_subject(params: Params) -> Measured:
+    """Attention to the subject: the share of the head's attention that the verb gives to its subject, across a clause."""
+    cut = find_head(params)
+    (of,) = [row for row in subject_readings(shipped_bench()) if (row.layer, row.head) == (cut.layer, cut.head)]
+    return Measured({}, Interval(of.verb.mean, float(of.verb.low), float(of.verb.high), of.verb.n), SENTENCE)
+
+
+@reading(unit="points", within=COSINE, takes=["head"])
+def without_head(params: Params) -> Measured:
+    """Without the head: the change of accuracy when it is taken out, over the same sentences."""
+    asked = shipped_bench()
+    effect = knocked_out(asked, (find_head(params),), "zero")
+    found = compared(effect, asked.baseline, "accuracy")
+    values = effect.values["accuracy"] - asked.baseline.values["accuracy"]
+    return Measured(dict(enumerate(values.tolist())), Interval(found.mean, found.low, found.high, found.n), SENTENCE)
+
+
+@reading(unit="percent", within=SHARE, takes=["text", "word", "temperature"])
+def next_word(params: Params) -> Measured:
+    """Next word: the chance of a word to be the one that is drawn, at a temperature."""
+    asked = shipped_bench()
+    vocabulary, word = asked.model.vocabulary, params.get("word", "")
+    if word not in vocabulary:
+        raise ConfigError("word", f"word is {word[:20]!r}; it must be one that the model knows.")
+    try:
+        sampling = Sampling(temperature=float(params.get("temperature", "1")))
+    except ValueError as error:
+        raise ConfigError("temperature", f"temperature cannot be read: {error}") from None
+    prompt = read(asked.opened, params.get("text", ""))
+    scores = logits(asked, look(asked, prompt), len(prompt.ids) - 1)
+    chance = probabilities(scores, sampling)[vocabulary.index(word)].item()
+    return exact(chance if math.isfinite(chance) else 0.0)

@@ -1,0 +1,236 @@
+"""Questions of a class: the prediction of a lesson, its transfer question, eight questions before and after.
+
+Each has a name, by which the store of classes knows it. An answer is one line of text, by which equal ones are counted.
+"""
+
+import functools
+import json
+import math
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import TypeVar
+
+from core.figures.tally import Count
+from core.measure.intervals import Interval, half_width
+from core.teaching.classroom import Distribution
+from core.teaching.lessons import prediction
+from core.teaching.lessons.language import ENGLISH, phrases
+from core.teaching.lessons.lesson import Lesson, Prediction, Transfer
+from core.teaching.lessons.prediction import Outcome, unit_of
+from core.teaching.lessons.reader import lesson, read_lesson
+from core.teaching.lessons.wording import describe_answer, fill_in, format_range
+
+PREDICTION, CARRY, CHECK = "prediction", "carry", "check"  # kinds
+BEFORE, AFTER = "check/before", "check/after"
+FILE = Path(__file__).parent.parent.parent / "lessons" / "check" / "eight.toml"
+Label = TypeVar("Label", str, int)
+SHOWN = 8  # different answers that are drawn; the others are counted together
+PARTS = 10  # of the scale of a number, by which guesses are counted
+
+
+@dataclass(frozen=True)
+class Item:
+    """One of the eight questions. right: the right option, from 0."""
+
+    asks: str
+    options: tuple[str, ...]
+    right: int
+
+
+@functools.cache
+def check_items() -> tuple[Item, ...]:
+    """Read the eight questions."""
+    given = tomllib.loads(FILE.read_text(encoding="utf-8-sig"))["questions"]
+    return tuple(Item(item["asks"], tuple(item["options"]), item["right"] - 1) for item in given)
+
+
+def write_check(answers: Sequence[int | None]) -> str:
+    """Write the answers to the eight questions as one line; None: not answered."""
+    return json.dumps(list(answers), separators=(",", ":"))
+
+
+def read_check(text: str) -> list[int | None]:
+    """Read what write_check() has written. Raises ValueError."""
+    try:
+        given = json.loads(text)
+    except RecursionError:
+        given = None
+    if not isinstance(given, list) or len(given) != len(check_items()):
+        raise ValueError(f"there must be {len(check_items())} answers")
+    for item, answer in zip(check_items(), given):
+        if answer is not None and (type(answer) is not int or not 0 <= answer < len(item.options)):
+            raise ValueError("an answer must be one of those that are offered")
+    return given
+
+
+def score(text: str) -> float:
+    """Return the share of right answers, from 0 to 1. Raises ValueError."""
+    return fmean(answer == item.right for item, answer in zip(check_items(), read_check(text)))
+
+
+def gain(before: Mapping[int, float], after: Mapping[int, float]) -> Interval:
+    """Return the normalised gain of the class (Hake, 1998): (after − before) / (1 − before), of its averages.
+
+    Its 95 % interval is the jackknife's over seats that answered both times (Tukey, 1958). NaN where nothing could be
+    gained, or nobody answered both.
+
+    Args:
+        before, after: seat -> score().
+    """
+    pairs = [(before[seat], after[seat]) for seat in sorted(before.keys() & after.keys())]
+    whole, n = _gain(pairs), len(pairs)
+    if n < 2 or math.isnan(whole):
+        return Interval(whole, math.nan, math.nan, n)
+    parts = [_gain(pairs[:at] + pairs[at + 1 :]) for at in range(n)]
+    middle = fmean(parts)
+    error = math.sqrt((n - 1) / n * sum((part - middle) ** 2 for part in parts))
+    half = half_width(error, n)
+    return Interval(whole, whole - half, min(1.0, whole + half), n)
+
+
+def _gain(pairs: Sequence[tuple[float, float]]) -> float:
+    if not pairs:
+        return math.nan
+    before, after = fmean(pair[0] for pair in pairs), fmean(pair[1] for pair in pairs)
+    return (after - before) / (1 - before) if before < 1 else math.nan
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question. name: in the store; lesson: None for the eight questions."""
+
+    name: str
+    kind: str
+    title: str
+    lesson: Lesson | None = None
+
+    @property
+    def prediction(self) -> Prediction:
+        """The prediction of its lesson."""
+        assert self.lesson is not None and self.lesson.prediction is not None
+        return self.lesson.prediction
+
+    @property
+    def transfer(self) -> Transfer:
+        """The transfer question of its lesson."""
+        assert self.lesson is not None and self.lesson.transfer is not None
+        return self.lesson.transfer
+
+    @property
+    def is_number(self) -> bool:
+        """Whether a number is asked for, with a range."""
+        return self.kind == PREDICTION and self.prediction.scale is not None
+
+    @property
+    def asks(self) -> str:
+        """The question in words; "" for the eight."""
+        if self.kind == PREDICTION and self.lesson:
+            return fill_in(self.prediction.asks, self.lesson)
+        return self.transfer.asks if self.kind == CARRY else ""
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """The answers to choose from; empty where a number is asked for."""
+        if self.kind == CARRY:
+            return self.transfer.options
+        if self.lesson is None:
+            return ()
+        if self.prediction.ranked:
+            return tuple(self.lesson.values[name].label for name in self.prediction.ranked)
+        return tuple(option.text for option in self.prediction.options)
+
+    def in_words(self, text: str) -> str:
+        """Return an answer as somebody reads it."""
+        if self.kind == CHECK:
+            return f"{round(score(text) * len(check_items()))} / {len(check_items())}"
+        if self.kind == CARRY:
+            return self.transfer.options[int(text)]
+        assert self.lesson is not None
+        return describe_answer(self.lesson, prediction.read(self.prediction, text))
+
+    def counts(self, votes: Distribution, out: Outcome | None = None) -> list[Count]:
+        """Count the answers of each round.
+
+        Args:
+            out: what was measured, once that may be seen: then the right answers are marked.
+        """
+        rounds = sorted(votes)
+        if self.kind == CHECK:  # by score: hardly any two seats answer all eight alike
+            by_score = [_group(votes[n], self.in_words) for n in rounds]
+            scores = sorted({label for counts in by_score for label in counts})
+            return [Count(label, [counts.get(label, 0) for counts in by_score]) for label in scores]
+        if self.is_number:
+            return self._count_guesses(votes, out)
+        totals = Counter(text for n in rounds for text in Counter(votes[n]).elements())
+        if self.kind == CARRY or self.prediction.options:
+            listed = [str(at) for at in range(len(self.offered))]
+        else:
+            listed = sorted(totals, key=lambda text: (-totals[text], text))
+        right = {text for text in listed if out is not None and self._is_right(text, out)}
+        drawn = [text for at, text in enumerate(listed) if at < SHOWN or text in right]
+        counts = [Count(self.in_words(text), [votes[n].get(text, 0) for n in rounds], text in right) for text in drawn]
+        rest = [sum(number for text, number in votes[n].items() if text not in drawn) for n in rounds]
+        return counts + ([Count("…", rest)] if any(rest) else [])
+
+    def _count_guesses(self, votes: Distribution, out: Outcome | None) -> list[Count]:
+        """Count the guesses in each part of the scale, without its upper end; the last part has both ends."""
+        scale, of = self.prediction.scale, self.lesson
+        assert scale is not None and of is not None
+        ends = [scale.low + (scale.high - scale.low) * at / PARTS for at in range(PARTS + 1)]
+
+        def part(value: float) -> int:
+            return max(0, min(PARTS - 1, int(round((value - scale.low) / (scale.high - scale.low) * PARTS, 6))))
+
+        found = [_group(votes[n], lambda text: part(prediction.read(self.prediction, text)[0])) for n in sorted(votes)]
+        right = None
+        if out is not None and out.number.found.low <= out.number.found.high:
+            right = part(out.number.found.mean)
+        labels = [format_range(ends[at], ends[at + 1], unit_of(of), phrases(of.language)) for at in range(PARTS)]
+        return [Count(label, [counts.get(at, 0) for counts in found], at == right) for at, label in enumerate(labels)]
+
+    def _is_right(self, text: str, out: Outcome) -> bool:
+        if self.kind == CARRY:
+            return int(text) == self.transfer.right
+        answer = prediction.read(self.prediction, text)
+        return prediction.verdict(self.prediction, answer, out) == prediction.AS_PREDICTED
+
+
+def _group(votes: Mapping[str, int], label_of: Callable[[str], Label]) -> Counter[Label]:
+    """Count votes by a label of their answers."""
+    counts: Counter[Label] = Counter()
+    for text, number in votes.items():
+        counts[label_of(text)] += number
+    return counts
+
+
+def find_question(name: str, words: Mapping[str, str], language: str = ENGLISH) -> Question | None:
+    """Return the question of this name; None where there is none. words: of the language."""
+    if name in (BEFORE, AFTER):
+        return Question(name, CHECK, words["check_before" if name == BEFORE else "check_after"])
+    of, _, rest = name.partition("/")
+    if of not in lesson or rest not in ("", CARRY) or read_lesson(of).prediction is None:
+        return None
+    in_language = read_lesson(of, language)
+    return Question(name, CARRY if rest else PREDICTION, in_language.title, in_language)
+
+
+def question_names() -> list[str]:
+    """Return the names of all questions, in the order of a class."""
+    predictions = [name for name in lesson if read_lesson(name).prediction]
+    return [BEFORE, *(question for name in predictions for question in (name, f"{name}/{CARRY}")), AFTER]
+
+
+def describe_counts(of: Question, counts: Sequence[Count], words: Mapping[str, str]) -> str:
+    """Say how the picture of the counts is read; "" where it says so itself."""
+    notes = []
+    if of.is_number:
+        notes.append(words["class_guesses"])
+    if len(counts[0].rounds) > 1:
+        notes.append(words["class_rounds"])
+    if any(count.right for count in counts):
+        notes.append(words["class_green"])
+    return " ".join(notes)

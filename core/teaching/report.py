@@ -1,0 +1,259 @@
+"""Pages to read or print: a student's lab report, the answers of a class. One HTML file each, without scripts."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pandas as pd
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from core.export.script import Script, Table, enclose, quoted
+from core.figures.tally import tally_svg
+from core.settings.device import Machine
+from core.settings.process import device_name, versions
+from core.settings.setting import ConfigError
+from core.settings.wording import fixed
+from core.teaching.lessons import wording
+from core.teaching.lessons.language import ENGLISH, clean, phrases
+from core.teaching.lessons.lesson import Lesson
+from core.teaching.lessons.picture import svg
+from core.teaching.lessons.prediction import VERDICTS, Entry, Outcome, combine, outcome, verdict
+from core.teaching.lessons.reader import read_lesson
+from core.teaching.lessons.readings import CPU, SEED, Measured, reading
+from core.teaching.questions import (
+    AFTER,
+    BEFORE,
+    CHECK,
+    PREDICTION,
+    Question,
+    describe_counts,
+    find_question,
+    gain,
+    score,
+)
+
+NAME, CONCLUSION = 80, 2_000  # characters
+TEMPLATES = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "templates"),
+    autoescape=True,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    undefined=StrictUndefined,
+)
+VALUES = Table(
+    "values",
+    "every value with its 95 % interval; n: of how many seeds or texts it is the mean",
+    """\
+torch.set_num_threads(1)
+rows = []
+for lesson, value, reading, params in VALUES:  # one without a reading is made of those above it
+    result = measured(reading, params) if reading else outcome(read_lesson(lesson)).number
+    mean, low, high, n = result.found
+    numbers = [f"{number:.6g}" for number in (mean, low, high)]
+    rows.append((lesson, value, *numbers, n, result.per))
+columns = ["lesson", "value", "mean", "low", "high", "n", "per"]
+values_table = pd.DataFrame(rows, columns=columns)
+""",
+)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a student hands in. settings: name of a page -> the link that opens it as it was set."""
+
+    entries: Mapping[str, Entry]
+    name: str = ""
+    conclusion: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A value of the table. reading: "" for the number that a prediction is about, made of several values."""
+
+    lesson: str
+    value: str
+    label: str
+    by: str
+    reading: str
+    params: Mapping[str, str]
+    measured: Measured
+
+    @property
+    def numbers(self) -> list[str]:
+        """Mean, low and high, as table and script write them."""
+        return [f"{number:.6g}" for number in self.measured.found[:3]]
+
+    @property
+    def seeds(self) -> str:
+        """The seeds, "0–9"; "" where there are none."""
+        seeds = sorted(self.measured.values) if self.measured.per == SEED else []
+        if len(seeds) > 1 and seeds == list(range(seeds[0], seeds[-1] + 1)):
+            return f"{seeds[0]}–{seeds[-1]}"
+        return ", ".join(map(str, seeds))
+
+
+@dataclass(frozen=True)
+class Part:
+    """A lesson in a report. out: None where it cannot be measured here."""
+
+    lesson: Lesson
+    entry: Entry
+    out: Outcome | None
+
+    @property
+    def verdict(self) -> str:
+        """One of VERDICTS; "" where nothing is measured."""
+        assert self.lesson.prediction is not None
+        return verdict(self.lesson.prediction, self.entry.answer, self.out) if self.out else ""
+
+    @property
+    def rows(self) -> list[Row]:
+        """The values of the lesson, and the number that is made of them."""
+        of = self.lesson
+        if self.out is None or of.prediction is None:
+            return []
+        rows = [
+            Row(of.name, name, value.label, reading.label(value.reading), value.reading, value.params, found)
+            for (name, value), found in zip(of.values.items(), self.out.values.values())
+        ]
+        number = of.prediction.number
+        if number.kind != "value":
+            name = f"{number.kind}({', '.join(number.of)})"
+            rows.append(Row(of.name, name, number.label, combine.label(number.kind), "", {}, self.out.number))
+        return rows
+
+
+def measure_part(lesson: Lesson, entry: Entry) -> Part:
+    """Measure a lesson. What is missing here costs its own lesson alone."""
+    try:
+        return Part(lesson, entry, outcome(lesson))
+    except ConfigError:
+        return Part(lesson, entry, None)
+
+
+def write_report(report: Report, language: str, made: datetime, link: Callable[[str, Mapping[str, str]], str]) -> str:
+    """Write a lab report.
+
+    Args:
+        language: of its words.
+        link: key of a page, its settings -> the address that opens it so.
+    """
+    words = phrases(language)
+    parts = [measure_part(read_lesson(name, language), entry) for name, entry in report.entries.items()]
+    counts = Counter(part.verdict for part in parts)
+    rows = [row for part in parts for row in part.rows]
+    name = clean(report.name)[:NAME]
+    return TEMPLATES.get_template("report.html").render(
+        language=language,
+        words=words,
+        title=" · ".join(filter(None, (words["report_title"], name))),
+        name=name,
+        conclusion="\n".join(map(clean, report.conclusion[:CONCLUSION].splitlines())).strip(),
+        made=f"{made.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
+        counts={name: counts[name] for name in VERDICTS if counts[name]},
+        parts=parts,
+        settings=report.settings,
+        versions=versions(),
+        device=device_name(CPU),
+        script=write_script(rows) if rows else "",
+        link=link,
+        svg=svg,
+        wording=wording,
+    )
+
+
+def write_script(rows: Sequence[Row]) -> str:
+    """Write Python with `core` that prints the numbers of the table."""
+    values = []
+    for row in rows:
+        params = ", ".join(f"{quoted(name)}: {quoted(text)}" for name, text in row.params.items())
+        names = ", ".join(map(quoted, (row.lesson, row.value, row.reading)))
+        values.append(f"({names}, {{{params}}})")
+    return Script(
+        "What the lessons of a lab report measured.",
+        Machine("cpu"),
+        "from core.teaching.lessons.prediction import outcome\n"
+        "from core.teaching.lessons.reader import read_lesson\n"
+        "from core.teaching.lessons.readings import measured\n",
+        {"VALUES": enclose(values)},
+        [VALUES],
+        libraries=("pandas as pd", "torch"),
+    ).python()
+
+
+def write_class(answers: pd.DataFrame, code: str, words: Mapping[str, str], language: str = ENGLISH) -> str:
+    """Write every question of a class with what was answered and why; no names."""
+    questions = []
+    for name, rows in answers.groupby("question", sort=False):
+        of = find_question(str(name), words, language)
+        if of:
+            questions.append(_count_question(of, rows, words))
+    has_both = {BEFORE, AFTER} <= set(answers.question)
+    return TEMPLATES.get_template("class.html").render(
+        language=language,
+        words=words,
+        title=words["class_name"].format(code=code),
+        questions=questions,
+        gained=describe_gain(answers, words) if has_both else "",
+        wording=wording,
+    )
+
+
+def _count_question(of: Question, rows: pd.DataFrame, words: Mapping[str, str]) -> dict[str, object]:
+    votes = {n: dict(Counter(rows.answer[rows["round"] == n].tolist())) for n in sorted(set(rows["round"].tolist()))}
+    out = outcome(of.lesson) if of.lesson else None
+    counts = of.counts(votes, out)
+    return {
+        "asked": of,
+        "out": out if of.kind == PREDICTION else None,
+        "picture": tally_svg(counts, words["class_votes"]),
+        "notes": describe_counts(of, counts, words),
+        "reasons": [text for text in rows.because.tolist() if text],
+    }
+
+
+def describe_gain(answers: pd.DataFrame, words: Mapping[str, str]) -> str:
+    """Say what the class has gained between the two checks."""
+    found = gain(read_scores(answers, BEFORE), read_scores(answers, AFTER))
+    if not found.low <= found.high:
+        return words["class_gain_none"].format(n=found.n)
+    said = words["class_gain"].format(gain=fixed(found.mean), low=fixed(found.low), high=fixed(found.high), n=found.n)
+    return f"{said} {words['class_gain_undecided']}" if found.low <= 0 <= found.high else said
+
+
+def read_scores(answers: pd.DataFrame, name: str) -> dict[int, float]:
+    """Return seat -> share of the eight questions that is right, in the first round."""
+    rows = answers[(answers.question == name) & (answers["round"] == 1)]
+    return {int(seat): score(str(answer)) for seat, answer in zip(rows.seat.tolist(), rows.answer.tolist())}
+
+
+def tabulate_changes(of: Question, answers: pd.DataFrame) -> pd.DataFrame:
+    """Count answers of the first round (rows) × of the second (columns); empty if nobody voted twice.
+
+    Both have the same answers in the same order: those who kept theirs stand on the diagonal.
+    """
+    rounds = answers[answers.question == of.name].pivot(index="seat", columns="round", values="answer").dropna()
+    if len(rounds.columns) < 2 or rounds.empty:
+        return pd.DataFrame()
+    first, second = rounds[1].map(of.in_words), rounds[2].map(of.in_words)
+    labels = list(dict.fromkeys(map(of.in_words, sorted({*rounds[1], *rounds[2]}))))
+    table = pd.crosstab(first, second).reindex(index=labels, columns=labels, fill_value=0)
+    table.index.name, table.columns.name = "1 ↓ 2 →", None
+    return table
+
+
+def add_words(answers: pd.DataFrame, words: Mapping[str, str], language: str = ENGLISH) -> pd.DataFrame:
+    """Add each answer in words (`says`) and how sure its author was (`sure_text`); round seconds."""
+    table = answers.assign(seconds=answers.seconds.round(2))
+    says, sure = [], []
+    for name, text, level in zip(answers.question.tolist(), answers.answer.tolist(), answers.sure.tolist()):
+        of = find_question(str(name), words, language)
+        says.append(of.in_words(str(text)) if of else "")
+        is_asked = of is not None and of.kind != CHECK  # the eight questions do not ask it
+        sure.append(words[f"was_sure_{level}"] if is_asked else "")
+    table.insert(list(table.columns).index("answer") + 1, "says", says)
+    table.insert(list(table.columns).index("sure") + 1, "sure_text", sure)
+    return table

@@ -1,0 +1,266 @@
+"""What a class can be asked, how answers are counted, and what is taken home: against plain counts, and the slow way."""
+
+import html.parser
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from core.figures.tally import Count, tally_svg
+from core.teaching.lessons import prediction
+from core.teaching.lessons.language import phrases
+from core.teaching.lessons.prediction import outcome
+from core.teaching.lessons.reader import read_lesson
+from core.teaching.questions import (
+    AFTER,
+    BEFORE,
+    CARRY,
+    CHECK,
+    PARTS,
+    PREDICTION,
+    SHOWN,
+    check_items,
+    find_question,
+    gain,
+    question_names,
+    read_check,
+    score,
+    write_check,
+)
+from core.teaching.report import add_words, describe_gain, read_scores, tabulate_changes, write_class
+from tests.test_lessons import WITH_PREDICTION, answers
+
+WORDS = phrases("en")
+of_each = pytest.mark.parametrize("name", question_names())
+
+
+def some_answers(name: str) -> list[str]:
+    of = find_question(name, WORDS)
+    if of.kind == PREDICTION:
+        return [prediction.write(each) for each in answers(of.lesson)]
+    if of.kind == CARRY:
+        return list(map(str, range(len(of.lesson.transfer.options))))
+    return [write_check([n % 3] * len(check_items())) for n in range(3)]
+
+
+def test_everything_can_be_asked_and_nothing_else():
+    assert len(question_names()) == 2 * len(WITH_PREDICTION) + 2
+    for name in ("", "moon", "free_play", "heads/moon", "check", "check/later", "heads/carry/carry"):
+        assert find_question(name, WORDS) is None
+
+
+@of_each
+def test_an_answer_has_words_and_anything_else_has_none(name):
+    of = find_question(name, WORDS)
+    for text in some_answers(name):
+        assert of.in_words(text)
+        if of.kind == CHECK:
+            assert write_check(read_check(text)) == text
+    for text in ("", "nonsense", "[" * 90, "99", "null", "[1]"):
+        with pytest.raises((ValueError, IndexError)):
+            of.in_words(text)
+
+
+@of_each
+@given(data=some.data())
+def test_every_vote_is_counted_once(name, data):
+    of, offered = find_question(name, WORDS), some_answers(name)
+    votes = {
+        n: data.draw(some.dictionaries(some.sampled_from(offered), some.integers(1, 9), max_size=12)) for n in (1, 2)
+    }
+    counts = of.counts(votes)
+    assert [sum(each.rounds[n] for each in counts) for n in (0, 1)] == [sum(votes[n].values()) for n in (1, 2)]
+    assert len(counts) <= (PARTS if of.is_number else SHOWN + 1)
+    if of.is_number:
+        for at, each in enumerate(counts):  # a twentieth at a time, of which a part has two and the last one three
+            mine = [
+                round(20 * json.loads(text)[0]) // 2 == at or (at, round(20 * json.loads(text)[0])) == (9, 20)
+                for text in offered
+            ]
+            for n in (1, 2):
+                assert each.rounds[n - 1] == sum(
+                    votes[n].get(text, 0) for text, is_mine in zip(offered, mine) if is_mine
+                )
+        return
+    said = {of.in_words(text): text for text in offered}
+    for each in counts:
+        if each.label in said and len(said) == len(offered):
+            assert list(each.rounds) == [votes[n].get(said[each.label], 0) for n in (1, 2)]
+
+
+@pytest.mark.parametrize("name", WITH_PREDICTION)
+def test_the_right_answers_are_marked_only_once_they_may_be_seen(name):
+    of, out = find_question(name, WORDS), outcome(read_lesson(name))
+    votes = {1: dict.fromkeys(some_answers(name), 1)}
+    assert not any(each.right for each in of.counts(votes))
+    marked = [each.right for each in of.counts(votes, out)]
+    if of.lesson.prediction.options:
+        assert sum(marked) == 1
+        at = next(n for n, each in enumerate(marked) if each)
+        assert prediction.verdict(of.lesson.prediction, at, out) == prediction.AS_PREDICTED
+    elif of.is_number:
+        (right,) = [each.label for each in of.counts(votes, out) if each.right]
+        low, high = map(float, right.removesuffix(" %").split(" to "))
+        assert low <= 100 * out.number.found.mean < high
+    else:
+        verdicts = [prediction.verdict(of.lesson.prediction, json.loads(text), out) for text in some_answers(name)]
+        assert sum(marked) == verdicts.count(prediction.AS_PREDICTED)
+        tied = prediction.undecided_pairs(list(of.lesson.prediction.ranked), out)
+        assert bool(sum(marked)) != bool(tied)
+
+
+class Seen(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.tags, self.told = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.told.append(data)
+
+
+@given(some.lists(some.text(max_size=60), min_size=1, max_size=5), some.integers(0, 10**6))
+def test_a_picture_of_votes_says_what_it_shows(labels, many):
+    svg = tally_svg([Count(label, [many, n]) for n, label in enumerate(labels)], "votes")
+    seen = Seen()
+    seen.feed(svg)
+    assert {tag for tag, _ in seen.tags} <= {"svg", "style", "text", "rect"}
+    assert seen.told.count(str(many)) >= len(labels)
+    said = dict(seen.tags)["svg"]["aria-label"]
+    assert said == "Votes" + "".join(f". {label}: {many} → {n}" for n, label in enumerate(labels))
+
+
+def rows(*lines) -> pd.DataFrame:
+    columns = "class question round seat nickname answer sure because seconds".split()
+    return pd.DataFrame([("BCDFG", *line) for line in lines], columns=columns)
+
+
+def test_the_page_to_take_home_holds_what_was_typed_as_text_and_no_names():
+    evil = '<img src=x onerror=alert(1)> "quoted" </html><script>'
+    table = rows(
+        ("heads", 1, 1, "Ann", "0", 1, evil, 3.0),
+        ("heads", 2, 1, "Ann", "2", 1, "", 9.0),
+        (BEFORE, 1, 2, "Bob", write_check([0] * 8), 0, "", 1.0),
+    )
+    page = write_class(table, "BCDFG", WORDS)
+    seen = Seen()
+    seen.feed(page)
+    assert {tag for tag, _ in seen.tags} <= set(
+        "html head meta title style body main h1 section h2 h3 p strong figure figcaption svg text rect blockquote".split()
+    )
+    assert (
+        evil in seen.told
+        and "Ann" not in page
+        and "Bob" not in page
+        and "http" not in page.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "")
+    )
+    assert find_question("heads", WORDS).title in seen.told and "default-src 'none'" in page
+
+
+def test_changes_of_mind_are_in_words():
+    of = find_question("heads", WORDS)
+    votes = [(1, "0"), (2, "0"), (1, "2"), (2, "1"), (1, "0"), (2, "2")]
+    table = tabulate_changes(
+        of, rows(*[("heads", n, seat // 2, "", answer, 1, "", 1.0) for seat, (n, answer) in enumerate(votes)])
+    )
+    assert list(table.index) == list(table.columns) == [of.in_words(text) for text in "012"]
+    assert table.to_numpy().tolist() == [[1, 0, 1], [0, 0, 0], [0, 1, 0]]
+    assert tabulate_changes(of, rows(("heads", 1, 1, "", "0", 1, "", 1.0))).empty and tabulate_changes(of, rows()).empty
+
+
+def right() -> list[int]:
+    return [item.right for item in check_items()]
+
+
+def test_there_are_eight_questions_with_one_right_answer_each():
+    assert len(check_items()) == 8
+    assert all(0 <= item.right < len(item.options) == 4 and len(set(item.options)) == 4 for item in check_items())
+    assert score(write_check(right())) == 1 and score(write_check([None] * 8)) == 0
+    assert score(write_check([*right()[:2], *[(n + 1) % 4 for n in right()[2:]]])) == 0.25
+
+
+@given(
+    some.dictionaries(
+        some.integers(0, 30), some.tuples(some.integers(0, 8), some.integers(0, 8)), min_size=1, max_size=20
+    )
+)
+def test_the_gain_is_hakes_and_its_interval_the_jackknife_s(seats):
+    before, after = ({seat: pair[n] / 8 for seat, pair in seats.items()} for n in (0, 1))
+    found = gain(before, after)
+    a, b = np.array(list(before.values())), np.array(list(after.values()))
+    if a.mean() == 1:
+        assert math.isnan(found.mean)
+        return
+    assert found.mean == pytest.approx((b.mean() - a.mean()) / (1 - a.mean())) and found.n == len(a)
+    left_out = (
+        [(np.delete(b, n).mean() - np.delete(a, n).mean(), 1 - np.delete(a, n).mean()) for n in range(len(a))]
+        if len(a) > 1
+        else []
+    )
+    if left_out and all(rest > 0 for _, rest in left_out):
+        from scipy.stats import t
+
+        parts = np.array([gain / rest for gain, rest in left_out])
+        n = len(parts)
+        error = math.sqrt((n - 1) * ((parts - parts.mean()) ** 2).mean())
+        assert found.low == pytest.approx(found.mean - t.ppf(0.975, n - 1) * error, abs=1e-9)
+        assert found.high == pytest.approx(min(1, found.mean + t.ppf(0.975, n - 1) * error), abs=1e-9)
+
+
+@pytest.mark.parametrize("after", [0.9, 0.5, 0.1])
+def test_what_is_said_of_the_gain_follows_from_its_interval(after):
+    lines = []
+    for seat in range(12):
+        wrong = [(n + 1) % 4 for n in right()]
+        many = 4 + seat % 2
+        lines.append((BEFORE, 1, seat, "", write_check(right()[:many] + wrong[many:]), 0, "", 1.0))
+        many = round(8 * after) + (seat % 3 - 1)
+        lines.append((AFTER, 1, seat, "", write_check(right()[:many] + wrong[many:]), 0, "", 1.0))
+    table = rows(*lines)
+    found = gain(read_scores(table, BEFORE), read_scores(table, AFTER))
+    said = describe_gain(table, WORDS)
+    assert f"{found.mean:.2f}".replace("-", "−") in said and "12 who answered both" in said
+    assert (WORDS["class_gain_undecided"] in said) == (found.low <= 0 <= found.high)
+
+
+def test_without_answers_nothing_is_said_of_a_gain():
+    assert "0 answered both checks, and that gives no interval" in describe_gain(rows(), WORDS)
+
+
+@pytest.mark.parametrize("name", [name for name in WITH_PREDICTION if find_question(name, WORDS).is_number])
+@pytest.mark.parametrize(
+    "answer, english, german",
+    [
+        ([0, 0.05], "0 to 5 %", "0 bis 5 %"),
+        ([0.3, 0.1], "20 to 40 %", "20 bis 40 %"),
+        ([1, 0.2], "80 to 100 %", "80 bis 100 %"),
+    ],
+)
+def test_a_range_is_said_as_far_as_the_scale_goes(name, answer, english, german):
+    for language in ("en", "de"):
+        of = find_question(name, WORDS, language)  # a lesson that is not translated is asked in English
+        assert of.in_words(json.dumps(answer)) == {"en": english, "de": german}[of.lesson.language]
+
+
+def test_the_table_of_a_class_says_in_words_what_was_answered_and_how_sure():
+    name = next(name for name in WITH_PREDICTION if find_question(name, WORDS).lesson.prediction.options)
+    eight = write_check(right())
+    table = rows(
+        (name, 1, 1, "Ann", "1", 2, "so", 1.234),
+        (name, 1, 2, "", "0", 0, "", 2.0),
+        (BEFORE, 1, 1, "", eight, 0, "", 3.0),
+    )
+    for language in ("en", "de"):
+        words = phrases(language)
+        found = add_words(table, words, language)
+        assert [each for each in found.columns if each in table.columns] == list(table.columns)
+        assert (found.answer == table.answer).all() and (found.sure == table.sure).all()
+        assert found.sure_text.tolist() == [words["was_sure_2"], words["was_sure_0"], ""]
+        of = find_question(name, words, language).lesson.prediction
+        assert found.says.tolist() == [of.options[1].text, of.options[0].text, "8 / 8"]

@@ -1,0 +1,100 @@
+"""The page "Claims": what its views are given, and the views."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+
+from core.settings.menu import Menu
+from core.settings.setting import Settings, setting
+from core.teaching.claims import Claim, Judged, Values, claim, describe, format_smallest, tally
+from ui.kit import takeaway
+from ui.kit.page import capital, figure, literal, small_table
+from ui.kit.pages import PAGES, TRAINING, Page
+from ui.kit.store import bind, change
+from ui.pictures.claims import claims
+
+RULE = (
+    "Bars: mean over seeds and its interval. They hold for all claims together with 95 %. A claim replicates here where "
+    "its whole interval lies in the blue zone. The zone was fixed before the run. Click a claim to see how it was "
+    "measured."
+)
+RERUN = (
+    "Anew: “make claims” trains all of it. “python -m core.teaching.claims --only {name}” measures this one on the "
+    "trainings that ship."
+)
+
+view = Menu("Views of claims")
+
+
+@dataclass(frozen=True)
+class ClaimsLook(Settings):
+    """Settings of the page "Claims"."""
+
+    shown: str = setting("gallery", "View", "What to look at.", group="Look", menu=view)
+    claim: str = setting(next(iter(claim)), "Claim", "Which claim is shown by itself.", group="Look", menu=claim)
+
+
+@dataclass(frozen=True)
+class ClaimsContext:
+    """What the views are given. values, found: claim -> its number per seed, its result."""
+
+    values: Mapping[str, Values]
+    found: Mapping[str, Judged]
+    look: ClaimsLook
+
+
+@view
+def gallery(context):
+    """All claims: each with what was measured, and the verdict."""
+    figure(tally(context.found.values()), RULE)
+    claims("claims", context.found, lambda name: change(shown="evidence", claim=name))
+    takeaway.note("Claims and verdicts", lambda: table(context))
+
+
+def table(context: ClaimsContext) -> pd.DataFrame:
+    """Return claim, paper, number, smallest, alike, mean, low, high, seeds, verdict."""
+    rows = []
+    for name, result in context.found.items():
+        of = claim[name]
+        about = (claim.label(name), of.paper, of.number, of.smallest, of.alike)
+        rows.append((*about, *result.interval, result.verdict))
+    columns = "claim paper number smallest alike mean low high seeds verdict".split()
+    return pd.DataFrame(rows, columns=columns)
+
+
+@view
+def evidence(context):
+    """One claim: the experiment, every seed, and the rule; from here it can be run."""
+    name = context.look.claim
+    names = list(claim)
+    st.selectbox("Claim", names, format_func=claim.label, label_visibility="collapsed", **bind("claim", name))
+    of, result, values = claim[name], context.found[name], context.values[name]
+    figure(capital(claim.help(name)), describe(result, of))
+    claims("claim", {name: result}, values=list(values.values()))
+    rule = f"within ±{format_smallest(of)}" if of.alike else f"above {format_smallest(of)}"
+    st.markdown(
+        f"**Source:** {literal(of.paper)}.  \n**Here:** {literal(of.here)}.  \n**Measured:** {literal(of.number)}.  \n"
+        f"**Rule, fixed before the run:** it replicates here where the whole interval is {rule}."
+    )
+    page, params = experiment_link(of, values)
+    st.page_link(
+        page.path, label=f"**Open the experiment** on the page {page.name}", icon=page.icon, query_params=params
+    )
+    rows = pd.DataFrame({"seed": list(values), "value": list(values.values())})
+    shown = rows.assign(value=rows.value.map("{:.4f}".format), seed=rows.seed.map(str))
+    with st.expander("Every seed"):
+        small_table(shown, "Every seed of this claim.", rows)
+    st.caption(literal(RERUN.format(name=name)))
+
+
+def experiment_link(of: Claim, values: Values) -> tuple[Page, dict[str, str]]:
+    """Return the page and the link of a claim's experiment.
+
+    A training has the seeds of the claim, so that its shipped results are shown at once.
+    """
+    key, params = of.live
+    page = next(page for page in PAGES if page.key == key)
+    as_measured = {"seeds": str(len(values)), "device": "cpu"} if page is TRAINING else {}
+    return page, {**params, **as_measured}

@@ -1,0 +1,259 @@
+"""Student: joins by a code, predicts, votes. Without a code: the door, where a class is joined or started."""
+
+from functools import partial
+
+import streamlit as st
+
+from core.settings.wording import distinct
+from core.study.database.connection import StoreError
+from core.teaching.classroom import DISCUSSION, OPEN, REVEALED, ClassError, Watched
+from core.teaching.lessons import prediction
+from core.teaching.lessons.picture import sketches, svg
+from core.teaching.lessons.prediction import Entry, outcome
+from core.teaching.lessons.wording import fill_in
+from core.teaching.questions import CARRY, CHECK, Question, check_items, find_question, question_names, write_check
+from ui.kit.guard import fragment
+from ui.kit.page import literal
+from ui.kit.store import change
+from ui.lessons.classroom import view
+from ui.lessons.classroom.server import (
+    KEY,
+    REASON,
+    Seat,
+    classroom,
+    describe,
+    distribution,
+    find_class,
+    join,
+    left,
+    may_start,
+    reasons,
+    seat,
+    store_teacher_key,
+    students,
+    sync_seat,
+    vote,
+    watch,
+)
+from ui.lessons.predict import ask, ask_sure
+from ui.lessons.result import draw, render_meaning, render_result
+
+EVERY = 2.0  # seconds between two looks
+LONGEST = 60  # characters of a teacher's key, which may be typed in place of a code
+TROUBLE = "class_trouble"  # entry of the session: why a class could not be started, or opened by a key
+USUAL = ("heads", "residuals", "order")  # lessons that a first class begins with
+
+
+@view
+def student(context):
+    """Student: joins by a code, predicts, votes."""
+    code, words = context.code, context.words
+    now = find_class(context) if code else None
+    if now is None:
+        draw_door(context)
+        return
+    own_seat = sync_seat(code)
+    if not own_seat.value:
+        _ask_to_join(code, own_seat, words)
+        return
+    fragment(_wait, run_every=EVERY)(code, _sign(now), words)
+    of = context.find_question(now.question)
+    if of is None:
+        st.info(literal(words["class_wait"]), icon=":material/hourglass_empty:")
+        return
+    st.markdown(f"## {literal(of.title)}")
+    if of.lesson is not None:
+        st.markdown(literal(fill_in(of.lesson.question, of.lesson)))
+    fragment(_draw_vote)(of, code, now, words)
+    if now.phase == OPEN:
+        return
+    if now.phase != REVEALED:
+        st.markdown(literal(words["class_discuss" if now.phase == DISCUSSION else "class_closed"]))
+    reasons(now.picked, words)
+    if now.distribution is not None:
+        distribution(of, now, words, is_revealed=now.phase == REVEALED)
+    if now.phase == REVEALED:
+        _draw_answer(of, own_seat, now, words)
+
+
+def draw_door(context):
+    """Let a class be joined, or started."""
+    words = context.words
+    trouble = st.session_state.pop(TROUBLE, "")
+    if trouble:
+        st.warning(literal(trouble))
+    left_side, right_side = st.columns(2, gap="large")
+    with left_side, st.container(border=True):
+        st.markdown(f"## {literal(words['class_join_title'])}")
+        with st.form("enter_form", border=False):  # Enter goes in, and the press carries what was typed just before
+            tip = words["class_key_entry"]
+            st.text_input(words["class_code"], max_chars=LONGEST, key="class_code", placeholder="BCDFG", help=tip)
+            st.form_submit_button(words["class_enter"], type="primary", key="enter", on_click=_enter)
+    with right_side, st.container(border=True):
+        st.markdown(f"## {literal(words['class_start_title'])}")
+        st.markdown(literal(words["class_start_about"]))
+        if not may_start():
+            st.info(literal(REASON), icon=":material/lock:")
+            return
+        label, shown = words["class_questions"], label_questions(context, question_names())
+        st.multiselect(label, question_names(), default=list(USUAL), format_func=shown.get, key="class_questions")
+        st.button(words["class_start"], type="primary", key="start_class", on_click=_start)
+
+
+def label_questions(context, offered: list[str]) -> dict[str, str]:
+    """Label what can be asked: two lessons may have one title."""
+    labels = []
+    for name in offered:
+        of = find_question(name, context.words, context.look.language)
+        labels.append(f"{of.title} ({context.words['class_carry']})" if of.kind == CARRY else of.title)
+    return dict(zip(offered, distinct(labels)))
+
+
+def _enter():
+    """Open the class whose code was typed, or as its teacher by the key."""
+    typed = (st.session_state.get("class_code") or "").strip()
+    if not KEY.fullmatch(typed):
+        change(shown="student", code=typed.upper()[:12])
+        return
+    try:
+        code = classroom().of_teacher(typed).code
+    except (ClassError, StoreError) as error:
+        st.session_state[TROUBLE] = describe(error)
+    else:
+        store_teacher_key(code, typed)
+        change(shown="teacher", code=code)
+
+
+def _start():
+    if not may_start():
+        return
+    try:
+        started = classroom().start(st.session_state.get("class_questions") or [])
+    except (ClassError, StoreError) as error:
+        st.session_state[TROUBLE] = describe(error)
+    else:
+        store_teacher_key(started.code, started.token)
+        change(shown="teacher", code=started.code)
+
+
+def _sign(now: Watched) -> tuple:
+    """Return what the page is drawn from: it is drawn again when that changes."""
+    return now.phase, now.question, now.round, now.distribution is not None, now.picked
+
+
+def _wait(code: str, before: tuple, words):
+    """Look again and again, and say how much time is left."""
+    try:
+        now = watch(code)
+    except ClassError:
+        st.rerun()
+    if _sign(now) != before:
+        st.rerun()
+    st.caption(literal(f"{words['class_name'].format(code=code)} · {students(now.seats, words)}{left(now, words)}"))
+
+
+def _ask_to_join(code: str, own_seat: Seat, words):
+    st.markdown(f"## {literal(words['class_name'].format(code=code))}")
+    if own_seat.trouble:
+        st.warning(literal(own_seat.trouble))
+
+    def sent():
+        join(code, st.session_state.get("nickname") or "")
+
+    with st.form("join_form", border=False):  # so that the press carries what was typed just before
+        st.text_input(words["class_nickname"], key="nickname")
+        st.form_submit_button(words["class_join"], type="primary", key="join", on_click=sent)
+    st.caption(literal(words["class_nothing_else"]))
+
+
+def _draw_vote(of: Question, code: str, now: Watched, words):
+    """Draw the question, or the vote that is in: a fragment, as a hundred may vote at the same time."""
+    own_seat = seat(code)
+    if own_seat.trouble:
+        st.warning(literal(own_seat.trouble))
+    mine = own_seat.votes.get((now.question, now.round))
+    if mine is not None:
+        # A score in the eight questions would tell what is right before anybody may see it.
+        said = words["check_in"] if of.kind == CHECK else words["class_in"].format(answer=of.in_words(mine.answer))
+        st.success(literal(said), icon=":material/how_to_vote:")
+    if now.phase == DISCUSSION:
+        for option in of.offered:
+            st.markdown(f"- {literal(option)}")
+    if now.phase != OPEN:
+        return
+    if mine is not None:
+        st.markdown(literal(words["class_in_wait"]))
+        return
+    draw_question = {CHECK: _ask_check, CARRY: _ask_transfer}.get(of.kind, _ask_prediction)
+    send = partial(vote, code, now.question, now.round)
+    draw_question(of, send, partial(setattr, own_seat, "trouble"), words, f"{code}_{now.question}_{now.round}")
+
+
+def _ask_prediction(of: Question, send, refuse, words, place: str):
+    def then(name: str, entry: Entry):
+        send(prediction.write(entry.answer), entry.sure, entry.because)
+
+    kind = of.prediction.kind
+    if kind == "curve":
+        draw("sketches", sketches(of.lesson))
+    is_form = kind in ("choice", "curve")
+    answer = ask(of.lesson, words, then, place, words["class_send"], refuse, is_form)
+    if kind == "number":
+        draw("sketches", svg(of.lesson, words, answer))
+
+
+def _ask_options(asks: str, options, key: str):
+    st.radio(
+        asks,
+        range(len(options)),
+        format_func=lambda at: literal(options[at]),
+        index=None,
+        key=key,
+        label_visibility="collapsed",
+    )
+
+
+def _ask_transfer(of: Question, send, refuse, words, place: str):
+    st.markdown(literal(of.asks))
+
+    def sent():
+        chosen, sure = st.session_state.get(f"carry_{place}"), st.session_state.get(f"sure_{place}")
+        if isinstance(chosen, int) and isinstance(sure, int):  # Streamlit returns a text that is no option any more
+            send(str(chosen), sure)
+        else:
+            refuse(words["store_first"])
+
+    with st.form(f"form_{place}", border=False):
+        _ask_options(of.asks, of.offered, f"carry_{place}")
+        ask_sure(words, place)
+        st.form_submit_button(words["class_send"], type="primary", key=f"send_{place}", on_click=sent)
+
+
+def _ask_check(of: Question, send, refuse, words, place: str):
+    st.markdown(literal(words["check_about"]))
+
+    def sent():
+        answers = [st.session_state.get(f"check_{place}_{n}") for n in range(len(check_items()))]
+        send(write_check([answer if isinstance(answer, int) else None for answer in answers]))
+
+    with st.form(f"form_{place}", border=False):
+        for n, item in enumerate(check_items()):
+            st.markdown(f"**{n + 1}. {literal(item.asks)}**")
+            _ask_options(item.asks, item.options, f"check_{place}_{n}")
+        st.form_submit_button(words["class_send"], type="primary", key=f"send_{place}", on_click=sent)
+
+
+def _draw_answer(of: Question, own_seat: Seat, now: Watched, words):
+    """Show what was measured, beside this student's newest vote."""
+    if of.lesson is None:
+        return
+    if of.kind == CARRY:
+        st.markdown(literal(of.transfer.because))
+        return
+    out, answer = outcome(of.lesson), None
+    votes = [own_seat.votes[key] for key in sorted(own_seat.votes) if key[0] == now.question]
+    if votes:
+        answer = prediction.read(of.prediction, votes[-1].answer)
+        render_result(of.lesson, Entry(answer, votes[-1].sure, votes[-1].because), out, words)
+    draw("result", svg(of.lesson, words, answer, out))
+    render_meaning(of.lesson, out, words)

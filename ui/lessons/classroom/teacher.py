@@ -1,0 +1,246 @@
+"""Teacher: asks, closes, shows, reveals, and takes the answers home."""
+
+from functools import partial
+
+import streamlit as st
+
+from core.export.sheets import write_csv
+from core.settings.environment import read_only
+from core.study.database.connection import StoreError
+from core.teaching.classroom import CLOSED, DISCUSSION, OPEN, PICKED, REVEALED, ClassError, TeacherView
+from core.teaching.lessons.prediction import outcome
+from core.teaching.lessons.wording import describe_outcome
+from core.teaching.questions import AFTER, BEFORE, CHECK, PREDICTION, question_names
+from core.teaching.report import add_words, describe_gain, tabulate_changes, write_class
+from ui.kit import address
+from ui.kit.guard import fragment
+from ui.kit.page import literal
+from ui.kit.server.downloads import download_link
+from ui.kit.store import amend, change
+from ui.lessons.classroom import view
+from ui.lessons.classroom.server import (
+    PAGE,
+    Key,
+    answered,
+    classroom,
+    describe,
+    distribution,
+    left,
+    look_again,
+    store_teacher_key,
+    students,
+    sync_teacher_key,
+)
+from ui.lessons.classroom.student import draw_door, label_questions
+from ui.lessons.links import address_of, link, listens_here_alone, qr_svg, shared_address
+from ui.lessons.result import draw
+
+EVERY = 1.0  # seconds
+TIMES = {None: "class_no_limit", 30: "30 s", 60: "60 s", 120: "2 min", 300: "5 min"}
+TROUBLE = "class_teacher_trouble"
+NAMED = 40  # students who have not answered yet
+
+
+@view
+def teacher(context):
+    """Teacher: asks, closes, shows, reveals."""
+    words = context.words
+    given = address.pop_secret("teacher")  # of a link that an earlier version made
+    if given or not context.code:
+        key = Key(given or "", has_answered=True)
+    else:
+        key = sync_teacher_key(context.code)
+    if not key.value and not key.has_answered:
+        return  # the browser is asked for the key; its answer draws the page again
+    token = key.value
+    try:
+        now = classroom().of_teacher(token)
+    except ClassError as error:
+        st.warning(literal(error if token else words["class_no_key"]))
+        draw_door(context)
+        return
+    if now.code != context.code or given:
+        store_teacher_key(now.code, token)
+        amend(code=now.code)
+        st.rerun()
+    _draw_links(context, now, token)
+    fragment(_draw, run_every=EVERY)(context, token)
+    _draw_take_home(context, token, now)
+
+
+def _draw_links(context, now: TeacherView, token: str):
+    """Show the links of students and projector, the key, and what may lie between a phone and this computer."""
+    words, page = context.words, address_of(PAGE, shared_address())
+    door = link(page, **context.link_params(code=now.code))
+    if listens_here_alone():
+        st.info(words["class_here_alone"], icon=":material/wifi_off:")
+    if read_only():
+        st.caption(literal(words["class_disk"]))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"## {now.code}", width="content")
+        with st.popover(words["class_qr"], icon=":material/qr_code:"):
+            draw("qr", qr_svg(door))
+            st.code(door, language=None)
+        with st.popover(words["class_key"], icon=":material/key:"):
+            st.markdown(literal(words["class_key_about"]))
+            st.code(token, language=None)
+        projector = link(page, **context.link_params(shown="projector", code=now.code))
+        st.link_button(words["class_projector"], projector, icon=":material/present_to_all:")
+
+
+def _draw(context, token: str):
+    """Show what goes on, looked at every second."""
+    words = context.words
+    try:
+        now = classroom().of_teacher(token)
+    except ClassError:
+        st.rerun()
+    trouble = st.session_state.pop(TROUBLE, "")
+    if trouble:
+        st.warning(literal(trouble))
+    _draw_next(context, token, now)
+    of = context.find_question(now.question)
+    if of is None:
+        st.caption(literal(students(now.seats, words)))
+        return
+    poll, said = st.columns([3, 2], gap="large")
+    with poll:
+        about = words["class_round"].format(n=now.round) + left(now, words)
+        st.markdown(f"### {literal(of.title)} :gray[:small[{literal(about)}]]")
+        answered(now, words)
+        _draw_steps(token, now, of, words)
+        # A teacher's screen is often the one on the wall.
+        distribution(of, now, words, is_revealed=now.phase == REVEALED, key="teacher_distribution")
+        if of.kind == PREDICTION and now.phase == REVEALED:
+            found = describe_outcome(of.lesson, outcome(of.lesson), words)
+            st.markdown(f"{literal(words['measured'])}: **{literal(found)}**")
+    with said:
+        _draw_waiting(now, words)
+        _draw_reasons(token, now, words)
+
+
+def _draw_next(context, token: str, now: TeacherView):
+    """Let a question be opened: the next planned one is offered first."""
+    words = context.words
+    offered = list(dict.fromkeys(name for name in (*now.planned, *question_names()) if name not in now.asked))
+    if not offered:
+        return
+    labels, number = label_questions(context, offered), len(now.asked)
+    first, second, third = st.columns([5, 2, 2], vertical_alignment="bottom")
+    with first:
+        name = st.selectbox(words["class_next"], offered, format_func=labels.get, key=f"next_{number}")
+    with second:
+        seconds = st.selectbox(
+            words["class_time"],
+            list(TIMES),
+            index=2,
+            format_func=lambda n: words.get(TIMES[n], TIMES[n]),
+            key="seconds",
+        )
+    is_open = now.phase == OPEN
+    with third:
+        # A button of its own for every question, and none while one is open: a second press would open the next one.
+        st.button(
+            words["class_open"], type="primary", key=f"open_{number}", disabled=is_open, width="stretch",
+            help=words["class_close_first"] if is_open else None,
+            on_click=_do, args=(lambda: classroom().open(token, name, seconds),),
+        )  # fmt: skip
+
+
+def _draw_steps(token: str, now: TeacherView, of, words):
+    """Show the buttons of what can be done now."""
+    room, steps = classroom(), []
+    is_closed = now.phase in (CLOSED, DISCUSSION)
+    has_second_round = now.round == 1 and of.kind != CHECK  # the eight questions are not discussed
+    if now.phase == OPEN:
+        steps.append(("class_close", "stop_circle", lambda: room.close(token)))
+    if now.phase == CLOSED and has_second_round:
+        steps.append(("class_discuss_now", "forum", lambda: room.discuss(token)))
+    if is_closed and has_second_round:
+        seconds = st.session_state.get("seconds")
+        steps.append(("class_again", "how_to_vote", lambda: room.again(token, seconds)))
+    if is_closed:
+        name = "class_hide" if now.shown else "class_show"
+        steps.append((name, "bar_chart", lambda: room.show(token, not now.shown)))
+        steps.append(("class_reveal", "visibility", lambda: room.reveal(token)))
+    with st.container(horizontal=True):
+        for name, icon, step in steps:
+            st.button(words[name], key=name, icon=f":material/{icon}:", on_click=_do, args=(step,))
+
+
+def _draw_waiting(now: TeacherView, words):
+    """Name the students who have not answered yet."""
+    if now.phase != OPEN or not now.waiting:
+        return
+    # Each by itself (U+2068 … U+2069): a name written from right to left turns no other around.
+    named = (nickname or f"{words['class_seat']} {number}" for number, nickname in now.waiting[:NAMED])
+    listed = ", ".join(f"\u2068{name}\u2069" for name in named)
+    more = f" + {len(now.waiting) - NAMED}" if len(now.waiting) > NAMED else ""
+    st.caption(literal(f"{words['class_waiting']}: {listed}{more}"))
+
+
+def _draw_reasons(token: str, now: TeacherView, words):
+    """Show the reasons to choose from, without names."""
+    if not now.reasons or now.phase == OPEN:
+        return
+    st.markdown(f"**{literal(words['class_pick'])}**")
+    with st.container(height=260):
+        for reason in now.reasons:
+            key = f"pick_{reason.id}"
+            picked = (token, now, reason.id, key)
+            st.checkbox(literal(reason.text), value=reason.picked, key=key, on_change=_pick, args=picked)
+
+
+def _pick(token: str, now: TeacherView, changed: int, key: str):
+    picked = [reason.id for reason in now.reasons if reason.picked and reason.id != changed]
+    if st.session_state[key]:
+        picked.append(changed)
+    if len(picked) > PICKED:
+        st.session_state[key] = False
+    _do(lambda: classroom().pick(token, picked))
+
+
+def _do(step) -> bool:
+    """Take a step of the class (a callback). Return whether it was done."""
+    try:
+        step()
+    except (ClassError, StoreError) as error:
+        st.session_state[TROUBLE] = describe(error)
+        return False
+    finally:
+        look_again()
+    return True
+
+
+def _draw_take_home(context, token: str, now: TeacherView):
+    """Show what can be taken home, and the end of the class."""
+    words, room = context.words, classroom()
+    st.divider()
+    with st.expander(words["class_home"], icon=":material/download:"):
+        if now.phase == REVEALED:
+            answers, labels = room.answers(token), label_questions(context, list(now.asked))
+            for name, label in labels.items():
+                changes = tabulate_changes(context.find_question(name), answers)
+                if len(changes):
+                    st.markdown(f"**{literal(label)}**: {literal(words['class_table'])}")
+                    st.table(changes)
+        if BEFORE in now.asked and AFTER in now.asked:
+            st.markdown(literal(describe_gain(room.answers(token), words)))
+
+        def write_table() -> str | bytes:
+            return write_csv(add_words(room.answers(token), words, context.look.language))
+
+        def write_page() -> str:
+            return write_class(room.answers(token), now.code, words, context.look.language)
+
+        with st.container(horizontal=True):
+            download_link(words["class_csv"], f"class_{now.code}.csv", write_table, "text/csv")
+            download_link(words["class_html"], f"class_{now.code}.html", write_page, "text/html")
+        st.caption(literal(words["class_kept"]))
+        is_sure = st.checkbox(words["class_end_sure"], key="end_sure")
+        st.button(words["class_end"], disabled=not is_sure, key="end_class", on_click=partial(_end, token))
+
+
+def _end(token: str):
+    if _do(lambda: classroom().end(token)):  # else the key would be lost, and with it the way to delete anything
+        change(shown="student", code="")

@@ -1,0 +1,62 @@
+"""Addresses of pages, also in a network without internet, and QR codes."""
+
+import re
+import socket
+from pathlib import Path
+from urllib.parse import urlencode, urlsplit, urlunsplit
+
+import segno
+import streamlit as st
+from streamlit import config
+
+QR = 2331  # bytes of a QR code of which a seventh may be unreadable (ISO/IEC 18004, version 40, level M)
+ONLY_HERE = ("localhost", "127.0.0.1", "[::1]", "::1")
+
+
+def own_address() -> str:
+    """Return the address of this page as the browser has it."""
+    return st.context.url or "http://localhost:8501/Class"
+
+
+def shared_address() -> str:
+    """Return the address of this page as others in the room reach it."""
+    url = urlsplit(own_address())
+    if url.hostname not in ONLY_HERE or listens_here_alone():
+        return own_address()
+    port = f":{url.port}" if url.port else ""
+    return urlunsplit((url.scheme, f"{in_the_room()}{port}", url.path, "", ""))
+
+
+def address_of(path: str, base: str) -> str:
+    """Return the address of a page by its file and the address of another page."""
+    name = re.sub(r"^\d+_", "", Path(path).stem)
+    url = urlsplit(base)
+    folder = url.path.rsplit("/", 1)[0]
+    return urlunsplit((url.scheme, url.netloc, f"{folder}/{name}", "", ""))
+
+
+def listens_here_alone() -> bool:
+    """Return whether no other computer can reach this server."""
+    return (config.get_option("server.address") or "") in ONLY_HERE
+
+
+def in_the_room() -> str:
+    """Return the address of this computer in its network. Nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:
+        try:
+            way.connect(("192.0.2.1", 9))  # an address for documentation (RFC 5737), which is nobody's
+            return str(way.getsockname()[0])
+        except OSError:
+            return "localhost"
+
+
+def link(to: str, **params: str) -> str:
+    """Return an address with its parameters."""
+    return f"{to}?{urlencode(params)}"
+
+
+def qr_svg(text: str) -> str:
+    """Draw a QR code, black on white in any theme; "" for more than one holds."""
+    if len(text.encode()) > QR:
+        return ""
+    return segno.make(text, error="m").svg_inline(border=3, dark="#000", light="#fff", omitsize=True)

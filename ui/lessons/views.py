@@ -1,0 +1,221 @@
+"""Views of the page "Lessons": all lessons, one lesson, my report, a link for a class."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import partial
+
+import streamlit as st
+
+from core.settings.wording import distinct
+from core.teaching.lessons.language import is_complete
+from core.teaching.lessons.picture import sketches, svg
+from core.teaching.lessons.prediction import outcome
+from core.teaching.lessons.reader import PAGES as EXPERIMENTS
+from core.teaching.lessons.reader import lesson, problems, read_lesson
+from core.teaching.lessons.wording import fill_in
+from core.teaching.report import CONCLUSION, NAME, Report, measure_part, write_report
+from ui.kit.limits import LOOK, PARAMETER, Limits
+from ui.kit.page import literal
+from ui.kit.pages import CLASS, LESSONS, PAGES, START, TRAINING, Page
+from ui.kit.panel.menu import link_to
+from ui.kit.server.downloads import download_link
+from ui.kit.store import bind, change, kinds_of, session
+from ui.lessons import view
+from ui.lessons.links import QR, address_of, link, own_address, qr_svg, shared_address
+from ui.lessons.predict import ask
+from ui.lessons.progress import progress
+from ui.lessons.result import draw, page_of, render_next_steps, render_result, render_way
+
+ACROSS = 3  # cards in a row
+FILE = "ablation-lab-report.html"
+# Seconds. A click on the link ends what is typed in a field: the browser sends both at once, and the file is asked for
+# before the run begins that stores what was typed.
+DELAY = 1.0
+FREE = ("variants", "out")  # settings that can be moved unless the teacher locks them
+NO_CONTROL = ("baseline", "begin", "device", "dtype")  # settings that a class has no use for
+
+
+@view
+def every(context):
+    """All lessons: each a question, a prediction, an experiment, and what comes out."""
+    words, entries = context.words, progress().entries
+    st.markdown(literal(words["why_predict"]))
+    for problem in problems:
+        st.warning(literal(words["broken"].format(why=problem)))
+    names = list(lesson)
+    for first in range(0, len(names), ACROSS):
+        for column, name in zip(st.columns(ACROSS, gap="small"), names[first : first + ACROSS]):
+            with column, st.container(border=True, height="stretch", gap="xxsmall"):
+                _draw_card(context, context.lesson(name), entries.get(name))
+
+
+def _draw_card(context, of, entry):
+    words = context.words
+    about = [words["minutes"].format(n=of.minutes), words[of.difficulty.replace(" ", "_")]]
+    if not is_complete(context.look.language, of.name):
+        about.append("EN")
+    title = f"**{of.number} · {literal(of.title)}**"
+    open_it = {"shown": "one", "lesson": of.name}
+    st.button(title, key=f"open_{of.name}", type="tertiary", on_click=change, kwargs=open_it)
+    said = f":small[:gray[{literal(' · '.join(about))}]]"
+    if entry:
+        state = words["predicted" if entry.carried is None else "done"]
+        said += f" :green-badge[:material/check: {literal(state)}]"
+    st.markdown(said)
+
+
+@view
+def one(context):
+    """One lesson: predict, see, explain, change, carry over."""
+    words, of = context.words, context.lesson(context.look.lesson)
+    entry = progress().entries.get(of.name)
+    about = f"{words['minutes'].format(n=of.minutes)} · {words[of.difficulty.replace(' ', '_')]}"
+    if not is_complete(context.look.language, of.name):
+        about += f" · {words['in_english']}"
+    title = f"## {of.number} · {literal(of.title)} :gray[:small[{literal(about)}]]"
+    st.markdown(f"{title}\n{literal(fill_in(of.question, of))}")
+    if of.prediction is None:
+        for way in of.ways:
+            render_way(words["free"], way)
+        return
+    left, right = st.columns(2, gap="medium")
+    if entry is None:
+        with left:
+            answer = ask(of, words)
+        with right:
+            _draw_picture(of, words, answer)
+        return
+    out = outcome(of)
+    with left:
+        render_result(of, entry, out, words)
+    with right:
+        _draw_picture(of, words, entry.answer, out)
+    render_next_steps(of, entry, out, words)
+
+
+def _draw_picture(of, words, answer, out=None):
+    """Draw the outcome; before the prediction is stored, what there is to predict."""
+    st.markdown(f"**{literal(of.picture)}**")
+    is_sketch = out is None and of.prediction.kind == "curve"
+    draw("lesson", sketches(of) if is_sketch else svg(of, words, answer, out))
+
+
+@view
+def report(context):
+    """My report: one file to hand in, with predictions, results, and what is needed to do it again."""
+    words, entries = context.words, progress().entries
+    st.markdown(f"**{literal(words['report_title'])}**  \n{literal(words['report_hand_in'])}")
+    names = [name for name in lesson if name in entries]
+    if not names:
+        st.info(literal(words["report_empty"]), icon=":material/edit_note:")
+        return
+    predicted = sum(read_lesson(name).prediction is not None for name in lesson)
+    said = words["report_holds"].format(n=len(names), all=predicted)
+    not_carried = sum(entry.carried is None for entry in entries.values())
+    if not_carried:
+        said += " " + words["report_open_ends"].format(n=not_carried)
+    lines = [_describe(context.lesson(name), entries[name], words) for name in names]
+    st.markdown("\n".join([literal(said), "", *lines]))
+    typed = session().kept.setdefault("report", {"name": "", "conclusion": ""})
+    name = bind("report_name", typed["name"], partial(typed.__setitem__, "name"))
+    st.text_input(words["report_name"], max_chars=NAME, **name)
+    conclusion = bind("report_conclusion", typed["conclusion"], partial(typed.__setitem__, "conclusion"))
+    st.text_area(words["report_conclude"], max_chars=CONCLUSION, **conclusion)
+    base, language = own_address(), context.look.language
+    settings = {}
+    for key in EXPERIMENTS:
+        page, params = page_of(key), link_to(key)
+        if params:
+            settings[page.name] = link(address_of(page.path, base), **params)
+
+    def link_to_page(key: str, params: Mapping[str, str]) -> str:
+        return link(address_of(page_of(key).path, base), **params)
+
+    def write() -> str:
+        predictions = {name: entries[name] for name in names}
+        handed_in = Report(predictions, typed["name"], typed["conclusion"], settings)
+        return write_report(handed_in, language, datetime.now(UTC), link_to_page)
+
+    download_link(words["report_download"], FILE, write, "text/html", delay=DELAY, primary=True)
+    st.caption(literal(words["report_nothing_else"]))
+
+
+def _describe(of, entry, words) -> str:
+    """Return a lesson's title and verdict; measured here, where the page shows its progress."""
+    verdict = measure_part(of, entry).verdict
+    said = words[verdict].partition(":")[0] if verdict else words["report_not_measured"]
+    return f"- {of.number} · {literal(of.title)} :gray[{literal(said)}]"
+
+
+@view
+def teacher_link(context):
+    """Link for a class: some pages, views and controls, and the rest locked."""
+    words = context.words
+    st.markdown(literal(words["link_about"]))
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        offered = {page.key: page for page in PAGES if page is not START}
+        label = words["link_pages"]
+        keys = st.multiselect(
+            label, offered, default=["block"], format_func=lambda key: offered[key].name, key="link_pages"
+        )
+        if not keys:
+            st.info(literal(words["link_none"]))
+            return
+        limits = _choose_limits(keys, offered[keys[0]], words)
+    with right:
+        _show_link(offered[keys[0]], limits, words)
+
+
+def _choose_limits(keys: list[str], first: Page, words) -> Limits:
+    """Let the teacher tick what students see and move. first: the page that is opened."""
+    views = st.multiselect(
+        words["link_views"].format(page=first.name), list(first.views), format_func=first.views.label,
+        placeholder=words["link_all"], key=f"link_views_{first.key}",
+    )  # fmt: skip
+    known = {  # the settings of a page that was opened since the server started
+        name: setting.label
+        for kind in kinds_of.get(first.key, ())
+        for name, setting in kind.settings().items()
+        if setting.group != LOOK and name not in NO_CONTROL
+    }
+
+    def tick(label: str, names: list[str], key: str, default: list[str]) -> list[str]:
+        labels = dict(zip(names, distinct(known[name] for name in names)))
+        return st.multiselect(label, names, default=default, format_func=labels.get, key=f"{key}_{first.key}")
+
+    moved, locked = [], []
+    if known:
+        moved = tick(words["link_moved"], list(known), "link_moved", [name for name in FREE if name in known])
+        rest = [name for name in known if name not in moved]
+        locked = tick(words["link_locked"], rest, "link_locked", [])
+    elif first is not LESSONS:
+        st.caption(literal(words["link_visit"].format(page=first.name)))
+    params = dict(link_to(first.key))
+    if first is LESSONS:
+        labels = dict(zip(lesson, distinct(map(lesson.label, lesson))))
+        name = st.selectbox(words["link_lesson"], list(lesson), format_func=labels.get, key="link_lesson")
+        params = {"shown": "one", "lesson": name}
+    if first is CLASS:  # students come as students
+        params = {name: value for name, value in params.items() if name in ("code", "language")}
+    large = st.toggle(words["link_large"], key="link_large")
+    if first is TRAINING and st.toggle(words["link_begin"], key="link_begin"):
+        params["begin"] = "on"
+    shown = tuple(f"{first.key}.{name}" for name in views)
+    return Limits(tuple(keys), shown, tuple(moved), tuple(locked), large, params)
+
+
+def _show_link(first: Page, limits: Limits, words):
+    """Show the link as text and as a QR code, and what it looks like."""
+    embedded = {"embed": "true"} if st.toggle(words["link_embed"], key="link_embed") else {}
+    params = {**limits.link, PARAMETER: limits.write(), **embedded}
+    address = link(address_of(first.path, shared_address()), **params)
+    st.link_button(words["link_preview"], address, icon=":material/open_in_new:")
+    st.code(address, language=None, wrap_lines=True)
+    code = qr_svg(address)
+    if code:
+        draw("link_qr", code)
+    else:
+        too_long = words["link_too_long"].format(n=len(address.encode()), most=QR)
+        st.info(literal(too_long), icon=":material/qr_code:")
+    st.caption(literal(words["link_holds"]))
