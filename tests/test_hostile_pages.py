@@ -7,15 +7,13 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.checkpoints import files, own
-from core.model.transformer import Transformer
+from core.checkpoints import files
 from core.study import summary
 from core.study.database import connection as databases
 from core.study.plan import StudyError
-from core.tasks import task
 from tests.pages import setting
 from tests.test_damaged_store import everything
-from tests.test_model_page import READER, bring, opened, small, texts
+from tests.test_model_page import bring, opened, small, texts
 from tests.test_page import fine, told
 from tests.test_studies_page import forget
 from ui.kit.guard import JOINER, literal
@@ -141,27 +139,6 @@ def test_a_table_of_results_that_is_damaged_costs_its_picture_alone(tmp_path, mo
 # Models that somebody brings
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"about": {"reader": [1_000_000_000, 1_000_000_000]}}, "about.reader is"),
-        ({"about": {"reader": [True, True]}}, "about.reader is"),
-        ({"about": []}, "about must be an object"),
-        ({"vocabulary": ["", *task["reverse"].vocabulary]}, "vocabulary must be"),
-    ],
-)
-def test_what_a_configuration_says_wrongly_is_told_on_the_page(changes, words):
-    app = bring(fine(opened()), **changed(**changes))
-    assert words in told(app) and setting(app, "model") == files.SHIPPED
-
-
-def changed(**changes) -> dict[str, bytes]:
-    import json
-
-    written = small()
-    return {**written, own.SETTINGS: json.dumps({**json.loads(written[own.SETTINGS]), **changes}).encode()}
-
-
 # Folders of models
 
 
@@ -207,12 +184,6 @@ def test_a_script_says_where_to_put_a_model_and_not_where_it_lies_on_the_server(
     assert opening_call("legal") == 'files.from_folder(files.ROOT / "legal")'
     for name in ("ours", "mine"):
         assert str(tmp_path) not in opening_call(name) and 'from_folder("FOLDER")' in opening_call(name)
-
-
-def test_a_model_of_another_task_has_a_head_to_begin_with():
-    made = Transformer(task["copy"].config(n_layers=1), task["copy"].vocabulary)
-    app = bring(fine(opened(out=READER)), **own.write(made, "one", "copy", reader=[1, 2]))
-    assert (setting(app, "layer"), setting(app, "head")) == (1, 2)
 
 
 @pytest.mark.parametrize(

@@ -173,19 +173,6 @@ def test_a_worker_that_is_killed_costs_nothing(database):  # noqa: F811
     store.close()
 
 
-def test_breaking_off_keeps_what_there_is_and_marks_what_was_in_hand(database, workers):  # noqa: F811
-    store = Store(database)
-    study = parse(TEXT.replace("steps = 30", "steps = 600").replace("seeds = 2", "seeds = [30, 31]"))
-    finish(store, study, workers, until=lambda seen: 0.05 < seen.share)
-    stopped = store.runs(1, STOPPED)
-    assert stopped and not store.runs(1, RUNNING) and not any(workers.jobs)
-    assert any(each.step for each in stopped) and store.rows(1)
-    seen = finish(store, study, workers)  # what is queued is done, what was stopped waits to be asked for
-    assert seen[-1].counts == {DONE: 8 - len(stopped), STOPPED: len(stopped)}
-    assert store.runs(1, STOPPED) == stopped
-    store.close()
-
-
 def test_what_was_stopped_runs_again_from_its_start_when_asked(tmp_path, workers):
     store = Store(str(tmp_path / "x.sqlite"))
     study = parse(TEXT.replace("steps = 30", "steps = 200").replace("seeds = 2", "seeds = [40, 41]"))
@@ -339,20 +326,6 @@ def test_a_stop_in_the_store_stops_it_and_resuming_goes_on(service):
     service.start(number)
     wait(lambda: standing(service.store, number).complete)
     check_complete(service.store, STUDY)
-
-
-def test_a_store_that_fails_ends_it_with_a_reason(service, monkeypatch):
-    def broken(*_):
-        raise runner.StoreError("The store /data/studies.sqlite is gone.", "The store is gone.")
-
-    monkeypatch.setattr(service.store, "claim", broken)
-    number = begin(service, STUDY)
-    wait(lambda: not service.has(number))
-    assert service.trouble == "The store is gone."
-    monkeypatch.undo()
-    service.start(number)
-    wait(lambda: standing(service.store, number).complete)
-    assert service.trouble == ""
 
 
 SERVER = """
