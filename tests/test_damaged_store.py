@@ -7,7 +7,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from core.settings.errors import without_paths
+from core.settings.environment import without_paths
 from core.study.database import connection as databases
 from core.study.database.connection import StoreError
 from core.study.database.schema import FAILED

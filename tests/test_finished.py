@@ -36,9 +36,14 @@ MADE_BY = {name: (f"{name}_of_1980",) for name in MADE} | {"code": ("0123456789a
 @pytest.fixture(autouse=True)
 def fresh_memory(monkeypatch, tmp_path):
     """Nobody has trained anything before, and nothing ships."""
-    monkeypatch.setattr(jobs.workers(), "kept", LRUCache(32))
+    forget_trainings()
     monkeypatch.setattr(jobs.workers(), "rows", LRUCache(16))
     monkeypatch.setattr(finished, "FILES", [tmp_path / "curves.npz"])
+
+
+def forget_trainings():
+    jobs.workers().kept.clear()
+    jobs.workers().trainings.clear()
 
 
 def plan_of(app):
@@ -57,8 +62,8 @@ def ship(**params):
             run = Run("", "", arm.config.replace(seed=seed), plan.training, plan.machine)
             rows[run.hash] = list(train(run.config, run.training, seed, run.machine))
     write_curves(finished.FILES[0], rows, MADE_BY)
-    jobs.workers().kept = LRUCache(32)
-    jobs.workers().rows = LRUCache(16)
+    forget_trainings()
+    jobs.workers().rows.clear()
     return plan
 
 
@@ -173,7 +178,7 @@ def test_a_model_that_another_visitor_has_trained_can_be_taken_apart():
 
 def test_when_the_models_have_gone_the_curves_are_still_there():
     plan = running(trained(**TINY)).plan
-    jobs.workers().kept = LRUCache(32)
+    forget_trainings()
     app = fine(opened(**TINY))
     assert HERE in texts(app) and sorted(shown(app)) == sorted(rows_of(plan))
     assert re.search(r"^:small\[Start begins 4 trainings of 6 steps", start_line(app))
@@ -192,7 +197,7 @@ def test_what_is_kept_of_results_has_a_limit():
     jobs.workers().rows = LRUCache(megabytes=4 * 7 * 300 / 2**20)  # seven rows each of four trainings: of one visitor
     trained(**TINY)
     trained(**(TINY | {"seed": "5"}))
-    jobs.workers().kept = LRUCache(32)
+    forget_trainings()
     assert HERE in texts(opened(**(TINY | {"seed": "5"}))) and HERE not in texts(opened(**TINY))
 
 
@@ -278,9 +283,9 @@ def test_a_study_that_is_not_through_hands_over_nothing_that_is_shown(store):
 
 def test_two_studies_are_not_mixed(store):
     known.hand_over(store, store.find("made up"), "one", "copy", "baseline")
-    kept = dict(known._kept._kept)
+    kept = dict(known._kept.entries)
     known.hand_over(store, store.find("made up"), "other", "copy", "1 head")
-    known._kept._kept.update(kept)
+    known._kept.entries.update(kept)
     assert "Press Start" in texts(opened(**link_of(store)))
 
 

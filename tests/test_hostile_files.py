@@ -331,7 +331,7 @@ def test_the_words_of_a_model_count_as_well_as_its_weights(wordy):
 def test_what_is_kept_of_all_models_has_one_limit(wordy):
     """Each could have as much as it may by itself: 12 of them took 4 GB."""
     others = [opened(own.write(model(), "small", "")) for _ in range(5)]
-    size = others[0].results.max_bytes
+    size = others[0].results.entries.maxsize
     for each in others:
         each.results.put("x", each.name, size)
     assert [each.results.peek("x") is not None for each in others] == [False] * 3 + [True] * 2

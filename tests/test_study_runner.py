@@ -18,7 +18,6 @@ from sqlalchemy import event
 from core.experiments.training.plan import Arm, Plan, Trial
 from core.experiments.training.results import gap, summary
 from core.measure.intervals import interval
-from core.settings.cache import LRUCache
 from core.study import __main__ as bar
 from core.study import runner, tables
 from core.study.database import connection as databases
@@ -66,7 +65,8 @@ def pool():
 @pytest.fixture
 def workers(pool):
     """Processes for all tests, which know nothing of what they did for the test before."""
-    pool.kept = LRUCache(megabytes=32)
+    pool.kept.clear()
+    pool.trainings.clear()
     return pool
 
 
@@ -178,7 +178,7 @@ def test_a_worker_that_is_killed_costs_nothing(database):  # noqa: F811
 
     def kill(seen):
         if seen.share > 0.1 and not killed:
-            killed.append(next(iter(own._pool._processes)))
+            killed.append(next(iter(own._executor._processes)))
             os.kill(killed[-1], signal.SIGKILL)
 
     finish(store, LONG, own, until=kill)
@@ -399,20 +399,12 @@ def test_the_time_in_which_workers_start_does_not_count(tmp_path, monkeypatch):
     made = Runner(Store(str(tmp_path / "x.sqlite")), [1], ProcessPool(2))
     made.jobs = {1: None}
     assert made._left(100.0, 4) is None
-    now[0], made.workers.pace.measured = 60.0, True
+    now[0], made.workers.has_trained = 60.0, True
     assert made._left(100.0, 4) == 50.0  # as it should go
     now[0] += 20
     assert made._left(80.0, 4) == 80.0  # as it goes
-    now[0], made.workers.pace.measured = 100.0, False
+    now[0], made.workers.has_trained = 100.0, False
     assert made._left(0.0, 0) is not None
-
-
-def test_workers_can_tell_how_fast_it_goes_after_a_second_chunk_or_a_whole_training():
-    begun = LONG.runs[0].start()
-    for before, after, ready in ((0, 1, False), (1, 5, True), (0, 250, True)):
-        own = ProcessPool(1)
-        own.pace.learn([replace(begun, step=before)], [replace(begun, step=after, seconds=1.0)])
-        assert own.pace.measured == ready
 
 
 def test_the_bar_is_drawn_over_itself_on_a_terminal_only(monkeypatch):
@@ -511,7 +503,6 @@ def test_a_visitor_goes_before_the_studies(service):
     wait(lambda: counts(service, number).get(RUNNING, 0) >= 2)
     state = OTHER.runs[0].start()
     job = Job(service.workers, {"mine": state})
-    assert job.workers.position(job) == 0 and job.workers.jobs[0] is job
     wait(lambda: job.poll().done)
     assert job.error is None and not standing(service.store, number).complete
 

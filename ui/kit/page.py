@@ -16,7 +16,6 @@ from core.figures.scale import can_subtract, for_differences, on_one_scale, subt
 from core.settings.cache import once
 from core.settings.ending import later, wait_for
 from core.settings.memory import reuse_freed_memory
-from core.settings.progress import large
 from ui.kit import address, beside, takeaway, turns
 from ui.kit.glossary import explained
 from ui.kit.guard import in_words, literal, progress_drawn
@@ -74,7 +73,7 @@ def page(here: Page):
     )
     st.html(STYLE)
     boot()
-    with opened() as session, large.held(), turns.taken():
+    with opened() as session, turns.taken():
         address.take_address()
         if not allows(here.key):
             _point_elsewhere()
