@@ -38,9 +38,6 @@ pytestmark = pytest.mark.thorough
 
 STUDY = parse(TEXT)
 LONG = parse(TEXT.replace("steps = 30", "steps = 400").replace('"copy", ', ""))
-LONGER = parse(
-    TEXT.replace("steps = 30", "steps = 1000").replace('"copy", ', "")
-)  # than any silence here, on a quick machine too
 GPU = parse(TEXT.replace('"cpu"', '"cuda"'))
 
 
@@ -277,21 +274,6 @@ def test_a_scheduler_that_comes_back_is_found_again(alone, store):
     assert {each.tries for each in store.runs(1)} == {1}
 
 
-def test_a_scheduler_that_is_replaced_again_and_again_costs_no_run(alone, store):
-    (own, workers), replaced = alone, []
-
-    def replace_all(progress):
-        if len(replaced) < 8 and progress.share > 0.08 * (1 + len(replaced)) and not progress.absent:
-            own.close()
-            own.running = []
-            replaced.append(own.start_scheduler())
-            own.start_worker()
-
-    finish(store, LONGER, workers, until=replace_all)
-    check_complete(store, LONGER)
-    assert len(replaced) == 8 and {each.tries for each in store.runs(1)} == {1}
-
-
 @pytest.mark.parametrize("gone", [False, True])
 def test_only_workers_that_are_gone_count_as_killed(workers, monkeypatch, gone):
     """Give up a training whose workers are gone again and again, but not one whose scheduler is."""
@@ -303,7 +285,7 @@ def test_only_workers_that_are_gone_count_as_killed(workers, monkeypatch, gone):
         return futures[-1]
 
     monkeypatch.setattr(workers, "train", train)
-    job = jobs.Job(workers, {"a": LONGER.runs[0].start()})
+    job = jobs.Job(workers, {"a": LONG.runs[0].start()})
     for _ in range(jobs.KILLS):
         ready(workers, 2)
         assert job.poll().trainings["a"].is_running

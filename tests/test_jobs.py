@@ -16,7 +16,6 @@ import psutil
 import pytest
 import torch
 
-from core.model.config import Config
 from core.settings.cache import LRUCache
 from core.settings.device import Machine
 from core.tasks import task
@@ -445,11 +444,3 @@ def test_a_closed_pool_leaves_no_process_and_trains_no_more():
 def test_the_number_of_workers_can_be_set(monkeypatch, text, count):
     monkeypatch.setenv("ABLATION_WORKERS", text)
     assert worker_count() == (count or min(2, os.cpu_count()))
-
-
-def test_a_bad_config_is_reported_by_its_job(workers):
-    (state,) = states((0,)).values()
-    config = Config(n_heads=2, d_model=16)
-    job = Job(workers, {"bad": state.__class__(config, state.training, state.machine, model={})})
-    wait(lambda: job.done, job)
-    assert isinstance(job.error, RuntimeError)

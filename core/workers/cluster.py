@@ -122,9 +122,9 @@ class Cluster(WorkerPool):
                 )
             return "the scheduler does not answer"
         self._answered = time.monotonic()
-        self._describe_workers(threads)
-        members = {address: many for address, many in threads.items() if self._is_member(address)}
-        self._set_members(members, killed=True)
+        for address in self._descriptions.keys() - threads.keys():
+            del self._descriptions[address]
+        self._set_members({address: many for address, many in threads.items() if self._is_member(address)}, killed=True)
         if self.count:
             return ""
         return "no worker is ready" if threads else "no worker is there"
@@ -142,21 +142,14 @@ class Cluster(WorkerPool):
         except Exception:  # whatever a broken connection looks like
             return None
 
-    def _describe_workers(self, threads: dict[str, int]) -> None:
-        """Ask new workers what they compute with; forget those that are gone."""
-        for address in self._descriptions.keys() - threads.keys():
-            del self._descriptions[address]
-        for address in threads.keys() - self._descriptions.keys():
+    def _is_member(self, address: str) -> bool:
+        """Return whether a worker computes as this process and the other workers do. Ask a new one."""
+        answer = self._descriptions.get(address)
+        if answer is None or answer.cancelled():  # cancelled: with a connection
             with suppress(CancelledError):
                 self._descriptions[address] = self._submit([address], worker.describe)
-
-    def _is_member(self, address: str) -> bool:
-        """Return whether a worker computes as this process and the other workers do."""
-        answer = self._descriptions.get(address)
-        if answer is None or not answer.done():
             return False
-        if answer.cancelled():  # with a connection: ask again
-            del self._descriptions[address]
+        if not answer.done():
             return False
         reason = difference(answer, worker.describe(), self._first, self._needed)
         if reason:

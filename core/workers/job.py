@@ -64,12 +64,14 @@ class SharedTraining:
             self.seconds += (state.seconds - before.seconds) / stacked
             self.estimated += share * budget.seconds(state.config, state.training)
 
-    def count_kill(self) -> None:
-        """Note that its worker was killed, and give it up after too many times."""
+    def fail(self, error: Exception) -> None:
+        """Note why a chunk failed. That of a killed worker runs again, but not for ever."""
+        if not isinstance(error, BrokenProcessPool):
+            self.error = error
+            return
         self.kills += 1
         if self.kills == KILLS:
-            question = "is there enough memory?"
-            self.error = WorkersKilled(f"its workers were killed {KILLS} times in a row; {question}")
+            self.error = WorkersKilled(f"its workers were killed {KILLS} times in a row; is there enough memory?")
 
 
 class Job:
@@ -334,13 +336,9 @@ class WorkerPool:
             results = pickle.loads(future.result())
         except CancelledError:  # a connection was lost: the chunk runs again at the next poll
             return
-        except BrokenProcessPool:  # a worker was killed: the chunk runs again
-            for training in chunk:
-                training.count_kill()
-            return
         except Exception as error:
             for training in chunk:
-                training.error = error
+                training.fail(error)
             return
         wanted = [training for job in self.jobs if job.alive for training in job.trainings.values()]
         for training, (state, rows) in zip(chunk, results):
@@ -353,18 +351,14 @@ class WorkerPool:
             if state.done:
                 self._keep(training)
 
-    def give_up(self, futures: Sequence[Future[bytes]], killed: bool = False) -> None:
-        """Have chunks run again that no worker will bring back.
-
-        Args:
-            killed: Whether their workers were killed.
-        """
+    def give_up(self, futures: Sequence[Future[bytes]], killed: bool) -> None:
+        """Have chunks run again that no worker will bring back, perhaps because they were killed."""
         with self.lock:
             for future in futures:
                 for training in self.running.pop(future, []):
                     training.is_running = False
                     if killed:
-                        training.count_kill()
+                        training.fail(BrokenProcessPool())
 
 
 def key_of(state: State) -> Key:
