@@ -14,7 +14,6 @@ import torch
 from core.experiments.training.plan import Arm, Plan, Trial
 from core.experiments.training.results import gap, summary
 from core.measure.intervals import interval
-from core.settings.cache import LRUCache
 from core.study import runner, tables
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
 from core.study.database.store import Store, standing
@@ -58,7 +57,8 @@ def pool():
 @pytest.fixture
 def workers(pool):
     """Processes for all tests, which know nothing of what they did for the test before."""
-    pool.kept = LRUCache(megabytes=32)
+    pool.kept.clear()
+    pool.trainings.clear()
     return pool
 
 
@@ -162,7 +162,7 @@ def test_a_worker_that_is_killed_costs_nothing(database):  # noqa: F811
 
     def kill(seen):
         if seen.share > 0.1 and not killed:
-            killed.append(next(iter(own._pool._processes)))
+            killed.append(next(iter(own._executor._processes)))
             os.kill(killed[-1], signal.SIGKILL)
 
     finish(store, LONG, own, until=kill)

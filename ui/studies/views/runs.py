@@ -2,7 +2,7 @@ import pandas as pd
 import streamlit as st
 
 from core.experiments.training.plan import BASELINE
-from core.settings.errors import without_paths
+from core.settings.environment import without_paths
 from core.study.database.schema import QUEUED, STATES
 from core.study.database.store import taken_ahead
 from core.study.link import read_query
