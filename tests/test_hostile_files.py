@@ -149,6 +149,7 @@ def wordy():
     return opened(own.write(Transformer(settings, words), "many words", "copy"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("many", [8, 64])
 def test_many_texts_take_no_more_memory_than_is_said(wordy, many):
     asked = questions(wordy, many)
