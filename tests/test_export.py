@@ -18,8 +18,7 @@ import pytest
 from core.checkpoints import family, files
 from core.experiments.block import neurons, positions
 from core.experiments.block.attention import heads, recut
-from core.experiments.block.change import per_token
-from core.experiments.block.compare import compare
+from core.experiments.block.compare import compare, per_token
 from core.experiments.depth.axes import Axes
 from core.experiments.depth.depth import Depth, table, travel
 from core.experiments.depth.gradients import gradients

@@ -11,8 +11,7 @@ import torch
 from core import Config, ConfigError
 from core.experiments.depth.axes import AXES, MOST, RESIDUALS, Axes, write_axes
 from core.experiments.depth.depth import Depth, blocks, travel
-from core.experiments.depth.grid import Grid, _bytes, combine, grid, travel_together
-from core.experiments.depth.repeats import stream_of
+from core.experiments.depth.grid import Grid, _bytes, combine, grid, stream_of, travel_together
 from core.measure.stream_statistics import statistic
 from core.model.batched_variants import Many
 from core.model.parts import MENUS

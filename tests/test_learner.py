@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.experiments.training.plan import Trial, plan
-from core.experiments.training.showcase import showcase
+from core.experiments.training.plan import Trial, plan, showcase
 from core.model.config import Config
 from core.model.variants import NOTHING, apply, encode, lineup
 from core.settings.device import Machine

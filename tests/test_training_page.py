@@ -9,8 +9,7 @@ from types import SimpleNamespace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.experiments.training.plan import Trial
-from core.experiments.training.showcase import showcase
+from core.experiments.training.plan import Trial, showcase
 from core.settings.device import Machine
 from core.tasks import task
 from core.train import Training, start, train

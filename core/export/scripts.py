@@ -134,7 +134,7 @@ def block_script(
         kind: of weights, among core.experiments.weights.
         view: of the page, the numbers of which are a table besides.
     """
-    imports = FORWARD + "from core.experiments.block.change import per_token\n"
+    imports = FORWARD + "from core.experiments.block.compare import per_token\n"
     attention = ["weight_table"]
     tables = [STAGES, TOKENS, ATTENTION]
     if view == "heads" and config.attention:

@@ -10,12 +10,15 @@ from typing import Any, TypeVar
 import torch
 
 from core.measure.stream_statistics import attention_entropy
+from core.model.attention import Memory, MultiHeadAttention
+from core.model.block import FeedForward, Join
 from core.model.config import Config
 from core.model.cost import parameters
+from core.model.layers import Linear
 from core.model.parts.init import Draw
 from core.model.parts.placement import halves, norm_places
 from core.model.trace import trace
-from core.model.transformer import FeedForward, Join, Linear, Memory, MultiHeadAttention, Transformer, visible
+from core.model.transformer import Transformer, visible
 from core.settings.device import Machine
 
 Map = Callable[..., torch.Tensor]  # streams (V, T, D) side by side -> the same

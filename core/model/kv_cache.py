@@ -2,7 +2,8 @@
 
 import torch
 
-from core.model.transformer import Memory, Transformer
+from core.model.attention import Memory
+from core.model.transformer import Transformer
 
 
 class Kept:

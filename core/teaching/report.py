@@ -10,7 +10,7 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from core.export.script import Script, Table, enclose, quoted
-from core.figures.tally import tally_svg
+from core.figures.small_pictures import tally_svg
 from core.settings.device import Machine
 from core.settings.process import device_name, versions
 from core.settings.setting import ConfigError

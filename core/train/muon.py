@@ -5,7 +5,8 @@ from typing import Any
 
 import torch
 
-from core.model.transformer import Linear, Transformer
+from core.model.layers import Linear
+from core.model.transformer import Transformer
 
 MOMENTUM, STEPS, COEFFICIENTS = (
     0.95,

@@ -9,8 +9,7 @@ from core.experiments.block import stages
 from core.experiments.depth.depth import Depth, travel
 from core.experiments.forward import forward
 from core.experiments.trained import tables
-from core.experiments.trained.effects import effect
-from core.experiments.trained.knockout import Bench
+from core.experiments.trained.knockout import Bench, effect
 from core.experiments.trained.questions import questions
 from core.measure.stream_statistics import asks, statistic
 from core.measure.tensor_meters import meter

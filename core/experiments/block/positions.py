@@ -7,10 +7,12 @@ import torch
 
 from core.experiments.forward import Pass, prepared
 from core.experiments.weights import weights
+from core.model.block import Block
 from core.model.cost import run_bytes
+from core.model.layers import drawing
 from core.model.parts import MENUS
 from core.model.parts.position import CONTEXT, sinusoid
-from core.model.transformer import Block, Transformer, drawing
+from core.model.transformer import Transformer
 from core.settings.device import Machine
 from core.settings.memory import room_for
 from core.settings.setting import ConfigError

@@ -15,8 +15,9 @@ import torch
 
 from core.experiments.trained.knockout import Bench, Sites, measured
 from core.measure.intervals import paired, together
+from core.model.block import Block
 from core.model.knockout import Cut
-from core.model.transformer import Block, Transformer
+from core.model.transformer import Transformer
 from core.settings.memory import max_mb, room_for
 from core.settings.progress import track
 from core.settings.wording import head_name

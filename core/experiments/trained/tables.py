@@ -7,11 +7,9 @@ from dataclasses import dataclass
 import pandas as pd
 import torch
 
-from core.experiments.trained.effects import effect
-from core.experiments.trained.knockout import Bench, Effect
+from core.experiments.trained.knockout import Bench, Effect, effect
 from core.experiments.trained.questions import Questions
-from core.measure.flips import changed
-from core.measure.intervals import LEVEL, Interval, Paired, interval, paired, together, wilson
+from core.measure.intervals import LEVEL, Interval, Paired, changed, interval, paired, together, wilson
 from core.model.knockout import Cut
 
 LEAST = 20  # questions that a figure by distance stands on at least
@@ -29,7 +27,7 @@ def told(measured: Effect, baseline: Effect) -> pd.DataFrame:
 
 
 def compared(measured: Effect, baseline: Effect, name: str, level: float = LEVEL) -> Paired:
-    """The change of one effect, text by text: of what can only flip by a test made for flips (core/measure/flips.py), else by the paired t-test."""
+    """The change of one effect, text by text: of what can only flip by a test made for flips, else by the paired t-test."""
     known = (
         measured.values[name].isfinite() & baseline.values[name].isfinite()
     )  # weights may be too large for any number

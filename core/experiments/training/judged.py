@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from core.experiments.training.plan import Arm, Plan
 from core.experiments.training.results import Runs, diverged
 from core.train import Row, State
-from core.train.search import choose, counted, late_loss
+from core.train.match import choose, counted, late_loss
 
 Key = tuple[str, int]  # of a model or of one of its runs, and the seed
 
@@ -22,7 +22,7 @@ class Judged:
 
 
 def judged(runs: Runs, plan: Plan) -> Judged:
-    """Of each model and seed one run. Where rates are searched, that whose late losses are least (core.train.search), as far as all of
+    """Of each model and seed one run. Where rates are searched, that whose late losses are least (core.train.match), as far as all of
     them have come; before there are any, that at the model's own rate.
 
     The rows of a model that is trained for more or fewer steps than the plan says, because each takes less or more time, stand at the

@@ -1,6 +1,6 @@
 """Baseline and variants trained side by side, several seeds each: what is run."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -8,12 +8,101 @@ from typing import Any
 from core.model.config import Config
 from core.model.variants import MOST, Variant, apply, difference, name_of
 from core.settings.device import Machine
+from core.settings.menu import Menu
 from core.settings.setting import ConfigError, Settings, setting
 from core.settings.wording import in_sentence
 from core.train import State, Training, start
-from core.train.match import held, match
-from core.train.otherwise import otherwise
-from core.train.search import at_rate, search
+from core.train.match import at_rate, held, match, search
+
+# -> the settings of the training that are changed
+otherwise: Menu[Callable[[], dict[str, Any]]] = Menu("Also trained")
+
+
+@otherwise
+def nothing() -> dict[str, Any]:
+    """No: every model is trained in the way that is set."""
+    return {}
+
+
+@otherwise
+def muon() -> dict[str, Any]:
+    """Muon: the baseline once more, with Muon as its optimiser."""
+    return {"optimiser": "muon"}
+
+
+@otherwise
+def sgd() -> dict[str, Any]:
+    """SGD, rate 0.1: the baseline once more, with gradient descent and the learning rate that this needs."""
+    return {"optimiser": "sgd", "learning_rate": 0.1}
+
+
+@otherwise
+def no_warmup() -> dict[str, Any]:
+    """no warm-up: the baseline once more, with its full learning rate from the first step."""
+    return {"warmup": 0}
+
+
+@otherwise
+def no_decay() -> dict[str, Any]:
+    """no decay: the baseline once more, with a learning rate that does not fall."""
+    return {"decay": "none"}
+
+
+@otherwise
+def cosine() -> dict[str, Any]:
+    """cosine decay: the baseline once more, with a learning rate that falls to zero along a cosine."""
+    return {"decay": "cosine"}
+
+
+@otherwise
+def clipped() -> dict[str, Any]:
+    """gradients clipped at 1: the baseline once more, with gradients that are shortened to a norm of 1."""
+    return {"clip": 1.0}
+
+
+showcase: Menu[Callable[[], dict[str, str]]] = Menu(
+    "Experiments"
+)  # each gives the parameters of a link to the page "Training"
+
+
+@showcase
+def residual() -> dict[str, str]:
+    """No residuals at 12 layers: what becomes of a deep model when nothing is passed on beside its sub-layers?"""
+    return {"task": "reverse", "n_layers": "12", "steps": "120", "variants": "residual_attention-off__residual_ffn-off"}
+
+
+@showcase
+def warm_up() -> dict[str, str]:
+    """Post-norm without warm-up: twelve layers learn with the norm before each sub-layer; do they with the norm after it?"""
+    return {
+        "task": "reverse", "n_layers": "12", "steps": "120", "warmup": "0", "learning_rate": "0.005",
+        "variants": "placement-post",
+    }  # fmt: skip
+
+
+@showcase
+def positions() -> dict[str, str]:
+    """No positions on reverse: who does not know where a word stands cannot turn a sequence round. Or a little?"""
+    return {"task": "reverse", "variants": "position-none"}
+
+
+@showcase
+def heads() -> dict[str, str]:
+    """One head on subtraction: six hundred steps of a − b modulo 37, with a single wide head instead of four."""
+    return {"task": "subtraction", "steps": "600", "seeds": "5", "variants": "n_heads-1"}
+
+
+@showcase
+def facts() -> dict[str, str]:
+    """No FFN on the fact table: two thousand facts to be memorised. Where are they kept?"""
+    return {"task": "facts", "variants": "ffn-off"}
+
+
+@showcase
+def norm() -> dict[str, str]:
+    """No norm at a high learning rate: six layers at 0.02. Which of them comes through?"""
+    return {"task": "reverse", "n_layers": "6", "learning_rate": "0.02", "variants": "norm-none"}
+
 
 BASELINE = "baseline"
 SEARCHED = "learning rate searched"

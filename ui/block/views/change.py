@@ -1,4 +1,4 @@
-from core.experiments.block import change as experiment
+from core.experiments.block import compare as experiment
 from core.figures import charts
 from ui.block.context import view
 from ui.kit import beside

@@ -3,8 +3,7 @@ from decimal import Decimal
 
 import streamlit as st
 
-from core.experiments.block.stages import normalised, norms
-from core.experiments.block.vector import moments, normed, read_vector
+from core.experiments.block.stages import moments, normalised, normed, norms, read_vector
 from core.figures import charts
 from core.model.parts import MENUS
 from core.settings.setting import ConfigError

@@ -1,7 +1,7 @@
 import torch
 
 from core.experiments.block import positions as experiment
-from core.experiments.block.change import cosines
+from core.experiments.block.compare import cosines
 from core.experiments.weights import weights as weights_menu
 from core.figures import charts
 from core.model.parts import MENUS
