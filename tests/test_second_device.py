@@ -36,7 +36,6 @@ from core.model.knockout import Cut, cuts, mode
 from core.model.parts import MENUS
 from core.model.trace import trace
 from core.model.transformer import Transformer
-from core.model.variants import Variant
 from core.settings import device as devices
 from core.settings.device import Machine, median_ms, timed
 from core.settings.process import device_name
@@ -622,7 +621,7 @@ def printed(script: str) -> str:
 
 
 def scripts(machine: Machine) -> dict[str, Script]:
-    variants = [Variant("baseline", SMALL), Variant("other", SMALL.replace(norm="none", position="alibi"), 1)]
+    variants = {"baseline": SMALL, "other": SMALL.replace(norm="none", position="alibi")}
     plan = Plan(
         (Arm("baseline", small("sentences"), 0, frozenset()),),
         Training(task="sentences", batch=4, steps=2),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.optim import Optimizer
 
 from core.settings.menu import Menu
 from core.settings.setting import Settings, setting
@@ -14,8 +15,9 @@ from core.train.muon import Muon
 
 # Share of the way after warm-up, 0 to 1 -> factor of the learning rate.
 decay: Menu[Callable[[float], float]] = Menu("Decay")
-# (parameters, heights of the matrices in each, learning rate, weight decay, fused) -> what makes gradients into changes.
-Make = Callable[[Sequence[torch.Tensor], Sequence[tuple[int, ...]], float, float, bool], torch.optim.Optimizer]
+Weights = Sequence[torch.Tensor]
+Heights = Sequence[tuple[int, ...]]  # of the matrices in each weight
+Make = Callable[[Weights, Heights, float, float, bool], Optimizer]
 optimiser: Menu[Make] = Menu("Optimiser")
 
 
@@ -38,39 +40,21 @@ def cosine(progress: float) -> float:
 
 
 @optimiser
-def adamw(
-    parameters: Sequence[torch.Tensor],
-    heights: Sequence[tuple[int, ...]],
-    learning_rate: float,
-    weight_decay: float,
-    fused: bool,
-) -> torch.optim.Optimizer:
+def adamw(weights: Weights, heights: Heights, rate: float, decay: float, fused: bool) -> Optimizer:
     """AdamW: a step size of its own for every parameter, from its past gradients (Loshchilov and Hutter, 2019)."""
-    return torch.optim.AdamW(parameters, lr=learning_rate, weight_decay=weight_decay, fused=fused)
+    return torch.optim.AdamW(weights, lr=rate, weight_decay=decay, fused=fused)
 
 
 @optimiser
-def sgd(
-    parameters: Sequence[torch.Tensor],
-    heights: Sequence[tuple[int, ...]],
-    learning_rate: float,
-    weight_decay: float,
-    fused: bool,
-) -> torch.optim.Optimizer:
+def sgd(weights: Weights, heights: Heights, rate: float, decay: float, fused: bool) -> Optimizer:
     """SGD: gradient descent with momentum 0.9; needs a higher learning rate than AdamW, about 0.1."""
-    return torch.optim.SGD(parameters, lr=learning_rate, momentum=0.9, weight_decay=weight_decay, fused=fused)
+    return torch.optim.SGD(weights, lr=rate, momentum=0.9, weight_decay=decay, fused=fused)
 
 
 @optimiser
-def muon(
-    parameters: Sequence[torch.Tensor],
-    heights: Sequence[tuple[int, ...]],
-    learning_rate: float,
-    weight_decay: float,
-    fused: bool,
-) -> torch.optim.Optimizer:
+def muon(weights: Weights, heights: Heights, rate: float, decay: float, fused: bool) -> Optimizer:
     """Muon: momentum made orthogonal for every matrix of a block, AdamW for the rest (Jordan, 2024); scaled so that AdamW's rates fit."""
-    return Muon(parameters, heights, learning_rate, weight_decay)
+    return Muon(weights, heights, rate, decay)
 
 
 RATES = tuple(float(f"{digit}e{power}") for power in (-4, -3, -2, -1) for digit in (1, 2, 3, 5)) + (1.0,)

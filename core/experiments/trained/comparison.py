@@ -7,14 +7,14 @@ questions: whether the part is needed to learn the task, and whether a model tha
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 import pandas as pd
 
 from core.checkpoints.family import WHOLE, label, members
 from core.checkpoints.opened import CheckpointError
 from core.experiments.trained.tables import LEAST
-from core.measure.intervals import ANYTHING, LARGEST, Paired, Within, apart, cut, interval, paired, together
+from core.measure.intervals import ANYTHING, LARGEST, Paired, apart, cut, interval, paired, together
 from core.settings.menu import Menu
 from core.settings.wording import count
 
@@ -26,21 +26,9 @@ FEW = 3  # seeds up to which it is said what they cannot show
 ONE_SEED = "One seed each: whether a difference is more than noise between seeds cannot be told."
 
 
-class Measured(Protocol):
-    """(rows of one model) -> number."""
-
-    axis: str
-    within: Within  # what it can be
-    differences: Within
-    worse: int  # the sign of a change for the worse
-    does: str  # in words, what such a change does
-    logarithmic: bool  # whether logarithms are compared: of what can be a hundred times as much
-    split: bool  # whether it is compared at every distance between subject and verb, for one part alone
-
-    def __call__(self, rows: pd.DataFrame, /) -> float: ...
-
-
-compared: Menu[Measured] = Menu("What is compared", logarithmic=False, split=False)
+# (rows of one model) -> number. within, differences: what it can be; worse: the sign of a change for the worse; does: in words, what such
+# a change does; logarithmic: whether logarithms are compared; split: whether it is compared at every distance, for one part alone.
+compared: Menu[Any] = Menu("What is compared", logarithmic=False, split=False)
 removed: Menu[Callable[[], str]] = Menu("What the family was trained without")
 
 

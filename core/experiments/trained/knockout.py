@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import Any, TypeVar
 
 import torch
 
@@ -20,20 +20,9 @@ from core.settings.memory import check_memory, max_mb, room_for, some_rows
 from core.settings.menu import Menu
 from core.settings.progress import told_as, track, turn
 
-
-class Change(Protocol):
-    """(answers of a model, of the whole model) -> one number per question."""
-
-    bounds: tuple[float, float]  # of a change
-    share: bool  # of all, shown in percent
-    flips: bool  # only ever 0 or 1 for one question
-    distance: bool  # from the whole model, 0 for itself
-    unit: str  # of what is no share
-
-    def __call__(self, answers: "Answers", whole: "Answers", /) -> torch.Tensor: ...
-
-
-effect: Menu[Change] = Menu("Effect", bounds=(-math.inf, math.inf), share=False, flips=False, distance=False, unit="")
+# (answers of a model, of the whole model) -> one number per question. bounds: of a change; share: of all, shown in percent; flips: only ever
+# 0 or 1 for one question; distance: from the whole model, 0 for itself; unit: of what is no share.
+effect: Menu[Any] = Menu("Effect", bounds=(-math.inf, math.inf), share=False, flips=False, distance=False, unit="")
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,8 +3,6 @@
 Each function returns a Vega-Lite specification as a dict that does not change from call to call (so that the browser
 keeps the picture and swaps the data), for a table with the columns named in its docstring. Words on axes come as
 "007 word": a number that sorts, and a word that is shown.
-
-Below each stands an example of such a table, which a test draws.
 """
 
 from core.figures.charts.attention import arcs, attention_map, per_head

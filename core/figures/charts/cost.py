@@ -1,10 +1,9 @@
 """What a block costs."""
 
 import altair as alt
-import pandas as pd
 
 from core.figures.palette import BASELINE, VARIANTS
-from core.figures.spec import LOG, Drawn, example, numbers, spec
+from core.figures.spec import LOG, Drawn, numbers, spec
 
 
 @spec
@@ -17,11 +16,6 @@ def amounts(base: alt.Chart, title: str) -> Drawn:
     )
 
 
-@example(amounts, "numbers to learn")
-def _amounts() -> pd.DataFrame:
-    return pd.DataFrame({"part": ["W_Q: 4,096", "W_K: 4,096"], "value": [4096, 4096]})
-
-
 @spec
 def growth(base: alt.Chart) -> Drawn:
     """Cost against length of text: tokens, part, value."""
@@ -32,9 +26,3 @@ def growth(base: alt.Chart) -> Drawn:
         color=alt.Color("part:N", title=None, sort=None, legend=alt.Legend(orient="top", direction="vertical"), scale=alt.Scale(range=[BASELINE, *VARIANTS])),
         tooltip=["part:N", "tokens:Q", alt.Tooltip("value:Q", title="operations", format=",")],
     )  # fmt: skip
-
-
-@example(growth)
-def _growth() -> pd.DataFrame:
-    parts = ["scores", "FFN"]
-    return pd.DataFrame({"tokens": [8, 8, 16, 16], "part": parts * 2, "value": [1e4, 1e5, 4e4, 2e5]})
