@@ -3,12 +3,11 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
-from torch import nn
 
 from core.experiments.weights import weights
 from core.measure.tensor_meters import reduce, tidy
@@ -70,7 +69,6 @@ def _continue(
         return vocabulary, [step._replace(logits=None) for step in written]
 
 
-T = TypeVar("T")
 Edit = Callable[[str, int, torch.Tensor], torch.Tensor | None]  # of a trace: (site, layer, x) -> what to go on with
 
 SMALL, RUNS = 2e7, 3  # floating point operations up to which a pass is timed so many times
@@ -232,9 +230,24 @@ def watched(
     edits: as for trace(). layered: whether heads are named with their layer even where there is only one.
     """
     watcher = Watcher()
-    call = _dropping(model, lambda: model.stream(ids, real)) if dropout else lambda: model.stream(ids, real)
+
+    def call() -> torch.Tensor:  # with the same random stream of dropout each time
+        with dropping(generator(model.config.seed, "dropout") if dropout else None):
+            return model.stream(ids, real)
+
     with trace(*edits, watcher) as recorded:
         output, first = timed(call, machine.torch_device)
+    timing = None
+    if not edits and first >= SLOW:
+        timing = Timing(first, 1, datetime.now(UTC))
+    elif not edits:  # the first pass also loads, allocates and records
+        runs = RUNS if sum(flops(model.config, ids.shape[1]).values()) < SMALL else 1
+        timing = median_timing(call, machine.torch_device, runs)
+    softmax: list[list[torch.Tensor]] = []
+    for block in model.blocks:
+        attention: Any = getattr(block, "attn", None)
+        learnt = [] if attention is None else attention.softmax.parameters()
+        softmax.append([parameter.detach().float().cpu() for parameter in learnt])
     return Pass(
         config=model.config,
         machine=machine,
@@ -244,35 +257,13 @@ def watched(
         measured=reduce(watcher),
         output=output[0].float().cpu(),
         allowed=square(model.allowed(ids, real), ids.shape[1]),
-        timing=None if edits else _timing(call, first, model.config, ids.shape[1], machine.torch_device),
+        timing=timing,
         weights=weights,
         dropout=dropout,
         layered=layered or model.config.n_layers > 1,
         kind=kind,
-        softmax=tuple(map(_softmax, model.blocks)),
+        softmax=tuple(softmax),
     )
-
-
-def _softmax(block: nn.Module) -> list[torch.Tensor]:
-    attention: Any = getattr(block, "attn", None)
-    return [] if attention is None else [each.detach().float().cpu() for each in attention.softmax.parameters()]
-
-
-def _timing(call: Callable[[], object], first: float, config: Config, length: int, timed_on: str) -> Timing:
-    """Of passes after the first, which also loads, allocates and records; where that was slow, it is not repeated."""
-    if first >= SLOW:
-        return Timing(first, 1, datetime.now(UTC))
-    return median_timing(call, timed_on, RUNS if sum(flops(config, length).values()) < SMALL else 1)
-
-
-def _dropping(model: Transformer, call: Callable[[], T]) -> Callable[[], T]:
-    """The same call, in which dropout acts, each time from the same random stream."""
-
-    def dropped() -> T:
-        with dropping(generator(model.config.seed, "dropout")):
-            return call()
-
-    return dropped
 
 
 def square(allowed: torch.Tensor | None, length: int) -> torch.Tensor:

@@ -11,7 +11,7 @@ from core.experiments.forward import forward
 from core.experiments.trained import tables
 from core.experiments.trained.knockout import Bench, effect
 from core.experiments.trained.questions import questions
-from core.measure.stream_statistics import asks, statistic
+from core.measure.stream_statistics import statistic
 from core.measure.tensor_meters import meter
 from core.model.config import Config
 from core.model.knockout import Cut
@@ -26,7 +26,6 @@ def toy_meter(sums):
     return sums.high - sums.low
 
 
-@asks("How large is the stream in all?")
 def toy_statistic(streams):
     """Toy size: twice the root mean square."""
     return 2 * streams.square.sqrt()
