@@ -7,9 +7,14 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from core.figures import charts
+from core.figures.charts import attention, cost, stream, trained
 
-CHARTS = {name: getattr(charts, name) for name in charts.__all__ if name != "word"}
+CHARTS = {  # functions that @spec has wrapped
+    name: chart
+    for topic in (attention, cost, stream, trained)
+    for name, chart in vars(topic).items()
+    if name != "spec" and hasattr(chart, "__wrapped__")
+}
 ARGUMENTS = {"str": "title", "bool": True, "int": 2, "tuple[str, ...]": ("000 word", "001 word")}
 ROWS = 6
 

@@ -110,7 +110,21 @@ class Task:
         self.check_length(length)
         if not self.held_out:
             return self.draw(stream, batch, length, vocabulary)
-        return one_side(self, stream, batch, length, vocabulary, held_out)
+        kept: list[Drawn] = []
+        seen: set[tuple[int, ...]] = set()
+        while sum(len(tokens) for tokens, _ in kept) < batch:
+            tokens, targets = self.draw(stream, batch, length, vocabulary)
+            wanted = is_held_out(tokens, vocabulary, self.held_out, self.until) == held_out
+            if held_out:
+                new = []
+                for line in map(tuple, tokens[wanted].tolist()):
+                    new.append(line not in seen)
+                    seen.add(line)
+                seen = seen if any(new) else set()  # there are no more: they come again
+                wanted[wanted.clone()] = torch.tensor(new, dtype=torch.bool)
+            kept.append((tokens[wanted], targets[wanted]))
+        tokens, targets = (torch.cat(parts)[:batch] for parts in zip(*kept))
+        return tokens, targets
 
     def check_length(self, length: int) -> None:
         """Raises ConfigError for a length that cannot be drawn."""
@@ -173,29 +187,6 @@ def _groups(vocabulary: Words, rivals: tuple[Words, ...]) -> torch.Tensor:
     """The number of each word's group of rivals, -1 for none: (V,)."""
     of = {word: number for number, group in enumerate(rivals) for word in group}
     return torch.tensor([of.get(word, -1) for word in vocabulary])
-
-
-def one_side(learnt: Any, stream: torch.Generator, batch: int, length: int, vocabulary: Words, held_out: bool) -> Drawn:
-    """Sequences of the training's side, or of the other one, each of which stands there once -> tokens, targets"""
-    kept: list[Drawn] = []
-    seen: set[tuple[int, ...]] = set()
-    while sum(len(tokens) for tokens, _ in kept) < batch:
-        tokens, targets = learnt.draw(stream, batch, length, vocabulary)
-        wanted = is_held_out(tokens, vocabulary, learnt.held_out, learnt.until) == held_out
-        if held_out:
-            new = torch.tensor([_is_new(line, seen) for line in map(tuple, tokens[wanted].tolist())], dtype=torch.bool)
-            seen = seen if bool(new.any()) else set()  # there are no more: they come again
-            wanted[wanted.clone()] = new
-        kept.append((tokens[wanted], targets[wanted]))
-    tokens, targets = (torch.cat(parts)[:batch] for parts in zip(*kept))
-    return tokens, targets
-
-
-def _is_new(line: tuple[int, ...], seen: set[tuple[int, ...]]) -> bool:
-    """Whether it is not among those seen; it is from now on."""
-    many = len(seen)
-    seen.add(line)
-    return len(seen) > many
 
 
 def is_held_out(

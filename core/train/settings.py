@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -57,6 +58,8 @@ def muon(weights: Weights, heights: Heights, rate: float, decay: float, fused: b
     return Muon(weights, heights, rate, decay)
 
 
+training_setting = partial(setting, group="Training")
+more_setting = partial(setting, group="More training")
 RATES = tuple(float(f"{digit}e{power}") for power in (-4, -3, -2, -1) for digit in (1, 2, 3, 5)) + (1.0,)
 
 
@@ -82,11 +85,10 @@ class Training(Settings):
         follows=lambda training: task[training.task].length,
         among=lambda training: list(task[training.task].lengths),
     )
-    steps: int = setting(
+    steps: int = training_setting(
         None,
         "Steps",
         "How many times the weights are changed. Follows the task until you move it.",
-        group="Training",
         short="steps",
         kind=int,
         low=1,
@@ -95,11 +97,10 @@ class Training(Settings):
         top=3000,
         follows=budget("steps"),
     )
-    batch: int = setting(
+    batch: int = training_setting(
         None,
         "Batch",
         "Sequences per step. Follows the task until you move it.",
-        group="Training",
         short="batch",
         kind=int,
         low=1,
@@ -108,11 +109,10 @@ class Training(Settings):
         top=256,
         follows=budget("batch"),
     )
-    learning_rate: float = setting(
+    learning_rate: float = training_setting(
         None,
         "Learning rate",
         "How far a step goes, after warm-up and before decay. Follows the task until you move it.",
-        group="Training",
         short="learning rate",
         kind=float,
         low=1e-6,
@@ -120,11 +120,10 @@ class Training(Settings):
         follows=budget("learning_rate"),
         among=lambda training: sorted({*RATES, training.learning_rate}),
     )
-    warmup: int = setting(
+    warmup: int = training_setting(
         None,
         "Warm-up (steps)",
         "Steps in which the learning rate grows in a straight line to its full value. Follows the task until you move it.",
-        group="Training",
         short="warm-up",
         kind=int,
         low=0,
@@ -133,51 +132,46 @@ class Training(Settings):
         top=500,
         follows=budget("warmup", 0),
     )
-    decay: str = setting(
+    decay: str = training_setting(
         None,
         "Decay",
         "How the learning rate falls after warm-up. Follows the task until you move it.",
-        group="Training",
         short="decay",
         kind=str,
         menu=decay,
         follows=budget("decay", "none"),
     )
-    optimiser: str = setting(
+    optimiser: str = more_setting(
         "adamw",
         "Optimiser",
         "How gradients become changes of the weights.",
-        group="More training",
         short="optimiser",
         menu=optimiser,
     )
-    weight_decay: float = setting(
+    weight_decay: float = more_setting(
         0.01,
         "Weight decay",
         "Pulls every weight towards zero at each step, by this share times the learning rate in AdamW.",
-        group="More training",
         short="weight decay",
         low=0.0,
         high=10.0,
         step=0.01,
         top=1.0,
     )
-    clip: float = setting(
+    clip: float = more_setting(
         0.0,
         "Gradient clipping",
         "Gradients whose norm is greater than this are shortened to it. 0: never.",
-        group="More training",
         short="clipping",
         low=0.0,
         high=1000.0,
         step=0.1,
         top=10.0,
     )
-    every: int = setting(
+    every: int = more_setting(
         None,
         "A row every",
         "Steps from one point of the curves to the next. Follows the steps: fifty points.",
-        group="More training",
         short="steps per row",
         kind=int,
         low=1,

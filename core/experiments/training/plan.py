@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -104,6 +105,7 @@ def norm() -> dict[str, str]:
     return {"task": "reverse", "n_layers": "6", "learning_rate": "0.02", "variants": "norm-none"}
 
 
+trial_setting = partial(setting, group="Comparison")
 BASELINE = "baseline"
 SEARCHED = "learning rate searched"
 
@@ -112,46 +114,41 @@ SEARCHED = "learning rate searched"
 class Trial(Settings):
     """How the comparison is made."""
 
-    seeds: int = setting(
+    seeds: int = trial_setting(
         3,
         "Seeds",
         "Every model is trained so many times, each time with other weights and other data. The first seed is the random seed.",
-        group="Comparison",
         short="seeds",
         low=1,
         high=30,
         step=1,
         top=10,
     )
-    match: str = setting(
+    match: str = trial_setting(
         "nothing",
         "Hold equal",
         "Whether the widths of what is left after a part is taken out are changed, or its steps, so that all models cost the same.",
-        group="Comparison",
         short="held equal",
         menu=match,
     )
-    search: str = setting(
+    search: str = trial_setting(
         "none",
         "Search rate",
         "Whether each model is trained at several learning rates. For each seed the one counts that ends with the lowest training loss.",
-        group="Comparison",
         short="search",
         menu=search,
     )
-    otherwise: str = setting(
+    otherwise: str = trial_setting(
         "nothing",
         "Also trained",
         "Whether the baseline is trained once more in another way, with the same seeds and data.",
-        group="Comparison",
         short="also trained",
         menu=otherwise,
     )
-    together: bool = setting(
+    together: bool = trial_setting(
         False,
         "All combinations",
         "Train every combination of the variants too: leave one out, add one back, two at a time.",
-        group="Comparison",
         short="combinations",
     )
 
@@ -280,20 +277,17 @@ def _combined(baseline: Config, variants: list[Variant]) -> tuple[list[tuple[str
             changes = [difference(each.config, baseline) for each in several]
             together = {field: value for change in changes for field, value in change.items()}
             try:
-                _check_apart(*changes[:2])
+                one, other = changes[:2]
+                both = sorted(one.keys() & other.keys())
+                if both and all(one[name] == other[name] for name in both):
+                    raise ConfigError("variants", f"both set {', '.join(both)}.")
+                if both:
+                    raise ConfigError("variants", f"they set {', '.join(both)} to different values.")
                 combined.append((name_of(together), apply(together, baseline), members))
             except ConfigError as error:
                 refused.append(members)
                 notes.append(f"{' and '.join(each.name for each in several)} cannot be combined: {error}")
     return combined, notes
-
-
-def _check_apart(one: dict[str, Any], other: dict[str, Any]) -> None:
-    """Raises ConfigError if two variants change the same setting."""
-    shared = sorted(one.keys() & other.keys())
-    if shared:
-        how = f"both set {', '.join(shared)}." if all(one[name] == other[name] for name in shared) else ""
-        raise ConfigError("variants", how or f"they set {', '.join(shared)} to different values.")
 
 
 def _arm(arm: Arm, baseline: Arm, training: Training, trial: Trial) -> Arm:

@@ -5,7 +5,7 @@ import torch
 
 from core.experiments.trained import knockout, tables
 from core.experiments.training.sentences import points
-from core.figures import charts
+from core.figures.charts import trained as charts
 from core.measure.intervals import apart
 from core.model.knockout import Cut, cuts, mode
 from core.settings.wording import count, in_sentence, number
