@@ -19,7 +19,7 @@ from core.model.layers import dropping
 from core.model.parts.init import generator
 from core.model.parts.mask import within
 from core.model.text import PAD, UNKNOWN, shown, vocabulary
-from core.model.trace import trace
+from core.model.trace import Edit, trace
 from core.model.transformer import Transformer
 from core.settings.cache import cached
 from core.settings.device import Machine, Timing, median_timing, timed
@@ -69,8 +69,6 @@ def _continue(
         return vocabulary, [step._replace(logits=None) for step in written]
 
 
-Edit = Callable[[str, int, torch.Tensor], torch.Tensor | None]  # of a trace: (site, layer, x) -> what to go on with
-
 SMALL, RUNS = 2e7, 3  # floating point operations up to which a pass is timed so many times
 SLOW = 1000  # milliseconds from which on a pass is not run again to be timed
 
@@ -84,9 +82,8 @@ class Pass:
     tokens: tuple[str, ...]  # padding included
     n_real: int  # tokens that are not padding
     sites: dict[str, list[torch.Tensor]]
-    measured: tuple[
-        list[tuple[str, int]], np.ndarray
-    ]  # of every site: names and values as core.measure.tensor_meters.reduce gives them
+    # Of every site: names and values as core.measure.tensor_meters.reduce gives them.
+    measured: tuple[list[tuple[str, int]], np.ndarray]
     output: torch.Tensor  # (T, D), what leaves the last block
     allowed: torch.Tensor  # (T, T) bool, which key each query may see by mask and padding
     timing: Timing | None  # of a pass with nothing recorded; none of a pass that was edited

@@ -137,9 +137,8 @@ def together(compare: Callable[[Key, float], Paired], keys: Iterable[Key]) -> di
     order = sorted((key for key in compared if not math.isnan(compared[key].p)), key=lambda key: compared[key].p)
     p, level = 0.0, LEVEL
     for left, key in zip(range(len(order), 0, -1), order):
-        if (
-            p < 1 - LEVEL
-        ):  # else one was not told from noise: the rest is held to the level at which that one was tested
+        # Else one was not told from noise: the rest is held to the level at which that one was tested.
+        if p < 1 - LEVEL:
             level = 1 - (1 - LEVEL) / left
         p = max(p, min(1.0, left * compared[key].p))
         compared[key] = compare(key, level)._replace(p=p)
@@ -210,14 +209,13 @@ def tango(gained: int, lost: int, n: int, level: float = LEVEL) -> tuple[float, 
         """How many standard errors the flips are from what a true change of this size would give."""
         b = -gained - lost + (2 * n - gained + lost) * change
         c = -lost * change * (1 - change)
-        flipped = (math.sqrt(max(0.0, b * b - 8 * n * c)) - b) / (
-            4 * n
-        )  # the likeliest share of losses, given the change
+        # The likeliest share of losses, given the change.
+        flipped = (math.sqrt(max(0.0, b * b - 8 * n * c)) - b) / (4 * n)
         variance = n * (2 * flipped + change * (1 - change))
         distance = gained - lost - n * change
-        return (
-            distance / math.sqrt(variance) if variance > 0 else math.copysign(math.inf, distance) if distance else 0.0
-        )
+        if variance > 0:
+            return distance / math.sqrt(variance)
+        return math.copysign(math.inf, distance) if distance else 0.0
 
     observed = (gained - lost) / n
     return _where(score, z, -1.0, observed), _where(score, -z, observed, 1.0)

@@ -429,10 +429,6 @@ class Config(Settings):
                 f"one of {', '.join(map(str, shared))}.",
                 max(n for n in shared if n < self.n_kv_heads),
             )
-        if MENUS["position"][self.position].turns:
-            self._check_turned()
-
-    def _check_turned(self) -> None:
         if self.turns_all and self.d_head % 2:
             raise ConfigError(
                 "position",
@@ -440,7 +436,7 @@ class Config(Settings):
                 "Choose other heads, another d_head, or other positions.",
                 "none",
             )
-        if not self.turned:
+        if MENUS["position"][self.position].turns and not self.turned:
             raise ConfigError(
                 "rope_share",
                 f"rope_share is {self.rope_share:g}, so not a single pair of a head's {self.d_head} numbers would be turned. "

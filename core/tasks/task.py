@@ -58,9 +58,8 @@ class Task:
     rivals: tuple[tuple[str, ...], ...] = ()  # if given: only these words are scored, each against its group
     test: int = 64  # sequences on which accuracy is measured
     example_seed: int = 0
-    revision: int = (
-        1  # raised when the same seed comes to draw other data: what was trained before is then another training
-    )
+    # Raised when the same seed comes to draw other data: what was trained before is then another training.
+    revision: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__name__", self.draw.__name__)
@@ -153,10 +152,11 @@ class Task:
         groups = _groups(self.vocabulary, self.rivals).to(targets.device)
         return groups[targets.clamp(min=0)].where(targets != IGNORE, -1)
 
-    def right(
-        self, logits: torch.Tensor, targets: torch.Tensor
-    ) -> torch.Tensor:  # (B, T, V), int (B, T) -> bool (number of places asked)
-        """Whether each answer that counts is right: the highest logit is the target's."""
+    def right(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Return whether each answer that counts is right: the highest logit is the target's.
+
+        (B, T, V), int (B, T) -> bool (number of places asked)
+        """
         asked = self.asked(targets)
         logits, targets = logits[asked], targets[asked]
         if self.rivals:
@@ -189,10 +189,8 @@ def _groups(vocabulary: Words, rivals: tuple[Words, ...]) -> torch.Tensor:
     return torch.tensor([of.get(word, -1) for word in vocabulary])
 
 
-def is_held_out(
-    tokens: torch.Tensor, vocabulary: Words, share: float, until: Words = ()
-) -> torch.Tensor:  # int (B, T) -> bool (B)
-    """Whether each sequence belongs to the held-out part: by a hash of its words, so in every process alike.
+def is_held_out(tokens: torch.Tensor, vocabulary: Words, share: float, until: Words = ()) -> torch.Tensor:
+    """Return bool (B): whether each sequence of tokens (B, T) is held out, by a hash of its words, the same in every process.
 
     until: of the words before the first of these alone: then no part of a held-out sequence that ends before one of them
     stands at the beginning of any other.

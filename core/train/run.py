@@ -162,8 +162,11 @@ class Run:
         self.optimiser = make(self.parameters, matrices(self.model), rate, shrink, device != "mps")
         if state.optimiser:
             self.optimiser.load_state_dict(copy.deepcopy(state.optimiser))  # it would go on in the same tensors
-        self.data = _stream(state.seed, f"{training.task}.training", state.data)
-        self.dropout = _stream(state.seed, "dropout", state.dropout)
+        self.data = generator(state.seed, f"{training.task}.training")
+        self.dropout = generator(state.seed, "dropout")
+        if state.data is not None and state.dropout is not None:
+            self.data.set_state(state.data)
+            self.dropout.set_state(state.dropout)
         self.test = tuple(each.to(device) for each in held_out(training.task, state.seed, training.length))
 
     @property
@@ -234,11 +237,6 @@ class Run:
             data=self.data.get_state(),
             dropout=self.dropout.get_state(),
         )
-
-
-def _stream(seed: int, name: str, state: torch.Tensor | None) -> torch.Generator:
-    stream = generator(seed, name)
-    return stream if state is None else stream.set_state(state)
 
 
 def _kept(value: Any) -> Any:

@@ -39,7 +39,7 @@ def toy_effect(answers, whole):
 TOYS = [toy_meter, toy_statistic, toy_effect]
 
 
-@pytest.fixture(params=[(meter, toy_meter, {}), (statistic, toy_statistic, {}), (effect, toy_effect, {"distance": True})], ids=lambda of: of[1].__name__)  # fmt: skip
+@pytest.fixture(params=[(meter, toy_meter, {}), (statistic, toy_statistic, {"question": "How large is the stream in all?"}), (effect, toy_effect, {"distance": True})], ids=lambda of: of[1].__name__)  # fmt: skip
 def toy(request):
     menu, part, facts = request.param
     menu(**facts)(part) if facts else menu(part)
@@ -58,7 +58,7 @@ def test_every_stage_is_measured_by_it(toy):
     np.testing.assert_allclose(table.toy_meter, table["max"] - table["min"], rtol=1e-6)
 
 
-@only((statistic, toy_statistic, {}))
+@only((statistic, toy_statistic, {"question": "How large is the stream in all?"}))
 def test_every_pass_is_measured_by_it(toy):
     values = travel(SMALL, WORDS, Machine("cpu"), Depth(passes=3)).values
     at = list(statistic).index("toy_statistic"), list(statistic).index("rms")

@@ -79,10 +79,8 @@ class TrainedLook(Picked):
 
     FIRST = ("model", "prompt")
 
-    def _beside(self):
-        return known(self.model).serial  # two visitors may each have brought a model of this name
-
     def _check_together(self):
+        known(self.model)
         super()._check_together()
         check_text("prompt", self.prompt)
 

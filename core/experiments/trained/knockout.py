@@ -169,15 +169,13 @@ class Bench:
             rows.append([torch.nn.functional.pad(x, short) for x in read])
         self.patterns = [torch.cat(each, 1) for each in zip(*rows)]
         logits = torch.cat(answers)
-        return Answers(logits, q.right, self._wrong(logits), q.among), _joined(written)
+        # What each question calls wrong, or the likeliest word that is not right.
+        others = logits.scatter(1, q.right[:, None], -torch.inf)
+        wrong = q.wrong.where(q.wrong >= 0, others.argmax(-1))
+        return Answers(logits, q.right, wrong, q.among), _joined(written)
 
     def _in_turn(self, slices: Iterable[T]) -> Iterator[T]:
         return track(slices, len(self.slices), f"{len(self.questions.tokens)} texts through this model")
-
-    def _wrong(self, logits: torch.Tensor) -> torch.Tensor:
-        """What each question calls wrong, or the likeliest word that is not right."""
-        others = logits.scatter(1, self.questions.right[:, None], -torch.inf)
-        return self.questions.wrong.where(self.questions.wrong >= 0, others.argmax(-1))
 
     def _real(self, first: int, end: int, width: int) -> torch.Tensor | None:
         """Which tokens of a slice are no padding; None where no text sees what comes after it anyway."""
@@ -188,31 +186,30 @@ class Bench:
         """Slice -> (site, layer) -> the mean at each position over all texts, and what stands there on the other texts."""
         with turn(self._recording, "another visitor has just asked for the same, which is being computed"):
             if self._recorded is None:
-                with room_for(self.needed, "This model"):
+                with room_for(self.needed, "This model"), torch.inference_mode():
                     self._recorded = self._record()
             return self._recorded
 
     def _record(self) -> list[Recordings]:
-        with torch.inference_mode():
-            sites, others, real = ("z", "attn_out", "mlp_out"), [], self.questions.real
-            sums: Sites = {}  # (site, layer) -> over all texts, by position: (T, d) or (H, T, d_head)
-            for first, end, _, width in self._in_turn(self.slices):
-                for tokens, mean in ((self.questions.tokens, True), (self.questions.elsewhere, False)):
-                    with trace(sites=sites) as seen:
-                        self.model.stream(tokens[first:end, :width].to(self.device), self._real(first, end, width))
-                    recorded = {(site, layer): x for site in seen for layer, x in enumerate(seen[site])}
-                    if not mean:
-                        others.append(recorded)
-                        continue
-                    padding = ~real[first:end, :width].to(self.device)
-                    for key, x in recorded.items():
-                        hidden = padding[:, None, :, None] if key[0] == "z" else padding[..., None]
-                        # On the CPU: some GPUs have no float64.
-                        total = x.masked_fill(hidden, 0).cpu().sum(0, dtype=torch.float64)
-                        total = torch.nn.functional.pad(total, (0, 0, 0, real.shape[1] - width))
-                        sums[key] = sums.get(key, 0) + total
-            means = {key: self._mean_by_position(total) for key, total in sums.items()}
-            return [{key: Recorded(means[key], x) for key, x in recorded.items()} for recorded in others]
+        sites, others, real = ("z", "attn_out", "mlp_out"), [], self.questions.real
+        sums: Sites = {}  # (site, layer) -> over all texts, by position: (T, d) or (H, T, d_head)
+        for first, end, _, width in self._in_turn(self.slices):
+            padding = ~real[first:end, :width].to(self.device)
+            for tokens in (self.questions.tokens, self.questions.elsewhere):
+                with trace(sites=sites) as seen:
+                    self.model.stream(tokens[first:end, :width].to(self.device), self._real(first, end, width))
+                recorded = {(site, layer): x for site in seen for layer, x in enumerate(seen[site])}
+                if tokens is self.questions.elsewhere:
+                    others.append(recorded)
+                    continue
+                for key, x in recorded.items():
+                    hidden = padding[:, None, :, None] if key[0] == "z" else padding[..., None]
+                    # On the CPU: some GPUs have no float64.
+                    total = x.masked_fill(hidden, 0).cpu().sum(0, dtype=torch.float64)
+                    total = torch.nn.functional.pad(total, (0, 0, 0, real.shape[1] - width))
+                    sums[key] = sums.get(key, 0) + total
+        means = {key: self._mean_by_position(total) for key, total in sums.items()}
+        return [{key: Recorded(means[key], x) for key, x in recorded.items()} for recorded in others]
 
     @property
     def positions_with_means(self) -> int:
@@ -242,30 +239,24 @@ class Bench:
         if not chosen:
             return self.baseline
         recorded = self.recorded if mode != "zero" else []
-        with room_for(self.needed, "This model"), torch.inference_mode():
-            return self._without(chosen, mode, recorded)
-
-    def _without(self, chosen: tuple[Cut, ...], mode: str, recorded: list[Recordings]) -> Effect:
         q, logits, written = self.questions, [], []
-        begin = self._begin(chosen)
-        for at, (first, end, asked, width) in self._in_turn(enumerate(self.slices)):
-            x, row, position = self.streams[at][begin], q.row[asked] - first, q.position[asked]
-            allowed = self.model.allowed(torch.empty(1, width, device=self.device), self._real(first, end, width))
-            written.append(Written(row, position, begin))
-            memory = Memory()
-            lesion = Lesion(chosen, mode, recorded[at] if recorded else {}, begin)
-            with trace(lesion, written[-1], sites=()):
-                for layer in range(begin, self.model.config.n_layers):
-                    x = self.model.layer(layer, x, allowed, memory)
-            logits.append(self.model.read(x[row, position]).float().cpu())
-        answers = Answers(torch.cat(logits), q.right, self.whole.wrong, q.among)
-        return self._effect(chosen, mode, answers, self.baseline.written | _joined(written))
-
-    def _begin(self, chosen: tuple[Cut, ...]) -> int:
-        """The layer with which a pass with these cuts begins: all before it is as it was. Where early layers leave something for
-        late ones, the first."""
-        left = self.model.config.skips or self.model.config.value_residual
-        return 0 if left else min(cut.layer for cut in chosen)
+        # All layers before the first cut are as they were, unless early layers leave something for late ones.
+        begin = min(cut.layer for cut in chosen)
+        if self.model.config.skips or self.model.config.value_residual:
+            begin = 0
+        with room_for(self.needed, "This model"), torch.inference_mode():
+            for at, (first, end, asked, width) in self._in_turn(enumerate(self.slices)):
+                x, row, position = self.streams[at][begin], q.row[asked] - first, q.position[asked]
+                allowed = self.model.allowed(torch.empty(1, width, device=self.device), self._real(first, end, width))
+                written.append(Written(row, position, begin))
+                memory = Memory()
+                lesion = Lesion(chosen, mode, recorded[at] if recorded else {}, begin)
+                with trace(lesion, written[-1], sites=()):
+                    for layer in range(begin, self.model.config.n_layers):
+                        x = self.model.layer(layer, x, allowed, memory)
+                logits.append(self.model.read(x[row, position]).float().cpu())
+            answers = Answers(torch.cat(logits), q.right, self.whole.wrong, q.among)
+            return self._effect(chosen, mode, answers, self.baseline.written | _joined(written))
 
     def _effect(self, chosen: tuple[Cut, ...], mode: str, answers: Answers, written: Sites) -> Effect:
         each = {name: call(answers, self.whole) for name, call in effect.items()}

@@ -46,11 +46,11 @@ def _chosen(runs: Mapping[str, list[Row]], arm: Arm, plan: Plan) -> str:
     if not end:
         return arm.name
     named = {way.learning_rate: name for name, way in plan.ways(arm).items()}
-    return named[choose({rate: _loss(runs[name], end) for rate, name in named.items()})]
-
-
-def _loss(rows: list[Row], end: int) -> float:
-    return math.inf if diverged(rows) else late_loss([(row.step, row.loss) for row in rows], end)
+    losses = {}
+    for rate, name in named.items():
+        rows = runs[name]
+        losses[rate] = math.inf if diverged(rows) else late_loss([(row.step, row.loss) for row in rows], end)
+    return named[choose(losses)]
 
 
 def _on_steps(rows: list[Row], steps: int, plan: Plan) -> list[Row]:

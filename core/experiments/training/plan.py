@@ -61,9 +61,8 @@ def clipped() -> dict[str, Any]:
     return {"clip": 1.0}
 
 
-showcase: Menu[Callable[[], dict[str, str]]] = Menu(
-    "Experiments"
-)  # each gives the parameters of a link to the page "Training"
+# -> the parameters of a link to the page "Training"
+showcase: Menu[Callable[[], dict[str, str]]] = Menu("Experiments")
 
 
 @showcase

@@ -1,7 +1,7 @@
 """What came out of a plan, as tables: of every run, of every arm over its seeds, and against the baseline."""
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from itertools import combinations
 from typing import TypeVar
 
@@ -45,12 +45,11 @@ def reached(runs: Runs, seeds: Iterable[int], name: str) -> int:
 
 def common(runs: Runs, plan: Plan) -> int:
     """The newest step at which all can be compared."""
-    steps = [reached(runs, plan.seeds, arm.name) for arm in plan.arms if not all_diverged(runs, plan, arm.name)]
+    steps = []
+    for arm in plan.arms:
+        if not all(diverged(runs[arm.name, seed]) for seed in plan.seeds):
+            steps.append(reached(runs, plan.seeds, arm.name))
     return min(steps, default=0)
-
-
-def all_diverged(runs: Runs, plan: Plan, name: str) -> bool:
-    return all(diverged(runs[name, seed]) for seed in plan.seeds)
 
 
 def steps_to(rows: list[Row], level: float) -> float:
@@ -157,12 +156,14 @@ def effects(runs: Runs, plan: Plan) -> pd.DataFrame:
     alone is gone; alone, …: accuracy won when it alone comes back to the model that lacks all of them. At the newest
     step that all have reached, over the seeds on which neither of the two diverged; each of the two columns corrected
     for all parts (Holm)."""
-    singles = plan.parts
     by, step = _by_members(plan), common(runs, plan)
-    every = frozenset(arm.name for arm in singles)
-    of: Callable[[frozenset[str]], dict[int, float]] = lambda members: _scores_of(runs, plan, by.get(members), step)  # noqa: E731
-    out = gaps({arm.name: (of(frozenset()), of(arm.members)) for arm in singles})
-    back = gaps({arm.name: (of(every - arm.members), of(every)) for arm in singles})
+    every = frozenset(arm.name for arm in plan.parts)
+
+    def scored(members: frozenset[str]) -> dict[int, float]:  # NaN of an arm that is not trained
+        return scores(runs, plan, by[members], step) if members in by else dict.fromkeys(plan.seeds, math.nan)
+
+    out = gaps({arm.name: (scored(frozenset()), scored(arm.members)) for arm in plan.parts})
+    back = gaps({arm.name: (scored(every - arm.members), scored(every)) for arm in plan.parts})
     rows = [(name, *out[name][:3], out[name].p, *back[name][:3], back[name].p) for name in out]
     names = ["removed", "removed_low", "removed_high", "removed_p", "alone", "alone_low", "alone_high", "alone_p"]
     return pd.DataFrame(rows, columns=["part", *names])
@@ -200,8 +201,3 @@ def interactions(runs: Runs, plan: Plan) -> pd.DataFrame:
 def _by_members(plan: Plan) -> dict[frozenset[str], str]:
     """Which arm has just these variants in it."""
     return {members: arm.name for arm in plan.arms for members in (arm.members, *arm.also)}
-
-
-def _scores_of(runs: Runs, plan: Plan, name: str | None, step: int) -> dict[int, float]:
-    """Of an arm that may not have been trained."""
-    return scores(runs, plan, name, step) if name else dict.fromkeys(plan.seeds, math.nan)
