@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from core.figures.charts import attention, cost, stream, trained
+from core.figures.charts import attention, stream, trained
 
 CHARTS = {  # functions that @spec has wrapped
     name: chart
-    for topic in (attention, cost, stream, trained)
+    for topic in (attention, stream, trained)
     for name, chart in vars(topic).items()
     if name != "spec" and hasattr(chart, "__wrapped__")
 }

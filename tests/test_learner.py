@@ -13,7 +13,7 @@ from core.settings.device import Machine
 from core.settings.setting import ConfigError
 from core.tasks import task
 from core.train import Training
-from core.train.learner import Learner, Removed, usual
+from core.train.settings import Learner, Removed, usual
 from tests.test_variants import value_of
 
 EVERY = pytest.mark.parametrize("name", task)

@@ -224,19 +224,17 @@ def settings_call(settings: Settings, before: int = 0) -> str:
 
 def changed_config(config: Config, baseline: Config, before: int) -> str:
     """Write a config as what it changes in BASELINE."""
-    names = [field.name for field in dataclasses.fields(baseline)]
-    changes = {name: getattr(config, name) for name in names if _differs(config, baseline, name)}
+    changes: dict[str, Any] = {}
+    replaced = baseline
+    for _ in range(2):  # replace() also changes what follows: key-value heads, biases of attention
+        for name in baseline.settings():
+            if getattr(config, name) != getattr(replaced, name):
+                changes[name] = getattr(config, name)
+        replaced = baseline.replace(**changes)
     if not changes:
         return "BASELINE"
-    # replace() also changes what follows another setting: key-value heads, biases of attention.
-    replaced = baseline.replace(**changes)
-    changes |= {name: getattr(config, name) for name in names if _differs(config, replaced, name)}
     written = {name: literal(value) for name, value in changes.items()}
     return call("BASELINE.replace", written, before)
-
-
-def _differs(one: Config, other: Config, name: str) -> bool:
-    return bool(getattr(one, name) != getattr(other, name))
 
 
 def variants_text(variants: Mapping[str, Config], baseline: Config) -> Code:

@@ -205,7 +205,18 @@ def block_svg(
     changed = set(p.config.write() if usual is None else difference(p.config, usual)) if knocked is None else set()
     picture = Picture(p, layer, knocked, changed, beside)
     shape, (strip, height) = _shape(p.sites["resid_pre"][layer]), layers_svg(p.config, layer, 20)
-    shapes, y = [*_what_enters(p.config, layer, shape, changed, knocked is None), strip], 18 + height
+    above = (
+        f"layer {layer + 1} of {p.config.n_layers}{', one block' * p.config.shared}" if p.config.n_layers > 1 else "in"
+    )
+    shapes, y = [text(STREAM, 12, f"{above}: {shape}", "small middle")], 18 + height
+    early = p.config.early_of(layer)
+    if early is not None:
+        kind = "small changed" if "skips" in changed else "small"
+        shapes.append(text(STREAM + 62, 12, f"+ what left layer {early + 1}", kind))
+    if adds_to_tokens(p.config.part("position")) and layer == 0:
+        kind = "small changed" if knocked is None else "small"
+        shapes.append(text(STREAM + 62, 12, f"+ {MENUS['position'].label(p.config.position).lower()} positions", kind))
+    shapes.append(strip)
     beginning = y + 12
     for sublayer in (picture.attention(), picture.ffn(beginning)):
         part, height = sublayer.draw(y)
@@ -218,16 +229,6 @@ def block_svg(
         f'<svg viewBox="0 0 {WIDTH} {y + 42}" role="group" aria-label="{label}" xmlns="http://www.w3.org/2000/svg">'
         f"{''.join(shapes)}</svg>"
     )
-
-
-def _what_enters(c: Config, layer: int, shape: str, changed: set[str], marked: bool) -> list[str]:
-    """The words above a layer's stream. marked: whether positions are marked as a change."""
-    many = f"layer {layer + 1} of {c.n_layers}{', one block' * c.shared}" if c.n_layers > 1 else "in"
-    words, early = [text(STREAM, 12, f"{many}: {shape}", "small middle")], c.early_of(layer)
-    more = {f"+ what left layer {(early or 0) + 1}": "skips" in changed} if early is not None else {}
-    if adds_to_tokens(c.part("position")) and layer == 0:
-        more[f"+ {MENUS['position'].label(c.position).lower()} positions"] = marked
-    return words + [text(STREAM + 62, 12, said, "small" + " changed" * is_new) for said, is_new in more.items()]
 
 
 def describe(config: Config) -> str:

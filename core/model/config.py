@@ -250,11 +250,7 @@ class Config(Settings):
         short="QK-norm",
     )
     softmax: str = attention_setting(
-        "usual",
-        "Softmax",
-        "How scores become weights.",
-        short="softmax",
-        menu=MENUS["softmax"],
+        "usual", "Softmax", "How scores become weights.", short="softmax", menu=MENUS["softmax"]
     )
     gate: bool = attention_setting(
         False,

@@ -9,7 +9,7 @@ from core.model.config import Config
 from core.model.variants import NOTHING, apply, difference, encode
 from core.settings.device import Machine
 from core.train import Training
-from core.train.learner import Learner
+from core.train.settings import Learner
 
 PAGE = "Training"
 

@@ -1,16 +1,19 @@
 """What a training is made of: task, budget, optimiser and the course of the learning rate."""
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import torch
 from torch.optim import Optimizer
 
+from core.model.config import Config
+from core.model.variants import Pins, encode
 from core.settings.menu import Menu
-from core.settings.setting import Settings, setting
+from core.settings.setting import Setting, Settings, setting, setting_like
 from core.tasks import task
 from core.train.muon import Muon
 
@@ -193,3 +196,65 @@ class Training(Settings):
         if step <= self.warmup:
             return self.learning_rate * step / self.warmup
         return self.learning_rate * decay[self.decay]((step - 1 - self.warmup) / max(1, self.steps - self.warmup))
+
+
+HELP = {
+    "dropout": "Share of numbers set to zero at random in every step of training; none when accuracy is measured.",
+    "seed": "The first seed; further ones follow it. The same seed gives the same curves to the last bit on one machine. "
+    "On another they part after a while, because numbers are rounded in another order.",
+}
+
+
+def known(settings: "Learner | Removed") -> str:
+    """The task that settings name. Raises ConfigError for a name that is none."""
+    name: str = settings.settings()["task"].check("task", settings.task)
+    return name
+
+
+@cache
+def usual(name: str) -> Config:
+    """The full model of a task."""
+    return task[name].config()
+
+
+def _of_task(name: str, learner: "Learner") -> Any:
+    return getattr(usual(known(learner)), name)
+
+
+@dataclass(frozen=True, init=False)
+class Learner(Config):
+    """A Config in which every setting is the task's own until it is given. Raises ConfigError as Config does."""
+
+    task: str = setting_like(Training, "task", "reverse")
+
+    def __init__(self, task: str = "reverse", **given: Any):
+        unknown = given.keys() - Config.settings().keys()
+        if unknown:
+            raise TypeError(f"a model has no setting {', '.join(sorted(unknown))}")
+        for name in Config.settings():
+            object.__setattr__(self, name, given.get(name))
+        object.__setattr__(self, "task", task)
+        self.__post_init__()
+
+    @classmethod
+    @cache
+    def settings(cls) -> dict[str, Setting]:
+        own = dict(super().settings())
+        for name, known_setting in own.items():
+            if name != "task":  # the task's own value until another is given
+                follows = known_setting.follows or partial(_of_task, name)
+                help = HELP.get(name, known_setting.help)
+                own[name] = dataclasses.replace(known_setting, help=help, follows=follows)
+        return own
+
+    def plain(self) -> Config:
+        """The model's settings without the task's name."""
+        return Config(**{name: getattr(self, name) for name in Config.settings()})
+
+
+@dataclass(frozen=True)
+class Removed(Pins):
+    """What is compared in training: at first the task's full model with the model that lacks what the task needs."""
+
+    variants: str = setting_like(Pins, "variants", None, follows=lambda pins: encode(task[known(pins)].without))
+    task: str = setting_like(Training, "task", "reverse")

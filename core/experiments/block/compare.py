@@ -54,20 +54,15 @@ def compare(passes: Mapping[str, Pass]) -> pd.DataFrame:
     for name, forward_pass in passes.items():
         output = forward_pass.output[: forward_pass.n_real]
         base = output if base is None else base
-        values = Streams(output[None], entropy(forward_pass)[None]).table[0].tolist()
-        rows.append((name, sum(cost.parameters(forward_pass.config).values()), *values, *apart(output, base)))
+        maps, entropy = forward_pass.sites.get("pattern"), torch.tensor([math.nan])
+        if maps:
+            entropy = attention_entropy(torch.stack(maps), forward_pass.n_real).mean()[None]
+        values = Streams(output[None], entropy).table[0].tolist()
+        distance = direction = math.nan
+        if output.shape == base.shape:
+            one, two = output.double(), base.double()
+            distance = ((one - two).norm() / two.norm()).item()
+            direction = cosine_similarity(one, two, dim=-1).mean().item()
+        learned = sum(cost.parameters(forward_pass.config).values())
+        rows.append((name, learned, *values, distance, direction))
     return pd.DataFrame(rows, columns=["variant", "parameters", *statistic, "distance", "direction"])
-
-
-def entropy(forward_pass: Pass) -> torch.Tensor:
-    """Attention entropy in bits, averaged over layers, heads and real readers; NaN without attention.  -> ()"""
-    maps = forward_pass.sites.get("pattern")
-    return attention_entropy(torch.stack(maps), forward_pass.n_real).mean() if maps else torch.tensor(math.nan)
-
-
-def apart(one: torch.Tensor, two: torch.Tensor) -> tuple[float, float]:
-    """-> (distance, direction) of one output from another, (T, D) each; see compare()."""
-    if one.shape != two.shape:
-        return math.nan, math.nan
-    one, two = one.double(), two.double()
-    return ((one - two).norm() / two.norm()).item(), cosine_similarity(one, two, dim=-1).mean().item()

@@ -86,10 +86,10 @@ def read(path: Path = TABLE) -> pd.DataFrame:
     """The table that `make family` writes. Raises CheckpointError for one that is missing or damaged."""
     try:
         table = pd.read_csv(path, keep_default_na=False, na_values={"value": [""]}, dtype=dict.fromkeys(TEXTS, str))
-        whole = all(pd.api.types.is_numeric_dtype(table[name]) for name in NUMBERS) and set(TEXTS) <= set(table)
+        numeric = all(pd.api.types.is_numeric_dtype(table[name]) for name in NUMBERS)
     except (OSError, ValueError, KeyError):
-        whole = False
-    if not whole or not len(table):
+        table, numeric = pd.DataFrame(), False
+    if table.empty or not numeric or not set(TEXTS) <= set(table):
         raise CheckpointError(
             "The family's table, results/family.csv, is missing or damaged; make family makes it again."
         )
