@@ -20,7 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from core.experiments.training.showcase import showcase
+from core.experiments.training.plan import showcase
 from core.settings.device import Machine
 from core.tasks import task
 from core.train import Training, budget, chunk, stack, start

@@ -9,7 +9,7 @@ from core.export.scripts import training_script
 from core.model.variants import lineup
 from core.settings.device import Machine
 from core.train import Training
-from core.train.learner import Learner, Removed
+from core.train.settings import Learner, Removed
 from ui.kit import jobs, pins, takeaway
 from ui.kit.address import go_to
 from ui.kit.page import head, notice, page, sidebar

@@ -6,7 +6,8 @@ Every part, task, statistic and setting with the words that it has on screen; a 
 from pathlib import Path
 
 from core.experiments.depth.depth import Depth, blocks
-from core.experiments.trained.effects import effect
+from core.experiments.trained.knockout import effect
+from core.experiments.training.plan import otherwise
 from core.experiments.weights import weights
 from core.measure.stream_statistics import statistic
 from core.measure.tensor_meters import meter
@@ -21,9 +22,7 @@ from core.settings.setting import Settings
 from core.study.shipped import shipped
 from core.tasks import task
 from core.teaching.claims import claim
-from core.train.match import match
-from core.train.otherwise import otherwise
-from core.train.search import search
+from core.train.match import match, search
 from core.train.settings import Training, decay, optimiser
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference.md"

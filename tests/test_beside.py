@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.figures import charts  # noqa: F401 - enters the charts' examples
 from core.figures.scale import CHANNELS, _units, can_subtract, for_differences, on_one_scale, subtract
-from core.figures.spec import examples
 from core.model.variants import decode, name_of
+from tests.charts import CHARTS, draw_example
 from tests.pages import clicked, components, control, controls, link, setting, tell
 from tests.test_page import fine, opened
 from ui.block import view as views
@@ -106,13 +105,11 @@ def test_the_difference_is_the_variants_numbers_less_the_baselines(part):
     np.testing.assert_array_equal(less["all_heads"][1], plain["all_heads"][1])
 
 
-@pytest.mark.parametrize("chart", examples, ids=lambda chart: chart.__name__)
-def test_one_scale_holds_the_numbers_of_both_tables(chart):
-    args, make = examples[chart]
-    table = make()
+@pytest.mark.parametrize("name", CHARTS)
+def test_one_scale_holds_the_numbers_of_both_tables(name):
+    spec, table = draw_example(CHARTS[name])
     numbers = table.select_dtypes("number").columns
     other = table.assign(**{name: 3 * table[name] - 1 for name in numbers})
-    spec = chart(*args)
     before = json.dumps(spec)
     fixed = {channel for channel, _ in all_domains(spec)}
     for made in (on_one_scale(spec, table, other), on_one_scale(spec, other, table)):

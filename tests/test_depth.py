@@ -15,9 +15,9 @@ from core.experiments.depth.gradients import gradients
 from core.experiments.depth.grid import grid, travel_together
 from core.experiments.forward import numbered, prepared
 from core.measure.stream_statistics import Streams, attention_entropy, row_entropy, statistic
+from core.model.attention import Memory
 from core.model.parts import MENUS
 from core.model.parts.init import generator
-from core.model.transformer.attention import Memory
 from core.settings.device import Machine
 from tests import reference
 from tests.cases import RECENT

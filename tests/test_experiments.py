@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from core.experiments.block import attention, change, dependencies, neurons, positions, stages
-from core.experiments.block.compare import compare
+from core.experiments.block import attention, neurons, positions, stages
+from core.experiments.block.compare import compare, mean_similarity, per_token, token_similarity
 from core.experiments.forward import forward
 from core.experiments.training.trained import read
 from core.measure.stream_statistics import row_entropy
@@ -182,7 +182,7 @@ def test_spread_evenly_is_over_what_that_layer_may_see(mask):
             sum(other in sees[reader] for other in others) / len(sees[reader])
             for reader, others in ((9, (0, 8)), (4, (3,)))
         ]
-        found = dependencies.share(seen, layer, pairs)["uniform"].tolist()
+        found = attention.share(seen, layer, pairs)["uniform"].tolist()
         assert found == pytest.approx([np.mean(shares)] * seen.config.n_heads, abs=1e-6)
 
 
@@ -196,23 +196,23 @@ def test_scaling_compares_the_same_queries_and_keys(scale):
 
 def test_change_per_token_by_hand(seen):
     before, after = seen.sites["embed"][0].double().numpy(), seen.output.double().numpy()
-    for at, row in change.per_token(seen).iterrows():
+    for at, row in per_token(seen).iterrows():
         a, b = before[at], after[at]
         assert row.distance == pytest.approx(math.dist(a, b), rel=1e-5)
         assert row.cosine == pytest.approx(a @ b / math.hypot(*a) / math.hypot(*b), abs=1e-5)
-    assert len(change.per_token(seen)) == len(TOKENS)
+    assert len(per_token(seen)) == len(TOKENS)
 
 
 def test_likeness_of_tokens_by_hand(seen):
-    for matrix, vectors in zip(change.token_similarity(seen), (seen.sites["embed"][0], seen.output)):
+    for matrix, vectors in zip(token_similarity(seen), (seen.sites["embed"][0], seen.output)):
         rows = vectors[: seen.n_real].tolist()
         wanted = [[dot(a, b) / math.sqrt(dot(a, a) * dot(b, b)) for b in rows] for a in rows]
         torch.testing.assert_close(matrix, torch.tensor(wanted), atol=2e-6, rtol=0)
         pairs = [cosine for n, row in enumerate(wanted) for cosine in row[:n]]
         assert len(pairs) == 14 * 13 / 2
-        assert change.mean_similarity(matrix) == pytest.approx(np.mean(pairs), abs=2e-6)
-    assert change.mean_similarity(matrix[:2, :2]) == pytest.approx(wanted[0][1], abs=2e-6)
-    assert math.isnan(change.mean_similarity(matrix[:1, :1]))
+        assert mean_similarity(matrix) == pytest.approx(np.mean(pairs), abs=2e-6)
+    assert mean_similarity(matrix[:2, :2]) == pytest.approx(wanted[0][1], abs=2e-6)
+    assert math.isnan(mean_similarity(matrix[:1, :1]))
 
 
 def test_silent_units_by_hand(seen):
@@ -303,7 +303,7 @@ def test_every_activation_at_the_end_of_the_range():
 
 def test_share_on_marked_pairs_by_hand(seen):
     pairs = ((11, 1), (11, 3), (12, 1), (4, 9))
-    table = dependencies.share(seen, 0, pairs)
+    table = attention.share(seen, 0, pairs)
     pattern, allowed = seen.sites["pattern"][0].numpy(), seen.allowed.numpy()
     for head, row in table.iterrows():
         shares = [pattern[head, 11, 1] + pattern[head, 11, 3], pattern[head, 12, 1], pattern[head, 4, 9]]
@@ -364,13 +364,13 @@ def test_several_models_are_compared_by_hand():
 
 @pytest.mark.parametrize("text, pairs", [("12-2,13-2", ((11, 1), (12, 1))), ("", ()), ("1-1,1-1", ((0, 0),))])
 def test_pairs_to_and_from_a_link(text, pairs):
-    assert dependencies.read_pairs(text, 14)[0] == pairs
-    assert dependencies.read_pairs(dependencies.write_pairs(pairs), 14) == (pairs, [])
+    assert attention.read_pairs(text, 14)[0] == pairs
+    assert attention.read_pairs(attention.write_pairs(pairs), 14) == (pairs, [])
 
 
 @pytest.mark.parametrize("bad", ["1", "0-1", "1-15", "a-b", "1-2-3", "-", "1--2", "٣-1", "1-" + "9" * 500])
 def test_bad_pairs_are_named(bad):
-    pairs, notes = dependencies.read_pairs(f"2-1,{bad}", 14)
+    pairs, notes = attention.read_pairs(f"2-1,{bad}", 14)
     assert pairs == ((1, 0),)
     assert "1 to 14" in notes[0]
 

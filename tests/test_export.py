@@ -18,8 +18,7 @@ import pytest
 from core.checkpoints import family, files
 from core.experiments.block import neurons, positions
 from core.experiments.block.attention import heads, recut
-from core.experiments.block.change import per_token
-from core.experiments.block.compare import compare
+from core.experiments.block.compare import compare, per_token
 from core.experiments.depth.axes import Axes
 from core.experiments.depth.depth import Depth, table, travel
 from core.experiments.depth.gradients import gradients
@@ -36,7 +35,6 @@ from core.export.scripts import (
     family_script,
     folder_call,
     grid_script,
-    heads_script,
     knockout_script,
     member_call,
     training_script,
@@ -237,7 +235,7 @@ def block(config, tokens, dropout=False, kind="random", view=""):
 
 def depth(configs, tokens, passes, machine=CPU, **more):
     how = Depth(passes=passes, **more)
-    return depth_script(lineup(configs), tokens, machine, how), lambda: depth_tables(configs, tokens, how, machine)
+    return depth_script(configs, tokens, machine, how), lambda: depth_tables(configs, tokens, how, machine)
 
 
 def trained(view, mode, sampling=None):
@@ -255,12 +253,12 @@ CASES = {  # name -> (script, what computes the tables that it prints)
     "block, neurons": block(SMALL, TOKENS, view="neurons"),
     "block, positions": block(SMALL, TOKENS, view="positions"),
     "block, cost": block(SMALL, TOKENS, view="cost"),
-    "compare": (compare_script(lineup(VARIANTS), TOKENS, CPU), lambda: compare_tables(VARIANTS, TOKENS)),
+    "compare": (compare_script(VARIANTS, TOKENS, CPU), lambda: compare_tables(VARIANTS, TOKENS)),
     "compare, dropout": (
-        compare_script(lineup({"baseline": PADDED}), ODD, CPU, dropout=True),
+        compare_script({"baseline": PADDED}, ODD, CPU, dropout=True),
         lambda: compare_tables({"baseline": PADDED}, ODD, dropout=True),
     ),
-    "heads": (heads_script(PADDED, RECUT, TOKENS, CPU, True), lambda: heads_tables(RECUT, TOKENS, True)),
+    "heads": (compare_script(RECUT, TOKENS, CPU, True, baseline=PADDED), lambda: heads_tables(RECUT, TOKENS, True)),
     "depth": depth(VARIANTS, TOKENS, 5),
     "depth, separate": depth({"baseline": SMALL.replace(padding=3, position="learned")}, ODD, 4, blocks="separate"),
     "depth, out of range": depth(OUT_OF_RANGE, TOKENS, 30),
@@ -427,7 +425,7 @@ def configs() -> list[Config]:
 
 def test_a_script_has_every_setting_of_a_model():
     variants = {f"variant {n}": config for n, config in enumerate(configs())}
-    made = assigned(compare_script(lineup({"baseline": SMALL} | variants), ODD, CPU).python())
+    made = assigned(compare_script({"baseline": SMALL} | variants, ODD, CPU).python())
     assert made["BASELINE"] == SMALL and made["VARIANTS"] == {"baseline": SMALL} | variants
     assert made["TOKENS"] == ODD and made["MACHINE"] == CPU
     for config in configs():

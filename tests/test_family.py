@@ -35,13 +35,13 @@ from core.experiments.trained.comparison import (
     told,
     told_by_distance,
 )
-from core.experiments.trained.examination import BINS, SENTENCES, examined, perplexity
 from core.experiments.trained.questions import SEED
 from core.experiments.trained.sentences import sentences
 from core.experiments.trained.tables import LEAST
 from core.model.trace import trace
 from core.model.transformer import Transformer
 from core.tasks.sentences import anatomy
+from scripts.family import BINS, SENTENCES, examined, perplexity
 from tests.holm import corrected
 
 SHIPS = list(there())

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from scipy import optimize, stats
 
-from core.measure.flips import changed, sign_flips, tango
+from core.measure.intervals import changed, sign_flips, tango
 
 FLIPS = some.tuples(some.integers(0, 12), some.integers(0, 12), some.integers(1, 200))
 LEVELS = some.sampled_from([0.8, 0.95, 0.99, 1 - 0.05 / 12])

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from core.checkpoints import family
-from core.experiments.block.continuation import continuation
+from core.experiments.forward import continuation
 from core.model.config import Config
 from core.model.generate import Sampling, generate, probabilities
 from core.model.knockout import Cut, Lesion

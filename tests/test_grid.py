@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -11,8 +12,7 @@ import torch
 from core import Config, ConfigError
 from core.experiments.depth.axes import AXES, MOST, RESIDUALS, Axes, write_axes
 from core.experiments.depth.depth import Depth, blocks, travel
-from core.experiments.depth.grid import Grid, _bytes, combine, grid, travel_together
-from core.experiments.depth.repeats import stream_of
+from core.experiments.depth.grid import Grid, _bytes, grid, stream_of, travel_together
 from core.measure.stream_statistics import statistic
 from core.model.batched_variants import Many
 from core.model.parts import MENUS
@@ -194,13 +194,17 @@ def test_the_grid_shows_each_model_once(name, tokens, way):
     built, order = depth.plan(baseline)
     shown = {stream_of(config, len(tokens), len(order))[0]: at for at, config in enumerate(made.configs)}
     assert len(shown) == len(made.configs)
-    every = list(itertools.product(*made.axes.values()))
-    repeats = combine(baseline, chosen, tokens, depth).repeats
+    repeats = []
+    for combination in itertools.product(*made.axes.values()):
+        entries = dict(zip(made.axes, combination))
+        changes = {}
+        for axis, entry in entries.items():
+            changes |= AXES[axis].entries[entry]
+        with suppress(ConfigError):
+            config = apply(changes, baseline)
+            repeats += [config] if entries not in made.entries else []
     assert len(repeats) == made.repeats
-    for number in repeats[:: 1 + len(repeats) // 40]:
-        config = baseline
-        for axis, entry in zip(made.axes, every[number]):
-            config = apply(AXES[axis].entries[entry], config)
+    for config in repeats[:: 1 + len(repeats) // 40]:
         at = shown[stream_of(depth.plan(config)[0], len(tokens), len(order))[0]]
         assert_same(made.values[at], travel(config, tokens, HERE, depth).values)
     numbers = {}

@@ -21,8 +21,7 @@ from core.study.plan import TaskSetup as Setup
 from core.study.tables import judged_table, searched_table
 from core.tasks import task
 from core.train import Training
-from core.train.match import CLOSE, match
-from core.train.search import search
+from core.train.match import CLOSE, match, search
 from tests.holm import differences
 from tests.studies import TEXT, fill, late_loss
 

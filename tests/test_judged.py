@@ -8,16 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from core.experiments.training.judged import at_an_end, judged, rates
-from core.experiments.training.plan import Arm, Plan, Trial, plan
+from core.experiments.training.plan import Arm, Plan, Trial, otherwise, plan
 from core.experiments.training.results import summary
 from core.model.config import Config
 from core.model.variants import Variant, ablation, apply
 from core.settings.device import Machine
 from core.tasks import task
 from core.train import Row, Training, train
-from core.train.match import match
-from core.train.otherwise import otherwise
-from core.train.search import choose, late_loss, search
+from core.train.match import choose, late_loss, match, search
 
 SMALL = {"d_model": 8, "n_heads": 2, "d_ff": 8, "n_layers": 1}
 SHORT = Training(task="copy", steps=20, batch=4, every=5, warmup=0, learning_rate=0.03)

@@ -12,7 +12,7 @@ import torch
 from core.checkpoints import Opened
 from core.checkpoints.tokens import Words
 from core.experiments.trained import contributions as credit
-from core.experiments.trained import effects, knockout, lens, prompt, tables
+from core.experiments.trained import knockout, prompt, tables
 from core.experiments.trained.questions import questions, sentences
 from core.model.config import Config
 from core.model.generate import Sampling, generate
@@ -147,7 +147,7 @@ def by_hand(logits, whole, q):
         best = max(q.among or range(len(scores)), key=lambda t: scores[t])
         kl = sum(math.exp(b) * (b - a) for a, b in zip(log, base_log))
         rows.append((float(best == right), math.exp(log[right]), scores[right] - scores[wrong], kl))
-    return pd.DataFrame(rows, columns=list(effects.effect))
+    return pd.DataFrame(rows, columns=list(knockout.effect))
 
 
 @pytest.mark.parametrize("changes", SHAPES, ids=str)
@@ -172,7 +172,7 @@ def test_effects_equal_plain_steps(made, plain, cut, how):
 
     wanted = by_hand(slow(made, edits), whole, q)
     effect = made.effect((cut,), how)
-    for name in effects.effect:
+    for name in knockout.effect:
         found = pd.Series(effect.values[name].numpy())
         np.testing.assert_allclose(found, wanted[name], rtol=2e-3, atol=2e-5, err_msg=name)
     told = tables.told(effect, made.baseline).set_index("effect")
@@ -242,7 +242,7 @@ def test_mean_ablation_of_a_part_that_reads_the_position_alone_has_no_effect(cut
     bench = knockout.bench(constant_by_position(), 32)
     assert bench.positions_with_means == bench.questions.tokens.shape[1]
     with_zero, with_mean = (bench.effect((cut,), how) for how in ("zero", "mean"))
-    for name in effects.effect:
+    for name in knockout.effect:
         assert torch.equal(with_mean.values[name], bench.baseline.values[name]), name
     assert (with_zero.values["difference"] - bench.baseline.values["difference"]).abs().max() > 1e-3
     other = bench.effect((Cut(1, "ffn"),), "mean")  # reads the tokens
@@ -582,7 +582,7 @@ def test_resampling_one_text_takes_another_of_its_length(made):
 def test_the_lens_ends_with_what_the_model_says(made):
     read = prompt.read(made.opened, "the judge , who was late , was right .")
     seen = prompt.look(made, read)
-    table = lens.logit_lens(made.model, seen, made.opened.tokens.label)
+    table = prompt.logit_lens(made.model, seen, made.opened.tokens.label)
     with torch.inference_mode():
         chances = made.model(torch.tensor([read.ids]))[0].softmax(-1)
     assert table.token.tolist() == [*range(1, len(read.ids) + 1)] * 3
@@ -607,7 +607,7 @@ def test_the_lens_ends_with_what_the_model_says(made):
 def test_rollout_is_the_product_of_the_mixed_maps(residual):
     opened = legal(residual_attention=residual)
     seen = prompt.look(knockout.bench(opened, 32), prompt.read(opened, "the judge , who was late , was right ."))
-    found, wanted = lens.rollout(seen), np.eye(len(seen.tokens))
+    found, wanted = prompt.rollout(seen), np.eye(len(seen.tokens))
     for layer, pattern in enumerate(seen.sites["pattern"]):
         mixed = pattern.double().numpy().mean(0)
         mixed = 0.5 * mixed + 0.5 * np.eye(len(mixed)) if residual else mixed
@@ -631,7 +631,7 @@ def test_rollout_finds_a_way_just_where_the_gradient_does(made_cuts, residual):
     bench = knockout.bench(opened, 32)
     read = prompt.read(opened, "the judge , who was late , was right .")
     seen = prompt.look(bench, read, made_cuts, "zero") if made_cuts else prompt.look(bench, read)
-    found = lens.rollout(seen, made_cuts)[-1]
+    found = prompt.rollout(seen, made_cuts)[-1]
     ids = torch.tensor([read.ids])
     start = opened.model.start(ids).detach().requires_grad_()
     edits = (prompt.lesion(bench, read.ids, made_cuts, "zero"),) if made_cuts else ()
@@ -652,7 +652,9 @@ def test_with_all_attention_knocked_out_no_word_reaches_another(made):
     read = prompt.read(made.opened, "the judge , who was late , was right .")
     for how in ("zero", "mean"):
         out = (Cut(0, "attention"), *(Cut(1, "head", n) for n in range(4)))
-        assert torch.equal(lens.rollout(prompt.look(made, read, out, how), out)[-1], torch.eye(len(read.ids)).double())
+        assert torch.equal(
+            prompt.rollout(prompt.look(made, read, out, how), out)[-1], torch.eye(len(read.ids)).double()
+        )
 
 
 def test_a_text_that_goes_on_is_kept_under_its_own_knock_out(made):
@@ -700,7 +702,7 @@ def test_on_a_gpu_it_is_the_same():
     for how in mode:
         for cut in cuts(here.model.config):
             one, other = (each.effect((cut,), how) for each in (here, there))
-            for name in effects.effect:
+            for name in knockout.effect:
                 torch.testing.assert_close(other.values[name], one.values[name], rtol=1e-3, atol=1e-3)
     made = (Cut(0, "head", 1),)
     torch.testing.assert_close(credit.of_bench(there, made), credit.of_bench(here, made), rtol=1e-3, atol=1e-3)

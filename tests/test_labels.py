@@ -7,7 +7,7 @@ import pyarrow
 import pytest
 
 from core.checkpoints.tokens import Words
-from core.experiments.trained import comparison, effects
+from core.experiments.trained import comparison, knockout
 from core.model.parts import MENUS
 from core.settings.wording import distinct
 from core.study.picture import matrix_svg
@@ -85,7 +85,7 @@ def test_a_lesson_whose_answers_read_alike_is_refused(place, words):
 
 @pytest.mark.parametrize(
     "menu",
-    [*MENUS.values(), task, effects.effect, comparison.compared, comparison.removed],
+    [*MENUS.values(), task, knockout.effect, comparison.compared, comparison.removed],
     ids=lambda menu: menu.title,
 )
 def test_no_two_entries_of_a_menu_have_one_label(menu):

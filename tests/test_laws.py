@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from core import Block, Config, FeedForward, MultiHeadAttention, Transformer, trace
+from core.model.layers import drawing, dropping
 from core.model.parts import MENUS
 from core.model.parts.init import Draw, generator
 from core.model.parts.mask import within
+from core.model.parts.softmax import weights
 from core.model.trace import SITES
-from core.model.transformer import drawing, weights
-from core.model.transformer.dropout import dropping
 from core.model.variants import apply
 from tests.cases import RECENT
 

@@ -6,15 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.experiments.training.plan import Trial, plan
-from core.experiments.training.showcase import showcase
+from core.experiments.training.plan import Trial, plan, showcase
 from core.model.config import Config
 from core.model.variants import NOTHING, apply, encode, lineup
 from core.settings.device import Machine
 from core.settings.setting import ConfigError
 from core.tasks import task
 from core.train import Training
-from core.train.learner import Learner, Removed, usual
+from core.train.settings import Learner, Removed, usual
 from tests.test_variants import value_of
 
 EVERY = pytest.mark.parametrize("name", task)

@@ -5,8 +5,7 @@ import pytest
 
 from core.checkpoints.tokens import UNKNOWN
 from core.experiments.trained.questions import SEED
-from core.experiments.trained.sentences import sentences
-from core.experiments.trained.vocabulary import following, offered
+from core.experiments.trained.sentences import following, offered, sentences
 from core.model.text import PAD, words
 from core.settings.wording import number
 from core.tasks import task

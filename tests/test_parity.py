@@ -10,11 +10,11 @@ import torch.nn.functional as F
 from torch import nn
 
 from core import Block, Config, MultiHeadAttention, Transformer, trace
+from core.model.block import FeedForward
+from core.model.layers import dropping
 from core.model.parts import MENUS
 from core.model.parts.init import Draw, generator
 from core.model.parts.position import sinusoid
-from core.model.transformer import FeedForward
-from core.model.transformer.dropout import dropping
 
 CONFIG = Config(d_model=32, n_heads=4, d_ff=48, seed=3)
 REAL = torch.tensor([[True] * 6, [True] * 4 + [False] * 2])  # False where padding

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from core.figures.tally import Count, tally_svg
+from core.figures.small_pictures import Count, tally_svg
 from core.teaching.lessons import prediction
 from core.teaching.lessons.language import phrases
 from core.teaching.lessons.prediction import outcome

@@ -10,8 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 import ui.kit.panel.panel
 from core.model.config import Config
-from core.train.learner import Learner
-from core.train.settings import Training
+from core.train.settings import Learner, Training
 from tests.pages import link, move, say, session, setting
 from ui.block.context import BlockConfig
 from ui.kit import store

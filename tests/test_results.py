@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from core.experiments.training import results
-from core.experiments.training.combined import effects, interactions
 from core.experiments.training.plan import Trial, plan
 from core.experiments.training.results import differences as differences_of
-from core.experiments.training.results import summary
+from core.experiments.training.results import effects, interactions, summary
 from core.experiments.training.sentences import finding, told
 from core.experiments.training.trained import contrast, read, untrained
 from core.model.config import Config

@@ -10,7 +10,7 @@ from core.experiments.training.plan import Trial
 from core.experiments.training.results import summary
 from core.study.file import parse
 from core.train import train
-from core.train.search import search
+from core.train.match import search
 from tests.pages import tables as tables_of
 from tests.studies import TEXT
 from tests.test_page import fine

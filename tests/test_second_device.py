@@ -17,15 +17,14 @@ import torch
 
 from core.checkpoints import Opened, files, own
 from core.checkpoints.tokens import Words
-from core.experiments.block import attention, change, dependencies, neurons, positions, stages
-from core.experiments.block.compare import compare
-from core.experiments.block.continuation import continuation
+from core.experiments.block import attention, neurons, positions, stages
+from core.experiments.block.compare import compare, per_token, token_similarity
 from core.experiments.depth.axes import AXES, Axes
 from core.experiments.depth.depth import Depth, blocks, table, travel
 from core.experiments.depth.gradients import gradients
 from core.experiments.depth.grid import grid
-from core.experiments.forward import forward, timed_stream
-from core.experiments.trained import contributions, knockout, lens, prompt, tables
+from core.experiments.forward import continuation, forward, timed_stream
+from core.experiments.trained import contributions, knockout, prompt, tables
 from core.experiments.training import trained
 from core.experiments.training.plan import Arm, Plan, Trial
 from core.export.script import Script
@@ -37,7 +36,6 @@ from core.model.knockout import Cut, cuts, mode
 from core.model.parts import MENUS
 from core.model.trace import trace
 from core.model.transformer import Transformer
-from core.model.variants import Variant
 from core.settings import device as devices
 from core.settings.device import Machine, median_ms, timed
 from core.settings.process import device_name
@@ -245,10 +243,10 @@ VIEWS = {
     "units": lambda p: neurons.unit_map(p, 1, 8),
     "tables": lambda p: positions.tables(p, 8),
     "orders": lambda p: positions.order(p),
-    "tokens": lambda p: change.per_token(p),
-    "likeness": lambda p: change.token_similarity(p),
-    "pairs": lambda p: dependencies.share(p, 1, ((4, 1), (5, 4))),
-    "rollout": lambda p: lens.rollout(p),
+    "tokens": lambda p: per_token(p),
+    "likeness": lambda p: token_similarity(p),
+    "pairs": lambda p: attention.share(p, 1, ((4, 1), (5, 4))),
+    "rollout": lambda p: prompt.rollout(p),
 }
 
 
@@ -501,8 +499,8 @@ def test_a_text_with_and_without_a_knock_out(how):
         passes = [prompt.look(bench, read), prompt.look(bench, read, (Cut(0, "head", 1), Cut(1, "ffn")), how)]
         scores = {str(n): prompt.logits(bench, each, 4) for n, each in enumerate(passes)}
         said = prompt.next_words(scores, Sampling(temperature=0.7, top_k=6, top_p=0.9), bench.opened.tokens.label)
-        looked = [lens.logit_lens(bench.model, each, bench.opened.tokens.label) for each in passes]
-        made.append((passes, scores, said, looked, [lens.rollout(each) for each in passes]))
+        looked = [prompt.logit_lens(bench.model, each, bench.opened.tokens.label) for each in passes]
+        made.append((passes, scores, said, looked, [prompt.rollout(each) for each in passes]))
         assert passes[0].machine.torch_device == bench.device.type
     assert_same(*made)
 
@@ -623,7 +621,7 @@ def printed(script: str) -> str:
 
 
 def scripts(machine: Machine) -> dict[str, Script]:
-    variants = [Variant("baseline", SMALL), Variant("other", SMALL.replace(norm="none", position="alibi"), 1)]
+    variants = {"baseline": SMALL, "other": SMALL.replace(norm="none", position="alibi")}
     plan = Plan(
         (Arm("baseline", small("sentences"), 0, frozenset()),),
         Training(task="sentences", batch=4, steps=2),

@@ -7,10 +7,10 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from core.checkpoints import files
-from core.experiments.trained.flip import RIGHT, SUBJECT, TEXT, Flip, Side, flip
+from core.experiments.trained.prompt import RIGHT, SUBJECT, TEXT, Flip, Side, flip
 from core.experiments.trained.questions import SEED
 from core.experiments.trained.sentences import sentences
-from core.figures.agreement import agreement_svg, describe
+from core.figures.small_pictures import agreement_svg, describe
 from core.model.trace import trace
 from core.tasks.sentences import BE, anatomy
 from tests.pages import components, link

@@ -20,7 +20,7 @@ from scipy import stats
 from sqlalchemy import update
 
 from core.experiments.training import results, sentences
-from core.experiments.training.plan import BASELINE, Trial
+from core.experiments.training.plan import BASELINE, Trial, otherwise
 from core.experiments.training.plan import plan as planned
 from core.model.variants import lineup
 from core.settings import process
@@ -40,8 +40,7 @@ from core.study.plan import SETTINGS, Study, TaskSetup, arms, runs
 from core.study.tables import comparison, row_table, run_table, stored, summary_table
 from core.tasks import task
 from core.train import Row, Training
-from core.train.learner import Learner, Removed
-from core.train.otherwise import otherwise
+from core.train.settings import Learner, Removed
 from core.workers.pool import ProcessPool
 from tests.databases import database, postgresql  # noqa: F401  (fixtures)
 from tests.holm import differences

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from core import Config, Transformer, tap, trace
+from core.model.layers import drop, dropping
 from core.model.parts.init import generator
 from core.model.trace import SITES
-from core.model.transformer.dropout import drop, dropping
 
 CONFIG = Config(
     d_model=16, n_heads=4, d_ff=24, n_layers=2, seed=3, placement="sandwich", gate=True

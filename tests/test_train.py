@@ -10,16 +10,15 @@ import pytest
 import torch
 
 from core import Transformer, trace
+from core.model.layers import dropping
 from core.model.parts import MENUS
 from core.model.parts.init import generator
-from core.model.transformer.dropout import dropping
 from core.model.variants import apply
 from core.settings.device import Machine
 from core.settings.setting import ConfigError
 from core.tasks import IGNORE, task
 from core.train import State, Training, chunk, held_out, model, optimiser, stack, start, train
-from core.train.norms import clip_gradients, norms_by_seed, total_norm
-from core.train.run import Run
+from core.train.run import Run, clip_gradients, norms_by_seed, total_norm
 
 SMALL = task["reverse"].config(d_model=16, n_heads=2, d_ff=24, n_layers=2)
 SHORT = Training(batch=4, steps=9, learning_rate=0.01, warmup=3, every=2)

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from benchmarks.serving import server, settle
-from core.experiments.training.showcase import showcase
+from core.experiments.training.plan import showcase
 from core.measure.intervals import interval
 from core.tasks import task
 from core.train import Training, train

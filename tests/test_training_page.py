@@ -9,14 +9,13 @@ from types import SimpleNamespace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.experiments.training.plan import Trial
-from core.experiments.training.showcase import showcase
+from core.experiments.training.plan import Trial, showcase
 from core.settings.device import Machine
 from core.tasks import task
 from core.train import Training, start, train
 from core.train.budget import duration, expected
-from core.train.learner import Learner, Removed
 from core.train.match import match
+from core.train.settings import Learner, Removed
 from core.workers.job import WorkerPool
 from tests.pages import link, move, press, setting, written
 from tests.pages import tables as tables_of

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from core.experiments.block.vector import moments, normed, read_vector
+from core.experiments.block.stages import moments, normed, read_vector
 from core.model.parts import MENUS
 from core.settings.setting import ConfigError
 from tests.pages import link, setting

@@ -3,31 +3,71 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
-from torch import nn
 
 from core.experiments.weights import weights
 from core.measure.tensor_meters import reduce, tidy
 from core.measure.tensor_sums import Watcher
 from core.model.config import Config
 from core.model.cost import flops, run_bytes
+from core.model.generate import Sampling, Step, generate
+from core.model.layers import dropping
 from core.model.parts.init import generator
 from core.model.parts.mask import within
 from core.model.text import PAD, UNKNOWN, shown, vocabulary
-from core.model.trace import trace
+from core.model.trace import Edit, trace
 from core.model.transformer import Transformer
-from core.model.transformer.dropout import dropping
 from core.settings.cache import cached
 from core.settings.device import Machine, Timing, median_timing, timed
 from core.settings.memory import max_mb, room_for
+from core.settings.progress import track
 from core.settings.wording import head_name
 
-T = TypeVar("T")
-Edit = Callable[[str, int, torch.Tensor], torch.Tensor | None]  # of a trace: (site, layer, x) -> what to go on with
+Text = tuple[tuple[str, ...], list[Step]]
+
+
+def continuation(
+    config: Config, tokens: Sequence[str], machine: Machine, kind: str, sampling: Sampling, context: int
+) -> Text:
+    """Let a text go on. Return the vocabulary and the steps.
+
+    Args:
+        tokens: the text, without padding. A model with random weights knows these words alone.
+        kind: of weights, among core.experiments.weights.
+        context: how many tokens are read at most; when it is full, it slides.
+
+    Raises:
+        ConfigError: there are no such weights, or the logits are not finite.
+        MemoryLimit: it would need more memory than is allowed.
+    """
+    return _continue(config.replace(padding=0), tuple(tokens), machine, kind, sampling, context)
+
+
+def _text_bytes(text: Text) -> int:
+    return sum(4 * pattern.numel() for step in text[1] for pattern in step.patterns)
+
+
+@cached(megabytes=max_mb() / 64, size=_text_bytes)
+def _continue(
+    config: Config, tokens: tuple[str, ...], machine: Machine, kind: str, sampling: Sampling, context: int
+) -> Text:
+    words = tuple(dict.fromkeys(tokens))
+    vocabulary, numbers = known_to(kind, words)
+    number = dict(zip(words, numbers))
+    length = min(context, len(tokens) + sampling.words)
+    patterns = 4 * sampling.words * config.n_layers * config.n_heads * length
+    needed = run_bytes(config, length, len(vocabulary), machine.dtype) + patterns
+    with room_for(needed, "This model and so many words"):
+        model = weights[kind].model(config, vocabulary, config).requires_grad_(False)
+        model = model.to(machine.torch_device, machine.precision)
+        steps = generate(model, [number[token] for token in tokens], sampling, context=context)
+        written = track(steps, sampling.words, f"{sampling.words} words of this model")
+        return vocabulary, [step._replace(logits=None) for step in written]
+
 
 SMALL, RUNS = 2e7, 3  # floating point operations up to which a pass is timed so many times
 SLOW = 1000  # milliseconds from which on a pass is not run again to be timed
@@ -42,9 +82,8 @@ class Pass:
     tokens: tuple[str, ...]  # padding included
     n_real: int  # tokens that are not padding
     sites: dict[str, list[torch.Tensor]]
-    measured: tuple[
-        list[tuple[str, int]], np.ndarray
-    ]  # of every site: names and values as core.measure.tensor_meters.reduce gives them
+    # Of every site: names and values as core.measure.tensor_meters.reduce gives them.
+    measured: tuple[list[tuple[str, int]], np.ndarray]
     output: torch.Tensor  # (T, D), what leaves the last block
     allowed: torch.Tensor  # (T, T) bool, which key each query may see by mask and padding
     timing: Timing | None  # of a pass with nothing recorded; none of a pass that was edited
@@ -188,9 +227,24 @@ def watched(
     edits: as for trace(). layered: whether heads are named with their layer even where there is only one.
     """
     watcher = Watcher()
-    call = _dropping(model, lambda: model.stream(ids, real)) if dropout else lambda: model.stream(ids, real)
+
+    def call() -> torch.Tensor:  # with the same random stream of dropout each time
+        with dropping(generator(model.config.seed, "dropout") if dropout else None):
+            return model.stream(ids, real)
+
     with trace(*edits, watcher) as recorded:
         output, first = timed(call, machine.torch_device)
+    timing = None
+    if not edits and first >= SLOW:
+        timing = Timing(first, 1, datetime.now(UTC))
+    elif not edits:  # the first pass also loads, allocates and records
+        runs = RUNS if sum(flops(model.config, ids.shape[1]).values()) < SMALL else 1
+        timing = median_timing(call, machine.torch_device, runs)
+    softmax: list[list[torch.Tensor]] = []
+    for block in model.blocks:
+        attention: Any = getattr(block, "attn", None)
+        learnt = [] if attention is None else attention.softmax.parameters()
+        softmax.append([parameter.detach().float().cpu() for parameter in learnt])
     return Pass(
         config=model.config,
         machine=machine,
@@ -200,35 +254,13 @@ def watched(
         measured=reduce(watcher),
         output=output[0].float().cpu(),
         allowed=square(model.allowed(ids, real), ids.shape[1]),
-        timing=None if edits else _timing(call, first, model.config, ids.shape[1], machine.torch_device),
+        timing=timing,
         weights=weights,
         dropout=dropout,
         layered=layered or model.config.n_layers > 1,
         kind=kind,
-        softmax=tuple(map(_softmax, model.blocks)),
+        softmax=tuple(softmax),
     )
-
-
-def _softmax(block: nn.Module) -> list[torch.Tensor]:
-    attention: Any = getattr(block, "attn", None)
-    return [] if attention is None else [each.detach().float().cpu() for each in attention.softmax.parameters()]
-
-
-def _timing(call: Callable[[], object], first: float, config: Config, length: int, timed_on: str) -> Timing:
-    """Of passes after the first, which also loads, allocates and records; where that was slow, it is not repeated."""
-    if first >= SLOW:
-        return Timing(first, 1, datetime.now(UTC))
-    return median_timing(call, timed_on, RUNS if sum(flops(config, length).values()) < SMALL else 1)
-
-
-def _dropping(model: Transformer, call: Callable[[], T]) -> Callable[[], T]:
-    """The same call, in which dropout acts, each time from the same random stream."""
-
-    def dropped() -> T:
-        with dropping(generator(model.config.seed, "dropout")):
-            return call()
-
-    return dropped
 
 
 def square(allowed: torch.Tensor | None, length: int) -> torch.Tensor:

@@ -1,7 +1,7 @@
 """Whose weights a pass has. Trained without a part, cut afterwards, random: three different things, each named as what it is."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any
 
 from core.model.config import Config
 from core.model.text import PAD
@@ -10,51 +10,60 @@ from core.model.variants import difference, name_of
 from core.settings.menu import Menu
 from core.settings.setting import ConfigError
 
+# paired: what baseline and variants share; order: three words that make sense in either order.
+weights: Menu[Any] = Menu("Weights")
 
-class Weights(Protocol):
+
+class Weights:
     """How a config comes by its weights."""
 
-    paired: str  # what baseline and variants share
-    order: tuple[str, str, str]  # three words that make sense in either order
-
-    def refused(self, config: Config) -> str:
-        """Why there are no such weights, or ""."""
-
-    def numbers(self, words: Sequence[str]) -> tuple[tuple[str, ...], list[int | None]]:
-        """-> (vocabulary, number in it of each of these words; None where it is unknown)"""
-
-    def model(self, config: Config, vocabulary: tuple[str, ...], of: Config) -> Transformer:
-        """On the CPU, in float32. of: whose weights they are, where not those of the config itself. Raises ConfigError where
-        refused() has a reason, CheckpointError for a file that is missing or damaged."""
-
-    def whose(self, config: Config) -> str:
-        """In words, as they stand at a picture."""
-
-    def name(self, config: Config) -> str:
-        """Of a variant; "" where what it changes is all that there is to say."""
-
-
-weights: Menu[Weights] = Menu("Weights")
-
-
-class _OfTheFamily:
-    """What the two kinds share that start from models which ship. (Their files are opened by safetensors, which need not be
-    installed where nobody asks for them.)"""
+    @staticmethod
+    def refused(config: Config) -> str:
+        """Return why there are no such weights, or ""."""
+        return ""
 
     @staticmethod
     def numbers(words: Sequence[str]) -> tuple[tuple[str, ...], list[int | None]]:
+        """Return the vocabulary, and the number in it of each of these words; None where it is unknown.
+
+        The models that ship have their own. (Their files are opened by safetensors, which need not
+        be installed where nobody asks for them.)
+        """
         from core.checkpoints import family
         from core.checkpoints.tokens import Words
 
         known = Words(family.vocabulary())
         return known.vocabulary, [known.vocabulary.index(PAD) if word == PAD else known.number(word) for word in words]
 
+    @staticmethod
+    def model(config: Config, vocabulary: tuple[str, ...], of: Config) -> Transformer:
+        """Return a model on the CPU, in float32.
+
+        Args:
+            of: whose weights they are, where not those of the config itself.
+
+        Raises:
+            ConfigError: refused() has a reason.
+            CheckpointError: a file is missing or damaged.
+        """
+        return Transformer(config, vocabulary)
+
+    @staticmethod
+    def whose(config: Config) -> str:
+        """Say whose weights they are, as it stands at a picture."""
+        return f"Random weights, seed {config.seed}"
+
+    @staticmethod
+    def name(config: Config) -> str:
+        """Name a variant; "" where what it changes is all that there is to say."""
+        return ""
+
 
 @weights(
     paired="Paired: same sentences in the same order, and the same first weights of one name and shape",
     order=("bank", "suing", "tenant"),
 )
-class trained(_OfTheFamily):
+class trained(Weights):
     """Trained: each model as it learnt to write legal sentences. One without a part never had it."""
 
     @staticmethod
@@ -92,7 +101,7 @@ class trained(_OfTheFamily):
 
 
 @weights(paired="Paired: the very same trained weights", order=trained.order)  # type: ignore[attr-defined]
-class cut(_OfTheFamily):
+class cut(Weights):
     """Cut afterwards: the model trained with all its parts, then run without one. Its weights are not trained again."""
 
     @staticmethod
@@ -127,28 +136,12 @@ class cut(_OfTheFamily):
     paired="Paired: same sentence, and the same random numbers behind all weights of one name and shape",
     order=("dog", "bites", "man"),
 )
-class random:
+class random(Weights):
     """Random: as they are drawn before any training. Every size, and every part."""
-
-    @staticmethod
-    def refused(config: Config) -> str:
-        return ""
 
     @staticmethod
     def numbers(words: Sequence[str]) -> tuple[tuple[str, ...], list[int | None]]:
         return tuple(words), list(range(len(words)))
-
-    @staticmethod
-    def model(config: Config, vocabulary: tuple[str, ...], of: Config) -> Transformer:
-        return Transformer(config, vocabulary)
-
-    @staticmethod
-    def whose(config: Config) -> str:
-        return f"Random weights, seed {config.seed}"
-
-    @staticmethod
-    def name(config: Config) -> str:
-        return ""
 
 
 def _check(kind: str, config: Config) -> None:

@@ -2,9 +2,10 @@
 
 import dataclasses
 import json
+import re
 from collections.abc import Mapping, Sequence
 from textwrap import fill, indent
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -13,6 +14,7 @@ from core.settings.device import Machine
 from core.settings.setting import Settings
 
 WIDTH = 100  # characters in a line
+IMPORT = re.compile(r"^from (core\S*) import (.+)\n", re.MULTILINE)
 INSTALL = """\
 except ModuleNotFoundError as error:
     raise SystemExit(f"{error}. Install Ablation Lab: pip install -e ITS_FOLDER") from None
@@ -40,90 +42,126 @@ NOTEBOOK = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Table:
-    """Table of a script: its name, what it holds, and the lines that assign `NAME_table`."""
+class Code(str):
+    """Python, as it stands in a script. Any other value of a setting is written as a literal."""
+
+
+class Table(NamedTuple):
+    """Table of a script: its name, what it holds, and the code that assigns `NAME_table`."""
 
     name: str
     about: str
-    lines: str
+    code: str
+
+
+def read_tables(text: str) -> dict[str, Table]:
+    """Return name -> table of cells that begin with "# %% name: about"."""
+    tables = {}
+    for cell in text.split("# %% ")[1:]:
+        code = re.sub(r"^.*\n(# .*\n)*\n*", "", cell)
+        heading = cell.removesuffix(code).strip().replace("\n#", "")
+        name, _, about = heading.partition(": ")
+        tables[name] = Table(name, about, code)
+    return tables
 
 
 @dataclasses.dataclass(frozen=True)
 class Script:
     """Program that computes tables.
 
+    Its code imports from core where it needs to; these imports are moved to the top.
+
     Args:
         title: what it computes, one line.
         machine: where the app computed the same numbers.
-        imports: lines that import from core.
-        settings: name -> value, as they stand in the script.
-        lines: what is computed before the tables.
+        settings: name -> value.
+        code: what is computed before the tables.
         note: a sentence or two for the reader.
-        libraries: what else is imported, as in `import NAME`.
     """
 
     title: str
     machine: Machine
-    imports: str
-    settings: Mapping[str, str]
+    settings: Mapping[str, object]
     tables: Sequence[Table]
-    lines: str = ""
+    code: str = ""
     note: str = ""
-    libraries: Sequence[str] = ("pandas as pd",)
 
     def python(self) -> str:
         """Return the text of a .py file, which prints every table as CSV."""
-        printed = 'Prints tables as CSV, each below a line "# name".'
-        tables = []
+        about = self._about('Prints tables as CSV, each below a line "# name".')
+        cells = [_without_imports(self.code)]
         for table in self.tables:
             heading = fill(f"{table.name}: {table.about}", WIDTH - 4).replace("\n", "\n# ")
             shown = f'show("{table.name}", {table.name}_table)\n'
-            tables.append(f"# %% {heading}\n{table.lines}{shown}")
+            cells.append(f"# %% {heading}\n{_without_imports(table.code)}{shown}")
         parts = [
-            f'"""{self.title}\n\n{self._about(printed)}\n"""\n',
-            self._imports(["sys"], self.libraries),
+            f'"""{self.title}\n\n{about}\n"""\n',
+            "import sys\n",
+            self._imports(),
             UTF_8,
-            self._settings() + SHOW + (self.lines or tables.pop(0)),
-            *tables,
+            self._settings() + SHOW + "\n".join(filter(None, cells)),
         ]
         return "\n".join(parts)
 
     def notebook(self) -> str:
         """Return the text of an .ipynb file, which shows every table below its heading."""
-        libraries = sorted({*self.libraries, "pandas as pd"})
         rows = "pd.options.display.max_rows = 1000  # longer tables are shown as an extract\n"
+        code = _without_imports(self.code)
         cells = [
             _cell("markdown", f"# {self.title}\n\n{self._about('')}"),
-            _cell("code", self._imports([], libraries)),
+            _cell("code", self._imports(rows)),
             _cell("code", self._settings() + rows),
         ]
-        if self.lines:
-            cells.append(_cell("code", self.lines))
+        if code:
+            cells.append(_cell("code", code))
         for table in self.tables:
             about = f"{table.about[0].upper()}{table.about[1:]}."
             cells.append(_cell("markdown", f"## {table.name}\n\n{about}"))
-            cells.append(_cell("code", f"{table.lines}{table.name}_table"))
+            cells.append(_cell("code", f"{_without_imports(table.code)}{table.name}_table"))
         return json.dumps({"cells": cells} | NOTEBOOK, ensure_ascii=False, indent=1) + "\n"
 
     def _about(self, printed: str) -> str:
-        made = (
+        computed = (
             f"Ablation Lab computed the same numbers with PyTorch {torch.__version__} on "
             f"{self.machine.torch_device} in {self.machine.dtype}; elsewhere rounding differs."
         )
-        return fill(" ".join(filter(None, (printed, self.note, made))), WIDTH)
+        return fill(" ".join(filter(None, (printed, self.note, computed))), WIDTH)
 
-    def _imports(self, standard: Sequence[str], libraries: Sequence[str]) -> str:
-        ours = indent("\n".join(sorted(self.imports.splitlines())), "    ")
-        groups = [
-            "".join(f"import {name}\n" for name in standard),
-            "".join(f"import {name}\n" for name in libraries),
-            f"try:\n{ours}\n{INSTALL}",
-        ]
+    def _imports(self, more: str = "") -> str:
+        """Write the imports of the code, and of more code."""
+        code = "\n".join([more, self.code, *(table.code for table in self.tables)])
+        modules: dict[str, set[str]] = {}
+        for module, found in IMPORT.findall(code):
+            modules.setdefault(module, set()).update(found.split(", "))
+        ours = ""
+        for module, names in sorted(modules.items()):
+            ours += f"    from {module} import {', '.join(sorted(names))}\n"
+        libraries = "import pandas as pd\n" if "pd." in code else ""
+        if "torch." in code:
+            libraries += "import torch\n"
+        groups = [libraries, f"try:\n{ours}{INSTALL}"]
         return "\n".join(filter(None, groups))
 
     def _settings(self) -> str:
-        return "".join(f"{name} = {value}\n" for name, value in self.settings.items())
+        lines = []
+        for name, value in self.settings.items():
+            lines.append(f"{name} = {write_value(value, before=len(name) + 3)}\n")
+        return "".join(lines)
+
+
+def _without_imports(code: str) -> str:
+    return IMPORT.sub("", code).lstrip("\n")
+
+
+def write_value(value: object, before: int) -> str:
+    """Write the value of a setting, behind `before` characters of its line."""
+    if isinstance(value, Code):
+        return value
+    if isinstance(value, Machine):  # with the device on which it computes
+        return f'Machine("{value.torch_device}", "{value.dtype}")'
+    if isinstance(value, Settings):
+        return settings_call(value, before)
+    return split_text(value, before) if isinstance(value, list) else literal(value)
 
 
 def _cell(kind: str, text: str) -> dict[str, Any]:
@@ -172,11 +210,6 @@ def split_text(tokens: Sequence[str], before: int) -> str:
     return f'"""\n{lines}\n""".split()'
 
 
-def machine_call(machine: Machine) -> str:
-    """Write Machine(…) with the device on which it computes."""
-    return f'Machine("{machine.torch_device}", "{machine.dtype}")'
-
-
 def call(name: str, arguments: Mapping[str, str], before: int) -> str:
     """Write a call with named arguments, behind `before` characters of its line."""
     items = [f"{argument}={value}" for argument, value in arguments.items()]
@@ -191,25 +224,23 @@ def settings_call(settings: Settings, before: int = 0) -> str:
 
 def changed_config(config: Config, baseline: Config, before: int) -> str:
     """Write a config as what it changes in BASELINE."""
-    names = [field.name for field in dataclasses.fields(baseline)]
-    changes = {name: getattr(config, name) for name in names if _differs(config, baseline, name)}
+    changes: dict[str, Any] = {}
+    replaced = baseline
+    for _ in range(2):  # replace() also changes what follows: key-value heads, biases of attention
+        for name in baseline.settings():
+            if getattr(config, name) != getattr(replaced, name):
+                changes[name] = getattr(config, name)
+        replaced = baseline.replace(**changes)
     if not changes:
         return "BASELINE"
-    # replace() also changes what follows another setting: key-value heads, biases of attention.
-    replaced = baseline.replace(**changes)
-    changes |= {name: getattr(config, name) for name in names if _differs(config, replaced, name)}
     written = {name: literal(value) for name, value in changes.items()}
     return call("BASELINE.replace", written, before)
 
 
-def _differs(one: Config, other: Config, name: str) -> bool:
-    return bool(getattr(one, name) != getattr(other, name))
-
-
-def variants_text(variants: Mapping[str, Config], baseline: Config) -> str:
+def variants_text(variants: Mapping[str, Config], baseline: Config) -> Code:
     """Write a dict of configs, each as what it changes in BASELINE."""
     entries = []
     for name, config in variants.items():
         key = f"{quoted(name)}: "
         entries.append(key + changed_config(config, baseline, 4 + len(key)))
-    return enclose(entries, "{}")
+    return Code(enclose(entries, "{}"))

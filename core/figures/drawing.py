@@ -60,9 +60,8 @@ GAP = 3  # between two heads
 IN_A_ROW = 4  # heads
 
 
-Clicks = dict[
-    str, tuple[str, str]
-]  # "work", "norm", "residual" or "head 1" -> what a click does, as text of a link and in words
+# "work", "norm", "residual" or "head 1" -> what a click does, as text of a link and in words
+Clicks = dict[str, tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -81,9 +80,8 @@ class Sublayer:
     gone: bool  # whether what it adds is knocked out
     clicks: Clicks  # what a click on each of its parts does
     heads: tuple[bool, ...] = ()  # whether each head is there, where heads are parts of their own
-    reads: int | None = (
-        None  # y at which it reads the stream beside the other sub-layer; None: where its own branch begins
-    )
+    # y at which it reads the stream beside the other sub-layer; None: where its own branch begins
+    reads: int | None = None
 
     @property
     def work(self) -> int:
@@ -207,7 +205,18 @@ def block_svg(
     changed = set(p.config.write() if usual is None else difference(p.config, usual)) if knocked is None else set()
     picture = Picture(p, layer, knocked, changed, beside)
     shape, (strip, height) = _shape(p.sites["resid_pre"][layer]), layers_svg(p.config, layer, 20)
-    shapes, y = [*_what_enters(p.config, layer, shape, changed, knocked is None), strip], 18 + height
+    above = (
+        f"layer {layer + 1} of {p.config.n_layers}{', one block' * p.config.shared}" if p.config.n_layers > 1 else "in"
+    )
+    shapes, y = [text(STREAM, 12, f"{above}: {shape}", "small middle")], 18 + height
+    early = p.config.early_of(layer)
+    if early is not None:
+        kind = "small changed" if "skips" in changed else "small"
+        shapes.append(text(STREAM + 62, 12, f"+ what left layer {early + 1}", kind))
+    if adds_to_tokens(p.config.part("position")) and layer == 0:
+        kind = "small changed" if knocked is None else "small"
+        shapes.append(text(STREAM + 62, 12, f"+ {MENUS['position'].label(p.config.position).lower()} positions", kind))
+    shapes.append(strip)
     beginning = y + 12
     for sublayer in (picture.attention(), picture.ffn(beginning)):
         part, height = sublayer.draw(y)
@@ -220,16 +229,6 @@ def block_svg(
         f'<svg viewBox="0 0 {WIDTH} {y + 42}" role="group" aria-label="{label}" xmlns="http://www.w3.org/2000/svg">'
         f"{''.join(shapes)}</svg>"
     )
-
-
-def _what_enters(c: Config, layer: int, shape: str, changed: set[str], marked: bool) -> list[str]:
-    """The words above a layer's stream. marked: whether positions are marked as a change."""
-    many = f"layer {layer + 1} of {c.n_layers}{', one block' * c.shared}" if c.n_layers > 1 else "in"
-    words, early = [text(STREAM, 12, f"{many}: {shape}", "small middle")], c.early_of(layer)
-    more = {f"+ what left layer {(early or 0) + 1}": "skips" in changed} if early is not None else {}
-    if adds_to_tokens(c.part("position")) and layer == 0:
-        more[f"+ {MENUS['position'].label(c.position).lower()} positions"] = marked
-    return words + [text(STREAM + 62, 12, said, "small" + " changed" * is_new) for said, is_new in more.items()]
 
 
 def describe(config: Config) -> str:
@@ -262,7 +261,13 @@ class Picture:
         inside += [f"keys and values: {count(c.n_kv_heads, 'head')}"] * (c.n_kv_heads < c.n_heads)
         inside.append(f"softmax(Q·Kᵀ{f'/√{c.d_head}' if c.scale else ''})·V{' × gate' * c.gate}")
         inside_attention = acts_in_attention(c.part("position"))
-        inside += in_lines(in_attention(c, self.layer))
+        lines = len(inside)
+        for words in in_attention(c, self.layer):  # as many in a line as there is room for
+            joined = f"{inside[-1]} · {words}"
+            if len(inside) > lines and len(joined) <= 28:
+                inside[-1] = joined
+            else:
+                inside.append(words)
         there = "attn_out" in self.seen.sites
         shape = self.seen.sites["pattern"][self.layer].shape if there else ()
         inside.append("weights: " + " × ".join(map(str, shape)))
@@ -329,14 +334,13 @@ class Picture:
         clicks = {}
         for place, (name, value) in changes.items():
             text = encode({name: value})
-            clicks[place] = text, _said(labels[place], name, value, self._beside(text))
+            more = ", and see it beside"  # what a click brings, besides the change itself
+            if self.beside is None:
+                more = ", here too"
+            elif text in self.beside:
+                more = ""
+            clicks[place] = text, _said(labels[place], name, value, more)
         return clicks
-
-    def _beside(self, text: str) -> str:
-        """What a click brings, besides the change itself."""
-        if self.beside is None:
-            return ", here too"
-        return "" if text in self.beside else ", and see it beside"
 
     def _knife(self, part: str, heads: tuple[bool, ...]) -> Clicks:
         """What a click cuts out of a trained model, or puts back."""
@@ -366,15 +370,6 @@ def in_attention(c: Config, layer: int) -> list[str]:
     parts += ["½ values of layer 1"] * (c.value_residual and layer > 0)
     parts += [f"cap {c.score_cap:g}"] * (c.score_cap > 0) + [f"window {window}"] * (window > 0)
     return parts + [f"{c.padding} padding"] * (c.padding > 0)
-
-
-def in_lines(parts: list[str], longest: int = 28) -> list[str]:
-    """Parts side by side, as many in a line as there is room for."""
-    lines: list[str] = []
-    for words in parts:
-        joined = f"{lines[-1]} · {words}" if lines else words
-        lines[len(lines) - bool(lines and len(joined) <= longest) :] = [joined if len(joined) <= longest else words]
-    return lines
 
 
 def _said(called: str, name: str, value: Any, more: str) -> str:

@@ -111,8 +111,14 @@ def bars_svg(
         if at == 0 and mark:
             from_, to = x(mark[0]), x(mark[1])
             shapes.append(f'<rect class="mark" x="{from_}" y="{top - 5:g}" width="{max(3.0, to - from_):.1f}" height="{BAR + 10}" rx="4"/>')  # fmt: skip
-        shapes += [text(right + 10, top + BAR - 4, "?", "open")] if hidden else _bar(bar, x, top, at == 0)
-        if not hidden:
+        if hidden:
+            shapes.append(text(right + 10, top + BAR - 4, "?", "open"))
+        else:
+            start, end = sorted((x(0.0), x(bar.mean)))
+            kind = "bar first" if at == 0 else "bar"
+            shapes.append(f'<rect class="{kind}" x="{start}" y="{top:g}" width="{max(1.5, end - start):.1f}" height="{BAR}" rx="2"/>')  # fmt: skip
+            if bar.low < bar.high:
+                shapes.append(line("reach", (x(bar.low), top + BAR / 2), (x(bar.high), top + BAR / 2)))
             shapes.append(text(right + 10, top + BAR - 5, written(bar.mean), "figure"))
             shapes.append(text(right + 10, top + BAR + 9, bar.note, "small"))
     foot = ROW * len(bars) + 16.0
@@ -121,26 +127,12 @@ def bars_svg(
     if mark:
         middle = min(max((x(mark[0]) + x(mark[1])) / 2, left + 60), right - 40)
         shapes.append(text(middle, foot + 18, words["your_prediction"], "small middle"))
-    return _svg(foot + 24 if mark else foot + 6, shapes, said_of_bars(bars, written, mark, words, hidden))
-
-
-def _bar(bar: Bar, x: Callable[[float], float], top: float, first: bool) -> list[str]:
-    """One bar with its interval."""
-    start, end = sorted((x(0.0), x(bar.mean)))
-    shapes = [f'<rect class="bar{" first" * first}" x="{start}" y="{top:g}" width="{max(1.5, end - start):.1f}" height="{BAR}" rx="2"/>']  # fmt: skip
-    if bar.low < bar.high:
-        shapes.append(line("reach", (x(bar.low), top + BAR / 2), (x(bar.high), top + BAR / 2)))
-    return shapes
-
-
-def said_of_bars(
-    bars: Sequence[Bar], written: Callable[[float], str], mark: Mark | None, words: Mapping[str, str], hidden: bool
-) -> str:
-    """The picture in words, for those who cannot see it."""
-    listed = [
+    said = [
         bar.label if hidden else f"{bar.label}: {written(bar.mean)}{f' ({bar.note})' * bool(bar.note)}" for bar in bars
     ]
-    return ". ".join(listed) + (f". {words['your_prediction']}: {marked(mark, written)}" * bool(mark)) + "."
+    if mark:
+        said.append(f"{words['your_prediction']}: {marked(mark, written)}")
+    return _svg(foot + 24 if mark else foot + 6, shapes, ". ".join(said) + ".")
 
 
 def marked(mark: Mark | None, written: Callable[[float], str]) -> str:

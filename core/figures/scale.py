@@ -31,8 +31,18 @@ def on_one_scale(spec: Spec, *tables: pd.DataFrame) -> Spec:
             ends[CHANNELS[channel]] = min(low, *values), max(high, *values)
     fixed = {CHANNELS[channel] for _, channel, each in encodings if "domain" in (each.get("scale") or {})}
     for unit, channel, encoding in encodings:
-        if CHANNELS[channel] in ends.keys() - fixed and encoding.get("type") == "quantitative":
-            _widen(encoding, *ends[CHANNELS[channel]], zero="mark" in unit and _mark(unit) in ("bar", "area"))
+        if CHANNELS[channel] not in ends.keys() - fixed or encoding.get("type") != "quantitative":
+            continue
+        low, high = ends[CHANNELS[channel]]
+        scale = encoding.get("scale") or {}
+        mark = unit.get("mark")
+        kind = mark["type"] if isinstance(mark, dict) else mark
+        if scale.get("type") == "log":
+            low, high = (low, high) if low > 0 else (math.nan, math.nan)
+        elif kind in ("bar", "area") or scale.get("zero") is not False:
+            low, high = min(low, 0.0), max(high, 0.0)
+        if low < high:
+            encoding["scale"] = {"nice": True, **scale, "domain": [low, high]}
     return made
 
 
@@ -83,10 +93,6 @@ def _units(spec: Spec) -> Iterator[Spec]:
         yield from _units(spec["spec"])
 
 
-def _mark(unit: Spec) -> Any:
-    return unit["mark"]["type"] if isinstance(unit["mark"], dict) else unit["mark"]
-
-
 def _values(encoding: Any, tables: tuple[pd.DataFrame, ...]) -> list[float]:
     """The numbers that an encoding draws; none where they are not those of the tables."""
     if not isinstance(encoding, dict) or {"aggregate", "bin"} & encoding.keys() or encoding.get("stack"):
@@ -94,13 +100,3 @@ def _values(encoding: Any, tables: tuple[pd.DataFrame, ...]) -> list[float]:
     name = encoding.get("field")
     known = [table[name] for table in tables if name in table and pd.api.types.is_numeric_dtype(table[name])]
     return [float(value) for column in known for value in column if math.isfinite(value)]
-
-
-def _widen(encoding: Spec, low: float, high: float, zero: bool) -> None:
-    scale = encoding.get("scale") or {}
-    if scale.get("type") == "log":
-        low, high = (low, high) if low > 0 else (math.nan, math.nan)
-    elif zero or scale.get("zero") is not False:
-        low, high = min(low, 0.0), max(high, 0.0)
-    if low < high:
-        encoding["scale"] = {"nice": True, **scale, "domain": [low, high]}

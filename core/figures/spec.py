@@ -53,20 +53,6 @@ def spec(function: Callable[Concatenate[alt.Chart, P], Drawn]) -> Callable[P, Sp
     return cast(Callable[P, Spec], kept)  # functools.cache forgets what is given
 
 
-Table = Callable[[], pd.DataFrame]
-examples: dict[Callable[..., Spec], tuple[tuple[object, ...], Table]] = {}  # chart -> what it is called with, its table
-
-
-def example(chart: Callable[..., Spec], *args: object) -> Callable[[Table], Table]:
-    """Decorator of a function that makes a table which this chart, called with args, can draw."""
-
-    def enter(make: Table) -> Table:
-        examples[chart] = args, make
-        return make
-
-    return enter
-
-
 def words(kind: type[Axis], field: str, title: str | None, every: bool = True, limit: int = 110) -> Axis:
     """An axis of words; not `every`: as many as there is room for."""
     angle = -50 if kind is alt.X else alt.Undefined

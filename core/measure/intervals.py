@@ -7,9 +7,12 @@ get wider intervals, and p to match (Holm, 1979).
 import importlib
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from fractions import Fraction
 from statistics import NormalDist
 from types import ModuleType
 from typing import NamedTuple, TypeVar
+
+import numpy as np
 
 Within = tuple[float, float]  # the least and the most that something can be
 
@@ -134,9 +137,8 @@ def together(compare: Callable[[Key, float], Paired], keys: Iterable[Key]) -> di
     order = sorted((key for key in compared if not math.isnan(compared[key].p)), key=lambda key: compared[key].p)
     p, level = 0.0, LEVEL
     for left, key in zip(range(len(order), 0, -1), order):
-        if (
-            p < 1 - LEVEL
-        ):  # else one was not told from noise: the rest is held to the level at which that one was tested
+        # Else one was not told from noise: the rest is held to the level at which that one was tested.
+        if p < 1 - LEVEL:
             level = 1 - (1 - LEVEL) / left
         p = max(p, min(1.0, left * compared[key].p))
         compared[key] = compare(key, level)._replace(p=p)
@@ -155,3 +157,73 @@ def _mean_and_error(values: Sequence[float]) -> tuple[float, float]:
     except (OverflowError, ValueError):  # too large to be squared, or ∞ − ∞
         return math.nan, math.nan
     return mean, math.sqrt(spread / (len(values) - 1) / len(values))
+
+
+SCALE = 10_000  # shares are counted in steps of this part, or of their common denominator where that is coarser
+
+
+def changed(differences: Iterable[float], level: float = LEVEL) -> Paired:
+    """The mean change of accuracy over texts: what each gets right now − what it got right before, from −1 to 1.
+
+    p: of the exact test by sign flips (Fisher, 1935), which for texts of one question each is McNemar's (1947). The interval: for those
+    Tango's (1998), which inverts the score test; for texts of several questions Student's t. Where the exact test does not
+    tell the change from chance at this level, it is widened to hold 0. NaN are left out.
+    """
+    values = [Fraction(value).limit_denominator(SCALE) for value in differences if not math.isnan(value)]
+    n = len(values)
+    if n < 2:
+        return Paired(float(values[0]) if n else math.nan, math.nan, math.nan, n, math.nan, math.nan)
+    mean, p = float(sum(values) / n), sign_flips(values)
+    if all(abs(value) in (0, 1) for value in values):
+        low, high = tango(values.count(Fraction(1)), values.count(Fraction(-1)), n, level)
+    else:
+        whole = interval(map(float, values), (-1.0, 1.0), level)
+        low, high = whole.low, whole.high
+    if p >= 1 - level:
+        low, high = min(low, 0.0), max(high, 0.0)
+    return Paired(mean, *cut(low, high, (-1.0, 1.0)), n, p, (high - low) / 2)
+
+
+def sign_flips(values: list[Fraction]) -> float:
+    """Two-sided p of their sum, if each had its sign by the toss of a coin: exact, over all 2ⁿ signs."""
+    values = [value for value in values if value]
+    scale = min(SCALE, math.lcm(*(value.denominator for value in values)))
+    sizes = [round(abs(value) * scale) for value in values]
+    chances = np.ones(1)  # of the sum of those that are positive
+    for size in sizes:
+        more = np.zeros(len(chances) + size)
+        more[: len(chances)] += 0.5 * chances
+        more[size:] += 0.5 * chances
+        chances = more
+    total = sum(sizes)
+    observed = abs(sum(round(value * scale) for value in values))
+    sums = np.abs(2 * np.arange(total + 1) - total)
+    return min(1.0, float(chances[sums >= observed].sum()))
+
+
+def tango(gained: int, lost: int, n: int, level: float = LEVEL) -> tuple[float, float]:
+    """The interval of (gained − lost) / n, of n pairs of answers of which so many flipped either way (Tango, 1998)."""
+    z = NormalDist().inv_cdf((1 + level) / 2)
+
+    def score(change: float) -> float:
+        """How many standard errors the flips are from what a true change of this size would give."""
+        b = -gained - lost + (2 * n - gained + lost) * change
+        c = -lost * change * (1 - change)
+        # The likeliest share of losses, given the change.
+        flipped = (math.sqrt(max(0.0, b * b - 8 * n * c)) - b) / (4 * n)
+        variance = n * (2 * flipped + change * (1 - change))
+        distance = gained - lost - n * change
+        if variance > 0:
+            return distance / math.sqrt(variance)
+        return math.copysign(math.inf, distance) if distance else 0.0
+
+    observed = (gained - lost) / n
+    return _where(score, z, -1.0, observed), _where(score, -z, observed, 1.0)
+
+
+def _where(score: Callable[[float], float], level: float, low: float, high: float) -> float:
+    """Where the score, which falls as the change grows, passes the level between two changes."""
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if score(middle) > level else (low, middle)
+    return (low + high) / 2

@@ -5,8 +5,7 @@ stream with a number that is infinite or no number has no statistics: NaN.
 """
 
 import math
-from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
@@ -14,27 +13,11 @@ from core.settings.cache import lazily
 from core.settings.device import in_float64
 from core.settings.menu import Menu
 
-
-class Statistic(Protocol):
-    question: str
-    log: bool
-
-    def __call__(self, s: "Streams", /) -> torch.Tensor: ...
-
-
-statistic: Menu[Statistic] = Menu("Statistics of a pass")
+# (streams) -> one number per stream. question: what it answers, for the title of its chart; log: whether it may grow or fade by
+# powers of ten.
+statistic: Menu[Any] = Menu("Statistics of a pass", log=False)
 
 SAME = 1e-6  # a difference of that share is float32's rounding
-
-
-def asks(question: str, log: bool = False) -> Callable[[Any], Any]:
-    """What a statistic answers, for the title of its chart; log: whether it may grow or fade by powers of ten."""
-
-    def mark(part: Any) -> Any:
-        part.question, part.log = question, log
-        return part
-
-    return mark
 
 
 class Streams:
@@ -75,15 +58,13 @@ class Streams:
         return torch.where(self.finite.cpu()[:, None], values, math.nan)
 
 
-@statistic
-@asks("Does the stream grow?", log=True)
+@statistic(question="Does the stream grow?", log=True)
 def rms(s: Streams) -> torch.Tensor:
     """RMS: root mean square of all numbers in the stream: how large it is."""
     return s.square.sqrt()
 
 
-@statistic
-@asks("How far do its numbers spread?", log=True)
+@statistic(question="How far do its numbers spread?", log=True)
 def std(s: Streams) -> torch.Tensor:
     """Std: standard deviation of all numbers in the stream (population formula)."""
     spread = s.square - s.mean.square()
@@ -93,22 +74,19 @@ def std(s: Streams) -> torch.Tensor:
     return spread.sqrt()
 
 
-@statistic
-@asks("Does its average drift?")
+@statistic(question="Does its average drift?")
 def mean(s: Streams) -> torch.Tensor:
     """Mean: the average of all numbers in the stream."""
     return s.mean
 
 
-@statistic
-@asks("How large is the largest number?", log=True)
+@statistic(question="How large is the largest number?", log=True)
 def largest(s: Streams) -> torch.Tensor:
     """Largest magnitude: the number farthest from zero, without its sign."""
     return s.largest
 
 
-@statistic
-@asks("Do the words become alike?")
+@statistic(question="Do the words become alike?")
 def cosine(s: Streams) -> torch.Tensor:
     """Token similarity: cosine similarity, averaged over all pairs of different tokens. 1: all point the same way."""
     length = s.products.diagonal(dim1=1, dim2=2).sqrt()
@@ -118,8 +96,7 @@ def cosine(s: Streams) -> torch.Tensor:
     return (both - (length > 0).sum(1)) / max(1, n * (n - 1)) if n > 1 else torch.full_like(both, math.nan)
 
 
-@statistic
-@asks("How many directions are left?")
+@statistic(question="How many directions are left?")
 def rank(s: Streams) -> torch.Tensor:
     """Effective rank: exp of the entropy of the singular values, each divided by their sum: in how many directions the tokens spread (Roy and Vetterli, 2007)."""
     # Squared singular values are the eigenvalues of the products; largest first to 1, so that nothing leaves the range.
@@ -129,8 +106,7 @@ def rank(s: Streams) -> torch.Tensor:
     return spread  # NaN where all is zero
 
 
-@statistic
-@asks("Does attention narrow or spread?")
+@statistic(question="Does attention narrow or spread?")
 def entropy(s: Streams) -> torch.Tensor:
     """Attention entropy: in bits, averaged over heads and reading tokens. 0: each reads one token; log2(n): evenly over n."""
     return s.entropy

@@ -100,22 +100,17 @@ def _rows(x: torch.Tensor) -> np.ndarray:
     fields = np.empty((7, len(rows)))
     fields[0] = x.shape[1]
     fields[1] = x.sum(1).numpy()  # in a cascade, so that float32's rounding does not pile up
-    fields[2] = _squares(rows)
+    # BLAS is fastest, but sums straight on: so it gets pieces, and float64 adds them up.
+    pieces, rest = divmod(rows.shape[1], PIECE)
+    head = rows[:, : rows.shape[1] - rest].reshape(len(rows), pieces, PIECE)
+    tail = rows[:, rows.shape[1] - rest :]
+    fields[2] = np.vecdot(head, head).sum(1, dtype=np.float64) + np.vecdot(tail, tail)
     fields[4] = np.minimum.reduce(rows, axis=1)
     fields[5] = np.maximum.reduce(rows, axis=1)
     full = np.count_nonzero(rows != 0) == rows.size
     fields[6] = 0 if full else [np.count_nonzero(row) for row in rows == 0]
     _spreads(fields, rows.reshape(-1), range(0, rows.size, rows.shape[1]))
     return fields
-
-
-def _squares(rows: np.ndarray) -> np.ndarray:
-    """Σx² for each row. BLAS is fastest, but sums straight on: so it gets pieces, and float64 adds them up."""
-    pieces, rest = divmod(rows.shape[1], PIECE)
-    cut = rows.shape[1] - rest
-    head, tail = rows[:, :cut].reshape(len(rows), pieces, PIECE), rows[:, cut:]
-    squares: np.ndarray = np.vecdot(head, head).sum(1, dtype=np.float64) + np.vecdot(tail, tail)
-    return squares
 
 
 def _spreads(fields: np.ndarray, flat: np.ndarray, start: Sequence[int] | np.ndarray) -> None:

@@ -10,30 +10,24 @@ from typing import Any, TypeVar
 import torch
 
 from core.measure.stream_statistics import attention_entropy
+from core.model.attention import Memory, MultiHeadAttention
+from core.model.block import FeedForward, Join
 from core.model.config import Config
 from core.model.cost import parameters
+from core.model.layers import Linear
 from core.model.parts.init import Draw
 from core.model.parts.placement import halves, norm_places
 from core.model.trace import trace
-from core.model.transformer import FeedForward, Join, Linear, Memory, MultiHeadAttention, Transformer, visible
+from core.model.transformer import Transformer, visible
 from core.settings.device import Machine
 
 Map = Callable[..., torch.Tensor]  # streams (V, T, D) side by side -> the same
 Make = Callable[[Config, list[int]], Map]  # (settings, numbers of the variants that have them) -> what they go through
 Made = TypeVar("Made", bound=torch.nn.Module)
 
-FAMILY = (
-    "d_model",
-    "n_layers",
-    "seed",
-    "init",
-    "padding",
-    "dropout",
-    "shared",
-)  # what all members of one Many have in common
-ATTENTION, FFN, NORM = map(
-    Config.read_by, ("attention", "ffn", "norm")
-)  # the settings that each part reads beside those
+# What all members of one Many have in common, and the settings that each part reads besides.
+FAMILY = ("d_model", "n_layers", "seed", "init", "padding", "dropout", "shared")
+ATTENTION, FFN, NORM = map(Config.read_by, ("attention", "ffn", "norm"))
 
 
 def families(configs: Sequence[Config]) -> list[list[int]]:
@@ -77,7 +71,7 @@ class Many:
         self._layer = 0
         self._sublayers = [
             self._sublayer("attention", ATTENTION, self._attention),
-            self._sublayer("ffn", FFN, self._ffn),
+            self._sublayer("ffn", FFN, lambda config, members: self._part("mlp", FeedForward, config)),
         ]
 
     def streams(self, order: Iterable[int]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
@@ -136,8 +130,11 @@ class Many:
         residual = f"residual_{name}"
 
         def cut(c: Config) -> tuple[Map, Map]:
-            norms = [self._norm(c) for _ in norm_places(c.part("placement"))]
-            return halves(c.part("placement"), norms[0], self._join(c, getattr(c, residual)), *norms[1:])
+            make = c.part("norm")
+            norms = [make("ln", c.d_model, c.bias, c.norm_eps) for _ in norm_places(c.part("placement"))]
+            join = Join("", "", getattr(c, residual), c.part("residual_scale")(c.d_model))
+            first, *second = map(self._placed, norms)
+            return halves(c.part("placement"), first, self._placed(join), *second)
 
         def before(c: Config, at: list[int]) -> Map:
             read, beside = cut(c)[0], c.parallel and name == "ffn"
@@ -156,13 +153,6 @@ class Many:
 
         return some
 
-    def _join(self, config: Config, residual: bool) -> torch.nn.Module:
-        return self._placed(Join("", "", residual, config.part("residual_scale")(config.d_model)))
-
-    def _norm(self, config: Config) -> torch.nn.Module:
-        module: torch.nn.Module = config.part("norm")("ln", config.d_model, config.bias, config.norm_eps)
-        return self._placed(module)
-
     def _attention(self, config: Config, members: list[int]) -> Map:
         module = self._part("attn", MultiHeadAttention, config)
         reading, allowed, memory = self._at(members), self._allowed[config.mask], Memory()
@@ -173,9 +163,6 @@ class Many:
             return read
 
         return attend
-
-    def _ffn(self, config: Config, members: list[int]) -> Map:
-        return self._part("mlp", FeedForward, config)
 
     def _part(self, site: str, kind: Callable[[Config, Draw], Made], config: Config) -> Made:
         module = self._placed(kind(config, self._draw.at(f"blocks.0.{site}")))

@@ -3,6 +3,7 @@
 import dataclasses
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from core.model.parts import MENUS
@@ -10,6 +11,11 @@ from core.model.parts.activation import inputs
 from core.model.parts.norm import EPSILON
 from core.model.parts.position import acts_in_attention, position
 from core.settings.setting import ConfigError, Settings, setting
+
+size_setting = partial(setting, group="Size")
+part_setting = partial(setting, group="Parts")
+more_setting = partial(setting, group="More parts")
+attention_setting = partial(setting, group="Attention in detail", read_by=("attention",))
 
 
 def allowed_heads(d_model: int) -> list[int]:
@@ -30,34 +36,31 @@ class Config(Settings):
     # The block as it was published: its size, its parts, its initial weights. The order of fields is that of
     # panels and of stored runs.
 
-    d_model: int = setting(
+    d_model: int = size_setting(
         64,
         "Width (d_model)",
         "Numbers per token: the width of the residual stream.",
-        group="Size",
         short="d_model",
         low=8,
         high=1600,  # GPT-2 XL
         step=8,
         top=256,
     )
-    n_heads: int = setting(
+    n_heads: int = size_setting(
         4,
         "Heads (n_heads)",
         "Attention heads. Each works on d_head numbers, usually d_model / n_heads: only divisors of d_model are offered.",
-        group="Size",
         short="heads",
         low=1,
         high=64,
         among=lambda config: [n for n in allowed_heads(config.d_model) if n <= max(32, config.n_heads)],
         read_by=("attention",),
     )
-    d_ff: int = setting(
+    d_ff: int = size_setting(
         None,
         "FFN width (d_ff)",
         "Hidden units of the feed-forward network. Follows 4 × d_model until you move it; with a gated activation "
         "of matched width two thirds of that.",
-        group="Size",
         short="d_ff",
         kind=int,
         low=1,
@@ -70,106 +73,94 @@ class Config(Settings):
         ),
         read_by=("ffn",),
     )
-    n_layers: int = setting(
+    n_layers: int = size_setting(
         1,
         "Layers (n_layers)",
         "Blocks on top of each other.",
-        group="Size",
         short="layers",
         low=1,
         high=100,
         step=1,
         top=12,
     )
-    seed: int = setting(
+    seed: int = size_setting(
         0,
         "Random seed",
         "Which random weights. The same seed gives the same numbers, everywhere.",
-        group="Size",
         short="seed",
         low=0,
         high=2**31 - 1,
         step=1,
         top=99,
     )
-    attention: bool = setting(
+    attention: bool = part_setting(
         True,
         "Attention",
         "The sub-layer in which tokens read from each other (attention).",
-        group="Parts",
         short="attention",
     )
-    residual_attention: bool = setting(
+    residual_attention: bool = part_setting(
         True,
         "Attention residual",
         "Add what attention computes to the stream, instead of replacing the stream (residual_attention).",
-        group="Parts",
         short="residual (attention)",
     )
-    ffn: bool = setting(
+    ffn: bool = part_setting(
         True,
         "Feed-forward",
         "The sub-layer that works on each token by itself (ffn, also called MLP).",
-        group="Parts",
         short="FFN",
     )
-    residual_ffn: bool = setting(
+    residual_ffn: bool = part_setting(
         True,
         "Feed-forward residual",
         "Add what the feed-forward network computes to the stream, instead of replacing it (residual_ffn).",
-        group="Parts",
         short="residual (FFN)",
     )
-    norm: str = setting(
+    norm: str = part_setting(
         "LayerNorm",
         "Norm",
         "Brings each token's numbers to a common scale.",
-        group="Parts",
         short="norm",
         menu=MENUS["norm"],
         read_by=("norm",),
     )
-    placement: str = setting(
+    placement: str = part_setting(
         "pre",
         "Placement",
         "Where the norm stands.",
-        group="Parts",
         short="norm",
         menu=MENUS["placement"],
         read_by=("norm",),
     )
-    activation: str = setting(
+    activation: str = part_setting(
         "gelu",
         "Activation",
         "The nonlinearity inside the feed-forward network.",
-        group="Parts",
         short="activation",
         menu=MENUS["activation"],
         read_by=("ffn",),
     )
-    position: str = setting(
+    position: str = part_setting(
         "none",
         "Positions",
         "How the model is told where a token stands.",
-        group="Parts",
         short="positions",
         menu=MENUS["position"],
         read_by=("attention",),
     )
-    mask: str = setting(
+    mask: str = part_setting(
         "none",
         "Mask",
         "Which tokens a token may see.",
-        group="Parts",
         short="mask",
         menu=MENUS["mask"],
         read_by=("attention",),
     )
-    d_head: int = setting(
+    d_head: int = more_setting(
         None,
         "Head width (d_head)",
         "Numbers that each head works on (d_head, also called d_k). Follows d_model / n_heads until you move it.",
-        group="More parts",
         short="d_head",
         kind=int,
         low=1,
@@ -181,52 +172,46 @@ class Config(Settings):
         follows=lambda config: max(1, config.d_model // config.n_heads),
         read_by=("attention",),
     )
-    scale: bool = setting(
+    scale: bool = more_setting(
         True,
         "Scale 1/√d_k",
         "Divide query·key by the square root of the head size before the softmax (scale).",
-        group="More parts",
         short="scaling",
         read_by=("attention",),
     )
-    bias: bool = setting(
+    bias: bool = more_setting(
         True,
         "Biases",
         "Constants added by every linear map and by LayerNorm (bias).",
-        group="More parts",
         short="biases",
         read_by=("attention", "ffn", "norm"),
     )
-    tied: bool = setting(
+    tied: bool = more_setting(
         False,
         "Tied embeddings",
         "The embedding is also the unembedding: one table instead of two (Press and Wolf, 2017).",
-        group="More parts",
         short="tied embeddings",
     )
-    padding: int = setting(
+    padding: int = more_setting(
         0,
         "Padding tokens",
         "Empty tokens after the sentence, as in a batch of unequal lengths. No token may attend to them.",
-        group="More parts",
         short="padding tokens",
         low=0,
         high=16,
         step=1,
     )
-    init: str = setting(
+    init: str = more_setting(
         "default",
         "Initial weights",
         "How the random weights are drawn.",
-        group="More parts",
         short="weights",
         menu=MENUS["init"],
     )
-    dropout: float = setting(
+    dropout: float = more_setting(
         0.0,
         "Dropout",
         "Share of numbers set to zero at random. Acts only while the switch below is on.",
-        group="More parts",
         short="dropout",
         low=0.0,
         high=0.9,
@@ -235,12 +220,11 @@ class Config(Settings):
 
     # Attention in detail.
 
-    n_kv_heads: int = setting(
+    n_kv_heads: int = attention_setting(
         None,
         "Key-value heads (n_kv_heads)",
         "Heads of keys and values. Where they are fewer, several query heads share one: grouped-query attention (Ainslie et "
         "al., 2023). With a single one it is multi-query attention (Shazeer, 2019). Follows n_heads until you move it.",
-        group="Attention in detail",
         short="key-value heads",
         kind=int,
         low=1,
@@ -248,85 +232,65 @@ class Config(Settings):
         follows=lambda config: config.n_heads,
         among=lambda config: [n for n in range(1, config.n_heads + 1) if config.n_heads % n == 0],
         acts=lambda config: config.n_heads > 1,
-        read_by=("attention",),
     )
-    attention_bias: bool = setting(
+    attention_bias: bool = attention_setting(
         None,
         "Biases in attention",
         "Constants added to queries, keys, values, gate and output (attention_bias). Follows the switch Biases until you move it: "
         "Llama has it off, Qwen 2 has biases in attention alone.",
-        group="Attention in detail",
         short="attention biases",
         kind=bool,
         follows=lambda config: config.bias,
-        read_by=("attention",),
     )
-    qk_norm: bool = setting(
+    qk_norm: bool = attention_setting(
         False,
         "QK-norm",
         "RMSNorm with a learned gain for each head's queries and keys, before positions act. So scores cannot grow with the "
         "stream (qk_norm; Henry et al., 2020; in Qwen 3 and Gemma 3).",
-        group="Attention in detail",
         short="QK-norm",
-        read_by=("attention",),
     )
-    softmax: str = setting(
-        "usual",
-        "Softmax",
-        "How scores become weights.",
-        group="Attention in detail",
-        short="softmax",
-        menu=MENUS["softmax"],
-        read_by=("attention",),
+    softmax: str = attention_setting(
+        "usual", "Softmax", "How scores become weights.", short="softmax", menu=MENUS["softmax"]
     )
-    gate: bool = setting(
+    gate: bool = attention_setting(
         False,
         "Gated output",
         "What a head has read passes a gate, which the reading token opens or closes for each number (gate; Qiu et al., 2025).",
-        group="Attention in detail",
         short="attention gate",
-        read_by=("attention",),
     )
-    value_residual: bool = setting(
+    value_residual: bool = attention_setting(
         False,
         "Value residual",
         "Values are half those of the first layer: what a word is, is never lost on the way (value_residual; Zhou et al., 2024).",
-        group="Attention in detail",
         short="value residual",
-        read_by=("attention",),
     )
-    score_cap: float = setting(
+    score_cap: float = attention_setting(
         0.0,
         "Soft-cap of scores",
         "Squeezes scores between − and + this: cap · tanh(score / cap). 0: no cap (score_cap; Gemma 2, section 2, has 50).",
-        group="Attention in detail",
         short="score cap",
         low=0.0,
         high=1000.0,
         step=1.0,
         top=50.0,
         offers=(2.0,),
-        read_by=("attention",),
     )
-    window: int = setting(
+    window: int = attention_setting(
         0,
         "Window",
         "How far a token sees, itself counted. 0: as far as the mask lets it (window; sliding-window attention, Beltagy et al., "
         "2020; Mistral 7B).",
-        group="Attention in detail",
         short="window",
         low=0,
         high=1024,
         step=1,
         top=32,
         offers=(4,),
-        read_by=("attention",),
     )
-    global_every: int = setting(
+    global_every: int = attention_setting(
         0,
         "Without window: every … layer",
         "Every so many layers one has no window, the others have it. 0: all have it (global_every; Gemma 2 has 2, Gemma 3 has 6). One block for all layers counts as the first.",
-        group="Attention in detail",
         short="global every",
         low=0,
         high=100,
@@ -334,39 +298,33 @@ class Config(Settings):
         top=6,
         offers=(2,),
         acts=lambda config: config.window > 0,
-        read_by=("attention",),
     )
-    rope_share: float = setting(
+    rope_share: float = attention_setting(
         1.0,
         "Share that RoPE turns",
         "The part of each head's numbers that RoPE turns; the rest knows no position (rope_share; GPT-NeoX has 0.25).",
-        group="Attention in detail",
         short="RoPE share",
         low=0.05,
         high=1.0,
         step=0.05,
         offers=(0.25,),
         acts=lambda config: MENUS["position"][config.position].turns,
-        read_by=("attention",),
     )
-    rope_base: float = setting(
+    rope_base: float = attention_setting(
         10000.0,
         "Base of RoPE",
         "The slowest pair turns about once in 2π times this many tokens (rope_base; Llama 3 has 500,000 for long texts).",
-        group="Attention in detail",
         short="RoPE base",
         low=2.0,
         high=1e8,
         among=lambda config: sorted({100.0, 1000.0, 10000.0, 100000.0, 500000.0, 1000000.0, config.rope_base}),
         acts=lambda config: MENUS["position"][config.position].turns,
-        read_by=("attention",),
     )
-    nope_every: int = setting(
+    nope_every: int = attention_setting(
         0,
         "No positions: every … layer",
         "Every so many layers one does not turn or shift anything by position. 0: none (nope_every; NoPE layers, 4 in SmolLM 3 "
         "and Llama 4). One block for all layers counts as the first.",
-        group="Attention in detail",
         short="no positions every",
         low=0,
         high=100,
@@ -374,71 +332,63 @@ class Config(Settings):
         top=6,
         offers=(2,),
         acts=lambda config: acts_in_attention(MENUS["position"][config.position]),
-        read_by=("attention",),
     )
 
     # The block and the stack, as later papers changed them.
 
-    parallel: bool = setting(
+    parallel: bool = more_setting(
         False,
         "Parallel sub-layers",
         "The feed-forward network reads what attention reads, instead of waiting for it: both at the same time "
         "(parallel; GPT-NeoX, section 2.1).",
-        group="More parts",
         short="parallel sub-layers",
         acts=lambda config: config.attention and config.ffn,
         read_by=("norm",),
     )
-    residual_scale: str = setting(
+    residual_scale: str = more_setting(
         "none",
         "Scale of what is added",
         "What each sub-layer's output is multiplied by before it joins the stream.",
-        group="More parts",
         short="residual scale",
         menu=MENUS["residual_scale"],
         read_by=("norm",),
     )
-    skips: bool = setting(
+    skips: bool = more_setting(
         False,
         "Skips from early to late",
         "The last layer also reads what left the first one, the last but one what left the second, and so on. Each is times a "
         "learned number, 1 at first (skips; as in a U-Net: Bao et al., 2023).",
-        group="More parts",
         short="skips",
         acts=lambda config: config.n_layers > 1,
     )
-    shared: bool = setting(
+    shared: bool = more_setting(
         False,
         "One block for all layers",
         "All layers are one block, gone through again and again (shared; Universal Transformer, Dehghani et al., 2019).",
-        group="More parts",
         short="shared layers",
         acts=lambda config: config.n_layers > 1,
     )
-    matched: bool = setting(
+    matched: bool = more_setting(
         False,
         "Width of gated activations matched",
         "A gated activation has a third matrix. With two thirds of the width it has no more parameters than one without a gate "
         "(matched; Shazeer, 2020, section 2). It acts where d_ff follows d_model.",
-        group="More parts",
         short="matched width",
         acts=lambda config: inputs(MENUS["activation"][config.activation]) > 1,
     )
-    ffn_dropout: bool = setting(
+    ffn_dropout: bool = more_setting(
         False,
         "Dropout on hidden units",
         "Dropout acts on the FFN's hidden units too, after the activation, as in PyTorch's TransformerEncoderLayer (ffn_dropout).",
-        group="More parts",
         short="dropout on hidden units",
         acts=lambda config: config.ffn and config.dropout > 0,
         read_by=("ffn",),
     )
-    norm_eps: float = setting(
+    norm_eps: float = more_setting(
         EPSILON,
         "Epsilon of norms",
         "Added to the variance or the mean square before the root is taken, also in QK-norm, so that nothing is divided by "
         "zero (norm_eps). PyTorch and GPT-2 have 1e-5, many recent models 1e-6.",
-        group="More parts",
         short="norm epsilon",
         low=1e-12,
         high=0.1,
@@ -446,11 +396,10 @@ class Config(Settings):
         acts=lambda config: bool(config.part("norm").divides_by) or (config.attention and config.qk_norm),
         read_by=("attention", "norm"),
     )
-    logit_cap: float = setting(
+    logit_cap: float = more_setting(
         0.0,
         "Soft-cap of logits",
         "Squeezes the scores of the words between − and + this: cap · tanh(logit / cap). 0: no cap (logit_cap; Gemma 2 has 30).",
-        group="More parts",
         short="logit cap",
         low=0.0,
         high=1000.0,
@@ -476,10 +425,6 @@ class Config(Settings):
                 f"one of {', '.join(map(str, shared))}.",
                 max(n for n in shared if n < self.n_kv_heads),
             )
-        if MENUS["position"][self.position].turns:
-            self._check_turned()
-
-    def _check_turned(self) -> None:
         if self.turns_all and self.d_head % 2:
             raise ConfigError(
                 "position",
@@ -487,7 +432,7 @@ class Config(Settings):
                 "Choose other heads, another d_head, or other positions.",
                 "none",
             )
-        if not self.turned:
+        if MENUS["position"][self.position].turns and not self.turned:
             raise ConfigError(
                 "rope_share",
                 f"rope_share is {self.rope_share:g}, so not a single pair of a head's {self.d_head} numbers would be turned. "

@@ -39,15 +39,10 @@ def parameters(config: Config, vocabulary: int = 0) -> dict[str, int]:
     return counts
 
 
-def count(part: nn.Module) -> int:
-    """How many numbers a part learns."""
-    return sum(p.numel() for p in part.parameters())
-
-
 @lru_cache(maxsize=1000)
 def _learned(make: Callable[..., nn.Module], *given: int | bool | str) -> int:
     """The same of a part that has yet to be made; it is made once, as making it costs more than all formulas here."""
-    return count(make(*given))
+    return sum(parameter.numel() for parameter in make(*given).parameters())
 
 
 def flops(config: Config, tokens: int) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -13,6 +14,7 @@ from core.model.trace import Edit, trace
 from core.model.transformer import Transformer
 from core.settings.setting import ConfigError, Settings, setting
 
+word_setting = partial(setting, group="Next word")
 COLD = 1e-6  # a temperature below it is taken for 0: scores divided by it would leave the range of numbers
 
 
@@ -20,50 +22,45 @@ COLD = 1e-6  # a temperature below it is taken for 0: scores divided by it would
 class Sampling(Settings):
     """How the next word is chosen. Raises ConfigError for a value that cannot be."""
 
-    temperature: float = setting(
+    temperature: float = word_setting(
         1.0,
         "Temperature",
         "Scores are divided by it before the softmax: below 1 the likely words gain, above 1 the unlikely. 0: always the likeliest.",
-        group="Next word",
         low=0.0,
         high=100.0,
         step=0.1,
         top=3.0,
     )
-    top_k: int = setting(
+    top_k: int = word_setting(
         0,
         "Top k",
         "Choose among the k likeliest words only (Fan et al., 2018). 0: among all.",
-        group="Next word",
         low=0,
         high=100_000,
         step=1,
         top=50,
     )
-    top_p: float = setting(
+    top_p: float = word_setting(
         1.0,
         "Top p",
         "Choose among the fewest likeliest words whose probabilities add up to p (nucleus, Holtzman et al., 2020). 1: among all.",
-        group="Next word",
         low=0.0,
         high=1.0,
         step=0.05,
     )
-    draw: int = setting(
+    draw: int = word_setting(
         0,
         "Random seed",
         "Which random choices. The same seed gives the same text.",
-        group="Next word",
         low=0,
         high=2**31 - 1,
         step=1,
         top=99,
     )
-    words: int = setting(
+    words: int = word_setting(
         24,
         "Words",
         "At most so many further tokens.",
-        group="Next word",
         low=1,
         high=200,
         step=1,

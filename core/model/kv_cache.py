@@ -2,7 +2,8 @@
 
 import torch
 
-from core.model.transformer import Memory, Transformer
+from core.model.attention import Memory
+from core.model.transformer import Transformer
 
 
 class Kept:
@@ -13,11 +14,8 @@ class Kept:
         self.v: torch.Tensor | None = None
         self.window, self.length = window, 0  # length: of all tokens so far
 
-    def add(
-        self, k: torch.Tensor, v: torch.Tensor
-    ) -> tuple[
-        torch.Tensor, torch.Tensor
-    ]:  # 2 × (B, n_kv_heads, T, d_head) -> 2 × (B, n_kv_heads, kept and new, d_head)
+    def add(self, k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Keep those of T tokens: 2 × (B, n_kv_heads, T, d_head) -> 2 × (B, n_kv_heads, kept and new, d_head)."""
         self.length += k.shape[2]
         if self.k is not None and self.v is not None:
             k, v = torch.cat([self.k, k], 2), torch.cat([self.v, v], 2)
@@ -39,9 +37,8 @@ class Past:
         self.layers = [Kept(model.config.window_in(layer)) for layer in range(model.config.n_layers)]
         self.length = 0
 
-    def go_on(
-        self, model: Transformer, tokens: torch.Tensor
-    ) -> torch.Tensor:  # int (B, T) -> (B, T, D), what leaves the last block
+    def go_on(self, model: Transformer, tokens: torch.Tensor) -> torch.Tensor:
+        """Return what leaves the last block: int (B, T) -> (B, T, D)."""
         before, self.length = self.length, self.length + tokens.shape[-1]
         x = model.start(tokens, before)
         alone = model.mask.sees_all_before and self.length - before == 1

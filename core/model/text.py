@@ -14,6 +14,8 @@ PAD, UNKNOWN = "<pad>", "<unk>"
 
 JOINERS = {"\u200d", "\ufe0e", "\ufe0f", "\u20e3"}  # zero-width joiner, variation selectors, keycap
 INSIDE_WORD = {"'", "’", "-", "\u200c"}  # don't, O’Neil, re-read, and the Persian zero-width non-joiner
+# Control, formatting, private characters, and accents alone. Unassigned ones may be emoji newer than Python.
+HIDDEN = ("Cc", "Cf", "Cs", "Co", "Mn", "Mc", "Me")
 SOFT_HYPHEN = "\u00ad"
 
 
@@ -31,7 +33,7 @@ def words(text: str) -> list[str]:
             tokens[-1] += c
         elif c in INSIDE_WORD and glue and _in_word(tokens[-1][-1]) and at + 1 < len(text) and _in_word(text[at + 1]):
             tokens[-1] += c
-        elif not _visible(c):
+        elif c.isspace() or unicodedata.category(c) in HIDDEN:
             glue = False
         elif glue and _continues(tokens[-1], c):
             tokens[-1] += c
@@ -41,26 +43,15 @@ def words(text: str) -> list[str]:
     return tokens
 
 
-def _within(low: str, c: str, high: str) -> bool:
-    return low <= c <= high
-
-
-def _skin_tone(c: str) -> bool:
-    return _within("\U0001f3fb", c, "\U0001f3ff")
-
-
 def _regional(c: str) -> bool:
-    return _within("\U0001f1e6", c, "\U0001f1ff")
+    return "\U0001f1e6" <= c <= "\U0001f1ff"
 
 
 def _modifies(c: str) -> bool:
     """Accents, joiners, skin tones and the tags that make the flags of England, Scotland and Wales."""
-    return c in JOINERS or unicodedata.category(c)[0] == "M" or _skin_tone(c) or _within("\U000e0020", c, "\U000e007f")
-
-
-def _visible(c: str) -> bool:
-    """Not white space, control, formatting or private characters. Unassigned ones may be emoji newer than Python."""
-    return not c.isspace() and unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Mn", "Mc", "Me")
+    if c in JOINERS or unicodedata.category(c)[0] == "M":
+        return True
+    return "\U0001f3fb" <= c <= "\U0001f3ff" or "\U000e0020" <= c <= "\U000e007f"
 
 
 def _in_word(c: str) -> bool:

@@ -4,7 +4,7 @@ import dataclasses
 import difflib
 import functools
 import numbers
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -14,7 +14,6 @@ from core.settings.wording import in_sentence, shorten
 LONGEST = 20_000  # characters of a text, where its setting says nothing else
 ANY = 1_000_000  # of one that is cut, and not refused, where it is too long
 LISTED = 12  # entries of a menu that are all named where another was given
-SHORT = 100  # characters of a text with which settings are kept once they are checked
 YES, NO = ("on", "true", "yes", "1"), ("off", "false", "no", "0")
 
 
@@ -79,18 +78,19 @@ class Setting:
         return LONGEST if self.high is None else self.high
 
     def check(self, name: str, value: Any) -> Any:
-        """The value in its own type, or ConfigError."""
-        if self.kind is bool:
-            good = isinstance(value, bool)
-        elif self.kind is str:
-            good = isinstance(value, str) and (value in self.menu if self.menu else len(value) <= self._longest())
+        """Return the value in its own type, or raise ConfigError."""
+        kind: Any = self.kind
+        if kind in (int, float):
+            number: Any = numbers.Integral if kind is int else numbers.Real
+            good = type(value) is kind or isinstance(value, number) and not isinstance(value, bool)
+            good = good and self.low <= value <= self.high
         else:
-            assert self.low is not None and self.high is not None, f"{name} has no bounds"
-            number: type[Any] = numbers.Integral if self.kind is int else numbers.Real
-            good = isinstance(value, number) and not isinstance(value, bool) and self.low <= value <= self.high
+            good = isinstance(value, kind)
+            if good and kind is str:
+                good = value in self.menu if self.menu else len(value) <= self._longest()
         if not good:
             raise ConfigError(name, f"{name} is {shorten(value)}; it must be {self._allowed_near(value)}.")
-        return self.kind(value) + 0.0 if self.kind is float else self.kind(value)  # -0.0 is 0
+        return kind(value) + 0.0 if kind is float else kind(value)  # -0.0 is 0
 
     def read(self, name: str, text: str) -> Any:
         """The value that a link's text stands for, or ConfigError."""
@@ -156,31 +156,19 @@ class Settings:
         self._check_together()
 
     def _check_each(self) -> None:
-        """A page builds the same settings over and over: what has been checked once, a part added to a menu aside, is known."""
-        kind: Any = type(self)
-        beside, given = self._beside(), tuple([(name, type(value), value) for name, value in self.__dict__.items()])
-        try:
-            if any(isinstance(value, str) and len(value) > SHORT for _, _, value in given):
-                raise TypeError("it would be kept")
-            self.__dict__.update(_checked(kind, given, beside, sum(map(len, kind._menus()))))
-        except TypeError:  # what cannot be looked up is not kept
-            self._check_slowly()
-
-    def _beside(self) -> Hashable:
-        """What values follow that is not among them, such as what one visitor has. Raises ConfigError where it is not there."""
-
-    def _check_slowly(self) -> None:
-        known = self.settings()
-        for name in [*self.FIRST, *(name for name in known if name not in self.FIRST)]:
-            value, follows = getattr(self, name), known[name].follows
-            if value is None and follows:
-                value = follows(self)
-            object.__setattr__(self, name, known[name].check(name, value))
+        """Check each value by itself, those that others follow first; compute what follows."""
+        values = self.__dict__
+        for name, known in self._in_order():
+            if values[name] is None and known.follows:
+                values[name] = known.follows(self)
+            values[name] = known.check(name, values[name])
 
     @classmethod
     @functools.cache
-    def _menus(cls) -> list[Menu[Any]]:
-        return [each.menu for each in cls.settings().values() if each.menu is not None]
+    def _in_order(cls) -> list[tuple[str, Setting]]:
+        """Return name and setting of every field, those that others follow first."""
+        known = cls.settings()
+        return [(name, known[name]) for name in dict.fromkeys([*cls.FIRST, *known])]
 
     def _check_together(self) -> None:
         """Raises ConfigError where values cannot be together, each of which could be by itself."""
@@ -243,15 +231,6 @@ class Settings:
             if field.name in also or (not self.follows(field.name) if known.follows else value != field.default):
                 params[field.name] = known.write(value)
         return params
-
-
-@functools.lru_cache(maxsize=1024)
-def _checked(kind: type[Settings], given: tuple[tuple[str, type, Any], ...], *more: Hashable) -> dict[str, Any]:
-    """Settings with each value checked by itself. given: with their types, as 1, 1.0 and True are equal."""
-    settings = object.__new__(kind)
-    settings.__dict__.update((name, value) for name, _, value in given)
-    settings._check_slowly()
-    return dict(settings.__dict__)
 
 
 def setting_like(kind: type[Settings], name: str, default: Any, **changes: Any) -> Any:

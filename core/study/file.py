@@ -24,7 +24,7 @@ from core.study import plan
 from core.study.plan import MODEL, SETTINGS, TRAINING, Arms, Study, StudyError, TaskSetup
 from core.tasks import task
 from core.train import Training, budget, start
-from core.train.search import at_rate, search
+from core.train.match import at_rate, search
 
 MAX_CHARACTERS = 50_000  # ten times the longest study that ships; tomllib takes 7 s for one key of so many dots
 MAX_RUNS = 100_000

@@ -4,13 +4,12 @@ from collections.abc import Collection
 from dataclasses import replace
 from urllib.parse import parse_qsl, quote, urlencode
 
-from core.experiments.training.plan import Trial
+from core.experiments.training.plan import Trial, otherwise
 from core.model.config import Config
 from core.model.variants import NOTHING, apply, difference, encode
 from core.settings.device import Machine
 from core.train import Training
-from core.train.learner import Learner
-from core.train.otherwise import otherwise
+from core.train.settings import Learner
 
 PAGE = "Training"
 
@@ -26,8 +25,8 @@ def parameters(
     """The link's parameters that open a variant beside its baseline, with these seeds, on this machine.
 
     The page compares models of one training. What is trained in another way than its baseline is opened beside it where the menu of
-    other ways has it (core.train.otherwise), and else alone, as is what cannot be said as changes of it. search: how the learning
-    rate of each is searched (core.train.search). Seeds are there a first one and how many: all from the least to the greatest.
+    other ways has it (core.experiments.training.plan), and else alone, as is what cannot be said as changes of it. search: how the learning
+    rate of each is searched (core.train.match). Seeds are there a first one and how many: all from the least to the greatest.
     """
     first, how = baseline
     changes = difference(config.replace(seed=0), first.replace(seed=0))

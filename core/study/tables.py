@@ -22,8 +22,7 @@ from core.study.link import parameters, query
 from core.study.plan import TRAINING, Run, StudyError, machine_of, read_run, read_settings
 from core.tasks import task
 from core.train import Row
-from core.train.match import match
-from core.train.search import choose, counted
+from core.train.match import choose, counted, match
 
 Name = tuple[str, str]  # of a cell: task, variant
 
@@ -77,7 +76,7 @@ def searched_table(store: Store, study: int, search: str) -> pd.DataFrame:
     Its column rates says which, and how often.
 
     Args:
-        search: of the menu (core.train.search), and so of the links, or "" for a list of rates that no link has: then a
+        search: of the menu (core.train.match), and so of the links, or "" for a list of rates that no link has: then a
             cell opens at the rate that was chosen most often.
     """
     last, specs = store.results(study), store.specs(study)

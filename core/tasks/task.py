@@ -58,9 +58,8 @@ class Task:
     rivals: tuple[tuple[str, ...], ...] = ()  # if given: only these words are scored, each against its group
     test: int = 64  # sequences on which accuracy is measured
     example_seed: int = 0
-    revision: int = (
-        1  # raised when the same seed comes to draw other data: what was trained before is then another training
-    )
+    # Raised when the same seed comes to draw other data: what was trained before is then another training.
+    revision: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__name__", self.draw.__name__)
@@ -110,7 +109,21 @@ class Task:
         self.check_length(length)
         if not self.held_out:
             return self.draw(stream, batch, length, vocabulary)
-        return one_side(self, stream, batch, length, vocabulary, held_out)
+        kept: list[Drawn] = []
+        seen: set[tuple[int, ...]] = set()
+        while sum(len(tokens) for tokens, _ in kept) < batch:
+            tokens, targets = self.draw(stream, batch, length, vocabulary)
+            wanted = is_held_out(tokens, vocabulary, self.held_out, self.until) == held_out
+            if held_out:
+                new = []
+                for line in map(tuple, tokens[wanted].tolist()):
+                    new.append(line not in seen)
+                    seen.add(line)
+                seen = seen if any(new) else set()  # there are no more: they come again
+                wanted[wanted.clone()] = torch.tensor(new, dtype=torch.bool)
+            kept.append((tokens[wanted], targets[wanted]))
+        tokens, targets = (torch.cat(parts)[:batch] for parts in zip(*kept))
+        return tokens, targets
 
     def check_length(self, length: int) -> None:
         """Raises ConfigError for a length that cannot be drawn."""
@@ -139,10 +152,11 @@ class Task:
         groups = _groups(self.vocabulary, self.rivals).to(targets.device)
         return groups[targets.clamp(min=0)].where(targets != IGNORE, -1)
 
-    def right(
-        self, logits: torch.Tensor, targets: torch.Tensor
-    ) -> torch.Tensor:  # (B, T, V), int (B, T) -> bool (number of places asked)
-        """Whether each answer that counts is right: the highest logit is the target's."""
+    def right(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Return whether each answer that counts is right: the highest logit is the target's.
+
+        (B, T, V), int (B, T) -> bool (number of places asked)
+        """
         asked = self.asked(targets)
         logits, targets = logits[asked], targets[asked]
         if self.rivals:
@@ -175,33 +189,8 @@ def _groups(vocabulary: Words, rivals: tuple[Words, ...]) -> torch.Tensor:
     return torch.tensor([of.get(word, -1) for word in vocabulary])
 
 
-def one_side(learnt: Any, stream: torch.Generator, batch: int, length: int, vocabulary: Words, held_out: bool) -> Drawn:
-    """Sequences of the training's side, or of the other one, each of which stands there once -> tokens, targets"""
-    kept: list[Drawn] = []
-    seen: set[tuple[int, ...]] = set()
-    while sum(len(tokens) for tokens, _ in kept) < batch:
-        tokens, targets = learnt.draw(stream, batch, length, vocabulary)
-        wanted = is_held_out(tokens, vocabulary, learnt.held_out, learnt.until) == held_out
-        if held_out:
-            new = torch.tensor([_is_new(line, seen) for line in map(tuple, tokens[wanted].tolist())], dtype=torch.bool)
-            seen = seen if bool(new.any()) else set()  # there are no more: they come again
-            wanted[wanted.clone()] = new
-        kept.append((tokens[wanted], targets[wanted]))
-    tokens, targets = (torch.cat(parts)[:batch] for parts in zip(*kept))
-    return tokens, targets
-
-
-def _is_new(line: tuple[int, ...], seen: set[tuple[int, ...]]) -> bool:
-    """Whether it is not among those seen; it is from now on."""
-    many = len(seen)
-    seen.add(line)
-    return len(seen) > many
-
-
-def is_held_out(
-    tokens: torch.Tensor, vocabulary: Words, share: float, until: Words = ()
-) -> torch.Tensor:  # int (B, T) -> bool (B)
-    """Whether each sequence belongs to the held-out part: by a hash of its words, so in every process alike.
+def is_held_out(tokens: torch.Tensor, vocabulary: Words, share: float, until: Words = ()) -> torch.Tensor:
+    """Return bool (B): whether each sequence of tokens (B, T) is held out, by a hash of its words, the same in every process.
 
     until: of the words before the first of these alone: then no part of a held-out sequence that ends before one of them
     stands at the beginning of any other.

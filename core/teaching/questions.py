@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TypeVar
 
-from core.figures.tally import Count
+from core.figures.small_pictures import Count
 from core.measure.intervals import Interval, half_width
 from core.teaching.classroom import Distribution
 from core.teaching.lessons import prediction

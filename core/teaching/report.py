@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from core.export.script import Script, Table, enclose, quoted
-from core.figures.tally import tally_svg
+from core.export.script import Code, Script, enclose, quoted, read_tables
+from core.figures.small_pictures import tally_svg
 from core.settings.device import Machine
 from core.settings.process import device_name, versions
 from core.settings.setting import ConfigError
@@ -42,10 +42,12 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
     undefined=StrictUndefined,
 )
-VALUES = Table(
-    "values",
-    "every value with its 95 % interval; n: of how many seeds or texts it is the mean",
-    """\
+VALUES = read_tables("""
+# %% values: every value with its 95 % interval; n: of how many seeds or texts it is the mean
+from core.teaching.lessons.prediction import outcome
+from core.teaching.lessons.reader import read_lesson
+from core.teaching.lessons.readings import measured
+
 torch.set_num_threads(1)
 rows = []
 for lesson, value, reading, params in VALUES:  # one without a reading is made of those above it
@@ -55,8 +57,7 @@ for lesson, value, reading, params in VALUES:  # one without a reading is made o
     rows.append((lesson, value, *numbers, n, result.per))
 columns = ["lesson", "value", "mean", "low", "high", "n", "per"]
 values_table = pd.DataFrame(rows, columns=columns)
-""",
-)
+""")
 
 
 @dataclass(frozen=True)
@@ -175,12 +176,8 @@ def write_script(rows: Sequence[Row]) -> str:
     return Script(
         "What the lessons of a lab report measured.",
         Machine("cpu"),
-        "from core.teaching.lessons.prediction import outcome\n"
-        "from core.teaching.lessons.reader import read_lesson\n"
-        "from core.teaching.lessons.readings import measured\n",
-        {"VALUES": enclose(values)},
-        [VALUES],
-        libraries=("pandas as pd", "torch"),
+        {"VALUES": Code(enclose(values))},
+        list(VALUES.values()),
     ).python()
 
 

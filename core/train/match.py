@@ -1,17 +1,73 @@
 """A fair comparison: a model from which a part was taken, changed until it costs as much as the one that has it."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from core.model import cost
 from core.model.config import Config
 from core.model.variants import apply
 from core.settings.menu import Menu
-from core.settings.setting import ConfigError
+from core.settings.setting import ConfigError, Setting
 from core.settings.wording import count
 from core.tasks import task
 from core.train.budget import step_seconds
 from core.train.settings import Training
+
+# Learning rate that a model would have anyway -> those that are tried beside it.
+search: Menu[Callable[[float], list[float]]] = Menu("Search")
+
+
+def _times(rate: float, factors: tuple[float, ...]) -> list[float]:
+    """In three digits, as somebody would write them, and only those that a training may have."""
+    known: Setting = Training.settings()["learning_rate"]
+    rates = [float(f"{rate * factor:.3g}") for factor in factors]
+    return [each for each in rates if (known.low or 0) <= each <= (known.high or math.inf) and each != rate]
+
+
+@search
+def none(rate: float) -> list[float]:
+    """No: each model has the learning rate that is set."""
+    return []
+
+
+@search
+def three(rate: float) -> list[float]:
+    """Three rates: a third of the one that is set, that one, and three times as much."""
+    return _times(rate, (1 / 3, 3))
+
+
+@search
+def five(rate: float) -> list[float]:
+    """Five rates: from a ninth of the one that is set to nine times as much."""
+    return _times(rate, (1 / 9, 1 / 3, 3, 9))
+
+
+def at_rate(name: str, rate: float) -> str:
+    """What a model is called at one of the rates: "QK-norm, learning rate 0.01"."""
+    return f"{name}, {Training.settings()['learning_rate'].change(rate)}"
+
+
+def counted(rates: Sequence[float]) -> str:
+    """Which rates were chosen, and on how many seeds: "0.003 on 2, 0.01 on 1"."""
+    return ", ".join(f"{rate:g} on {rates.count(rate)}" for rate in sorted(set(rates)))
+
+
+def late_loss(losses: Iterable[tuple[int, float]], end: int) -> float:
+    """What a run is chosen by: the mean of its losses (step, loss) in the last tenth of the way to a step.
+
+    A loss is that of new sequences, before anything is learnt from them (Dawid, 1984, calls that prequential). So it is a validation: not
+    on the test set, and of this seed alone, which keeps the seeds independent of each other.
+    """
+    late = [loss for step, loss in losses if 10 * step > 9 * end and step <= end]
+    return math.fsum(late) / len(late) if late else math.inf
+
+
+def choose(losses: Mapping[float, float]) -> float:
+    """losses: rate -> late_loss, infinite for a run that diverged -> the rate of the least, and of equals the lowest."""
+    return min(losses, key=lambda rate: (losses[rate], rate))
+
 
 CLOSE = 0.02  # how far off, relatively, still counts as the same cost
 WIDER = 16  # steps of d_model that are tried where the sub-layers alone cannot be made to fit
@@ -55,7 +111,14 @@ def held(kind: str, model: Model, baseline: Model) -> tuple[Config, Training, st
     if kind == "nothing":
         return config, training, ""
     if match[kind].by_steps:  # type: ignore[attr-defined]  # a fact of the menu
-        how = _steps(training, wanted * baseline[1].steps / match[kind](config, training))
+        # As many steps as come nearest, with about as many rows and as large a share of them for the warm-up.
+        settings, how = Training.settings(), training
+        nearest = round(wanted * baseline[1].steps / match[kind](config, training))
+        steps = max(1, min(nearest, int(settings["steps"].high or nearest)))
+        if steps != training.steps:
+            every, warmup = (round(each * steps / training.steps) for each in (training.every, training.warmup))
+            warmup = min(warmup, int(settings["warmup"].high or warmup))
+            how = replace(training, steps=steps, every=max(1, every), warmup=warmup)
         said = [count(how.steps, "step")] * (how != training)
         share = how.steps * match[kind](config, how) / (wanted * baseline[1].steps)
         return config, how, ", ".join([*said, *_off_by(share, kind)])
@@ -71,17 +134,6 @@ def _off_by(share: float, kind: str) -> list[str]:
     return [f"not to be held equal: {off:+.0f} % {match.label(kind)}".replace("-", "−")] * (abs(off) > 100 * CLOSE)
 
 
-def _steps(training: Training, wanted: float) -> Training:
-    """For so many steps, as near as they may be, with about as many rows, and as large a share of them for the warm-up."""
-    most = Training.settings()["steps"].high
-    steps = max(1, min(round(wanted), int(most or wanted)))
-    if steps == training.steps:
-        return training
-    every, warmup = (round(each * steps / training.steps) for each in (training.every, training.warmup))
-    known = Training.settings()["warmup"].high
-    return replace(training, steps=steps, every=max(1, every), warmup=min(warmup, int(known or warmup)))
-
-
 def widened(config: Config, wanted: float, measured: Measured) -> Config:
     """The config with its widths changed so that measured(config) comes as close to `wanted` as it can.
 
@@ -91,28 +143,23 @@ def widened(config: Config, wanted: float, measured: Measured) -> Config:
     name = "d_ff" if config.ffn else "d_head" if config.attention else None
     if name is None or abs(measured(config) - wanted) <= 0.001 * wanted:
         return config
-    best = _fitted(config, name, wanted, measured)
+    field, known = name, Config.settings()[name]
+
+    def off(tried: Config) -> float:
+        return abs(measured(tried) - wanted) / wanted
+
+    def fit(tried: Config) -> Config:
+        """Return the width at which the cost, a straight line in it, comes closest to what is wanted."""
+        step = 2 if field == "d_head" and tried.part("position").turns else 1
+        one, two = (measured(tried.replace(**{field: width})) for width in (step, 2 * step))
+        width = step * max(1, 1 + round((wanted - one) / (two - one)))
+        return tried.replace(**{field: min(width, int(known.high or width) // step * step)})
+
+    best = fit(config)
     for more in range(1, WIDER + 1):
-        if _off(best, wanted, measured) <= CLOSE:
+        if off(best) <= CLOSE:
             break
         for wider in (config.d_model + more * config.n_heads, config.d_model - more * config.n_heads):
-            try:
-                tried = _fitted(apply({"d_model": wider}, config), name, wanted, measured)
-            except ConfigError:  # out of bounds, or the positions do not fit
-                continue
-            best = min(best, tried, key=lambda each: _off(each, wanted, measured))
+            with suppress(ConfigError):  # out of bounds, or the positions do not fit
+                best = min(best, fit(apply({"d_model": wider}, config)), key=off)
     return best
-
-
-def _off(config: Config, wanted: float, measured: Measured) -> float:
-    return abs(measured(config) - wanted) / wanted
-
-
-def _fitted(config: Config, name: str, wanted: float, measured: Measured) -> Config:
-    """The width at which the cost, a straight line in it, comes closest to what is wanted."""
-    step = 2 if name == "d_head" and config.part("position").turns else 1
-    at = {width: measured(config.replace(**{name: width})) for width in (step, 2 * step)}
-    slope = at[2 * step] - at[step]
-    width = step * max(1, 1 + round((wanted - at[step]) / slope))
-    known = Config.__dataclass_fields__[name].metadata["setting"]
-    return config.replace(**{name: min(width, int(known.high) // step * step)})

@@ -5,13 +5,11 @@ from typing import Any
 
 import torch
 
-from core.model.transformer import Linear, Transformer
+from core.model.layers import Linear
+from core.model.transformer import Transformer
 
-MOMENTUM, STEPS, COEFFICIENTS = (
-    0.95,
-    5,
-    (3.4445, -4.7750, 2.0315),
-)  # Jordan (2024): Nesterov's momentum, and the iteration
+MOMENTUM, STEPS = 0.95, 5  # Jordan (2024): Nesterov's momentum, and the iteration
+COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 BETAS, EPSILON, TINY = (0.9, 0.999), 1e-8, 1e-7  # AdamW's own, and the least norm that is divided by
 MATCH = 0.2  # of √(larger side): so that an update is as large as one of AdamW, whose rates then fit (Liu et al., 2025, section 2.2)
 

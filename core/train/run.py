@@ -8,7 +8,7 @@ import copy
 import functools
 import math
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -17,15 +17,43 @@ import torch
 import torch.nn.functional as F
 
 from core.model.config import Config
+from core.model.layers import dropping
 from core.model.parts.init import generator
 from core.model.transformer import Transformer
-from core.model.transformer.dropout import dropping
-from core.settings.device import Machine
+from core.settings.device import Machine, in_float64
 from core.settings.setting import ConfigError
 from core.tasks import IGNORE, task
 from core.train.muon import matrices
-from core.train.norms import clip_gradients, total_norm
 from core.train.settings import Training, optimiser
+
+
+def total_norm(tensors: Iterable[torch.Tensor]) -> torch.Tensor:
+    """Return the norm over all numbers of these tensors. It is infinite or NaN only if one of the numbers is."""
+    given = list(tensors)
+    norm = torch.nn.utils.get_total_norm(given)
+    if not norm.isfinite():  # squares beyond 3.4e38: numbers from 1.8e19
+        norm = torch.nn.utils.get_total_norm([in_float64(x) for x in given])
+    return norm
+
+
+def norms_by_seed(tensors: Iterable[torch.Tensor]) -> torch.Tensor:  # several (S, …) -> (S,)
+    """Return the same norm for each seed of weights that stand side by side."""
+    numbers = torch.cat([x.flatten(1) for x in tensors], 1)
+    norms: torch.Tensor = numbers.norm(dim=1)
+    if not norms.isfinite().all():
+        wide = in_float64(numbers).norm(dim=1)
+        norms = in_float64(norms)
+        norms = torch.where(norms.isfinite(), norms, wide)  # the other seeds keep what they would have alone
+    return norms
+
+
+def clip_gradients(parameters: Iterable[torch.Tensor], clip: float, norm: torch.Tensor) -> None:
+    """Shorten all gradients together to this norm, as torch.nn.utils.clip_grads_with_norm_ does, whatever type the norm has."""
+    shorter = (clip / (norm + 1e-6)).clamp(max=1.0).item()
+    for parameter in parameters:
+        if parameter.grad is not None:
+            parameter.grad.mul_(shorter)
+
 
 SLICE = 64  # sequences at once when accuracy is measured
 
@@ -134,8 +162,11 @@ class Run:
         self.optimiser = make(self.parameters, matrices(self.model), rate, shrink, device != "mps")
         if state.optimiser:
             self.optimiser.load_state_dict(copy.deepcopy(state.optimiser))  # it would go on in the same tensors
-        self.data = _stream(state.seed, f"{training.task}.training", state.data)
-        self.dropout = _stream(state.seed, "dropout", state.dropout)
+        self.data = generator(state.seed, f"{training.task}.training")
+        self.dropout = generator(state.seed, "dropout")
+        if state.data is not None and state.dropout is not None:
+            self.data.set_state(state.data)
+            self.dropout.set_state(state.dropout)
         self.test = tuple(each.to(device) for each in held_out(training.task, state.seed, training.length))
 
     @property
@@ -206,11 +237,6 @@ class Run:
             data=self.data.get_state(),
             dropout=self.dropout.get_state(),
         )
-
-
-def _stream(seed: int, name: str, state: torch.Tensor | None) -> torch.Generator:
-    stream = generator(seed, name)
-    return stream if state is None else stream.set_state(state)
 
 
 def _kept(value: Any) -> Any:

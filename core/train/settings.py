@@ -1,21 +1,27 @@
 """What a training is made of: task, budget, optimiser and the course of the learning rate."""
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
 import torch
+from torch.optim import Optimizer
 
+from core.model.config import Config
+from core.model.variants import Pins, encode
 from core.settings.menu import Menu
-from core.settings.setting import Settings, setting
+from core.settings.setting import Setting, Settings, setting, setting_like
 from core.tasks import task
 from core.train.muon import Muon
 
 # Share of the way after warm-up, 0 to 1 -> factor of the learning rate.
 decay: Menu[Callable[[float], float]] = Menu("Decay")
-# (parameters, heights of the matrices in each, learning rate, weight decay, fused) -> what makes gradients into changes.
-Make = Callable[[Sequence[torch.Tensor], Sequence[tuple[int, ...]], float, float, bool], torch.optim.Optimizer]
+Weights = Sequence[torch.Tensor]
+Heights = Sequence[tuple[int, ...]]  # of the matrices in each weight
+Make = Callable[[Weights, Heights, float, float, bool], Optimizer]
 optimiser: Menu[Make] = Menu("Optimiser")
 
 
@@ -38,41 +44,25 @@ def cosine(progress: float) -> float:
 
 
 @optimiser
-def adamw(
-    parameters: Sequence[torch.Tensor],
-    heights: Sequence[tuple[int, ...]],
-    learning_rate: float,
-    weight_decay: float,
-    fused: bool,
-) -> torch.optim.Optimizer:
+def adamw(weights: Weights, heights: Heights, rate: float, decay: float, fused: bool) -> Optimizer:
     """AdamW: a step size of its own for every parameter, from its past gradients (Loshchilov and Hutter, 2019)."""
-    return torch.optim.AdamW(parameters, lr=learning_rate, weight_decay=weight_decay, fused=fused)
+    return torch.optim.AdamW(weights, lr=rate, weight_decay=decay, fused=fused)
 
 
 @optimiser
-def sgd(
-    parameters: Sequence[torch.Tensor],
-    heights: Sequence[tuple[int, ...]],
-    learning_rate: float,
-    weight_decay: float,
-    fused: bool,
-) -> torch.optim.Optimizer:
+def sgd(weights: Weights, heights: Heights, rate: float, decay: float, fused: bool) -> Optimizer:
     """SGD: gradient descent with momentum 0.9; needs a higher learning rate than AdamW, about 0.1."""
-    return torch.optim.SGD(parameters, lr=learning_rate, momentum=0.9, weight_decay=weight_decay, fused=fused)
+    return torch.optim.SGD(weights, lr=rate, momentum=0.9, weight_decay=decay, fused=fused)
 
 
 @optimiser
-def muon(
-    parameters: Sequence[torch.Tensor],
-    heights: Sequence[tuple[int, ...]],
-    learning_rate: float,
-    weight_decay: float,
-    fused: bool,
-) -> torch.optim.Optimizer:
+def muon(weights: Weights, heights: Heights, rate: float, decay: float, fused: bool) -> Optimizer:
     """Muon: momentum made orthogonal for every matrix of a block, AdamW for the rest (Jordan, 2024); scaled so that AdamW's rates fit."""
-    return Muon(parameters, heights, learning_rate, weight_decay)
+    return Muon(weights, heights, rate, decay)
 
 
+training_setting = partial(setting, group="Training")
+more_setting = partial(setting, group="More training")
 RATES = tuple(float(f"{digit}e{power}") for power in (-4, -3, -2, -1) for digit in (1, 2, 3, 5)) + (1.0,)
 
 
@@ -98,11 +88,10 @@ class Training(Settings):
         follows=lambda training: task[training.task].length,
         among=lambda training: list(task[training.task].lengths),
     )
-    steps: int = setting(
+    steps: int = training_setting(
         None,
         "Steps",
         "How many times the weights are changed. Follows the task until you move it.",
-        group="Training",
         short="steps",
         kind=int,
         low=1,
@@ -111,11 +100,10 @@ class Training(Settings):
         top=3000,
         follows=budget("steps"),
     )
-    batch: int = setting(
+    batch: int = training_setting(
         None,
         "Batch",
         "Sequences per step. Follows the task until you move it.",
-        group="Training",
         short="batch",
         kind=int,
         low=1,
@@ -124,11 +112,10 @@ class Training(Settings):
         top=256,
         follows=budget("batch"),
     )
-    learning_rate: float = setting(
+    learning_rate: float = training_setting(
         None,
         "Learning rate",
         "How far a step goes, after warm-up and before decay. Follows the task until you move it.",
-        group="Training",
         short="learning rate",
         kind=float,
         low=1e-6,
@@ -136,11 +123,10 @@ class Training(Settings):
         follows=budget("learning_rate"),
         among=lambda training: sorted({*RATES, training.learning_rate}),
     )
-    warmup: int = setting(
+    warmup: int = training_setting(
         None,
         "Warm-up (steps)",
         "Steps in which the learning rate grows in a straight line to its full value. Follows the task until you move it.",
-        group="Training",
         short="warm-up",
         kind=int,
         low=0,
@@ -149,51 +135,46 @@ class Training(Settings):
         top=500,
         follows=budget("warmup", 0),
     )
-    decay: str = setting(
+    decay: str = training_setting(
         None,
         "Decay",
         "How the learning rate falls after warm-up. Follows the task until you move it.",
-        group="Training",
         short="decay",
         kind=str,
         menu=decay,
         follows=budget("decay", "none"),
     )
-    optimiser: str = setting(
+    optimiser: str = more_setting(
         "adamw",
         "Optimiser",
         "How gradients become changes of the weights.",
-        group="More training",
         short="optimiser",
         menu=optimiser,
     )
-    weight_decay: float = setting(
+    weight_decay: float = more_setting(
         0.01,
         "Weight decay",
         "Pulls every weight towards zero at each step, by this share times the learning rate in AdamW.",
-        group="More training",
         short="weight decay",
         low=0.0,
         high=10.0,
         step=0.01,
         top=1.0,
     )
-    clip: float = setting(
+    clip: float = more_setting(
         0.0,
         "Gradient clipping",
         "Gradients whose norm is greater than this are shortened to it. 0: never.",
-        group="More training",
         short="clipping",
         low=0.0,
         high=1000.0,
         step=0.1,
         top=10.0,
     )
-    every: int = setting(
+    every: int = more_setting(
         None,
         "A row every",
         "Steps from one point of the curves to the next. Follows the steps: fifty points.",
-        group="More training",
         short="steps per row",
         kind=int,
         low=1,
@@ -215,3 +196,65 @@ class Training(Settings):
         if step <= self.warmup:
             return self.learning_rate * step / self.warmup
         return self.learning_rate * decay[self.decay]((step - 1 - self.warmup) / max(1, self.steps - self.warmup))
+
+
+HELP = {
+    "dropout": "Share of numbers set to zero at random in every step of training; none when accuracy is measured.",
+    "seed": "The first seed; further ones follow it. The same seed gives the same curves to the last bit on one machine. "
+    "On another they part after a while, because numbers are rounded in another order.",
+}
+
+
+def known(settings: "Learner | Removed") -> str:
+    """The task that settings name. Raises ConfigError for a name that is none."""
+    name: str = settings.settings()["task"].check("task", settings.task)
+    return name
+
+
+@cache
+def usual(name: str) -> Config:
+    """The full model of a task."""
+    return task[name].config()
+
+
+def _of_task(name: str, learner: "Learner") -> Any:
+    return getattr(usual(known(learner)), name)
+
+
+@dataclass(frozen=True, init=False)
+class Learner(Config):
+    """A Config in which every setting is the task's own until it is given. Raises ConfigError as Config does."""
+
+    task: str = setting_like(Training, "task", "reverse")
+
+    def __init__(self, task: str = "reverse", **given: Any):
+        unknown = given.keys() - Config.settings().keys()
+        if unknown:
+            raise TypeError(f"a model has no setting {', '.join(sorted(unknown))}")
+        for name in Config.settings():
+            object.__setattr__(self, name, given.get(name))
+        object.__setattr__(self, "task", task)
+        self.__post_init__()
+
+    @classmethod
+    @cache
+    def settings(cls) -> dict[str, Setting]:
+        own = dict(super().settings())
+        for name, known_setting in own.items():
+            if name != "task":  # the task's own value until another is given
+                follows = known_setting.follows or partial(_of_task, name)
+                help = HELP.get(name, known_setting.help)
+                own[name] = dataclasses.replace(known_setting, help=help, follows=follows)
+        return own
+
+    def plain(self) -> Config:
+        """The model's settings without the task's name."""
+        return Config(**{name: getattr(self, name) for name in Config.settings()})
+
+
+@dataclass(frozen=True)
+class Removed(Pins):
+    """What is compared in training: at first the task's full model with the model that lacks what the task needs."""
+
+    variants: str = setting_like(Pins, "variants", None, follows=lambda pins: encode(task[known(pins)].without))
+    task: str = setting_like(Training, "task", "reverse")

@@ -15,8 +15,7 @@ from torch.func import functional_call, stack_module_state, vmap
 
 from core.tasks import IGNORE
 from core.train.muon import matrices
-from core.train.norms import norms_by_seed
-from core.train.run import SLICE, Row, Run, State
+from core.train.run import SLICE, Row, Run, State, norms_by_seed
 from core.train.settings import optimiser
 
 

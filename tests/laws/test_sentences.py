@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.experiments.depth.depth import blocks
-from core.experiments.trained.effects import effect
+from core.experiments.trained.knockout import effect
 from core.measure.stream_statistics import statistic
 from core.model.knockout import mode
 from core.model.parts import MENUS

@@ -9,10 +9,9 @@ from core.experiments.block import stages
 from core.experiments.depth.depth import Depth, travel
 from core.experiments.forward import forward
 from core.experiments.trained import tables
-from core.experiments.trained.effects import effect
-from core.experiments.trained.knockout import Bench
+from core.experiments.trained.knockout import Bench, effect
 from core.experiments.trained.questions import questions
-from core.measure.stream_statistics import asks, statistic
+from core.measure.stream_statistics import statistic
 from core.measure.tensor_meters import meter
 from core.model.config import Config
 from core.model.knockout import Cut
@@ -27,7 +26,6 @@ def toy_meter(sums):
     return sums.high - sums.low
 
 
-@asks("How large is the stream in all?")
 def toy_statistic(streams):
     """Toy size: twice the root mean square."""
     return 2 * streams.square.sqrt()
@@ -41,7 +39,7 @@ def toy_effect(answers, whole):
 TOYS = [toy_meter, toy_statistic, toy_effect]
 
 
-@pytest.fixture(params=[(meter, toy_meter, {}), (statistic, toy_statistic, {}), (effect, toy_effect, {"distance": True})], ids=lambda of: of[1].__name__)  # fmt: skip
+@pytest.fixture(params=[(meter, toy_meter, {}), (statistic, toy_statistic, {"question": "How large is the stream in all?"}), (effect, toy_effect, {"distance": True})], ids=lambda of: of[1].__name__)  # fmt: skip
 def toy(request):
     menu, part, facts = request.param
     menu(**facts)(part) if facts else menu(part)
@@ -60,7 +58,7 @@ def test_every_stage_is_measured_by_it(toy):
     np.testing.assert_allclose(table.toy_meter, table["max"] - table["min"], rtol=1e-6)
 
 
-@only((statistic, toy_statistic, {}))
+@only((statistic, toy_statistic, {"question": "How large is the stream in all?"}))
 def test_every_pass_is_measured_by_it(toy):
     values = travel(SMALL, WORDS, Machine("cpu"), Depth(passes=3)).values
     at = list(statistic).index("toy_statistic"), list(statistic).index("rms")

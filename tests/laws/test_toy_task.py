@@ -16,7 +16,7 @@ from core.study.file import parse
 from core.tasks import task
 from core.tasks.task import described, uniform
 from core.train import Training, stack, start, train
-from core.train.learner import Learner, Removed
+from core.train.settings import Learner, Removed
 from tests.laws.toys import toy_task
 from ui.training import view as views
 

@@ -27,7 +27,7 @@ from core.study.database.store import Store
 from core.study.file import parse, read
 from core.study.tables import row_table, run_table, summary_table
 from core.train import Row, Training
-from core.train.learner import Learner, Removed
+from core.train.settings import Learner, Removed
 
 ROOT = Path(__file__).parent.parent.parent
 STUDY = 'name = "promised"\ntasks = ["copy"]\nseeds = 2\n[variants]\nno_ffn = {ffn = false}\n'

@@ -7,7 +7,7 @@ from core.checkpoints import family
 from core.experiments.block.attention import recut
 from core.experiments.weights import weights
 from core.export.script import Script
-from core.export.scripts import block_script, compare_script, heads_script
+from core.export.scripts import block_script, compare_script
 from core.model.config import Config
 from core.model.variants import apply, decode
 from core.settings.setting import ConfigError
@@ -25,7 +25,7 @@ def script(context: BlockContext) -> Script:
     tokens = forward_pass.tokens[: forward_pass.n_real]
     how = (tokens, forward_pass.machine, forward_pass.dropout, kind)
     if look.view == "compare":
-        return compare_script(context.variants, *how)
+        return compare_script({each.name: each.config for each in context.variants}, *how)
     if look.view == "heads" and look.compare and config.attention:
         refused = weights[kind].refused
         configs = {
@@ -33,7 +33,7 @@ def script(context: BlockContext) -> Script:
             for number, variant in recut(config).items()
             if variant and not refused(variant)
         }
-        return heads_script(config, configs, *how)
+        return compare_script(configs, *how, baseline=config)
     return block_script(config, *how, view=look.view)
 
 

@@ -3,7 +3,8 @@ import math
 import pandas as pd
 
 from core.experiments.block import attention as experiment
-from core.figures import charts
+from core.figures.charts import attention as charts
+from core.figures.spec import word
 from core.settings.wording import count
 from ui.kit import beside
 from ui.kit.page import capital, chart, figure
@@ -87,8 +88,8 @@ def one_head(forward_pass, patterns, layer, head):
         return
     rows = [
         (
-            charts.word(q, forward_pass.labels[q]),
-            charts.word(k, forward_pass.labels[k]),
+            word(q, forward_pass.labels[q]),
+            word(k, forward_pass.labels[k]),
             value,
             forward_pass.tokens[q],
             forward_pass.tokens[k],

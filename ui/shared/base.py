@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from core.experiments.block.dependencies import read_pairs
+from core.experiments.block.attention import read_pairs
 from core.model.text import EXAMPLES, words
 from core.settings.menu import Menu
 from core.settings.setting import Settings, setting

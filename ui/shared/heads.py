@@ -3,7 +3,7 @@ import torch
 
 from core.experiments.block import attention as experiment
 from core.experiments.weights import weights as weights_menu
-from core.figures import charts
+from core.figures.charts import attention as charts
 from core.settings.wording import count
 from ui.kit import beside
 from ui.kit.page import chart, figure

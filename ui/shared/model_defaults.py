@@ -20,11 +20,13 @@ def prompts(name: str) -> list[tuple[str, str]]:
         return list(opened.learnt.texts)
     if not opened.task:
         return list(ENGLISH)
-    asked = questions(opened, 64)
-    texts = dict.fromkeys(
-        " ".join(opened.model.vocabulary[token] for token in row) for row in asked.tokens[:6].tolist()
-    )
-    return [(f"Text {n}", text) for n, text in enumerate(texts, 1)]
+
+    def make() -> tuple[list[tuple[str, str]], int]:
+        rows = questions(opened, 64).tokens[:6].tolist()
+        texts = dict.fromkeys(" ".join(opened.model.vocabulary[token] for token in row) for row in rows)
+        return [(f"Text {n}", text) for n, text in enumerate(texts, 1)], 10_000
+
+    return opened.results.get("prompts", make)
 
 
 def reader(name: str) -> tuple[int, int]:
@@ -33,8 +35,12 @@ def reader(name: str) -> tuple[int, int]:
     if "reader" in opened.about:
         return tuple(opened.about["reader"])
     if opened.learnt and opened.learnt.agreement:
-        best = tables.readings(knockout.bench(opened, texts(name)))[:1]
-        return next(((each.layer + 1, each.head + 1) for each in best), (1, 1))
+
+        def make() -> tuple[tuple[int, int], int]:
+            best = tables.readings(knockout.bench(opened, texts(name)))[:1]
+            return next(((each.layer + 1, each.head + 1) for each in best), (1, 1)), 100
+
+        return opened.results.get("reader", make)
     return 1, 1
 
 

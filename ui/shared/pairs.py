@@ -4,8 +4,8 @@ import pandas as pd
 import streamlit as st
 
 from core.experiments.block import attention as experiment
-from core.experiments.block.dependencies import share, write_pairs
-from core.figures import charts
+from core.experiments.block.attention import share, write_pairs
+from core.figures.charts import attention as charts
 from core.settings.wording import count, distinct
 from ui.kit import beside
 from ui.kit.page import capital, chart, figure, literal

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from core.experiments.training.showcase import showcase
+from core.experiments.training.plan import showcase
 from core.settings.setting import ConfigError
 from core.settings.wording import count
 from core.study.plan import StudyError

@@ -7,9 +7,9 @@ from pathlib import Path
 import streamlit as st
 
 from core.checkpoints import CheckpointError
-from core.experiments.trained.flip import RIGHT, SUBJECT, Side, flip
-from core.figures.agreement import agreement_svg
+from core.experiments.trained.prompt import RIGHT, SUBJECT, Side, flip
 from core.figures.palette import BASELINE, VARIANTS
+from core.figures.small_pictures import agreement_svg
 from core.settings.memory import MemoryLimit
 from core.settings.setting import ConfigError, Settings, setting
 from core.settings.wording import KEY, head_name

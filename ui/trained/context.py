@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from core.checkpoints import Opened
 from core.experiments.forward import Pass
-from core.experiments.trained import comparison, effects, knockout, prompt, tables
+from core.experiments.trained import comparison, knockout, prompt, tables
 from core.experiments.trained.knockout import Bench, Effect
 from core.experiments.trained.tables import Reading
 from core.model import knockout as lesion
@@ -59,7 +59,7 @@ class TrainedLook(Picked):
         group="Measured on", kind=int, low=8, high=4096, step=8, top=512, follows=lambda look: texts(look.model),
     )  # fmt: skip
     rank_by: str = setting(
-        "difference", "Ranked by", "By which effect the parts are ranked.", group="Look", menu=effects.effect
+        "difference", "Ranked by", "By which effect the parts are ranked.", group="Look", menu=knockout.effect
     )
     compared: str = setting(
         "accuracy",
@@ -79,10 +79,8 @@ class TrainedLook(Picked):
 
     FIRST = ("model", "prompt")
 
-    def _beside(self):
-        return known(self.model).serial  # two visitors may each have brought a model of this name
-
     def _check_together(self):
+        known(self.model)
         super()._check_together()
         check_text("prompt", self.prompt)
 

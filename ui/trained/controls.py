@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.checkpoints import Opened
 from core.checkpoints.tokens import Words
-from core.experiments.trained import knockout, vocabulary
+from core.experiments.trained import knockout, sentences
 from core.experiments.trained import prompt as experiment
 from core.experiments.trained.prompt import Prompt
 from core.model import knockout as lesion
@@ -76,9 +76,9 @@ def words_row(look, opened: Opened) -> list[Control]:
     if not (opened.task == "sentences" and isinstance(opened.tokens, Words)):
         return []
     written = words(look.prompt)
-    groups = vocabulary.offered(written)
+    groups = sentences.offered(written)
     about = "The whole model writes on, the likeliest word each time, up to its full stop."
-    if written and written[-1] == vocabulary.END:
+    if written and written[-1] == sentences.END:
         about += " This text has its full stop: there is nothing to add."
     return [
         press("Complete it", "complete", about, partial(_complete, look, opened), "playlist_add_check"),
@@ -89,11 +89,11 @@ def words_row(look, opened: Opened) -> list[Control]:
 def _complete(look, opened: Opened):
     """Write the text to its end, as it stands by now: it may have been typed just before (a callback)."""
     text = value("prompt")
-    if not words(text) or words(text)[-1] == vocabulary.END:
+    if not words(text) or words(text)[-1] == sentences.END:
         return
     with suppress(ConfigError, MemoryLimit):  # as the page says itself of a text that cannot be read
         read = experiment.read(opened, text)
-        ending = vocabulary.completed(knockout.bench(opened, look.texts), read)
+        ending = experiment.completed(knockout.bench(opened, look.texts), read)
         change(prompt=" ".join([text.strip(), *ending]))
 
 

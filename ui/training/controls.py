@@ -6,9 +6,8 @@ from functools import partial
 import streamlit as st
 
 from core.checkpoints import own
-from core.experiments.training.plan import Plan
+from core.experiments.training.plan import Plan, showcase
 from core.experiments.training.results import last
-from core.experiments.training.showcase import showcase
 from core.export.sheets import slug
 from core.settings.memory import MemoryLimit
 from core.settings.wording import count

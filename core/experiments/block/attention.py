@@ -1,6 +1,7 @@
 """Attention of one pass: what each head does, and every step of one head by hand."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pandas as pd
@@ -8,12 +9,58 @@ import torch
 
 from core.experiments.forward import Pass
 from core.measure.stream_statistics import row_entropy
+from core.model.attention import capped
 from core.model.config import Config
 from core.model.parts.placement import norm_places
-from core.model.transformer.attention import capped
 from core.model.variants import apply
 from core.settings.setting import ConfigError
 from core.settings.wording import count
+
+Pair = tuple[int, int]  # a reader, and what it depends on: token numbers
+
+
+def share(p: Pass, layer: int, pairs: Iterable[Pair]) -> pd.DataFrame:
+    """Share of the marked readers' attention that falls on what they depend on: head, value, uniform.
+
+    pairs: (reader, what it depends on), token numbers from 0. For each reader the weights on all its marked words are
+    added up; the share is the mean over readers. `uniform` is the same for attention spread evenly over all that a
+    reader may see: what no particular interest would give.
+    """
+    readers: dict[int, list[int]] = {}
+    for reader, other in pairs:
+        readers.setdefault(reader, []).append(other)
+    pattern, allowed = p.sites["pattern"][layer], p.allowed_in(layer)
+    rows = []
+    for head in range(len(pattern)):
+        shares = [pattern[head, reader, others].sum().item() for reader, others in readers.items()]
+        even = [
+            allowed[reader, others].sum().item() / max(1, allowed[reader].sum().item())
+            for reader, others in readers.items()
+        ]
+        rows.append((head + 1, sum(shares) / len(shares), sum(even) / len(even)))
+    return pd.DataFrame(rows, columns=["head", "value", "uniform"])
+
+
+def read_pairs(text: str, n_tokens: int) -> tuple[tuple[Pair, ...], list[str]]:
+    """Pairs from a link, "12-1,13-1" with tokens counted from 1 -> (pairs from 0, sentences about what was wrong)."""
+    pairs: list[Pair] = []
+    notes = []
+    for part in filter(None, text.split(",")):
+        ends = part.split("-")
+        if len(ends) == 2 and all(e.isascii() and e.isdigit() and len(e) < 5 and 1 <= int(e) <= n_tokens for e in ends):
+            pair = (int(ends[0]) - 1, int(ends[1]) - 1)
+            pairs += [pair] if pair not in pairs else []
+        else:
+            notes.append(
+                f"pairs holds {part[:20]!r}; a pair is two token numbers from 1 to {n_tokens}, as in 12-2. It was left out."
+            )
+    return tuple(pairs), notes[:3]
+
+
+def write_pairs(pairs: Iterable[Pair]) -> str:
+    """The link's form of pairs."""
+    return ",".join(f"{a + 1}-{b + 1}" for a, b in pairs)
+
 
 HEADS = (1, 4, 8)  # that are compared on the same sentence
 
@@ -84,84 +131,70 @@ class Step:
 
 
 def walk(p: Pass, layer: int, head: int) -> list[Step]:
-    """Every step of one head, from the recorded tensors: queries to output projection.
+    """Return every step of one head, from the recorded tensors: queries to output projection.
 
     Raw scores are recomputed from q and k; everything else is what the model itself computed.
     """
-    group = group_of(p.config, head)
-    q, k, v = p.sites["q"][layer][head], p.sites["k"][layer][group], p.sites["v"][layer][group]
-    scores, z = p.sites["scores"][layer][head], p.sites["z"][layer]
-    written = p.sites.get("attn_raw", p.sites["attn_out"])[layer]
+    c, sites = p.config, p.sites
+    group = group_of(c, head)
+    q, k, v = sites["q"][layer][head], sites["k"][layer][group], sites["v"][layer][group]
+    scores, z = sites["scores"][layer][head], sites["z"][layer]
+    written = sites.get("attn_raw", sites["attn_out"])[layer]
     visible = scores.masked_fill(~p.allowed_in(layer), -math.inf)
-    queries, keys, values, scaled, hidden, becomes, out = _said(p.config, layer, head)
-    mixed = _mixed(p, layer, head)
-    dropped = " Dropout has acted on the weights before." * p.dropout
+
+    position, window, bias = c.position_in(layer), c.window_in(layer), c.attention_bias
+    turned = f"{', each head normed (QK-norm)' if c.qk_norm else ''}{position.on_queries}"
+    shared = ""
+    if c.n_kv_heads < c.n_heads:
+        shared = f", key-value head {group + 1} of {c.n_kv_heads}"
+    values = f"x·W_V{' + b_V' if bias else ''}"
+    if c.value_residual and layer:
+        values = f"½ · ({values}) + ½ · V of layer 1"
+    sized = "Left as they are: scaling is off."
+    if c.scale:
+        sized = f"Divided by √{c.d_head}, to a size that the softmax can handle."
+    cap = ""
+    if c.score_cap:
+        cap = f"{c.score_cap:g} · tanh(… / {c.score_cap:g}) of "
+        sized += f" Then squeezed between −{c.score_cap:g} and {c.score_cap:g}."
+    hidden = "What a token may not see gets minus infinity."
+    if window:
+        hidden += f" In this layer it sees no farther than {count(window, 'token')}, itself counted."
+    softmax = c.part("softmax")
+    adds_up = "what a row lacks to 1 goes to nobody"
+    if softmax.sums_to_one:
+        adds_up = "each row sums to 1"
+    dropped = " Dropout has acted on the weights before." if p.dropout else ""
+    about = f"Each token's mixture of the values it read.{dropped}"
+    does = "is added to the stream" if c.residual_attention else "takes the place of the stream (residual off)"
+    if "on the output of" in norm_places(c.part("placement")) and c.part("norm").normalises:
+        does = f"goes through its norm and {does}"
+
+    mixture = [Step("Weighted sum", "z = weights · V", about, z[head], "dimension")]
+    if c.gate:
+        opens = "How far each number may pass: 0 not at all, 1 wholly."
+        gate = sites["gate"][layer][head]
+        mixture = [
+            Step("Gate", f"sigmoid(x·W_G{' + b_G' if bias else ''})", opens, gate, "dimension"),
+            Step("Weighted sum", "z = (weights · V) × gate", f"{about} Times the gate.", z[head], "dimension"),
+        ]
     return [
-        Step("Queries", *queries, q, "dimension"),
-        Step("Keys", *keys, k, "dimension"),
-        Step("Values", *values, v, "dimension"),
+        Step("Queries", f"Q = x·W_Q{' + b_Q' if bias else ''}{turned}", "What each token is looking for.", q, "dimension"),
+        Step("Keys", f"K = x·W_K{' + b_K' if bias else ''}{turned}{shared}", "What each token offers to be found by.", k, "dimension"),
+        Step("Values", f"V = {values}{shared}", "What each token hands over when it is read.", v, "dimension"),
         Step("Raw scores", "Q·Kᵀ", "How well each query fits each key.", q @ k.T, "token"),
-        Step("Scaled scores", *scaled, scores, "token"),
-        Step("Mask", *hidden, visible, "token"),
-        Step("Softmax", *becomes, p.sites["pattern"][layer][head], "token"),
-        *mixed,
+        Step("Scaled scores", f"{cap}Q·Kᵀ{f' / √{c.d_head}' if c.scale else ''}{position.on_scores}", sized, scores, "token"),
+        Step("Mask", "−∞ where it may not look", hidden, visible, "token"),
+        Step("Softmax", softmax.formula, f"Weights: none is below 0, 0 where it may not look, and {adds_up}.", sites["pattern"][layer][head], "token"),
+        *mixture,
         Step("Concatenation", "all heads side by side", "The mixtures of all heads, one after another.", z.transpose(0, 1).flatten(1), "dimension"),
-        Step("Output projection", out[0], f"{out[1]}{dropped}", written, "dimension"),
+        Step("Output projection", f"concat·W_O{' + b_O' if bias else ''}", f"Mixes the heads; this {does}.{dropped}", written, "dimension"),
     ]  # fmt: skip
-
-
-def _mixed(p: Pass, layer: int, head: int) -> list[Step]:
-    """What a head has read: before its gate, and after it."""
-    dropped = " Dropout has acted on the weights before." * p.dropout
-    about, z = f"Each token's mixture of the values it read.{dropped}", p.sites["z"][layer][head]
-    if not p.config.gate:
-        return [Step("Weighted sum", "z = weights · V", about, z, "dimension")]
-    gate, bias = p.sites["gate"][layer][head], p.config.attention_bias
-    return [
-        Step(
-            "Gate",
-            f"sigmoid(x·W_G{' + b_G' * bias})",
-            "How far each number may pass: 0 not at all, 1 wholly.",
-            gate,
-            "dimension",
-        ),
-        Step("Weighted sum", "z = (weights · V) × gate", f"{about} Times the gate.", z, "dimension"),
-    ]
 
 
 def group_of(config: Config, head: int) -> int:
     """Whose keys and values a head reads, both counted from 0."""
     return head * config.n_kv_heads // config.n_heads
-
-
-def _said(c: Config, layer: int, head: int) -> list[tuple[str, str]]:
-    """Of the steps that settings change: formula, and explanation."""
-    position, window, bias = c.position_in(layer), c.window_in(layer), c.attention_bias
-    turned = f"{', each head normed (QK-norm)' * c.qk_norm}{position.on_queries}"
-    shared = f", key-value head {group_of(c, head) + 1} of {c.n_kv_heads}" if c.n_kv_heads < c.n_heads else ""
-    cap = f"{c.score_cap:g} · tanh(… / {c.score_cap:g}) of " if c.score_cap else ""
-    sized = (
-        f"Divided by √{c.d_head}, to a size that the softmax can handle."
-        if c.scale
-        else "Left as they are: scaling is off."
-    )
-    sized += f" Then squeezed between −{c.score_cap:g} and {c.score_cap:g}." if c.score_cap else ""
-    softmax = c.part("softmax")
-    adds_up = "each row sums to 1" if softmax.sums_to_one else "what a row lacks to 1 goes to nobody"
-    values = f"x·W_V{' + b_V' * bias}"
-    values = f"½ · ({values}) + ½ · V of layer 1" if c.value_residual and layer else values
-    hidden = f" In this layer it sees no farther than {count(window, 'token')}, itself counted." if window else ""
-    on_output = "on the output of" in norm_places(c.part("placement")) and c.part("norm").normalises
-    does = "is added to the stream" if c.residual_attention else "takes the place of the stream (residual off)"
-    return [
-        (f"Q = x·W_Q{' + b_Q' * bias}{turned}", "What each token is looking for."),
-        (f"K = x·W_K{' + b_K' * bias}{turned}{shared}", "What each token offers to be found by."),
-        (f"V = {values}{shared}", "What each token hands over when it is read."),
-        (f"{cap}Q·Kᵀ{f' / √{c.d_head}' if c.scale else ''}{position.on_scores}", sized),
-        ("−∞ where it may not look", f"What a token may not see gets minus infinity.{hidden}"),
-        (softmax.formula, f"Weights: none is below 0, 0 where it may not look, and {adds_up}."),
-        (f"concat·W_O{' + b_O' * bias}", f"Mixes the heads; this {'goes through its norm and ' * on_output}{does}."),
-    ]
 
 
 @torch.no_grad()

@@ -5,11 +5,42 @@ from collections.abc import Mapping
 
 import pandas as pd
 import torch
-from torch.nn.functional import cosine_similarity
+from torch.nn.functional import cosine_similarity, normalize
 
 from core.experiments.forward import Pass
-from core.measure.stream_statistics import Streams, attention_entropy, statistic
+from core.measure.stream_statistics import Streams, attention_entropy, cosines, statistic
 from core.model import cost
+
+
+def per_token(p: Pass) -> pd.DataFrame:
+    """token (number), word, distance (Euclidean, output − input), cosine (similarity of output and input)."""
+    before, after = ends(p)
+    distance = (after.double() - before.double()).norm(dim=-1)
+    cosine = (normalize(before.double(), dim=-1) * normalize(after.double(), dim=-1)).sum(-1)
+    return pd.DataFrame(
+        {
+            "token": range(p.n_real),
+            "word": p.labels[: p.n_real],
+            "distance": distance.tolist(),
+            "cosine": cosine.tolist(),
+        }
+    )
+
+
+def token_similarity(p: Pass) -> torch.Tensor:
+    """Cosine similarity of every token with every other, before and after.  -> (2, T, T)"""
+    return torch.stack([cosines(x) for x in ends(p)])
+
+
+def ends(p: Pass) -> tuple[torch.Tensor, torch.Tensor]:
+    """What enters the first block and what leaves the last one, real tokens only: 2 × (T, D)."""
+    return p.sites["embed"][0][: p.n_real], p.output[: p.n_real]
+
+
+def mean_similarity(matrix: torch.Tensor) -> float:
+    """Mean over pairs of tokens; 1 means that all point the same way. NaN for a single token."""
+    n = len(matrix)
+    return ((matrix.sum() - matrix.trace()) / (n * (n - 1))).item() if n > 1 else float("nan")
 
 
 def compare(passes: Mapping[str, Pass]) -> pd.DataFrame:
@@ -23,20 +54,15 @@ def compare(passes: Mapping[str, Pass]) -> pd.DataFrame:
     for name, forward_pass in passes.items():
         output = forward_pass.output[: forward_pass.n_real]
         base = output if base is None else base
-        values = Streams(output[None], entropy(forward_pass)[None]).table[0].tolist()
-        rows.append((name, sum(cost.parameters(forward_pass.config).values()), *values, *apart(output, base)))
+        maps, entropy = forward_pass.sites.get("pattern"), torch.tensor([math.nan])
+        if maps:
+            entropy = attention_entropy(torch.stack(maps), forward_pass.n_real).mean()[None]
+        values = Streams(output[None], entropy).table[0].tolist()
+        distance = direction = math.nan
+        if output.shape == base.shape:
+            one, two = output.double(), base.double()
+            distance = ((one - two).norm() / two.norm()).item()
+            direction = cosine_similarity(one, two, dim=-1).mean().item()
+        learned = sum(cost.parameters(forward_pass.config).values())
+        rows.append((name, learned, *values, distance, direction))
     return pd.DataFrame(rows, columns=["variant", "parameters", *statistic, "distance", "direction"])
-
-
-def entropy(forward_pass: Pass) -> torch.Tensor:
-    """Attention entropy in bits, averaged over layers, heads and real readers; NaN without attention.  -> ()"""
-    maps = forward_pass.sites.get("pattern")
-    return attention_entropy(torch.stack(maps), forward_pass.n_real).mean() if maps else torch.tensor(math.nan)
-
-
-def apart(one: torch.Tensor, two: torch.Tensor) -> tuple[float, float]:
-    """-> (distance, direction) of one output from another, (T, D) each; see compare()."""
-    if one.shape != two.shape:
-        return math.nan, math.nan
-    one, two = one.double(), two.double()
-    return ((one - two).norm() / two.norm()).item(), cosine_similarity(one, two, dim=-1).mean().item()

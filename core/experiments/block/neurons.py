@@ -25,39 +25,39 @@ NEARLY = 0.1  # of the RMS of all hidden units: below this a unit is called near
 
 
 def sparsity(p: Pass, layer: int) -> pd.DataFrame:
-    """How silent a token's hidden units are after the activation: token (number), word, value (share that is exactly 0),
-    small (share that is nearly zero)."""
+    """Return how silent each token's hidden units are after the activation.
+
+    Columns: token (its index), word, value (share that is exactly 0), small (share nearly zero).
+    """
     hidden = p.sites["mlp_post"][layer][: p.n_real].double()
-    zero, small = (hidden == 0).double().mean(-1), (hidden.abs() < NEARLY * _rms(hidden)).double().mean(-1)
+    zero, small, _ = (share.double().mean(-1).tolist() for share in _silent(hidden))
     words = p.labels[: p.n_real]
-    return pd.DataFrame({"token": range(p.n_real), "word": words, "value": zero.tolist(), "small": small.tolist()})
+    return pd.DataFrame({"token": range(p.n_real), "word": words, "value": zero, "small": small})
 
 
-def _rms(hidden: torch.Tensor) -> torch.Tensor:
-    return hidden.square().mean().sqrt()
+def _silent(hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return which units are exactly zero, nearly zero, negative."""
+    rms = hidden.square().mean().sqrt()
+    return hidden == 0, hidden.abs() < NEARLY * rms, hidden < 0
 
 
 def every_activation(p: Pass, layer: int) -> pd.DataFrame:
-    """The same model and text under every activation: activation, zeros, small (nearly zero), negative.
+    """Run the same model and text under every activation: activation, zeros, small, negative.
 
-    Everything else, weights included, stays as it is (SwiGLU adds its gate matrix; a trained model that has none is left out
-    with it). NaN where numbers became infinite.
+    Everything else, weights included, stays as it is (SwiGLU adds its gate matrix; a trained model
+    that has none is left out with it). NaN where numbers became infinite.
     """
     rows = []
     for name in MENUS["activation"]:
         with suppress(ConfigError):
             other = p.other(p.config.replace(activation=name), same_weights=True)
-            rows.append((name, MENUS["activation"].label(name), *_shares(other, layer)))
+            # In float64: squares of 1e19 leave the range of float32.
+            hidden = other.sites["mlp_post"][layer][: other.n_real].double()
+            shares = [math.nan] * 3
+            if hidden.isfinite().all():
+                shares = [float(share.float().mean()) for share in _silent(hidden)]
+            rows.append((name, MENUS["activation"].label(name), *shares))
     return pd.DataFrame(rows, columns=["activation", "label", "zeros", "small", "negative"])
-
-
-def _shares(p: Pass, layer: int) -> list[float]:
-    """Of hidden units: exactly zero, nearly zero, negative. NaN where numbers became infinite."""
-    hidden = p.sites["mlp_post"][layer][: p.n_real].double()  # squares of 1e19 leave the range of float32
-    if not hidden.isfinite().all():
-        return [math.nan] * 3
-    shares = [(hidden == 0), (hidden.abs() < NEARLY * _rms(hidden)), (hidden < 0)]
-    return [float(share.float().mean()) for share in shares]
 
 
 def unit_map(p: Pass, layer: int, units: int = 256) -> tuple[torch.Tensor, list[int]]:

@@ -40,12 +40,6 @@ def _switch(field: str) -> Axis:
     return Axis(known.label, {"on": {field: True}, "off": {field: False}}, words)
 
 
-def _residual() -> Axis:
-    words = {"both": "residual", "attention": "residual attention", "ffn": "residual FFN", "none": "no residual"}
-    entries = {n: {"residual_attention": one, "residual_ffn": two} for n, (one, two) in RESIDUALS.items()}
-    return Axis("Residual", entries, words, ("both", "none"))
-
-
 def _numbers(field: str, *values: float, first: tuple[str, ...] = ()) -> Axis:
     """An axis of some values of a number; 0 stands for a part that is not there."""
     known = Config.settings()[field]
@@ -57,7 +51,12 @@ def _numbers(field: str, *values: float, first: tuple[str, ...] = ()) -> Axis:
 AXES = {  # at first (2 × 2 + 1) × 2 × 5 × 2 = 100 variants: without a norm there is no placement
     "norm": _menu("norm", "LayerNorm", "RMSNorm", "none"),
     "placement": _menu("placement", "pre", "post"),
-    "residual": _residual(),
+    "residual": Axis(
+        "Residual",
+        {name: {"residual_attention": one, "residual_ffn": other} for name, (one, other) in RESIDUALS.items()},
+        {"both": "residual", "attention": "residual attention", "ffn": "residual FFN", "none": "no residual"},
+        ("both", "none"),
+    ),
     "activation": _menu("activation", "relu", "gelu", "silu", "swiglu", "identity"),
     "n_heads": _numbers("n_heads", 1, 2, 4, 8, 16, first=("1", "4")),
     "position": _menu("position"),

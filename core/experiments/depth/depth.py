@@ -22,9 +22,8 @@ from core.settings.menu import Menu
 from core.settings.progress import step_counter
 from core.settings.setting import Settings, setting
 
-PLAYED = (
-    1 << 21
-)  # attention weights that are kept of all passes, to be played: 8 MB, and half of that goes to the browser
+# Attention weights that are kept of all passes, to be played: 8 MB, and half of that goes to the browser.
+PLAYED = 1 << 21
 CHUNK = 1 << 21  # numbers that wait to be measured: together it costs two thirds of one by one (docs/log.md)
 
 ROUNDING = 0.01  # of the stream's norm: from there on the two or three digits on screen are not to be trusted
@@ -154,9 +153,9 @@ def _run(
         shown = set(depth.played(played) if played else depth.shown.values())
         if not compared or 3 * needed > max_mb() << 20:  # weights and streams of float64 take twice as much again
             return journey(model, ids, real, config, tokens, order, shown)
-        streams = _Streams(len(tokens))
+        streams: list[torch.Tensor] = []
         found = journey(model, ids, real, config, tokens, order, shown, streams)
-        return replace(found, rounded=rounding_decides_from(streams.kept, model, ids, real, order))
+        return replace(found, rounded=rounding_decides_from(streams, model, ids, real, order))
 
 
 def journey(
@@ -167,15 +166,15 @@ def journey(
     tokens: tuple[str, ...],
     order: list[int],
     shown: set[int],
-    streams: "_Streams | None" = None,
+    streams: list[torch.Tensor] | None = None,
 ) -> Journey:
-    """Send the text pass after pass through a model, and measure it in chunks. streams: keeps every stream."""
+    """Send the text pass after pass through a model, and measure it in chunks. streams: every stream is added to it."""
     watch = _Watch(len(tokens), shown, step_counter(len(order) + 1, f"{len(order)} passes"))
-    with trace(watch, *([streams] if streams else []), sites=[]):
+    with trace(watch, sites=[] if streams is None else ["resid_pre"]) as recorded:
         end = model.stream(ids, real, order)
     watch.stream(end)
-    if streams:
-        streams.keep(end)
+    if streams is not None:
+        streams += [x[0, : len(tokens)] for x in (*recorded["resid_pre"], end)]
     values, diverged = until_diverged(*watch.measured())
     return Journey(
         config=config,
@@ -191,21 +190,6 @@ def journey(
     )
 
 
-class _Streams:
-    """An edit for trace() that changes nothing and keeps the stream before every pass."""
-
-    def __init__(self, n_real: int) -> None:
-        self.n_real = n_real
-        self.kept: list[torch.Tensor] = []
-
-    def __call__(self, site: str, layer: int, x: torch.Tensor) -> None:
-        if site == "resid_pre":
-            self.keep(x)
-
-    def keep(self, x: torch.Tensor) -> None:
-        self.kept.append(x[0, : self.n_real])
-
-
 def rounding_decides_from(
     streams: list[torch.Tensor], model: Transformer, ids: torch.Tensor, real: torch.Tensor | None, order: list[int]
 ) -> int | None:
@@ -217,14 +201,13 @@ def rounding_decides_from(
         streams: what the float32 model gave, before pass 1 and after each pass.
     """
     # Where a block multiplies differences, those of rounding grow from pass to pass.
-    exact = _Streams(streams[0].shape[0])
     if not ids.is_cpu and not ids.is_cuda:  # Apple's GPUs have no float64
         model, ids = model.cpu(), ids.cpu()
         real = real if real is None else real.cpu()
     model.double()
-    with trace(exact, sites=[]):
-        exact.keep(model.stream(ids, real, order))
-    theirs = torch.stack(exact.kept)
+    with trace(sites=["resid_pre"]) as recorded:
+        end = model.stream(ids, real, order)
+    theirs = torch.cat([*recorded["resid_pre"], end])[:, : len(streams[0])]
     ours = torch.stack(streams).to(theirs)
     off = (ours - theirs).flatten(1).norm(dim=1) > ROUNDING * theirs.flatten(1).norm(dim=1)
     finite = ours.isfinite().all(2).all(1) & theirs.isfinite().all(2).all(1)

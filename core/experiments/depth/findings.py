@@ -12,11 +12,29 @@ ALIKE = 0.99  # cosine similarity from which on tokens are said to point the sam
 
 
 def finding(meter: str, journeys: dict[str, Journey]) -> str:
-    """Say what happened to one statistic, over the passes whose numbers are not decided by rounding."""
-    first = rounded_from(journeys)
-    if first is None:
-        return _finding(meter, journeys)
-    return _finding(meter, {name: journey.until(max(1, first - 1)) for name, journey in journeys.items()})
+    """Say what happened to one statistic, over the passes whose numbers are not decided by rounding.
+
+    The first of the journeys is the baseline. Speaks of the variant that ends farthest from it (see
+    far()), or of the baseline where there is none.
+    """
+    first_rounded = rounded_from(journeys)
+    if first_rounded is not None:
+        journeys = {name: journey.until(max(1, first_rounded - 1)) for name, journey in journeys.items()}
+    there = [(n, j) for n, j in journeys.items() if meter != "entropy" or j.config.attention]
+    if not there:
+        return "Attention is off, so there is nothing to measure."
+    first, *rest = there
+    if meter in ("cosine", "rank", "entropy") and first[1].n_real < 2:
+        return "There is only one word."
+    base: Journey | None = first[1]
+    if first[0] != next(iter(journeys)):  # the baseline has no attention; the others are told by themselves
+        rest, base = there, None
+    if not rest:
+        return _told(meter, "", first[1], None)
+    name, journey = max(rest, key=lambda each: far(meter, each[1], base) if base else 0)
+    if base and far(meter, journey, base) < SAME:
+        return _on_the_way(meter, rest, base)
+    return _told(meter, f"{name}: ", journey, base)
 
 
 def rounded_from(journeys: dict[str, Journey]) -> int | None:
@@ -34,28 +52,6 @@ def rounding(journeys: dict[str, Journey]) -> str:
         f"From pass {first} on rounding decides the numbers ({names}): float32 and float64 differ by more than "
         f"{100 * ROUNDING:.0f} % of the stream. The sentences speak of the passes before."
     )
-
-
-def _finding(meter: str, journeys: dict[str, Journey]) -> str:
-    """What happened to one statistic; the first of the journeys is the baseline.
-
-    Speaks of the variant that ends farthest from the baseline (see far()), or of the baseline where there is none.
-    """
-    there = [(n, j) for n, j in journeys.items() if meter != "entropy" or j.config.attention]
-    if not there:
-        return "Attention is off, so there is nothing to measure."
-    first, *rest = there
-    if meter in ("cosine", "rank", "entropy") and first[1].n_real < 2:
-        return "There is only one word."
-    base: Journey | None = first[1]
-    if first[0] != next(iter(journeys)):  # the baseline has no attention; the others are told by themselves
-        rest, base = there, None
-    if not rest:
-        return _told(meter, "", first[1], None)
-    name, journey = max(rest, key=lambda each: far(meter, each[1], base) if base else 0)
-    if base and far(meter, journey, base) < SAME:
-        return _on_the_way(meter, rest, base)
-    return _told(meter, f"{name}: ", journey, base)
 
 
 def _on_the_way(meter: str, rest: list[tuple[str, Journey]], base: Journey) -> str:
@@ -122,7 +118,10 @@ def start(journey: Journey, meter: str) -> float:
 def _told(meter: str, lead: str, journey: Journey, base: Journey | None) -> str:
     """lead: whose journey it is, "" for the baseline's own; base: what it is compared with, or None."""
     if journey.diverged is not None:
-        text = _diverged(meter, journey)
+        at, value = last(journey, meter)
+        text = f"diverged at pass {journey.diverged}"
+        if math.isfinite(value):
+            text += f", after {number(value)} at pass {at}"
     else:
         text = SENTENCES.get(meter, _plain)(meter, journey)
     if base is not None:
@@ -135,21 +134,13 @@ def _beside(meter: str, journey: Journey, base: Journey) -> str:
         return f"the baseline diverged at pass {base.diverged}"
     if meter == "cosine" and journey.diverged is None:
         at = _alike_from(journey.of(meter))
-        return (
-            f"the baseline is then at {fixed(base.of(meter)[at])}"
-            if at is not None
-            else f"the baseline ends at {fixed(last(base, meter)[1])}"
-        )
+        if at is not None:
+            return f"the baseline is then at {fixed(base.of(meter)[at])}"
+        return f"the baseline ends at {fixed(last(base, meter)[1])}"
     end = last(base, meter)[1]
     if math.isnan(end):
         return "the baseline ends with zeros alone"
     return f"the baseline ends at {_value(meter, end)}"
-
-
-def _diverged(meter: str, journey: Journey) -> str:
-    at, value = last(journey, meter)
-    before = f", after {number(value)} at pass {at}" if math.isfinite(value) else ""
-    return f"diverged at pass {journey.diverged}{before}"
 
 
 def _grown(meter: str, journey: Journey) -> str:
@@ -239,7 +230,7 @@ def _plain(meter: str, journey: Journey) -> str:
     begin, last_one = number(start(journey, meter)), number(end)
     if begin == last_one:
         return f"starts and ends at {begin} over {passes(n)}{_in_between(meter, journey.of(meter))}"
-    return f"goes from {number(start(journey, meter))} to {number(end)} in {passes(n)}"
+    return f"goes from {begin} to {last_one} in {passes(n)}"
 
 
 SENTENCES = {

@@ -13,10 +13,11 @@ from core.experiments.depth.depth import Depth
 from core.experiments.forward import prepared
 from core.model.config import Config
 from core.model.cost import run_bytes
+from core.model.layers import Linear
 from core.model.parts.position import Position
 from core.model.text import vocabulary
 from core.model.trace import trace
-from core.model.transformer import Linear, Transformer
+from core.model.transformer import Transformer
 from core.settings.cache import cached
 from core.settings.device import Machine
 from core.settings.memory import max_mb, room_for

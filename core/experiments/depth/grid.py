@@ -10,12 +10,13 @@ import torch
 
 from core.experiments.depth.axes import AXES, Axes, in_words
 from core.experiments.depth.depth import CHUNK, Depth, until_diverged
-from core.experiments.depth.repeats import stream_of
 from core.experiments.forward import numbered
 from core.measure.stream_statistics import SAME, Streams, statistic
 from core.model.batched_variants import Many, families, numbers
 from core.model.config import Config
 from core.model.cost import BYTES, activations, run_bytes
+from core.model.parts import MENUS
+from core.model.parts.position import acts_in_attention
 from core.model.text import vocabulary
 from core.model.variants import apply
 from core.settings.cache import cached
@@ -24,6 +25,85 @@ from core.settings.memory import max_mb, room_for
 from core.settings.progress import step_counter
 from core.settings.setting import ConfigError
 from core.settings.wording import count
+
+# Of attention alone, each with a value that is possible whatever else is set. A position that is added to the tokens stays.
+OF_ATTENTION = {
+    "n_heads": 1,
+    "n_kv_heads": 1,
+    "d_head": 1,
+    "mask": "none",
+    "scale": True,
+    "qk_norm": False,
+    "softmax": "usual",
+    "gate": False,
+    "value_residual": False,
+    "score_cap": 0.0,
+    "window": 0,
+    "residual_attention": True,
+}
+OF_FFN = {"d_ff": 1, "activation": "identity", "matched": False, "residual_ffn": True}
+
+
+def stream_of(config: Config, length: int, passes: int) -> tuple[Config, tuple[str, ...]]:
+    """Return the settings that all models of the same stream share, and why some do not matter.
+
+    Args:
+        length: tokens of the text, padding included.
+        passes: how many blocks the stream goes through.
+    """
+    reasons = []
+
+    def ignore(sentence: str, **usual: Any) -> None:
+        nonlocal config
+        changes = {name: value for name, value in usual.items() if getattr(config, name) != value}
+        if changes:
+            config = config.replace(**changes)
+            reasons.append(sentence)
+
+    if not (config.attention or config.ffn):
+        sentence = "Without sub-layers there is nothing to normalise or to scale."
+        ignore(sentence, norm="none", residual_scale="none")
+    if not config.part("norm").normalises:
+        first = next(iter(MENUS["placement"]))
+        ignore("Without a norm the placement does not matter.", placement=first)
+    if not config.attention:
+        position = {"position": "none"} if acts_in_attention(config.part("position")) else {}
+        ignore("Without attention its settings do not matter.", **OF_ATTENTION, **position)
+    if not config.ffn:
+        ignore("Without an FFN its settings do not matter.", **OF_FFN)
+    if not (config.attention and config.ffn):
+        ignore("One sub-layer alone cannot be parallel.", parallel=False)
+    replaces_attention = config.parallel and config.attention and config.ffn and not config.residual_ffn
+    if replaces_attention:
+        sentence = (
+            "A parallel FFN without its residual replaces what attention adds, so the residual of "
+            "attention does not matter."
+        )
+        ignore(sentence, residual_attention=True)
+    adds = config.residual_scale != "none" or config.ffn and config.residual_ffn
+    adds = adds or config.attention and config.residual_attention and not replaces_attention
+    if config.placement == "post" and not adds:
+        # A norm after the sum is a norm on the output where nothing is added to it.
+        ignore("Without residuals post-norm is the same as output norm.", placement="output")
+    if config.window >= length:
+        ignore("A window that holds the whole text does not matter.", window=0)
+    if not config.window or config.global_every > config.n_blocks:
+        sentence = "Global layers do not matter where no layer has a window, or where no layer run here is global."
+        ignore(sentence, global_every=0)
+    if not acts_in_attention(config.part("position")) or config.nope_every > config.n_blocks:
+        sentence = "Layers without positions do not matter where attention has none, or where none of them is run."
+        ignore(sentence, nope_every=0)
+    if not config.part("position").turns:
+        sentence = "Without RoPE its share does not matter."
+        ignore(sentence, rope_share=1.0, rope_base=10000.0)
+    if config.d_head == 1:
+        ignore("The scale does not matter in heads of width 1.", scale=True)
+    if config.n_layers == 1:
+        ignore("Skips need more than one layer.", skips=False)
+    if passes == 1:
+        ignore("Values of the first pass do not matter in one pass.", value_residual=False)
+    ignore("", tied=False, logit_cap=0.0)  # they only change how tokens are read from the stream
+    return config, tuple(filter(None, reasons))
 
 
 @dataclass(frozen=True)
@@ -102,54 +182,37 @@ def _kept_bytes(grid: Grid) -> int:
 
 @cached(megabytes=max_mb() / 64, size=_kept_bytes)
 def _run(baseline: Config, axes: Axes, tokens: tuple[str, ...], machine: Machine, depth: Depth) -> Grid:
-    found = combine(baseline, axes, tokens, depth)
-    if not found.configs:
-        raise ConfigError("grid", f"No combination of the grid is possible here: {found.left_out[0]}")
-    values, diverged = travel_together(found.configs, tokens, machine, depth.plan(baseline)[1])
-    return Grid(
-        {axis: entries for axis, entries in axes.chosen.items() if entries}, found.entries, found.changes, found.configs, values, diverged,
-        found.left_out, len(found.repeats), tuple(dict.fromkeys(found.reasons)),
-    )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Combinations:
-    """The variants of a grid, each model once, and what is left out of it."""
-
-    entries: list[dict[str, str]]
-    changes: list[dict[str, Any]]
-    configs: list[Config]
-    left_out: list[str]  # why some cannot be, each reason once
-    repeats: list[int]  # numbers, from 0, of the combinations that are the same model as an earlier one
-    reasons: list[str]
-
-
-def combine(baseline: Config, axes: Axes, tokens: Sequence[str], depth: Depth) -> Combinations:
-    """Return every combination of the chosen entries that can be, and of those that are the same model the first."""
     chosen = {axis: entries for axis, entries in axes.chosen.items() if entries}
     built, order = depth.plan(baseline)
-    found = Combinations([], [], [], [], [], [])
-    seen: dict[Config, tuple[str, ...]] = {}  # settings of the stream -> why the first model with it has these
-    for number, combination in enumerate(itertools.product(*chosen.values())):
-        named = dict(zip(chosen, combination))
-        change = {name: v for axis, entry in named.items() for name, v in AXES[axis].entries[entry].items()}
+    seen: dict[Config, tuple[str, ...]] = {}  # settings of the stream -> why the first model has these
+    all_entries, all_changes, configs = [], [], []
+    left_out: dict[str, None] = {}
+    reasons: dict[str, None] = {}
+    repeats = 0
+    for combination in itertools.product(*chosen.values()):
+        entries = dict(zip(chosen, combination))
+        changes: dict[str, Any] = {}
+        for axis, entry in entries.items():
+            changes |= AXES[axis].entries[entry]
         try:
-            config = apply(change, built)
+            config = apply(changes, built)
         except ConfigError as error:
-            if str(error) not in found.left_out:
-                found.left_out.append(str(error))
+            left_out[str(error)] = None
             continue
-        stream, reasons = stream_of(config, len(tokens) + built.padding, len(order))
+        stream, why = stream_of(config, len(tokens) + built.padding, len(order))
         if stream in seen:
-            found.repeats.append(number)
+            repeats += 1
             # What both have in common is not why they are the same, unless there is nothing else.
-            found.reasons.extend([each for each in reasons if each not in seen[stream]] or reasons)
+            reasons |= dict.fromkeys([reason for reason in why if reason not in seen[stream]] or why)
             continue
-        seen[stream] = reasons
-        found.entries.append(named)
-        found.changes.append(change)
-        found.configs.append(config)
-    return found
+        seen[stream] = why
+        all_entries.append(entries)
+        all_changes.append(changes)
+        configs.append(config)
+    if not configs:
+        raise ConfigError("grid", f"No combination of the grid is possible here: {next(iter(left_out))}")
+    values, diverged = travel_together(configs, tokens, machine, order)
+    return Grid(chosen, all_entries, all_changes, configs, values, diverged, list(left_out), repeats, tuple(reasons))
 
 
 def travel_together(

@@ -7,14 +7,14 @@ questions: whether the part is needed to learn the task, and whether a model tha
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 import pandas as pd
 
 from core.checkpoints.family import WHOLE, label, members
 from core.checkpoints.opened import CheckpointError
 from core.experiments.trained.tables import LEAST
-from core.measure.intervals import ANYTHING, LARGEST, Paired, Within, apart, cut, interval, paired, together
+from core.measure.intervals import ANYTHING, LARGEST, Paired, apart, cut, interval, paired, together
 from core.settings.menu import Menu
 from core.settings.wording import count
 
@@ -23,24 +23,13 @@ TEXTS = ("member", "how", "meter", "at")
 NUMBERS = ("seed", "steps", "value", "n")
 TRAINED, CUT = "trained without it", "cut afterwards"
 FEW = 3  # seeds up to which it is said what they cannot show
+COMPARED = ["value", "low", "high", "seeds", "difference", "p", "clear"]
 ONE_SEED = "One seed each: whether a difference is more than noise between seeds cannot be told."
 
 
-class Measured(Protocol):
-    """(rows of one model) -> number."""
-
-    axis: str
-    within: Within  # what it can be
-    differences: Within
-    worse: int  # the sign of a change for the worse
-    does: str  # in words, what such a change does
-    logarithmic: bool  # whether logarithms are compared: of what can be a hundred times as much
-    split: bool  # whether it is compared at every distance between subject and verb, for one part alone
-
-    def __call__(self, rows: pd.DataFrame, /) -> float: ...
-
-
-compared: Menu[Measured] = Menu("What is compared", logarithmic=False, split=False)
+# (rows of one model) -> number. within, differences: what it can be; worse: the sign of a change for the worse; does: in words, what such
+# a change does; logarithmic: whether logarithms are compared; split: whether it is compared at every distance, for one part alone.
+compared: Menu[Any] = Menu("What is compared", logarithmic=False, split=False)
 removed: Menu[Callable[[], str]] = Menu("What the family was trained without")
 
 
@@ -97,10 +86,10 @@ def read(path: Path = TABLE) -> pd.DataFrame:
     """The table that `make family` writes. Raises CheckpointError for one that is missing or damaged."""
     try:
         table = pd.read_csv(path, keep_default_na=False, na_values={"value": [""]}, dtype=dict.fromkeys(TEXTS, str))
-        whole = all(pd.api.types.is_numeric_dtype(table[name]) for name in NUMBERS) and set(TEXTS) <= set(table)
+        numeric = all(pd.api.types.is_numeric_dtype(table[name]) for name in NUMBERS)
     except (OSError, ValueError, KeyError):
-        whole = False
-    if not whole or not len(table):
+        table, numeric = pd.DataFrame(), False
+    if table.empty or not numeric or not set(TEXTS) <= set(table):
         raise CheckpointError(
             "The family's table, results/family.csv, is missing or damaged; make family makes it again."
         )
@@ -114,27 +103,45 @@ def summary(table: pd.DataFrame, name: str) -> pd.DataFrame:
     corrected together (Holm)."""
     measure = compared[name]
     onto: Callable[[float], float] = math.log if measure.logarithmic else float
-    back: Callable[[float], float] = _exp if measure.logarithmic else float
+    back: Callable[[float], float] = float
+    if measure.logarithmic:
+        back = lambda x: math.exp(min(x, LARGEST))  # noqa: E731
     values: dict[tuple[str, str], dict[int, float]] = {}
     for key, rows in table.groupby(["member", "how", "seed"], sort=False):
         member, how, seed = map(str, key)
         values.setdefault((member, how), {})[int(seed)] = onto(measure(rows))
     order = [(member, how) for member in members() for how in (TRAINED, CUT) if (member, how) in values]
-    base = values[WHOLE, TRAINED]
-    reference = interval(base.values()).mean
+    found = _compare({key: values[key] for key in order}, lambda key: (WHOLE, TRAINED), measure, back)
+    lines = [(member, label(member), how, *found[member, how]) for member, how in order]
+    return pd.DataFrame(lines, columns=["member", "label", "how", *COMPARED])
+
+
+def _compare(
+    values: dict[tuple[str, str], dict[int, float]],
+    baseline_of: Callable[[tuple[str, str]], tuple[str, str]],
+    measure: Any,
+    back: Callable[[float], float] = float,
+) -> dict[tuple[str, str], tuple[Any, ...]]:
+    """Return key -> the columns COMPARED, the differences from baselines corrected together (Holm).
+
+    Args:
+        values: key -> seed -> value.
+        back: makes a number to be shown of what is compared.
+    """
 
     def compare(key: tuple[str, str], level: float) -> Paired:
-        return paired(values[key], base, measure.differences, level)
+        return paired(values[key], values[baseline_of(key)], measure.differences, level)
 
-    gaps = together(compare, [key for key in order if key[0] != WHOLE])
-    lines = []
-    for member, how in order:
-        mean = interval(values[member, how].values())
-        gap = gaps.get((member, how), Paired(0.0, math.nan, math.nan, mean.n, math.nan, math.nan))
-        ends = cut(back(reference + gap.low), back(reference + gap.high), measure.within)
-        lines.append((member, label(member), how, back(mean.mean), *ends, mean.n, gap.mean, gap.p, apart(gap.low, gap.high)))  # fmt: skip
-    columns = ["member", "label", "how", "value", "low", "high", "seeds", "difference", "p", "clear"]
-    return pd.DataFrame(lines, columns=columns)
+    gaps = together(compare, [key for key in values if key != baseline_of(key)])
+    found = {}
+    for key, by_seed in values.items():
+        mean = interval(by_seed.values())
+        reference = interval(values[baseline_of(key)].values()).mean
+        gap = gaps.get(key, Paired(0.0, math.nan, math.nan, mean.n, math.nan, math.nan))
+        low, high = cut(back(reference + gap.low), back(reference + gap.high), measure.within)
+        clear = apart(gap.low, gap.high)
+        found[key] = (back(mean.mean), low, high, mean.n, gap.mean, gap.p, clear)
+    return found
 
 
 def bins(table: pd.DataFrame) -> list[tuple[str, list[str]]]:
@@ -150,17 +157,17 @@ def bins(table: pd.DataFrame) -> list[tuple[str, list[str]]]:
     rest = groups.pop()
     if rest and groups:
         groups[-1] += rest
-    return [(_between(_ends(group[0])[0], _ends(group[-1])[1]), group) for group in groups]
+    named = []
+    for group in groups:
+        low, high = _ends(group[0])[0], _ends(group[-1])[1]
+        named.append((f"{low}" if low == high else f"{low}–{high}", group))
+    return named
 
 
 def _ends(at: str) -> tuple[int, int]:
     """ "6–8" -> (6, 8)"""
     low, _, high = at.partition("–")
     return int(low), int(high or low)
-
-
-def _between(low: int, high: int) -> str:
-    return f"{low}" if low == high else f"{low}–{high}"
 
 
 def by_distance(table: pd.DataFrame, member: str) -> pd.DataFrame:
@@ -170,25 +177,16 @@ def by_distance(table: pd.DataFrame, member: str) -> pd.DataFrame:
     lines = {WHOLE: (WHOLE, TRAINED), TRAINED: (member, TRAINED), CUT: (member, CUT)}
     rows = table[(table.meter == "accuracy") & table.member.isin((WHOLE, member))]
     for name, distances in bins(table):
-        for line, (whose, how) in lines.items():
-            there = rows[(rows.member == whose) & (rows.how == how) & rows["at"].isin(distances)]
+        for line, (of_member, how) in lines.items():
+            there = rows[(rows.member == of_member) & (rows.how == how) & rows["at"].isin(distances)]
             if len(there):
                 values[name, line] = {int(str(seed)): measure(some) for seed, some in there.groupby("seed")}
                 sentences[name, line] = int(there.groupby("seed").n.sum().min())
 
-    def compare(key: tuple[str, str], level: float) -> Paired:
-        return paired(values[key], values[key[0], WHOLE], measure.differences, level)
-
-    gaps = together(compare, [key for key in values if key[1] != WHOLE])
-    made = []
-    for name, line in values:
-        mean, reference = interval(values[name, line].values()), interval(values[name, WHOLE].values()).mean
-        gap = gaps.get((name, line), Paired(0.0, math.nan, math.nan, mean.n, math.nan, math.nan))
-        ends = cut(reference + gap.low, reference + gap.high, measure.within)
-        made.append((name, line, mean.mean, *ends, sentences[name, line], mean.n, gap.mean, gap.p, apart(gap.low, gap.high)))  # fmt: skip
-    return pd.DataFrame(
-        made, columns=["distance", "line", "value", "low", "high", "n", "seeds", "difference", "p", "clear"]
-    )
+    found = _compare(values, lambda key: (key[0], WHOLE), measure)
+    table = pd.DataFrame([(*key, *found[key]) for key in values], columns=["distance", "line", *COMPARED])
+    table.insert(5, "n", [sentences[key] for key in values])
+    return table
 
 
 def told_by_distance(rows: pd.DataFrame) -> str:
@@ -209,11 +207,6 @@ def told_by_distance(rows: pd.DataFrame) -> str:
     if seeds <= FEW and not rows[rows.line != WHOLE].clear.all():
         text += few(seeds)
     return text
-
-
-def _exp(x: float) -> float:
-    """e to the power of x; of more than has a number, the largest."""
-    return math.exp(min(x, LARGEST))
 
 
 def told(summary: pd.DataFrame, name: str) -> str:

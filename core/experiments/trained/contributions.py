@@ -5,7 +5,6 @@ the stream can be read off by itself, and all of them add up to the whole ("dire
 2021; Wang et al., 2022). Where norms stand in the stream (post-norm), every one of them is taken so.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,9 +13,10 @@ import pandas as pd
 import torch
 
 from core.experiments.trained.knockout import Bench, Sites, measured
-from core.measure.intervals import paired, together
+from core.measure.intervals import Paired, paired, together
+from core.model.block import Block
 from core.model.knockout import Cut
-from core.model.transformer import Block, Transformer
+from core.model.transformer import Transformer
 from core.settings.memory import max_mb, room_for
 from core.settings.progress import track
 from core.settings.wording import head_name
@@ -116,20 +116,13 @@ def _joined(
     return after
 
 
-def _norm(
-    norm: Any, parts: torch.Tensor
-) -> torch.Tensor:  # (parts, Q, D) -> the same: each part as it leaves the norm; the last one takes the bias
+def _norm(norm: Any, parts: torch.Tensor) -> torch.Tensor:
+    """Return each part as it leaves the norm, (parts, Q, D); the last one takes the bias."""
     shares: torch.Tensor = norm.linear(parts, parts.sum(0))
     bias = getattr(norm, "bias", None)
     if bias is not None:
         shares[-1] = shares[-1] + bias
     return shares
-
-
-def _numbers(model: Transformer) -> int:
-    """Held at once for one question: four tables of all parts, and one of each early layer that a late one reads."""
-    early = sum(map(model.config.is_early, range(model.config.n_layers)))
-    return (4 + early) * len(parts(model)) * model.config.d_model
 
 
 def of_bench(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> torch.Tensor:
@@ -138,7 +131,10 @@ def of_bench(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> to
     def make() -> tuple[torch.Tensor, int]:
         q, blocks, written = bench.questions, [], measured(bench, cuts, mode).written
         right, wrong = q.right.to(bench.device), bench.whole.wrong.to(bench.device)
-        numbers = _numbers(bench.model)
+        # Held at once for one question: four tables of all parts, and one of each early layer that a late one reads.
+        config = bench.model.config
+        early = sum(map(config.is_early, range(config.n_layers)))
+        numbers = (4 + early) * len(parts(bench.model)) * config.d_model
         # Questions at once: at most half of what one run may use.
         many = max(1, 4 * min(ROOM, max_mb() << 15) // numbers)
         starts = range(0, len(right), many)
@@ -190,8 +186,12 @@ def takeover(bench: Bench, cuts: tuple[Cut, ...], mode: str) -> pd.DataFrame:
         if part.kind in ("head", "ffn") and part not in cut and (part.layer, part.kind) not in gone
         and (part.layer > first[0] if bench.model.config.parallel else (part.layer, part.kind == "ffn") > first)
     }  # fmt: skip
-    of: Callable[[torch.Tensor], dict[int, float]] = lambda values: dict(enumerate(values.tolist()))  # noqa: E731
-    changes = together(lambda part, level: paired(of(later[part][1]), of(later[part][0]), level=level), later)
+
+    def compare(part: Part, level: float) -> Paired:
+        one, other = (dict(enumerate(values.tolist())) for values in later[part])
+        return paired(other, one, level=level)
+
+    changes = together(compare, later)
     rows = [
         (part.name, part.kind, part.layer + 1, part.head + 1, one.mean().item(), other.mean().item(), *changes[part][:3], changes[part].p)
         for part, (one, other) in later.items()

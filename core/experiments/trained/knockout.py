@@ -1,23 +1,85 @@
 """What a knock-out does to a model's answers, over many held-out texts: each compared with the whole model on the very same questions."""
 
+import math
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 
 from core.checkpoints.opened import Opened
-from core.experiments.trained.effects import Answers, effect
 from core.experiments.trained.questions import Questions, questions
+from core.model.attention import Memory
 from core.model.cost import activations
 from core.model.knockout import Cut, Lesion, Recorded, cuts, name_of
 from core.model.parts.placement import norm_places
 from core.model.trace import trace
-from core.model.transformer import Memory
-from core.settings.memory import check_memory, max_mb, room_for
+from core.settings.memory import check_memory, max_mb, room_for, some_rows
+from core.settings.menu import Menu
 from core.settings.progress import told_as, track, turn
+
+# (answers of a model, of the whole model) -> one number per question. bounds: of a change; share: of all, shown in percent; flips: only ever
+# 0 or 1 for one question; distance: from the whole model, 0 for itself; unit: of what is no share.
+effect: Menu[Any] = Menu("Effect", bounds=(-math.inf, math.inf), share=False, flips=False, distance=False, unit="")
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Scores of every word at every place asked: float32 (Q, V); the questions; and what the whole model's strongest
+    wrong word is where a question names none."""
+
+    logits: torch.Tensor
+    right: torch.Tensor  # (Q)
+    wrong: torch.Tensor  # (Q)
+    among: tuple[int, ...]
+
+    def log(self, rows: slice) -> torch.Tensor:
+        """Of some questions: ln(probability of every word), float64 (rows, V)."""
+        return self.logits[rows].double().log_softmax(-1)
+
+    def of(self, words: torch.Tensor) -> torch.Tensor:
+        return self.logits.gather(1, words[:, None])[:, 0].double()
+
+
+@effect(bounds=(-1.0, 1.0), share=True, flips=True)
+def accuracy(answers: Answers, whole: Answers) -> torch.Tensor:
+    """Accuracy: share of a text's questions to which the right answer has the highest score, averaged over texts."""
+    logits = answers.logits
+    if answers.among:
+        choice = torch.tensor(answers.among, device=logits.device)
+        return (choice[logits[:, choice].argmax(-1)] == answers.right).double()
+    return (logits.argmax(-1) == answers.right).double()
+
+
+@effect(bounds=(-1.0, 1.0), share=True)
+def probability(answers: Answers, whole: Answers) -> torch.Tensor:
+    """Probability: what the model gives to the right word, among all words."""
+    return _by_rows(answers, lambda rows: answers.log(rows).gather(1, answers.right[rows, None])[:, 0].exp())
+
+
+@effect
+def difference(answers: Answers, whole: Answers) -> torch.Tensor:
+    """Logit difference: score of the right word minus score of the wrong one."""
+    return answers.of(answers.right) - answers.of(whole.wrong)
+
+
+@effect(bounds=(0.0, math.inf), distance=True, unit="nats")
+def divergence(answers: Answers, whole: Answers) -> torch.Tensor:
+    """KL divergence: how far all next-word probabilities have moved from the whole model's, in nats; 0: not at all."""
+
+    def of(rows: slice) -> torch.Tensor:
+        before = whole.log(rows)
+        return (before.exp() * (before - answers.log(rows))).sum(-1).clamp_min(0.0)
+
+    return _by_rows(answers, of)
+
+
+def _by_rows(answers: Answers, of: Callable[[slice], torch.Tensor]) -> torch.Tensor:
+    """What is computed of some questions at a time: the words may be a million, and their chances take eight bytes each."""
+    return torch.cat([of(rows) for rows in some_rows(len(answers.logits), answers.logits.shape[1])])
+
 
 SLICE = 64  # texts at once: what they need stays in the cache
 ENOUGH = 8  # texts that must reach a position for a mean of its own: of fewer, each is too large a part of it
@@ -107,15 +169,13 @@ class Bench:
             rows.append([torch.nn.functional.pad(x, short) for x in read])
         self.patterns = [torch.cat(each, 1) for each in zip(*rows)]
         logits = torch.cat(answers)
-        return Answers(logits, q.right, self._wrong(logits), q.among), _joined(written)
+        # What each question calls wrong, or the likeliest word that is not right.
+        others = logits.scatter(1, q.right[:, None], -torch.inf)
+        wrong = q.wrong.where(q.wrong >= 0, others.argmax(-1))
+        return Answers(logits, q.right, wrong, q.among), _joined(written)
 
     def _in_turn(self, slices: Iterable[T]) -> Iterator[T]:
         return track(slices, len(self.slices), f"{len(self.questions.tokens)} texts through this model")
-
-    def _wrong(self, logits: torch.Tensor) -> torch.Tensor:
-        """What each question calls wrong, or the likeliest word that is not right."""
-        others = logits.scatter(1, self.questions.right[:, None], -torch.inf)
-        return self.questions.wrong.where(self.questions.wrong >= 0, others.argmax(-1))
 
     def _real(self, first: int, end: int, width: int) -> torch.Tensor | None:
         """Which tokens of a slice are no padding; None where no text sees what comes after it anyway."""
@@ -126,31 +186,30 @@ class Bench:
         """Slice -> (site, layer) -> the mean at each position over all texts, and what stands there on the other texts."""
         with turn(self._recording, "another visitor has just asked for the same, which is being computed"):
             if self._recorded is None:
-                with room_for(self.needed, "This model"):
+                with room_for(self.needed, "This model"), torch.inference_mode():
                     self._recorded = self._record()
             return self._recorded
 
     def _record(self) -> list[Recordings]:
-        with torch.inference_mode():
-            sites, others, real = ("z", "attn_out", "mlp_out"), [], self.questions.real
-            sums: Sites = {}  # (site, layer) -> over all texts, by position: (T, d) or (H, T, d_head)
-            for first, end, _, width in self._in_turn(self.slices):
-                for tokens, mean in ((self.questions.tokens, True), (self.questions.elsewhere, False)):
-                    with trace(sites=sites) as seen:
-                        self.model.stream(tokens[first:end, :width].to(self.device), self._real(first, end, width))
-                    recorded = {(site, layer): x for site in seen for layer, x in enumerate(seen[site])}
-                    if not mean:
-                        others.append(recorded)
-                        continue
-                    padding = ~real[first:end, :width].to(self.device)
-                    for key, x in recorded.items():
-                        hidden = padding[:, None, :, None] if key[0] == "z" else padding[..., None]
-                        # On the CPU: some GPUs have no float64.
-                        total = x.masked_fill(hidden, 0).cpu().sum(0, dtype=torch.float64)
-                        total = torch.nn.functional.pad(total, (0, 0, 0, real.shape[1] - width))
-                        sums[key] = sums.get(key, 0) + total
-            means = {key: self._mean_by_position(total) for key, total in sums.items()}
-            return [{key: Recorded(means[key], x) for key, x in recorded.items()} for recorded in others]
+        sites, others, real = ("z", "attn_out", "mlp_out"), [], self.questions.real
+        sums: Sites = {}  # (site, layer) -> over all texts, by position: (T, d) or (H, T, d_head)
+        for first, end, _, width in self._in_turn(self.slices):
+            padding = ~real[first:end, :width].to(self.device)
+            for tokens in (self.questions.tokens, self.questions.elsewhere):
+                with trace(sites=sites) as seen:
+                    self.model.stream(tokens[first:end, :width].to(self.device), self._real(first, end, width))
+                recorded = {(site, layer): x for site in seen for layer, x in enumerate(seen[site])}
+                if tokens is self.questions.elsewhere:
+                    others.append(recorded)
+                    continue
+                for key, x in recorded.items():
+                    hidden = padding[:, None, :, None] if key[0] == "z" else padding[..., None]
+                    # On the CPU: some GPUs have no float64.
+                    total = x.masked_fill(hidden, 0).cpu().sum(0, dtype=torch.float64)
+                    total = torch.nn.functional.pad(total, (0, 0, 0, real.shape[1] - width))
+                    sums[key] = sums.get(key, 0) + total
+        means = {key: self._mean_by_position(total) for key, total in sums.items()}
+        return [{key: Recorded(means[key], x) for key, x in recorded.items()} for recorded in others]
 
     @property
     def positions_with_means(self) -> int:
@@ -180,30 +239,24 @@ class Bench:
         if not chosen:
             return self.baseline
         recorded = self.recorded if mode != "zero" else []
-        with room_for(self.needed, "This model"), torch.inference_mode():
-            return self._without(chosen, mode, recorded)
-
-    def _without(self, chosen: tuple[Cut, ...], mode: str, recorded: list[Recordings]) -> Effect:
         q, logits, written = self.questions, [], []
-        begin = self._begin(chosen)
-        for at, (first, end, asked, width) in self._in_turn(enumerate(self.slices)):
-            x, row, position = self.streams[at][begin], q.row[asked] - first, q.position[asked]
-            allowed = self.model.allowed(torch.empty(1, width, device=self.device), self._real(first, end, width))
-            written.append(Written(row, position, begin))
-            memory = Memory()
-            lesion = Lesion(chosen, mode, recorded[at] if recorded else {}, begin)
-            with trace(lesion, written[-1], sites=()):
-                for layer in range(begin, self.model.config.n_layers):
-                    x = self.model.layer(layer, x, allowed, memory)
-            logits.append(self.model.read(x[row, position]).float().cpu())
-        answers = Answers(torch.cat(logits), q.right, self.whole.wrong, q.among)
-        return self._effect(chosen, mode, answers, self.baseline.written | _joined(written))
-
-    def _begin(self, chosen: tuple[Cut, ...]) -> int:
-        """The layer with which a pass with these cuts begins: all before it is as it was. Where early layers leave something for
-        late ones, the first."""
-        left = self.model.config.skips or self.model.config.value_residual
-        return 0 if left else min(cut.layer for cut in chosen)
+        # All layers before the first cut are as they were, unless early layers leave something for late ones.
+        begin = min(cut.layer for cut in chosen)
+        if self.model.config.skips or self.model.config.value_residual:
+            begin = 0
+        with room_for(self.needed, "This model"), torch.inference_mode():
+            for at, (first, end, asked, width) in self._in_turn(enumerate(self.slices)):
+                x, row, position = self.streams[at][begin], q.row[asked] - first, q.position[asked]
+                allowed = self.model.allowed(torch.empty(1, width, device=self.device), self._real(first, end, width))
+                written.append(Written(row, position, begin))
+                memory = Memory()
+                lesion = Lesion(chosen, mode, recorded[at] if recorded else {}, begin)
+                with trace(lesion, written[-1], sites=()):
+                    for layer in range(begin, self.model.config.n_layers):
+                        x = self.model.layer(layer, x, allowed, memory)
+                logits.append(self.model.read(x[row, position]).float().cpu())
+            answers = Answers(torch.cat(logits), q.right, self.whole.wrong, q.among)
+            return self._effect(chosen, mode, answers, self.baseline.written | _joined(written))
 
     def _effect(self, chosen: tuple[Cut, ...], mode: str, answers: Answers, written: Sites) -> Effect:
         each = {name: call(answers, self.whole) for name, call in effect.items()}

@@ -9,18 +9,125 @@ import torch
 from core.checkpoints.opened import Opened
 from core.checkpoints.tokens import Words
 from core.experiments.forward import Pass, watched
-from core.experiments.trained.knockout import Bench
+from core.experiments.trained.knockout import Bench, bench, measured
 from core.experiments.trained.questions import partners
 from core.model.cost import activations
 from core.model.generate import Sampling, Step, generate, probabilities
 from core.model.knockout import Cut, Lesion, Recorded, name_of
 from core.model.text import MAX_CHARACTERS, MAX_TOKENS, shown
 from core.model.trace import trace
+from core.model.transformer import Transformer
 from core.settings.device import Machine
-from core.settings.memory import room_for
+from core.settings.memory import room_for, some_rows
 from core.settings.progress import track
 from core.settings.setting import ConfigError
-from core.tasks.sentences import BE
+from core.tasks.sentences import BE, LONGEST
+
+TEXT = "the defendant carrying the letters signed by the judges"  # what stands before the verb; its subject is one
+SUBJECT, RIGHT = "defendant", BE[0]
+
+
+@dataclass(frozen=True)
+class Side:
+    """The model with the head, or without it."""
+
+    chances: dict[str, float]  # was and were -> probability as the next word
+    right: int  # held-out sentences, of all
+    of: int
+
+    @property
+    def chosen(self) -> str:
+        """The likelier of the two."""
+        return max(self.chances, key=self.chances.__getitem__)
+
+    @property
+    def wrong(self) -> bool:
+        return self.chosen != RIGHT
+
+
+@dataclass(frozen=True)
+class Flip:
+    words: tuple[str, ...]
+    weights: tuple[float, ...]  # of the head's attention, at the word before the verb, to each word
+    whole: Side
+    without: Side
+
+
+def flip(opened: Opened, layer: int, head: int, many: int = 256) -> Flip:
+    """layer, head: from 0."""
+    asked, cut = bench(opened, many), Cut(layer, "head", head)
+    text = read(opened, TEXT)
+    passes = [look(asked, text, cuts) for cuts in ((), (cut,))]
+    last = len(text.ids) - 1
+    sides = []
+    for one, effect in zip(passes, (asked.baseline, measured(asked, (cut,), "zero"))):
+        chances = logits(asked, one, last).double().softmax(-1)
+        of_words = {word: chances[opened.model.vocabulary.index(word)].item() for word in BE}
+        sides.append(Side(of_words, int(effect.correct.sum()), len(effect.correct)))
+    weights = passes[0].sites["pattern"][layer][head, last]
+    return Flip(text.labels, tuple(weights.tolist()), *sides)
+
+
+def reachable(forward_pass: Pass) -> list[torch.Tensor]:
+    """After each layer, which words' streams can have come to which word at all: bool (T, T) each."""
+    so_far, reached = torch.eye(len(forward_pass.tokens), dtype=torch.bool), []
+    for layer in forward_pass.layers:
+        step = forward_pass.allowed_in(layer)
+        if forward_pass.config.residual_attention:
+            step = step | torch.eye(len(step), dtype=torch.bool)
+        so_far = (step.float() @ so_far.float()) > 0
+        reached.append(so_far)
+    return reached
+
+
+@torch.inference_mode()
+def logit_lens(model: Transformer, forward_pass: Pass, label: Callable[[int], str]) -> pd.DataFrame:
+    """The next word as each layer's stream would have it, read through the last norm and the unembedding (nostalgebraist,
+    2020): depth (0: the embedding, then after each layer), token (from 1), word (the likeliest), word_id (its number in the
+    vocabulary: two may read alike), probability (of it), of_last (probability of what the model finally says).
+
+    label: token number -> word.
+    """
+
+    def chances(stream: torch.Tensor) -> torch.Tensor:  # (T, D) -> (T, V)
+        return model.read(stream[None].to(model.embed)).float().softmax(-1)[0].cpu()
+
+    output, rows = forward_pass.output, []
+    pieces = list(some_rows(len(output), len(model.vocabulary)))  # the words may be a million
+    last = torch.cat([chances(output[piece]).argmax(-1) for piece in pieces])
+    for depth, stream in enumerate([*forward_pass.sites["resid_pre"], output]):
+        for piece in pieces:
+            chance = chances(stream[piece])
+            best, word = chance.max(-1)
+            final = chance.gather(1, last[piece, None])[:, 0]
+            for at, *each in zip(range(piece.start + 1, piece.stop + 1), word, best, final):
+                rows.append((depth, at, label(int(each[0])), int(each[0]), each[1].item(), each[2].item()))
+    return pd.DataFrame(rows, columns=["depth", "token", "word", "word_id", "probability", "of_last"])
+
+
+def rollout(forward_pass: Pass, cuts: tuple[Cut, ...] = ()) -> list[torch.Tensor]:
+    """Attention rollout (Abnar and Zuidema, 2020): after each layer, how much of every word's stream comes from which word
+    if heads are averaged and a residual counts as much as attention: (T, T) each, rows that add up to 1.
+
+    cuts: with which the pass was made. What stands in the place of a head that is knocked out comes from no word of this text.
+    A row of zeros: nothing of any word is left.
+    """
+    rollouts: list[torch.Tensor] = []
+    so_far: torch.Tensor | None = None
+    residual = 0.5 if forward_pass.config.residual_attention else 0.0
+    for layer, pattern in enumerate(forward_pass.sites.get("pattern", [])):
+        lost = [cut for cut in cuts if cut.layer == layer]
+        heard = torch.ones(len(pattern), 1, 1, dtype=torch.float64)
+        heard[[cut.head for cut in lost if cut.part == "head"]] = 0.0
+        if any("attn_out" in cut.sites() for cut in lost):
+            heard[:] = 0.0
+        mixed = (1 - residual) * (pattern.double() * heard).mean(0)
+        mixed += residual * torch.eye(len(mixed), dtype=torch.float64)
+        mixed /= mixed.sum(-1, keepdim=True).clamp_min(1e-12)
+        so_far = mixed if so_far is None else mixed @ so_far
+        rollouts.append(so_far)
+    return rollouts
+
 
 DRAWN = 80  # bytes for each word that the model knows, to sort their chances and draw one
 
@@ -150,3 +257,9 @@ def continuation(
             written.append(step._replace(logits=None))  # nobody asks for them, and the words may be a million
             yield written[-1]
     bench.opened.results.put(key, written, 4 * sum(p.numel() for s in written for p in s.patterns))
+
+
+def completed(bench: Bench, prompt: Prompt) -> list[str]:
+    """The words with which the model ends the text, the likeliest each time, up to its full stop."""
+    steps = continuation(bench, prompt, len(prompt.ids) - 1, Sampling(temperature=0.0, words=LONGEST))
+    return [bench.opened.tokens.label(step.token) for step in steps]

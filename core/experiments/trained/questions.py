@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any
 
 import torch
 
@@ -17,7 +18,6 @@ from core.model.text import PAD
 from core.settings.setting import ConfigError
 from core.tasks import task
 from core.tasks.sentences import BE, anatomy
-from core.tasks.task import Task
 
 # (words of a sentence, its subject, its verb) -> token numbers up to the verb, (subject's token, verb's token)
 Encode = Callable[[Sequence[str], int, int], tuple[list[int], tuple[int, int]]]
@@ -127,18 +127,17 @@ def _by_word(tokens: Words, words: Sequence[str], subject: int, verb: int) -> tu
 
 def _by_piece(tokens: Tokens, words: Sequence[str], subject: int, verb: int) -> tuple[list[int], tuple[int, int]]:
     """The sentence as it is written, "The judges, who were late, were …", cut after its verb."""
-    read: Callable[[int], list[int]] = lambda end: tokens.encode(_written(words[:end])).ids  # noqa: E731
+
+    def read(end: int) -> list[int]:
+        text = " ".join(words[:end]).replace(" ,", ",").replace(" .", ".")
+        return tokens.encode(text[:1].upper() + text[1:]).ids
+
     before, whole = read(verb), read(verb + 1)
     if whole[:-1] != before:
         raise ConfigError(
             "model", f"model has no single token for {words[verb]!r}, so it cannot be asked about legal sentences."
         )
     return whole, (len(read(subject + 1)) - 1, len(whole) - 1)
-
-
-def _written(words: Sequence[str]) -> str:
-    text = " ".join(words).replace(" ,", ",").replace(" .", ".")
-    return text[:1].upper() + text[1:]
 
 
 def _of_task(opened: Opened, many: int, seed: int) -> Questions:
@@ -161,19 +160,15 @@ def _of_task(opened: Opened, many: int, seed: int) -> Questions:
     row, position = learnt.asked(targets).nonzero(as_tuple=True)
     texts = number[tokens].tolist()
     spare = number[draw(many, seed + 1)[0]].tolist()
+    # Whether the model may have met these texts; what its file says of its training may be anything.
+    given = training if isinstance(training, dict) else {}
+    counts: list[Any] = [given.get("steps"), given.get("batch")]
+    drawn = math.prod(counts) if all(type(each) is int and 0 < each < 10**9 for each in counts) else 0
     return Questions(
-        what=f"{many} texts of the task {opened.task} ({_met(learnt, length, training)})", asks="the right answer", tokens=number[tokens],
+        what=f"{many} texts of the task {opened.task} ({learnt.tested_on(length, drawn)})", asks="the right answer", tokens=number[tokens],
         elsewhere=partners(texts, spare, 0), lengths=torch.full((many,), length), row=row, position=position,
         right=number[targets[row, position]], wrong=torch.full_like(row, -1), value=position + 1, by="place in the sequence",
     )  # fmt: skip
-
-
-def _met(learnt: Task, length: int, training: object) -> str:
-    """Whether the model may have met these texts, in words; what its file says of its training may be anything."""
-    given = training if isinstance(training, dict) else {}
-    both = (given.get(name) for name in ("steps", "batch"))
-    known = [each for each in both if type(each) is int and 0 < each < 10**9]
-    return learnt.tested_on(length, math.prod(known) if len(known) == 2 else 0)
 
 
 def _pad(opened: Opened) -> int:

@@ -7,7 +7,7 @@ form of each row of numbers is found by walking a tree, and its words are looked
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,64 @@ from core.model.text import PAD
 from core.settings.cache import cached
 from core.settings.progress import tell
 from core.tasks import task
-from core.tasks.sentences import BE, LONGEST, NOUNS, NUMBERS, Writer, kept_back
+from core.tasks.sentences import BE, KINDS, LONGEST, MARKS, NOUNS, NUMBERS, Writer, kept_back
+
+END = MARKS[-1]
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """A place in the forms of sentences that begin alike: what may stand there -> the place after it."""
+
+    after: dict[frozenset[str], "Place"] = field(default_factory=dict)
+
+
+@functools.cache
+def places() -> tuple[Place, ...]:
+    """Every place, the beginning first. (Which noun is one and which are several, is left open: that is for the model to know.)"""
+    known, found = forms(), [Place()]
+    slots = np.stack(known.slots, -1)  # (nodes, words, 6)
+    first = known.nodes[2]
+    ends = np.flatnonzero(first == np.arange(len(first)))  # nodes from which the way goes nowhere else
+
+    @functools.cache
+    def words_of(start: int, step: int, several: int, numbers: int) -> frozenset[str]:
+        return frozenset(known.words[start + step * n + m] for n in range(several) for m in range(numbers))
+
+    for form in slots[ends].tolist():
+        now = found[0]
+        for start, step, _, several, _, numbers in form:
+            if not start:
+                break  # padding
+            words = words_of(start, step, several, numbers)
+            if words not in now.after:
+                found.append(Place())
+                now.after[words] = found[-1]
+            now = now.after[words]
+    return tuple(found)
+
+
+def following(words: Sequence[str]) -> set[str]:
+    """The words of the grammar that can come after these, by their kind. After what the grammar does not write, those that it
+    writes after the last word anywhere; after a word that it does not know, those with which a sentence begins."""
+    lower = [word.lower() for word in words]
+    begun = len(lower) - lower[::-1].index(END) if END in lower else 0
+    now = [places()[0]]
+    for word in lower[begun:]:
+        now = [after for place in now for kind, after in place.after.items() if word in kind]
+    if not now:
+        last = lower[-1]
+        now = [after for place in places() for kind, after in place.after.items() if last in kind] or [places()[0]]
+    return {word for place in now for kind in place.after for word in kind}
+
+
+def offered(words: Sequence[str]) -> list[tuple[str, list[str], bool]]:
+    """Every word of the grammar, by its kind: (kind, words, whether they can come next), those that can first."""
+    can = following(words)
+    split = [(kind, [word for word in there if (word in can) == is_next], is_next)
+             for is_next in (True, False) for kind, there in KINDS.items()]  # fmt: skip
+    return [group for group in split if group[1]]
+
 
 Choices = tuple[str | tuple[str, str], ...]  # words, or pairs of one and several
 

@@ -7,12 +7,9 @@ from dataclasses import dataclass
 import pandas as pd
 import torch
 
-from core.experiments.trained.effects import effect
-from core.experiments.trained.knockout import Bench, Effect
+from core.experiments.trained.knockout import Bench, Effect, effect
 from core.experiments.trained.questions import Questions
-from core.measure.flips import changed
-from core.measure.intervals import LEVEL, Interval, Paired, interval, paired, together, wilson
-from core.model.knockout import Cut
+from core.measure.intervals import LEVEL, Interval, Paired, changed, interval, paired, together, wilson
 
 LEAST = 20  # questions that a figure by distance stands on at least
 
@@ -29,10 +26,9 @@ def told(measured: Effect, baseline: Effect) -> pd.DataFrame:
 
 
 def compared(measured: Effect, baseline: Effect, name: str, level: float = LEVEL) -> Paired:
-    """The change of one effect, text by text: of what can only flip by a test made for flips (core/measure/flips.py), else by the paired t-test."""
-    known = (
-        measured.values[name].isfinite() & baseline.values[name].isfinite()
-    )  # weights may be too large for any number
+    """The change of one effect, text by text: of what can only flip by a test made for flips, else by the paired t-test."""
+    # Weights may be too large for any number.
+    known = measured.values[name].isfinite() & baseline.values[name].isfinite()
     one, other = (dict(enumerate(each.values[name].where(known, math.nan).tolist())) for each in (measured, baseline))
     if effect[name].flips:
         return changed([one[text] - other[text] for text in one], level)
@@ -43,8 +39,10 @@ def ranked(effects: list[Effect], baseline: Effect) -> pd.DataFrame:
     """A sweep as a table: cut (as in a link), name, layer, part, head (from 1; 0 for what is no head), effect, change, low,
     high, p (corrected for all parts, Holm); the greatest loss in logit difference first."""
     rows = []
-    by = {made.cuts[0]: made for made in effects}
-    changes = {name: _all(by, baseline, name) for name in effect}
+    by = {measured.cuts[0]: measured for measured in effects}
+    changes = {}
+    for name in effect:
+        changes[name] = together(lambda cut, level: compared(by[cut], baseline, name, level), by)  # noqa: B023
     for cut in by:
         head = cut.head + 1 if cut.part == "head" else 0
         for name in effect:
@@ -54,11 +52,6 @@ def ranked(effects: list[Effect], baseline: Effect) -> pd.DataFrame:
     table = pd.DataFrame(rows, columns=columns)
     order = table[table.effect == "difference"].sort_values("change").cut.tolist()
     return table.sort_values("cut", key=lambda column: column.map(order.index), kind="stable", ignore_index=True)
-
-
-def _all(by: dict[Cut, Effect], baseline: Effect, name: str) -> dict[Cut, Paired]:
-    """What each cut changes of one effect, corrected for all of them."""
-    return together(lambda cut, level: compared(by[cut], baseline, name, level), by)
 
 
 def by_distance(measured: Effect, questions: Questions, least: int = 1) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from core.experiments.training.plan import Arm, Plan
 from core.experiments.training.results import Runs, diverged
 from core.train import Row, State
-from core.train.search import choose, counted, late_loss
+from core.train.match import choose, counted, late_loss
 
 Key = tuple[str, int]  # of a model or of one of its runs, and the seed
 
@@ -22,7 +22,7 @@ class Judged:
 
 
 def judged(runs: Runs, plan: Plan) -> Judged:
-    """Of each model and seed one run. Where rates are searched, that whose late losses are least (core.train.search), as far as all of
+    """Of each model and seed one run. Where rates are searched, that whose late losses are least (core.train.match), as far as all of
     them have come; before there are any, that at the model's own rate.
 
     The rows of a model that is trained for more or fewer steps than the plan says, because each takes less or more time, stand at the
@@ -46,11 +46,11 @@ def _chosen(runs: Mapping[str, list[Row]], arm: Arm, plan: Plan) -> str:
     if not end:
         return arm.name
     named = {way.learning_rate: name for name, way in plan.ways(arm).items()}
-    return named[choose({rate: _loss(runs[name], end) for rate, name in named.items()})]
-
-
-def _loss(rows: list[Row], end: int) -> float:
-    return math.inf if diverged(rows) else late_loss([(row.step, row.loss) for row in rows], end)
+    losses = {}
+    for rate, name in named.items():
+        rows = runs[name]
+        losses[rate] = math.inf if diverged(rows) else late_loss([(row.step, row.loss) for row in rows], end)
+    return named[choose(losses)]
 
 
 def _on_steps(rows: list[Row], steps: int, plan: Plan) -> list[Row]:

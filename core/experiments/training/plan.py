@@ -1,20 +1,110 @@
 """Baseline and variants trained side by side, several seeds each: what is run."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Any
 
 from core.model.config import Config
 from core.model.variants import MOST, Variant, apply, difference, name_of
 from core.settings.device import Machine
+from core.settings.menu import Menu
 from core.settings.setting import ConfigError, Settings, setting
 from core.settings.wording import in_sentence
 from core.train import State, Training, start
-from core.train.match import held, match
-from core.train.otherwise import otherwise
-from core.train.search import at_rate, search
+from core.train.match import at_rate, held, match, search
 
+# -> the settings of the training that are changed
+otherwise: Menu[Callable[[], dict[str, Any]]] = Menu("Also trained")
+
+
+@otherwise
+def nothing() -> dict[str, Any]:
+    """No: every model is trained in the way that is set."""
+    return {}
+
+
+@otherwise
+def muon() -> dict[str, Any]:
+    """Muon: the baseline once more, with Muon as its optimiser."""
+    return {"optimiser": "muon"}
+
+
+@otherwise
+def sgd() -> dict[str, Any]:
+    """SGD, rate 0.1: the baseline once more, with gradient descent and the learning rate that this needs."""
+    return {"optimiser": "sgd", "learning_rate": 0.1}
+
+
+@otherwise
+def no_warmup() -> dict[str, Any]:
+    """no warm-up: the baseline once more, with its full learning rate from the first step."""
+    return {"warmup": 0}
+
+
+@otherwise
+def no_decay() -> dict[str, Any]:
+    """no decay: the baseline once more, with a learning rate that does not fall."""
+    return {"decay": "none"}
+
+
+@otherwise
+def cosine() -> dict[str, Any]:
+    """cosine decay: the baseline once more, with a learning rate that falls to zero along a cosine."""
+    return {"decay": "cosine"}
+
+
+@otherwise
+def clipped() -> dict[str, Any]:
+    """gradients clipped at 1: the baseline once more, with gradients that are shortened to a norm of 1."""
+    return {"clip": 1.0}
+
+
+# -> the parameters of a link to the page "Training"
+showcase: Menu[Callable[[], dict[str, str]]] = Menu("Experiments")
+
+
+@showcase
+def residual() -> dict[str, str]:
+    """No residuals at 12 layers: what becomes of a deep model when nothing is passed on beside its sub-layers?"""
+    return {"task": "reverse", "n_layers": "12", "steps": "120", "variants": "residual_attention-off__residual_ffn-off"}
+
+
+@showcase
+def warm_up() -> dict[str, str]:
+    """Post-norm without warm-up: twelve layers learn with the norm before each sub-layer; do they with the norm after it?"""
+    return {
+        "task": "reverse", "n_layers": "12", "steps": "120", "warmup": "0", "learning_rate": "0.005",
+        "variants": "placement-post",
+    }  # fmt: skip
+
+
+@showcase
+def positions() -> dict[str, str]:
+    """No positions on reverse: who does not know where a word stands cannot turn a sequence round. Or a little?"""
+    return {"task": "reverse", "variants": "position-none"}
+
+
+@showcase
+def heads() -> dict[str, str]:
+    """One head on subtraction: six hundred steps of a − b modulo 37, with a single wide head instead of four."""
+    return {"task": "subtraction", "steps": "600", "seeds": "5", "variants": "n_heads-1"}
+
+
+@showcase
+def facts() -> dict[str, str]:
+    """No FFN on the fact table: two thousand facts to be memorised. Where are they kept?"""
+    return {"task": "facts", "variants": "ffn-off"}
+
+
+@showcase
+def norm() -> dict[str, str]:
+    """No norm at a high learning rate: six layers at 0.02. Which of them comes through?"""
+    return {"task": "reverse", "n_layers": "6", "learning_rate": "0.02", "variants": "norm-none"}
+
+
+trial_setting = partial(setting, group="Comparison")
 BASELINE = "baseline"
 SEARCHED = "learning rate searched"
 
@@ -23,46 +113,41 @@ SEARCHED = "learning rate searched"
 class Trial(Settings):
     """How the comparison is made."""
 
-    seeds: int = setting(
+    seeds: int = trial_setting(
         3,
         "Seeds",
         "Every model is trained so many times, each time with other weights and other data. The first seed is the random seed.",
-        group="Comparison",
         short="seeds",
         low=1,
         high=30,
         step=1,
         top=10,
     )
-    match: str = setting(
+    match: str = trial_setting(
         "nothing",
         "Hold equal",
         "Whether the widths of what is left after a part is taken out are changed, or its steps, so that all models cost the same.",
-        group="Comparison",
         short="held equal",
         menu=match,
     )
-    search: str = setting(
+    search: str = trial_setting(
         "none",
         "Search rate",
         "Whether each model is trained at several learning rates. For each seed the one counts that ends with the lowest training loss.",
-        group="Comparison",
         short="search",
         menu=search,
     )
-    otherwise: str = setting(
+    otherwise: str = trial_setting(
         "nothing",
         "Also trained",
         "Whether the baseline is trained once more in another way, with the same seeds and data.",
-        group="Comparison",
         short="also trained",
         menu=otherwise,
     )
-    together: bool = setting(
+    together: bool = trial_setting(
         False,
         "All combinations",
         "Train every combination of the variants too: leave one out, add one back, two at a time.",
-        group="Comparison",
         short="combinations",
     )
 
@@ -191,20 +276,17 @@ def _combined(baseline: Config, variants: list[Variant]) -> tuple[list[tuple[str
             changes = [difference(each.config, baseline) for each in several]
             together = {field: value for change in changes for field, value in change.items()}
             try:
-                _check_apart(*changes[:2])
+                one, other = changes[:2]
+                both = sorted(one.keys() & other.keys())
+                if both and all(one[name] == other[name] for name in both):
+                    raise ConfigError("variants", f"both set {', '.join(both)}.")
+                if both:
+                    raise ConfigError("variants", f"they set {', '.join(both)} to different values.")
                 combined.append((name_of(together), apply(together, baseline), members))
             except ConfigError as error:
                 refused.append(members)
                 notes.append(f"{' and '.join(each.name for each in several)} cannot be combined: {error}")
     return combined, notes
-
-
-def _check_apart(one: dict[str, Any], other: dict[str, Any]) -> None:
-    """Raises ConfigError if two variants change the same setting."""
-    shared = sorted(one.keys() & other.keys())
-    if shared:
-        how = f"both set {', '.join(shared)}." if all(one[name] == other[name] for name in shared) else ""
-        raise ConfigError("variants", how or f"they set {', '.join(shared)} to different values.")
 
 
 def _arm(arm: Arm, baseline: Arm, training: Training, trial: Trial) -> Arm:

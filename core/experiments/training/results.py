@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Hashable, Iterable, Mapping
+from itertools import combinations
 from typing import TypeVar
 
 import pandas as pd
@@ -44,12 +45,11 @@ def reached(runs: Runs, seeds: Iterable[int], name: str) -> int:
 
 def common(runs: Runs, plan: Plan) -> int:
     """The newest step at which all can be compared."""
-    steps = [reached(runs, plan.seeds, arm.name) for arm in plan.arms if not all_diverged(runs, plan, arm.name)]
+    steps = []
+    for arm in plan.arms:
+        if not all(diverged(runs[arm.name, seed]) for seed in plan.seeds):
+            steps.append(reached(runs, plan.seeds, arm.name))
     return min(steps, default=0)
-
-
-def all_diverged(runs: Runs, plan: Plan, name: str) -> bool:
-    return all(diverged(runs[name, seed]) for seed in plan.seeds)
 
 
 def steps_to(rows: list[Row], level: float) -> float:
@@ -149,3 +149,55 @@ def every_row(runs: Runs, plan: Plan) -> pd.DataFrame:
     """All that was measured: variant, seed and the fields of core.train.Row."""
     rows = [(name, seed, *row) for (name, seed), given in runs.items() for row in given]
     return pd.DataFrame(rows, columns=["variant", "seed", *Row._fields])
+
+
+def effects(runs: Runs, plan: Plan) -> pd.DataFrame:
+    """Leave one out and add one back: part; removed, removed_low, removed_high, removed_p: accuracy lost when it
+    alone is gone; alone, …: accuracy won when it alone comes back to the model that lacks all of them. At the newest
+    step that all have reached, over the seeds on which neither of the two diverged; each of the two columns corrected
+    for all parts (Holm)."""
+    by, step = _by_members(plan), common(runs, plan)
+    every = frozenset(arm.name for arm in plan.parts)
+
+    def scored(members: frozenset[str]) -> dict[int, float]:  # NaN of an arm that is not trained
+        return scores(runs, plan, by[members], step) if members in by else dict.fromkeys(plan.seeds, math.nan)
+
+    out = gaps({arm.name: (scored(frozenset()), scored(arm.members)) for arm in plan.parts})
+    back = gaps({arm.name: (scored(every - arm.members), scored(every)) for arm in plan.parts})
+    rows = [(name, *out[name][:3], out[name].p, *back[name][:3], back[name].p) for name in out]
+    names = ["removed", "removed_low", "removed_high", "removed_p", "alone", "alone_low", "alone_high", "alone_p"]
+    return pd.DataFrame(rows, columns=["part", *names])
+
+
+def interactions(runs: Runs, plan: Plan) -> pd.DataFrame:
+    """2 × 2 for every pair of variants: one, other; neither, first, second, both: mean accuracy with so much removed;
+    interaction, low, high, p: both − first − second + neither, seed by seed, corrected for all pairs (Holm). 0: the losses
+    simply add up; below 0: taking out both costs more than the two losses together; above 0: less (what the first took,
+    the second cannot). At the newest step that all have reached, over the seeds on which none of the four diverged (each
+    mean over its own, where there are none)."""
+    by, step = _by_members(plan), common(runs, plan)
+    results = {}
+    for one, other in combinations([arm.name for arm in plan.parts], 2):
+        four = [by.get(frozenset(members)) for members in ((), (one,), (other,), (one, other))]
+        there = [name for name in four if name is not None]
+        if len(there) == len(four):
+            results[one, other] = [scores(runs, plan, name, step) for name in there]
+    sums = {
+        pair: (
+            {seed: both[seed] - first[seed] for seed in plan.seeds},
+            {seed: second[seed] - neither[seed] for seed in plan.seeds},
+        )
+        for pair, (neither, first, second, both) in results.items()
+    }
+    rows, off_by = [], gaps(sums, (-2.0, 2.0))
+    for pair, values in results.items():
+        all_four = [seed for seed in plan.seeds if not any(math.isnan(v[seed]) for v in values)] or plan.seeds
+        means = [interval([v[seed] for seed in all_four]).mean for v in values]
+        rows.append((*pair, *means, *off_by[pair][:3], off_by[pair].p, off_by[pair].n))
+    names = ["neither", "first", "second", "both", "interaction", "low", "high", "p", "seeds"]
+    return pd.DataFrame(rows, columns=["one", "other", *names])
+
+
+def _by_members(plan: Plan) -> dict[frozenset[str], str]:
+    """Which arm has just these variants in it."""
+    return {members: arm.name for arm in plan.arms for members in (arm.members, *arm.also)}

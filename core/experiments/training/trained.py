@@ -49,19 +49,17 @@ def read(state: State, tokens: torch.Tensor, targets: torch.Tensor) -> Reading:
     answers = scores.argmax(-1)
     asked, known = learnt.asked(targets).tolist(), ~logits.isnan().any(-1)
     length = len(tokens)
+    is_word = torch.ones_like(tokens, dtype=torch.bool)
+    if PAD in learnt.vocabulary:
+        is_word = tokens != learnt.vocabulary.index(PAD)
     return Reading(
         answers.tolist(),
         [bool(known[n] and answers[n] == targets[n]) if asked[n] else None for n in range(length)],
         [chances[n, targets[n]].item() if scored[n] else float("nan") for n in range(length)],
         [pattern[0].float().cpu() for pattern in recorded.get("pattern", [])],
         [within(square(allowed, length), state.config.window_in(layer)) for layer in range(state.config.n_layers)],
-        is_word(tokens, learnt.vocabulary),
+        is_word,
     )
-
-
-def is_word(tokens: torch.Tensor, vocabulary: tuple[str, ...]) -> torch.Tensor:  # int (T,) -> bool (T,)
-    """Return which tokens are no padding."""
-    return tokens != vocabulary.index(PAD) if PAD in vocabulary else torch.ones_like(tokens, dtype=torch.bool)
 
 
 def contrast(states: list[State], tokens: torch.Tensor, targets: torch.Tensor) -> int:

@@ -1,10 +1,9 @@
 """Attention: who reads whom, head by head."""
 
 import altair as alt
-import pandas as pd
 
 from core.figures.palette import BASELINE, NEUTRAL, SEQUENTIAL, VARIANTS
-from core.figures.spec import Drawn, example, numbers, spec, word, words
+from core.figures.spec import Drawn, numbers, spec, words
 
 
 @spec
@@ -27,20 +26,6 @@ def attention_map(base: alt.Chart, every: bool) -> Drawn:
     )
 
 
-@example(attention_map, True)
-def _attention_map() -> pd.DataFrame:
-    cells = [(query, key) for query in range(3) for key in range(query + 1)]
-    return pd.DataFrame(
-        {
-            "query": [word(query, "abc"[query]) for query, _ in cells],
-            "key": [word(key, "abc"[key]) for _, key in cells],
-            "reader": ["abc"[query] for query, _ in cells],
-            "source": ["abc"[key] for _, key in cells],
-            "weight": [1 / (query + 1) for query, _ in cells],
-        }
-    )
-
-
 @spec
 def arcs(base: alt.Chart) -> Drawn:
     """Draw marked pairs as arcs over the sentence: arc (its number), pair, x, y, step along the arc; and the words: x, word."""
@@ -52,13 +37,6 @@ def arcs(base: alt.Chart) -> Drawn:
         angle=310, align="right", baseline="middle", dy=6, color=NEUTRAL, fontSize=12
     )
     return arc + text.encode(x="x:Q", y="y:Q", text="word:N")
-
-
-@example(arcs)
-def _arcs() -> pd.DataFrame:
-    arc = [(0, "runs → dog", 1 + step / 2, step * (2 - step) / 2, step, None) for step in range(3)]
-    text = [(None, None, at, 0.0, 0, each) for at, each in enumerate(["the", "dog", "runs"])]
-    return pd.DataFrame([*arc, *text], columns=["arc", "pair", "x", "y", "step", "word"])
 
 
 @spec
@@ -76,8 +54,3 @@ def per_head(base: alt.Chart, title: str, reference: str, percent: bool = False)
         x=x, y="reference:Q", tooltip=[alt.Tooltip("reference:Q", title=reference, format=format)]
     )
     return bars + line
-
-
-@example(per_head, "entropy (bits)", "attending evenly")
-def _per_head() -> pd.DataFrame:
-    return pd.DataFrame({"head": [1, 2], "value": [2.5, 1.0], "reference": [3.0, 3.0]})

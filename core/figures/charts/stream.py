@@ -1,15 +1,36 @@
-"""The stream and the hidden units: stages, tokens, dimensions."""
+"""The stream and the hidden units: stages, tokens, dimensions; what a block costs."""
 
 import altair as alt
-import pandas as pd
 
 from core.figures.palette import BASELINE, NEUTRAL, VARIANTS
-from core.figures.spec import Drawn, example, numbers, spec, words
+from core.figures.spec import LOG, Drawn, numbers, spec, words
+
+
+@spec
+def amounts(base: alt.Chart, title: str) -> Drawn:
+    """Amounts by part: part (with the amount in words), value."""
+    return base.mark_bar(color=BASELINE).encode(
+        y=alt.Y("part:N", title=None, sort=None, axis=alt.Axis(labelLimit=240)),
+        x=alt.X("value:Q", title=title, axis=alt.Axis(format="~s", tickCount=5, labelBound=True)),
+        tooltip=["part:N"],
+    )
+
+
+@spec
+def growth(base: alt.Chart) -> Drawn:
+    """Cost against length of text: tokens, part, value."""
+    log = alt.Scale(type="log", nice=False)
+    return base.mark_line(point=True).encode(
+        x=alt.X("tokens:Q", title="tokens in the text" + LOG, scale=log, axis=numbers()),
+        y=alt.Y("value:Q", title="floating point operations" + LOG, scale=log, axis=alt.Axis(format="~s")),
+        color=alt.Color("part:N", title=None, sort=None, legend=alt.Legend(orient="top", direction="vertical"), scale=alt.Scale(range=[BASELINE, *VARIANTS])),
+        tooltip=["part:N", "tokens:Q", alt.Tooltip("value:Q", title="operations", format=",")],
+    )  # fmt: skip
 
 
 @spec
 def stages(base: alt.Chart) -> Drawn:
-    """Every stage: stage (word), mean, std, low, high, from, to (mean ∓ std)."""
+    """Draw every stage: stage (word), mean, std, rms, min, max, from, to (mean ∓ std)."""
     y = words(alt.Y, "stage", None, limit=240)
     tips = [alt.Tooltip(f"{name}:Q", format=".4g") for name in ("mean", "std", "rms", "min", "max")]
     spread = base.mark_rule(strokeWidth=2, color=NEUTRAL).encode(
@@ -18,14 +39,6 @@ def stages(base: alt.Chart) -> Drawn:
     middle = base.mark_bar(height=12, color=BASELINE, opacity=0.85).encode(y=y, x="from:Q", x2="to:Q", tooltip=tips)
     mean = base.mark_tick(thickness=3, size=18, color=VARIANTS[0]).encode(y=y, x="mean:Q", tooltip=tips)
     return spread + middle + mean
-
-
-@example(stages)
-def _stages() -> pd.DataFrame:
-    numbers_of = {"mean": [0.0, 0.1], "std": [1.0, 2.0], "rms": [1.0, 2.0], "min": [-3.0, -4.0], "max": [2.5, 5.0]}
-    return pd.DataFrame(
-        {"stage": ["001 resid_pre", "002 attn_out"], **numbers_of, "from": [-1.0, -1.9], "to": [1.0, 2.1]}
-    )
 
 
 @spec
@@ -47,11 +60,6 @@ def before_after(base: alt.Chart) -> Drawn:
     ) + after.encode(x=x, y="after:Q", color=colour, tooltip=tips)
 
 
-@example(before_after)
-def _before_after() -> pd.DataFrame:
-    return pd.DataFrame({"dimension": [1, 2, 3], "before": [0.5, -2.0, 1.0], "after": [0.4, -1.6, 0.8]})
-
-
 @spec
 def per_token(base: alt.Chart, every: bool, title: str, top: float | None = None, percent: bool = False) -> Drawn:
     """A bar per token: label (word), word, value."""
@@ -62,11 +70,6 @@ def per_token(base: alt.Chart, every: bool, title: str, top: float | None = None
         y=alt.Y("value:Q", title=title, scale=scale, axis=alt.Axis(format="%") if percent else numbers()),
         tooltip=[alt.Tooltip("word:N"), alt.Tooltip("value:Q", title=title, format=format)],
     )
-
-
-@example(per_token, True, "share of units", 1.0, True)
-def _per_token() -> pd.DataFrame:
-    return pd.DataFrame({"label": ["001 the", "002 judge"], "word": ["the", "judge"], "value": [0.25, 0.5]})
 
 
 @spec
@@ -81,12 +84,6 @@ def shares(base: alt.Chart, title: str) -> Drawn:
     )  # fmt: skip
 
 
-@example(shares, "share of hidden units")
-def _shares() -> pd.DataFrame:
-    kinds = ["exactly zero", "negative"]
-    return pd.DataFrame({"name": ["ReLU", "ReLU", "GELU", "GELU"], "kind": kinds * 2, "value": [0.5, 0.0, 0.0, 0.5]})
-
-
 @spec
 def order(base: alt.Chart) -> Drawn:
     """How far the two word orders differ: label (encoding), seen (mask in words), value."""
@@ -97,9 +94,3 @@ def order(base: alt.Chart) -> Drawn:
         color=alt.Color("seen:N", title=None, sort=None, legend=alt.Legend(orient="top"), scale=alt.Scale(range=[BASELINE, VARIANTS[3]])),
         tooltip=["label:N", "seen:N", alt.Tooltip("value:Q", title="difference", format=".2e")],
     )  # fmt: skip
-
-
-@example(order)
-def _order() -> pd.DataFrame:
-    masks = ["no mask", "causal"]
-    return pd.DataFrame({"label": ["None", "None", "RoPE", "RoPE"], "seen": masks * 2, "value": [0.0, 0.5, 0.75, 1.0]})

@@ -1,10 +1,9 @@
 """A trained model: what it would say next, and what it loses without a part."""
 
 import altair as alt
-import pandas as pd
 
 from core.figures.palette import BASELINE, DASHES, NEUTRAL, VARIANTS
-from core.figures.spec import Drawn, example, numbers, spec, words
+from core.figures.spec import Drawn, numbers, spec, words
 
 
 @spec
@@ -36,20 +35,6 @@ def next_words(base: alt.Chart, title: str) -> Drawn:
     return bars + drawn
 
 
-@example(next_words, "probability")
-def _next_words() -> pd.DataFrame:
-    variants = ["whole model", "− head 2.4"]
-    return pd.DataFrame(
-        {
-            "label": ["000 was", "000 was", "001 were", "001 were"],
-            "word": ["was", "was", "were", "were"],
-            "variant": variants * 2,
-            "probability": [0.9, 0.4, 0.1, 0.6],
-            "chance": [1.0, 0.3, 0.0, 0.7],
-        }
-    )
-
-
 @spec
 def ranking(base: alt.Chart, title: str) -> Drawn:
     """A bar per part with its interval, in the order in which they come: name, change, low, high, p, clear (whether it is
@@ -72,12 +57,6 @@ def ranking(base: alt.Chart, title: str) -> Drawn:
     )
     spans = base.mark_rule(strokeWidth=1.5, color=NEUTRAL).encode(y=y, x="low:Q", x2="high:Q", tooltip=tips)
     return bars + spans
-
-
-@example(ranking, "change of accuracy (percentage points)")
-def _ranking() -> pd.DataFrame:
-    ends = {"low": [-52.0, -1.0], "high": [-48.0, 2.0], "p": [0.0001, 0.6]}
-    return pd.DataFrame({"name": ["head 2.4", "head 1.1"], "change": [-50.0, 0.5], **ends, "clear": [True, False]})
 
 
 @spec
@@ -104,20 +83,6 @@ def with_and_without(base: alt.Chart, title: str, decades: int = 0) -> Drawn:
         y=y, yOffset=side, x=x, color=how, shape=alt.Shape("how:N", sort=None, legend=None), tooltip=tips
     )
     return line + points + spans  # in the order of the points: the baseline has no line
-
-
-@example(with_and_without, "accuracy")
-def _with_and_without() -> pd.DataFrame:
-    ends = {"low": [0.98, 0.4], "high": [1.0, 0.6], "seeds": [3, 3], "p": [1.0, 0.001]}
-    return pd.DataFrame(
-        {
-            "label": ["− norm"] * 2,
-            "how": ["trained without it", "cut afterwards"],
-            "value": [0.99, 0.5],
-            **ends,
-            "reference": 1.0,
-        }
-    )
 
 
 @spec
@@ -151,24 +116,3 @@ def by_distance(base: alt.Chart, names: tuple[str, ...]) -> Drawn:
         x=alt.value("width"), y="at:Q", text="end:N", color=colour
     )
     return lines + spans + points + ends
-
-
-@example(by_distance, ("baseline", "trained without it"))
-def _by_distance() -> pd.DataFrame:
-    ends = {
-        "low": [0.9, 0.4, None, None],
-        "high": [1.0, 0.6, None, None],
-        "n": [138] * 4,
-        "seeds": [3] * 4,
-        "p": [0.2, 0.01, None, None],
-    }
-    names = {"distance": ["0", "1–5"] * 2, "line": ["trained without it"] * 2 + ["baseline"] * 2}
-    return pd.DataFrame(
-        {
-            **names,
-            "value": [0.95, 0.5, 1.0, 1.0],
-            **ends,
-            "end": ["", "trained without it", "", "baseline"],
-            "at": [0, 0.5, 0, 1.0],
-        }
-    )

@@ -1,26 +1,19 @@
 """The nonlinearity inside the feed-forward network."""
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 
 from core.settings.menu import Menu
 
-activation: Menu[Callable[[torch.Tensor], torch.Tensor]] = Menu("Activation")
-
-
-def gated(part: Any) -> Any:
-    """Mark an activation that reads twice d_ff numbers, values and then gates, and returns d_ff."""
-    part.inputs = 2
-    return part
+# inputs: 2 for an activation that reads twice d_ff numbers, values and then gates, and returns d_ff.
+activation: Menu[Callable[[torch.Tensor], torch.Tensor]] = Menu("Activation", inputs=1)
 
 
 def inputs(part: object) -> int:
-    """How many times d_ff numbers the activation reads per token."""
-    many: int = getattr(part, "inputs", 1)
-    return many
+    """Return how many times d_ff numbers an activation reads per token."""
+    return int(getattr(part, "inputs", 1))
 
 
 @activation
@@ -59,24 +52,21 @@ def silu(x: torch.Tensor) -> torch.Tensor:
     return F.silu(x)
 
 
-@activation
-@gated
+@activation(inputs=2)
 def swiglu(x: torch.Tensor) -> torch.Tensor:
     """SwiGLU: a value times SiLU of a gate (Shazeer, 2020). Needs a third matrix, so d_ff costs half as much again."""
     value, gate = x.chunk(2, dim=-1)
     return value * F.silu(gate)
 
 
-@activation
-@gated
+@activation(inputs=2)
 def geglu(x: torch.Tensor) -> torch.Tensor:
     """GeGLU: a value times GELU of a gate (Shazeer, 2020). Needs a third matrix, as SwiGLU does."""
     value, gate = x.chunk(2, dim=-1)
     return value * F.gelu(gate)
 
 
-@activation
-@gated
+@activation(inputs=2)
 def geglu_tanh(x: torch.Tensor) -> torch.Tensor:
     """GeGLU tanh: GeGLU with the approximation of GELU by tanh, as in Gemma. Needs a third matrix, as SwiGLU does."""
     value, gate = x.chunk(2, dim=-1)

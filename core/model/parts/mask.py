@@ -1,23 +1,15 @@
 """Which keys a query may attend to, before padding is taken into account."""
 
 import functools
-from typing import Protocol
+from typing import Any
 
 import torch
 
 from core.settings.menu import Menu
 
-
-class Mask(Protocol):
-    looks_ahead: bool
-    sees_all_before: bool
-
-    def __call__(self, length: int, device: torch.device | None = None, /) -> torch.Tensor | None: ...
-
-
 # looks_ahead: whether a token may see what comes after it. Then all are computed again for every new one (kv_cache.py).
 # sees_all_before: whether it may see everything that came before it, so that the newest one needs no mask.
-mask: Menu[Mask] = Menu("Mask", looks_ahead=True, sees_all_before=False)
+mask: Menu[Any] = Menu("Mask", looks_ahead=True, sees_all_before=False)
 
 
 @mask
@@ -34,11 +26,11 @@ def causal(length: int, device: torch.device | None = None) -> torch.Tensor:
 
 @functools.lru_cache(maxsize=64)
 @torch.inference_mode(False)  # kept for a training that comes later, too
-def near(
-    window: int, queries: int, keys: int, device: torch.device | None = None
-) -> torch.Tensor:  # -> bool (queries, keys)
-    """Which keys are within a window: fewer than so many tokens away, the token itself counted; the queries are the last of the
-    keys (Beltagy et al., 2020, section 3.1)."""
+def near(window: int, queries: int, keys: int, device: torch.device | None = None) -> torch.Tensor:
+    """Return bool (queries, keys): which keys are within a window, fewer than so many tokens away, the token itself counted.
+
+    The queries are the last of the keys (Beltagy et al., 2020, section 3.1).
+    """
     at = torch.arange(keys, device=device)
     return (at - at[keys - queries :, None]).abs() < window
 

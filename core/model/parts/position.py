@@ -35,15 +35,11 @@ class Position(nn.Module):
     def embed(self, x: torch.Tensor, start: int = 0) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
         return x
 
-    def rotate(
-        self, q: torch.Tensor, k: torch.Tensor, start: int = 0
-    ) -> tuple[torch.Tensor, torch.Tensor]:  # 2 × (B, H, T, d_head) -> the same
-        return q, k
+    def rotate(self, q: torch.Tensor, k: torch.Tensor, start: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+        return q, k  # 2 × (B, H, T, d_head)
 
-    def bias(
-        self, scores: torch.Tensor
-    ) -> torch.Tensor:  # (B, H, queries, keys) -> the same; the queries are the last of the keys
-        return scores
+    def bias(self, scores: torch.Tensor) -> torch.Tensor:
+        return scores  # (B, H, queries, keys): the queries are the last of the keys
 
 
 def adds_to_tokens(part: type[Position]) -> bool:
@@ -67,10 +63,8 @@ def sinusoid(length: int, width: int, dtype: torch.dtype = torch.float32) -> tor
 
 @functools.lru_cache(maxsize=64)
 @torch.inference_mode(False)
-def rotation(
-    length: int, width: int, base: float, dtype: torch.dtype = torch.float32
-) -> tuple[torch.Tensor, torch.Tensor]:  # -> 2 × (T, width)
-    """cos and sin of t / base^(2i/width), once for each half of what is turned (Su et al., 2021; half-split as in Llama)."""
+def rotation(length: int, width: int, base: float, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return 2 × (T, width): cos and sin of t / base^(2i/width), once for each half of what is turned (Su et al., 2021; half-split as in Llama)."""
     even = torch.arange(0, width, 2, dtype=torch.float64)
     angle = torch.arange(length, dtype=torch.float64)[:, None] * torch.exp(even * (-math.log(base) / width))
     angle = torch.cat([angle, angle], dim=-1)
@@ -82,9 +76,7 @@ def exact(x: torch.Tensor) -> torch.dtype:
     return torch.promote_types(x.dtype, torch.float32)
 
 
-def turn(
-    x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor
-) -> torch.Tensor:  # (…, T, width), 2 × (T, width) -> (…, T, width)
+def turn(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:  # (…, T, width) -> the same
     """Number i and number i + width/2 are the two coordinates of a point, which turns by an angle that grows with t."""
     one, other = x.chunk(2, -1)
     return x * cos + torch.cat([-other, one], dim=-1) * sin

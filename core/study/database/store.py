@@ -32,7 +32,7 @@ from core.study.database.schema import (
 )
 from core.study.plan import NOTHING, Run, Stored, Study
 from core.train import Row
-from core.train.search import late_loss
+from core.train.match import late_loss
 
 Line = sql.Row[*tuple[Any, ...]]  # of a result, with its columns as attributes
 HIDDEN = ("study", "place", "wanted")  # columns of a run that say nothing to a reader
@@ -193,7 +193,7 @@ class Store(Connected):
             return dict(connection.execute(select(runs.c.id, rows.c.accuracy).join(rows, end).where(done)).all())
 
     def late_losses(self, study: int) -> dict[int, float]:
-        """Return run -> core.train.search.late_loss, of runs that were trained to the end and did not diverge."""
+        """Return run -> core.train.match.late_loss, of runs that were trained to the end and did not diverge."""
         late = and_(rows.c.run == runs.c.id, 10 * rows.c.step > 9 * runs.c.steps)
         done = and_(runs.c.study == study, runs.c.wanted, runs.c.state == DONE)
         found: dict[tuple[int, int], list[tuple[int, float]]] = {}

@@ -35,7 +35,7 @@ from core.study.shipped import table_of
 from core.study.summary import read_summary
 from core.teaching.claims import Evidence
 from core.train import Row
-from core.train.search import late_loss
+from core.train.match import late_loss
 
 Params = Mapping[str, str]
 Curve = Mapping[int, Mapping[int, float]]  # seed -> pass or step -> number

@@ -1,5 +1,6 @@
-from core.experiments.block import change as experiment
-from core.figures import charts
+from core.experiments.block import compare as experiment
+from core.figures.charts import stream as charts
+from core.figures.spec import word
 from ui.block.context import view
 from ui.kit import beside
 from ui.kit.page import chart, figure
@@ -12,7 +13,7 @@ def change(context):
     """Tokens: how much each word's vector changed."""
     forward_pass = context.forward_pass
     table = experiment.per_token(forward_pass)
-    table["label"] = [charts.word(at, word) for at, word in enumerate(table.word)]
+    table["label"] = [word(at, text) for at, text in enumerate(table.word)]
     most = table.loc[table.distance.fillna(0).idxmax()]
     farthest = f"Farthest: “{most.word}”, {most.distance:.3g}." if most.distance > 0 else "None of them moved."
     left, right = beside.columns(2)

@@ -2,7 +2,7 @@ import pandas as pd
 import streamlit as st
 
 from core.experiments.forward import known_to, timed_stream
-from core.figures import charts
+from core.figures.charts import stream as charts
 from core.model import cost as formulas
 from core.model.text import vocabulary
 from core.settings.device import median_ms

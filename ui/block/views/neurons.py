@@ -1,7 +1,8 @@
 import streamlit as st
 
 from core.experiments.block import neurons as experiment
-from core.figures import charts
+from core.figures.charts import stream as charts
+from core.figures.spec import word
 from core.model.parts import MENUS
 from core.model.parts.activation import inputs
 from ui.block.context import view
@@ -63,7 +64,7 @@ def _silent(forward_pass, silent):
         weights(forward_pass),
     )
     shares = silent.assign(
-        label=[charts.word(at, word) for at, word in enumerate(silent.word)],
+        label=[word(at, text) for at, text in enumerate(silent.word)],
         value=silent.value if exact else silent.small,
         counted="exact zeros" if exact else "nearly silent",  # the one is not to be subtracted from the other
     )

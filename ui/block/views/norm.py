@@ -3,9 +3,8 @@ from decimal import Decimal
 
 import streamlit as st
 
-from core.experiments.block.stages import normalised, norms
-from core.experiments.block.vector import moments, normed, read_vector
-from core.figures import charts
+from core.experiments.block.stages import moments, normalised, normed, norms, read_vector
+from core.figures.charts import stream as charts
 from core.model.parts import MENUS
 from core.settings.setting import ConfigError
 from core.settings.wording import count, number

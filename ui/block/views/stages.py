@@ -1,7 +1,8 @@
 import streamlit as st
 
 from core.experiments.block.stages import stages as table_of
-from core.figures import charts
+from core.figures.charts import stream as charts
+from core.figures.spec import word
 from core.measure.tensor_meters import meter
 from core.settings.wording import number
 from ui.block.context import view
@@ -30,7 +31,7 @@ def stages(context):
         weights(forward_pass),
     )
     drawn = table.assign(
-        stage=[charts.word(at, name) for at, name in enumerate(table.stage)],
+        stage=[word(at, name) for at, name in enumerate(table.stage)],
         **{"from": table["mean"] - table["std"], "to": table["mean"] + table["std"]},
     )
     chart(charts.stages(), drawn, "Spread of the numbers at every stage of the block.", height=36 * len(table) + 60)

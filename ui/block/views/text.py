@@ -1,7 +1,7 @@
 import pandas as pd
 import streamlit as st
 
-from core.experiments.block.continuation import continuation
+from core.experiments.forward import continuation
 from core.model.text import shown
 from core.settings.setting import ConfigError
 from core.settings.wording import count, number

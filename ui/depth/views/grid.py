@@ -7,7 +7,7 @@ import streamlit as st
 
 from core.experiments.depth.axes import AXES, MOST, Axes, combinations, in_words, write_axes
 from core.experiments.depth.grid import grid as run
-from core.experiments.depth.repeats import stream_of
+from core.experiments.depth.grid import stream_of
 from core.measure.stream_statistics import statistic
 from core.settings.wording import count, number
 from ui.depth.context import orders, view

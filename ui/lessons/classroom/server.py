@@ -10,7 +10,7 @@ from threading import Lock
 
 import streamlit as st
 
-from core.figures.tally import tally_svg
+from core.figures.small_pictures import tally_svg
 from core.settings.cache import once
 from core.study.database.connection import StoreError
 from core.teaching.classroom import ClassError, Classroom, Vote, Watched

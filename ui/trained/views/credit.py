@@ -2,7 +2,7 @@ import streamlit as st
 import torch
 
 from core.experiments.trained import contributions as experiment
-from core.figures import charts
+from core.figures.charts import trained as charts
 from core.measure.intervals import apart
 from core.settings.wording import head_name, number
 from ui.kit.page import capital, caption, chart, figure

@@ -3,8 +3,9 @@ import math
 import pandas as pd
 import streamlit as st
 
-from core.experiments.trained import contributions, effects, tables
+from core.experiments.trained import contributions, tables
 from core.experiments.trained.knockout import ENOUGH
+from core.experiments.trained.knockout import effect as effects
 from core.experiments.training.sentences import decimals_of, percent, points
 from core.measure.intervals import apart
 from core.model.knockout import Cut, mode, name_of
@@ -38,7 +39,7 @@ def knockout(context):
             f"What does it cost to take out {name_of(context.cuts).replace('− ', '')}?",
             _finding(context, table),
             f"Over {context.bench.questions.what}: {context.bench.questions.asks}",
-            words=[effects.effect.label(name) for name in effects.effect],
+            words=[effects.label(name) for name in effects],
         )
         _effects(table)
         _took_over(context)
@@ -112,7 +113,7 @@ def _effects(table):
     """Every effect with its interval, in words. (Lists, and one table at the end: pandas is slow at single cells.)"""
     rows = []
     for row in table.itertuples():
-        label, known = effects.effect.label(row.effect), effects.effect[row.effect]
+        label, known = effects.label(row.effect), effects[row.effect]
         if known.distance:
             without, low, high = aligned([row.without, row.low, row.high])
             changed = f"{without}  [{low}, {high}] {known.unit}".rstrip()

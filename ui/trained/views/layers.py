@@ -1,7 +1,7 @@
 import streamlit as st
 import torch
 
-from core.experiments.trained import lens as experiment
+from core.experiments.trained import prompt as experiment
 from core.settings.wording import count, number
 from ui.kit.page import figure
 from ui.kit.takeaway import note

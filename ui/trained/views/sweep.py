@@ -3,9 +3,9 @@ import math
 import streamlit as st
 import torch
 
-from core.experiments.trained import effects, tables
+from core.experiments.trained import knockout, tables
 from core.experiments.training.sentences import points
-from core.figures import charts
+from core.figures.charts import trained as charts
 from core.measure.intervals import apart
 from core.model.knockout import Cut, cuts, mode
 from core.settings.wording import count, in_sentence, number
@@ -27,11 +27,11 @@ ASKED = 10.0  # seconds from which on a sweep waits for a click
 @view
 def sweep(context):
     """Every part: each head and each sub-layer taken out by itself, ranked."""
-    bar("lens", [tabs("Ranked by", effects.effect, "rank_by")])
+    bar("lens", [tabs("Ranked by", knockout.effect, "rank_by")])
     ranked = _measured(context)
     if ranked is None:
         return
-    ranked_by = effects.effect[context.look.rank_by]
+    ranked_by = knockout.effect[context.look.rank_by]
     unit = "percentage points" if ranked_by.share else ranked_by.unit
     unit = f" ({unit})" if unit else ""
     rows = ranked[ranked.effect == context.look.rank_by]
@@ -112,7 +112,7 @@ def _map(context, rows, unit):
     layers = [f"layer {n + 1}" for n in range(c.n_layers)]
     out = [[cut.layer, columns.index(at(0, cut))] for cut in context.cuts if at(0, cut) in columns]
     heatmaps(
-        "sweep_map", cells, layers, names, what=f"change of {effects.effect.label(context.look.rank_by).lower()}{unit}", diverging=True, numbers="brief",
+        "sweep_map", cells, layers, names, what=f"change of {knockout.effect.label(context.look.rank_by).lower()}{unit}", diverging=True, numbers="brief",
         tips=[[at(layer, cut).name for cut in columns] for layer in range(c.n_layers)],
         alt="Effect of taking out each head and sub-layer.", square=False, height=120 + 44 * c.n_layers if c.n_layers <= 4 else 460, marks=out,
         on_pick=lambda panel, row, column: take_out(at(row, columns[column]).write(), taken="knockout"),
@@ -120,7 +120,7 @@ def _map(context, rows, unit):
 
 
 def _bars(rows, rank_by, unit):
-    name = in_sentence(effects.effect.label(rank_by))
+    name = in_sentence(knockout.effect.label(rank_by))
     rows = rows.head(SHOWN).assign(clear=lambda table: [apart(*ends) for ends in zip(table.low, table.high)])
     figure(
         f"Ranked by {name}",

@@ -5,7 +5,7 @@ import streamlit as st
 from core.checkpoints.family import SEEDS, WHOLE, label, members
 from core.experiments.trained import comparison
 from core.experiments.trained.tables import LEAST
-from core.figures import charts
+from core.figures.charts import trained as charts
 from core.settings.wording import count
 from ui.kit.page import caption, chart, figure
 from ui.kit.panel.control import choice, of, tabs

@@ -3,7 +3,8 @@ from contextlib import closing
 import streamlit as st
 
 from core.experiments.trained import prompt as experiment
-from core.figures import charts
+from core.figures.charts import trained as charts
+from core.figures.spec import word
 from core.model.generate import Sampling
 from core.model.knockout import Cut
 from core.settings.setting import ConfigError
@@ -29,7 +30,7 @@ def words(context):
     )
     # Two tokens may read alike: each has a row of its own.
     rows = {token: row for row, token in enumerate(dict.fromkeys(table.token))}
-    table["label"] = [charts.word(rows[token], word) for token, word in zip(table.token, table.word)]
+    table["label"] = [word(rows[token], text) for token, text in zip(table.token, table.word)]
     left, right = st.columns([2, 3], gap="medium")
     with left:
         figure(

@@ -3,7 +3,7 @@ import math
 import pandas as pd
 import streamlit as st
 
-from core.experiments.training import combined, sentences
+from core.experiments.training import results, sentences
 from core.measure.intervals import apart
 from ui.kit.page import caption, figure, table
 from ui.shared.learning import chance, spans
@@ -27,8 +27,8 @@ def together(context):
         return
     several = len(plan.seeds) > 1
     nothing = sentences.lost(runs, plan).strip() or NOTHING
-    worth(combined.effects(runs, plan), several, nothing)
-    pairs(combined.interactions(runs, plan), several, nothing)
+    worth(results.effects(runs, plan), several, nothing)
+    pairs(results.interactions(runs, plan), several, nothing)
 
 
 def worth(interaction, several, nothing: str):

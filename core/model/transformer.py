@@ -7,15 +7,14 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from core.model.attention import Memory, capped
+from core.model.block import Block
 from core.model.config import Config
+from core.model.layers import Linear, drawing, drop
 from core.model.parts.init import Draw
 from core.model.parts.norm import norm
 from core.model.parts.placement import norm_places
 from core.model.trace import tap
-from core.model.transformer.attention import Memory, capped
-from core.model.transformer.block import Block
-from core.model.transformer.dropout import drop
-from core.model.transformer.linear import Linear, drawing
 
 
 class Transformer(nn.Module):

@@ -6,14 +6,13 @@ from typing import Any
 import torch
 from torch import nn
 
+from core.model.attention import Memory, MultiHeadAttention
 from core.model.config import Config
+from core.model.layers import Linear, Part, drawing, drop
 from core.model.parts.activation import inputs
 from core.model.parts.init import Draw
 from core.model.parts.placement import halves, norm_places
 from core.model.trace import tap
-from core.model.transformer.attention import Memory, MultiHeadAttention
-from core.model.transformer.dropout import drop
-from core.model.transformer.linear import Linear, Part, drawing
 
 
 class FeedForward(Part):

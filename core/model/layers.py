@@ -1,5 +1,12 @@
-"""What layers are made from: a module that costs little to call, and a linear map whose weights come from streams of their own."""
+"""Building blocks of layers: a module that costs little to call, a linear map, dropout.
 
+A linear map draws each part of its weights from a random stream of its own. Dropout acts only where
+a call asks for it, without a train/eval switch: a model may be shared between users.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import torch
@@ -8,6 +15,27 @@ from torch import nn
 
 from core.model.config import Config
 from core.model.parts.init import Draw
+
+_stream: ContextVar[torch.Generator | None] = ContextVar("dropout stream", default=None)
+
+
+@contextmanager
+def dropping(stream: torch.Generator | None) -> Iterator[None]:
+    """Inside this, every dropout of the model acts, drawing its masks from the stream in order of calls."""
+    token = _stream.set(stream)
+    try:
+        yield
+    finally:
+        _stream.reset(token)
+
+
+def drop(x: torch.Tensor, share: float) -> torch.Tensor:
+    """x with a random share of its numbers zero and the rest divided by 1 − share (Srivastava et al., 2014)."""
+    stream = _stream.get()
+    if stream is None or share == 0:
+        return x
+    keep = torch.rand(x.shape, generator=stream, device=stream.device).to(x.device) >= share
+    return x * keep / (1 - share)
 
 
 class Part(nn.Module):

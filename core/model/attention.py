@@ -8,11 +8,10 @@ import torch.nn.functional as F
 from torch import nn
 
 from core.model.config import Config
+from core.model.layers import Linear, Part, drawing, drop
 from core.model.parts.init import Draw
 from core.model.parts.mask import near
 from core.model.trace import tap
-from core.model.transformer.dropout import drop
-from core.model.transformer.linear import Linear, Part, drawing
 
 TINY = 1e-30  # the least cap that is divided by: float32 holds it
 Memory = dict[Any, torch.Tensor]  # what layers leave for later ones, by name or by their own number

@@ -1,0 +1,171 @@
+"""Small pictures (SVG): a head's attention, one interval, votes.
+
+Classes carry the meaning; the page's style sheet gives the colours.
+"""
+
+from collections.abc import Callable, Sequence
+from html import escape
+from textwrap import wrap
+from typing import NamedTuple
+
+from core.figures.palette import BASELINE, VARIANTS
+from core.figures.svg import text
+
+LETTER, GAP = 9.4, 14  # width of a letter, and between two words of the sentence
+TOP, FOOT = 24, 112  # y of the highest arc, and of the end of all arcs
+SPREAD_WIDTH = 260
+LEAST_DRAWN, LEAST_WRITTEN = 0.02, 0.1  # of attention
+
+VOTES_STYLE = (
+    f".bar{{fill:{BASELINE}}}.bar.before{{opacity:.4}}.bar.right{{fill:{VARIANTS[1]}}}"
+    "text{fill:currentColor;font-size:15px}.end{text-anchor:end}.right{font-weight:700}"
+)
+
+
+def agreement_svg(words: Sequence[str], weights: Sequence[float], chosen: str, wrong: bool, removed: bool) -> str:
+    """Draw a sentence with an arc to each word that a head reads while the next one is chosen.
+
+    Args:
+        words: those that are there.
+        weights: how much of its attention the head gives to each.
+        chosen: the word that comes next.
+    """
+    middles, x = [], 6.0
+    for word in [*words, chosen]:
+        width = LETTER * len(word) + GAP
+        middles.append(x + width / 2)
+        x += width
+    slot, line = middles[-1], FOOT + 20
+    off, bad = " off" * removed, " wrong" * wrong
+    shapes = []
+    for at, weight in sorted(zip(middles, weights), key=lambda pair: pair[1]):
+        if weight < LEAST_DRAWN:
+            continue
+        top = FOOT - (FOOT - TOP) * ((slot - at) / (slot - middles[0])) ** 0.9
+        middle = (slot + at) / 2
+        shapes.append(
+            f'<path class="arc{off}" d="M {slot:.1f} {FOOT} '
+            f'Q {middle:.1f} {2 * top - FOOT:.1f} {at:.1f} {FOOT}" '
+            f'stroke-width="{1 + 7 * weight:.2f}" stroke-opacity="{0.2 + 0.8 * weight:.2f}"/>'
+        )
+        if weight >= LEAST_WRITTEN:
+            y = top - 5 - 3.5 * weight
+            shapes.append(text(middle, y, f"{weight:.2f}", f"figure middle{off}"))
+    for at, word in zip(middles, words):
+        shapes.append(text(at, line, word, "word middle"))
+    shapes.append(
+        f'<rect class="slot{bad}" x="{slot - width / 2:.1f}" y="{FOOT}" width="{width:.1f}" height="28" rx="5"/>'
+    )
+    shapes.append(text(slot, line, chosen, f"word middle chosen{bad}"))
+    verdict = "wrong" if wrong else "right"
+    shapes.append(text(slot, line + 26, verdict, f"verdict middle{bad}"))
+    said = escape(describe(words, weights, chosen, wrong, removed), quote=True)
+    return (
+        f'<svg viewBox="0 0 {x + 6:.0f} {line + 36}" role="img" aria-label="{said}" '
+        f'xmlns="http://www.w3.org/2000/svg">{"".join(shapes)}</svg>'
+    )
+
+
+def describe(words: Sequence[str], weights: Sequence[float], chosen: str, wrong: bool, removed: bool) -> str:
+    """Describe the picture of agreement_svg in two sentences."""
+    weight, word = max(zip(weights, words), key=lambda pair: pair[0])
+    does = "is removed; it gave" if removed else "gives"
+    return (
+        f"After “{' '.join(words)}” the model chooses “{chosen}”, which is "
+        f"{'wrong' if wrong else 'right'}. The head {does} {weight:.2f} of its attention to “{word}”."
+    )
+
+
+def spread_svg(
+    interval: tuple[float, float, float],
+    smallest: float,
+    alike: bool,
+    label: Callable[[float], str],
+    values: Sequence[float] = (),
+) -> str:
+    """Draw one interval on a line, with the effect that it is judged by.
+
+    Args:
+        interval: mean, low, high.
+        smallest: the effect that counts.
+        alike: whether the interval has to lie within ± it, and not above it.
+        values: one for each seed.
+    """
+    width, height, margin, line = SPREAD_WIDTH, 46, 14, 16
+    mean, low, high = interval
+    least = min(0.0, low, mean, *values, -smallest if alike else 0.0)
+    most = max(0.0, high, mean, smallest, *values)
+
+    def at(value: float) -> float:
+        return margin + (width - 2 * margin) * (value - least) / (most - least)
+
+    edges = [-smallest, smallest] if alike else [smallest]
+    left = at(edges[0])
+    right = at(smallest) if alike else float(width)
+    shapes = [f'<rect class="zone" x="{left:.1f}" y="2" width="{max(0.0, right - left):.1f}" height="{2 * line - 4}"/>']
+    for edge in edges:
+        x = f"{at(edge):.1f}"
+        shapes.append(f'<line class="edge" x1="{x}" x2="{x}" y1="2" y2="{2 * line - 2}"/>')
+    shapes.append(f'<line class="axis" x1="{margin}" x2="{width - margin}" y1="{line}" y2="{line}"/>')
+    for value in values:
+        shapes.append(f'<circle class="seed" cx="{at(value):.1f}" cy="{line}" r="3"/>')
+    shapes.append(f'<line class="reach" x1="{at(low):.1f}" x2="{at(high):.1f}" y1="{line}" y2="{line}"/>')
+    shapes.append(f'<circle class="mean" cx="{at(mean):.1f}" cy="{line}" r="5"/>')
+    ticks: list[float] = []
+    for tick in (*edges, 0.0):
+        if all(abs(at(tick) - at(other)) >= 34 for other in ticks):  # both can be read
+            ticks.append(tick)
+            shapes.append(text(round(at(tick), 1), height - 4, label(tick), "tick middle"))
+    return (
+        f'<svg viewBox="0 0 {width} {height}" aria-hidden="true" '
+        f'xmlns="http://www.w3.org/2000/svg">{"".join(shapes)}</svg>'
+    )
+
+
+class Count(NamedTuple):
+    """Votes for one answer.
+
+    Args:
+        label: the answer in words.
+        rounds: votes in the first round, and in the second where there was one.
+    """
+
+    label: str
+    rounds: Sequence[int]
+    right: bool = False
+
+
+def tally_svg(counts: Sequence[Count], votes: str) -> str:
+    """Draw a bar for each answer, of two rounds one below the other.
+
+    Args:
+        votes: the word for them.
+    """
+    width, margin, row, bar = 640, 8, 50, 16
+    most = max([1, *(votes for count in counts for votes in count.rounds)])
+    label = width * 0.46
+    room = width - label - 2 * margin - 60
+    shapes = []
+    for at, count in enumerate(counts):
+        right = " right" * count.right
+        top = at * row + row / 2
+        lines = wrap(count.label, int((label - margin) / 7.6), max_lines=2, placeholder="…")
+        for n, line in enumerate(lines):
+            y = top + 5 + 17 * (n - (len(lines) - 1) / 2)
+            shapes.append(text(label, round(y, 1), line, f"end{right}"))
+        last = len(count.rounds) - 1
+        for n, many in enumerate(count.rounds):
+            y = top + (n - last / 2) * (bar + 3) - bar / 2
+            length = max(1.5, room * many / most)
+            shapes.append(
+                f'<rect class="bar{" before" * (n < last)}{right}" x="{label + 10:.1f}" '
+                f'y="{y:.1f}" width="{length:.1f}" height="{bar}" rx="3"/>'
+            )
+            end = round(label + length + 16, 1)
+            shapes.append(text(end, round(y + bar - 3, 1), str(many), right.strip()))
+    said = [f"{count.label}: {' → '.join(map(str, count.rounds))}" for count in counts]
+    words = escape(". ".join([votes.capitalize(), *said]), quote=True)
+    return (
+        f'<svg viewBox="0 0 {width} {row * len(counts)}" role="img" aria-label="{words}" '
+        f'xmlns="http://www.w3.org/2000/svg"><style>{VOTES_STYLE}</style>{"".join(shapes)}</svg>'
+    )
