@@ -65,6 +65,15 @@ LATER = (  # loaded before somebody waits for them, in pieces: where the process
     "ui.training",
 )
 HERE = Path(__file__).parent
+# With the first element of a page: the other styles come with the first script (server/frame.css), a moment later,
+# and what is on the page would move.
+LAYOUT = """<style>
+:root [data-testid="stElementContainer"]:has(> [data-testid="stMarkdown"] style) { display: none; }
+:root [data-testid="stMainBlockContainer"] { padding-left: 2rem; padding-right: 2rem; max-width: 1800px; position: relative; }
+:root [data-testid="stHeader"] { height: 2.2rem; min-height: 2.2rem; }
+:root [data-testid="stMain"] [data-testid="stVerticalBlock"] { gap: 0.6rem; }
+:root .st-key-head:not(:has(.ablation-panel > *)) { min-height: 71px; }
+</style>"""
 # As data: Streamlit would read and encode a file in every run of a page.
 ICON = f"data:image/svg+xml;base64,{base64.b64encode((HERE / 'icon.svg').read_bytes()).decode()}"
 
@@ -99,6 +108,7 @@ def page(here: Page):
     st.set_page_config(
         page_title=f"{here.name} · Ablation Lab", page_icon=ICON, layout="wide", initial_sidebar_state=330
     )
+    st.markdown(LAYOUT, unsafe_allow_html=True)
     boot()
     with opened() as session, turns.taken():
         address.take_address()
