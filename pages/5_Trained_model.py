@@ -16,9 +16,8 @@ from ui.pictures import drawing
 from ui.shared.base import LOST
 from ui.shared.models import OPEN, known
 from ui.trained.context import TrainedContext, TrainedLook, switch, with_knockout
-from ui.trained.controls import as_read, knockout_row, prompt_row, summary, words_row
+from ui.trained.controls import as_read, knockout_row, model_file, prompt_row, script, summary, words_row
 from ui.trained.model_list import bring, model_list
-from ui.trained.taken_away import model_file, script
 
 KINDS = (TrainedLook, Sampling)
 GROUPS = {  # group of the sidebar -> the views that depend on it; none: every view

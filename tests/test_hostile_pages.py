@@ -20,7 +20,7 @@ from tests.test_page import fine, told
 from tests.test_studies_page import forget
 from ui.kit.guard import JOINER, literal
 from ui.shared import models as choose
-from ui.trained.taken_away import opening_call
+from ui.trained.controls import opening_call
 
 ROOT = Path(__file__).parent.parent
 

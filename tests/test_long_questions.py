@@ -33,7 +33,7 @@ from tests.test_knockout import legal
 from tests.test_model_page import opened
 from tests.test_page import fine
 from ui.kit.guard import Bar
-from ui.trained import summary
+from ui.trained import controls
 
 # The sentences
 
@@ -234,8 +234,8 @@ def test_who_waits_for_what_another_computes_does_not_keep_him_from_it(monkeypat
 
 def test_a_page_holds_what_it_has_made_until_it_is_drawn(monkeypatch):
     monkeypatch.setattr(memory, "HEAVY", 0)
-    seen, told = [], summary.summary
-    monkeypatch.setattr(summary, "summary", lambda context: (seen.append(dict(large._held)), told(context))[1])
+    seen, told = [], controls.summary
+    monkeypatch.setattr(controls, "summary", lambda context: (seen.append(dict(large._held)), told(context))[1])
     fine(opened(prompt="the judge of a page that holds", taken="steps"))
     assert len(seen[0]) == 1 and max(seen[0].values()) > 1000 and large.idle
 

@@ -25,7 +25,7 @@ from ui.kit.store import SESSION
 from ui.shared.base import maps
 from ui.trained import view as views
 from ui.trained.context import TrainedLook
-from ui.trained.taken_away import opening_call
+from ui.trained.controls import opening_call
 
 PAGE = "pages/5_Trained_model.py"
 SHIPPED = files.from_folder(files.ROOT / files.SHIPPED)

@@ -15,7 +15,7 @@ from core.model.trace import trace
 from core.tasks.sentences import BE, anatomy
 from tests.pages import components, link
 from tests.test_page import fine, told
-from ui.start.hero import told as said_of
+from ui.start import told as said_of
 
 SHIPPED = files.from_folder(files.ROOT / files.SHIPPED)
 LAYER, HEAD = (n - 1 for n in SHIPPED.about["reader"])

@@ -15,7 +15,7 @@ from core.study.database.store import Store, standing
 from tests.pages import downloads, link, setting, tables, tell, widget
 from tests.studies import TEXT, fill, study
 from tests.test_page import fine, told
-from ui.studies import buttons, server
+from ui.studies import chooser, server
 from ui.studies import view as views
 from ui.studies.chooser import NAMES, parquet
 from ui.studies.context import StudyContext, StudyLook
@@ -387,7 +387,7 @@ def test_what_was_typed_is_there_again_until_the_study_was_started(url):
 
 
 def test_a_study_is_started_stopped_resumed_and_deleted(url, monkeypatch):
-    monkeypatch.setattr(buttons, "TWICE", 0.0)  # a test is quicker than a hand
+    monkeypatch.setattr(chooser, "TWICE", 0.0)  # a test is quicker than a hand
     app = good(press(dialog(LONG), "Start"))
     store = Store(url, create=False)
     assert setting(app, "study") == "long" and "4 runs" in texts(app) and "Stop" in labels(app)

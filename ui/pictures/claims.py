@@ -10,7 +10,7 @@ from core.figures.palette import BASELINE, VARIANTS
 from core.figures.spread import WIDTH, spread_svg
 from core.teaching.claims import DOES_NOT, REPLICATES, Claim, Judged, claim, describe, format_result, format_value
 from ui.kit.panel.control import handle
-from ui.kit.panel.script import with_store
+from ui.kit.server.scripts import with_store
 
 KINDS = {REPLICATES: "yes", DOES_NOT: "no"}
 CSS = f"""

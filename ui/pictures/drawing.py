@@ -9,7 +9,7 @@ import streamlit as st
 from core.figures.drawing import block_svg
 from core.figures.palette import VARIANTS
 from ui.kit.panel.control import handle
-from ui.kit.panel.script import with_store
+from ui.kit.server.scripts import with_store
 from ui.kit.store import is_moved
 
 CSS = f"""

@@ -8,7 +8,7 @@ import streamlit as st
 from core.study.link import query, read_query
 from core.study.picture import COLOURS, matrix_svg
 from core.study.summary import Line, lines
-from ui.kit.panel.script import with_store
+from ui.kit.server.scripts import with_store
 from ui.kit.store import session
 
 CSS = f"""

@@ -18,8 +18,7 @@ from ui.kit.panel.control import of
 from ui.kit.panel.panel import bar
 from ui.kit.store import change, value
 from ui.shared.base import Picked, maps
-from ui.shared.model_defaults import prompts, reader, texts
-from ui.shared.models import SHIPPED, known
+from ui.shared.models import SHIPPED, known, prompts, reader, texts
 
 view = Menu("Views of a trained model")
 WHOLE = "whole model"  # its name beside that of a knock-out

@@ -6,11 +6,21 @@ from html import escape
 
 import streamlit as st
 
-from core.checkpoints import Opened
+from core.checkpoints import Opened, files, own
 from core.checkpoints.tokens import Words
 from core.experiments.trained import knockout, vocabulary
 from core.experiments.trained import prompt as experiment
+from core.experiments.trained.comparison import compared
 from core.experiments.trained.prompt import Prompt
+from core.export.script import Script
+from core.export.scripts import (
+    ELSEWHERE,
+    family_script,
+    folder_call,
+    knockout_script,
+    member_call,
+)
+from core.export.sheets import slug
 from core.model import knockout as lesion
 from core.model.text import words
 from core.settings.memory import MemoryLimit
@@ -20,9 +30,50 @@ from core.train.budget import TimeLimit
 from ui.kit.page import capital, literal
 from ui.kit.panel.control import Control, lexicon, press
 from ui.kit.store import bind, change, value
-from ui.shared.model_defaults import prompts
+from ui.shared import models
+from ui.shared.models import prompts
 from ui.shared.sentence import typed, unknown_words
 from ui.trained.context import TrainedContext
+
+
+def script(context: TrainedContext) -> Script:
+    """Write the script of the open view."""
+    look = context.look
+    if look.taken == "without":
+        return family_script(look.compared, look.part if compared[look.compared].split else "")
+    return knockout_script(
+        opening_call(look.model),
+        context.cuts,
+        look.mode,
+        look.texts,
+        look.taken,
+        text=look.prompt,
+        token=context.after + 1 if look.taken == "words" else 1,
+        sampling=context.sampling,
+    )
+
+
+def opening_call(name: str) -> str:
+    """Write the call that opens a model; the place of one that does not ship stays private."""
+    member = models.of_the_family().get(name)
+    if member:
+        return member_call(*member)
+    folder = files.folders().get(name)
+    if folder and folder.is_relative_to(files.ROOT):
+        return folder_call(folder.relative_to(files.ROOT).as_posix())
+    return ELSEWHERE
+
+
+def model_file(opened: Opened) -> dict:
+    """A model of the lab's own as a file: label -> (name of the file, what makes it)."""
+    if not isinstance(opened.tokens, Words):
+        return {}
+    return {
+        "This model: weights and configuration": (
+            f"{slug(opened.name)}.zip",
+            lambda: own.zipped(own.write(opened.model, opened.name, opened.task, **opened.about)),
+        )
+    }
 
 
 def knockout_row(look, config, cuts: tuple[lesion.Cut, ...]):

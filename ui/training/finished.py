@@ -16,7 +16,7 @@ from core.train import State
 from ui.kit import jobs
 from ui.kit.jobs import StartedTrainings
 from ui.kit.page import literal
-from ui.shared.known import from_study
+from ui.shared.trainings import from_study
 
 FILES = [curves_of(name) for name in (*studies, *ALONE)]
 DAMAGED = "Curves that ship, in results/curves, are missing or damaged; make matrix and make claims make them again."

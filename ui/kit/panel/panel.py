@@ -14,7 +14,7 @@ import streamlit as st
 
 from ui.kit import beside
 from ui.kit.panel.control import Control, default_of, handle, kind_of, of, words
-from ui.kit.panel.script import with_store
+from ui.kit.server.scripts import with_store
 from ui.kit.store import is_moved, is_seen, session
 
 HERE = Path(__file__).parent

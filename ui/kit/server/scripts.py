@@ -8,11 +8,17 @@ The server imports this module before there is a runtime: nothing that registers
 
 import hashlib
 import json
+import re
 from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
+
+HERE = Path(__file__).parent
+PAGES = HERE.parent.parent.parent / "pages"
+PATHS = ["/" + re.sub(r"^\d+_", "", path.stem) for path in sorted(PAGES.glob("*.py"))]  # as addresses end
+STORE = f"const PATHS = {json.dumps(PATHS)}\n{(HERE.parent / 'panel' / 'store.js').read_text()}"
 
 _scripts: dict[str, str] = {}  # name -> script
 
@@ -30,7 +36,6 @@ def _with_styles(script: str, css: str) -> str:
     return f"document.head.append({style})\n{script}"
 
 
-HERE = Path(__file__).parent
 BROWSER = _keep(
     _with_styles((HERE / "browser.js").read_text(encoding="utf-8"), (HERE / "frame.css").read_text(encoding="utf-8"))
 )
@@ -49,6 +54,11 @@ def served(script: str, css: str = "") -> str:
     return f"""const load = (name) => import(new URL(`./scripts/${{name}}`, document.baseURI))
 const loaded = Promise.all([load("{name}"), load("{BROWSER}")])
 export default async (component) => (await loaded)[0].default(component)"""
+
+
+def with_store(script: str, css: str = "") -> str:
+    """Return the line that imports the script of a component that calls `store.change`."""
+    return served(STORE + script, css)
 
 
 def scripts_route(base: str) -> Route:

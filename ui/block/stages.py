@@ -1,18 +1,25 @@
+"""Views of the numbers inside the block: every stage, the norm, and how far each token moved."""
+
 import math
 from decimal import Decimal
 
 import streamlit as st
 
+from core.experiments.block import change as experiment
 from core.experiments.block.stages import normalised, norms
+from core.experiments.block.stages import stages as table_of
 from core.experiments.block.vector import moments, normed, read_vector
 from core.figures import charts
+from core.measure.tensor_meters import meter
 from core.model.parts import MENUS
 from core.settings.setting import ConfigError
 from core.settings.wording import count, number
 from ui.block.context import view
 from ui.kit import beside
 from ui.kit.page import capital, chart, figure, literal, small_table
+from ui.kit.page import table as show_table
 from ui.kit.store import bind
+from ui.pictures.heatmaps import heatmaps
 from ui.shared.base import pick, sure, weights
 
 
@@ -100,3 +107,84 @@ def _of_a_vector(look, eps):
     for name in ("typed", *labels.values()):
         shown[name] = [number(value, 4) for value in shown[name]]
     small_table(shown, "The typed vector, and what each norm makes of it.", taken=table.rename(columns=labels))
+
+
+@view
+def change(context):
+    """Tokens: how much each word's vector changed."""
+    forward_pass = context.forward_pass
+    table = experiment.per_token(forward_pass)
+    table["label"] = [charts.word(at, word) for at, word in enumerate(table.word)]
+    most = table.loc[table.distance.fillna(0).idxmax()]
+    farthest = f"Farthest: “{most.word}”, {most.distance:.3g}." if most.distance > 0 else "None of them moved."
+    left, right = beside.columns(2)
+    with left:
+        figure("How far did each word move?", sure(farthest, *table.distance), weights(forward_pass))
+        chart(charts.per_token(forward_pass.n_real <= 24, "Euclidean distance, output − input"), table.rename(columns={"distance": "value"}), "Distance from input to output, by token.", height=250)  # fmt: skip
+    with right:
+        figure(
+            "Does it still point the same way?",
+            sure(f"Cosine similarity to its input, {table.cosine.mean():.3f} on average.", table.cosine.mean()),
+            weights(forward_pass),
+        )
+        chart(charts.per_token(forward_pass.n_real <= 24, "cosine similarity"), table.rename(columns={"cosine": "value"}), "Cosine similarity of output and input, by token.", height=250)  # fmt: skip
+    both = experiment.token_similarity(forward_pass)
+    before, after = (experiment.mean_similarity(matrix) for matrix in both)
+    sentence = "There is only one."
+    if forward_pass.n_real > 1:
+        sentence = sure(f"Average over pairs of tokens: {before:.3f} before, {after:.3f} after.", before, after)
+    figure("How alike are the words, before and after?", sentence, weights(forward_pass))
+    labels = forward_pass.labels[: forward_pass.n_real]
+    heatmaps(
+        "similarity", both, labels, labels, titles=["before: input", "after: output"], what="cosine similarity",
+        alt="Cosine similarity between tokens, before and after.", diverging=True, arrow="and", height=380,
+    )  # fmt: skip
+
+
+@view
+def stages(context):
+    """Stages: the numbers at every point of the block."""
+    forward_pass = context.forward_pass
+    pick("layer", forward_pass=forward_pass)
+    table = table_of(forward_pass, context.look.layer_of(forward_pass))
+    first, last = table.iloc[0], table.iloc[-1]
+    figure(
+        "How large are the numbers at each stage?",
+        sure(
+            _change(number(first["std"]), number(last["std"])),
+            first["std"],
+            last["std"],
+        )
+        + "Padding tokens are counted in. " * (forward_pass.config.padding > 0)
+        + "Line: lowest to highest; bar: mean ± one standard deviation; tick: mean.",
+        weights(forward_pass),
+    )
+    drawn = table.assign(
+        stage=[charts.word(at, name) for at, name in enumerate(table.stage)],
+        **{"from": table["mean"] - table["std"], "to": table["mean"] + table["std"]},
+    )
+    chart(charts.stages(), drawn, "Spread of the numbers at every stage of the block.", height=36 * len(table) + 60)
+    numbers = {
+        name: st.column_config.NumberColumn(
+            meter.label(name),
+            help=meter.help(name),
+            format="percent" if name == "zeros" else "%.3g",
+            width=54 if beside.alone() else 70,
+        )
+        for name in meter
+    }
+    words = {  # as wide as all of them have room for beside the drawing, on a page of 1280 pixels
+        "stage": st.column_config.TextColumn("Stage", width=152),
+        "site": st.column_config.TextColumn("Site", help="TransformerLens's name", width=66),
+        "shape": st.column_config.TextColumn("Shape", width=60),
+    }
+    # Beside another the numbers come first.
+    order = None if beside.alone() else ["stage", *meter, "site", "shape"]
+    show_table(table, "Statistics of every stage.", column_config=numbers | words, column_order=order)
+
+
+def _change(before: str, after: str) -> str:
+    """Say how the standard deviation changes from the input to the output."""
+    if before == after:
+        return f"Standard deviation is {after} at the input and at the output. "
+    return f"Standard deviation goes from {before} at the input to {after} at the output. "

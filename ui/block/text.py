@@ -9,8 +9,8 @@ from ui.block.context import view
 from ui.kit import beside
 from ui.kit.page import figure, literal
 from ui.kit.takeaway import note
+from ui.pictures.chips import generated, opened_step
 from ui.shared.base import pick, weights
-from ui.shared.generated import generated, opened_step
 
 
 @view

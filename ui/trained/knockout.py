@@ -17,7 +17,7 @@ from ui.kit.takeaway import note
 from ui.pictures import drawing
 from ui.pictures.curves import Line, Panel, curves
 from ui.trained.context import WHOLE, switch, take_out, view
-from ui.trained.next_word import consequence, scores_of
+from ui.trained.words import consequence, scores_of
 
 NOBODY = "No part that comes after the cut is shown to add more to the logit difference than before."
 TELLS = 0.05  # of what was lost: a rise that is less is not called a takeover

@@ -6,7 +6,7 @@ import streamlit as st
 from core.experiments.training import combined, sentences
 from core.measure.intervals import apart
 from ui.kit.page import caption, figure, table
-from ui.shared.learning import chance, spans
+from ui.shared.trainings import chance, spans
 from ui.training.context import view
 
 NOTHING = "Nothing can be said before all have been trained a little."

@@ -1,0 +1,242 @@
+"""Views of one sequence of the test: what each model answers, and its attention."""
+
+import html
+import math
+
+import pandas as pd
+import streamlit as st
+import torch
+
+from core.experiments.training.trained import contrast, read, untrained
+from core.model.text import PAD, shown
+from core.settings.wording import fixed
+from core.tasks import IGNORE, task
+from core.train import held_out
+from ui.kit.page import figure
+from ui.kit.pins import COLOURS
+from ui.kit.store import bind
+from ui.kit.takeaway import note
+from ui.pictures.heatmaps import heatmaps
+from ui.shared.trainings import arms_shown, label
+from ui.training.context import TrainingContext, view
+
+MOST = 64  # sequences of the test that can be looked at
+
+
+def without_models(context: TrainingContext) -> bool:
+    """Whether only the numbers are there, and none of the models that a view would ask; then says so."""
+    if context.trainings.states:
+        return False
+    st.info(
+        "These results came without their models, and only a model can answer. Train it here to ask one.",
+        icon=":material/model_training:",
+    )
+    return True
+
+
+def sequence(context: TrainingContext):
+    """One sequence of the test of the first seed, without padding -> (task, tokens (T,), targets (T,)). The longest come
+    first; number 0 is one on which the models differ most."""
+    plan, look = context.trainings.plan, context.look
+    training, seed = plan.training, plan.seeds[0]
+    learnt = task[training.task]
+    tokens, targets = held_out(training.task, seed, training.length)
+    empty = tokens == (learnt.vocabulary.index(PAD) if PAD in learnt.vocabulary else -1)
+    order = empty.sum(1).argsort(stable=True)[:MOST]
+    if look.sequence:
+        at = order[min(look.sequence, len(order)) - 1]
+    else:
+        states = [context.trainings.states[arm.name, seed] for arm in arms_shown(context.trainings)]
+        at = order[contrast(states, tokens[order], targets[order])]
+    return learnt, tokens[at, ~empty[at]], targets[at, ~empty[at]]
+
+
+def pick_sequence(context: TrainingContext):
+    offered = range(min(MOST, task[context.trainings.plan.training.task].test) + 1)
+    st.selectbox(
+        "Sequence",
+        offered,
+        format_func=lambda n: f"test sequence {n}" if n else "a test sequence on which the models differ",
+        **bind("sequence", min(context.look.sequence, offered[-1])),
+        label_visibility="collapsed",
+    )
+
+
+@view
+def attention(context):
+    """Attention: before training and now, on one sequence."""
+    if without_models(context):
+        return
+    look, arms, seed = context.look, arms_shown(context.trainings), context.trainings.plan.seeds[0]
+    layers = max(arm.config.n_layers for arm in arms)
+    _pick(context, arms, layers)
+    layer, head = min(look.trained_layer, layers), look.trained_head
+    learnt, tokens, targets = sequence(context)
+    cells, titles, bits = [], [], {}
+    few = len(arms) <= 2  # one row: each model before and now; else two rows: all before, all now
+    pairs = (
+        [(arm, now) for arm in arms for now in (False, True)]
+        if few
+        else [(a, now) for now in (False, True) for a in arms]
+    )
+    for arm, now in pairs:
+        state = context.trainings.states[arm.name, seed]
+        reading = read(state if now else untrained(state), tokens, targets)
+        weights = _weights(reading, layer, head, arm.config)
+        cells.append(weights)
+        when = f"step {state.step}" if now else "before"
+        bits[arm, now] = _entropy(reading, layer, head, arm.config)
+        titles.append(f"{arm.name}, {when}: {'none' if weights is None else fixed(bits[arm, now])}")
+    labels = [shown(learnt.vocabulary[token]) for token in tokens]
+    figure("Who reads from whom, before training and now?", _said_of_entropy(arms, bits, head))
+    heatmaps(
+        "trained_attention", torch.stack([torch.full((len(labels),) * 2, math.nan) if c is None else c for c in cells]),
+        labels, labels, titles=titles, height=470, across=2 * len(arms) if few else len(arms), blank="masked, or switched off",
+        what=f"attention weight, row reads column (above: model, step, entropy in bits{'' if head else ', mean over heads'})",
+        alt="Attention before training and now.",
+    )  # fmt: skip
+
+
+def _pick(context, arms, layers):
+    heads = max(arm.config.n_heads for arm in arms)
+    layer = bind("trained_layer", min(context.look.trained_layer, layers))
+    head = bind("trained_head", min(context.look.trained_head, heads))
+    columns = st.columns(3)
+    with columns[0]:
+        pick_sequence(context)
+    with columns[1]:
+        st.selectbox(
+            "Layer", range(1, layers + 1), format_func=lambda n: f"layer {n} of {layers}", **layer,
+            label_visibility="collapsed",
+        )  # fmt: skip
+    with columns[2]:
+        st.selectbox(
+            "Head", range(heads + 1), format_func=lambda n: f"head {n}" if n else "average over heads", **head,
+            label_visibility="collapsed",
+        )  # fmt: skip
+
+
+def _weights(reading, layer: int, head: int, config) -> torch.Tensor | None:
+    """(T, T), NaN where the mask forbids looking; None without attention. A model with fewer layers or heads shows its last."""
+    if not reading.patterns:
+        return None
+    at = min(layer, len(reading.patterns)) - 1
+    pattern = reading.patterns[at]
+    weights = pattern[min(head, config.n_heads) - 1] if head else pattern.mean(0)
+    return weights.masked_fill(~reading.allowed[at], math.nan)
+
+
+def _entropy(reading, layer: int, head: int, config) -> float | None:
+    """Return the mean entropy of the words' rows in bits, of one head or averaged over heads. Padding does not count."""
+    if not reading.patterns:
+        return None
+    of_heads = reading.entropy(min(layer, len(reading.patterns)) - 1)
+    return (of_heads[min(head, config.n_heads) - 1] if head else of_heads.mean()).item()
+
+
+def _said_of_entropy(arms, bits, head: int) -> str:
+    phrases = [
+        f"{arm.name} {_change(fixed(bits[arm, False]), fixed(bits[arm, True]))} bits"
+        for arm in arms
+        if bits[arm, False] is not None
+    ]
+    if not phrases:
+        return "No model has attention here."
+    return f"Mean entropy of a row, {'of this head' if head else 'averaged over heads'}: {'; '.join(phrases)}."
+
+
+def _change(before: str, now: str) -> str:
+    return f"still {now}" if before == now else f"from {before} to {now}"
+
+
+LINE, SHORTEST = 100, 5  # characters in a line, and what the shortest word takes of it
+CELL = "padding:2px 7px;text-align:center;white-space:nowrap;border-radius:4px;"
+HEAD = "text-align:left;padding-right:14px;font-weight:400;white-space:nowrap;min-width:9.5rem"
+RIGHT, WRONG = "background:rgba(0,158,115,.22)", "background:rgba(213,94,0,.28);font-weight:600"
+
+
+@view
+def answers(context):
+    """Answers: what each model says to one sequence, place by place."""
+    if without_models(context):
+        return
+    trainings = context.trainings
+    pick_sequence(context)
+    learnt, tokens, targets = sequence(context)
+    words, seed = learnt.vocabulary, trainings.plan.seeds[0]
+    readings = {arm: read(trainings.states[arm.name, seed], tokens, targets) for arm in arms_shown(trainings)}
+    figure("What does each model answer?", _said(readings))
+    tables = "".join(_lines_of(words, tokens, targets, readings, places) for places in _lines(words, tokens))
+    st.html(f"<div style='overflow-x:auto'>{tables}</div>")
+    st.caption(
+        "Green: right. Orange: wrong. Pale: not scored. · : nothing is asked there. Chosen: the word with the highest score. "
+        f"Models of seed {seed}, as far as they are trained."
+    )
+    note("answers", lambda: _table(readings, words, tokens, targets))
+
+
+def _lines(words, tokens):
+    """The places of a sequence, cut into lines that fit on the page."""
+    line, used = [], 0
+    for place, token in enumerate(tokens):
+        width = max(SHORTEST, len(words[token]) + 3)
+        if line and used + width > LINE:
+            yield line
+            line, used = [], 0
+        line, used = [*line, place], used + width
+    yield line
+
+
+def _lines_of(words, tokens, targets, readings, places) -> str:
+    """What is read, what should be answered, and what each model answers, one below the other."""
+    wanted = [words[targets[n]] if targets[n] != IGNORE else "·" for n in places]
+    rows = [
+        _row("reads", [_cell(words[tokens[n]]) for n in places]),
+        _row("should answer", [_cell(word, "opacity:.75") for word in wanted]),
+    ]
+    for arm, reading in readings.items():
+        dot = f"<span style='color:{COLOURS[arm.colour]}'>●</span> {html.escape(label(arm))}"
+        rows.append(_row(dot, [_answer(words, reading, n) if targets[n] != IGNORE else _cell("") for n in places]))
+    style = "border-spacing:2px;border-collapse:separate;margin-bottom:12px"
+    return f"<table class='answers' style='{style}'>{''.join(rows)}</table>"
+
+
+def _row(name, cells) -> str:
+    return f"<tr><th style='{HEAD}'>{name}</th>{''.join(cells)}</tr>"
+
+
+def _cell(text, style="") -> str:
+    return f"<td style='{CELL}{style}'>{html.escape(shown(text))}</td>"
+
+
+def _answer(words, reading, place) -> str:
+    style = {True: RIGHT, False: WRONG, None: "opacity:.45"}[reading.right[place]]
+    return _cell(words[reading.answers[place]], style)
+
+
+def _said(readings) -> str:
+    phrases = []
+    for arm, reading in readings.items():
+        marks = [right for right in reading.right if right is not None]
+        phrases.append(f"{arm.name} {sum(marks)} of {len(marks)}")
+    return f"Right here: {'; '.join(phrases)}."
+
+
+def _table(readings, words, tokens, targets) -> pd.DataFrame:
+    rows = [
+        (
+            arm.name,
+            n + 1,
+            words[tokens[n]],
+            words[target],
+            words[reading.answers[n]],
+            reading.right[n],
+            reading.probability[n],
+        )
+        for arm, reading in readings.items()
+        for n, target in enumerate(targets)
+        if target != IGNORE
+    ]
+    return pd.DataFrame(
+        rows, columns=["variant", "place", "reads", "target", "answer", "right", "probability_of_target"]
+    )
