@@ -5,7 +5,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from core.checkpoints import files, own
 from core.model.transformer import Transformer
@@ -13,6 +12,7 @@ from core.study import summary
 from core.study.database import connection as databases
 from core.study.plan import StudyError
 from core.tasks import task
+from tests import pages
 from tests.pages import setting
 from tests.test_damaged_store import everything
 from tests.test_model_page import READER, bring, opened, small, texts
@@ -41,10 +41,6 @@ def fresh(tmp_path, monkeypatch):
     clear()
 
 
-def start() -> AppTest:
-    return AppTest.from_file("../app.py", default_timeout=90).run()
-
-
 # The model that ships, and the matrix
 
 
@@ -65,21 +61,13 @@ def cut(folder):
     path.write_bytes(path.read_bytes()[:1000])
 
 
-def no_settings(folder):
-    (folder / "config.json").unlink()
-
-
-def empty(folder):
-    (folder / "config.json").write_bytes(b"")
-
-
-DAMAGES = [missing, cut, no_settings, empty]
+DAMAGES = [missing, cut]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_model_that_ships_and_is_damaged_costs_its_card_on_the_start_page_alone(shipped, damage):
     damage(shipped)
-    app = fine(start())
+    app = fine(pages.opened("app.py"))
     labels = [each.proto.label for each in app.get("page_link")]
     assert len(app.error) == 1 and "odel is" in told(app) and files.SHIPPED in told(app)
     assert any("Take the residual out" in label for label in labels) and any(
@@ -89,7 +77,7 @@ def test_a_model_that_ships_and_is_damaged_costs_its_card_on_the_start_page_alon
     assert "One change at a time" in everything(app) and str(shipped.parent) not in everything(app)
 
 
-@pytest.mark.parametrize("damage", DAMAGES[:2])
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_the_page_of_trained_models_says_what_is_missing_and_opens_the_others(shipped, damage, tmp_path, monkeypatch):
     damage(shipped)
     app = fine(opened())
@@ -132,7 +120,7 @@ def test_a_table_of_results_that_is_damaged_costs_its_picture_alone(tmp_path, mo
         path.write_bytes(data)
     monkeypatch.setattr("ui.start.read_summary", lambda _: read(path))
     st.cache_data.clear()
-    app = fine(start())
+    app = fine(pages.opened("app.py"))
     st.cache_data.clear()
     assert len(app.error) == 1 and "results/ablation_matrix.csv, is missing or damaged" in told(app)
     assert any("Who is liable" in each.proto.label for each in app.get("page_link"))

@@ -1,10 +1,10 @@
 """What visitors of a server may change: nothing that all share, unless they hold its key or it is open to all."""
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from core.settings import environment
 from core.study.database.schema import QUEUED
+from tests import pages
 from tests.databases import postgresql  # noqa: F401  (a fixture)
 from tests.pages import link, words
 from tests.studies import fill, study
@@ -12,8 +12,6 @@ from tests.test_page import fine, moved, told
 from tests.test_studies_page import button, dialog, forget, good, labels, opened, press, score, store, texts, url  # noqa: F401
 from ui.kit import jobs, rights
 from ui.kit.store import SESSION
-from ui.shared import models as choose
-from ui.trained.model_list import DOWNLOADS
 
 CHANGES = {"Stop", "Resume", "Delete it", "Start"}
 SECRET = "a long word, für alle"
@@ -83,7 +81,7 @@ def test_trainings_of_all_visitors_are_limited_and_the_limit_is_named(monkeypatc
     monkeypatch.setattr(type(other), "alive", property(lambda each: True))
     jobs.workers().jobs.append(other)
     try:
-        app = page_of("pages/3_Training.py")
+        app = pages.opened("pages/3_Training.py")
         app = fine(next(each for each in app.button if each.key == "start").click().run())
         assert "1 training" in told(app) and "ABLATION_MAX_JOBS" in told(app)
     finally:
@@ -94,7 +92,7 @@ def test_trainings_of_all_visitors_are_limited_and_the_limit_is_named(monkeypatc
 def test_who_comes_back_to_a_training_finds_the_place_taken_and_can_continue_later(monkeypatch, away):
     """Else trainings that were stopped, or about which nobody asked for a while, would go on beside as many others as are allowed."""
     other = jobs.Job(jobs.workers(), {})
-    mine = page_of("pages/3_Training.py", steps="5000", seeds="1", d_model="16", n_layers="1", seed="77")
+    mine = pages.opened("pages/3_Training.py", steps="5000", seeds="1", d_model="16", n_layers="1", seed="77")
     press = lambda key: fine(next(each for each in mine.button if each.key == key).click().run())  # noqa: E731
     press("start")
     job = mine.session_state[SESSION].kept[jobs.RUNNING].job
@@ -123,20 +121,3 @@ def test_who_comes_back_to_a_training_finds_the_place_taken_and_can_continue_lat
         assert not job.stopped and job in jobs.workers().jobs and "other visitors" not in told(mine)
     finally:
         jobs.workers().stop_all()
-
-
-def page_of(name: str, **params: str) -> AppTest:
-    app = AppTest.from_file("../app.py", default_timeout=60)
-    app.switch_page(name)
-    app.query_params.update(params)
-    return fine(app.run())
-
-
-def test_downloads_of_one_visitor_are_limited(monkeypatch):
-    came = []
-    monkeypatch.setattr(choose.files, "from_hub", lambda name, check: came.append(name) or 1 / 0)
-    app = page_of("pages/5_Trained_model.py")
-    for _ in range(DOWNLOADS + 1):
-        app.text_input(key="model_hub").set_value("a/b")
-        app.button(key="model_open").click().run()
-    assert len(came) == DOWNLOADS and f"{DOWNLOADS} models" in told(app)

@@ -1,7 +1,5 @@
 """The page Training with guards: each model at the learning rate that suits it, and what is held equal, from the click to the table."""
 
-import re
-
 import pandas as pd
 import pytest
 
@@ -61,12 +59,6 @@ def test_it_says_where_a_rate_beyond_may_be_better():
     assert (said in texts(app).replace("\\", "")) if ends else ("one beyond" not in texts(app))
 
 
-def test_one_seed_is_enough():
-    app = trained(search="three", **SHORT | {"seeds": "1"})
-    assert "Done: 6 trainings" in start_line(app)
-    assert all(re.fullmatch(r"[\d.e-]+ on 1", rate) for rate in app.dataframe[0].value["learning rate on seeds"])
-
-
 def test_a_rate_is_told_once_all_have_been_trained():
     app = fine(opened(search="three", **SHORT | {"steps": "20000", "seed": "73"}))
     app = fine(button(app, "start").click().run())
@@ -88,12 +80,6 @@ def test_it_is_told_before_the_start_how_many_are_trained():
 def test_every_view_opens_with_all_guards(view):
     app = trained(search="three", match="time", trained=view, **SHORT)
     assert not app.error and not app.exception
-
-
-def test_equal_time_says_where_the_curves_stand():
-    app = trained(match="time", **SHORT)
-    assert "Each curve stands at the baseline's steps" in texts(app)
-    assert re.search(r"− FFN \(\d+ steps[,)]", texts(app))
 
 
 def test_the_link_of_a_searched_cell_opens_the_search(tmp_path):

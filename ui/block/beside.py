@@ -72,7 +72,18 @@ def _view(context: BlockContext, rows, baseline: Variant, variant: Variant | Non
         if variant is None:
             ONE_BLOCK.open_view(context)
         else:
-            _both(context, baseline, variant)
+            sides = {_name(context, each): each for each in (baseline, variant)}
+            less = ", minus the baseline" * context.look.difference
+            beside.beside(
+                [(name, partial(ONE_BLOCK.open_view, _of(context, each))) for name, each in sides.items()],
+                lambda name: pins.marks([(sides[name].colour, name + less * (sides[name] is variant), None)], []),
+                context.look.difference,
+                {
+                    name: max(getattr(each.config, f"n_{name}s") for each in (baseline, variant))
+                    for name in ("layer", "head")
+                },
+                pins.COLOURS[variant.colour],
+            )
 
 
 def _asked(context: BlockContext, others: list[Variant]) -> str:
@@ -95,19 +106,6 @@ def _row(context: BlockContext, variant: Variant | None, others: list[Variant]) 
     texts = [_text(context, each) for each in others]
     which = among("Beside", "beside", _text(context, variant), texts, [each.name for each in others])
     return [of(context.look, "difference"), *[which] * (len(others) > 1)]
-
-
-def _both(context: BlockContext, baseline: Variant, variant: Variant):
-    """The view that is open, of the baseline and of one of the others."""
-    sides = {_name(context, each): each for each in (baseline, variant)}
-    less = ", minus the baseline" * context.look.difference
-    beside.beside(
-        [(name, partial(ONE_BLOCK.open_view, _of(context, each))) for name, each in sides.items()],
-        lambda name: pins.marks([(sides[name].colour, name + less * (sides[name] is variant), None)], []),
-        context.look.difference,
-        {name: max(getattr(each.config, f"n_{name}s") for each in (baseline, variant)) for name in ("layer", "head")},
-        pins.COLOURS[variant.colour],
-    )
 
 
 def _drawings(context: BlockContext, baseline: Variant, variant: Variant | None, others: list[Variant]):

@@ -78,12 +78,11 @@ def farthest(table, passes) -> str:
     known = table[1:][table.distance[1:].notna()]
     if len(known):
         most = known.loc[known.distance.idxmax()]
-        phrases.append(
-            f"Farthest from the baseline is {most.variant}: its output is {number(100 * most.distance)} % of the baseline's length away "
-            f"from it, with a cosine similarity of {fixed(most.direction)}."
-            if most.distance > SAME
-            else "No output differs from the baseline's."
-        )
+        said = "No output differs from the baseline's."
+        if most.distance > SAME:
+            away = f"{number(100 * most.distance)} % of the baseline's length away from it"
+            said = f"Farthest from the baseline is {most.variant}: its output is {away}, with a cosine similarity of {fixed(most.direction)}."
+        phrases.append(said)
     lost = [name for name in others if not passes[name].finite]
     wide = [name for name in others if passes[name].config.d_model != passes[base].config.d_model and name not in lost]
     phrases += [f"The numbers of {', '.join(lost)} became infinite or NaN."] if lost else []

@@ -104,14 +104,8 @@ class BlockConfig(Config):
         if self.weights == "random":
             return []
         if self.weights == "cut":
-            return [
-                "d_model",
-                "n_layers",
-                "d_ff",
-                "d_head",
-                "init",
-                *_without_weights(self.seed, tuple(family.listed())),
-            ]
+            switches = _without_weights(self.seed, tuple(family.listed()))
+            return ["d_model", "n_layers", "d_ff", "d_head", "init", *switches]
         # a head's width follows how many there are
         same = [name for name in Config.settings() if name == "d_head" or len(family.values(name)) < 2]
         return [name for name in same if name not in ("seed", "padding", "dropout", "ffn_dropout")]

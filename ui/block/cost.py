@@ -10,7 +10,6 @@ from core.settings.wording import count
 from ui.block.context import view
 from ui.kit import beside
 from ui.kit.page import chart, figure
-from ui.shared.base import weights
 
 MB = 10**6
 LENGTHS = (128, 1024)  # tokens of a text, beside this one
@@ -20,89 +19,59 @@ LENGTHS = (128, 1024)  # tokens of a text, beside this one
 def cost(context):
     """Cost: parameters, operations, memory, time."""
     forward_pass = context.forward_pass
+    config, tokens, machine = forward_pass.config, len(forward_pass.tokens), forward_pass.machine
     left, right = beside.columns(2)
     with left:
-        _parameters(forward_pass)
-        _operations(forward_pass)
+        block = sum(formulas.parameters(config).values())
+        blocks = "blocks" if config.n_layers > 1 else "block"
+        said = f"{block:,} in the {blocks}; embedding and unembedding depend on the words that are known."
+        figure("Where are the parameters?", said, forward_pass.weights)
+        vocabulary_size = len(known_to(forward_pass.kind, vocabulary(list(forward_pass.tokens)))[0])
+        _bars(formulas.parameters(config, vocabulary_size), "numbers to learn", "Parameters by part.")
+        operations = formulas.flops(config, tokens)
+        every = sum(operations.values())
+        said = f"{every:,} floating point operations in matrix products, for {count(tokens, 'token')}."
+        figure("What does one pass compute?", said, "Formulas")
+        _bars(operations, "operations", "Operations by part.")
     with right:
-        _memory(forward_pass)
-        _kept(forward_pass)
-        _growth(forward_pass)
+        memory = formulas.activations(config, tokens, machine.dtype)
+        said = f"{sum(memory.values()) / MB:.3g} MB if every stage is kept ({machine.dtype})."
+        figure("What does one pass remember?", said, "Formulas")
+        _bars(memory, "bytes", "Memory of activations by part.")
+        if config.attention:
+            _kept(config, tokens, machine.dtype)
+        growth = formulas.by_length(config)
+        if len(growth):
+            said = "In proportion to its length."
+            if config.attention:
+                said = (
+                    "Scores and weighted sum grow with the square of the length: twice the text, four times the work."
+                )
+            figure("How does it grow with the text?", said, "Formulas")
+            chart(charts.growth(), growth, "Operations against length of text.", height=360)
     if not beside.second() and st.button("Time this pass 15 times", icon=":material/timer:", key="time_it"):
         _time(forward_pass)
 
 
-def _parameters(forward_pass):
-    config = forward_pass.config
-    block = sum(formulas.parameters(config).values())
-    figure(
-        "Where are the parameters?",
-        f"{block:,} in the block{'s' * (config.n_layers > 1)}; embedding and unembedding depend on the words that are known.",
-        weights(forward_pass),
-    )
-    every = formulas.parameters(config, len(known_to(forward_pass.kind, vocabulary(list(forward_pass.tokens)))[0]))
-    _bars(every, "numbers to learn", "Parameters by part.")
-
-
-def _operations(forward_pass):
-    tokens = len(forward_pass.tokens)
-    operations = formulas.flops(forward_pass.config, tokens)
-    figure(
-        "What does one pass compute?",
-        f"{sum(operations.values()):,} floating point operations in matrix products, for {count(tokens, 'token')}.",
-        "Formulas",
-    )
-    _bars(operations, "operations", "Operations by part.")
-
-
-def _memory(forward_pass):
-    memory = formulas.activations(forward_pass.config, len(forward_pass.tokens), forward_pass.machine.dtype)
-    figure(
-        "What does one pass remember?",
-        f"{sum(memory.values()) / MB:.3g} MB if every stage is kept ({forward_pass.machine.dtype}).",
-        "Formulas",
-    )
-    _bars(memory, "bytes", "Memory of activations by part.")
-
-
-def _kept(forward_pass):
-    """Keys and values; nothing without attention."""
-    config, dtype = forward_pass.config, forward_pass.machine.dtype
-    lengths = sorted({len(forward_pass.tokens), *LENGTHS})
-    kept = {count(length, "token"): formulas.kept_bytes(config, length, dtype) for length in lengths}
-    if not config.attention:
-        return
+def _kept(config, tokens: int, dtype: str):
+    """Draw the memory of keys and values."""
+    title = "What is kept while a text goes on?"
     if config.part("mask").looks_ahead:
-        figure(
-            "What is kept while a text goes on?",
-            "Nothing: without a causal mask every token sees the new one. Keys and values are computed again each time.",
-            "Formulas",
+        none = (
+            "Nothing: without a causal mask every token sees the new one. Keys and values are computed again each time."
         )
+        figure(title, none, "Formulas")
         return
-    per_token = formulas.kept_bytes(config, 1, dtype)
-    shared = f", {config.n_heads // config.n_kv_heads} times less than with keys of its own for each head" * (
-        config.n_kv_heads < config.n_heads
-    )
-    figure(
-        "What is kept while a text goes on?",
-        f"Keys and values: {per_token:,} bytes for each token{shared} ({dtype})."
-        + f" A layer with a window keeps no more than {count(config.window, 'token')}." * (config.window > 0),
-        "Formulas",
-    )
+    said = f"Keys and values: {formulas.kept_bytes(config, 1, dtype):,} bytes for each token"
+    if config.n_kv_heads < config.n_heads:
+        said += f", {config.n_heads // config.n_kv_heads} times less than with keys of its own for each head"
+    said += f" ({dtype})."
+    if config.window:
+        said += f" A layer with a window keeps no more than {count(config.window, 'token')}."
+    figure(title, said, "Formulas")
+    lengths = sorted({tokens, *LENGTHS})
+    kept = {count(length, "token"): formulas.kept_bytes(config, length, dtype) for length in lengths}
     _bars(kept, "bytes", "Memory of keys and values by length of text.")
-
-
-def _growth(forward_pass):
-    """Operations by length of text; nothing where both sub-layers are off."""
-    growth = formulas.by_length(forward_pass.config)
-    if len(growth):
-        square = "Scores and weighted sum grow with the square of the length: twice the text, four times the work."
-        figure(
-            "How does it grow with the text?",
-            square if forward_pass.config.attention else "In proportion to its length.",
-            "Formulas",
-        )
-        chart(charts.growth(), growth, "Operations against length of text.", height=360)
 
 
 def _time(forward_pass):

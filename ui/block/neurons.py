@@ -9,7 +9,7 @@ from ui.kit import beside
 from ui.kit.page import chart, figure
 from ui.kit.page import table as show_table
 from ui.pictures.heatmaps import heatmaps
-from ui.shared.base import needs, pick, sure, weights
+from ui.shared.base import needs, pick, sure
 
 
 @view
@@ -21,85 +21,42 @@ def neurons(context):
     pick("token", "layer", forward_pass=forward_pass)
     layer, token = context.look.layer_of(forward_pass), context.look.token_of(forward_pass)
     silent = experiment.sparsity(forward_pass, layer)
-    _unit_map(forward_pass, layer, silent)
-    left, right = beside.columns(2)
-    with left:
-        _silent(forward_pass, silent)
-    with right:
-        _strongest(forward_pass, layer, token)
-    _every_activation(forward_pass, layer)
-
-
-def _activation(forward_pass) -> str:
-    return MENUS["activation"].label(forward_pass.config.activation)
-
-
-def _unit_map(forward_pass, layer, silent):
-    """Hidden units by token. silent: as of experiment.sparsity."""
     units, numbers = experiment.unit_map(forward_pass, layer)
+    activation = MENUS["activation"].label(forward_pass.config.activation)
     some = f", the {len(numbers)} most active" if len(numbers) < forward_pass.config.d_ff else ""
-    figure(
-        f"Which of {forward_pass.config.d_ff} hidden units fire for which word?",
-        sure(
-            f"{silent.value.mean():.1%} of them are exactly zero after {_activation(forward_pass)}. One column per unit{some}.",
-            float(units.sum()),
-        ),
-        weights(forward_pass),
-    )
+    said = f"{silent.value.mean():.1%} of them are exactly zero after {activation}. One column per unit{some}."
+    title = f"Which of {forward_pass.config.d_ff} hidden units fire for which word?"
+    figure(title, sure(said, float(units.sum())), forward_pass.weights)
     heatmaps(
         "units", units[None], forward_pass.labels[: forward_pass.n_real], [str(n) for n in numbers], colTips=[f"unit {n}" for n in numbers],
         what="value after the activation", alt="Hidden units by token.", diverging=bool((units < 0).any()), square=False, height=300,
     )  # fmt: skip
-
-
-def _silent(forward_pass, silent):
-    """The share of units that are silent, by token."""
-    exact = silent.value.any()
-    figure(
-        f"How many units are {'' if exact else 'nearly '}silent for each word?",
-        "Exact zeros after the activation."
-        if exact
-        else f"{_activation(forward_pass)} makes no exact zeros; counted are units below a tenth of the RMS.",
-        weights(forward_pass),
-    )
-    shares = silent.assign(
-        label=[charts.word(at, word) for at, word in enumerate(silent.word)],
-        value=silent.value if exact else silent.small,
-        counted="exact zeros" if exact else "nearly silent",  # the one is not to be subtracted from the other
-    )
-    chart(
-        charts.per_token(forward_pass.n_real <= 24, "share of units", 1.0, True),
-        shares,
-        "Share of hidden units that are silent, by token.",
-        height=240,
-    )
-
-
-def _strongest(forward_pass, layer, token):
-    gates = inputs(forward_pass.config.part("activation"))
-    figure(
-        f"Which units fire most for “{forward_pass.labels[token]}”?",
-        "By size after the activation." + " Before: the value, without its gate." * (gates > 1),
-        weights(forward_pass),
-    )
-    show_table(
-        experiment.strongest(forward_pass, layer, token),
-        "The strongest hidden units of this token.",
-        column_config={"unit": "Unit", "before": st.column_config.NumberColumn("Before", format="%.4f"), "after": st.column_config.NumberColumn("After", format="%.4f")},
-    )  # fmt: skip
-
-
-def _every_activation(forward_pass, layer):
-    figure(
-        "How silent would they be under another activation?",
-        "Same weights, same sentence; “nearly zero” is below a tenth of the RMS.",
-        weights(forward_pass),
-    )
+    left, right = beside.columns(2)
+    with left:
+        counted, values = "exact zeros", silent.value
+        title, said = "How many units are silent for each word?", "Exact zeros after the activation."
+        if not silent.value.any():
+            counted, values = "nearly silent", silent.small  # the one is not to be subtracted from the other
+            title = "How many units are nearly silent for each word?"
+            said = f"{activation} makes no exact zeros; counted are units below a tenth of the RMS."
+        figure(title, said, forward_pass.weights)
+        labels = [charts.word(at, word) for at, word in enumerate(silent.word)]
+        shares = silent.assign(label=labels, value=values, counted=counted)
+        spec = charts.per_token(forward_pass.n_real <= 24, "share of units", 1.0, True)
+        chart(spec, shares, "Share of hidden units that are silent, by token.", height=240)
+    with right:
+        said = "By size after the activation."
+        if inputs(forward_pass.config.part("activation")) > 1:
+            said += " Before: the value, without its gate."
+        figure(f"Which units fire most for “{forward_pass.labels[token]}”?", said, forward_pass.weights)
+        words = {name: st.column_config.NumberColumn(name.capitalize(), format="%.4f") for name in ("before", "after")}
+        strongest = experiment.strongest(forward_pass, layer, token)
+        about = "The strongest hidden units of this token."
+        show_table(strongest, about, column_config={"unit": "Unit", **words})
+    title = "How silent would they be under another activation?"
+    said = "Same weights, same sentence; “nearly zero” is below a tenth of the RMS."
+    figure(title, said, forward_pass.weights)
     kinds = {"zeros": "exactly zero", "small": "nearly zero", "negative": "negative"}
-    table = (
-        experiment.every_activation(forward_pass, layer)
-        .rename(columns=kinds)
-        .melt("label", list(kinds.values()), "kind", "value")
-        .rename(columns={"label": "name"})
-    )
+    table = experiment.every_activation(forward_pass, layer).rename(columns=kinds | {"label": "name"})
+    table = table.melt("name", list(kinds.values()), "kind", "value")
     chart(charts.shares("share of hidden units"), table, "Silent hidden units under every activation.", height=330)

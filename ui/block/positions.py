@@ -9,7 +9,7 @@ from ui.block.context import view
 from ui.kit import beside
 from ui.kit.page import chart, figure
 from ui.pictures.heatmaps import heatmaps
-from ui.shared.base import needs, sure, weights
+from ui.shared.base import needs, sure
 
 
 @view
@@ -23,7 +23,7 @@ def positions(context):
             f"{_now(table, forward_pass.config)} No difference but rounding (10⁻⁹ of the output, in float64, without dropout) means that the "
             "outputs are a permutation of each other. ALiBi without a mask sees distances only, and these two orders are "
             "mirror images.",
-            weights(forward_pass),
+            forward_pass.weights,
         )
         table["seen"] = table["mask"].map({"none": "every word sees every word", "causal": "causal mask"})
         chart(charts.order(), table, "Difference between the two orders under every position encoding.", height=270)
@@ -31,19 +31,13 @@ def positions(context):
     rows = [str(n + 1) for n in range(len(tables["sinusoidal"]))]
     left, right = beside.columns(2)
     with left:
-        figure(
-            "What do sinusoidal positions add?",
-            "One row per position, from the first; one column per dimension.",
-            "Not learned",
-        )
+        said = "One row per position, from the first; one column per dimension."
+        figure("What do sinusoidal positions add?", said, "Not learned")
         heatmaps("sinusoid", tables["sinusoidal"][None], [f"position {n}" for n in rows], [str(n + 1) for n in range(forward_pass.config.d_model)],
                  colTips=[f"dimension {n + 1}" for n in range(forward_pass.config.d_model)], what="value", alt="The sinusoidal table.", diverging=True, square=False, height=600)  # fmt: skip
     with right:
-        figure(
-            "How alike are two positions?",
-            "Sinusoidal: near ones alike. Learned: nothing before training.",
-            weights_menu["random"].whose(forward_pass.config),
-        )
+        said = "Sinusoidal: near ones alike. Learned: nothing before training."
+        figure("How alike are two positions?", said, weights_menu["random"].whose(forward_pass.config))
         both = [cosines(tables[name]) for name in ("sinusoidal", "learned")]
         heatmaps("position_pairs", torch.stack(both), rows, rows, titles=["sinusoidal", "learned (untrained)"], what="cosine similarity",
                  alt="Similarity between positions.", diverging=True, rowTips=[f"position {n}" for n in rows], arrow="and", height=600)  # fmt: skip

@@ -20,7 +20,7 @@ from ui.kit.page import capital, chart, figure, literal, small_table
 from ui.kit.page import table as show_table
 from ui.kit.store import bind
 from ui.pictures.heatmaps import heatmaps
-from ui.shared.base import pick, sure, weights
+from ui.shared.base import pick, sure
 
 
 @view
@@ -51,7 +51,7 @@ def _of_a_token(forward_pass, look):
         figure(
             f"{called}, {place} {where}: “{forward_pass.labels[look.token_of(forward_pass)]}” before and after",
             sure(f"{_formula(forward_pass.config.norm, numbers)} {gain}", numbers["variance"]),
-            weights(forward_pass),
+            forward_pass.weights,
         )
         chart(charts.before_after(), table, f"The token's vector before and after {called.lower()}.", height=260)
 
@@ -119,13 +119,13 @@ def change(context):
     farthest = f"Farthest: “{most.word}”, {most.distance:.3g}." if most.distance > 0 else "None of them moved."
     left, right = beside.columns(2)
     with left:
-        figure("How far did each word move?", sure(farthest, *table.distance), weights(forward_pass))
+        figure("How far did each word move?", sure(farthest, *table.distance), forward_pass.weights)
         chart(charts.per_token(forward_pass.n_real <= 24, "Euclidean distance, output − input"), table.rename(columns={"distance": "value"}), "Distance from input to output, by token.", height=250)  # fmt: skip
     with right:
         figure(
             "Does it still point the same way?",
             sure(f"Cosine similarity to its input, {table.cosine.mean():.3f} on average.", table.cosine.mean()),
-            weights(forward_pass),
+            forward_pass.weights,
         )
         chart(charts.per_token(forward_pass.n_real <= 24, "cosine similarity"), table.rename(columns={"cosine": "value"}), "Cosine similarity of output and input, by token.", height=250)  # fmt: skip
     both = experiment.token_similarity(forward_pass)
@@ -133,7 +133,7 @@ def change(context):
     sentence = "There is only one."
     if forward_pass.n_real > 1:
         sentence = sure(f"Average over pairs of tokens: {before:.3f} before, {after:.3f} after.", before, after)
-    figure("How alike are the words, before and after?", sentence, weights(forward_pass))
+    figure("How alike are the words, before and after?", sentence, forward_pass.weights)
     labels = forward_pass.labels[: forward_pass.n_real]
     heatmaps(
         "similarity", both, labels, labels, titles=["before: input", "after: output"], what="cosine similarity",
@@ -148,31 +148,25 @@ def stages(context):
     pick("layer", forward_pass=forward_pass)
     table = table_of(forward_pass, context.look.layer_of(forward_pass))
     first, last = table.iloc[0], table.iloc[-1]
-    figure(
-        "How large are the numbers at each stage?",
-        sure(
-            _change(number(first["std"]), number(last["std"])),
-            first["std"],
-            last["std"],
-        )
-        + "Padding tokens are counted in. " * (forward_pass.config.padding > 0)
-        + "Line: lowest to highest; bar: mean ± one standard deviation; tick: mean.",
-        weights(forward_pass),
-    )
+    before, after = number(first["std"]), number(last["std"])
+    said = f"Standard deviation goes from {before} at the input to {after} at the output. "
+    if before == after:
+        said = f"Standard deviation is {after} at the input and at the output. "
+    said = sure(said, first["std"], last["std"])
+    if forward_pass.config.padding:
+        said += "Padding tokens are counted in. "
+    said += "Line: lowest to highest; bar: mean ± one standard deviation; tick: mean."
+    figure("How large are the numbers at each stage?", said, forward_pass.weights)
     drawn = table.assign(
         stage=[charts.word(at, name) for at, name in enumerate(table.stage)],
         **{"from": table["mean"] - table["std"], "to": table["mean"] + table["std"]},
     )
     chart(charts.stages(), drawn, "Spread of the numbers at every stage of the block.", height=36 * len(table) + 60)
-    numbers = {
-        name: st.column_config.NumberColumn(
-            meter.label(name),
-            help=meter.help(name),
-            format="percent" if name == "zeros" else "%.3g",
-            width=54 if beside.alone() else 70,
-        )
-        for name in meter
-    }
+    width = 54 if beside.alone() else 70
+    numbers = {}
+    for name in meter:
+        how = {"help": meter.help(name), "format": "percent" if name == "zeros" else "%.3g", "width": width}
+        numbers[name] = st.column_config.NumberColumn(meter.label(name), **how)
     words = {  # as wide as all of them have room for beside the drawing, on a page of 1280 pixels
         "stage": st.column_config.TextColumn("Stage", width=152),
         "site": st.column_config.TextColumn("Site", help="TransformerLens's name", width=66),
@@ -181,10 +175,3 @@ def stages(context):
     # Beside another the numbers come first.
     order = None if beside.alone() else ["stage", *meter, "site", "shape"]
     show_table(table, "Statistics of every stage.", column_config=numbers | words, column_order=order)
-
-
-def _change(before: str, after: str) -> str:
-    """Say how the standard deviation changes from the input to the output."""
-    if before == after:
-        return f"Standard deviation is {after} at the input and at the output. "
-    return f"Standard deviation goes from {before} at the input to {after} at the output. "

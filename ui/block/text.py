@@ -10,7 +10,7 @@ from ui.kit import beside
 from ui.kit.page import figure, literal
 from ui.kit.takeaway import note
 from ui.pictures.chips import generated, opened_step
-from ui.shared.base import pick, weights
+from ui.shared.base import pick
 
 
 @view
@@ -26,9 +26,7 @@ def text(context):
     except ConfigError as error:
         st.info(literal(error), icon=":material/info:")
         return
-    figure(
-        "How does the text go on?", _about(kind, words, look.context, len(given) + len(steps)), weights(forward_pass)
-    )
+    figure("How does the text go on?", _about(kind, words, look.context, len(given) + len(steps)), forward_pass.weights)
     beside.no_difference()
     key = beside.keyed("text")
     layer, head = look.layer_of(forward_pass), look.head_of(forward_pass)

@@ -1,7 +1,6 @@
 import math
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from core.experiments.depth.gradients import gradients as run
@@ -12,6 +11,7 @@ from ui.kit import pins
 from ui.kit.page import figure, literal
 from ui.pictures.curves import Line, Panel, curves
 from ui.pictures.heatmaps import heatmaps
+from ui.shared.base import LOST
 
 VANISHED, EXPLODED = 1e-3, 1e3  # a thousandth, a thousandfold of what went in at the end
 
@@ -22,14 +22,10 @@ def gradients(context):
     of_variants = {v.name: run(v.config, context.tokens, context.machine, context.depth) for v in context.variants}
     said = {name: lost(each) for name, each in of_variants.items()}
     pins.legend(context.variants, said, context.pins)
-    panel = Panel(
-        title="How much of the gradient arrives?",
-        label="Norm of ∂loss/∂stream after each pass; 0: at the input",
-        help="Loss: cross-entropy of each word naming the next one, and of the last naming the first.",
-        log=True,
-        sentence=travelled(of_variants),
-        lines=[Line(v.colour, of_variants[v.name].stream.tolist(), said[v.name]) for v in context.variants],
-    )
+    lines = [Line(v.colour, of_variants[v.name].stream.tolist(), said[v.name]) for v in context.variants]
+    label = "Norm of ∂loss/∂stream after each pass; 0: at the input"
+    about = "Loss: cross-entropy of each word naming the next one, and of the last naming the first."
+    panel = Panel("How much of the gradient arrives?", label, travelled(of_variants), lines, log=True, help=about)
     left, right = st.columns([2, 3], gap="medium")
     with left:
         curves("gradient_curves", [panel], {v.colour: v.name for v in context.variants}, height=330)
@@ -46,24 +42,21 @@ def lost(each) -> str | None:
 
 def travelled(of_variants) -> str:
     """What becomes of the gradient on its way from the last pass to the first, variant by variant."""
-    factors = [
-        f"{name} {_times(each.stream[0] / each.stream[-1])}"
-        for name, each in of_variants.items()
-        if not each.diverged and each.stream[-1] > 0
-    ]
-    without = [f"{name} ({lost(each)})" for name, each in of_variants.items() if each.diverged]
+    factors, without = [], []
+    for name, each in of_variants.items():
+        if each.diverged:
+            without.append(f"{name} ({lost(each)})")
+        elif each.stream[-1] > 0:
+            share = each.stream[0] / each.stream[-1]
+            kind = " (vanished)" if share < VANISHED else " (exploded)" if share > EXPLODED else ""
+            factors.append(f"{name} {number(share)}{kind}")
     without += [f"{name} (nothing leaves the last pass)" for name, each in of_variants.items() if each.stream[-1] == 0]
-    phrases = (
-        f"How many times as large the gradient is at the input as at the last pass: {', '.join(factors)}."
-        if factors
-        else ""
-    )
-    return " ".join(filter(None, [phrases, f"None to be followed: {', '.join(without)}." if without else ""]))
-
-
-def _times(share: float) -> str:
-    kind = " (vanished)" if share < VANISHED else " (exploded)" if share > EXPLODED else ""
-    return f"{number(share)}{kind}"
+    said = []
+    if factors:
+        said.append(f"How many times as large the gradient is at the input as at the last pass: {', '.join(factors)}.")
+    if without:
+        said.append(f"None to be followed: {', '.join(without)}.")
+    return " ".join(said)
 
 
 def per_weight(context, of_variants):
@@ -80,39 +73,18 @@ def per_weight(context, of_variants):
     ignored = [v.name for v in context.variants if ignores_key_bias(context.depth.plan(v.config)[0])]
     if ignored:
         whose = "" if len(ignored) == len(tables) else f" ({', '.join(ignored)})"
-        st.caption(
-            literal(
-                f"b_K adds the same to all scores of a query, which its softmax ignores: its gradient is rounding{whose}."
-            )
-        )
-    matrices = [
-        table.pivot(index="weight", columns="layer", values="value").reindex(
-            index=weights, columns=range(1, layers + 1)
-        )
-        for table in tables.values()
-    ]
+        why = "adds the same to all scores of a query, which its softmax ignores: its gradient is rounding"
+        st.caption(literal(f"b_K {why}{whose}."))
+    pivots = [table.pivot(index="weight", columns="layer", values="value") for table in tables.values()]
+    cells = np.stack([pivot.reindex(index=weights, columns=range(1, layers + 1)).to_numpy() for pivot in pivots])
+    columns, titles = [f"block {n + 1}" for n in range(layers)], list(tables)
     if shared:  # one block: its variants side by side, instead of panels of a single column
-        together = pd.concat([matrix[1].rename(name) for name, matrix in zip(tables, matrices)], axis=1)
-        heatmaps(
-            "weight_gradients", together.to_numpy()[None], weights, list(tables), square=False, **_words("variants")
-        )
-        return
+        cells, columns, titles = cells[:, :, 0].T[None], list(tables), None
     heatmaps(
-        "weight_gradients", np.stack([m.to_numpy() for m in matrices]), weights, [f"block {n + 1}" for n in range(layers)],
-        titles=list(tables), square=False, **_words("blocks"),
+        "weight_gradients", cells, weights, columns, titles=titles, what="norm of the gradient", log=True, numbers="brief",
+        alt=f"Norm of each weight's gradient; columns are {'variants' if shared else 'blocks'}.", square=False,
+        blank="not there, or no number", arrow="in", height=470,
     )  # fmt: skip
-
-
-def _words(columns) -> dict:
-    return {
-        "what": "norm of the gradient",
-        "blank": "not there, or no number",
-        "alt": f"Norm of each weight's gradient; columns are {columns}.",
-        "log": True,
-        "arrow": "in",
-        "height": 470,
-        "numbers": "brief",
-    }
 
 
 def largest(tables, shared: bool) -> str:
@@ -123,8 +95,4 @@ def largest(tables, shared: bool) -> str:
         if len(known):
             top = known.loc[known.value.idxmax()]
             phrases.append(f"{name} {top.weight}{'' if shared else f' of block {top.layer}'} ({number(top.value)})")
-    return (
-        f"Largest: {'; '.join(phrases)}."
-        if phrases
-        else "The numbers became infinite or NaN here, so nothing can be said."
-    )
+    return f"Largest: {'; '.join(phrases)}." if phrases else LOST

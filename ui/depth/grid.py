@@ -45,13 +45,8 @@ def choices(context):
     """What colours the grid, how it is laid out, and which parts are in it."""
     left, right = st.columns([5, 2], vertical_alignment="bottom")
     with left:
-        coloured = choice(
-            "Colour",
-            "grid_statistic",
-            context.look.grid_statistic,
-            list(statistic),
-            list(map(statistic.label, statistic)),
-        )
+        labels = list(map(statistic.label, statistic))
+        coloured = choice("Colour", "grid_statistic", context.look.grid_statistic, list(statistic), labels)
         bar("lens", [coloured, tabs("Arrangement", orders, "grid_order")])
     with right:
         shown = st.popover(
@@ -59,17 +54,15 @@ def choices(context):
         )
         if shown.open:
             with shown:
-                parts_in_grid(context)
-
-
-def parts_in_grid(context):
-    st.caption("Every combination of what is chosen is run. A part with nothing chosen stays as in the baseline.")
-    for axis, entries in context.axes.chosen.items():
-        offered = list(AXES[axis].entries)
-        st.pills(
-            AXES[axis].label, offered, format_func=AXES[axis].words.get, selection_mode="multi",
-            **bind(f"axis_{axis}", list(entries), partial(_choose, axis)),
-        )  # fmt: skip
+                st.caption(
+                    "Every combination of what is chosen is run. A part with nothing chosen stays as in the baseline."
+                )
+                for axis, entries in context.axes.chosen.items():
+                    offered = list(AXES[axis].entries)
+                    st.pills(
+                        AXES[axis].label, offered, format_func=AXES[axis].words.get, selection_mode="multi",
+                        **bind(f"axis_{axis}", list(entries), partial(_choose, axis)),
+                    )  # fmt: skip
 
 
 def _choose(axis: str, entries: list[str]):
@@ -127,11 +120,9 @@ def _lost(results) -> str:
     if not gone:
         return ""
     shared = results.shared_by_diverged()
-    who = (
-        f": all with {AXES[shared[0]].words[shared[1]]}, and no other"
-        if shared and gone < len(results.diverged)
-        else ""
-    )
+    who = ""
+    if shared and gone < len(results.diverged):
+        who = f": all with {AXES[shared[0]].words[shared[1]]}, and no other"
     return f" {gone} of {len(results.diverged)} diverged{who}."
 
 

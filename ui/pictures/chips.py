@@ -5,12 +5,10 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import streamlit as st
-
 from core.model.generate import Step
 from core.settings.wording import number
 from ui.kit.panel.control import handle
-from ui.kit.server.scripts import with_store
+from ui.kit.server.scripts import component
 from ui.kit.store import session
 
 PICKED = "picked_step"  # kept for a visitor: which step of the text is open
@@ -75,12 +73,7 @@ CSS = """
 .selected { border: 2px solid var(--st-primary-color); font-weight: 600; }
 .unknown { border-bottom: 2px dotted #D55E00; }
 """
-_chips = st.components.v2.component(
-    "ablation_chips",
-    html='<div class="root" role="group"></div>',
-    css=CSS,
-    js=with_store((Path(__file__).parent / "chips.js").read_text()),
-)
+_chips = component("chips", Path(__file__).with_suffix(".js"), CSS, '<div class="root" role="group"></div>')
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import streamlit as st
-
 from core.figures.palette import BASELINE, VARIANTS
 from core.figures.spread import WIDTH, spread_svg
 from core.teaching.claims import DOES_NOT, REPLICATES, Claim, Judged, claim, describe, format_result, format_value
 from ui.kit.panel.control import handle
-from ui.kit.server.scripts import with_store
+from ui.kit.server.scripts import component
 
 KINDS = {REPLICATES: "yes", DOES_NOT: "no"}
 CSS = f"""
@@ -26,12 +24,7 @@ svg {{ width: 100%; max-width: {WIDTH}px; height: auto; display: block; }} text 
 .seed {{ fill: var(--st-text-color); opacity: 0.35; }}
 @container (max-width: 760px) {{ .row {{ grid-template-columns: minmax(0, 1fr); }} }}
 """
-_claims = st.components.v2.component(
-    "ablation_claims",
-    html='<div class="root"></div>',
-    css=CSS,
-    js=with_store((Path(__file__).parent / "claims.js").read_text()),
-)
+_claims = component("claims", Path(__file__).with_suffix(".js"), CSS)
 
 
 def claims(

@@ -67,11 +67,6 @@ class Picked(Settings):
         return read_pairs("" if self.pairs == "none" else self.pairs, forward_pass.n_real)
 
 
-def weights(forward_pass) -> str:
-    """What every chart says about its weights."""
-    return forward_pass.weights
-
-
 LOST = "The numbers became infinite or NaN here, so nothing can be said."
 
 
@@ -98,16 +93,17 @@ def picks(*names, forward_pass) -> list[Control]:
     """The choices of layer and head (where there are several), and of a token."""
     counts = {"layer": forward_pass.config.n_layers, "head": forward_pass.config.n_heads, "token": forward_pass.n_real}
     counts = {name: beside.count_of(name, count) for name, count in counts.items()}
-    layer, made = min(value("layer"), counts["layer"]) - 1, []
-    for name in (name for name in names if counts[name] > 1 or name == "token"):
-        words = {
-            "layer": lambda n: f"layer {n}",
-            "head": lambda n: forward_pass.head_name(layer, n - 1),
-            "token": lambda n: f"word {n}: {forward_pass.labels[n - 1]}",
-        }[name]
-        offered = range(1, counts[name] + 1)
-        made.append(choice(name.capitalize(), name, min(value(name), counts[name]), offered, list(map(words, offered))))
-    return made
+    layer = min(value("layer"), counts["layer"]) - 1
+    words = {
+        "layer": [f"layer {n + 1}" for n in range(counts["layer"])],
+        "head": [forward_pass.head_name(layer, n) for n in range(counts["head"])],
+        "token": [f"word {n}: {label}" for n, label in enumerate(forward_pass.labels[: counts["token"]], 1)],
+    }
+    return [
+        choice(name.capitalize(), name, min(value(name), counts[name]), range(1, counts[name] + 1), words[name])
+        for name in names
+        if counts[name] > 1 or name == "token"
+    ]
 
 
 def pick(*names, forward_pass, before: list[Control] | None = None):

@@ -2,6 +2,7 @@
 
 import math
 from contextlib import suppress
+from dataclasses import replace
 from typing import NamedTuple
 
 import pandas as pd
@@ -65,11 +66,8 @@ def said_of_ends(trainings: StartedTrainings) -> str:
     """Of which models the best rate that was tried stands at an end of those that were; nothing where it does of none."""
     ended = {name for name, said in rates_chosen(trainings).items() if said != "–"}
     found = [name for name in at_an_end(trainings.plan, trainings.judge.now.names) if name in ended] if ended else []
-    return (
-        f"The highest or the lowest rate tried was best for {', '.join(found)}: one beyond may be better."
-        if found
-        else ""
-    )
+    names = ", ".join(found)
+    return f"The highest or the lowest rate tried was best for {names}: one beyond may be better." if found else ""
 
 
 def label(arm) -> str:
@@ -84,9 +82,8 @@ def legend(trainings: StartedTrainings, said=None):
     seeds = f"seeds {first} to {last}" if last > first else f"seed {first}"
     if last - first >= len(plan.seeds):  # a study may have any seeds
         seeds = f"{len(plan.seeds)} seeds from {first} to {last}"
-    common = [
-        f"{trainings.origin}, {seeds}. Paired: same seed, same data, and the same initial weights where shapes agree."
-    ]
+    paired = "Paired: same seed, same data, and the same initial weights where shapes agree."
+    common = [f"{trainings.origin}, {seeds}. {paired}"]
     if any("diverged" in (text or "") for text in ended.values()):
         common.append(pins.DIVERGED)
     marks = [(arm.colour, label(arm), ended.get(arm.name)) for arm in arms_shown(trainings)]
@@ -232,24 +229,18 @@ def lines(trainings, field: str, log: bool = False) -> tuple[list[int], list[Lin
     """-> (steps, one line per model: the mean over seeds, its 95 % interval, and every seed)"""
     plan, runs = trainings.plan, trainings.runs
     steps = sorted({row.step for rows in runs.values() for row in rows if not row.note})
-    several, banded = (
-        1 < len(plan.seeds) <= FEW,
-        len(plan.seeds) > 2,
-    )  # of two seeds an interval spans nearly everything
+    several = 1 < len(plan.seeds) <= FEW
+    banded = len(plan.seeds) > 2  # of two seeds an interval spans nearly everything
     unknown = Interval(math.nan, math.nan, math.nan, 0)
     panels = []
     for arm in arms_shown(trainings):
         spans = dict(results.course(runs, plan, arm.name, field, log))
         spans = [spans.get(step, unknown) for step in steps]
         seeds = [{row.step: getattr(row, field) for row in runs[arm.name, seed] if not row.note} for seed in plan.seeds]
-        panels.append(
-            Line(
-                arm.colour,
-                [span.mean for span in spans],
-                gone(trainings, arm.name),
-                [span.low for span in spans] if banded else None,
-                [span.high for span in spans] if banded else None,
-                [[values.get(step, math.nan) for step in steps] for values in seeds] if several else None,
-            )
-        )
+        line = Line(arm.colour, [span.mean for span in spans], gone(trainings, arm.name))
+        if banded:
+            line = replace(line, low=[span.low for span in spans], high=[span.high for span in spans])
+        if several:
+            line = replace(line, seeds=[[values.get(step, math.nan) for step in steps] for values in seeds])
+        panels.append(line)
     return steps, panels

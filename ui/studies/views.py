@@ -82,8 +82,11 @@ def curves(context):
         name = st.selectbox("Task", tasks, **bind("of_task", chosen), label_visibility="collapsed")
     lines = summary[(summary.task == name) & (summary.variant != BASELINE)]
     with right:
+        # Usually those that end lowest beside the baseline, which diverged first of all.
+        comparable = lines[lines.difference.notna() | (lines.diverged > 0)]
+        lowest = list(comparable.sort_values("difference", na_position="first").variant[:MOST])
         chosen = several(
-            context.look, "curves_of", list(lines.variant), _telling(lines), BASELINE, max_selections=MOST,
+            context.look, "curves_of", list(lines.variant), lowest, BASELINE, max_selections=MOST,
             placeholder="the baseline alone",
         )  # fmt: skip
     runs = stored(context.store, context.number, name, chosen)
@@ -97,12 +100,6 @@ def curves(context):
     for note in runs.notes:
         st.caption(literal(note))
     draw_learning(runs)
-
-
-def _telling(lines) -> list[str]:
-    """List the variants that end lowest beside the baseline: those that diverged first."""
-    comparable = lines[lines.difference.notna() | (lines.diverged > 0)]
-    return list(comparable.sort_values("difference", na_position="first").variant[:MOST])
 
 
 COLUMNS = ["task", "variant", "seed", "state", "accuracy", "step", "steps", "seconds", "ended", "device", "torch", "code", "tries", "message"]  # fmt: skip

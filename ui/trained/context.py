@@ -105,11 +105,6 @@ class TrainedContext:
         """The text, as the model reads it. Raises ConfigError for one of which nothing can be read."""
         return prompt.read(self.opened, self.look.prompt)
 
-    @property
-    def mode(self) -> str:
-        """What takes the place of what is knocked out."""
-        return self.look.mode
-
     @lazily
     def whole(self) -> Pass:
         """The pass of the prompt through the whole model."""
@@ -118,7 +113,7 @@ class TrainedContext:
     @lazily
     def without(self) -> Pass:
         """The same with the knock-out."""
-        return prompt.look(self.bench, self.prompt, self.cuts, self.mode)
+        return prompt.look(self.bench, self.prompt, self.cuts, self.look.mode)
 
     @property
     def shown(self) -> Pass:
@@ -132,7 +127,7 @@ class TrainedContext:
 
     @property
     def effect(self) -> Effect:
-        return knockout.measured(self.bench, self.cuts, self.mode)
+        return knockout.measured(self.bench, self.cuts, self.look.mode)
 
     @lazily
     def readings(self) -> list[Reading]:
@@ -142,7 +137,9 @@ class TrainedContext:
     def named(self) -> str:
         """The knock-out in words: "− head 2.3 (zero)"."""
         return (
-            f"{lesion.name_of(self.cuts)} ({lesion.mode.label(self.mode).lower()})" if self.cuts else "the whole model"
+            f"{lesion.name_of(self.cuts)} ({lesion.mode.label(self.look.mode).lower()})"
+            if self.cuts
+            else "the whole model"
         )
 
     @property

@@ -13,13 +13,7 @@ from core.experiments.trained import prompt as experiment
 from core.experiments.trained.comparison import compared
 from core.experiments.trained.prompt import Prompt
 from core.export.script import Script
-from core.export.scripts import (
-    ELSEWHERE,
-    family_script,
-    folder_call,
-    knockout_script,
-    member_call,
-)
+from core.export.scripts import ELSEWHERE, family_script, folder_call, knockout_script, member_call
 from core.export.sheets import slug
 from core.model import knockout as lesion
 from core.model.text import words
@@ -41,16 +35,9 @@ def script(context: TrainedContext) -> Script:
     look = context.look
     if look.taken == "without":
         return family_script(look.compared, look.part if compared[look.compared].split else "")
-    return knockout_script(
-        opening_call(look.model),
-        context.cuts,
-        look.mode,
-        look.texts,
-        look.taken,
-        text=look.prompt,
-        token=context.after + 1 if look.taken == "words" else 1,
-        sampling=context.sampling,
-    )
+    token = context.after + 1 if look.taken == "words" else 1
+    reads = {"text": look.prompt, "token": token, "sampling": context.sampling}
+    return knockout_script(opening_call(look.model), context.cuts, look.mode, look.texts, look.taken, **reads)
 
 
 def opening_call(name: str) -> str:
@@ -68,12 +55,8 @@ def model_file(opened: Opened) -> dict:
     """A model of the lab's own as a file: label -> (name of the file, what makes it)."""
     if not isinstance(opened.tokens, Words):
         return {}
-    return {
-        "This model: weights and configuration": (
-            f"{slug(opened.name)}.zip",
-            lambda: own.zipped(own.write(opened.model, opened.name, opened.task, **opened.about)),
-        )
-    }
+    write = lambda: own.zipped(own.write(opened.model, opened.name, opened.task, **opened.about))  # noqa: E731
+    return {"This model: weights and configuration": (f"{slug(opened.name)}.zip", write)}
 
 
 def knockout_row(look, config, cuts: tuple[lesion.Cut, ...]):
@@ -92,14 +75,8 @@ def knockout_row(look, config, cuts: tuple[lesion.Cut, ...]):
             format_func=lambda each: f"{lesion.mode.label(each).lower()} in its place",
         )  # fmt: skip
     with right:
-        st.button(
-            "Put everything back",
-            on_click=change,
-            kwargs={"out": ""},
-            disabled=not cuts,
-            icon=":material/undo:",
-            width="stretch",
-        )
+        words = {"icon": ":material/undo:", "width": "stretch"}
+        st.button("Put everything back", on_click=change, kwargs={"out": ""}, disabled=not cuts, **words)
     st.caption(f"{capital(KEY)}.")  # what the names of heads mean, which stand in this row from the first
 
 

@@ -23,15 +23,17 @@ from ui.pictures.heatmaps import heatmaps
 from ui.shared.base import LOST, sure
 from ui.trained.context import take_out, view
 
-SHOWN = 16
+SHOWN, RANKED = 16, 14  # bars of what each part adds, and of what is lost without it
+STARTED = "sweep_start"
+ASKED = 10.0  # seconds from which on a sweep waits for a click
 
 
 @view
 def credit(context):
     """Who decides: what every head and sub-layer adds to the answer; it all adds up."""
-    key = (context.bench.key, "credit", context.cuts, context.mode)
+    key = (context.bench.key, "credit", context.cuts, context.look.mode)
     table = context.opened.results.get(
-        key, lambda: (experiment.table(context.bench, context.cuts, context.mode), 1 << 16)
+        key, lambda: (experiment.table(context.bench, context.cuts, context.look.mode), 1 << 16)
     )
     q = context.bench.questions
     after_cap = context.effect.values["difference"].mean().item()
@@ -39,26 +41,17 @@ def credit(context):
     measured = f", before the soft-cap of {cap:g} (after it {number(after_cap)})" if cap else ""
     order = table.reindex(table.value.abs().sort_values(ascending=False).index)
     first = order.iloc[0]
-    figure(
-        f"Who makes the right word win? {capital(context.told)}",
-        sure(
-            f"Logit difference right − wrong ({q.asks}), {number(table.value.sum())} on average{measured}, split by who wrote it to the "
-            f"stream: {first['name']} adds {number(first.value)}{f' ({number(100 * first.share)} % of it)' if 0 < first.share <= 1 else ''}. All parts add up to {number(table.value.sum())}.",
-            *table.value,
-        ),
-        f"Over {q.what}",
+    whole = number(table.value.sum())
+    share = f" ({number(100 * first.share)} % of it)" if 0 < first.share <= 1 else ""
+    said = (
+        f"Logit difference right − wrong ({q.asks}), {whole} on average{measured}, split by who wrote it to the "
+        f"stream: {first['name']} adds {number(first.value)}{share}. All parts add up to {whole}."
     )
+    figure(f"Who makes the right word win? {capital(context.told)}", sure(said, *table.value), f"Over {q.what}")
     left, right = st.columns([1, 1], gap="medium")
     with left:
-        rows = order.head(SHOWN).assign(
-            change=lambda t: t.value, clear=lambda t: [apart(*ends) for ends in zip(t.low, t.high)]
-        )
-        chart(
-            charts.ranking("adds to the logit difference"),
-            rows,
-            "What each part adds to the logit difference.",
-            height=max(200, 26 * len(rows)),
-        )
+        rows = order.head(SHOWN).assign(change=lambda table: table.value)
+        _ranking("adds to the logit difference", rows, "What each part adds to the logit difference.")
     with right:
         _heads(context, table)
         caption(
@@ -82,11 +75,6 @@ def _heads(context, table):
     )  # fmt: skip
 
 
-BARS = 14  # bars
-STARTED = "sweep_start"
-ASKED = 10.0  # seconds from which on a sweep waits for a click
-
-
 @view
 def sweep(context):
     """Every part: each head and each sub-layer taken out by itself, ranked."""
@@ -102,21 +90,36 @@ def sweep(context):
     rows = rows.sort_values("change", ascending=not ranked_by.distance)  # the greatest loss first
     left, right = st.columns([1, 1], gap="medium")
     with left:
-        figure(
-            "What does the model lose without it?",
-            _told(ranked),
-            f"Over {context.bench.questions.what}, in its place: {mode.label(context.mode).lower()}",
-        )
-        _map(context, rows, unit)
+        over = f"Over {context.bench.questions.what}, in its place: {mode.label(context.look.mode).lower()}"
+        figure("What does the model lose without it?", _told(ranked), over)
+        c = context.opened.config
+        columns = [Cut(0, "head", n) for n in range(c.n_heads) if c.attention]
+        there = {"attention": c.attention, "ffn": c.ffn, "layer": c.attention and c.ffn}
+        columns += [Cut(0, part) for part in there if there[part]]
+        names = [f"head {cut.head + 1}" if cut.part == "head" else cut.part.replace("ffn", "FFN") for cut in columns]
+        by = dict(zip(rows.cut, rows.change))
+        at = lambda layer, cut: Cut(layer, cut.part, cut.head)  # noqa: E731
+        cells = [[by.get(at(layer, cut).write(), math.nan) for cut in columns] for layer in range(c.n_layers)]
+        layers = [f"layer {n + 1}" for n in range(c.n_layers)]
+        out = [[cut.layer, columns.index(at(0, cut))] for cut in context.cuts if at(0, cut) in columns]
+        heatmaps(
+            "sweep_map", torch.tensor([cells]), layers, names, what=f"change of {effects.effect.label(context.look.rank_by).lower()}{unit}", diverging=True, numbers="brief",
+            tips=[[at(layer, cut).name for cut in columns] for layer in range(c.n_layers)],
+            alt="Effect of taking out each head and sub-layer.", square=False, height=120 + 44 * c.n_layers if c.n_layers <= 4 else 460, marks=out,
+            on_pick=lambda panel, row, column: take_out(at(row, columns[column]).write(), taken="knockout"),
+        )  # fmt: skip
     with right:
-        _bars(rows, context.look.rank_by, unit)
+        name = in_sentence(effects.effect.label(context.look.rank_by))
+        said = "Bars: mean change with its 95 % interval, corrected for all parts (Holm). Pale: not distinguishable from noise."
+        figure(f"Ranked by {name}", said)
+        _ranking(f"change of {name}{unit}", rows.head(RANKED), f"Parts ranked by {name} without them.")
     note("every part, every effect", lambda: ranked)
 
 
 def _measured(context):
     """The whole sweep, kept with the model; None where it may not be made, or while one that takes long waits for the click that
     starts it."""
-    key, seconds = (context.bench.key, "sweep", context.mode), context.bench.sweep_seconds
+    key, seconds = (context.bench.key, "sweep", context.look.mode), context.bench.sweep_seconds
     if context.opened.results.peek(key) is None and seconds > ASKED:
         many = f"{len(cuts(context.opened.config)):,} parts over {context.bench.questions.what}"
         try:
@@ -130,7 +133,7 @@ def _measured(context):
             return None
 
     def make():
-        return tables.ranked(list(context.bench.sweep(context.mode)), context.bench.baseline), 1 << 16
+        return tables.ranked(list(context.bench.sweep(context.look.mode)), context.bench.baseline), 1 << 16
 
     return context.opened.results.get(key, make)
 
@@ -159,39 +162,7 @@ def _told(ranked) -> str:
     return sentence + click
 
 
-def _map(context, rows, unit):
-    """Layer × head, and the sub-layers beside them."""
-    c = context.opened.config
-    columns = [Cut(0, "head", n) for n in range(c.n_heads) if c.attention]
-    columns += (
-        [Cut(0, "attention")] * c.attention + [Cut(0, "ffn")] * c.ffn + [Cut(0, "layer")] * (c.attention and c.ffn)
-    )
-    names = [f"head {cut.head + 1}" if cut.part == "head" else cut.part.replace("ffn", "FFN") for cut in columns]
-    by = dict(zip(rows.cut, rows.change))
-    at = lambda layer, cut: Cut(layer, cut.part, cut.head)  # noqa: E731
-    cells = torch.tensor(
-        [[[by.get(at(layer, cut).write(), math.nan) for cut in columns] for layer in range(c.n_layers)]]
-    )
-    layers = [f"layer {n + 1}" for n in range(c.n_layers)]
-    out = [[cut.layer, columns.index(at(0, cut))] for cut in context.cuts if at(0, cut) in columns]
-    heatmaps(
-        "sweep_map", cells, layers, names, what=f"change of {effects.effect.label(context.look.rank_by).lower()}{unit}", diverging=True, numbers="brief",
-        tips=[[at(layer, cut).name for cut in columns] for layer in range(c.n_layers)],
-        alt="Effect of taking out each head and sub-layer.", square=False, height=120 + 44 * c.n_layers if c.n_layers <= 4 else 460, marks=out,
-        on_pick=lambda panel, row, column: take_out(at(row, columns[column]).write(), taken="knockout"),
-    )  # fmt: skip
-
-
-def _bars(rows, rank_by, unit):
-    name = in_sentence(effects.effect.label(rank_by))
-    rows = rows.head(BARS).assign(clear=lambda table: [apart(*ends) for ends in zip(table.low, table.high)])
-    figure(
-        f"Ranked by {name}",
-        "Bars: mean change with its 95 % interval, corrected for all parts (Holm). Pale: not distinguishable from noise.",
-    )
-    chart(
-        charts.ranking(f"change of {name}{unit}"),
-        rows,
-        f"Parts ranked by {name} without them.",
-        height=max(200, 26 * len(rows)),
-    )
+def _ranking(axis: str, rows, alt: str):
+    """Draw a bar for every part, pale where its interval holds 0."""
+    rows = rows.assign(clear=[apart(*ends) for ends in zip(rows.low, rows.high)])
+    chart(charts.ranking(axis), rows, alt, height=max(200, 26 * len(rows)))

@@ -26,29 +26,25 @@ def without(context):
     if split:
         _by_distance(context.look.part)
     else:
-        _every_part(context.look.compared)
+        measure, rows = comparison.compared[context.look.compared], _summary(context.look.compared)
+        figure(
+            "Is a part needed to learn it, or does the model only come to rely on it?",
+            comparison.told(rows, context.look.compared),
+            f"{comparison.compared.help(context.look.compared).capitalize()} Points: {'geometric ' * measure.logarithmic}mean over seeds. "
+            "Lines: 95 % interval of the difference from the baseline, all corrected together (Holm). One that reaches the dashed line is undecided",
+            [context.look.compared],
+        )
+        baseline = float(rows[(rows.member == WHOLE)].value.iloc[0])
+        decades = math.ceil(math.log10(rows.value.max())) if measure.logarithmic else 0
+        chart(
+            charts.with_and_without(measure.axis, decades),
+            rows.assign(reference=baseline),
+            "The model trained without each part, and with the part cut out afterwards.",
+            height=34 * rows.label.nunique() + 60,
+        )
     caption(
         "Trained without it: a new model that never had the part, with the same sentences and the same first weights. Cut afterwards: the trained "
         f"baseline, its weights as they are, run without the part; not there where the change would need other weights.{' Dashed: the baseline.' * (not split)}"
-    )
-
-
-def _every_part(name: str):
-    measure, rows = comparison.compared[name], _summary(name)
-    figure(
-        "Is a part needed to learn it, or does the model only come to rely on it?",
-        comparison.told(rows, name),
-        f"{comparison.compared.help(name).capitalize()} Points: {'geometric ' * measure.logarithmic}mean over seeds. "
-        "Lines: 95 % interval of the difference from the baseline, all corrected together (Holm). One that reaches the dashed line is undecided",
-        [name],
-    )
-    baseline = float(rows[(rows.member == WHOLE)].value.iloc[0])
-    decades = math.ceil(math.log10(rows.value.max())) if measure.logarithmic else 0
-    chart(
-        charts.with_and_without(measure.axis, decades),
-        rows.assign(reference=baseline),
-        "The model trained without each part, and with the part cut out afterwards.",
-        height=34 * rows.label.nunique() + 60,
     )
 
 
@@ -63,22 +59,22 @@ def _by_distance(member: str):
         ["accuracy"],
     )
     names = tuple(dict.fromkeys(rows.line))
-    chart(charts.by_distance(names), _named(rows), "Accuracy by the words between subject and verb.", height=330)
+    last = rows[rows.distance == rows.distance.iloc[-1]].sort_values("value", ascending=False, kind="stable")
+    at, above = {}, math.inf
+    for line in last.itertuples():
+        above = at[line.Index] = min(line.value, above - NEAR)
+    chart(
+        charts.by_distance(names),
+        rows.assign(end=rows.line.where(rows.index.isin(at), ""), at=[at.get(index, 0.0) for index in rows.index]),
+        "Accuracy by the words between subject and verb.",
+        height=330,
+    )
 
 
 def _merged(bins: list[tuple[str, list[str]]]) -> str:
     """Which distances stand together, for there are few sentences of them."""
     together = [name for name, distances in bins if len(distances) > 1]
     return f" (fewer than {LEAST} of some: {', '.join(together)} stand together)" if together else ""
-
-
-def _named(rows):
-    """With the name of each line where it ends, one below the other."""
-    last = rows[rows.distance == rows.distance.iloc[-1]].sort_values("value", ascending=False, kind="stable")
-    at, above = {}, math.inf
-    for line in last.itertuples():
-        above = at[line.Index] = min(line.value, above - NEAR)
-    return rows.assign(end=rows.line.where(rows.index.isin(at), ""), at=[at.get(index, 0.0) for index in rows.index])
 
 
 @st.cache_data
@@ -105,13 +101,5 @@ def _open(context) -> list:
         return []
     now = context.look.model if context.look.model in offered else offered[0]
     words = [f"open {label(member)}, seed {seed}" for member, seed in map(there.get, offered)]
-    return [
-        choice(
-            "Open a model",
-            "open_member",
-            now,
-            offered,
-            words,
-            on=lambda name: change(model=name, out="", taken="attention"),
-        )
-    ]
+    open_model = lambda name: change(model=name, out="", taken="attention")  # noqa: E731
+    return [choice("Open a model", "open_member", now, offered, words, on=open_model)]

@@ -7,7 +7,6 @@ import streamlit as st
 from core.experiments.trained import prompt
 from core.experiments.trained import prompt as experiment
 from core.figures import charts
-from core.model.generate import Sampling
 from core.model.knockout import Cut, name_of
 from core.settings.setting import ConfigError
 from core.settings.wording import fixed, number
@@ -62,55 +61,39 @@ def _rivals(context: TrainedContext, words: list[int]) -> list[int]:
 def words(context):
     """Next word: what comes next, how sure the model is, and a text that goes on."""
     after = context.after
-    _pick(context)
-    _remove(context)
-    scores, said = scores_of(context), said_after(context)
-    table = experiment.next_words(
-        scores, context.sampling, context.opened.tokens.label, also=() if said is None else (said,)
-    )
-    # Two tokens may read alike: each has a row of its own.
-    rows = {token: row for row, token in enumerate(dict.fromkeys(table.token))}
-    table["label"] = [charts.word(rows[token], word) for token, word in zip(table.token, table.word)]
-    left, right = st.columns([2, 3], gap="medium")
-    with left:
-        figure(
-            f"What comes after “{context.prompt.labels[after]}”?"
-            if context.language
-            else f"What does it answer at “{context.prompt.labels[after]}”?",
-            consequence(context, scores) if context.cuts else _told(context, scores[WHOLE], said),
-            "Grey ticks: the chance of being drawn, with temperature, top k and top p"
-            + ("" if _changed(context.sampling) else "; as they stand, it is the probability"),
-        )
-        chart(
-            charts.next_words(
-                "probability of being the next word" if context.language else "probability of being the answer"
-            ),
-            table,
-            "Probabilities of the next word.",
-            height=110 + 26 * len(rows),
-        )
-    with right:
-        if not context.language:
-            st.info(
-                "This model was trained to answer at each place, and not to go on with a text.", icon=":material/info:"
-            )
-            return
-        _text(context, after, "the whole model", ())
-        if context.cuts:
-            _text(context, after, context.told, context.cuts)
-
-
-def _changed(sampling: Sampling) -> bool:
-    return sampling.temperature != 1 or sampling.top_k > 0 or sampling.top_p < 1
-
-
-def _pick(context):
-    """After which word."""
     labels, at = context.prompt.labels, "after" if context.language else "at"
     st.selectbox(
         "After", range(1, len(labels) + 1), **bind("token", context.after + 1), label_visibility="collapsed",
         format_func=lambda n: f"{at} word {n}: … {' '.join(labels[max(0, n - 5) : n])}",
     )  # fmt: skip
+    _remove(context)
+    scores, said = scores_of(context), said_after(context)
+    also = () if said is None else (said,)
+    table = experiment.next_words(scores, context.sampling, context.opened.tokens.label, also=also)
+    # Two tokens may read alike: each has a row of its own.
+    rows = {token: row for row, token in enumerate(dict.fromkeys(table.token))}
+    table["label"] = [charts.word(rows[token], word) for token, word in zip(table.token, table.word)]
+    left, right = st.columns([2, 3], gap="medium")
+    with left:
+        asks, axis = "What comes after", "probability of being the next word"
+        if not context.language:
+            asks, axis = "What does it answer at", "probability of being the answer"
+        told = consequence(context, scores) if context.cuts else _told(context, scores[WHOLE], said)
+        ticks = "Grey ticks: the chance of being drawn, with temperature, top k and top p"
+        sampling = context.sampling
+        if sampling.temperature == 1 and sampling.top_k <= 0 and sampling.top_p >= 1:
+            ticks += "; as they stand, it is the probability"
+        figure(f"{asks} “{labels[after]}”?", told, ticks)
+        height = 110 + 26 * len(rows)
+        chart(charts.next_words(axis), table, "Probabilities of the next word.", height=height)
+    with right:
+        if not context.language:
+            only = "This model was trained to answer at each place, and not to go on with a text."
+            st.info(only, icon=":material/info:")
+            return
+        _text(context, after, "the whole model", ())
+        if context.cuts:
+            _text(context, after, context.told, context.cuts)
 
 
 def _told(context, scores, said) -> str:
@@ -140,7 +123,9 @@ def _text(context, after, name, cuts):
     place = st.empty()
     steps = []
     try:
-        going_on = experiment.continuation(context.bench, context.prompt, after, context.sampling, cuts, context.mode)
+        going_on = experiment.continuation(
+            context.bench, context.prompt, after, context.sampling, cuts, context.look.mode
+        )
         with closing(going_on):  # a large one has its turn as long as it is not
             for step in going_on:
                 steps.append(step)

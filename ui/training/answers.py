@@ -16,7 +16,7 @@ from ui.kit.page import figure
 from ui.kit.pins import COLOURS
 from ui.kit.store import bind
 from ui.kit.takeaway import note
-from ui.pictures.heatmaps import heatmaps
+from ui.pictures.heatmaps import heatmaps, in_one_frame
 from ui.shared.trainings import arms_shown, label
 from ui.training.context import TrainingContext, view
 
@@ -69,80 +69,60 @@ def attention(context):
         return
     look, arms, seed = context.look, arms_shown(context.trainings), context.trainings.plan.seeds[0]
     layers = max(arm.config.n_layers for arm in arms)
-    _pick(context, arms, layers)
+    heads = max(arm.config.n_heads for arm in arms)
     layer, head = min(look.trained_layer, layers), look.trained_head
+    sequences, of_layer, of_head = st.columns(3)
+    with sequences:
+        pick_sequence(context)
+    with of_layer:
+        st.selectbox(
+            "Layer", range(1, layers + 1), format_func=lambda n: f"layer {n} of {layers}", label_visibility="collapsed",
+            **bind("trained_layer", layer),
+        )  # fmt: skip
+    with of_head:
+        st.selectbox(
+            "Head", range(heads + 1), format_func=lambda n: f"head {n}" if n else "average over heads",
+            label_visibility="collapsed", **bind("trained_head", min(head, heads)),
+        )  # fmt: skip
     learnt, tokens, targets = sequence(context)
+    if len(arms) <= 2:  # one row: each model before and now
+        pairs, across = [(arm, now) for arm in arms for now in (False, True)], 2 * len(arms)
+    else:  # two rows: all before, all now
+        pairs, across = [(arm, now) for now in (False, True) for arm in arms], len(arms)
     cells, titles, bits = [], [], {}
-    few = len(arms) <= 2  # one row: each model before and now; else two rows: all before, all now
-    pairs = (
-        [(arm, now) for arm in arms for now in (False, True)]
-        if few
-        else [(a, now) for now in (False, True) for a in arms]
-    )
     for arm, now in pairs:
         state = context.trainings.states[arm.name, seed]
         reading = read(state if now else untrained(state), tokens, targets)
-        weights = _weights(reading, layer, head, arm.config)
+        weights, bits[arm, now] = _head_of(reading, layer, head, arm.config)
         cells.append(weights)
-        when = f"step {state.step}" if now else "before"
-        bits[arm, now] = _entropy(reading, layer, head, arm.config)
-        titles.append(f"{arm.name}, {when}: {'none' if weights is None else fixed(bits[arm, now])}")
+        titles.append(f"{arm.name}, {f'step {state.step}' if now else 'before'}: {bits[arm, now]}")
+    known = [arm for arm in arms if bits[arm, False] != "none"]
+    phrases = [f"{arm.name} {_change(bits[arm, False], bits[arm, True])} bits" for arm in known]
+    said = f"Mean entropy of a row, {'of this head' if head else 'averaged over heads'}: {'; '.join(phrases)}."
+    figure("Who reads from whom, before training and now?", said if known else "No model has attention here.")
     labels = [shown(learnt.vocabulary[token]) for token in tokens]
-    figure("Who reads from whom, before training and now?", _said_of_entropy(arms, bits, head))
     heatmaps(
-        "trained_attention", torch.stack([torch.full((len(labels),) * 2, math.nan) if c is None else c for c in cells]),
-        labels, labels, titles=titles, height=470, across=2 * len(arms) if few else len(arms), blank="masked, or switched off",
+        "trained_attention", in_one_frame(cells, len(labels)), labels, labels, titles=titles, height=470, across=across,
         what=f"attention weight, row reads column (above: model, step, entropy in bits{'' if head else ', mean over heads'})",
-        alt="Attention before training and now.",
+        alt="Attention before training and now.", blank="masked, or switched off",
     )  # fmt: skip
 
 
-def _pick(context, arms, layers):
-    heads = max(arm.config.n_heads for arm in arms)
-    layer = bind("trained_layer", min(context.look.trained_layer, layers))
-    head = bind("trained_head", min(context.look.trained_head, heads))
-    columns = st.columns(3)
-    with columns[0]:
-        pick_sequence(context)
-    with columns[1]:
-        st.selectbox(
-            "Layer", range(1, layers + 1), format_func=lambda n: f"layer {n} of {layers}", **layer,
-            label_visibility="collapsed",
-        )  # fmt: skip
-    with columns[2]:
-        st.selectbox(
-            "Head", range(heads + 1), format_func=lambda n: f"head {n}" if n else "average over heads", **head,
-            label_visibility="collapsed",
-        )  # fmt: skip
+def _head_of(reading, layer: int, head: int, config) -> tuple[torch.Tensor | None, str]:
+    """Return the weights of a head (0: the average), NaN where the mask forbids looking, and their entropy in bits.
 
-
-def _weights(reading, layer: int, head: int, config) -> torch.Tensor | None:
-    """(T, T), NaN where the mask forbids looking; None without attention. A model with fewer layers or heads shows its last."""
+    A model with fewer layers or heads shows its last one. Padding does not count.
+    """
     if not reading.patterns:
-        return None
+        return None, "none"
     at = min(layer, len(reading.patterns)) - 1
-    pattern = reading.patterns[at]
-    weights = pattern[min(head, config.n_heads) - 1] if head else pattern.mean(0)
-    return weights.masked_fill(~reading.allowed[at], math.nan)
-
-
-def _entropy(reading, layer: int, head: int, config) -> float | None:
-    """Return the mean entropy of the words' rows in bits, of one head or averaged over heads. Padding does not count."""
-    if not reading.patterns:
-        return None
-    of_heads = reading.entropy(min(layer, len(reading.patterns)) - 1)
-    return (of_heads[min(head, config.n_heads) - 1] if head else of_heads.mean()).item()
-
-
-def _said_of_entropy(arms, bits, head: int) -> str:
-    phrases = [
-        f"{arm.name} {_change(fixed(bits[arm, False]), fixed(bits[arm, True]))} bits"
-        for arm in arms
-        if bits[arm, False] is not None
-    ]
-    if not phrases:
-        return "No model has attention here."
-    return f"Mean entropy of a row, {'of this head' if head else 'averaged over heads'}: {'; '.join(phrases)}."
+    weights, entropy = reading.patterns[at], reading.entropy(at)
+    if head:
+        last = min(head, config.n_heads) - 1
+        weights, entropy = weights[last], entropy[last]
+    else:
+        weights, entropy = weights.mean(0), entropy.mean()
+    return weights.masked_fill(~reading.allowed[at], math.nan), fixed(entropy.item())
 
 
 def _change(before: str, now: str) -> str:
@@ -165,7 +145,11 @@ def answers(context):
     learnt, tokens, targets = sequence(context)
     words, seed = learnt.vocabulary, trainings.plan.seeds[0]
     readings = {arm: read(trainings.states[arm.name, seed], tokens, targets) for arm in arms_shown(trainings)}
-    figure("What does each model answer?", _said(readings))
+    phrases = []
+    for arm, reading in readings.items():
+        marks = [right for right in reading.right if right is not None]
+        phrases.append(f"{arm.name} {sum(marks)} of {len(marks)}")
+    figure("What does each model answer?", f"Right here: {'; '.join(phrases)}.")
     tables = "".join(_lines_of(words, tokens, targets, readings, places) for places in _lines(words, tokens))
     st.html(f"<div style='overflow-x:auto'>{tables}</div>")
     st.caption(
@@ -176,67 +160,45 @@ def answers(context):
 
 
 def _lines(words, tokens):
-    """The places of a sequence, cut into lines that fit on the page."""
-    line, used = [], 0
+    """Return the places of a sequence, cut into lines that fit on the page."""
+    lines, used = [[]], 0
     for place, token in enumerate(tokens):
         width = max(SHORTEST, len(words[token]) + 3)
-        if line and used + width > LINE:
-            yield line
-            line, used = [], 0
-        line, used = [*line, place], used + width
-    yield line
+        if lines[-1] and used + width > LINE:
+            lines.append([])
+            used = 0
+        lines[-1].append(place)
+        used += width
+    return lines
 
 
 def _lines_of(words, tokens, targets, readings, places) -> str:
-    """What is read, what should be answered, and what each model answers, one below the other."""
+    """Return what is read, what should be answered, and what each model answers, one below the other, as HTML."""
     wanted = [words[targets[n]] if targets[n] != IGNORE else "·" for n in places]
-    rows = [
-        _row("reads", [_cell(words[tokens[n]]) for n in places]),
-        _row("should answer", [_cell(word, "opacity:.75") for word in wanted]),
-    ]
+    rows = {
+        "reads": [_cell(words[tokens[n]]) for n in places],
+        "should answer": [_cell(word, "opacity:.75") for word in wanted],
+    }
     for arm, reading in readings.items():
         dot = f"<span style='color:{COLOURS[arm.colour]}'>●</span> {html.escape(label(arm))}"
-        rows.append(_row(dot, [_answer(words, reading, n) if targets[n] != IGNORE else _cell("") for n in places]))
+        styles = {True: RIGHT, False: WRONG, None: "opacity:.45"}
+        answered = [_cell(words[reading.answers[n]], styles[reading.right[n]]) for n in places]
+        rows[dot] = [cell if targets[n] != IGNORE else _cell("") for n, cell in zip(places, answered)]
+    shown_rows = [f"<tr><th style='{HEAD}'>{name}</th>{''.join(cells)}</tr>" for name, cells in rows.items()]
     style = "border-spacing:2px;border-collapse:separate;margin-bottom:12px"
-    return f"<table class='answers' style='{style}'>{''.join(rows)}</table>"
-
-
-def _row(name, cells) -> str:
-    return f"<tr><th style='{HEAD}'>{name}</th>{''.join(cells)}</tr>"
+    return f"<table class='answers' style='{style}'>{''.join(shown_rows)}</table>"
 
 
 def _cell(text, style="") -> str:
     return f"<td style='{CELL}{style}'>{html.escape(shown(text))}</td>"
 
 
-def _answer(words, reading, place) -> str:
-    style = {True: RIGHT, False: WRONG, None: "opacity:.45"}[reading.right[place]]
-    return _cell(words[reading.answers[place]], style)
-
-
-def _said(readings) -> str:
-    phrases = []
-    for arm, reading in readings.items():
-        marks = [right for right in reading.right if right is not None]
-        phrases.append(f"{arm.name} {sum(marks)} of {len(marks)}")
-    return f"Right here: {'; '.join(phrases)}."
-
-
 def _table(readings, words, tokens, targets) -> pd.DataFrame:
-    rows = [
-        (
-            arm.name,
-            n + 1,
-            words[tokens[n]],
-            words[target],
-            words[reading.answers[n]],
-            reading.right[n],
-            reading.probability[n],
-        )
-        for arm, reading in readings.items()
-        for n, target in enumerate(targets)
-        if target != IGNORE
-    ]
-    return pd.DataFrame(
-        rows, columns=["variant", "place", "reads", "target", "answer", "right", "probability_of_target"]
-    )
+    rows = []
+    for arm, reading in readings.items():
+        for n, target in enumerate(targets):
+            if target != IGNORE:
+                asked = (arm.name, n + 1, words[tokens[n]], words[target])
+                rows.append((*asked, words[reading.answers[n]], reading.right[n], reading.probability[n]))
+    columns = ["variant", "place", "reads", "target", "answer", "right", "probability_of_target"]
+    return pd.DataFrame(rows, columns=columns)

@@ -37,16 +37,6 @@ def trained_models(trainings: StartedTrainings | FinishedTrainings) -> list[tupl
     ]
 
 
-def take_apart_menu(trainings: StartedTrainings | FinishedTrainings):
-    """Open one of the models on the page for that, where there are any."""
-    offered = {f"{arm}, seed {seed}": (arm, seed) for arm, seed in trained_models(trainings)}
-    if offered:
-        st.menu_button(
-            "Take one apart", list(offered), key="take_apart", icon=":material/content_cut:", type="tertiary",
-            on_click=_chosen, args=(offered, trainings.plan), help=f"Open a trained model on the page {TRAINED_MODEL.name}: its heads, its answers, knock-outs.",
-        )  # fmt: skip
-
-
 def _chosen(offered: dict[str, tuple[str, int]], plan: Plan):
     trainings = to_show(plan)
     state = trainings.states.get(offered.get(st.session_state.take_apart)) if trainings else None
@@ -87,13 +77,6 @@ def task_row(training) -> list[Control]:
         f"<code>{html.escape(reads)}</code>{gap}<code>{html.escape(answer)}</code></div>"
     )
     return [of(training, "task"), words(about)]
-
-
-def experiments_menu(kinds):
-    st.menu_button(
-        "Experiments", list(showcase), key="experiments", icon=":material/science:", type="tertiary",
-        format_func=showcase.label, on_click=_pick_experiment, args=(kinds,),
-    )  # fmt: skip
 
 
 def _pick_experiment(kinds):
@@ -177,8 +160,16 @@ def _bar(planned, kinds, was_going):
             st.markdown(f":small[{said}]", width="stretch")
         shown = known or trainings
         if shown and not shown.going:
-            take_apart_menu(shown)
-        experiments_menu(kinds)
+            offered = {f"{arm}, seed {seed}": (arm, seed) for arm, seed in trained_models(shown)}
+            if offered:
+                st.menu_button(
+                    "Take one apart", list(offered), key="take_apart", icon=":material/content_cut:", type="tertiary",
+                    on_click=_chosen, args=(offered, shown.plan), help=f"Open a trained model on the page {TRAINED_MODEL.name}: its heads, its answers, knock-outs.",
+                )  # fmt: skip
+        st.menu_button(
+            "Experiments", list(showcase), key="experiments", icon=":material/science:", type="tertiary",
+            format_func=showcase.label, on_click=_pick_experiment, args=(kinds,),
+        )  # fmt: skip
     if known:
         st.caption(known.said)
     why = jobs.refused(planned)

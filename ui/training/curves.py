@@ -97,16 +97,8 @@ def steps(context):
         Panel("What is the learning rate?", "Warm-up, then decay", ALIKE if alike else EACH, rates[:1] if alike else rates),
     ]  # fmt: skip
     names = {arm.colour: label(arm) for arm in arms_shown(trainings)}
-    curves(
-        "training_steps",
-        panels,
-        names,
-        x="step",
-        at=at or [0],
-        ends=(0, trainings.plan.training.steps),
-        height=265,
-        across=3,
-    )
+    ends = (0, trainings.plan.training.steps)
+    curves("training_steps", panels, names, x="step", at=at or [0], ends=ends, height=265, across=3)
 
 
 def pulled(trainings) -> str:

@@ -44,15 +44,9 @@ def acknowledge(path: str):
         path: What the address of this page ends with; nothing for the start page.
     """
     here = session()
-    data = {
-        "session": here.id,
-        "ack": here.number,
-        "page": here.page,
-        "path": f"/{path}" if path else "",
-        "link": here.link() | here.begun,
-        "only": here.limits.write() if here.limits else "",
-        "moves": here.moves,
-    }
+    data = {"session": here.id, "ack": here.number, "moves": here.moves, "page": here.page}
+    data |= {"path": f"/{path}" if path else "", "link": here.link() | here.begun}
+    data["only"] = here.limits.write() if here.limits else ""
     _channel(key="channel", data=data, height=1, on_said_change=lambda: None)
 
 

@@ -3,7 +3,7 @@
 Streamlit sends a component's script along with every message about it: with a slider under the hand that is a dozen times a
 second. So what it sends is one line, which imports the script from an address that changes with its text.
 
-The server imports this module before there is a runtime: nothing that registers a component may be imported here.
+The server imports this module before there is a runtime: no component may be registered here.
 """
 
 import hashlib
@@ -11,6 +11,7 @@ import json
 import re
 from pathlib import Path
 
+import streamlit as st
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -59,6 +60,11 @@ export default async (component) => (await loaded)[0].default(component)"""
 def with_store(script: str, css: str = "") -> str:
     """Return the line that imports the script of a component that calls `store.change`."""
     return served(STORE + script, css)
+
+
+def component(name: str, script: Path, css: str, html: str = '<div class="root"></div>'):
+    """Register a component that can change settings. Return what draws it."""
+    return st.components.v2.component(f"ablation_{name}", html=html, css=css, js=with_store(script.read_text()))
 
 
 def scripts_route(base: str) -> Route:
