@@ -15,7 +15,7 @@ from ui.kit import pins, takeaway
 from ui.kit.page import head, notice, page, sidebar
 from ui.kit.pages import DEPTH
 from ui.kit.store import reset
-from ui.shared.sentence import NO_WORD, sentence
+from ui.shared.base import NO_WORD, sentence
 
 GROUPS = ("Depth", "Size", "Parts", "Attention in detail", "More parts", "Machine")
 FOLDED = ("Attention in detail", "More parts", "Machine")

@@ -65,9 +65,8 @@ def draw():
                 bring()
             raise
         model = known(look.model)
-        gone = any(
-            note.startswith("model is ") for note in notes
-        )  # another one is shown, and its parts are other parts
+        # Another one is shown, and its parts are other parts.
+        gone = any(note.startswith("model is ") for note in notes)
         cuts, wrong = read_cuts("" if gone else look.out, model.config)
         groups = [group for group, views in GROUPS.items() if not views or look.taken in views]
         back = partial(reset, *KINDS, model=look.model)

@@ -24,7 +24,6 @@ WITHOUT = {
     "residual": {"residual_attention": False, "residual_ffn": False},
     "head": {"n_heads": 1},
 }
-THREE = "variants=norm-none~residual_attention-off__residual_ffn-off~n_heads-1"
 
 
 def curves(page):

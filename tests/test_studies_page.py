@@ -283,25 +283,6 @@ def dialog(text=None, **params) -> AppTest:
     return fine(app)
 
 
-def escape(app, gone=(), first=None) -> AppTest:
-    """Close the dialog as the browser does, which tells in the same breath what stands in its fields; and in those that are
-    gone, where it has not seen yet that they are. first: a button that is told of before."""
-    found = [each for each in every(app._tree) if each.type == "dialog"]
-    sent = app._tree.get_widget_states()
-    if first:
-        sent.widgets.add(id=first, trigger_value=True)
-    sent.widgets.add(id=found[0].proto.dialog.id, trigger_value=True)
-    sent.widgets.extend(gone)
-    return app._run(sent)
-
-
-def every(block):
-    """A block of the page and all that stands in it."""
-    yield block
-    for child in getattr(block, "children", {}).values():
-        yield from every(child)
-
-
 def area(app):
     return app.text_area[0]
 
@@ -333,17 +314,6 @@ def test_what_is_wrong_with_a_study_is_said_and_it_cannot_be_started(text, words
     assert list(tmp_path.iterdir()) == []
     area(app).set_value(TINY).run()
     assert "Start" in labels(good(app))
-
-
-def test_what_was_typed_is_there_again_until_the_study_was_started(url):
-    app = dialog()
-    widget(app.selectbox, "new_from").set_value("ablation matrix").run()
-    area(app).set_value(TINY).run()
-    assert not fine(escape(app)).text_area
-    app = good(press(app, "New study"))
-    assert area(app).value == TINY and widget(app.selectbox, "new_from").value == "ablation matrix"
-    app = good(press(app, "Start"))
-    assert area(good(press(app, "New study"))).value != TINY
 
 
 def test_a_study_is_started_stopped_resumed_and_deleted(url, monkeypatch):

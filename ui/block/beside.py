@@ -74,16 +74,11 @@ def _view(context: BlockContext, rows, baseline: Variant, variant: Variant | Non
         else:
             sides = {_name(context, each): each for each in (baseline, variant)}
             less = ", minus the baseline" * context.look.difference
-            beside.beside(
-                [(name, partial(ONE_BLOCK.open_view, _of(context, each))) for name, each in sides.items()],
-                lambda name: pins.marks([(sides[name].colour, name + less * (sides[name] is variant), None)], []),
-                context.look.difference,
-                {
-                    name: max(getattr(each.config, f"n_{name}s") for each in (baseline, variant))
-                    for name in ("layer", "head")
-                },
-                pins.COLOURS[variant.colour],
-            )
+            drawn = [(name, partial(ONE_BLOCK.open_view, _of(context, each))) for name, each in sides.items()]
+            head = lambda name: pins.marks([(sides[name].colour, name + less * (sides[name] is variant), None)], [])  # noqa: E731
+            one, other = baseline.config, variant.config
+            counts = {"layer": max(one.n_layers, other.n_layers), "head": max(one.n_heads, other.n_heads)}
+            beside.beside(drawn, head, context.look.difference, counts, pins.COLOURS[variant.colour])
 
 
 def _asked(context: BlockContext, others: list[Variant]) -> str:
@@ -154,13 +149,6 @@ def _drawn(
         else:
             pins.vary(variant.colour - 1, changes, baseline.config)
 
-    drawing.block(
-        seen,
-        context.look.layer_of(seen),
-        key="drawing" if first else "drawing_beside",
-        usual=other or baseline.config,
-        beside=context.pins.texts if first else None,
-        above=pins.legend_html([(variant.colour, name, None)]),
-        below=below,
-        on_pick=clicked,
-    )
+    words = {"above": pins.legend_html([(variant.colour, name, None)]), "below": below}
+    words |= {"key": "drawing" if first else "drawing_beside", "beside": context.pins.texts if first else None}
+    drawing.block(seen, context.look.layer_of(seen), usual=other or baseline.config, on_pick=clicked, **words)

@@ -15,7 +15,7 @@ from core.settings.wording import count
 from ui.block.context import BlockConfig, BlockContext
 from ui.kit.panel.control import Control, tabs
 from ui.kit.store import change_all, settings_of
-from ui.shared.sentence import unknown_words
+from ui.shared.base import unknown_words
 
 
 def script(context: BlockContext) -> Script:

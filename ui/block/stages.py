@@ -122,11 +122,8 @@ def change(context):
         figure("How far did each word move?", sure(farthest, *table.distance), forward_pass.weights)
         chart(charts.per_token(forward_pass.n_real <= 24, "Euclidean distance, output − input"), table.rename(columns={"distance": "value"}), "Distance from input to output, by token.", height=250)  # fmt: skip
     with right:
-        figure(
-            "Does it still point the same way?",
-            sure(f"Cosine similarity to its input, {table.cosine.mean():.3f} on average.", table.cosine.mean()),
-            forward_pass.weights,
-        )
+        said = f"Cosine similarity to its input, {table.cosine.mean():.3f} on average."
+        figure("Does it still point the same way?", sure(said, table.cosine.mean()), forward_pass.weights)
         chart(charts.per_token(forward_pass.n_real <= 24, "cosine similarity"), table.rename(columns={"cosine": "value"}), "Cosine similarity of output and input, by token.", height=250)  # fmt: skip
     both = experiment.token_similarity(forward_pass)
     before, after = (experiment.mean_similarity(matrix) for matrix in both)

@@ -91,28 +91,24 @@ class DepthContext:
     @lazily
     def journeys(self) -> dict[str, Journey]:
         """Name -> journey, in the order of the variants."""
-        return self._travelled(0)
+        return self._travel_all(0)
 
     @lazily
     def played(self) -> dict[str, Journey]:
-        """The same with the attention of all passes, or of those that are played."""
-        return self._travelled(self.cells)
-
-    @property
-    def passes_played(self) -> list[int]:
-        return self.depth.played(self.cells)
+        """The same with the attention of the passes that are played."""
+        return self._travel_all(self.cells)
 
     @property
     def cells(self) -> int:
         """Attention weights of a pass, of the variant that has most of them: the same passes are played of all."""
         return max(v.config.n_heads * (len(self.tokens) + v.config.padding) ** 2 for v in self.variants)
 
-    def _travelled(self, played: int) -> dict[str, Journey]:
-        travelled = {}
-        for done, each in enumerate(self.variants):
-            with told_as(done / len(self.variants), f"{each.name}: {done} of {count(len(self.variants), 'model')}"):
-                travelled[each.name] = self.travel(each.config, played)
-        return travelled
+    def _travel_all(self, played: int) -> dict[str, Journey]:
+        journeys, models = {}, count(len(self.variants), "model")
+        for done, variant in enumerate(self.variants):
+            with told_as(done / len(self.variants), f"{variant.name}: {done} of {models}"):
+                journeys[variant.name] = self.travel(variant.config, played)
+        return journeys
 
     def travel(self, config: Config, played: int = 0) -> Journey:
         """Send the text through the passes of one configuration. While a slider is dragged, rounding is not looked for."""

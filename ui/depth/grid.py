@@ -183,14 +183,10 @@ def ranked(context, results, meter):
 
 
 def _picture(context, meter, note) -> dict:
-    return {
-        "what": f"{statistic.label(meter)} ({note})",
-        "log": statistic[meter].log,
-        "diverging": meter == "cosine",
-        "blank": "diverged or not there",
-        "square": False,
-        "alt": f"{statistic.label(meter)} of every variant in the grid.",
-    }
+    label = statistic.label(meter)
+    words = {"what": f"{label} ({note})", "alt": f"{label} of every variant in the grid."}
+    words |= {"blank": "diverged or not there", "square": False}
+    return words | {"log": statistic[meter].log, "diverging": meter == "cosine"}
 
 
 def pick(context, results, at):

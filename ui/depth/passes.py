@@ -33,17 +33,12 @@ def statistics(context):
 
 def _draw_curves(key: str, names, context, journeys, ended: dict[str, str | None], **size):
     """Draw statistics of all variants, pass by pass. ended: name -> what is said where a line breaks off."""
-    panels = [
-        Panel(
-            title=statistic[name].question,
-            label=statistic.label(name),
-            help=statistic.help(name),
-            log=statistic[name].log,
-            sentence=finding(name, journeys),
-            lines=[Line(v.colour, journeys[v.name].of(name).tolist(), ended.get(v.name)) for v in context.variants],
-        )
-        for name in names
-    ]
+    panels = []
+    for name in names:
+        lines = [Line(v.colour, journeys[v.name].of(name).tolist(), ended.get(v.name)) for v in context.variants]
+        about = {"log": statistic[name].log, "help": statistic.help(name)}
+        said = finding(name, journeys)
+        panels.append(Panel(statistic[name].question, statistic.label(name), said, lines, **about))
     curves(key, panels, {v.colour: v.name for v in context.variants}, **size)
 
 
@@ -71,7 +66,7 @@ def play(context):
     """Play: one pass after another, attention and curves together."""
     journeys = context.played
     labels = _head_matrices(context, journeys, "How alike do the words become, pass after pass?")
-    passes = context.passes_played
+    passes = context.depth.played(context.cells)
     cells, titles, words = [], [], []
     for at in passes:
         shown_at = [_matrix(context.look, journeys[variant.name], at) for variant in context.variants]
@@ -113,13 +108,10 @@ def _matrix_words(look, above: str, end: str) -> dict:
         words = {"what": "cosine similarity", "diverging": True, "blank": "diverged", "arrow": "and"}
         return words | {"alt": f"Likeness of words{end}"}
     mean = "" if look.map_head else ", mean over heads"
-    return {
-        "what": f"attention weight, row reads column (above: {above}entropy in bits{mean})",
-        "diverging": False,
-        "blank": "masked, diverged or switched off",
-        "arrow": "→",
-        "alt": f"{f'Attention of head {look.map_head}' if look.map_head else 'Attention'}{end}",
-    }
+    of_head = f" of head {look.map_head}" if look.map_head else ""
+    what = f"attention weight, row reads column (above: {above}entropy in bits{mean})"
+    words = {"what": what, "diverging": False, "blank": "masked, diverged or switched off", "arrow": "→"}
+    return words | {"alt": f"Attention{of_head}{end}"}
 
 
 def _matrix(look, journey, at: int) -> tuple[torch.Tensor | None, str]:

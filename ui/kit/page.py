@@ -56,15 +56,9 @@ def explained(*texts: str) -> str | None:
     return "\n\n".join(f"**{term[0].upper()}{term[1:]}**: {TERMS[term]}" for term in terms) or None
 
 
-LATER = (  # loaded before somebody waits for them, in pieces: where the process ends, no more than one is waited for
-    "sqlalchemy",
-    "core.study.database.store",
-    "core.study.file",
-    "core.workers.cluster",
-    "core.study.runner",
-    "ui.studies",
-    "ui.training",
-)
+# Loaded before somebody waits for them, in pieces: where the process ends, no more than one is waited for.
+STORE = ("sqlalchemy", "core.study.database.store", "core.study.file", "core.workers.cluster", "core.study.runner")
+LATER = (*STORE, "ui.studies", "ui.training")
 HERE = Path(__file__).parent
 # As data: Streamlit would read and encode a file in every run of a page.
 ICON = f"data:image/svg+xml;base64,{base64.b64encode((HERE / 'icon.svg').read_bytes()).decode()}"

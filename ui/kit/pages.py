@@ -149,19 +149,11 @@ CLAIMS = Page(
     "What papers say, and whether it is so here.", "shown",
 )  # fmt: skip
 LESSONS = Page(
-    "lessons",
-    "pages/7_Lessons.py",
-    "Lessons",
-    ":material/school:",
-    "Predict, see, explain: thirteen questions.",
-    "shown",
-)
+    "lessons", "pages/7_Lessons.py", "Lessons", ":material/school:",
+    "Predict, see, explain: thirteen questions.", "shown",
+)  # fmt: skip
 CLASS = Page(
-    "lessons.classroom",
-    "pages/8_Class.py",
-    "Class",
-    ":material/groups:",
-    "Predict together, on your own devices.",
-    "shown",
-)
+    "lessons.classroom", "pages/8_Class.py", "Class", ":material/groups:",
+    "Predict together, on your own devices.", "shown",
+)  # fmt: skip
 PAGES = (START, ONE_BLOCK, DEPTH, TRAINING, STUDIES, TRAINED_MODEL, CLAIMS, LESSONS, CLASS)  # in the order of the menu

@@ -127,16 +127,9 @@ class MatrixTable:
         cells = self._cells()
         panel, row, column = np.nonzero(~np.isnan(cells))
         titles, columns = self.titles or [""] * len(cells), self.columns or [str(n + 1) for n in range(cells.shape[2])]
-        return pd.DataFrame(
-            {
-                "panel": _words(titles, panel),
-                "row_number": row + 1,
-                "row": _words(self.rows, row),
-                "column_number": column + 1,
-                "column": _words(columns, column),
-                "value": cells[panel, row, column].astype(np.float64),
-            }
-        )
+        table = {"panel": _words(titles, panel), "row_number": row + 1, "row": _words(self.rows, row)}
+        table |= {"column_number": column + 1, "column": _words(columns, column)}
+        return pd.DataFrame(table | {"value": cells[panel, row, column].astype(np.float64)})
 
     @property
     def many(self) -> int:

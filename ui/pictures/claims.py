@@ -42,16 +42,8 @@ def claims(
 
 
 def _row(of: Claim, label: str, found: Judged, values: Sequence[float]) -> dict[str, str]:
-    picture = spread_svg(
-        found.interval[:3], of.smallest, of.alike, lambda value: format_value(value, of) if value else "0", values
-    )
-    return {
-        "title": label,
-        "paper": of.paper.partition(":")[0],
-        "what": of.number,
-        "picture": picture,
-        "kind": KINDS.get(found.verdict, "open"),
-        "verdict": found.verdict,
-        "number": format_result(found, of),
-        "said": f"{label}: {describe(found, of)}",
-    }
+    write = lambda value: format_value(value, of) if value else "0"  # noqa: E731
+    row = {"title": label, "paper": of.paper.partition(":")[0], "what": of.number}
+    row |= {"kind": KINDS.get(found.verdict, "open"), "verdict": found.verdict, "number": format_result(found, of)}
+    row["picture"] = spread_svg(found.interval[:3], of.smallest, of.alike, write, values)
+    return row | {"said": f"{label}: {describe(found, of)}"}

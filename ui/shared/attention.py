@@ -276,11 +276,8 @@ def steps(forward_pass, look):
     names = [f"{n} {stage.name}" for n, stage in enumerate(stages, 1)]
     bar("lens", picks("layer", "head", forward_pass=forward_pass), [numbered("Step", "step", names)])
     step = stages[min(look.step, len(stages)) - 1]
-    figure(
-        f"{look.step}. {step.name}: {step.formula}",
-        step.explanation + _entropies(forward_pass, layer, head, step),
-        forward_pass.weights,
-    )
+    said = step.explanation + _entropies(forward_pass, layer, head, step)
+    figure(f"{look.step}. {step.name}: {step.formula}", said, forward_pass.weights)
     by_token = step.columns == "token"
     matrix = step.matrix.masked_fill(step.matrix == -float("inf"), float("nan"))
     columns, tips = forward_pass.labels, None

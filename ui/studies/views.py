@@ -172,14 +172,9 @@ def compare(context):
     if not context.others:
         st.caption("There is no other study in the store to compare this one with.")
         return
-    against = context.look.against
-    name = st.selectbox(
-        "Against",
-        context.others,
-        **bind("against", against if against in context.others else context.others[0]),
-        format_func=lambda name: f"against: {name}",
-        label_visibility="collapsed",
-    )
+    against = context.look.against if context.look.against in context.others else context.others[0]
+    words = {"format_func": lambda name: f"against: {name}", "label_visibility": "collapsed"}
+    name = st.selectbox("Against", context.others, **bind("against", against), **words)
     compared = comparison(context.store, context.number, context.store.find(name))
     if compared.empty:
         st.caption(f"No task and variant of {literal(context.name)} has the name of one in {literal(name)}.")
@@ -193,12 +188,8 @@ def compare(context):
         f"{len(clear)} differ{'s' * (len(clear) == 1)} by what can be told from seed noise "
         "(paired t-test, corrected for all cells by Holm's method).",
     )
-    words = {
-        "other_accuracy": f"accuracy, {name}",
-        "accuracy": f"accuracy, {context.name}",
-        "low": "95 % from",
-        "high": "to",
-    }
+    words = {"other_accuracy": f"accuracy, {name}", "accuracy": f"accuracy, {context.name}"}
+    words |= {"low": "95 % from", "high": "to"}
     table(kept.rename(columns=words), "This study and the other, cell by cell.", taken=kept, width="stretch")
 
 

@@ -136,11 +136,8 @@ class TrainedContext:
     @property
     def named(self) -> str:
         """The knock-out in words: "− head 2.3 (zero)"."""
-        return (
-            f"{lesion.name_of(self.cuts)} ({lesion.mode.label(self.look.mode).lower()})"
-            if self.cuts
-            else "the whole model"
-        )
+        mode = lesion.mode.label(self.look.mode).lower()
+        return f"{lesion.name_of(self.cuts)} ({mode})" if self.cuts else "the whole model"
 
     @property
     def told(self) -> str:

@@ -25,8 +25,8 @@ from ui.kit.page import capital, literal
 from ui.kit.panel.control import Control, lexicon, press
 from ui.kit.store import bind, change, value
 from ui.shared import models
+from ui.shared.base import typed, unknown_words
 from ui.shared.models import prompts
-from ui.shared.sentence import typed, unknown_words
 from ui.trained.context import TrainedContext
 
 

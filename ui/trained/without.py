@@ -36,12 +36,9 @@ def without(context):
         )
         baseline = float(rows[(rows.member == WHOLE)].value.iloc[0])
         decades = math.ceil(math.log10(rows.value.max())) if measure.logarithmic else 0
-        chart(
-            charts.with_and_without(measure.axis, decades),
-            rows.assign(reference=baseline),
-            "The model trained without each part, and with the part cut out afterwards.",
-            height=34 * rows.label.nunique() + 60,
-        )
+        alt = "The model trained without each part, and with the part cut out afterwards."
+        spec, height = charts.with_and_without(measure.axis, decades), 34 * rows.label.nunique() + 60
+        chart(spec, rows.assign(reference=baseline), alt, height=height)
     caption(
         "Trained without it: a new model that never had the part, with the same sentences and the same first weights. Cut afterwards: the trained "
         f"baseline, its weights as they are, run without the part; not there where the change would need other weights.{' Dashed: the baseline.' * (not split)}"
@@ -63,12 +60,8 @@ def _by_distance(member: str):
     at, above = {}, math.inf
     for line in last.itertuples():
         above = at[line.Index] = min(line.value, above - NEAR)
-    chart(
-        charts.by_distance(names),
-        rows.assign(end=rows.line.where(rows.index.isin(at), ""), at=[at.get(index, 0.0) for index in rows.index]),
-        "Accuracy by the words between subject and verb.",
-        height=330,
-    )
+    drawn = rows.assign(end=rows.line.where(rows.index.isin(at), ""), at=[at.get(n, 0.0) for n in rows.index])
+    chart(charts.by_distance(names), drawn, "Accuracy by the words between subject and verb.", height=330)
 
 
 def _merged(bins: list[tuple[str, list[str]]]) -> str:

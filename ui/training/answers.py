@@ -53,13 +53,9 @@ def sequence(context: TrainingContext):
 
 def pick_sequence(context: TrainingContext):
     offered = range(min(MOST, task[context.trainings.plan.training.task].test) + 1)
-    st.selectbox(
-        "Sequence",
-        offered,
-        format_func=lambda n: f"test sequence {n}" if n else "a test sequence on which the models differ",
-        **bind("sequence", min(context.look.sequence, offered[-1])),
-        label_visibility="collapsed",
-    )
+    words = lambda n: f"test sequence {n}" if n else "a test sequence on which the models differ"  # noqa: E731
+    bound = bind("sequence", min(context.look.sequence, offered[-1]))
+    st.selectbox("Sequence", offered, format_func=words, label_visibility="collapsed", **bound)
 
 
 @view

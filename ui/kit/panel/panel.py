@@ -25,16 +25,17 @@ SETS = {
     "weights": "weights", "remove_here": "out", "task": "task",
 }  # fmt: skip
 _first: ContextVar[list[list[Control]]] = ContextVar("first")
+SCRIPT = "".join((HERE / name).read_text() for name in ("panel.js", "fields.js", "lexicon.js"))
 _panel = st.components.v2.component(
     "ablation_panel",
     html='<div class="ablation-panel"></div>',
-    js=with_store(
-        "".join((HERE / name).read_text() for name in ("panel.js", "fields.js", "lexicon.js")),
-        css=(HERE / "panel.css").read_text(),
-    ),
+    js=with_store(SCRIPT, css=(HERE / "panel.css").read_text()),
     isolate_styles=False,  # a part of the page as all others, for whoever reads or steers it
 )
-_channel = st.components.v2.component("ablation_channel", js=with_store((HERE / "channel.js").read_text()))
+# The last element of a run: what the browser says to the server, and the acknowledgement of what it said.
+CHANNEL = """export default ({ data, setStateValue }) =>
+  store.acknowledge(data, (message) => setStateValue("said", message))"""
+_channel = st.components.v2.component("ablation_channel", js=with_store(CHANNEL))
 
 
 def acknowledge(path: str):
