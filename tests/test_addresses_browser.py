@@ -160,14 +160,3 @@ def test_beside_an_open_sidebar_nothing_leaves_the_page(open_page, path, width):
             or each["y"] + each["height"] <= away["y"]
         )
         assert apart, (each, away)
-
-
-def test_an_address_in_what_somebody_sends_is_no_link(chromium, address):
-    """Anybody can write one into a link of the app, and it would stand there as if the app said it."""
-    page = chromium.new_page()
-    page.goto(f"{address}/Studies?study=Log+in+at+https://evil.test/a+or+www.evil.test+or+me@evil.test")
-    page.get_by_text("Log in at").first.wait_for()
-    settle(page)
-    links = page.evaluate("[...document.querySelectorAll('a')].map(each => new URL(each.href).origin)")
-    page.close()
-    assert set(links) == {address}

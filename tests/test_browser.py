@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 from playwright.sync_api import expect
 
-from benchmarks.serving import server, settle
+from benchmarks.serving import settle
 from core.checkpoints.family import BASELINE
 from core.experiments.block.attention import patterns
 from core.experiments.forward import forward
@@ -22,24 +22,6 @@ pytestmark = pytest.mark.browser
 
 def summary(page) -> str:
     return page.locator(".st-key-drawing .below").inner_text()
-
-
-def drawing(page) -> str:
-    """The words on the picture of the block."""
-    return page.locator(".st-key-drawing svg").text_content()
-
-
-def test_a_deep_link_opens_on_a_cold_server(chromium, open_page):
-    with server() as (address, _):
-        page = open_page(
-            "/One_block?weights=random&d_model=96&n_heads=12&d_ff=100&mask=causal&text=one+two+three&view=stages",
-            at=address,
-        )
-        assert "3 tokens" in summary(page)
-        expected = forward(Config(d_model=96, n_heads=12, d_ff=100, mask="causal"), ["one", "two", "three"])
-        assert f"{sum(p for p in [96 * 96 * 4 + 96 * 4, 96 * 100 * 2 + 196, 4 * 96]):,} parameters" in summary(page)
-        std = expected.statistics.query("site == 'resid_post' and meter == 'std'").value.item()
-        expect(page.locator("[data-testid=stMain]")).to_contain_text(f"to {std:.3g} at the output")
 
 
 def canvas_of(page, key):

@@ -166,21 +166,3 @@ def test_a_table_taken_away_holds_the_numbers(open_page):
     assert 'BASELINE.replace(norm="none")' in script
     notebook = json.loads(downloaded(page, body.get_by_role("link", name="Jupyter notebook").click))
     assert "## statistics" in "".join(notebook["cells"][4]["source"])
-
-
-@pytest.mark.parametrize("slower", [1, 6, 20])
-def test_no_address_is_that_of_one_page_with_the_settings_of_another(open_page, slower):
-    """The browser takes a page's name into its address a while after it was told of the page, and a slow one handles other
-    messages meanwhile."""
-    page = open_page("/Depth?passes=20&norm=none&variants=ffn-off")
-    page.evaluate(
-        """() => {
-        window.pushed = []
-        const push = history.pushState.bind(history)
-        history.pushState = (state, title, address) => { window.pushed.push(String(address)); push(state, title, address) }
-        }"""
-    )
-    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": slower})
-    page.get_by_role("link", name="One block").first.click()
-    page.wait_for_url("**/One_block?variants=ffn-off")
-    assert not [address for address in page.evaluate("window.pushed") if "/Depth" in address]

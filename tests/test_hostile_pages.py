@@ -175,7 +175,6 @@ def test_a_model_of_another_task_has_a_head_to_begin_with():
     "text", ["https://evil.test/a", "see www.evil.test", "WWW.evil.test", "me@evil.test", "mailto:me@evil.test"]
 )
 def test_an_address_that_somebody_typed_is_no_link(text):
-    """Whether GitHub's Markdown makes it one is tried in a browser, tests/test_addresses_browser.py."""
     shown = literal(text)
     assert JOINER in shown and shown.replace(JOINER, "").replace("\\", "") == text
 

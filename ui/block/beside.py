@@ -82,7 +82,7 @@ def _view(context: BlockContext, rows, baseline: Variant, variant: Variant | Non
 
 
 def _asked(context: BlockContext, others: list[Variant]) -> str:
-    """Which variant is to stand beside the baseline: what has just been moved in the sidebar, or no picture would follow the hand."""
+    """Return which variant is to stand beside the baseline: what has just been moved in the sidebar, or no picture would follow the hand."""
     held, asked = session().kept, context.look.beside
     now = next((each.name for each in others if each.colour == NOW), "")
     name, before = held.get("beside", (now, asked))
@@ -95,7 +95,7 @@ def _asked(context: BlockContext, others: list[Variant]) -> str:
 
 
 def _row(context: BlockContext, variant: Variant | None, others: list[Variant]) -> list[Control]:
-    """What is beside the baseline. There is always a row of it: what stands below it stays under the hand that takes a part out."""
+    """Return what is beside the baseline. There is always a row of it: what stands below it stays under the hand that takes a part out."""
     if variant is None:
         return [words(NOBODY if is_moved("variants") else LOCKED)]
     texts = [_text(context, each) for each in others]
@@ -115,7 +115,7 @@ def _drawings(context: BlockContext, baseline: Variant, variant: Variant | None,
 
 
 def _of(context: BlockContext, variant: Variant) -> BlockContext:
-    """What a view is handed of a variant."""
+    """Return what a view is handed of a variant."""
     seen = context.forward_pass
     if variant.config == seen.config:
         return context

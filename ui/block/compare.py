@@ -67,7 +67,7 @@ class OneByOne(Mapping):
 
 
 def farthest(table, passes) -> str:
-    """Which variant's output is farthest from the baseline's, and which cannot be compared with it."""
+    """Return which variant's output is farthest from the baseline's, and which cannot be compared with it."""
     if len(table) == 1:
         how = ": choose a part above to take it out" if is_moved("variants") else ""
         return f"Nothing to compare with yet{how}."

@@ -63,7 +63,7 @@ def baseline(kind: str, config: Config) -> Config:
 
 
 def can_be_had(kind: str) -> Callable[[str, Config], bool] | None:
-    """Whether there are weights for a change, as a link has it, of the baseline; None where there are for all."""
+    """Return whether there are weights for a change, as a link has it, of the baseline; None where there are for all."""
     if kind == "random":
         return None
     there = tuple(family.listed())

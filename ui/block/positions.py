@@ -44,7 +44,7 @@ def positions(context):
 
 
 def _now(table, config) -> str:
-    """What the present settings make of the two orders."""
+    """Return what the present settings make of the two orders."""
     rows = table[(table.position == config.position) & (table["mask"] == config.mask)]
     name = f"Now ({MENUS['position'].label(config.position)}, {MENUS['mask'].label(config.mask).lower()} mask)"
     if not len(rows):

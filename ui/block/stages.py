@@ -57,7 +57,7 @@ def _of_a_token(forward_pass, look):
 
 
 def _formula(name: str, n: dict) -> str:
-    """What a norm of the menu does, with the numbers of one vector; in its own words where it has no formula."""
+    """Return what a norm of the menu does, with the numbers of one vector; in its own words where it has no formula."""
     return _filled(name, "formula", n, mean=number(n["mean"], 4)) or capital(MENUS["norm"].help(name))
 
 

@@ -126,5 +126,5 @@ class DepthContext:
 
     @property
     def weights(self) -> str:
-        """What every chart says about its weights."""
+        """Return what every chart says about its weights."""
         return pins.seeds(self.variants)

@@ -34,14 +34,14 @@ def gradients(context):
 
 
 def lost(each) -> str | None:
-    """Why there is no gradient, or not all of it."""
+    """Return why there is no gradient, or not all of it."""
     if not each.diverged:
         return None
     return "the gradient leaves its range" if math.isfinite(each.loss) else "diverged on the way forward"
 
 
 def travelled(of_variants) -> str:
-    """What becomes of the gradient on its way from the last pass to the first, variant by variant."""
+    """Return what becomes of the gradient on its way from the last pass to the first, variant by variant."""
     factors, without = [], []
     for name, each in of_variants.items():
         if each.diverged:
@@ -88,7 +88,7 @@ def per_weight(context, of_variants):
 
 
 def largest(tables, shared: bool) -> str:
-    """Where the largest gradient of each model stands."""
+    """Return where the largest gradient of each model stands."""
     phrases = []
     for name, table in tables.items():
         known = table[table.value.apply(math.isfinite)]

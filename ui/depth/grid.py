@@ -42,7 +42,7 @@ def grid(context):
 
 
 def choices(context):
-    """What colours the grid, how it is laid out, and which parts are in it."""
+    """Draw what colours the grid, how it is laid out, and which parts are in it."""
     left, right = st.columns([5, 2], vertical_alignment="bottom")
     with left:
         labels = list(map(statistic.label, statistic))
@@ -82,7 +82,7 @@ def _repeated(many: int) -> str:
 
 
 def told(results, meter) -> str:
-    """What the grid says: its ends, how many diverged, and which part makes the most difference."""
+    """Return what the grid says: its ends, how many diverged, and which part makes the most difference."""
     ends = results.ends(meter)
     known = np.flatnonzero(np.isfinite(ends))
     if not len(known):
@@ -97,7 +97,7 @@ def told(results, meter) -> str:
 
 
 def _others(ends, at) -> str:
-    """How many more end at the same number."""
+    """Return how many more end at the same number."""
     same = int(np.isclose(ends, ends[at], rtol=1e-4, atol=0).sum()) - 1
     return f" and {same} more" if same else ""
 

@@ -51,7 +51,7 @@ _WORDS = {term: re.compile(rf"\b{re.escape(term.removesuffix('-test'))}\b", re.I
 
 
 def explained(*texts: str) -> str | None:
-    """What the words in these texts mean, as Markdown; None where none needs it."""
+    """Return what the words in these texts mean, as Markdown; None where none needs it."""
     terms = [term for term, word in _WORDS.items() if any(map(word.search, texts))]
     return "\n\n".join(f"**{term[0].upper()}{term[1:]}**: {TERMS[term]}" for term in terms) or None
 
@@ -81,7 +81,7 @@ def _drawing() -> list[threading.Thread]:
 
 
 def _load_driver():
-    """What the store is reached with, and no other: PostgreSQL's takes 12 MB."""
+    """Load what the store is reached with, and no other driver: PostgreSQL's takes 12 MB."""
     from core.study.database.connection import address
 
     with suppress(Exception):  # what is wrong is said where somebody asks for the store
@@ -119,7 +119,7 @@ def _point_elsewhere():
 
 
 def head(here: Page, *rows: list[Control], beside_title: Sequence[Control] = ()):
-    """What stands above a page's pictures: its title, and rows of controls."""
+    """Draw what stands above a page's pictures: its title, and rows of controls."""
     bar("head", [title(here.name), *beside_title], *rows)
 
 
@@ -150,7 +150,7 @@ def sidebar(
 
 
 def notice(*notes: str, left_out: Sequence[str] = ()):
-    """What a page had to change in its settings, and what it leaves out of a comparison. It has a place of its own: what stands below
+    """Draw what a page had to change in its settings, and what it leaves out of a comparison. It has a place of its own: what stands below
     would be made anew where such a sentence comes or goes, and a press on it that is under way would be lost."""
     with st.container():
         warn(*notes)
@@ -218,7 +218,7 @@ def table(data, alt: str, taken=None, **words):
 
 
 def _columns(data, given: dict) -> dict:
-    """What st.dataframe is told of columns: what is given of each, a name or a column, and help where its name needs it."""
+    """Return what st.dataframe is told of columns: what is given of each, a name or a column, and help where its name needs it."""
     columns = {name: {"help": explained(str(name))} for name in data.columns if explained(str(name))}
     for name, column in given.items():
         column = {"label": column} if isinstance(column, str) else column

@@ -54,7 +54,7 @@ class Page:
 
     @property
     def name_in_address(self) -> str:
-        """What the address of this page ends with; nothing for the start page."""
+        """Return what the address of this page ends with; nothing for the start page."""
         return re.sub(r"^\d+_", "", Path(self.path).stem) if self is not START else ""
 
     def settings(self, *kinds) -> tuple[list, list[str]]:

@@ -52,7 +52,7 @@ def _label(text: str) -> str:
 
 
 def now() -> Pins:
-    """What is compared, for a callback: the page may have been drawn with what was compared before."""
+    """Return what is compared, for a callback: the page may have been drawn with what was compared before."""
     return Pins(baseline=value("baseline"), variants=value("variants"))
 
 
@@ -93,7 +93,7 @@ def _unpin(pinned: Config):
 
 
 def legend(variants: list[Variant], said: dict[str, str | None], pins: Pins, kind: str = "random"):
-    """Who has which colour, what is said of each, e.g. "diverged at pass 7", and what they have in common. kind: of weights."""
+    """Draw who has which colour, what is said of each, e.g. "diverged at pass 7", and what they have in common. kind: of weights."""
     entries = [
         (v.colour, f"baseline: {baseline_words(pins, kind)}" if v.colour == 0 else v.name, said.get(v.name))
         for v in variants
@@ -134,19 +134,19 @@ def _line(colour: int) -> str:
 
 
 def seeds(variants: list[Variant], kind: str = "random") -> str:
-    """Whose weights these are."""
+    """Return whose weights these are."""
     seeds = list(dict.fromkeys(variant.config.seed for variant in variants))
     return f"{WHOSE[kind]}, seed{'s' * (len(seeds) > 1)} {' and '.join(map(str, seeds))}"
 
 
 def paired(variants: list[Variant], kind: str = "random") -> str:
-    """What baseline and variants share by construction (core/model/parts/init.py)."""
+    """Return what baseline and variants share by construction (core/model/parts/init.py)."""
     other = len({variant.config.seed for variant in variants}) > 1
     return f"{weights[kind].paired}{', for those of one seed' * other}"
 
 
 def baseline_words(pins: Pins, kind: str = "random") -> str:
-    """What the baseline is, in few words."""
+    """Return what the baseline is, in few words."""
     if kind != "random":
         return "trained with all parts"
     pinned = pins.pinned()
@@ -176,7 +176,7 @@ def vary(place: int, changes: dict, baseline: Config):
 
 
 def _text(changes: dict, config: Config, baseline: Config) -> str | None:
-    """What a config with these changes changes in the baseline; None where it cannot be so, which is said."""
+    """Return what a config with these changes changes in the baseline; None where it cannot be so, which is said."""
     try:
         return encode(difference(apply(changes, config), baseline))
     except ConfigError as error:

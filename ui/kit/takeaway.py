@@ -46,12 +46,12 @@ def begin():
 
 
 def says(sentence: str):
-    """What the words above the next picture say: it is part of the text that stands for the picture."""
+    """Keep what the words above the next picture say: it is part of the text that stands for the picture."""
     st.session_state[SAID] = sentence
 
 
 def said() -> str:
-    """What they say; once, for the first picture below them."""
+    """Return what they say; once, for the first picture below them."""
     return st.session_state.pop(SAID, "")
 
 
@@ -133,7 +133,7 @@ class MatrixTable:
 
     @property
     def many(self) -> int:
-        """How many rows it has."""
+        """Return how many rows it has."""
         return int((~np.isnan(self._cells())).sum())
 
     def _cells(self) -> np.ndarray:

@@ -80,7 +80,7 @@ def curves(
 
 
 def table(panels, names, x, at) -> pd.DataFrame:
-    """What is drawn, tidy: meter, variant, pass (or whatever x is), value, and the band's low and high where there is one."""
+    """Return what is drawn, tidy: meter, variant, pass (or whatever x is), value, and the band's low and high where there is one."""
     bands = any(line.low for panel in panels for line in panel.lines)
     rows = [
         (panel.label, names[line.colour], at[n], value, *([line.low[n], line.high[n]] if line.low else [math.nan] * 2))

@@ -41,7 +41,7 @@ def typed(label: str, name: str, hint: str, examples: dict[str, str]) -> list[Co
 
 
 def unknown_words(labels: Sequence[str], unknown: Collection[int]):
-    """Which words of a text the model does not know; nothing where it knows all. unknown: their numbers, from 0."""
+    """Say which words of a text the model does not know. unknown: their numbers, from 0."""
     if not unknown:
         return
     missing = list(dict.fromkeys(labels[at] for at in unknown))
@@ -119,7 +119,7 @@ def sure(sentence: str, *values) -> str:
 
 
 def needs(forward_pass, part: str, words: str) -> bool:
-    """Whether a sub-layer is there to be looked at; says what to do if not."""
+    """Return whether a sub-layer is there to be looked at; says what to do if not."""
     if getattr(forward_pass.config, part):
         return True
     if not forward_pass.kind:  # a model from a file, which is as it is

@@ -52,7 +52,7 @@ def reader(name: str) -> tuple[int, int]:
 
 
 def texts(name: str) -> int:
-    """How many held-out texts: 256, or fewer for a model that would take too long."""
+    """Return on how many held-out texts a model is measured: 256, or fewer where it would take too long."""
     opened = known(name)
     return max(16, min(TEXTS, int(WORK / (2 * opened.parameters * 20)) // 16 * 16))
 

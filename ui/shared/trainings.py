@@ -35,7 +35,7 @@ TIMED = guards("time", False)[0]
 
 
 def said_alike(held: list[str]) -> str:
-    """What is held alike for all models, as a caption; nothing where nothing is."""
+    """Return what is held alike for all models, as a caption; nothing where nothing is."""
     chosen = " For each seed the rate counts that ends with the lowest training loss; the test has no say in it." * (
         SEARCHED in held
     )
@@ -53,7 +53,7 @@ def rates_chosen(trainings: StartedTrainings) -> dict[str, str]:
 
 
 def _ended(trainings: StartedTrainings, arm) -> bool:
-    """Whether a model has been trained to the end at all its rates, with all seeds."""
+    """Return whether a model has been trained to the end at all its rates, with all seeds."""
     runs = [
         (trainings.every_run[name, seed], way)
         for name, way in trainings.plan.ways(arm).items()
@@ -75,7 +75,7 @@ def label(arm) -> str:
 
 
 def legend(trainings: StartedTrainings, said=None):
-    """Who has which colour, and what all have in common."""
+    """Draw who has which colour, and what all have in common."""
     plan = trainings.plan
     ended = {arm.name: gone(trainings, arm.name) for arm in arms_shown(trainings)} if said is None else said
     first, last = plan.seeds[0], plan.seeds[-1]
@@ -166,7 +166,7 @@ def draw_learning(trainings):
 
 
 def costs(trainings):
-    """What each model got right, and what it costs, beside each other."""
+    """Draw what each model got right, and what it costs, beside each other."""
     chosen = rates_chosen(trainings)
     summary = results.summary(trainings.runs, trainings.plan, chosen)
     several = len(trainings.plan.seeds) > 1
@@ -214,7 +214,7 @@ def chance(p: float, low: float, high: float) -> str:
 
 
 def arrived(steps: float, seeds: int, of: int) -> str:
-    """When a model had come to 90 % right, on average, and how many of its seeds did."""
+    """Return when a model had come to 90 % right, on average, and how many of its seeds did."""
     if not seeds:
         return "–"
     return f"{steps:,.0f}" + (f" ({seeds} of {of})" if seeds < of else "")

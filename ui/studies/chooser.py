@@ -48,12 +48,12 @@ def buttons(store, study, now: Standing):
 
 
 def under_way(number: int, now: Standing) -> bool:
-    """Whether somebody trains it, or is about to."""
+    """Return whether somebody trains it, or is about to."""
     return now.running or (now.queued and server.service().has(number))
 
 
 def can_write(store) -> bool:
-    """Whether this visitor may change the store, and whether it can be changed at all."""
+    """Return whether this visitor may change the store, and whether it can be changed at all."""
     return may_write() and (store is None or store.writable)
 
 

@@ -186,7 +186,7 @@ def _tick(draft: Draft, change: Callable[[Ticks], Ticks]):
 
 
 def _in_words(study: Study, store):
-    """What would be trained, and what of it is there already."""
+    """Draw what would be trained, and what of it is there already."""
     stored = store.stored(study) if store else NOTHING
     first, *rest = told(study, max(1, server.workers().count), stored).split("\n")
     st.markdown(f"**{literal(first)}** {literal(next(line for line in rest if line.startswith(('About', 'Nothing'))))}")

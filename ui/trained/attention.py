@@ -78,7 +78,7 @@ def attention(context):
 
 
 def _found(context):
-    """What this head does on held-out sentences, where the sentences tell; and the knife."""
+    """Draw what this head does on held-out sentences, where the sentences tell; and the knife."""
     if not context.readings:
         return
     layer, head = context.look.layer_of(context.whole), context.look.head_of(context.whole)
@@ -107,7 +107,7 @@ def _found(context):
 
 
 def _here(context, layer, head) -> str:
-    """What it does in this text."""
+    """Return what it does in this text."""
     verb = prompt.verb_of(context.prompt)
     if verb is None:
         return ""

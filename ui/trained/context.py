@@ -146,7 +146,7 @@ class TrainedContext:
 
     @property
     def language(self) -> bool:
-        """Whether what it says at a place is the next word; models of other tasks give an answer there."""
+        """Return whether what it says at a place is the next word; models of other tasks give an answer there."""
         return self.opened.task in ("", "sentences")
 
     def word(self, token: int) -> str:

@@ -60,7 +60,7 @@ def model_file(opened: Opened) -> dict:
 
 
 def knockout_row(look, config, cuts: tuple[lesion.Cut, ...]):
-    """What is knocked out, and what takes its place."""
+    """Draw what is knocked out, and what takes its place."""
     there = {cut.write(): cut for cut in lesion.cuts(config)}
     left, middle, right = st.columns([4, 2, 3], vertical_alignment="center")
     with left:
@@ -127,7 +127,7 @@ def _complete(look, opened: Opened):
 
 
 def as_read(prompt: Prompt):
-    """What of the text the model does not read as it stands: what was left out, and which words it does not know."""
+    """Draw what of the text the model does not read as it stands: what was left out, and which words it does not know."""
     for note in prompt.notes:
         st.caption(literal(note))
     unknown_words(prompt.labels, prompt.unknown)

@@ -77,7 +77,7 @@ def model_list(look):
 
 
 def bring():
-    """What opens another model: an upload, or a name on the Hub."""
+    """Draw what opens another model: an upload, or a name on the Hub."""
     with st.popover("Open another model", icon=":material/upload_file:", width="stretch"):
         st.file_uploader(
             "The files of a model, all at once: **model.safetensors** and **config.json**, for GPT-2 also **tokenizer.json** "

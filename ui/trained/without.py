@@ -65,7 +65,7 @@ def _by_distance(member: str):
 
 
 def _merged(bins: list[tuple[str, list[str]]]) -> str:
-    """Which distances stand together, for there are few sentences of them."""
+    """Return which distances stand together, for there are few sentences of them."""
     together = [name for name, distances in bins if len(distances) > 1]
     return f" (fewer than {LEAST} of some: {', '.join(together)} stand together)" if together else ""
 
@@ -86,7 +86,7 @@ def _summary(name: str):
 
 
 def _open(context) -> list:
-    """What opens one of them, in all views of this page."""
+    """Return what opens one of them, in all views of this page."""
     there = models.of_the_family()
     offered = [f"{models.FAMILY}{member}.{seed}" for member in members() for seed in SEEDS]
     offered = [name for name in offered if name in there]

@@ -108,7 +108,7 @@ def _told(context, scores, said) -> str:
 
 
 def _remove(context):
-    """What takes the head out that is looked at, where nothing is out yet: the word may change."""
+    """Draw what takes the head out that is looked at, where nothing is out yet: the word may change."""
     if context.cuts or not (context.language and context.opened.config.attention and is_moved("out")):
         return
     cut = Cut(context.look.layer_of(context.whole), "head", context.look.head_of(context.whole))

@@ -24,7 +24,7 @@ MOST = 64  # sequences of the test that can be looked at
 
 
 def without_models(context: TrainingContext) -> bool:
-    """Whether only the numbers are there, and none of the models that a view would ask; then says so."""
+    """Return whether only the numbers are there, and none of the models that a view would ask; then says so."""
     if context.trainings.states:
         return False
     st.info(

@@ -65,7 +65,7 @@ def _packed(state, name, accuracy) -> bytes:
 
 
 def task_row(training) -> list[Control]:
-    """Which task, and what it is: an example drawn from it, what guessing gets right, what it is said to need."""
+    """Return the controls of the task, and what it is: an example, what guessing gets right, what it needs."""
     learnt = task[training.task]
     reads, answer = learnt.example().split(": ", 1)[1].split(" → ")
     # A long answer stands below what is read, word under word.
@@ -90,7 +90,7 @@ def _start_experiment(name: str, kinds):
 
 
 def experiment_cards(kinds):
-    """What there is to start."""
+    """Draw what there is to start."""
     st.markdown("**Press Start, or begin with an experiment**")
     with st.grid("auto", min_column_width=300):
         for name in showcase:
@@ -191,7 +191,7 @@ def _said(planned, trainings, same, known) -> str:
 
 
 def _takes(planned) -> str:
-    """What there is to train, and how long that takes here."""
+    """Return what there is to train, and how long that takes here."""
     pool = jobs.workers()
     states = planned.states().values()
     new = [state for state in states if not pool.known([state])]

@@ -65,7 +65,7 @@ def _diverged_by(trainings, step: int) -> dict[str, int]:
 
 
 def _words(arms, moment: list[list[float]], lost: dict[str, int]) -> str:
-    """What each model gets right at one moment, on average over the seeds that have come so far. lost: seeds that diverged."""
+    """Return what each model gets right at one moment, on average over the seeds that have come so far. lost: seeds that diverged."""
     said = []
     for arm, row in zip(arms, moment):
         reached, gone = [value for value in row if not math.isnan(value)], lost[arm.name]
@@ -116,7 +116,7 @@ def pulled(trainings) -> str:
 
 
 def moved(trainings) -> str:
-    """How far the newest step of each model went, averaged over seeds."""
+    """Return how far the newest step of each model went, averaged over seeds."""
     phrases = []
     for arm in arms_shown(trainings):
         sizes = [results.last(trainings.runs[arm.name, seed], "update_size") for seed in trainings.plan.seeds]

@@ -43,7 +43,7 @@ def to_show(planned: Plan) -> StartedTrainings | FinishedTrainings | None:
 
 
 def finished(planned: Plan) -> FinishedTrainings | None:
-    """Where every training of a plan is known, all of them from one kind of source."""
+    """Return the trainings of a plan if all are known, and from one kind of source."""
     return _done_here(planned) or _of(tuple(filter(None, shipped())), planned) or _from_study(planned)
 
 
