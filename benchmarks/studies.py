@@ -33,8 +33,8 @@ from core.study.plan import Study
 from core.study.runner import Runner
 from core.train import Row, train
 from core.workers.cluster import Cluster
+from core.workers.job import WorkerPool
 from core.workers.pool import ProcessPool
-from core.workers.protocol import WorkerPool
 
 TURNS = 5
 STUDY = """

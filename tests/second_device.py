@@ -20,7 +20,7 @@ import torch
 from torch.utils.backend_registration import _DummyBackendModule, _setup_privateuseone_for_python_backend
 
 from core.settings import device
-from core.workers import origin, worker
+from core.workers import worker
 
 NAME = "second"
 aten = torch.ops.aten
@@ -210,7 +210,7 @@ def _enter():
         """Second: the CPU in another's clothes."""
         return NAME
 
-    for each in (device, origin):
+    for each in (device, worker):
         each.present = lambda: (NAME, "cpu")
     worker.train_chunk = chunk
 

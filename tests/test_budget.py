@@ -200,21 +200,19 @@ def test_memory_grows_with_batch_and_model(batch, layers, width):
 # Limits
 
 
-def test_what_takes_too_long_is_refused_with_both_figures(monkeypatch):
+def test_trainings_that_take_too_long_are_refused_with_both_figures(monkeypatch):
     monkeypatch.setenv("ABLATION_MAX_SECONDS", "20")
     many = states(30, steps=3000)
-    needed = expected(many, 2)
-    with pytest.raises(TimeLimit, match="ABLATION_MAX_SECONDS") as refused:
+    with pytest.raises(TimeLimit) as refused:
         check(many, 2)
     text = str(refused.value)
-    assert f"30 trainings would take about {duration(needed)} here on 2 workers" in text
-    assert "at most 20 s" in text and "steps, seeds or variants" in text
-    with pytest.raises(TimeLimit, match=r"^1 training would .* on 1 worker; at most 1 s"):
-        monkeypatch.setenv("ABLATION_MAX_SECONDS", "1")
-        check(states(1, steps=3000), 1)
+    assert f"30 trainings would take about {duration(expected(many, 2))} here on 2 workers; at most 20 s" in text
+    assert "ABLATION_MAX_SECONDS" in text and "steps, seeds or variants" in text
+    assert check(states(3), 2, pace=1.5) == expected(states(3), 2, 1.5)
+    assert check([], 2) == 0
 
 
-def test_what_needs_too_much_memory_is_refused_with_both_figures(monkeypatch):
+def test_a_training_that_needs_too_much_memory_is_refused_with_both_figures(monkeypatch):
     monkeypatch.setenv("ABLATION_MAX_MB", "10")
     large = states(2, config=task["copy"].config(d_model=256, d_ff=None)) + states(1)
     with pytest.raises(MemoryLimit, match="ABLATION_MAX_MB") as refused:
@@ -223,9 +221,21 @@ def test_what_needs_too_much_memory_is_refused_with_both_figures(monkeypatch):
     assert allowed == 10 and asked == round(memory(large[0].config, large[0].training) / 2**20)
 
 
-def test_what_fits_is_let_through_with_its_time():
-    assert check(states(3), 2, pace=1.5) == expected(states(3), 2, 1.5)
-    assert check([], 2) == 0
+def test_what_many_trainings_keep_together_is_limited(monkeypatch):
+    """They advance together: the states of all are kept until the last one ends. The same one counts once."""
+    config = Config(d_model=512, n_heads=1, d_ff=1700, n_layers=1)
+    training = Training(task="copy", steps=60, batch=1, length=2)
+    many = [start(config, training, seed) for seed in range(30)]
+    bytes_of_one = 12 * sum(each.numel() for each in Transformer(config, task["copy"].vocabulary).parameters())
+    assert budget.kept(config, training) == bytes_of_one
+    monkeypatch.setenv("ABLATION_MAX_SECONDS", "1000000")
+    monkeypatch.setenv("ABLATION_MAX_MB", f"{30 * bytes_of_one // 2**20 + 1}")
+    check(many, 1, held=many)
+    monkeypatch.setenv("ABLATION_MAX_MB", f"{30 * bytes_of_one // 2**20}")
+    with pytest.raises(MemoryLimit, match="weights and optimiser states of 30 trainings would need about"):
+        check(many, 1)
+    with pytest.raises(MemoryLimit, match="of 1 training, with those of other users, would need about"):
+        check(many[:1], 1, held=many[1:])
 
 
 @pytest.mark.parametrize("name", task)
@@ -233,30 +243,15 @@ def test_every_task_can_be_trained_with_three_seeds_and_four_variants(name):
     check(15 * [start(task[name].config(), Training(task=name), 0)], 2)
 
 
-@pytest.mark.parametrize(
-    ("text", "limit"),
-    [
-        ("", 600),
-        ("many", 600),
-        ("-5", 600),
-        ("0", 600),
-        ("1.5", 600),
-        ("٣", 600),
-        (" 7", 600),
-        ("7", 7),
-        ("86400", 86400),
-    ],
-)
+@pytest.mark.parametrize(("text", "limit"), [("", 600), ("many", 600), ("-5", 600), ("0", 600), ("٣", 600), ("7", 7)])
 def test_a_time_limit_that_makes_no_sense_is_the_default(monkeypatch, text, limit):
     monkeypatch.setenv("ABLATION_MAX_SECONDS", text)
     assert max_seconds() == limit
-    monkeypatch.delenv("ABLATION_MAX_SECONDS")
-    assert max_seconds() == 600
 
 
 @pytest.mark.parametrize(
     ("time", "text"),
-    [(0.01, "1 s"), (12.4, "12 s"), (99, "99 s"), (100, "2 min"), (600, "10 min"), (5400, "90 min"), (6000, "1.7 h")],
+    [(0.01, "1 s"), (12.4, "12 s"), (99, "99 s"), (100, "2 min"), (5400, "90 min"), (6000, "1.7 h")],
 )
 def test_durations_in_words(time, text):
     assert duration(time) == text
@@ -269,22 +264,6 @@ def test_what_is_expected_is_what_is_left():
     alone = seconds(Config(), training)
     assert expected([begun], 1) == pytest.approx(alone)
     assert expected([half], 1, 2.0) == pytest.approx(alone)
-    assert expected([ended], 1) == expected([], 1) == 0
+    assert expected([ended], 1) == 0
     assert expected([begun, half, ended], 2) == pytest.approx(max(1.5 / 2, 1) * alone)
-
-
-def test_what_many_trainings_keep_together_is_limited(monkeypatch):
-    """They advance together: the states of all of them are held until the last one ends."""
-    config, training = (
-        Config(d_model=512, n_heads=1, d_ff=1700, n_layers=1),
-        Training(task="copy", steps=60, batch=1, length=2),
-    )
-    states = [start(config, training, seed) for seed in range(30)]
-    bytes_of_one = 12 * sum(each.numel() for each in Transformer(config, task["copy"].vocabulary).parameters())
-    assert budget.kept(config, training) == bytes_of_one
-    monkeypatch.setenv("ABLATION_MAX_SECONDS", "1000000")
-    monkeypatch.setenv("ABLATION_MAX_MB", f"{30 * bytes_of_one // 2**20 + 1}")
-    budget.check(states, 1)
-    monkeypatch.setenv("ABLATION_MAX_MB", f"{30 * bytes_of_one // 2**20}")
-    with pytest.raises(MemoryLimit, match="30 trainings would keep about .* MB of weights"):
-        budget.check(states, 1)
+    assert expected([begun], 0.5) == pytest.approx(2 * alone)

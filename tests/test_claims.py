@@ -33,13 +33,11 @@ from core.teaching.claims import (
     read_values,
     shipped_curves,
     study,
-    tally,
     verdict,
     write_values,
 )
 
 SHIPPED = read_values()
-MEASURED = ("rank_collapse", "heads_can_go", "sinks")  # on models, not on trainings
 of_each_claim = pytest.mark.parametrize("name", claim)
 
 
@@ -182,12 +180,6 @@ def test_a_training_that_diverged_counts_with_what_guessing_gets():
     assert got == {seed: task["reverse"].chance if seed == 0 else 0.9 for seed in range(6)}
 
 
-@pytest.mark.parametrize("asked", [("rezero", "reverse", "no such"), ("rezero", "copy", "baseline")])
-def test_what_is_not_in_a_study_is_said(asked):
-    with pytest.raises(StudyError, match="is not there, or not trained on every seed"):
-        Evidence().curves(*asked)
-
-
 def test_words_that_attention_alone_makes_alike():
     """The claim's number of its first draw, in float64 and by hand."""
 
@@ -251,11 +243,6 @@ def test_attention_to_the_first_word_is_an_average_of_weights(small):
     assert claims.on_the_first(small, tokens) == pytest.approx(np.mean(weights), abs=1e-6)
 
 
-def test_shares_of_heads_are_shares_of_eight():
-    assert all((8 * value).is_integer() and 0 <= value <= 1 for value in SHIPPED["heads_can_go"].values())
-    assert set(SHIPPED["heads_can_go"]) == set(SHIPPED["sinks"]) == set(claims.SEEDS)
-
-
 # What is said
 
 
@@ -287,25 +274,7 @@ def test_every_verdict_is_told_with_its_reason(low, high, alike, points):
     assert ("no interval" in said) == math.isnan(low)
 
 
-@pytest.mark.parametrize("many", [(1, 0, 0), (0, 1, 1), (2, 3, 4)])
-def test_the_tally_counts(many):
-    kinds = (REPLICATES, DOES_NOT, UNDECIDED)
-    found = [Judged(Interval(0, 0, 0, 5), kind) for kind, n in zip(kinds, many) for _ in range(n)]
-    yes, no, open_ = many
-    said = tally(found)
-    assert said.startswith(f"{sum(many)} claim{'s' * (sum(many) > 1)}: ")
-    assert (f"{yes} replicates here" if yes == 1 else f"{yes} replicate here") in said
-    assert (f"{no} does not" if no == 1 else f"{no} do not") in said
-    assert f"{open_} {'is' if open_ == 1 else 'are'} undecided." in said
-
-
 # The file
-
-
-def test_what_is_written_is_read_to_the_last_bit(tmp_path):
-    values = {name: {seed: 1 / (seed + 3) for seed in range(5)} for name in claim}
-    write_values(tmp_path / "claims.csv", values)
-    assert read_values(tmp_path / "claims.csv") == values
 
 
 @pytest.mark.parametrize(
@@ -329,16 +298,3 @@ def test_one_claim_measured_anew_leaves_the_others_and_one_that_is_new_too(tmp_p
 
 def test_the_table_ships_in_the_order_of_the_menu():
     assert list(dict.fromkeys(pd.read_csv(FILE).claim)) == list(claim)
-
-
-def test_padding_does_not_count_in_the_claim_on_attention_sinks():
-    asked = Transformer(task["sentences"].config(), task["sentences"].vocabulary)
-    tokens, _ = claims.texts(0, rows=6)
-    rows = []
-    for line in tokens:
-        words = line[line != 0][None]  # the sentence by itself; the first word of the vocabulary is the padding
-        with torch.no_grad(), trace(sites=("pattern",)) as seen:
-            asked(words)
-        rows.append(torch.stack([p[0, :, claims.FIRST :, 0] for p in seen["pattern"]]))  # (layers, heads, readers)
-    exact = torch.cat(rows, -1).double().mean().item()
-    assert claims.on_the_first(asked, tokens) == pytest.approx(exact, rel=1e-5)

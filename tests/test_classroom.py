@@ -2,7 +2,6 @@
 
 import re
 import secrets
-import sqlite3
 import time
 from types import SimpleNamespace
 
@@ -13,7 +12,7 @@ from core.study.database import connection as databases
 from core.study.database.connection import Busy, StoreError
 from core.study.database.store import Store
 from core.teaching import classroom
-from core.teaching.classroom import CLOSED, DISCUSSION, OPEN, REVEALED, WAITING, Classroom
+from core.teaching.classroom import CLOSED, DISCUSSION, OPEN, REVEALED, Classroom
 from tests.classes import later, lesson, refused, stored
 from tests.databases import database, postgresql  # noqa: F401  (fixtures)
 from ui.kit.server.app import delete_old_classes
@@ -84,14 +83,6 @@ def test_tables_for_the_teacher(room):
     assert table.seconds.between(0, 60).all()
     empty = lesson(room.store)
     assert len(room.store.answers(empty.token)) == 0 and list(room.store.answers(empty.token).columns) == [*table]
-
-
-def test_what_is_planned_is_found_again(store):
-    started = store.start(["one", "two", "one"])
-    view = store.of_teacher(started.token)
-    assert (view.planned, view.asked, view.phase, view.code) == (("one", "two"), (), WAITING, started.code)
-    assert not view.waiting and not view.distribution
-    assert store.watch(started.code).phase == WAITING
 
 
 def test_every_step_may_be_taken_twice(room):
@@ -308,13 +299,6 @@ def test_any_characters_come_back_as_they_were(room, text):
     assert store.of_teacher(room.token).reasons[0].text == store.mine(room.code, key)["q", 1].because == text
 
 
-def test_what_no_database_holds_is_cleaned(room):
-    key = room.store.join(room.code, " a\0b\ud800c\n\td\x85\u202e ")
-    room.store.vote(room.code, key, "q", 1, "x\0\udfff", 0, "\0\ud83d")
-    (row,) = room.store.answers(room.token).itertuples()
-    assert (row.nickname, row.answer, row.because) == ("abc d", "x", "")
-
-
 # The database
 
 
@@ -355,14 +339,6 @@ def test_a_class_is_gone_after_a_day_and_the_server_deletes_it(store, monkeypatc
             assert connection.execute(table.select()).first() is None
 
 
-def test_a_code_that_a_class_has_is_not_given_to_another(store, monkeypatch):
-    codes = iter(["BCDFG", "BCDFG", "BCDFH", "BCDFG"])
-    monkeypatch.setattr(classroom, "new_code", lambda: next(codes))
-    assert [store.start().code, store.start().code] == ["BCDFG", "BCDFH"]
-    later(store, 25 * 3600)
-    assert store.start().code == "BCDFG"  # that class is over
-
-
 def test_tables_of_another_version_are_refused_in_words(room, database):  # noqa: F811
     with room.store.database.writing() as connection:
         connection.exec_driver_sql("UPDATE class_version SET version = 7")
@@ -371,20 +347,6 @@ def test_tables_of_another_version_are_refused_in_words(room, database):  # noqa
         with pytest.raises(StoreError, match="version 7, and this version of the project knows 1 alone"):
             call()
     other.shut()
-
-
-def test_a_database_that_is_busy_says_so_and_then_is_not(tmp_path, monkeypatch):
-    monkeypatch.setattr("core.study.database.connection.PATIENCE", 0.1)
-    monkeypatch.setattr("core.teaching.classroom.WITHIN", 0.0)
-    room = lesson(Classroom(str(tmp_path / "x.sqlite")), asked="q")
-    other = sqlite3.connect(tmp_path / "x.sqlite", isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(Busy, match="locked by another program"):
-        room.vote(0)
-    assert room.store.watch(room.code).votes == 0  # who looks need not wait
-    other.execute("ROLLBACK")
-    room.vote(0)
-    assert room.store.watch(room.code).votes == 1
 
 
 def test_an_answer_of_the_database_that_is_lost_is_asked_for_again_and_nothing_stands_twice(store, monkeypatch):

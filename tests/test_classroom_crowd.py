@@ -88,6 +88,7 @@ def test_one_seat_that_sends_two_answers_at_once_has_one_of_them(store):
     assert str(problems[0]) == "Your vote is already in. It cannot be changed."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [1, 20])
 def test_a_process_that_is_killed_has_lost_nothing_that_was_accepted(store, database, after):  # noqa: F811
     room = lesson(store, 200, "q")

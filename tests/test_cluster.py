@@ -7,11 +7,9 @@ import sqlite3
 import subprocess
 import sys
 import time
-from concurrent.futures import CancelledError, Future
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -20,7 +18,6 @@ if not os.environ.get("CI"):  # there its absence is a failure
     pytest.importorskip("distributed", reason="distributed is not installed; pip install -r requirements-dev.txt")
 
 from benchmarks.machines import ROOT, Machines, free_port
-from core.settings.cache import LRUCache
 from core.settings.device import Machine
 from core.settings.process import versions
 from core.settings.setting import ConfigError
@@ -31,30 +28,22 @@ from core.study.database.schema import DONE, QUEUED, RUNNING, STOPPED
 from core.study.database.store import Store
 from core.study.file import parse
 from core.study.runner import Progress
-from core.workers import cluster, pulse, scheduler, worker
+from core.workers import cluster, worker
 from core.workers import job as jobs
-from core.workers.cluster import Cluster, ClusterLost, pool
-from core.workers.origin import origin, unlike
+from core.workers.cluster import Cluster, ClusterError, ClusterLost, difference, pool
 from core.workers.pool import ProcessPool
-from core.workers.scheduler import ClusterError
 from tests.test_study_runner import TEXT, check_complete, finish
 
 pytestmark = pytest.mark.slow
 
 STUDY = parse(TEXT)
 LONG = parse(TEXT.replace("steps = 30", "steps = 400").replace('"copy", ', ""))
-LONGER = parse(
-    TEXT.replace("steps = 30", "steps = 1000").replace('"copy", ', "")
-)  # than any silence here, on a quick machine too
 GPU = parse(TEXT.replace('"cpu"', '"cuda"'))
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    """Chunks of a few steps, and looks at the workers and entries in the store all the time. On a busy machine workers may
-    be silent for a while: only who tests silence listens to it."""
-    monkeypatch.setattr(pulse, "SAID", 120.0)
-    monkeypatch.setattr(pulse, "HUNG", 240.0)
+    """Train chunks of a few steps; look at the workers and write to the store all the time."""
     monkeypatch.setattr(jobs, "CHUNK", 0.05)
     monkeypatch.setattr(runner, "BEAT", 0.1)
     monkeypatch.setattr(cluster, "LOOK", 0.1)
@@ -78,8 +67,8 @@ def shared(machines):
 @pytest.fixture
 def workers(shared):
     """The same connection for all tests, which knows nothing of what it did for the test before."""
-    shared.kept = LRUCache(megabytes=32)
-    shared.news.clear()
+    shared.kept.clear()
+    shared.trainings.clear()
     ready(shared, 2)
     return shared
 
@@ -94,7 +83,7 @@ def store(tmp_path):
 @pytest.fixture
 def alone(tmp_path, monkeypatch):
     """A scheduler and a worker that the test may end, and the connection to them, which soon sees that."""
-    monkeypatch.setattr(scheduler, "ANSWER", 1.0)
+    monkeypatch.setattr(cluster, "ANSWER", 1.0)
     own = Machines(tmp_path, 1)
     workers = Cluster(own.address)
     yield own, workers
@@ -105,7 +94,7 @@ def alone(tmp_path, monkeypatch):
 def ready(workers, count, seconds=60):
     end = time.monotonic() + seconds
     while workers.look() or workers.count < count:
-        assert time.monotonic() < end, (workers.look(), workers.count, list(workers.news))
+        assert time.monotonic() < end, (workers.look(), workers.count)
         time.sleep(0.05)
 
 
@@ -113,15 +102,15 @@ def test_a_study_is_trained_and_stored_to_the_last_bit(workers, store):
     seen = finish(store, STUDY, workers)
     check_complete(store, STUDY)
     assert seen[-1].counts == {DONE: 8} and not any(each.absent for each in seen)
-    assert {each.tries for each in store.runs(1)} == {1} and not workers.news and not workers._calls
+    assert {each.tries for each in store.runs(1)} == {1}
 
 
 def test_as_many_are_in_hand_as_the_cluster_has_threads_or_as_were_asked_for(machines, workers):
     assert workers.count == 2
     one = Cluster(machines.address, 1)
     end = time.monotonic() + 60
-    while one.look() or len(one._members) < 2:
-        assert time.monotonic() < end, one._members
+    while one.look() or len(one.members) < 2:
+        assert time.monotonic() < end, one.members
         time.sleep(0.05)
     assert one.count == 1
     one.close()
@@ -148,54 +137,6 @@ def test_a_worker_that_is_killed_costs_nothing_and_another_takes_its_place(machi
     ready(workers, 2)
 
 
-def test_a_worker_that_hangs_is_said_and_left_out_until_it_answers(machines, workers, store, monkeypatch):
-    monkeypatch.setattr(pulse, "SAID", 5.0)
-    monkeypatch.setattr(pulse, "HUNG", 8.0)
-    stopped = []
-
-    def stop(seen):
-        if seen.share > 0.2 and not stopped:
-            stopped.append(machines.workers[0])
-            stopped[0].send_signal(signal.SIGSTOP)
-
-    try:
-        finish(store, LONG, workers, until=stop)
-        assert stopped and workers.count == 1 and len(workers.news) == 2, list(workers.news)
-        assert "has not answered for 5 s" in workers.news.popleft() and "is left out until" in workers.news.popleft()
-    finally:
-        stopped[0].send_signal(signal.SIGCONT)
-    check_complete(store, LONG)
-    ready(workers, 2)
-    assert not workers.silence
-
-
-class Stopping:
-    """A result at whose sending the worker that has it is stopped."""
-
-    def __reduce__(self):
-        os.kill(os.getpid(), signal.SIGSTOP)
-        return int, (0,)
-
-
-def test_a_worker_that_hangs_while_it_sends_a_result_does_not_hold_up_the_others(machines, workers, store, monkeypatch):
-    monkeypatch.setattr(pulse, "SAID", 5.0)
-    monkeypatch.setattr(pulse, "HUNG", 8.0)
-    never = workers.submit(Stopping)
-    try:
-        finish(store, LONGER, workers)
-        end = (
-            time.monotonic() + 30
-        )  # on a fast machine the study is done before the worker has been silent for long enough
-        while not (workers.count == 1 and never.done() and len(workers.news) == 2):
-            assert time.monotonic() < end, list(workers.news)
-            time.sleep(0.1)
-    finally:
-        for each in machines.workers:
-            each.send_signal(signal.SIGCONT)
-    check_complete(store, LONGER)
-    ready(workers, 2)
-
-
 def test_all_workers_gone_is_said_and_a_new_one_goes_on(machines, workers, store):
     seen = []
 
@@ -218,34 +159,34 @@ def test_all_workers_gone_is_said_and_a_new_one_goes_on(machines, workers, store
 
 def test_breaking_off_leaves_nothing_on_the_cluster(workers, store):
     finish(store, LONG, workers, until=lambda seen: seen.share > 0.05)
-    assert store.runs(1, STOPPED) and not store.runs(1, RUNNING) and not workers._calls
+    assert store.runs(1, STOPPED) and not store.runs(1, RUNNING)
     end = time.monotonic() + 10
     while any(workers._client.processing().values()):
         assert time.monotonic() < end
         time.sleep(0.05)
 
 
-def test_a_worker_without_this_project_is_left_out_by_name(machines, workers, store, tmp_path):
+def test_a_worker_without_this_project_is_left_out_by_name(machines, workers, store, tmp_path, caplog):
     strange = machines._start("worker", machines.address, "--nthreads", "1", "--no-nanny", "--host", "127.0.0.1",
                               "--local-directory", str(tmp_path), cwd=tmp_path, PYTHONPATH="")  # fmt: skip
     end = time.monotonic() + 30
-    while not workers.news:
+    while not caplog.messages:
         assert not workers.look() and time.monotonic() < end
         time.sleep(0.05)
-    words = workers.news.popleft()
-    assert words.startswith("The worker tcp://127.0.0.1:") and "is left out: it cannot import this project" in words
+    assert caplog.messages[0].startswith("The worker tcp://127.0.0.1:")
+    assert "is left out: it cannot import this project" in caplog.messages[0]
     finish(store, STUDY, workers)
     check_complete(store, STUDY)
-    assert workers.count == 2 and not workers.news
+    assert workers.count == 2 and len(caplog.messages) == 1
     machines.kill(strange)
 
 
-def test_workers_without_the_device_wait_for_one_that_has_it(machines, store):
+def test_workers_without_the_device_wait_for_one_that_has_it(machines, store, caplog):
     own = Cluster(machines.address)
     own.require(GPU.runs[0].machine)
-    seen = finish(store, GPU, own, until=lambda each: len(own.news) == 2)
+    seen = finish(store, GPU, own, until=lambda each: len(caplog.messages) == 2)
     assert seen[-1].absent == "no worker is ready" and seen[-1].counts == {QUEUED: 8}
-    assert all(words.endswith("is left out: it has no cuda.") for words in own.news)
+    assert all(words.endswith("is left out: it has no cuda.") for words in caplog.messages)
     own.close()
 
 
@@ -288,7 +229,7 @@ def test_a_scheduler_that_is_gone_ends_it_in_words_and_a_local_run_completes_it(
     (tmp_path / "long.toml").write_text(LONG.source)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(cluster, "GRACE", 1.0)
-    monkeypatch.setattr(scheduler, "ANSWER", 1.0)
+    monkeypatch.setattr(cluster, "ANSWER", 1.0)
     own = Machines(tmp_path, 1)
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", own.address)
     draw = Bar.draw
@@ -333,36 +274,23 @@ def test_a_scheduler_that_comes_back_is_found_again(alone, store):
     assert {each.tries for each in store.runs(1)} == {1}
 
 
-def test_a_scheduler_that_is_replaced_again_and_again_costs_no_run(alone, store):
-    (own, workers), replaced = alone, []
-
-    def replace_all(progress):
-        if len(replaced) < 8 and progress.share > 0.08 * (1 + len(replaced)) and not progress.absent:
-            own.close()
-            own.running = []
-            replaced.append(own.start_scheduler())
-            own.start_worker()
-
-    finish(store, LONGER, workers, until=replace_all)
-    check_complete(store, LONGER)
-    assert len(replaced) == 8 and {each.tries for each in store.runs(1)} == {1}
-
-
 @pytest.mark.parametrize("gone", [False, True])
 def test_only_workers_that_are_gone_count_as_killed(workers, monkeypatch, gone):
-    """As often as it takes to give a job up: workers that are gone, or a scheduler that is slow to answer."""
-    monkeypatch.setattr(workers, "train", lambda states, seconds: workers.submit(time.sleep, 1.0))  # none comes back
-    job = jobs.Job(workers, {"a": LONGER.runs[0].start()})
-    for _ in range(jobs.BROKEN):
-        end = time.monotonic() + 30
-        while not job.poll()._flying:
-            assert time.monotonic() < end and not job.error
-            ready(workers, 2)
-        if gone:
-            workers._admit({})
-        else:
-            workers._call_off()
-        assert not job._flying and not workers._calls and not workers.count
+    """Give up a training whose workers are gone again and again, but not one whose scheduler is."""
+    futures = []
+
+    def train(states, seconds):
+        futures.append(Future())
+        workers._sent[futures[-1]] = workers.members
+        return futures[-1]
+
+    monkeypatch.setattr(workers, "train", train)
+    job = jobs.Job(workers, {"a": LONG.runs[0].start()})
+    for _ in range(jobs.KILLS):
+        ready(workers, 2)
+        assert job.poll().trainings["a"].is_running
+        workers._set_members({}, killed=gone)
+        assert not workers.running and not workers.count
     assert isinstance(job.error, jobs.WorkersKilled) == gone and (gone or job.error is None)
     job.stop()
     ready(workers, 2)
@@ -378,13 +306,13 @@ def test_what_is_no_address_is_refused_in_words(tmp_path, monkeypatch, capsys, a
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", address)
     assert command.main(["run", "small.toml", "--database", "x.sqlite"]) == command.MISTAKE
     errors = capsys.readouterr().err
-    assert errors == f"DASK_SCHEDULER_ADDRESS is no address: {scheduler.ALLOWED}.\n"
+    assert errors == f"DASK_SCHEDULER_ADDRESS is no address: {cluster.ALLOWED}.\n"
     assert not Path("x.sqlite").exists()
 
 
 @pytest.mark.parametrize("scheme", ["tcp", "http", "strange"])
 def test_where_nobody_answers_is_said_in_words(monkeypatch, scheme):
-    monkeypatch.setattr(scheduler, "CONNECT", 0.5)
+    monkeypatch.setattr(cluster, "CONNECT", 0.5)
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", address := f"{scheme}://127.0.0.1:{free_port()}")
     with pytest.raises(
         ClusterError, match=rf"is {address}, where no Dask scheduler answers \(.*\): write the address"
@@ -403,66 +331,42 @@ def test_a_cluster_without_dask_says_what_to_install(monkeypatch):
     assert type(local) is ProcessPool and local.count == 3
 
 
-def killed_worker() -> Exception:
-    from distributed.scheduler import KilledWorker
-
-    return KilledWorker("call", SimpleNamespace(address="tcp://x:1"), 3)
-
-
-@pytest.mark.parametrize(
-    "status, error, wanted",
-    [
-        ("running", killed_worker, BrokenProcessPool),
-        ("running", ValueError, ValueError),
-        ("running", RuntimeError, RuntimeError),
-        ("closed", RuntimeError, CancelledError),
-        ("running", None, CancelledError),
-        ("closed", None, CancelledError),
-    ],
-)
-def test_what_comes_of_a_call(status, error, wanted):
-    """error: what the call raised; None where Dask has called it off, which is not asked about: the connection may have ended."""
-    there, here = Future(), Future()
-    there.set_exception(error() if error else RuntimeError("IOLoop is closed"))
-    there.status = "error" if error else "cancelled"
-    scheduler.deliver(SimpleNamespace(status=status), there, here)
-    with pytest.raises(wanted):
-        here.result(0)
-    assert here.cancelled() == (wanted is CancelledError)
-
-
 def changed(found, **versions):
     return found._replace(versions=found.versions | versions)
 
 
 def test_workers_must_be_alike_and_the_difference_is_named():
-    here = changed(origin(), torch="2.13.0+cpu")
+    def unlike(found, here, first, needed):
+        answer = Future()
+        answer.set_result(found)
+        return difference(answer, here, first, needed)
+
+    here = changed(worker.describe(), torch="2.13.0+cpu")
     assert unlike(here, here, None, {"cpu"}) == unlike(here, here, here, {"cpu"}) == ""
-    other = changed(here, torch="2.13.0+cu130", code="unknown")  # another build than that of who trains nothing
+    other = changed(here, torch="2.13.0+cu130", code="unknown")  # this process trains nothing
     assert unlike(other, here, None, {"cpu"}) == "" and unlike(other, here, other, {"cpu"}) == ""
     assert unlike(other, here, here, {"cpu"}) == "it has torch 2.13.0+cu130 and not 2.13.0+cpu"
     old = changed(here, torch="2.12.0+cpu", numpy="1.0", python="3.9.1")
     words = f"it has torch 2.12.0+cpu and not 2.13.0+cpu, numpy 1.0 and not {here.versions['numpy']}, python 3.9.1 and"
     assert unlike(old, here, None, set()).startswith(words)
     edited = changed(here, code="abc")._replace(sources="0")
-    told = f"it has other files in core (commit abc, here {here.versions['code']})"
-    assert unlike(edited, here, None, set()) == told
+    assert unlike(edited, here, None, set()) == f"it has other files in core (commit abc, here {here.versions['code']})"
     weak = here._replace(devices={"cpu": ("cpu", "CPU (x86_64, DEFAULT)")})
     assert unlike(weak, here, here, {"cpu"}).startswith("it has CPU (x86_64, DEFAULT) and not CPU (")
     assert unlike(weak, here, here, {"cuda"}) == "it has no cuda" and unlike(weak, here, here, set()) == ""
 
 
 def test_the_store_is_told_what_trained_not_what_asked_for_it(monkeypatch):
-    monkeypatch.setattr(scheduler, "connect", lambda *_: None)
+    monkeypatch.setattr(cluster, "connect", lambda *_: None)
     made = Cluster("tcp://127.0.0.1:1")
     assert made.versions() == versions()
-    there = changed(origin(), torch="2.13.0+cu130")
-    made._like = there._replace(devices={"cuda": ("cuda", "NVIDIA H200"), "auto": ("cuda", "NVIDIA H200")})
+    there = changed(worker.describe(), torch="2.13.0+cu130")
+    made._first = there._replace(devices={"cuda": ("cuda", "NVIDIA H200"), "auto": ("cuda", "NVIDIA H200")})
     assert made.versions()["torch"] == "2.13.0+cu130"
     for machine in (Machine.anywhere("cuda"), Machine()):
-        assert (made.device_of(machine), made.device_name(machine)) == ("cuda", "NVIDIA H200")
+        assert made.device(machine) == ("cuda", "NVIDIA H200")
     with pytest.raises(ConfigError, match="device is mps, which the workers do not have"):
-        made.device_name(Machine.anywhere("mps"))
+        made.device(Machine.anywhere("mps"))
 
 
 def test_a_study_for_a_gpu_is_read_anywhere_and_refused_where_there_is_none_before_anything(
@@ -492,11 +396,11 @@ def test_the_line_says_that_nobody_is_there_instead_of_how_long_it_takes():
 
 
 def test_it_gives_up_when_nobody_has_answered_for_long(monkeypatch):
-    monkeypatch.setattr(scheduler, "connect", lambda *_: None)
+    monkeypatch.setattr(cluster, "connect", lambda *_: None)
     made = Cluster("tcp://127.0.0.1:1")
     assert made.look() == "the scheduler does not answer" and made.count == 0
     made._answered -= cluster.GRACE
-    made._next = 0.0
+    made._next_look = 0.0
     with pytest.raises(ClusterLost, match="at tcp://127.0.0.1:1 has not answered for 60 s") as caught:
         made.look()
     assert "127.0.0.1" not in caught.value.told and "has not answered for 60 s" in caught.value.told

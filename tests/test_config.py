@@ -62,27 +62,9 @@ def test_bounds_belong_to_what_is_allowed_and_nothing_beyond_does(field):
         assert_says_what_is_allowed(refusal(**{"n_heads": 1} | {field: value}), field)
 
 
-@pytest.mark.parametrize("field", NUMBERS)
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), True, "64", b"64", [64], 1j, {}])
-def test_numbers_that_are_none_are_refused(field, value):
-    assert_says_what_is_allowed(refusal(**{field: value}), field)
-
-
 @pytest.mark.parametrize("field", WHOLE)
 @pytest.mark.parametrize("value", [8.0, 8.5, np.float32(8)])
 def test_whole_numbers_must_be_whole(field, value):
-    assert_says_what_is_allowed(refusal(**{field: value}), field)
-
-
-@pytest.mark.parametrize("field", SWITCHES)
-@pytest.mark.parametrize("value", [0, 1, "on", "", 0.0, []])
-def test_a_switch_is_on_or_off(field, value):
-    assert_says_what_is_allowed(refusal(**{field: value}), field)
-
-
-@pytest.mark.parametrize("field", MENUS)
-@pytest.mark.parametrize("value", ["", "nothing of the kind", 0, True, ["none"], "none\0", "😀" * 50])
-def test_a_menu_holds_what_it_holds(field, value):
     assert_says_what_is_allowed(refusal(**{field: value}), field)
 
 
@@ -131,16 +113,6 @@ def test_rope_turns_every_whole_pair_of_its_share(d_head, share, pairs):
     assert Config(position="rope", d_head=d_head, rope_share=share).turned == 2 * pairs
 
 
-def test_turned_pairs_match_decimal_arithmetic():
-    wrong = [
-        (d_head, percent)
-        for d_head in range(2, 257, 2)
-        for percent in PERCENT
-        if count_turned(d_head, percent / 100) != 2 * (d_head * percent // 200)
-    ]
-    assert not wrong
-
-
 def test_turned_pairs_match_hugging_face_where_the_share_is_whole_pairs():
     """Elsewhere GPT-NeoX rounds an odd number up to a pair, beyond the share."""
     rotary = transformers.models.gpt_neox.modeling_gpt_neox.GPTNeoXRotaryEmbedding
@@ -155,11 +127,6 @@ def test_turned_pairs_match_hugging_face_where_the_share_is_whole_pairs():
             assert count_turned(d_head, percent / 100) == 2 * len(frequencies), (d_head, percent)
             compared += 1
     assert compared > 500
-
-
-def test_a_config_cannot_be_changed():
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        Config().d_model = 128
 
 
 # Links
@@ -199,12 +166,6 @@ def test_a_link_brings_back_what_it_was_made_from(config):
     link = config.write()
     assert all(isinstance(text, str) for text in link.values())
     assert Config.read(link) == (config, [])
-
-
-@given(st.floats(SETTINGS["dropout"].low, SETTINGS["dropout"].high))
-def test_a_link_keeps_every_digit_of_a_number(share):
-    config = Config(dropout=share)
-    assert Config.read(config.write())[0] == config
 
 
 @given(configs())

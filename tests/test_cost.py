@@ -1,6 +1,5 @@
 """Costs are formulas; here they are held against the model itself and against PyTorch's own counter."""
 
-import gc
 import random
 
 import pytest
@@ -13,7 +12,6 @@ from core.model.cost import BYTES, activations, by_length, flops, kept_bytes, pa
 from core.model.kv_cache import Past
 from core.model.parts import MENUS
 from core.model.transformer import Transformer
-from core.settings.cache import LRUCache, Together, cached
 from core.settings.memory import MemoryLimit, max_mb, room_for
 
 
@@ -103,75 +101,6 @@ def test_a_run_over_the_limit_is_refused_with_both_figures(monkeypatch):
 def test_a_limit_that_makes_no_sense_is_the_default(monkeypatch, text):
     monkeypatch.setenv("ABLATION_MAX_MB", text)
     assert max_mb() == 1024
-
-
-def test_a_cache_keeps_the_latest_up_to_its_size():
-    cache, made = LRUCache(10 / 2**20), []
-
-    def get(key, size):
-        return cache.get(key, lambda: (made.append(key) or key, size))
-
-    assert [get(k, 4) for k in "abab"] == list("abab")
-    assert made == ["a", "b"]
-    get("c", 4)  # pushes out the one used least lately
-    get("b", 4)
-    get("a", 4)
-    assert made == ["a", "b", "c", "a"]
-    get("too large", 11)
-    get("too large", 11)
-    assert made.count("too large") == 2
-
-
-def test_a_large_result_may_be_kept_by_itself():
-    """Or a page that shows it would make it anew at each look."""
-    cache, made = LRUCache(10 / 2**20, alone=20 / 2**20), []
-
-    def get(key, size):
-        return cache.get(key, lambda: (made.append(key) or key, size))
-
-    def kept():
-        return "".join(cache._kept), cache._bytes
-
-    for key, size, left in [("a", 4, ("a", 4)), ("b", 4, ("ab", 8)), ("L", 20, ("L", 20)), ("L", 20, ("L", 20)),
-                            ("c", 4, ("c", 4)), ("d", 6, ("cd", 10)), ("M", 21, ("cd", 10)), ("L", 20, ("L", 20))]:  # fmt: skip
-        get(key, size)
-        assert kept() == left
-    assert "".join(made) == "abLcdML"
-
-
-def test_caches_with_one_limit_lose_what_was_used_the_longest_ago_but_not_what_has_just_come():
-    together = Together(10 / 2**20)
-    first, second, third = (LRUCache(8 / 2**20, together=together) for _ in range(3))
-    for cache, key, size in [(first, "a", 3), (first, "b", 3), (second, "c", 3)]:
-        cache.put(key, key, size)
-    assert first.peek("b") and first.peek("a")  # used after what the second has
-    third.put("d", "d", 3)
-    assert ("".join(first._kept), second.bytes, third.bytes) == ("ba", 0, 3)
-    third.put("e", "e", 5)
-    assert ("".join(first._kept), "".join(third._kept)) == ("", "de") and first.bytes == 0
-    del third
-    gc.collect()
-    first.put("f", "f", 8)
-    assert first.bytes == 8 and not second.drop() and first.drop() and not first.bytes
-
-
-def test_a_function_is_called_once_for_what_is_kept_of_it():
-    called = []
-
-    @cached(megabytes=10 / 2**20, size=len)
-    def doubled(text, times):
-        called.append(text)
-        return text * times
-
-    assert [doubled("ab", 2), doubled("ab", 2), doubled("abc", 2), doubled("ab", 2)] == [
-        "abab",
-        "abab",
-        "abcabc",
-        "abab",
-    ]
-    assert called == ["ab", "abc"] and doubled.__name__ == "doubled"
-    assert len(doubled("abcdef", 2)) == len(doubled("abcdef", 2)) == 12 and called.count("abcdef") == 2  # too large
-    assert doubled.__wrapped__("ab", 2) == "abab" and called.count("ab") == 2
 
 
 def test_bytes_of_every_precision():

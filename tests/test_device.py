@@ -7,12 +7,11 @@ import sys
 import pytest
 import torch
 
-from core.experiments.forward import forward, timed_stream
+from core.experiments.forward import _run, forward, timed_stream
 from core.model.config import Config
 from core.model.cost import BYTES, flops
 from core.model.parts import MENUS
 from core.model.text import DEFAULT_TEXT, words
-from core.settings.cache import LRUCache
 from core.settings.device import Machine, dtype, median_ms, present, timed
 from core.settings.setting import ConfigError
 
@@ -81,7 +80,7 @@ def test_a_large_pass_is_timed_once_and_says_when(monkeypatch):
     large = Config(d_model=512, n_heads=8, n_layers=2)
     assert sum(flops(large, len(TOKENS)).values()) > 2e7
     for took, shown in (((40.0, 7.0), "7"), ((1500.0,), "1,500")):
-        monkeypatch.setattr("core.experiments.forward._run.cache", LRUCache(1))
+        _run.cache.clear()
         left = clock(monkeypatch, *took)
         assert (
             re.fullmatch(rf"{re.escape(shown)} ms \(timed once, \d\d:\d\d UTC\)", str(forward(large, TOKENS).timing))

@@ -34,9 +34,14 @@ MADE_BY = {name: (f"{name}_of_1980",) for name in MADE} | {"code": ("0123456789a
 @pytest.fixture(autouse=True)
 def fresh_memory(monkeypatch, tmp_path):
     """Nobody has trained anything before, and nothing ships."""
-    monkeypatch.setattr(jobs.workers(), "kept", LRUCache(32))
+    forget_trainings()
     monkeypatch.setattr(jobs.workers(), "rows", LRUCache(16))
     monkeypatch.setattr(finished, "FILES", [tmp_path / "curves.npz"])
+
+
+def forget_trainings():
+    jobs.workers().kept.clear()
+    jobs.workers().trainings.clear()
 
 
 def plan_of(app):
@@ -55,8 +60,8 @@ def ship(**params):
             run = Run("", "", arm.config.replace(seed=seed), plan.training, plan.machine)
             rows[run.hash] = list(train(run.config, run.training, seed, run.machine))
     write_curves(finished.FILES[0], rows, MADE_BY)
-    jobs.workers().kept = LRUCache(32)
-    jobs.workers().rows = LRUCache(16)
+    forget_trainings()
+    jobs.workers().rows.clear()
     return plan
 
 

@@ -89,6 +89,7 @@ def test_also_for_several_questions_a_text(values, level):
     assert found.low <= found.mean <= found.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("gain", "loss"), [(0.0, 0.02), (0.05, 0.05), (0.1, 0.3)])
 def test_the_interval_holds_the_true_change_in_95_of_100_experiments(gain, loss):
     random = np.random.default_rng(1)

@@ -18,7 +18,6 @@ from core.model.batched_variants import Many
 from core.model.parts import MENUS
 from core.model.variants import apply
 from core.settings.device import Machine
-from core.settings.memory import MemoryLimit
 
 NAN = float("nan")
 WORDS = ("the", "court", "held", "that", "the", "tenants")
@@ -136,13 +135,6 @@ def test_so_it_is_for_every_way_to_draw_weights(init, way):
 
 
 @WAYS
-@pytest.mark.parametrize("change", [{"bias": False}, {"attention_bias": False}, {"norm_eps": 0.1, "qk_norm": True}, {"position": "learned"}, {"mask": "causal"}, {"n_layers": 7},
-                                    {"d_head": 6}, {"tied": True}])  # fmt: skip
-def test_what_is_on_no_axis_is_as_in_the_baseline(change, way):
-    assert_cells_are_journeys(BASE.replace(**change), axes(norm="all", activation=["relu"]), way)
-
-
-@WAYS
 def test_cells_diverge_at_the_pass_at_which_they_do_alone(way):
     # Without attention, so that rounding is not magnified: a pass more or less would be a fault.
     chosen = axes(norm="all", residual="all", attention=["off"], activation=["relu", "identity", "tanh"])
@@ -188,18 +180,6 @@ def test_measured_in_chunks_or_all_at_once_is_the_same(monkeypatch):
 # What is in a grid
 
 
-def test_the_first_grid_shows_100_models_each_once():
-    made = grid(Config(), Axes(), WORDS, HERE, Depth(1))
-    first = {axis: each.first for axis, each in AXES.items() if each.first}
-    assert made.axes == first and made.left_out == []
-    distinct = [
-        each for each in itertools.product(*first.values()) if (each[0], each[1]) != ("none", "post")
-    ]  # without a norm, its placement changes nothing
-    assert [tuple(named.values()) for named in made.entries] == distinct
-    assert [list(named) for named in made.entries] == [list(first)] * 100
-    assert made.repeats == 20 and made.reasons == ("Without a norm the placement does not matter.",)
-
-
 @WAYS
 @pytest.mark.parametrize("tokens", [WORDS, WORDS[:4]], ids=len)
 @pytest.mark.parametrize("name", GRIDS)
@@ -230,13 +210,6 @@ def test_the_grid_shows_each_model_once(name, tokens, way):
             skips=config.skips and config.residual_scale != "rezero",
         )
         assert numbers.setdefault(values.tobytes(), alike) == alike
-
-
-def test_what_is_as_at_first_is_not_written():
-    assert Axes().grid == ""
-    assert Axes("norm-none+RMSNorm+LayerNorm").grid == ""
-    assert write_axes({axis: each.first for axis, each in AXES.items()}) == ""
-    assert Axes("n_heads-8").grid == "n_heads-8"
 
 
 @pytest.mark.parametrize("name", GRIDS)
@@ -344,12 +317,6 @@ def test_too_many_variants_are_refused_with_their_number():
     assert axes(**most)
     with pytest.raises(ConfigError, match="1,408"):
         axes(**most, mask="all")
-
-
-def test_a_grid_that_needs_too_much_memory_is_refused_before_it_runs(monkeypatch):
-    monkeypatch.setenv("ABLATION_MAX_MB", "1")
-    with pytest.raises(MemoryLimit, match="This grid would need"):
-        grid(Config(d_model=256, n_heads=4), Axes(), WORDS, HERE, Depth(1))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])

@@ -13,14 +13,12 @@ from core.experiments.training.plan import SEARCHED as RATE_SEARCHED
 from core.model.variants import Variant, ablation, apply
 from core.settings.device import Machine
 from core.study.__main__ import main
-from core.study.database.schema import FAILED, QUEUED
+from core.study.database.schema import FAILED
 from core.study.database.store import Store
 from core.study.file import guards, name_at, parse, ticks, without_rate
-from core.study.picture import told
 from core.study.plan import TRAINING, StudyError, arms
 from core.study.plan import TaskSetup as Setup
-from core.study.summary import lines
-from core.study.tables import judged_table, searched_table, summary_table
+from core.study.tables import judged_table, searched_table
 from core.tasks import task
 from core.train import Training
 from core.train.match import CLOSE, match
@@ -75,12 +73,6 @@ def test_rates_of_the_menu_are_around_each_models_own(kind):
             wanted = sorted([own, *(own * f for f in factors), *(own / f for f in factors)])
             assert sorted(found) == pytest.approx(wanted, rel=0.005)
     assert guards(text) == [RATE_SEARCHED] * (kind != "none")
-
-
-def test_a_rate_of_the_list_that_is_a_models_own_is_no_second_training():
-    own = DEFAULT["copy"]
-    made = parse(TEXT.replace('device = "cpu"', f"search = [{own}, 0.1]").replace('["copy", "reverse"]', '["copy"]'))
-    assert len(made.runs) == 3 * 3 * 2 and not made.notes
 
 
 def test_a_task_can_have_its_own_variants():
@@ -179,21 +171,6 @@ def test_differences_are_those_of_the_chosen_runs_corrected_by_holm(store):
             assert (line.difference, line.difference_low, line.difference_high, line.p) == pytest.approx((mean, low, high, p), abs=1e-6)  # fmt: skip
 
 
-def test_what_is_not_searched_is_judged_as_before(store):
-    plain = parse(TEXT)
-    number = fill(store, plain, lambda run: 0.5)
-    table = judged_table(store, number)
-    pd.testing.assert_frame_equal(table.drop(columns="guards"), summary_table(store, number))
-    assert set(table.guards) == {"none"} and guards(plain.source) == []
-
-
-def test_one_seed_is_enough_and_none_is_nothing(store):
-    one = parse(SEARCHED.source.replace("seeds = 3", "seeds = 1"))
-    assert set(judged_table(store, fill(store, one, lambda run: 0.5)).seeds) == {1}
-    nothing = judged_table(store, fill(store, SEARCHED, lambda run: QUEUED))
-    assert set(nothing.missing) == {3} and set(nothing.rates) == {""}
-
-
 def test_a_rate_at_which_a_run_diverged_is_chosen_only_where_all_did(store):
     high = max(RATES)
     table = judged_table(store, fill(store, SEARCHED, lambda run: NAN if run.training.learning_rate == high else 0.1))
@@ -259,27 +236,6 @@ def test_mistakes_are_named(line, words):
     assert words in str(error.value)
 
 
-def test_every_rate_is_counted_before_anything_is_made():
-    """A hundred bytes that would ask for a million runs."""
-    text = TEXT.replace("seeds = 3", "seeds = 10000").replace(
-        'device = "cpu"', f"search = {[n / 100 for n in range(1, 11)]}"
-    )
-    with pytest.raises(StudyError, match=r"660,000 runs \(2 tasks, 33 variants, 10,000 seeds\)"):
-        parse(text)
-    with pytest.raises(StudyError, match=r"450,000 runs \(1 task, 5 variants, 90,000 seeds\)"):
-        parse('name = "a"\ntasks = ["copy"]\nseeds = 90000\nsearch = "five"\n')
-
-
-def test_no_model_has_the_name_of_another_at_one_of_the_rates():
-    text = TEXT.replace('device = "cpu"', "search = [0.01]").replace('"1 head"', '"learning rate 0.01"')
-    with pytest.raises(StudyError, match="and so is a variant"):
-        parse(text)
-
-
-def test_one_that_is_guarded_cannot_be_ticked():
-    assert ticks(SEARCHED.source) is None
-
-
 @pytest.mark.slow
 def test_a_searched_study_is_trained_and_exported_by_the_command(tmp_path):
     text = (
@@ -295,10 +251,3 @@ def test_a_searched_study_is_trained_and_exported_by_the_command(tmp_path):
     assert list(table.variant) == [BASELINE, "− norm", "1 head"] and (table.seeds == 3).all()
     assert set(table.guards) == {"equal parameters, learning rate searched"}
     assert all(sum(int(each.split(" on ")[1]) for each in rates.split(", ")) == 3 for rates in table.rates)
-
-
-def test_a_cell_says_which_rates_were_chosen(store):
-    table = judged_table(store, fill(store, SEARCHED, lambda run: 0.5 + run.training.learning_rate))
-    for line in lines(table):
-        assert line.rates and f"Learning rate, chosen by the training loss: {line.rates} seeds." in told(line)
-    assert "Learning rate" not in told(next(lines(judged_table(store, fill(store, parse(TEXT), lambda run: 0.5)))))

@@ -6,16 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from core.checkpoints import files, own
-from core.model.transformer import Transformer
+from core.checkpoints import files
 from core.study import summary
 from core.study.database import connection as databases
 from core.study.plan import StudyError
-from core.tasks import task
 from tests import pages
 from tests.pages import setting
 from tests.test_damaged_store import everything
-from tests.test_model_page import READER, bring, opened, small, texts
+from tests.test_model_page import bring, opened, small, texts
 from tests.test_page import fine, told
 from tests.test_studies_page import forget
 from ui.kit.guard import JOINER, literal
@@ -163,12 +161,6 @@ def test_a_script_says_where_to_put_a_model_and_not_where_it_lies_on_the_server(
     assert opening_call("legal") == 'files.from_folder(files.ROOT / "legal")'
     for name in ("ours", "mine"):
         assert str(tmp_path) not in opening_call(name) and 'from_folder("FOLDER")' in opening_call(name)
-
-
-def test_a_model_of_another_task_has_a_head_to_begin_with():
-    made = Transformer(task["copy"].config(n_layers=1), task["copy"].vocabulary)
-    app = bring(fine(opened(out=READER)), **own.write(made, "one", "copy", reader=[1, 2]))
-    assert (setting(app, "layer"), setting(app, "head")) == (1, 2)
 
 
 @pytest.mark.parametrize(

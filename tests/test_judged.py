@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from core.experiments.training.combined import effects, interactions
-from core.experiments.training.judged import Judge, at_an_end, judged, rates
+from core.experiments.training.judged import at_an_end, judged, rates
 from core.experiments.training.plan import Arm, Plan, Trial, plan
 from core.experiments.training.results import summary
 from core.model.config import Config
@@ -57,24 +56,11 @@ def test_every_model_is_trained_at_as_many_rates(kind):
             assert name == arm.name or name.endswith(f"learning rate {way.learning_rate:g}")
 
 
-@pytest.mark.parametrize("rate", [1e-6, 1000.0])
-def test_no_rate_is_tried_that_a_training_cannot_have(rate):
-    known = Training.settings()["learning_rate"]
-    for kind in search:
-        assert all(known.low <= each <= known.high for each in search[kind](rate))
-
-
 @given(some.lists(some.tuples(some.integers(1, 40), some.floats(0, 10)), max_size=12), some.integers(1, 40))
 def test_a_late_loss_is_the_mean_of_the_last_tenth(losses, end):
     late = [loss for step, loss in losses if end * 0.9 + 1e-9 < step <= end]
     found = late_loss(losses, end)
     assert found == (pytest.approx(sum(late) / len(late)) if late else math.inf)
-
-
-@pytest.mark.parametrize(("end", "late"), [(10, [10]), (20, [19, 20]), (30, [28, 29, 30]), (15, [14, 15]), (1, [1])])
-def test_the_step_at_nine_tenths_is_not_late(end, late):
-    losses = [(step, float(step)) for step in range(1, end + 3)]
-    assert late_loss(losses, end) == sum(late) / len(late)
 
 
 @given(
@@ -129,14 +115,6 @@ def test_seeds_are_chosen_for_by_themselves():
     assert any(before[key] != after[key] for key in before)
 
 
-def test_before_the_first_numbers_each_model_stands_at_its_own_rate():
-    made = planned(search="five")
-    runs = {(name, seed): [] for name, _, _, seed in made.trainings()}
-    found = judged(runs, made)
-    assert set(found.runs) == {(arm.name, seed) for arm in made.arms for seed in range(3)}
-    assert all(name == arm for (arm, _), name in found.names.items())
-
-
 @pytest.mark.parametrize("best", ["", ", learning rate 0.01", ", learning rate 0.09"])
 def test_a_best_rate_at_an_end_of_those_tried_is_told(best):
     made = planned(search="three")
@@ -145,12 +123,6 @@ def test_a_best_rate_at_an_end_of_those_tried_is_told(best):
         for name, _, _, seed in made.trainings()
     }
     assert at_an_end(made, judged(runs, made).names) == ["− FFN"] * bool(best)
-
-
-def test_what_is_not_searched_is_compared_as_it_is():
-    made = planned()
-    runs = {(arm.name, seed): [row(1, 0.5)] for arm in made.arms for seed in range(3)}
-    assert judged(runs, made).runs is runs and rates(made, judged(runs, made).names) == {}
 
 
 # The time
@@ -171,13 +143,6 @@ def test_a_curve_stands_at_the_baselines_steps_as_far_as_it_had_come_by_then():
         assert found["− FFN", seed][-1].accuracy == runs["− FFN", seed][-1].accuracy
     table = summary(found, made)
     assert set(table.guards) == {"equal estimated training time"} and table.note[0] == ""
-
-
-def test_one_that_diverges_where_the_baseline_is_measured_has_one_row_there():
-    long = Arm("long", Config(), 1, frozenset({"long"}), training=dataclasses.replace(SHORT, steps=40, every=10))
-    made = Plan((Arm("baseline", Config(), 0, frozenset()), long), SHORT, Trial(seeds=1, match="time"), CPU)
-    runs = {("baseline", 0): [row(1, 0.5)], ("long", 0): [row(1, 0.1), row(10, math.nan, "diverged at step 10")]}
-    assert [each.step for each in judged(runs, made).runs["long", 0]] == [1, 5]
 
 
 def test_one_that_diverged_is_lost_at_the_time_it_was():
@@ -222,18 +187,6 @@ def test_guards_go_together(part, kind):
 # As it goes on
 
 
-def test_it_is_worked_out_anew_when_there_are_more_rows():
-    made = planned(search="three", seeds=2)
-    runs = {(name, seed): [row(1, 0.0)] for name, _, _, seed in made.trainings()}
-    judge = Judge(made, runs)
-    assert judge.now is judge.now
-    best = next(name for name in made.ways(made.arms[0]) if name != "baseline")
-    before = judge.now
-    for name, seed in runs:
-        runs[name, seed].append(row(5, 0.0, loss=float(name != best)))
-    assert judge.now is not before and {judge.now.names["baseline", seed] for seed in (0, 1)} == {best}
-
-
 # Trained in another way
 
 
@@ -251,25 +204,3 @@ def test_the_baseline_can_be_trained_once_more_in_another_way(kind):
         (way,) = made.ways(arm).values()
         changes = otherwise[kind]()
         assert changes and way == dataclasses.replace(training, **changes)
-
-
-def test_a_way_that_is_the_baselines_is_left_out_and_said():
-    made, notes = plan(BOTH, SHORT, Trial(otherwise="no_warmup"), CPU)
-    assert len(made.arms) == 3 and notes == ["no warm-up is left out here: the baseline is trained so already."]
-
-
-def test_another_way_is_searched_and_timed_like_a_model():
-    made = plan(BOTH, SHORT, Trial(seeds=1, otherwise="sgd", search="three", match="time"), CPU)[0]
-    arm = made.arms[-1]
-    rates = sorted(way.learning_rate for way in made.ways(arm).values())
-    assert rates == pytest.approx([0.0333, 0.1, 0.3]) and {way.optimiser for way in made.ways(arm).values()} == {"sgd"}
-    long = dataclasses.replace(SHORT, steps=20_000)
-    muon = plan(BOTH, long, Trial(seeds=1, otherwise="muon", match="time"), CPU)[0].arms[-1]
-    assert muon.training.steps < long.steps  # its products take time
-
-
-def test_parts_that_are_taken_out_are_told_from_ways_of_training():
-    made = plan(BOTH, SHORT, Trial(seeds=2, otherwise="no_decay", together=True), CPU)[0]
-    made = plan(BOTH, dataclasses.replace(SHORT, decay="linear"), made.trial, CPU)[0]
-    runs = {(name, seed): [row(20, 0.5)] for name, _, _, seed in made.trainings()}
-    assert list(effects(runs, made).part) == ["− FFN", "− norm"] and len(interactions(runs, made)) == 1

@@ -271,20 +271,6 @@ def test_a_fault_in_a_file_is_named(fault):
     assert words in str(refused.value) and str(refused.value).startswith("Lesson “heads”: ")
 
 
-def test_a_lesson_may_begin_with_a_byte_order_mark(tmp_path):
-    path = tmp_path / "heads.toml"
-    path.write_bytes(b"\xef\xbb\xbf" + (FOLDER / "heads.toml").read_bytes())
-    assert load(path) == load(FOLDER / "heads.toml")
-
-
-@pytest.mark.parametrize("content", [b"\xff", b"a = ", b"a = 1" + b" " * 200_000, b"a" + b".a" * 3_000 + b" = 1"])
-def test_a_file_that_is_no_lesson_is_refused(content, tmp_path):
-    path = tmp_path / "broken.toml"
-    path.write_bytes(content)
-    with pytest.raises(LessonError, match="Lesson “broken”"):
-        lesson_of("broken", load(path))
-
-
 @pytest.mark.parametrize("name", language)
 def test_a_language_names_nothing_that_is_not_there(name):
     assert phrases(name).keys() == phrases(ENGLISH).keys()
@@ -330,12 +316,6 @@ def unknown(said) -> list[str]:
 )  # fmt: skip
 def test_numbers_are_written_as_in_the_language(value, unit, text):
     assert written(value, unit, phrases("de")) == text
-
-
-def test_intervals_are_written_as_in_the_language():
-    assert reach(Interval(0.02, -0.015, 0.015, 9), "points", phrases("de")) == "−1,5 bis 1,5 Punkte"
-    assert reach(Interval(8, 6.06, 9.91, 9), "times") == "6.06 to 9.91 times"
-    assert reach(Interval(8, math.nan, math.nan, 1), "times") == "no number"
 
 
 def test_a_lesson_that_is_not_translated_is_english_with_its_numbers():

@@ -1,14 +1,12 @@
 """What is computed for one visitor is let go when the page has been drawn, and holds up nobody meanwhile."""
 
 import gc
-import threading
 
 import pytest
 import torch
 
 from core.experiments.block.compare import compare
 from core.experiments.forward import Pass, _run
-from core.settings.cache import lazily
 from tests.test_page import fine, opened
 from ui.block.compare import OneByOne
 from ui.block.context import BlockContext
@@ -36,7 +34,7 @@ def test_a_page_that_is_drawn_holds_nothing_it_was_drawn_of(page, params):
 def test_a_visitor_keeps_no_pass():
     app = fine(opened(ONE_BLOCK.path, weights="random", d_model="48", text="the dog bites", variants="norm-none"))
     gc.collect()
-    kept = {id(value) for value, _ in _run.cache._kept.values()}
+    kept = {id(value) for value, _ in _run.cache.entries.values()}
     assert not [
         each
         for each in gc.get_objects()
@@ -72,39 +70,3 @@ def test_passes_are_compared_one_by_one(monkeypatch):
     passes = OneByOne(first, [Named(str(n)) for n in range(6)], None)
     table = compare(passes)
     assert len(table) == len(passes.seen) == 6 and most[0] <= 3  # the page's own, one, and the next
-
-
-def test_what_is_computed_for_one_holds_up_no_other():
-    begun, go_on = threading.Event(), threading.Event()
-
-    class Slow:
-        def __init__(self, wait):
-            self.wait, self.times = wait, 0
-
-        @lazily
-        def answer(self):
-            """How long it takes."""
-            self.times += 1
-            if self.wait:
-                begun.set()
-                assert go_on.wait(20)
-            return 42
-
-    long, quick = Slow(True), Slow(False)
-    thread = threading.Thread(target=lambda: long.answer)
-    thread.start()
-    assert begun.wait(20)
-    assert quick.answer == 42 and quick.answer == 42 and quick.times == 1  # while the other is being computed
-    go_on.set()
-    thread.join()
-    assert long.answer == 42 and long.times == 1 and Slow.answer.__doc__ == "How long it takes."
-
-
-def test_no_property_takes_a_lock_for_all():
-    """functools.cached_property does, before Python 3.12."""
-    from pathlib import Path
-
-    for folder in ("core", "ui"):
-        for path in Path(folder).rglob("*.py"):
-            text = path.read_text(encoding="utf-8")
-            assert "@cached_property" not in text and "@functools.cached_property" not in text, path

@@ -153,6 +153,7 @@ def test_every_word_is_offered_once_what_can_come_next_first():
         assert {word for _, there, can in groups if can for word in there} == following(words(text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beginning", ["the witness said that the owners", "the lawyer", "the"])
 def test_a_text_is_completed_by_the_likeliest_word_each_time_up_to_its_full_stop(beginning):
     app = fine(press(opened(prompt=beginning), "complete"))

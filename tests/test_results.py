@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from core.experiments.training import results, trained
+from core.experiments.training import results
 from core.experiments.training.combined import effects, interactions
 from core.experiments.training.plan import Trial, plan
 from core.experiments.training.results import differences as differences_of
@@ -21,8 +21,7 @@ from core.experiments.training.sentences import finding, told
 from core.experiments.training.trained import contrast, read, untrained
 from core.model.config import Config
 from core.model.transformer import Transformer
-from core.model.variants import NEXT, NOW, Pins, ablation, apply, encode, lineup
-from core.model.variants import pin as pinned
+from core.model.variants import NEXT, Pins, ablation, apply, encode, lineup
 from core.settings.device import Machine
 from core.tasks import IGNORE, task
 from core.train import Row, Training, chunk, held_out, model, start
@@ -123,15 +122,6 @@ def test_a_combination_that_is_a_variant_already_is_trained_once_and_counted_as_
     )
 
 
-def test_another_seed_is_no_variant_where_all_are_trained_with_the_same():
-    made, notes = planned({"seed": 9}, {"seed": 9, "norm": "none"}, seeds=2)
-    assert [arm.name for arm in made.arms] == ["baseline", "seed 9, − norm"]
-    assert notes == ["seed 9 is left out here: as it would be trained, it is the same as the baseline."]
-    variants, _ = lineup(BASE.replace(seed=9), Pins(baseline=pinned(BASE), variants="norm-none"))
-    assert [each.colour for each in variants] == [0, 1, NOW]
-    assert [arm.colour for arm in plan(variants, SHORT, Trial(), CPU)[0].arms] == [0, 1]
-
-
 @pytest.mark.parametrize("kind", ["parameters", "flops"])
 @pytest.mark.parametrize("name", task)
 def test_held_equal_every_arm_costs_as_much_and_says_how(kind, name):
@@ -193,28 +183,6 @@ def values_of(runs, made, name, step):
     return found
 
 
-def test_the_summary_by_hand():
-    made, _ = planned(NO_NORM, NO_FFN, seeds=3)
-    runs = ended(made, {"baseline": (0.9, 0.8, 1.0), "− norm": (0.5, 0.7, 0.6), "− FFN": (0.9, None, 0.8)})
-    table = summary(runs, made).set_index("variant")
-    assert list(table.accuracy) == pytest.approx([0.9, 0.6, 0.85])
-    assert list(table.seeds) == [3, 3, 2] and list(table.diverged) == [0, 0, 1]
-    assert table.difference["− norm"] == pytest.approx(-0.3)
-    test, other = stats.ttest_rel([0.5, 0.7, 0.6], [0.9, 0.8, 1.0]), stats.ttest_rel([0.9, 0.8], [0.9, 1.0])
-    assert (
-        test.pvalue < other.pvalue and test.pvalue > 0.025
-    )  # the smaller of two is held to half of 0.05, and so are both
-    assert table.p["− norm"] == pytest.approx(2 * test.pvalue, rel=1e-4)
-    assert table.p["− FFN"] == pytest.approx(max(2 * test.pvalue, other.pvalue), rel=1e-4)
-    low, high = test.confidence_interval(0.975)
-    assert (table.difference_low["− norm"], table.difference_high["− norm"]) == pytest.approx((low, high), abs=1e-5)
-    assert table.difference["− FFN"] == pytest.approx(np.mean([0.9 - 0.9, 0.8 - 1.0]))  # seeds 0 and 2 only
-    assert math.isnan(table.difference["baseline"]) and math.isnan(table.p["baseline"])
-    low, high = stats.t.interval(0.95, 2, 0.6, stats.sem([0.5, 0.7, 0.6]))
-    assert (table.low["− norm"], table.high["− norm"]) == pytest.approx((low, high))
-    assert table.high["baseline"] == 1.0  # cut where no accuracy can be
-
-
 def test_all_are_compared_at_the_newest_step_that_all_have_reached():
     made, _ = planned(NO_NORM, seeds=2)
     runs = {
@@ -246,13 +214,6 @@ def test_a_run_that_diverged_counts_at_no_step_at_all():
     assert math.isnan(results.last(runs["− norm", 1], "loss")) and math.isnan(results.last([]))
     at_end = {**runs, ("− norm", 1): [row(1, 0.1), gone(30, loss=7.0)]}
     assert summary(at_end, made).loss.tolist() == [1.0, 1.0]  # the loss at which it broke down is no loss
-
-
-def test_one_seed_has_no_interval_and_no_p():
-    made, _ = planned(NO_NORM, seeds=1)
-    table = summary(ended(made, {"baseline": (0.9,), "− norm": (0.5,)}), made)
-    assert list(table.accuracy) == [0.9, 0.5] and table.difference[1] == pytest.approx(-0.4)
-    assert table[["low", "high", "difference_low", "difference_high", "p"]].isna().all().all()
 
 
 @st.composite
@@ -443,20 +404,6 @@ def test_what_is_said_of_a_difference(values, text):
     assert told(results.gap(dict(enumerate(values)), dict.fromkeys(range(len(values)), 0.0))) == text
 
 
-def test_the_rounding_of_float32_is_no_difference():
-    third = torch.tensor(1 / 3).item()
-    assert third != 1 / 3
-    gap = results.gap({0: third, 1: third}, {0: 1 / 3, 1: 1 / 3})
-    assert gap.p == 1 and gap.mean == 0
-    made, _ = planned(NO_NORM, NO_FFN, seeds=2, together=True)
-    whole, first, second, both = (torch.tensor(x).item() for x in (0.9, 0.7, 0.6, 0.4))
-    assert both - first - second + whole != 0
-    names = [arm.name for arm in made.arms]
-    runs = ended(made, {name: (x, x) for name, x in zip(names, (whole, first, second, both))})
-    (pair,) = interactions(runs, made).itertuples()
-    assert pair.interaction == 0 and pair.p == 1
-
-
 # Several parts at once
 
 
@@ -497,18 +444,6 @@ def test_effects_and_interactions_are_what_plain_numpy_and_scipy_say(case):
         assert line.seeds == len(seeds)
         if seeds:  # the four that are shown add up to it
             assert line.both - first - second + line.neither == pytest.approx(line.interaction, abs=1e-5)
-
-
-def test_an_interaction_by_hand():
-    made, _ = planned(NO_NORM, NO_FFN, together=True, seeds=1)
-    runs = ended(made, {"baseline": (1.0,), "− norm": (0.9,), "− FFN": (0.8,), made.arms[3].name: (0.2,)})
-    (pair,) = interactions(runs, made).itertuples()
-    assert (pair.one, pair.other) == ("− norm", "− FFN")
-    assert pair.interaction == pytest.approx(-0.5)  # 0.1 and 0.2 alone, 0.8 together
-    table = effects(runs, made).set_index("part")
-    assert table.removed["− norm"] == pytest.approx(0.1) and table.removed["− FFN"] == pytest.approx(0.2)
-    assert table.alone["− norm"] == pytest.approx(0.8 - 0.2)  # back in: only the FFN is missing
-    assert table.alone["− FFN"] == pytest.approx(0.9 - 0.2)
 
 
 # One sequence through a model
@@ -560,16 +495,6 @@ def test_a_reading_is_what_the_model_says(name, change):
 
 
 @pytest.mark.parametrize("name", task)
-def test_right_answers_of_all_sequences_are_the_accuracy_of_the_row(name, monkeypatch):
-    config = task[name].config(d_model=16, n_heads=2)
-    state, rows = chunk(start(config, Training(task=name, steps=2, batch=4, every=1), 2, CPU), 1000)
-    network = trained.model(state)
-    monkeypatch.setattr(trained, "model", lambda state: network)  # not made anew for each of 512
-    marks = [mark for each in zip(*held_out(name, 2)) for mark in read(state, *each).right if mark is not None]
-    assert np.mean(marks) == pytest.approx(rows[-1].accuracy, abs=1e-6)
-
-
-@pytest.mark.parametrize("name", task)
 def test_before_training_it_is_the_model_as_drawn(name):
     state = a_state(name)
     before, fresh = untrained(state), start(state.config, state.training, state.seed, CPU)
@@ -583,15 +508,6 @@ def test_before_training_it_is_the_model_as_drawn(name):
         assert one.answers == scores.argmax(-1).tolist()
     assert all(map(torch.equal, one.patterns, other.patterns))
     assert one.probability != now.probability
-
-
-def test_it_is_read_in_the_precision_in_which_it_is_trained():
-    full = a_state("reverse")
-    half = full.__class__(**{**full.__dict__, "machine": Machine(device="cpu", dtype="bfloat16")})
-    tokens, targets = (each[0] for each in held_out("reverse", 2))
-    one, other = read(full, tokens, targets), read(half, tokens, targets)
-    assert one.probability != other.probability and one.probability == pytest.approx(other.probability, abs=0.02)
-    assert all(pattern.dtype == torch.float32 for pattern in other.patterns)
 
 
 def test_a_contrast_is_the_sequence_on_which_models_differ_most():

@@ -4,14 +4,12 @@ import pytest
 
 from core.settings import environment
 from core.study.database.schema import QUEUED
-from tests import pages
 from tests.databases import postgresql  # noqa: F401  (a fixture)
 from tests.pages import link, words
 from tests.studies import fill, study
-from tests.test_page import fine, moved, told
+from tests.test_page import fine, told
 from tests.test_studies_page import button, dialog, forget, good, labels, opened, press, score, store, texts, url  # noqa: F401
-from ui.kit import jobs, rights
-from ui.kit.store import SESSION
+from ui.kit import rights
 
 CHANGES = {"Stop", "Resume", "Delete it", "Start"}
 SECRET = "a long word, für alle"
@@ -67,57 +65,3 @@ def test_callbacks_refuse_too(store, monkeypatch):  # noqa: F811
     press(app, "Delete it")
     assert [each.id for each in store.studies()] == [number]
     assert {each.state for each in store.runs(number)} == {QUEUED}
-
-
-# Stores that cannot be written
-
-
-# Limits
-
-
-def test_trainings_of_all_visitors_are_limited_and_the_limit_is_named(monkeypatch):
-    monkeypatch.setenv("ABLATION_MAX_JOBS", "1")
-    other = jobs.Job(jobs.workers(), {})
-    monkeypatch.setattr(type(other), "alive", property(lambda each: True))
-    jobs.workers().jobs.append(other)
-    try:
-        app = pages.opened("pages/3_Training.py")
-        app = fine(next(each for each in app.button if each.key == "start").click().run())
-        assert "1 training" in told(app) and "ABLATION_MAX_JOBS" in told(app)
-    finally:
-        jobs.workers().jobs.remove(other)
-
-
-@pytest.mark.parametrize("away", ["stopped", "silent", "elsewhere"])
-def test_who_comes_back_to_a_training_finds_the_place_taken_and_can_continue_later(monkeypatch, away):
-    """Else trainings that were stopped, or about which nobody asked for a while, would go on beside as many others as are allowed."""
-    other = jobs.Job(jobs.workers(), {})
-    mine = pages.opened("pages/3_Training.py", steps="5000", seeds="1", d_model="16", n_layers="1", seed="77")
-    press = lambda key: fine(next(each for each in mine.button if each.key == key).click().run())  # noqa: E731
-    press("start")
-    job = mine.session_state[SESSION].kept[jobs.RUNNING].job
-    if away == "stopped":
-        press("stop")
-    monkeypatch.setenv("ABLATION_MAX_JOBS", "1")
-    monkeypatch.setattr(jobs.Job, "alive", property(lambda each: each is other))
-    jobs.workers().jobs.append(other)
-    taken = "1 training of other visitors is going on"
-    gone = "Nobody looked at this training for a while, and it was stopped at"
-    try:
-        if away == "elsewhere":
-            mine.switch_page("pages/6_Claims.py")
-            (said,) = (each.value for each in fine(mine.run()).caption if "Stopped at" in each.value)
-            assert taken in said and gone in said
-            mine.switch_page("pages/3_Training.py")
-        press("resume") if away == "stopped" else fine(mine.run())
-        assert job.stopped and job not in jobs.workers().jobs
-        assert taken in told(mine) and (gone in told(mine)) == (away != "stopped") and "ABLATION_MAX_JOBS" in told(mine)
-        moved(mine, seeds=2)  # it is said beside other settings, too
-        assert taken in told(mine)
-        moved(mine, seeds=1)
-        monkeypatch.undo()
-        jobs.workers().jobs.remove(other)
-        press("resume")
-        assert not job.stopped and job in jobs.workers().jobs and "other visitors" not in told(mine)
-    finally:
-        jobs.workers().stop_all()

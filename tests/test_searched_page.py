@@ -9,12 +9,11 @@ from core.experiments.training.results import summary
 from core.study.file import parse
 from core.train import train
 from core.train.search import search
-from tests.pages import back, link
 from tests.pages import tables as tables_of
 from tests.studies import TEXT
 from tests.test_page import fine
 from tests.test_study_tables import open_link
-from tests.test_training_page import TINY, button, move, opened, running, start_line, texts, trained
+from tests.test_training_page import TINY, button, opened, running, start_line, texts, trained
 
 SHORT = TINY | {"task": "copy", "variants": "ffn-off"}
 
@@ -66,14 +65,6 @@ def test_a_rate_is_told_once_all_have_been_trained():
         assert set(app.dataframe[0].value["learning rate on seeds"]) == {"–"} and "one beyond" not in texts(app)
     finally:
         running(app).job.stop()
-
-
-def test_it_is_told_before_the_start_how_many_are_trained():
-    app = fine(opened(**SHORT, seed="72"))
-    assert "4 trainings of 6 steps" in start_line(app)
-    move(app, search="five").run()
-    assert "20 trainings of 6 steps" in start_line(fine(app)) and link(app)["search"] == "five"
-    assert "search" not in link(fine(back(app)))
 
 
 @pytest.mark.parametrize("view", ["learning", "play", "answers", "attention", "steps", "together"])

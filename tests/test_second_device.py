@@ -44,7 +44,7 @@ from core.settings.process import device_name
 from core.tasks import task
 from core.train import Training, optimiser, stack, start
 from core.train import chunk as train_chunk
-from core.workers import origin
+from core.workers import worker
 from core.workers.job import Job
 from core.workers.pool import ProcessPool
 from scripts.legal_model import vocabulary
@@ -174,7 +174,7 @@ def test_a_machine_says_what_it_is():
     assert machine.name == (torch.cuda.get_device_name() if NAME == "cuda" else "Second device")
     assert machine.choices("device") == ["auto", *devices.present()] and NAME in devices.present()
     assert machine.choices("dtype") == ["float32", "bfloat16", "float16"]
-    assert origin.origin().devices[NAME] == (NAME, machine.name)
+    assert worker.describe().devices[NAME] == (NAME, machine.name)
 
 
 def test_time_is_taken_by_the_devices_events(monkeypatch):

@@ -86,6 +86,7 @@ def test_the_command_exports_every_run_that_has_its_result(tmp_path, capsys):
 # What ships
 
 
+@pytest.mark.slow
 def test_a_cell_trained_anew_gives_the_rows_that_ship():
     cheapest = min({(run.task, run.variant): run.expected for run in STUDY.runs}.items(), key=lambda each: each[1])[0]
     curves = read_curves(SHIPPED)

@@ -14,7 +14,6 @@ import torch
 from core.experiments.training.plan import Arm, Plan, Trial
 from core.experiments.training.results import gap, summary
 from core.measure.intervals import interval
-from core.settings.cache import LRUCache
 from core.study import runner, tables
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
 from core.study.database.store import Store, standing
@@ -58,7 +57,8 @@ def pool():
 @pytest.fixture
 def workers(pool):
     """Processes for all tests, which know nothing of what they did for the test before."""
-    pool.kept = LRUCache(megabytes=32)
+    pool.kept.clear()
+    pool.trainings.clear()
     return pool
 
 
@@ -162,7 +162,7 @@ def test_a_worker_that_is_killed_costs_nothing(database):  # noqa: F811
 
     def kill(seen):
         if seen.share > 0.1 and not killed:
-            killed.append(next(iter(own._pool._processes)))
+            killed.append(next(iter(own._executor._processes)))
             os.kill(killed[-1], signal.SIGKILL)
 
     finish(store, LONG, own, until=kill)
@@ -170,19 +170,6 @@ def test_a_worker_that_is_killed_costs_nothing(database):  # noqa: F811
     check_complete(store, LONG)
     assert {each.tries for each in store.runs(1)} == {1}
     own.close()
-    store.close()
-
-
-def test_breaking_off_keeps_what_there_is_and_marks_what_was_in_hand(database, workers):  # noqa: F811
-    store = Store(database)
-    study = parse(TEXT.replace("steps = 30", "steps = 600").replace("seeds = 2", "seeds = [30, 31]"))
-    finish(store, study, workers, until=lambda seen: 0.05 < seen.share)
-    stopped = store.runs(1, STOPPED)
-    assert stopped and not store.runs(1, RUNNING) and not any(workers.jobs)
-    assert any(each.step for each in stopped) and store.rows(1)
-    seen = finish(store, study, workers)  # what is queued is done, what was stopped waits to be asked for
-    assert seen[-1].counts == {DONE: 8 - len(stopped), STOPPED: len(stopped)}
-    assert store.runs(1, STOPPED) == stopped
     store.close()
 
 
@@ -339,20 +326,6 @@ def test_a_stop_in_the_store_stops_it_and_resuming_goes_on(service):
     service.start(number)
     wait(lambda: standing(service.store, number).complete)
     check_complete(service.store, STUDY)
-
-
-def test_a_store_that_fails_ends_it_with_a_reason(service, monkeypatch):
-    def broken(*_):
-        raise runner.StoreError("The store /data/studies.sqlite is gone.", "The store is gone.")
-
-    monkeypatch.setattr(service.store, "claim", broken)
-    number = begin(service, STUDY)
-    wait(lambda: not service.has(number))
-    assert service.trouble == "The store is gone."
-    monkeypatch.undo()
-    service.start(number)
-    wait(lambda: standing(service.store, number).complete)
-    assert service.trouble == ""
 
 
 SERVER = """

@@ -27,7 +27,7 @@ from core.settings import process
 from core.settings.device import Machine
 from core.settings.process import new_owner
 from core.settings.setting import ConfigError
-from core.study import runner, tables
+from core.study import tables
 from core.study.__main__ import Agreement, agreement
 from core.study.database import schema
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
@@ -42,10 +42,9 @@ from core.tasks import task
 from core.train import Row, Training
 from core.train.learner import Learner, Removed
 from core.train.otherwise import otherwise
-from core.workers import job as jobs
 from core.workers.pool import ProcessPool
 from tests.databases import database, postgresql  # noqa: F401  (fixtures)
-from tests.holm import corrected, differences, level
+from tests.holm import differences
 from tests.studies import TEXT, fill, rows_of, study
 
 NAN = math.nan
@@ -167,32 +166,6 @@ def test_the_summary_is_the_same_on_every_database(database):  # noqa: F811
     made.close()
 
 
-def test_the_paired_test_is_that_of_scipy_on_the_accuracies_themselves(store):
-    number = fill(store, SCATTERED, score)
-    table = summary_table(store, number).set_index(["task", "variant"])
-    values = accuracies(SCATTERED, map(score, SCATTERED.runs))
-    for name in {name for name, _ in values}:
-        variants = [variant for of, variant in values if of == name and variant != BASELINE]
-        tests = {}
-        for variant in variants:
-            mine, base = values[name, variant], values[name, BASELINE]
-            tests[variant] = stats.ttest_rel(list(mine.values()), [base[seed] for seed in mine])
-        ps = [tests[variant].pvalue for variant in variants]
-        for at, (variant, p) in enumerate(zip(variants, corrected(ps))):
-            span, line = tests[variant].confidence_interval(level(ps, at)), table.loc[name, variant]
-            assert line.p == pytest.approx(p)
-            assert (line.difference_low, line.difference_high) == pytest.approx((max(-1, span.low), min(1, span.high)))
-
-
-def test_sizes_and_flops_are_those_of_the_settings(store):
-    number = fill(store, study(), score)
-    table = summary_table(store, number).set_index(["task", "variant"])
-    for name in ("copy", "reverse"):
-        first, heads = table.loc[name, BASELINE], table.loc[name, "1 head"]
-        assert table.loc[name, "− norm"].parameters < first.parameters == heads.parameters
-        assert heads.flops <= first.flops and first.flops > first.parameters
-
-
 # Runs and rows
 
 
@@ -215,13 +188,6 @@ def test_every_number_that_was_stored_is_in_the_tables(database):  # noqa: F811
         state = outcome if isinstance(outcome, str) else DIVERGED if math.isnan(outcome) else DONE
         assert (line.state, line.hash, line.spec, line.steps) == (state, run.hash, run.spec, 40)
         assert line.step == (expected[-1].step if expected else 0)
-
-
-@pytest.mark.parametrize("table", [run_table, row_table])
-def test_the_tables_of_a_study_without_runs_are_empty_and_have_their_columns(store, table):
-    full = fill(store, study(), score)
-    empty = store.enrol(Study("nothing", "", "", ())).study
-    assert list(table(store, empty).columns) == list(table(store, full).columns) and len(table(store, empty)) == 0
 
 
 # Two studies, and one at two times
@@ -263,11 +229,6 @@ def again(table) -> pd.DataFrame:
 def summary(store):
     number = fill(store, SCATTERED, lambda run: NAN if (run.task, run.variant) == ("copy", "− norm") else score(run))
     return summary_table(store, number)
-
-
-def test_a_study_agrees_with_itself(summary):
-    for before in (summary, again(summary)):
-        assert agreement(summary, before) == Agreement(6, 6, [])
 
 
 @pytest.mark.parametrize("end", ["low", "high"])
@@ -344,16 +305,6 @@ def test_stored_numbers_give_the_sentences_and_tables_of_the_training_page(store
     for arm in found.plan.arms:
         steps = [step for step, _ in results.course(found.runs, found.plan, arm.name, "accuracy")]
         assert steps == ([1, 20] if arm.name == "− norm" and len(seeds) == 1 else [1, 20, 40])
-
-
-@pytest.mark.parametrize("lacking", [QUEUED, FAILED, STOPPED])
-def test_without_numbers_of_the_baseline_there_is_nothing_to_compare_with(store, lacking):
-    """A run that failed at its start, or was stopped before it, has no rows at all."""
-    number = fill(store, study(), lambda run: QUEUED if run.variant == BASELINE else score(run))
-    with store.writing() as connection:
-        connection.execute(update(schema.runs).where(schema.runs.c.state == QUEUED).values(state=lacking))
-    assert stored(store, number, "copy", ["1 head", "− norm"]) is None
-    assert stored(store, number, "copy", []) is None and stored(store, number, "nothing", ["1 head"]) is None
 
 
 # How far it is
@@ -446,22 +397,8 @@ def workers():
     made.close()
 
 
-@pytest.fixture
-def quick(monkeypatch):
-    monkeypatch.setattr(jobs, "CHUNK", 0.05)
-    monkeypatch.setattr(runner, "BEAT", 0.1)
-
-
 def short(name: str, steps: int, seeds) -> Study:
     return study(name, text=TEXT.replace("steps = 40", f"steps = {steps}").replace("seeds = 3", f"seeds = {seeds}"))
-
-
-def until(steps, reached, seconds=60):
-    end = time.monotonic() + seconds
-    for seen in steps:
-        if reached(seen):
-            return
-        assert time.monotonic() < end, f"it did not come: {seen}"
 
 
 def changes_of_a_store(number):
@@ -607,7 +544,6 @@ def test_any_variant_opens_from_its_link(name, base, changes, seeds):
 
 # The picture
 
-NAMES = ['<b>&"', "a'b", "]]>", "− norm & <script>alert(1)</script>", "x" * 200, "ß 漢字 🦊 \u202eabc", " ", "&amp;"]
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -662,14 +598,6 @@ def test_the_picture_says_what_the_table_says(store, outcomes):
             assert [number(each) for each in words[1].split(" to ")] == pytest.approx(
                 [100 * low, 100 * high], abs=0.0501
             )
-
-
-def test_a_difference_of_one_pair_is_not_called_noise(store):
-    """Three seeds of the variant, but of the baseline one only: that says nothing about noise."""
-    number = fill(store, study(), lambda run: QUEUED if run.variant == BASELINE and run.seed else score(run))
-    for line in summary_table(store, number).itertuples():
-        if line.variant != BASELINE:
-            assert line.seeds == 3 and "noise" not in told(line) and "of one seed" in told(line)
 
 
 @pytest.mark.parametrize("kind", [each for each in otherwise if each != "nothing"])

@@ -4,6 +4,7 @@ import io
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
@@ -17,6 +18,7 @@ from ui.kit.takeaway import MatrixTable
 WORDS = some.lists(some.sampled_from(["the", "dog", "=the", "", "漢"]), min_size=1, max_size=4)
 
 
+@pytest.mark.slow
 @given(some.data(), WORDS, WORDS, some.booleans())
 def test_a_table_of_matrices_is_that_of_a_plain_loop(data, rows, columns, named):
     titles = data.draw(some.lists(some.sampled_from(["head 1", "head 2"]), min_size=1, max_size=3))

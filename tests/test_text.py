@@ -7,7 +7,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from core.model.text import (
-    DEFAULT_TEXT,
     EXAMPLES,
     MAX_TOKENS,
     PAD,
@@ -166,18 +165,6 @@ def left_out(text):
     return tokens, [*map(str, problems), *notes]
 
 
-def test_without_a_text_there_is_the_default():
-    assert Input().text == DEFAULT_TEXT
-    assert Input.read({}) == (Input(), [])
-
-
-def test_control_characters_are_left_out_with_a_note():
-    tokens, notes = left_out("the\0 co\x07urt\n")
-    assert "".join(tokens) == "thecourt"
-    assert len(notes) == 1 and "control characters" in notes[0] and "left out" in notes[0]
-    assert left_out("\0")[0] == []
-
-
 def test_one_token_too_many_is_cut_off_and_the_note_says_where_and_why():
     text = " ".join(f"word{n}" for n in range(1, MAX_TOKENS + 2))
     tokens, notes = left_out(text)
@@ -217,10 +204,3 @@ def test_a_word_that_stands_twice_is_numbered(example):
     tokens = words(example.text)
     for word in (word for pair in example.about for word in pair):
         assert "#" in word or tokens.count(word) == 1, word
-
-
-def test_there_are_at_least_three_legal_examples_and_no_name_twice():
-    names = [example.name for example in EXAMPLES]
-    assert sum(name.startswith("Legal") for name in names) >= 3
-    assert len(set(names)) == len(names)
-    assert DEFAULT_TEXT == EXAMPLES[0].text

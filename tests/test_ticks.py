@@ -10,7 +10,6 @@ from core.model.config import Config
 from core.model.variants import apply, decode, name_of
 from core.settings.setting import ConfigError
 from core.study.file import AXES, CHANGES, Ticks, parse, ticks
-from core.study.plan import StudyError
 from core.tasks import task
 from tests.pages import control, widget
 from tests.test_page import fine
@@ -101,22 +100,7 @@ def test_ticks_write_the_file_and_the_file_sets_the_ticks(url):  # noqa: F811
     assert "more than can be ticked" in texts(app)
 
 
-def test_a_question_is_asked_no_more_when_something_else_is_taken_out(url):  # noqa: F811
-    app = dialog()
-    question = lambda: widget(app.text_input, "tick_question").value  # noqa: E731
-    assert question() == ticks(TEMPLATE).question != ""
-    widget(app.slider, "tick_seeds").set_value(2).run()
-    widget(app.button_group, "tick_tasks").set_value(["copy"]).run()
-    assert question() == ticks(TEMPLATE).question  # of the same part, elsewhere
-    widget(app.button_group, "tick_parts").set_value(["ffn-off"]).run()
-    assert question() == ticks(area(good(app)).value).question == ""
-    widget(app.text_input, "tick_question").set_value("What is the FFN for?").run()
-    widget(app.button_group, "tick_placement").set_value(["pre", "post"]).run()
-    assert question() == ticks(area(good(app)).value).question == "What is the FFN for?"
-
-
 NOTHING_TO_COMPARE = "There is nothing to compare: only the baseline would be trained."
-OLD_QUESTION = "The question is still that of the study you began with."
 
 
 def test_a_study_with_nothing_to_compare_says_so_before_it_starts(url):  # noqa: F811
@@ -128,16 +112,6 @@ def test_a_study_with_nothing_to_compare_says_so_before_it_starts(url):  # noqa:
     assert not good(app).warning
 
 
-def test_a_question_that_no_longer_fits_what_is_compared_is_named(url):  # noqa: F811
-    changed = TEMPLATE.replace('"− norm" = { norm = "none" }', '"− FFN" = { ffn = false }')
-    assert [OLD_QUESTION in each.value for each in dialog(changed).warning] == [True]
-    gone = TEMPLATE.partition("[variants]")[0]
-    said = [each.value for each in dialog(gone).warning]
-    assert len(said) == 2 and NOTHING_TO_COMPARE in said[0] and OLD_QUESTION in said[1]
-    assert not dialog(changed.replace("take the norm out", "take the FFN out")).warning
-    assert not dialog(TEMPLATE.replace("seeds = 3", "seeds = 2")).warning
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_the_studies_that_ship_are_there_with_their_results(url, name):  # noqa: F811
     app = good(opened(study=name))
@@ -147,10 +121,3 @@ def test_the_studies_that_ship_are_there_with_their_results(url, name):  # noqa:
         assert not app.error and (view == "source" or app.caption), view
     assert "seeds = 5" in fine(opened(study=name, shown="source")).code[0].value
     assert control(app, "shown")["options"]
-
-
-def test_a_study_that_cannot_be_parsed_is_not_ticked():
-    for text in ("", "name = ''"):
-        with pytest.raises(StudyError):
-            parse(text)
-        assert ticks(text).tasks == ()

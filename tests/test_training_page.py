@@ -10,14 +10,13 @@ from streamlit.testing.v1 import AppTest
 
 from core.experiments.training.plan import Trial
 from core.experiments.training.showcase import showcase
-from core.model.config import Config
 from core.settings.device import Machine
 from core.tasks import task
 from core.train import Training, start, train
 from core.train.budget import duration, expected
 from core.train.learner import Learner, Removed
 from core.train.match import match
-from core.workers.pace import Pace
+from core.workers.job import WorkerPool
 from tests import pages
 from tests.pages import button, legend, link, move, press, setting, texts
 from tests.pages import tables as tables_of
@@ -75,8 +74,8 @@ def test_it_opens_on_reverse_with_and_without_positions():
     assert re.search(r"6 trainings of 250 steps: about [\d.]+ (s|min|h)?.* on \d worker", start_line(app))
 
 
-def test_what_it_will_take_is_one_figure_at_the_median_pace(monkeypatch):
-    monkeypatch.setattr(Pace, "median", property(lambda self: 4.0))
+def test_what_it_will_take_is_one_figure_at_the_measured_pace(monkeypatch):
+    monkeypatch.setattr(WorkerPool, "pace", property(lambda self: 4.0))
     app = fine(opened())
     states = [
         start(config, Training(task="reverse"), seed)
@@ -88,20 +87,15 @@ def test_what_it_will_take_is_one_figure_at_the_median_pace(monkeypatch):
 
 
 def test_every_state_of_a_job_says_how_long_it_will_take():
-    """Before a step is measured, while it waits, while it goes, and where it was stopped."""
-    states = {0: start(Config(), Training(task="copy", steps=100), 0)}
     job = SimpleNamespace(
-        states=states, progress=0.0, stopped=False, done=False, error=None, known=0, seconds_left=lambda: None,
-        workers=SimpleNamespace(count=1, pace=Pace(), position=lambda job: 0, beside=lambda: 1, silence=""),
+        states={0: None}, progress=0.0, stopped=False, done=False, error=None, known=0, seconds_left=lambda: 90.0,
+        workers=SimpleNamespace(count=1, sharing=1),
     )  # fmt: skip
-    takes = duration(expected(list(states.values()), 1))
-    assert jobs.status(job) == f"0% of 1 training, about {takes} left"
-    job.workers.position = lambda job: 2
-    assert jobs.status(job) == f"Waiting: 2 before you, then about {takes}."
-    job.stopped, job.seconds_left = True, lambda: 90.0
-    assert jobs.status(job) == "Stopped at 0%, about 90 s before the end."
-    job.stopped, job.workers.position = False, lambda job: 0
     assert jobs.status(job) == "0% of 1 training, about 90 s left"
+    job.workers.sharing = 3
+    assert jobs.status(job) == "0% of 1 training, about 90 s left, in turn with 2 others"
+    job.stopped = True
+    assert jobs.status(job) == "Stopped at 0%, about 90 s before the end."
 
 
 @pytest.mark.parametrize("name", task)

@@ -98,12 +98,6 @@ def test_a_difference_applied_to_the_baseline_gives_the_config(pair):
     assert apply(difference(one, baseline), baseline) == one
 
 
-@given(configs())
-def test_nothing_differs_from_itself(config):
-    assert difference(config, config) == {}
-    assert apply({}, config) == config
-
-
 @given(pairs())
 def test_a_difference_holds_only_what_differs_and_as_little_of_it_as_possible(pair):
     one, baseline = pair
@@ -155,12 +149,6 @@ def test_pins_come_back_from_a_link(sets):
     assert set(made.variants) <= LINK
     assert made.changes == sets
     assert Pins.read(made.write()) == (made, [])
-
-
-@given(configs())
-def test_a_baseline_comes_back_from_a_link(config):
-    assert Pins(baseline=pin(config)).pinned() == config
-    assert set(pin(config)) <= LINK
 
 
 # Names
@@ -259,18 +247,6 @@ def test_a_bad_baseline_is_refused_in_words_and_the_variants_kept(text, names):
     assert len(problems) == 1
 
 
-def test_of_more_than_four_the_first_four_are_kept():
-    texts = [f"n_heads-{n}" for n in (1, 2, 8, 16, 32)]
-    with pytest.raises(ConfigError, match="variants holds 5; at most 4") as refused:
-        Pins(variants=NEXT.join(texts))
-    assert refused.value.field == "variants"
-    assert refused.value.instead == NEXT.join(texts[:4])
-    assert Pins(variants=NEXT.join(texts[:4])).texts == texts[:4]
-    with pytest.raises(ConfigError) as refused:  # one that is wrong does not take a place
-        Pins(variants=NEXT.join(["n_heads-x", *texts]))
-    assert refused.value.instead == NEXT.join(texts[:4])
-
-
 # The line
 
 
@@ -297,12 +273,6 @@ def test_a_variant_that_cannot_be_is_left_out_with_the_reason_and_the_others_kee
     assert len(notes) == 1
     assert notes[0].startswith("16 heads is left out here: n_heads is 16; it must divide d_model, which is 72")
     assert len(lineup(Config(), pins)[0]) == 4  # where it can be, it is there again
-
-
-def test_a_variant_that_changes_nothing_is_left_out_with_the_reason():
-    made, notes = lineup(Config(norm="none"), Pins(variants="norm-none~ffn-off"))
-    assert [each.colour for each in made] == [0, 2]
-    assert notes == ["− norm is left out here: the baseline is so already."]
 
 
 def test_now_stands_only_beside_a_pinned_baseline_and_only_where_it_differs():
@@ -336,20 +306,6 @@ def test_everything_pinned_stands_in_the_line_once_or_is_left_out_in_words(pair,
     missing = set(range(1, len(sets) + 1)) - {each.colour for each in made}
     assert all("is left out here" in note for note in notes)
     assert len(notes) <= len(missing)
-
-
-def test_what_is_fixed_is_the_same_for_all_whatever_the_pins_say():
-    pins = Pins(baseline="n_layers-3", variants="n_layers-5__norm-none~n_layers-2")
-    made, notes = lineup(Config(n_layers=7, ffn=False), pins, n_layers=1)
-    assert [each.config.n_layers for each in made] == [1, 1, 1]
-    assert [each.colour for each in made] == [0, 1, NOW]
-    assert notes == ["2 layers is left out here: the baseline is so already."]
-
-
-def test_a_variant_that_is_the_same_as_another_here_is_left_out_with_the_reason():
-    made, notes = lineup(Config(), Pins(variants="norm-none~n_layers-5__norm-none"), n_layers=1)
-    assert [each.colour for each in made] == [0, 1]
-    assert len(notes) == 1
 
 
 # Paired comparison

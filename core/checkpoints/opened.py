@@ -9,7 +9,7 @@ from core.checkpoints.tensors import CheckpointError, size_of
 from core.checkpoints.tokens import Tokens
 from core.model.config import Config
 from core.model.transformer import Transformer
-from core.settings.cache import LRUCache, Together
+from core.settings.cache import CacheGroup, LRUCache
 from core.settings.memory import max_mb
 from core.tasks import task
 from core.tasks.task import Task
@@ -17,7 +17,7 @@ from core.tasks.task import Task
 __all__ = ["CheckpointError", "Opened"]
 
 
-_together = Together(max_mb() / 2)
+_all_results = CacheGroup(max_mb() / 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Opened:
     # no other that is opened in this process has it
     serial: int = field(default_factory=itertools.count().__next__, repr=False)
     # what was measured on it, for the next visitor: up to a quarter of what one run may use, and that of all models up to half
-    results: LRUCache = field(default_factory=lambda: LRUCache(max_mb() / 4, together=_together), repr=False)
+    results: LRUCache = field(default_factory=lambda: LRUCache(max_mb() / 4, _all_results), repr=False)
 
     def __post_init__(self) -> None:
         self.model.requires_grad_(False).eval()

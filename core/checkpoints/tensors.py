@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from safetensors import SafetensorError, safe_open
 
-from core.settings.errors import without_paths
+from core.settings.environment import without_paths
 from core.settings.memory import MemoryLimit, max_mb
 from core.settings.wording import printable
 

@@ -159,7 +159,7 @@ def _bytes(forward_pass: Pass) -> int:
     return 4 * sum(x.numel() for recorded in forward_pass.sites.values() for x in recorded)
 
 
-@cached(megabytes=max_mb() / 16, size=_bytes, alone=max_mb() / 8)
+@cached(megabytes=max_mb() / 8, size=_bytes)
 def _run(config: Config, tokens: tuple[str, ...], machine: Machine, dropout: bool, kind: str, of: Config) -> Pass:
     padded = (*tokens, *[PAD] * config.padding)
     needed = run_bytes(config, len(padded), len(known_to(kind, vocabulary(list(tokens)))[0]), machine.dtype)

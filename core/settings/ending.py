@@ -1,51 +1,52 @@
-"""What is done when this process ends, before Python waits for its threads and takes itself apart."""
+"""What a process does when it ends, before Python waits for its threads and takes itself apart."""
 
 import threading
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import process  # noqa: F401  (what is registered last is called first: before its pools are waited for)
+from concurrent.futures import process  # noqa: F401  # what is registered last is called first: before its pools are waited for
 
 LONGEST = 2.0  # seconds that threads are waited for
-_over = threading.Event()
+_is_over = threading.Event()
 _calls: list[Callable[[], object]] = []
 _threads: list[threading.Thread] = []
 _others: list[Callable[[], Iterable[threading.Thread]]] = []
 
 
 def at_end(call: Callable[[], object]) -> None:
-    """Have something called then.
+    """Call a function when the process ends.
 
-    atexit comes too late: before it, Python waits for pools of processes, which wait for workers that have yet to load torch.
+    atexit comes too late: before it, Python waits for pools, whose workers may still load torch.
     """
     _calls.append(call)
 
 
-def wait_for(found: Callable[[], Iterable[threading.Thread]]) -> None:
-    """Have those threads waited for that are found then.
+def wait_for(find_threads: Callable[[], Iterable[threading.Thread]]) -> None:
+    """Wait for the threads that are found at the end.
 
-    A thread that still loads a library, or computes, while Python takes itself apart, may end the process with a fault.
+    A thread that loads a library or computes while Python takes itself apart may crash the process.
     """
-    _others.append(found)
+    _others.append(find_threads)
 
 
 def later(seconds: float, *calls: Callable[[], object]) -> None:
-    """Make some calls in a thread of their own, after so many seconds, one after the other, unless the process ends before."""
+    """Make calls one after another in a thread, after so many seconds, unless the process ends."""
 
     def work() -> None:
-        if _over.wait(seconds):
+        if _is_over.wait(seconds):
             return
         for call in calls:
-            if not _over.is_set():
+            if not _is_over.is_set():
                 call()
 
-    _threads.append(threading.Thread(target=work, daemon=True))
-    _threads[-1].start()
+    thread = threading.Thread(target=work, daemon=True)
+    _threads.append(thread)
+    thread.start()
 
 
 def begin() -> None:
-    """Make the calls now, once: for who knows that this process ends, and perhaps before Python has time to take itself apart."""
-    if not _over.is_set():
-        _over.set()
+    """Make the calls of at_end now, once: for whoever knows that the process ends."""
+    if not _is_over.is_set():
+        _is_over.set()
         for call in _calls:
             call()
 
@@ -53,8 +54,8 @@ def begin() -> None:
 def _end() -> None:
     begin()
     end = time.monotonic() + LONGEST
-    for each in [*_threads, *(thread for found in _others for thread in found())]:
-        each.join(max(0.0, end - time.monotonic()))
+    for thread in [*_threads, *(thread for find_threads in _others for thread in find_threads())]:
+        thread.join(max(0.0, end - time.monotonic()))
 
 
-threading._register_atexit(_end)  # type: ignore[attr-defined]  # not public, and nothing public comes early enough
+threading._register_atexit(_end)  # type: ignore[attr-defined]  # nothing public comes early enough

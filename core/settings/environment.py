@@ -1,20 +1,41 @@
-"""What whoever runs the app may set from outside: whole numbers and switches in environment variables."""
+"""The server's environment: what its operator sets in variables, and errors that concern the operator."""
 
 import os
+import re
+
+# Folders from the root on, with what lies in them: /data/studies.sqlite, C:\\data\\studies.sqlite
+PATH = re.compile(r"(?<![\w./\\])(?:[A-Za-z]:)?[/\\](?:[^\s/\\'\":]+[/\\])+([^\s/\\'\":]*)")
 
 
 def whole_number(name: str, otherwise: int, least: int = 1) -> int:
-    """The value of a variable, or `otherwise` where it is not set, or set to something else than a number from `least` on."""
+    """Return the value of a variable, or `otherwise` where it is no number from `least` on."""
     text = os.environ.get(name, "")
     return int(text) if text.isascii() and text.isdigit() and int(text) >= least else otherwise
 
 
 def is_on(name: str) -> bool:
-    """Whether a variable is set, to anything but 0."""
+    """Return whether a variable is set, to anything but 0."""
     return os.environ.get(name, "") not in ("", "0")
 
 
 def read_only() -> bool:
-    """Whether visitors may look at studies, but not start or delete them, and have nothing downloaded onto the server: so it is
-    unless whoever runs it has set ABLATION_READ_ONLY=0, as `make run` does for one's own machine."""
+    """Return whether users may only look at studies and downloaded models: unless ABLATION_READ_ONLY=0."""
     return os.environ.get("ABLATION_READ_ONLY") != "0"
+
+
+class ServerError(RuntimeError):
+    """Something that the server needs cannot be used.
+
+    Args:
+        message: Which, and why.
+        told: The same for users, without paths, addresses or names.
+    """
+
+    def __init__(self, message: str, told: str = ""):
+        super().__init__(message)
+        self.told = told or message
+
+
+def without_paths(text: str) -> str:
+    """Return the words of an error for users: of a path on this server its last name alone."""
+    return PATH.sub(r"…/\1", text)

@@ -1,23 +1,25 @@
-"""Memory: the limit of a run, and how freed memory is used again."""
+"""Memory: the limit of a run, which follows from the container, and how freed memory is reused."""
 
 import ctypes
 import functools
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 
 from core.settings.environment import whole_number
-from core.settings.progress import large
+from core.settings.progress import turn
 
 LEAST_MAX_MB, DEFAULT_MAX_MB = 200, 1024
-HEAVY = 64 << 20
-PIECE = 2 << 20  # numbers of a table that is computed in pieces: what is computed of them, too, stays small
+HEAVY = 64 << 20  # bytes from which on runs go one at a time
+PIECE = 2 << 20  # numbers of a large table that are computed at once
 GROUPS = Path("/sys/fs/cgroup")
+_heavy_run = threading.Lock()
 
 
 class MemoryLimit(ValueError):
-    """A run that would need more memory than it may have; the message gives both figures."""
+    """A run that would need more memory than allowed; the message gives both figures."""
 
 
 def max_mb() -> int:
@@ -58,7 +60,12 @@ SMALLER = "Choose a smaller d_model, d_ff, d_head or n_layers, or a shorter text
 
 
 def check_memory(needed: int, what: str, advice: str = SMALLER) -> None:
-    """Raises MemoryLimit for more bytes than a run may use. what: would need them; advice: what to do about it."""
+    """Raise MemoryLimit for more bytes than a run may use.
+
+    Args:
+        what: What would need them.
+        advice: What a user can do about it.
+    """
     if needed > max_mb() << 20:
         raise MemoryLimit(
             f"{what} would need about {needed / 2**20:,.0f} MB; a run here may use {max_mb():,} MB "
@@ -67,31 +74,34 @@ def check_memory(needed: int, what: str, advice: str = SMALLER) -> None:
 
 
 def room_for(needed: int, what: str) -> AbstractContextManager[None]:
-    """A context to run in. Raises MemoryLimit before anything is allocated; lets one heavy run go at a time, and none beside results
-    of others that are still held, where all would be more than one may use."""
+    """Return a context for a run of so many bytes: heavy runs go one at a time.
+
+    Raises:
+        MemoryLimit: It would need more than a run may use; nothing is allocated yet.
+    """
     check_memory(needed, what)
     if needed <= HEAVY:
         return nullcontext()
-    return large.run(needed, max_mb() << 20, "waiting for another large run on this server")
+    return turn(_heavy_run, "waiting for another large run on this server")
 
 
 def some_rows(many: int, width: int) -> Iterator[slice]:
-    """All of so many rows, as many at a time as have about PIECE numbers."""
+    """Yield slices of so many rows, each of about PIECE numbers."""
     step = max(1, PIECE // max(1, width))
     yield from (slice(first, min(first + step, many)) for first in range(0, many, step))
 
 
 class Grown:
-    """How much more memory this process has than it had when it last gave back what it does not use."""
+    """Memory by which this process has grown since it last gave back what it does not use."""
 
     def __init__(self) -> None:
         self.least = _resident()
 
     def give_back(self, more: int = 128 << 20) -> bool:
-        """Have glibc give back what is freed, in all of its arenas, where it has become so many bytes more -> whether it was asked.
+        """Have glibc give back freed memory after growth by so many bytes. Return whether it did.
 
-        What was freed below something that lives is kept otherwise, by each thread that ever made a large pass: a few visitors
-        with deep models left 4 GB. Elsewhere than on Linux with glibc: nothing.
+        Otherwise every thread that made a large pass keeps what it freed: a few users with deep
+        models left 4 GB. Without glibc this does nothing.
         """
         now = _resident()
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if now > self.least + more else None
@@ -103,7 +113,7 @@ class Grown:
 
 
 def _resident() -> int:
-    """Bytes that this process has in memory; 0 where that is not said."""
+    """Return the bytes of this process in memory; 0 where that is unknown."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
@@ -111,11 +121,11 @@ def _resident() -> int:
 
 
 def reuse_freed_memory() -> None:
-    """Have glibc keep up to 16 MB of freed memory per arena, in two arenas, instead of giving it back after every pass.
+    """Have glibc keep up to 16 MB of freed memory per arena, in two arenas.
 
-    What is 4 MB or more by itself is given back: kept, such pieces leave holes, and a server grew to 640 MB that needs 510.
-    Otherwise each pass pays a page fault per 4 kB of activations it records (a third of its time at 4 layers,
-    d_model 128, 64 tokens), and every thread of a server grows an arena of its own. Elsewhere than on glibc: nothing.
+    Otherwise each pass pays a page fault per 4 kB of activations (a third of its time at 4 layers,
+    d_model 128, 64 tokens), and every thread grows an arena of its own. Blocks of 4 MB or more are
+    given back: kept, they leave holes, and a server grew to 640 MB that needs 510.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
     if mallopt:

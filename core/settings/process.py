@@ -1,4 +1,4 @@
-"""This process among others: its name, whether another one still lives, and what the numbers are computed with."""
+"""Processes: their names, whether they run, and what they compute with."""
 
 import functools
 import hashlib
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 @functools.cache
 def _here() -> str:
-    """This machine since it was started, or this container: where a process number means something."""
+    """Name this machine since its start, or this container: where a process number means something."""
     parts = [platform.node()]
     with suppress(OSError):
         parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:8])
@@ -30,43 +30,35 @@ def _here() -> str:
 
 
 def new_owner() -> str:
-    """A name for whoever takes runs in this process: machine, process, and a number of its own."""
+    """Name an owner of runs in this process: machine, process, and a random number."""
     return f"{_here()}|{os.getpid()}|{uuid.uuid4().hex[:8]}"
 
 
 def alive(owner: str, heartbeat: float, now: float) -> bool:
-    """Whether it still works on its runs: by its process on this machine, by its heartbeat anywhere.
+    """Return whether an owner still works on its runs: by its process here, by its heartbeat anywhere.
 
-    Both times by one clock, that of the store, as machines do not agree on the time.
+    Args:
+        heartbeat, now: By one clock, that of the store: machines do not agree on the time.
     """
     here, number, _ = owner.split("|")
-    if here == _here() and find_process(int(number)) is None:
+    if here == _here() and not is_running(int(number)):
         return False
     return now - heartbeat < STALE
 
 
-def find_process(number: int) -> psutil.Process | None:
-    """Return the running process of this number, or None where there is none."""
+def is_running(number: int) -> bool:
+    """Return whether a process runs. One that has ended and waits for its parent does not."""
     try:
-        process = psutil.Process(number)
-    except (psutil.NoSuchProcess, ValueError):  # below 0
-        return None
-    return process if is_running(process) else None
-
-
-def is_running(process: psutil.Process) -> bool:
-    """Return whether it still runs. One that has ended and waits for its parent to notice does not."""
-    try:
-        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
+        return bool(psutil.Process(number).status() != psutil.STATUS_ZOMBIE)
+    except (psutil.NoSuchProcess, ValueError):  # ValueError: below 0
         return False
-    except psutil.AccessDenied:  # it is somebody else's
+    except psutil.AccessDenied:  # it belongs to somebody else
         return True
 
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """torch, numpy, python, code: the commit, with "-dirty" where files were changed since, or "unknown"."""
+    """Return torch, numpy, python, and code: the commit, "-dirty" with changed files, or "unknown"."""
     return {
         "torch": str(torch.__version__),
         "numpy": numpy.__version__,
@@ -85,7 +77,7 @@ def _commit() -> str:
 
 @functools.cache
 def sources() -> str:
-    """A hash of this package's files: two processes in which it is the same run the same code, whatever git says."""
+    """Return a hash of this package's files: where it is the same, processes run the same code."""
     digest = hashlib.blake2b(digest_size=6)
     for path in sorted((ROOT / "core").rglob("*.py")):
         digest.update(f"{path.relative_to(ROOT).as_posix()}\0{path.read_text(encoding='utf-8')}\0".encode())
@@ -93,7 +85,7 @@ def sources() -> str:
 
 
 def device_name(machine: Machine) -> str:
-    """ "NVIDIA H200", or "CPU (x86_64, AVX512)": rows are the same to the last bit where these are the same."""
+    """Return "NVIDIA H200", or "CPU (x86_64, AVX512)": where it is the same, rows are, to the last bit."""
     if machine.torch_device != "cpu":
         return machine.name
     return f"CPU ({platform.machine()}, {torch.backends.cpu.get_cpu_capability()})"

@@ -6,7 +6,6 @@ command; 3 the store or the cluster cannot be used; 128 + the signal's number af
 
 import argparse
 import math
-import os
 import shutil
 import signal
 import sys
@@ -37,10 +36,9 @@ from core.study.summary import lines, read_summary
 from core.study.tables import export, judged_table, made_of
 from core.train import Row
 from core.train.budget import duration
-from core.workers.cluster import ClusterLost, pool
+from core.workers.cluster import ClusterError, ClusterLost, pool
+from core.workers.job import WorkerPool
 from core.workers.pool import worker_count
-from core.workers.protocol import WorkerPool
-from core.workers.scheduler import ClusterError
 
 COMPLETE, INCOMPLETE, MISTAKE, NO_STORE = range(4)  # exit codes
 SHOWN = 10  # failed runs of which the reason is printed
@@ -312,13 +310,10 @@ def _work(runner: Runner, signals: list[int]) -> None:
     bar, steps = Bar(sys.stderr), runner.progress()
     # Start the processes now, deaf to Ctrl-C, which goes to every process of a terminal: this one ends them.
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for _ in range(runner.workers.count):
-        runner.workers.submit(os.getpid)
+    runner.workers.warm()
     signal.signal(signal.SIGINT, handler)
     try:
         for progress in steps:
-            while runner.workers.news:
-                bar.say(runner.workers.news.popleft())
             bar.draw(progress)
             if signals:
                 break

@@ -11,12 +11,12 @@ import json
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from core.settings.cache import lazily
 from core.settings.wording import printable, shorten
 from core.study.plan import Run, StudyError
 from core.train import Row
@@ -36,7 +36,7 @@ class Curves:
     made: Made
     arrays: dict[str, np.ndarray[Any, Any]]
 
-    @lazily
+    @cached_property
     def _places(self) -> dict[str, tuple[int, int, bool]]:
         """Return hash of a run -> its first row, the row after its last, and whether it diverged."""
         ends = self.arrays["rows"].cumsum().tolist()

@@ -4,13 +4,12 @@ import dataclasses
 import hashlib
 import json
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from core.experiments.training.plan import BASELINE
 from core.model.config import Config
 from core.model.variants import apply, name_of
-from core.settings.cache import lazily
 from core.settings.device import Machine
 from core.settings.setting import ConfigError
 from core.settings.wording import count, shorten
@@ -57,7 +56,7 @@ class Run:
     def seed(self) -> int:
         return self.config.seed
 
-    @lazily
+    @cached_property
     def spec(self) -> str:
         """Everything that determines the numbers: JSON of all fields, in an order of its own. A setting that came after this format
         stands in it only where it is not as models were before: so their runs keep their hashes."""
@@ -73,11 +72,11 @@ class Run:
         data = {"revision": revision} if revision > 1 else {}
         return json.dumps({"format": FORMAT} | data | values, sort_keys=True, separators=(",", ":"))
 
-    @lazily
+    @cached_property
     def hash(self) -> str:
         return hashlib.blake2b(self.spec.encode(), digest_size=16).hexdigest()
 
-    @lazily
+    @cached_property
     def expected(self) -> float:
         """About how many seconds it takes on one core."""
         return _seconds(self.config.with_seed(0), self.training)

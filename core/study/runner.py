@@ -7,14 +7,13 @@ from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from core.settings.errors import ServerError
+from core.settings.environment import ServerError
 from core.settings.process import new_owner
 from core.study.database.connection import Busy, StoreError, patiently
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
 from core.study.database.store import Report, Store
 from core.study.plan import read_run
-from core.workers.job import Job
-from core.workers.protocol import WorkerPool
+from core.workers.job import Job, WorkerPool
 
 TICK = 0.1  # seconds from one look at the jobs to the next
 BEAT = 1.0  # seconds from one entry in the store to the next, if nothing ends meanwhile
@@ -133,7 +132,7 @@ class Runner:
         try:
             state = read_run(task, variant, spec).start()
             self.workers.require(state.machine)
-            self._devices[number], self.of[number] = self.workers.device_name(state.machine), study
+            self._devices[number], self.of[number] = self.workers.device(state.machine)[1], study
             self.jobs[number] = Job(self.workers, {number: state}, background=True)
         except Exception as error:  # of this run, and the others go on
             self.ended.append(Report(number, FAILED, message=f"{type(error).__name__}: {error}"))
@@ -153,15 +152,13 @@ class Runner:
 
     def _left(self, rest: float, waiting: int) -> float | None:
         """Return seconds to the end: from the speed since the workers began, at first from the estimate."""
-        if (
-            waiting and self.jobs and not self.workers.pace.measured
-        ):  # the workers start: that says nothing of their speed
+        if waiting and self.jobs and not self.workers.has_trained:  # the workers start
             return None
         begun, whole = self._begun = self._begun or (time.monotonic(), rest)
         taken = time.monotonic() - begun
         if taken > SURE and rest < 0.97 * whole:
             return taken * rest / (whole - rest)
-        return self.workers.pace.median * rest / max(1, min(self.workers.count, waiting))
+        return self.workers.pace * rest / max(1, min(self.workers.count, waiting))
 
     def stop(self) -> None:
         """Train no more; store what there is, and mark what was in hand as stopped, if the store will have it."""

@@ -10,7 +10,8 @@ from core.model.config import Config
 from core.model.parts.activation import inputs
 from core.model.parts.init import generator
 from core.settings.environment import whole_number
-from core.settings.memory import MemoryLimit, max_mb
+from core.settings.memory import check_memory
+from core.settings.wording import count
 from core.tasks import task
 from core.train.muon import STEPS
 from core.train.run import SLICE, State
@@ -110,33 +111,42 @@ def kept(config: Config, training: Training) -> int:
     return 3 * 4 * sum(cost.parameters(config, len(task[training.task].vocabulary)).values())
 
 
-def expected(states: Sequence[State], workers: int, pace: float = 1.0) -> float:
-    """Seconds until all of them end, from where they are. pace: seconds here per second of the estimate."""
+def expected(states: Sequence[State], workers: float, pace: float = 1.0) -> float:
+    """Return about how many seconds it takes until all of them end, from where they are.
+
+    Args:
+        workers: How many train them, on average.
+        pace: Seconds here per second of the estimate.
+    """
     going = [state for state in states if not state.done]
     alone = [seconds(each.config, each.training) * (1 - each.step / each.training.steps) for each in going]
     return pace * max(sum(alone) / workers, max(alone, default=0))
 
 
-def check(states: list[State], workers: int, pace: float = 1.0) -> float:
-    """-> expected(…). Raises TimeLimit or MemoryLimit, with the numbers, before anything starts."""
-    needed = max((memory(state.config, state.training) for state in states), default=0)
-    if needed > max_mb() << 20:
-        raise MemoryLimit(
-            f"One of these trainings would need about {needed / 2**20:,.0f} MB; a run here may use {max_mb():,} MB "
-            "(set by ABLATION_MAX_MB). Choose a smaller batch, length, d_model, d_ff or n_layers."
-        )
-    needed = sum(kept(state.config, state.training) for state in states)
-    if needed > max_mb() << 20:
-        raise MemoryLimit(
-            f"{len(states)} trainings would keep about {needed / 2**20:,.0f} MB of weights and optimiser states; a run here may "
-            f"use {max_mb():,} MB (set by ABLATION_MAX_MB). Choose fewer seeds or variants, or a smaller model."
-        )
+def check(states: list[State], workers: int, pace: float = 1.0, held: Sequence[State] = ()) -> float:
+    """Return the expected seconds of trainings that are to start.
+
+    Args:
+        held: Trainings of other users, which are kept as long as their pages are open.
+
+    Raises:
+        MemoryLimit, TimeLimit: They would need more than is allowed.
+    """
+    largest = max((memory(state.config, state.training) for state in states), default=0)
+    check_memory(largest, "One of these trainings", "Choose a smaller batch, length, d_model, d_ff or n_layers.")
+    trainings = {(state.config, state.training) for state in [*states, *held]}  # the same one is kept once
+    others = ", with those of other users," if held else ""
+    check_memory(
+        sum(kept(config, training) for config, training in trainings),
+        f"The weights and optimiser states of {count(len(states), 'training')}{others}",
+        "Choose fewer seeds or variants, or a smaller model.",
+    )
     time_needed = expected(states, workers, pace)
     if time_needed > max_seconds():
         raise TimeLimit(
-            f"{len(states)} training{'s' * (len(states) > 1)} would take about {duration(time_needed)} here on {workers} "
-            f"worker{'s' * (workers > 1)}; at most {duration(max_seconds())} are allowed (set by ABLATION_MAX_SECONDS). "
-            "Choose fewer steps, seeds or variants, or a smaller model or batch."
+            f"{count(len(states), 'training')} would take about {duration(time_needed)} here on "
+            f"{count(workers, 'worker')}; at most {duration(max_seconds())} are allowed "
+            "(set by ABLATION_MAX_SECONDS). Choose fewer steps, seeds or variants, or a smaller model or batch."
         )
     return time_needed
 

@@ -1,1 +1,1 @@
-"""Training in worker processes, of this machine or of many."""
+"""Training in worker processes of this machine, or on a Dask cluster."""

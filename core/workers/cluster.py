@@ -1,36 +1,44 @@
-"""Trainings on a Dask cluster: the same jobs, in the threads of all workers that a scheduler has now.
+"""Trainings on a Dask cluster, in the threads of all workers that its scheduler has.
 
-Nothing is trained on a worker before it has said what it computes with: rows are the same to the last bit only where
-that is the same. Workers may come and go at any time, and so may, for a while, the scheduler.
+Dask runs the chunk of a worker that dies on another one. Only workers that compute as this process
+does get any: rows are the same to the last bit only there.
 """
 
+import functools
+import logging
 import os
 import pickle
 import re
 import time
-import weakref
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Collection
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from core.settings.device import Machine
 from core.settings.ending import at_end
+from core.settings.environment import ServerError
 from core.settings.process import versions
 from core.settings.setting import ConfigError
 from core.train.run import State
-from core.workers import scheduler, worker
-from core.workers.origin import Origin, origin, unknown, unlike
+from core.workers import worker
+from core.workers.job import WorkerPool
 from core.workers.pool import ProcessPool
-from core.workers.protocol import WorkerPool
-from core.workers.pulse import Silence
-from core.workers.queue import Queue
-from core.workers.scheduler import ALLOWED, VARIABLE, ClusterError, DaskFuture
+from core.workers.worker import Description
 
 T = TypeVar("T")
-LONGER = 2  # times as long as on this machine a chunk takes: a megabyte's way there and back takes 40 ms
+VARIABLE = "DASK_SCHEDULER_ADDRESS"
+ALLOWED = "write the address of a scheduler, such as tcp://10.0.0.1:8786"
+CONNECT = 10.0  # seconds in which the scheduler must answer at first
+ANSWER = 3.0  # and later on
+GRACE = 60.0  # seconds for which it may be gone
 LOOK = 1.0  # seconds from one look at the workers to the next
-GRACE = 60.0  # seconds for which a scheduler may be gone
+LONGER = 2  # times as long as on this machine a chunk takes: its way there and back takes 40 ms
+
+
+class ClusterError(ServerError):
+    """A cluster that cannot be used; the message says why and what would be right."""
 
 
 class ClusterLost(ClusterError):
@@ -38,113 +46,73 @@ class ClusterLost(ClusterError):
 
 
 def pool(count: int | None = None) -> WorkerPool:
-    """Processes of this machine, or the cluster whose address DASK_SCHEDULER_ADDRESS holds. Raises ClusterError.
+    """Return the cluster of DASK_SCHEDULER_ADDRESS, or processes of this machine. Raise ClusterError.
 
-    count: how many processes; on a cluster, how many of its threads at most.
+    Args:
+        count: How many processes, or how many threads of the cluster at most.
     """
     address = os.environ.get(VARIABLE, "").strip()
     return Cluster(address, count) if address else ProcessPool(count)
 
 
-class Cluster(Queue):
-    """The workers of a scheduler. count changes whenever look() is called; jobs that wait go on as soon as it is above 0."""
+class Cluster(WorkerPool):
+    """The workers of a scheduler. They, and for a while the scheduler, may come and go."""
 
-    def __init__(self, address: str, most: int | None = None) -> None:
+    def __init__(self, address: str, most: int | None = None):
         if not re.fullmatch(r"[a-z]+://[^\s/]+:\d{1,5}", address):
             raise ClusterError(f"{VARIABLE} is no address: {ALLOWED}.")
         super().__init__(0)
-        self.address, self.most = address, most
-        self._members: dict[str, int] = {}  # addresses of workers that train -> threads
-        self._asked: dict[str, Future[Origin]] = {}  # address -> of its Origin
-        self._found: dict[str, Origin | str] = {}  # address -> its Origin, or why it has none
-        self._told: dict[str, str] = {}  # address -> why it is left out, as far as that has been said
-        self._silence: Silence[str] = Silence(
-            self.news, "The worker {who}", "The worker {who} is left out until it answers"
-        )
+        self.address = address
+        self.most = most
+        self.members: Collection[str] = ()  # addresses of the workers that train
+        self._sent: dict[Future[Any], Collection[str]] = {}  # chunk -> the workers that may train it
+        self._descriptions: dict[str, Future[Description]] = {}  # of the workers that are there
+        self._first: Description | None = None  # of the first worker that trained: all others must be like it
         self._needed: set[str] = set()  # devices
-        self._like: Origin | None = None  # of the first worker that trained; all others must be like it
-        self._calls: dict[
-            Future[Any], tuple[DaskFuture, set[str]]
-        ] = {}  # under way -> (Dask's future, addresses of those that may do it)
-        self._client = scheduler.connect(address, scheduler.CONNECT)
-        self._answered, self._next, self._absent = time.monotonic(), 0.0, ""
-        _all.add(self)
+        self._client = connect(address, CONNECT)
+        self._answered = time.monotonic()
+        self._next_look = 0.0
+        self._absent = ""
+        at_end(self.close)
 
     def require(self, machine: Machine) -> None:
         self._needed.add(machine.device)
 
     def versions(self) -> dict[str, str]:
-        return self._like.versions if self._like else versions()
+        return self._first.versions if self._first else versions()
 
-    def device_of(self, machine: Machine) -> str:
-        return self._device(machine)[0]
-
-    def device_name(self, machine: Machine) -> str:
-        return self._device(machine)[1]
-
-    def _device(self, machine: Machine) -> tuple[str, str]:
-        devices = self._like.devices if self._like else {}
+    def device(self, machine: Machine) -> tuple[str, str]:
+        devices = self._first.devices if self._first else {}
         if machine.device not in devices:
             raise ConfigError("device", f"device is {machine.device}, which the workers do not have.")
         return devices[machine.device]
 
     def train(self, states: list[State], seconds: float) -> Future[bytes]:
-        return self.submit(worker.train_chunk, pickle.dumps(states), LONGER * seconds)
-
-    def submit(self, call: Callable[..., T], *given: object) -> Future[T]:
-        """Have a call run by any of the workers. Raises CancelledError while there are none.
-
-        Its future can be cancelled without waiting for the scheduler, unlike those of Dask's own executor: jobs do so
-        while they hold the lock for which the thread may wait that talks to the scheduler.
-        """
         with self.lock:
-            if not self._members:
+            members = self.members
+            if not members:
                 raise CancelledError("no worker is there")
-            there, here = self._send(list(self._members), call, *given)
-            self._calls[here] = there, set(self._members)
-        here.add_done_callback(self._forget)
-        return here
-
-    def turn(self) -> None:
-        self.hand_out()
+            future = self._submit(members, worker.train_chunk, pickle.dumps(states), LONGER * seconds)
+            self._sent[future] = members
+        return future
 
     def close(self) -> None:
-        self.stop_all()
-        self._call_off()
-        scheduler.end(self._client)
-
-    def _send(self, addresses: list[str], call: Callable[..., T], *given: object) -> tuple[DaskFuture, Future[T]]:
-        """-> Dask's future, and one that can be cancelled. Raises CancelledError without a connection."""
-        packed, client = pickle.dumps(scheduler.Call(call, given)), self._client
-        here: Future[T] = Future()
-        try:
-            there = client.submit(pickle.loads, packed, pure=False, workers=addresses)
-            there.add_done_callback(lambda there: scheduler.deliver(client, there, here))
-        except Exception as error:  # the connection has gone; look() will say so
-            raise CancelledError from error
-        return there, here
-
-    def _forget(self, here: Future[Any]) -> None:
-        """A call has ended or is no longer wanted: Dask may throw away what belongs to it."""
-        with self.lock:
-            there, _ = self._calls.pop(here, (None, None))
-        if there:
-            there.release()
-
-    # Who is there
+        super().close()
+        with suppress(Exception):  # it may be gone already
+            self._client.close(timeout=ANSWER)
 
     def look(self) -> str:
-        """Raises ClusterLost."""
-        if time.monotonic() >= self._next:
-            self._absent = self._see()
-            self._next = time.monotonic() + LOOK
+        """Look who is there. Raise ClusterLost where the scheduler has been gone for too long."""
+        if time.monotonic() >= self._next_look:
+            self._absent = self._update_members()
+            self._next_look = time.monotonic() + LOOK
         return self._absent
 
-    def _see(self) -> str:
-        present = self._workers()
-        if present is None:
-            self._asked, self._found = {}, {}
-            self._call_off()
+    def _update_members(self) -> str:
+        threads = self._ask_scheduler()
+        if threads is None:
+            self._descriptions = {}
+            self._set_members({}, killed=False)
             if time.monotonic() - self._answered > GRACE:
                 silent = f"has not answered for {GRACE:.0f} s. What was stored is safe"
                 raise ClusterLost(
@@ -154,91 +122,120 @@ class Cluster(Queue):
                 )
             return "the scheduler does not answer"
         self._answered = time.monotonic()
-        threads = {address: each["nthreads"] for address, each in present.items()}
-        self._ask(threads)
-        # When the scheduler last heard of each, by its own clock: it is only looked at whether that changes.
-        hung = self._silence.look({address: each["last_seen"] for address, each in present.items()})
-        self.silence = self._silence.sentence
-        self._admit({address: threads[address] for address in self._found.keys() - hung if not self._left_out(address)})
-        self._take_from(hung)
-        return "" if self.count else "no worker is ready" if threads else "no worker is there"
+        for address in self._descriptions.keys() - threads.keys():
+            del self._descriptions[address]
+        self._set_members({address: many for address, many in threads.items() if self._is_member(address)}, killed=True)
+        if self.count:
+            return ""
+        return "no worker is ready" if threads else "no worker is there"
 
-    def _take_from(self, hung: set[str]) -> None:
-        """What they have in hand is to be done again, by others: the scheduler would wait for minutes."""
-        if not hung:
-            return
-        with suppress(Exception):  # the connection has gone; the next look sees it
-            keys = set()
-            for call in (
-                self._client.scheduler.processing,
-                self._client.scheduler.has_what,
-            ):  # what it does, and has done
-                held = self._client.sync(call, workers=list(hung), callback_timeout=scheduler.ANSWER)
-                keys |= {key for several in held.values() for key in several}
-            with self.lock:
-                lost = [here for here, (there, _) in self._calls.items() if there.key in keys]
-            scheduler.give_up(lost)
-
-    def _workers(self) -> dict[str, dict[str, Any]] | None:
-        """Address -> what the scheduler knows of each worker; None where it does not answer."""
+    def _ask_scheduler(self) -> dict[str, int] | None:
+        """Return address -> threads of every worker, or None where the scheduler does not answer."""
         try:
             if self._client.status != "running":
-                scheduler.end(self._client)
-                self._client = scheduler.connect(self.address, scheduler.ANSWER)
-            known = self._client.sync(self._client.scheduler.identity, n_workers=-1, callback_timeout=scheduler.ANSWER)
-            return dict(known["workers"])
+                with suppress(Exception):
+                    self._client.close(timeout=ANSWER)
+                self._client = connect(self.address, ANSWER)
+            identity = self._client.scheduler.identity
+            workers = self._client.sync(identity, n_workers=-1, callback_timeout=ANSWER)["workers"]
+            return {address: known["nthreads"] for address, known in workers.items()}
         except Exception:  # whatever a broken connection looks like
             return None
 
-    def _ask(self, there: dict[str, int]) -> None:
-        """Ask those who are new what they are, forget those who are gone, and take down the answers."""
-        for kept in (self._asked, self._found, self._told):
-            for address in kept.keys() - there.keys():
-                del kept[address]
-        for address in there.keys() - self._asked.keys():
+    def _is_member(self, address: str) -> bool:
+        """Return whether a worker computes as this process and the other workers do. Ask a new one."""
+        answer = self._descriptions.get(address)
+        if answer is None or answer.cancelled():  # cancelled: with a connection
             with suppress(CancelledError):
-                _, self._asked[address] = self._send([address], origin)
-        for address, answer in list(self._asked.items()):
-            if answer.cancelled():  # with a connection; asked again
-                del self._asked[address]
-            elif answer.done() and address not in self._found:
-                error = answer.exception()
-                self._found[address] = unknown(error) if error else answer.result()
+                self._descriptions[address] = self._submit([address], worker.describe)
+            return False
+        if not answer.done():
+            return False
+        reason = difference(answer, worker.describe(), self._first, self._needed)
+        if reason:
+            _log_once(f"The worker {address} is left out: {reason}.")
+            return False
+        self._first = self._first or answer.result()
+        return True
 
-    def _left_out(self, address: str) -> str:
-        """Why nothing is trained on a worker, or ""; said once."""
-        found = self._found[address]
-        why = found if isinstance(found, str) else unlike(found, origin(), self._like, self._needed)
-        if why and self._told.get(address) != why:
-            self._told[address] = why
-            self.news.append(f"The worker {address} is left out: {why}.")
-        self._like = self._like or (None if why or isinstance(found, str) else found)
-        return why
-
-    def _admit(self, members: dict[str, int]) -> None:
-        """From now on these train; what only others could have done is to be done again."""
+    def _set_members(self, members: dict[str, int], killed: bool) -> None:
+        """Let these workers train. Chunks that none of them may train are given to others."""
         with self.lock:
-            self._members = members
-            self.count = min(sum(members.values()), self.most or sum(members.values()))
-            lost = [here for here, (_, addresses) in self._calls.items() if not addresses & members.keys()]
-        scheduler.give_up(lost)
+            self.members = tuple(members)
+            threads = sum(members.values())
+            self.count = min(threads, self.most or threads)
+            self._sent = {future: workers for future, workers in self._sent.items() if future in self.running}
+            lost = [future for future, workers in self._sent.items() if not set(workers) & members.keys()]
+            self.give_up(lost, killed)
 
-    def _call_off(self) -> None:
-        """Nobody is there to ask, which says nothing of the workers: what they may have in hand is to be done again."""
-        with self.lock:
-            self._members, self.count = {}, 0
-            calls = list(self._calls)
-        for here in calls:
-            here.cancel()
-
-
-_all: "weakref.WeakSet[Cluster]" = weakref.WeakSet()
-
-
-def _close_all() -> None:
-    """Nothing is left under way on a cluster when this process ends."""
-    for cluster in list(_all):
-        cluster.close()
+    def _submit(self, workers: Collection[str], call: Callable[..., T], *arguments: object) -> Future[T]:
+        """Run a call on one of these workers. Raise CancelledError without a connection."""
+        packed = pickle.dumps(Call(call, arguments))
+        try:
+            executor = self._client.get_executor(pure=False, workers=list(workers))
+            future: Future[T] = executor.submit(pickle.loads, packed)
+            return future
+        except Exception as error:  # the connection has gone; look() will say so
+            raise CancelledError from error
 
 
-at_end(_close_all)
+@functools.lru_cache(maxsize=1000)
+def _log_once(message: str) -> None:
+    logging.warning(message)
+
+
+class Call(NamedTuple):
+    """A call that runs where its bytes are unpickled: the scheduler need not have this project."""
+
+    call: Callable[..., object]
+    arguments: tuple[object, ...]
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        return self.call, self.arguments
+
+
+def connect(address: str, seconds: float) -> Any:
+    """Return a client of the scheduler. Raise ClusterError where none answers."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ClusterError(f"{VARIABLE} is set, and a cluster needs Dask: pip install distributed==2026.8.0") from None
+    for name in ("distributed", "tornado"):  # what matters is said by look()
+        for logger in (name, *(known for known in logging.root.manager.loggerDict if known.startswith(name + "."))):
+            logging.getLogger(logger).setLevel(logging.CRITICAL + 1)
+    warnings.filterwarnings("ignore", module="distributed")  # other versions, large states
+    try:
+        return Client(address, timeout=seconds, set_as_default=False, name="ablation-lab")  # type: ignore[no-untyped-call]
+    except Exception as error:  # of the network, or of an answer that is no scheduler's
+        reason = str(error).strip().splitlines()[:1] or [type(error).__name__]
+        raise ClusterError(
+            f"{VARIABLE} is {address}, where no Dask scheduler answers ({reason[0].rstrip('.')}): {ALLOWED}.",
+            "The cluster that is to train here does not answer.",
+        ) from None
+
+
+def difference(answer: Future[Description], here: Description, first: Description | None, needed: set[str]) -> str:
+    """Return in what a worker differs from this process or the first worker, or "".
+
+    The build of torch (2.13.0+cpu) may differ from that of this process, which trains nothing.
+    """
+    error = answer.exception()
+    if isinstance(error, ImportError):
+        return f"it cannot import this project ({error}): start it in the repository's folder with PYTHONPATH=."
+    if error:
+        return f"it cannot say what it computes with ({type(error).__name__}: {error})"
+    found = answer.result()
+    differences = []
+    for name in ("torch", "numpy", "python"):
+        wanted = (first or here).versions[name]
+        has = found.versions[name]
+        if has != wanted and (first or has.partition("+")[0] != wanted.partition("+")[0]):
+            differences.append(f"{name} {has} and not {wanted}")
+    if found.sources != here.sources:
+        differences.append(f"other files in core (commit {found.versions['code']}, here {here.versions['code']})")
+    for name in sorted(needed):
+        if name not in found.devices:
+            differences.append(f"no {name}")
+        elif first and found.devices[name] != first.devices.get(name, found.devices[name]):
+            differences.append(f"{found.devices[name][1]} and not {first.devices[name][1]} as the others")
+    return f"it has {', '.join(differences)}" if differences else ""

@@ -1,217 +1,366 @@
-"""Several trainings of one user: what has come of them so far, and which chunk is next."""
+"""Jobs of users, the trainings that they share, and the queue that gives free workers their chunks.
+
+A worker keeps nothing between two chunks. A chunk that a killed worker had runs again from the
+last state, and a training that several users ask for is trained once.
+"""
 
 import pickle
+import threading
 import time
-from collections.abc import Hashable, Iterable, Sequence
+import weakref
+from collections import deque
+from collections.abc import Hashable, Sequence
 from concurrent.futures import CancelledError, Future
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
-from functools import partial
+from queue import SimpleQueue
 
-from core.train import stack
+from core.model.config import Config
+from core.settings.cache import LRUCache
+from core.settings.device import Machine
+from core.settings.process import device_name, versions
+from core.train import budget, stack
 from core.train.run import Row, State
-from core.workers.pace import Course
-from core.workers.protocol import Key, WorkerPool
+from core.train.settings import Training
 
-CHUNK = 0.4  # seconds of training before a worker is free for somebody else
-FIRST = 0.05  # of the first chunk of a training: its first point is to be seen at once
-BROKEN = 5  # times in a row that the workers of a job may be killed before it is given up
-ROW = 300  # bytes that a row takes in memory
-PATIENCE = 5.0  # seconds after which a job that nobody asked about is taken for abandoned
+Key = tuple[Config, Training, Machine]  # what determines a training
+
+CHUNK = 0.4  # seconds of training until a worker is free for another job
+FIRST = 0.05  # seconds of a training's first chunk: its first point appears at once
+KILLS = 5  # times in a row that its worker is killed before a training is given up
+ROW = 300  # bytes of a row in memory
+PATIENCE = 5.0  # seconds without a poll after which a job gets no more chunks
 
 
 class WorkersKilled(RuntimeError):
-    """A training whose worker processes end again and again before they have done anything."""
+    """A training whose worker is killed again and again."""
+
+
+class SharedTraining:
+    """A training and its rows so far, for all jobs that ask for it."""
+
+    def __init__(self, state: State):
+        self.state = state
+        self.rows: list[Row] = []  # grows in place: charts keep a reference
+        self.is_running = False
+        self.seconds = 0.0  # of workers, without the first chunk, which also loads and draws
+        self.estimated = 0.0  # seconds that these steps would take by budget.seconds
+        self.kills = 0  # times in a row that its worker was killed
+        self.error: Exception | None = None
+
+    @property
+    def share(self) -> float:
+        """Return the share of its steps that are done."""
+        return 1.0 if self.state.done else self.state.step / self.state.training.steps
+
+    def take(self, state: State, rows: list[Row], stacked: int) -> None:
+        """Take a chunk that so many trainings had together."""
+        before = self.state
+        self.rows += rows
+        self.state = state
+        self.kills = 0
+        if before.step:
+            share = (state.step - before.step) / state.training.steps
+            self.seconds += (state.seconds - before.seconds) / stacked
+            self.estimated += share * budget.seconds(state.config, state.training)
+
+    def fail(self, error: Exception) -> None:
+        """Note why a chunk failed. That of a killed worker runs again, but not for ever."""
+        if not isinstance(error, BrokenProcessPool):
+            self.error = error
+            return
+        self.kills += 1
+        if self.kills == KILLS:
+            self.error = WorkersKilled(f"its workers were killed {KILLS} times in a row; is there enough memory?")
 
 
 class Job:
-    """Several trainings of one user: {name: State before the first chunk}. Goes on for as long as somebody asks.
+    """The trainings of one user. It gets workers for as long as somebody polls it.
 
-    background: it takes what workers the others leave it; nobody is looking at it.
-    rows: {name: the rows so far}; states: {name: the last State}. Names are anything hashable, such as (variant, seed).
+    Args:
+        workers: Who trains.
+        states: Name -> state before the first step. Names are hashable, such as (variant, seed).
+        background: Whether nobody watches: it takes the workers that the others leave.
     """
 
-    def __init__(self, workers: WorkerPool, states: dict[Hashable, State], background: bool = False) -> None:
-        self.workers, self.states, self.background = workers, dict(states), background
-        self.rows: dict[Hashable, list[Row]] = {name: [] for name in states}
+    def __init__(self, workers: "WorkerPool", states: dict[Hashable, State], background: bool = False) -> None:
+        self.workers = workers
+        self.background = background
         self.stopped = False
-        self.error: Exception | None = None
-        self.trained = 0  # steps so far
-        self.course = Course()  # how fast that went
-        self.known = 0  # trainings that somebody had done already
-        self._broken = 0  # times that its workers were killed, since the last chunk that came back
-        self._keys = {name: key_of(state) for name, state in states.items()}
-        self._flying: dict[tuple[Hashable, ...], Future[bytes]] = {}  # names that are trained together -> their chunk
-        self._asked = time.monotonic()
+        self._polled = time.monotonic()
         with workers.lock:
-            workers.queue(self)
-            self._adopt()
-        workers.turn()
+            self.trainings = {name: workers.shared(state) for name, state in states.items()}
+            self.rows = {name: training.rows for name, training in self.trainings.items()}
+            self.known = sum(training.state.done for training in self.trainings.values())
+            workers.jobs.append(self)
+        workers.assign()
+
+    @property
+    def states(self) -> dict[Hashable, State]:
+        """Return the last state of every training."""
+        return {name: training.state for name, training in self.trainings.items()}
+
+    @property
+    def error(self) -> Exception | None:
+        """Return why one of the trainings failed, or None."""
+        return next((training.error for training in self.trainings.values() if training.error), None)
 
     @property
     def done(self) -> bool:
-        """Whether nothing more will come."""
-        return self.stopped or self.error is not None or all(state.done for state in self.states.values())
+        """Return whether nothing more will come."""
+        is_complete = all(training.state.done for training in self.trainings.values())
+        return self.stopped or is_complete or self.error is not None
 
     @property
     def alive(self) -> bool:
-        """Whether it still wants workers: not done, and somebody has asked lately."""
-        return not self.done and time.monotonic() - self._asked < PATIENCE
+        """Return whether it wants workers: it is not done, and somebody polled it lately."""
+        return not self.done and time.monotonic() - self._polled < PATIENCE
 
     @property
     def progress(self) -> float:
-        """The share of all steps that are done, 0 to 1."""
-        total = sum(state.training.steps for state in self.states.values())
-        return sum(state.training.steps if state.done else state.step for state in self.states.values()) / max(1, total)
+        """Return the share of all steps that are done."""
+        steps = [training.state.training.steps for training in self.trainings.values()]
+        shares = [training.share for training in self.trainings.values()]
+        return sum(share * many for share, many in zip(shares, steps)) / max(1, sum(steps))
 
-    def seconds_left(self) -> float | None:
-        """An estimate from what a step took so far; None before the second chunk.
-
-        The last training to end has one worker to itself. Not from progress, which leaps where a training diverges or is
-        taken over from somebody else.
-        """
-        steps = [state.training.steps - state.step for state in self.states.values() if not state.done]
-        if not self.course.steps:
-            return None
-        part = self.workers.part(self)
-        return self.course.step_seconds(self.workers.count, part) * max(sum(steps), part * max(steps, default=0))
+    def seconds_left(self) -> float:
+        """Estimate how long it will take, from its own speed once that is known."""
+        seconds = sum(training.seconds for training in self.trainings.values())
+        estimated = sum(training.estimated for training in self.trainings.values())
+        pace = seconds / estimated if estimated else self.workers.pace
+        return budget.expected(list(self.states.values()), self.workers.workers_per_job(), pace)
 
     def poll(self) -> "Job":
-        """To be called again and again by whoever waits for it: keeps it alive, and brings back what was abandoned."""
-        self._asked = time.monotonic()
+        """Keep it going; call this again and again while somebody waits for it."""
+        self._polled = time.monotonic()
         with self.workers.lock:
             if not self.done and self not in self.workers.jobs:
-                self.course.pause()
-                self.workers.queue(self)
-        self.workers.turn()
+                self.workers.jobs.append(self)
+        self.workers.assign()
         return self
 
     def stop(self) -> None:
-        """No more chunks; those under way end within CHUNK seconds and are thrown away."""
-        with self.workers.lock:
-            self.stopped = True
-            flying, self._flying = self._flying, {}
-            for future in flying.values():
-                future.cancel()
-            self.workers.jobs = [each for each in self.workers.jobs if each is not self]
-            self.put_aside()
-        self.workers.turn()
+        """Train no more. Chunks under way end by themselves and are thrown away."""
+        self.stopped = True
+        self.workers.remove(self)
+        self.workers.assign()
 
     def resume(self) -> None:
-        """Go on where it was stopped."""
+        """Go on after a stop."""
         self.stopped = False
         self.poll()
 
-    def _adopt(self) -> None:
-        """Take over what was trained meanwhile, here or for somebody else: to the end, or at the start as far as it came."""
-        for name, state in self.states.items():
-            kept = None if state.done else self.workers.kept.peek(self._keys[name])
-            if kept and (kept[1].done or state.step == 0 < kept[1].step):
-                self._take(name, *kept)
+    def next_chunk(self) -> list[SharedTraining]:
+        """Return the training that lies farthest behind, on a GPU with all that can be stacked with it."""
+        waiting = [each for each in self.trainings.values() if not each.is_running and not each.state.done]
+        if self.error or not waiting:
+            return []
+        first = min(waiting, key=lambda training: training.share)
+        if self.workers.device(first.state.machine)[0] == "cpu":  # where stacking gains nothing
+            return [first]
+        chunk = [first]
+        for training in waiting:
+            if training not in chunk and stack.can_stack([first.state, training.state]):
+                chunk.append(training)
+        return chunk
 
-    def _take(self, name: Hashable, rows: Iterable[Row], state: State) -> None:
-        self.rows[name], self.states[name] = list(rows), state
-        self._flying = {names: chunk for names, chunk in self._flying.items() if name not in names}
-        self.known += state.done
 
-    def share_in(self, key: Key, rows: list[Row], state: State) -> None:
-        """Somebody else has trained what this job trains, too, and has come further. Called under the lock."""
-        for name, own_key in self._keys.items():
-            if own_key == key and not self.states[name].done and (state.done or state.step > self.states[name].step):
-                self._take(name, rows, state)
+class WorkerPool:
+    """Workers that many jobs share: processes of this machine (ProcessPool), or a Cluster.
 
-    def under_way(self) -> set[Key]:
-        return {self._keys[name] for names in self._flying for name in names}
+    A free worker gets a chunk of the first job that has one; then that job goes to the end of the
+    queue. Jobs in the background come after all others, and one after another.
+    """
 
-    def put_aside(self) -> None:
-        """Keep what is trained in part, for whoever starts the same again: after a reload it goes on from there."""
-        for name, state in self.states.items():
-            further = self.workers.kept.peek(self._keys[name])
-            if state.step and not state.done and not (further and (further[1].done or further[1].step > state.step)):
-                self._put(name)
+    count: int  # workers at the moment
 
-    def fill(self, idle: int = 0) -> bool:
-        """Submit chunks of those trainings that lie farthest behind, up to the job's share, but none that somebody trains
-        already -> whether anything of it is under way, or waits for its turn. Called under the lock.
+    def __init__(self, count: int):
+        self.count = count
+        self.jobs: list[Job] = []
+        self.lock = threading.RLock()
+        self.has_trained = False  # whether any worker has brought back a chunk
+        self.kept = LRUCache(megabytes=32)  # Key -> SharedTraining: finished, or as far as it came
+        self.rows = LRUCache(megabytes=16)  # Key -> rows: they stay when the models are evicted
+        self.running: dict[Future[bytes], list[SharedTraining]] = {}
+        self.trainings: weakref.WeakValueDictionary[Key, SharedTraining] = weakref.WeakValueDictionary()
+        self._paces: deque[float] = deque(maxlen=25)  # of the latest chunks
+        # Futures that are done are handled in a thread of our own: their callbacks run in threads
+        # of the executor, which may hold its locks meanwhile.
+        self._landed: SimpleQueue[Future[bytes] | None] = SimpleQueue()
+        self._receiver: threading.Thread | None = None
+
+    # What a pool may do in its own way
+
+    def train(self, states: list[State], seconds: float) -> Future[bytes]:
+        """Return the future of pickled [(state, rows), …]. Raise CancelledError without workers."""
+        raise NotImplementedError
+
+    def look(self) -> str:
+        """Look who is there to train; call this now and then. Return why nobody is, or ""."""
+        return ""
+
+    def warm(self) -> None:
+        """Start all workers now."""
+
+    def require(self, machine: Machine) -> None:
+        """Note that trainings need this machine. Raise ConfigError where it will never be there."""
+        machine.check_here()
+
+    def versions(self) -> dict[str, str]:
+        """Return the versions that train: torch, numpy, python, code."""
+        return versions()
+
+    def device(self, machine: Machine) -> tuple[str, str]:
+        """Return the device that trains: cuda, mps or cpu, and its name."""
+        return machine.torch_device, device_name(machine)
+
+    def close(self) -> None:
+        """End all jobs and workers."""
+        with self.lock:
+            self.count = 0
+            for job in self.jobs[:]:
+                job.stop()
+            self.running.clear()
+        self._landed.put(None)
+
+    # Trainings
+
+    def shared(self, state: State) -> SharedTraining:
+        """Return the training of a state that others share, as far as it came. Call under the lock."""
+        key = key_of(state)
+        self.kept.peek(key)  # it was used
+        training = self.trainings.get(key)
+        if training is None or training.error:
+            training = self.trainings[key] = SharedTraining(state)
+        return training
+
+    def is_known(self, state: State) -> bool:
+        """Return whether somebody has trained this to the end."""
+        training = self.trainings.get(key_of(state))
+        return training is not None and training.state.done
+
+    def finished(self, key: Key) -> tuple[Sequence[Row], State | None] | None:
+        """Return the rows of a training that is done, with its last state if that is still kept."""
+        self.kept.peek(key)
+        training = self.trainings.get(key)
+        if training and training.state.done:
+            return training.rows, training.state
+        rows: Sequence[Row] | None = self.rows.peek(key)
+        return (rows, None) if rows else None
+
+    def _keep(self, training: SharedTraining) -> None:
+        """Keep a training for whoever asks for it next."""
+        state = training.state
+        if not state.step or training.error:
+            return
+        if state.done:  # from now on only its model is needed
+            state = training.state = replace(state, optimiser=None, data=None, dropout=None)
+            self.rows.put(key_of(state), training.rows, ROW * len(training.rows))
+        copies = 3 if state.optimiser else 1  # Adam keeps two numbers for each weight
+        weights = sum(tensor.nbytes for tensor in (state.model or {}).values())
+        self.kept.put(key_of(state), training, copies * weights + ROW * len(training.rows))
+
+    # Speed
+
+    @property
+    def pace(self) -> float:
+        """Return seconds here per estimated second, of the fastest chunk of late.
+
+        So it does not depend on who else is at work.
         """
-        self._adopt()
-        share = self.workers.share(self, idle)
-        for _ in range(share - len(self._flying)):
-            flying = self.workers.under_way()
-            waiting = [n for n, state in self.states.items() if not state.done and self._keys[n] not in flying]
-            if not waiting or self.done:
-                break
-            names = self._together(waiting)
-            states = [self.states[name] for name in names]
-            try:
-                future = self.workers.train(states, CHUNK if states[0].step else FIRST)
-            except CancelledError:
-                break
-            self._flying[names] = future
-            future.add_done_callback(partial(self._landed, names))
-        return bool(self._flying) or not share
+        return min(self._paces, default=1.0)
 
-    def _together(self, waiting: Sequence[Hashable]) -> tuple[Hashable, ...]:
-        """Who goes next: the one that lies farthest behind; on a GPU with all that can be stacked with it."""
-        first = min(waiting, key=lambda each: self.states[each].step / self.states[each].training.steps)
-        if self.workers.device_of(self.states[first].machine) == "cpu":  # where stacking gains nothing
-            return (first,)
-        others = [
-            n
-            for n in waiting
-            if self._keys[n] != self._keys[first] and stack.can_stack([self.states[first], self.states[n]])
-        ]
-        return (first, *others)
+    def workers_per_job(self) -> float:
+        """Return how many workers a watched job has on average."""
+        return max(1, self.count) / max(1, self.sharing)
 
-    def _landed(self, names: tuple[Hashable, ...], future: Future[bytes]) -> None:
-        with self.workers.lock:
-            if self._flying.get(names) is not future:
-                return  # stopped meanwhile
-            del self._flying[names]
-            again = True
-            try:
-                before, results = [self.states[name] for name in names], pickle.loads(future.result())
-                for name, (state, rows) in zip(names, results):
-                    self.states[name] = state
-                    self.rows[name] += rows
-                    if state.done:
-                        self._keep(name)
-                    for other in self.workers.jobs:
-                        if other is not self:
-                            other.share_in(self._keys[name], self.rows[name], self.states[name])
-                self.trained += (trained := sum(state.step - was.step for was, (state, _) in zip(before, results)))
-                if before[0].step:  # the first chunk also loads and draws
-                    self.course.add(results[0][0].seconds - before[0].seconds, trained)
-                self.workers.pace.learn(before, [state for state, _ in results])
-                self._broken = 0
-            except CancelledError:  # a connection was lost, and no worker: the next to ask has its chunk run again
-                again = False
-            except BrokenProcessPool:  # a worker was killed: its chunk runs again
-                self._broken += 1
-                if self._broken == BROKEN:
-                    self.error = WorkersKilled(
-                        f"its workers were killed {BROKEN} times in a row; is there enough memory?"
-                    )
-            except Exception as error:
-                self.error = error
-            self.workers.rotate(self)
-        if again:  # or what is cancelled at once would be submitted at once, for ever
-            self.workers.turn()
+    @property
+    def sharing(self) -> int:
+        """Return how many jobs that are watched share the workers."""
+        with self.lock:
+            return sum(job.alive and not job.background for job in self.jobs)
 
-    def _keep(self, name: Hashable) -> None:
-        """Put what is trained to the end where others find it; only its model is needed from now on."""
-        self.states[name] = replace(self.states[name], optimiser=None, data=None, dropout=None)
-        self._put(name)
-        rows = tuple(self.rows[name])
-        self.workers.rows.put(self._keys[name], rows, ROW * len(rows))
+    # The queue
 
-    def _put(self, name: Hashable) -> None:
-        state, rows = self.states[name], tuple(self.rows[name])
-        models = 1 if state.optimiser is None else 3  # Adam keeps two numbers for each weight
-        size = models * sum(tensor.nbytes for tensor in (state.model or {}).values()) + ROW * len(rows)
-        self.workers.kept.put(self._keys[name], (rows, state), size)
+    def assign(self) -> None:
+        """Give every free worker a chunk."""
+        with self.lock:
+            for job in self.jobs[:]:
+                if not job.alive:
+                    self.remove(job)
+            while len(self.running) < self.count:
+                self.jobs.sort(key=lambda job: job.background)
+                first = next((job for job in self.jobs if job.next_chunk()), None)
+                if first is None or not self._start(first.next_chunk()):
+                    return
+                if not first.background:
+                    self.jobs.remove(first)
+                    self.jobs.append(first)
+
+    def remove(self, job: Job) -> None:
+        """Give a job no more workers, and keep its trainings for whoever asks for them next."""
+        with self.lock:
+            self.jobs = [other for other in self.jobs if other is not job]
+            for training in job.trainings.values():
+                self._keep(training)
+
+    def _start(self, chunk: list[SharedTraining]) -> bool:
+        """Submit a chunk. Return False where there is no worker."""
+        states = [training.state for training in chunk]
+        try:
+            future = self.train(states, CHUNK if states[0].step else FIRST)
+        except CancelledError:
+            return False
+        for training in chunk:
+            training.is_running = True
+        self.running[future] = chunk
+        if self._receiver is None:
+            self._receiver = threading.Thread(target=self._receive, name="workers", daemon=True)
+            self._receiver.start()
+        future.add_done_callback(self._landed.put)
+        return True
+
+    def _receive(self) -> None:
+        for future in iter(self._landed.get, None):
+            with self.lock:
+                self._land(future)
+            if not future.cancelled():  # else what is cancelled at once would be submitted for ever
+                self.assign()
+
+    def _land(self, future: Future[bytes]) -> None:
+        """Take what a worker brought back. Call under the lock."""
+        chunk = self.running.pop(future, [])
+        for training in chunk:
+            training.is_running = False
+        try:
+            results = pickle.loads(future.result())
+        except CancelledError:  # a connection was lost: the chunk runs again at the next poll
+            return
+        except Exception as error:
+            for training in chunk:
+                training.fail(error)
+            return
+        wanted = [training for job in self.jobs if job.alive for training in job.trainings.values()]
+        for training, (state, rows) in zip(chunk, results):
+            if training not in wanted:  # stopped meanwhile
+                continue
+            self.has_trained = True
+            training.take(state, rows, len(chunk))
+            if training.estimated:
+                self._paces.append(training.seconds / training.estimated)
+            if state.done:
+                self._keep(training)
+
+    def give_up(self, futures: Sequence[Future[bytes]], killed: bool) -> None:
+        """Have chunks run again that no worker will bring back, perhaps because they were killed."""
+        with self.lock:
+            for future in futures:
+                for training in self.running.pop(future, []):
+                    training.is_running = False
+                    if killed:
+                        training.fail(BrokenProcessPool())
 
 
 def key_of(state: State) -> Key:
-    """What determines a training: the same for all who ask for it."""
+    """Return what determines a training."""
     return state.config, state.training, state.machine

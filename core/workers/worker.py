@@ -1,63 +1,74 @@
-"""What runs inside a worker: its beginning, its sign of life, and the chunks that it trains. It holds nothing between two."""
+"""The code that runs in a worker: its start, the chunks that it trains, and what it computes with."""
 
+import functools
+import multiprocessing
 import os
 import pickle
 import signal
 import threading
-import time
-from ctypes import Array, c_double
-from multiprocessing.sharedctypes import SynchronizedArray
+from typing import NamedTuple
 
 import torch
 
+from core.settings.device import Machine, device, present
 from core.settings.environment import whole_number
-from core.settings.process import find_process, is_running
+from core.settings.process import device_name, sources, versions
 from core.train import stack
 from core.train.run import chunk
 
-TICK = 0.5  # seconds between two signs of life of a worker
 NICE = 15  # how far workers stand back for other processes, of 19
 
 
-def begin(started: "SynchronizedArray[int]", ticks: Array[c_double], parent: int) -> None:
-    """In a new worker: it says who it is; one thread on a core of its own, where the system allows it, and an end when the parent ends.
-
-    Whoever moves a slider goes first: the server, and a browser on the same machine, take what they need.
-    """
-    if hasattr(os, "nice"):
+def begin() -> None:
+    """Set up a new worker process: low priority, one thread on one core, the same end as its parent."""
+    if hasattr(os, "nice"):  # the server, and a browser on the same machine, go first
         os.nice(whole_number("ABLATION_NICE", NICE, least=0))
     torch.set_num_threads(1)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process of a terminal: the parent decides
-    with started.get_lock():
-        number = started[:].index(0)
-        started[number] = os.getpid()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process: the parent decides
     if hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))
+        number = multiprocessing.current_process()._identity[0]
         os.sched_setaffinity(0, {cores[number % len(cores)]})
-    threading.Thread(target=_live_with, args=(parent, ticks, number), daemon=True).start()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
-def _live_with(parent: int, ticks: Array[c_double], number: int) -> None:
-    """It shows that it lives for as long as its parent does. A parent that is killed cannot tell its workers. (Linux could, but
-    ties them to a thread of it, not to itself.)"""
-    process = find_process(parent)  # not os.getppid(): on Windows it is the same when the parent has ended
-    while process is not None and is_running(process):
-        ticks[number] += 1
-        time.sleep(TICK)
-    os._exit(0)
-
-
-def ready(seconds: float) -> int:
-    """Keeps a worker busy until its fellows have started too. -> its process id"""
-    time.sleep(seconds)
-    return os.getpid()
+def _end_with_parent() -> None:
+    """Wait until the parent has ended, however that happened, and end."""
+    parent = multiprocessing.parent_process()
+    if parent:
+        parent.join()
+        os._exit(0)
 
 
 def train_chunk(packed: bytes, seconds: float) -> bytes:
-    """A chunk of one training, or of several stacked, in a worker.
+    """Train one training, or several stacked, for about so long.
 
-    Bytes, because a pool would send every tensor through a file of its own: 70 ms a trip.
+    Bytes in and out, because a pool would send every tensor through a file: 70 ms a trip.
+
+    Args:
+        packed: Pickled list of states.
+
+    Returns:
+        Pickled list of (state, new rows).
     """
-    torch.set_num_threads(1)  # of this thread: what runs calls in threads has others than that in which a worker began
+    torch.set_num_threads(1)  # of this thread: a Dask worker runs calls in other ones
     states = pickle.loads(packed)
-    return pickle.dumps([chunk(states[0], seconds)] if len(states) == 1 else stack.chunk(states, seconds))
+    if len(states) == 1:
+        return pickle.dumps([chunk(states[0], seconds)])
+    return pickle.dumps(stack.chunk(states, seconds))
+
+
+class Description(NamedTuple):
+    """What a process computes with: rows are the same to the last bit only where this is the same."""
+
+    versions: dict[str, str]
+    sources: str  # hash of the files in core
+    devices: dict[str, tuple[str, str]]  # menu key -> (cuda, mps or cpu; name), of those it has
+
+
+@functools.cache
+def describe() -> Description:
+    """Describe this process."""
+    machines = {key: Machine(key) for key in device if key in ("auto", *present())}
+    devices = {key: (machine.torch_device, device_name(machine)) for key, machine in machines.items()}
+    return Description(versions(), sources(), devices)

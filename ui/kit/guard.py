@@ -1,4 +1,4 @@
-"""What stands around a page, a part of it, and what is drawn again by itself: errors become words, and what takes long a bar."""
+"""Guards around pages, fragments and dialogs: errors become sentences, and long computations show a bar."""
 
 import functools
 import logging
@@ -23,7 +23,7 @@ ADDRESS = re.compile(r"www(?=\\\.)|\\:(?=//)|\\@", re.IGNORECASE)  # each mark h
 
 @contextmanager
 def in_words():
-    """A page, or a part of one: what is raised in it costs nothing but itself, and is said."""
+    """Show what is raised inside as a sentence, in place of this part of the page."""
     try:
         yield
     except (ConfigError, MemoryLimit, TimeLimit, CheckpointError) as error:
@@ -43,15 +43,17 @@ def in_words():
 
 
 class Bar:
-    """How far a page is with what takes long: one bar, where it first had to wait, drawn after a second and now and then from
-    there on. Streamlit ends the run of a visitor who has left, or changed something, where the page next calls it: so that it
-    is drawn is also what lets it end.
+    """Progress bar of a page's long computations, from one second on.
+
+    Streamlit ends the run of a user who has left or changed something when the page next calls it:
+    drawing the bar also lets such a run end.
     """
 
     def __init__(self):
         self.place, self.next = None, time.monotonic() + AFTER
 
     def draw(self, share: float | None, what: str):
+        """Draw the share that is done, if it was not drawn just before."""
         turns.given_up()
         now = time.monotonic()
         if now < self.next:
@@ -61,13 +63,14 @@ class Bar:
         self.place.progress(min(1.0, share or 0.0), text=what[:1].upper() + what[1:])
 
     def clear(self):
+        """Take the bar away."""
         if self.place is not None:
             self.place.empty()
 
 
 @contextmanager
 def progress_drawn():
-    """Whatever takes long in here is drawn as a bar."""
+    """Show a bar for long computations inside."""
     bar = Bar()
     with watched(bar.draw):
         yield
@@ -75,7 +78,7 @@ def progress_drawn():
 
 
 def guarded(call):
-    """The same function, as a part of the page by itself: for dialogs."""
+    """Guard a function that draws a dialog."""
 
     @functools.wraps(call)
     def safe(*given, **named):
@@ -86,14 +89,14 @@ def guarded(call):
 
 
 def fragment(call, run_every: float | None = None):
-    """A part of the page that is drawn again without the rest, where the page's own guard does not stand around it."""
+    """Return a fragment with a guard of its own: the page's is not around it when it runs again."""
     return st.fragment(run_every=run_every)(guarded(call))
 
 
 def literal(text) -> str:
-    """Text that may hold anything a user typed, for places that render Markdown: every mark shows as itself, and no address is a link.
+    """Escape any text for Markdown: marks show as themselves, and addresses are no links.
 
-    An address would be one without any mark, https://here or www.here or a@here: a word joiner, which is not seen, goes between.
+    https://here, www.here and a@here would be links without a mark: an invisible word joiner goes between.
     """
     marked = "".join("\\" + c if c in "\\`*_{}[]()#+-.!|~$<>:@&^=" else c for c in str(text))
     return ADDRESS.sub(lambda found: found[0] + JOINER, marked)

@@ -1,8 +1,7 @@
-"""A visitor's training: started, shown, stopped. One at a time for each visitor, all in the same few worker processes."""
+"""A user's training: started, shown, stopped. All users share the same few worker processes."""
 
 import time
 import weakref
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import streamlit as st
@@ -10,29 +9,25 @@ import streamlit as st
 from core.experiments.training.judged import Compared, Judge
 from core.experiments.training.plan import Plan
 from core.settings.cache import once
-from core.settings.environment import whole_number
-from core.settings.errors import without_paths
-from core.settings.memory import MemoryLimit, machine_mb, max_mb
+from core.settings.environment import without_paths
+from core.settings.memory import MemoryLimit
 from core.settings.setting import ConfigError
-from core.train.budget import TimeLimit, check, duration, expected
-from core.train.budget import kept as weights_kept
-from core.train.run import State
+from core.settings.wording import count
+from core.train.budget import TimeLimit, check, duration
 from core.workers.job import Job
 from core.workers.pool import ProcessPool
-from core.workers.protocol import WorkerPool
 from ui.kit.guard import fragment, literal
 from ui.kit.store import session
 
-RUNNING, REFUSED, SHOWN = "running", "refused", "shown"  # what is kept for a visitor
-MOST = 32  # trainings of visitors at a time
+RUNNING, REFUSED, SHOWN = "running", "refused", "shown"  # keys of a session's `kept`
 TICK = 0.4  # seconds between two looks at a job
-PATIENCE = 0.3  # seconds for which a page just begun waits for its first point, rather than for the next look
-_begun: weakref.WeakSet[Job] = weakref.WeakSet()  # by all visitors; a job is gone with its visitor's session
+PATIENCE = 0.3  # seconds for which a page waits for the first point of a new training
+_jobs: weakref.WeakSet[Job] = weakref.WeakSet()  # of all users; a job is gone with its session
 
 
 @dataclass(frozen=True)
 class StartedTrainings(Compared):
-    """The trainings of a plan that a visitor has started, and the job that does them."""
+    """The trainings of a plan that a user has started, and the job that trains them."""
 
     plan: Plan
     job: Job
@@ -54,35 +49,35 @@ class StartedTrainings(Compared):
 
 @once
 def workers() -> ProcessPool:
-    """The worker processes, for all visitors. They start with the first training, not with the first page."""
+    """Return the worker processes of all users. They start with the first training."""
     return ProcessPool()
 
 
 def first_point(trainings: StartedTrainings):
-    """Wait a little for the first point of what was started a moment ago."""
+    """Wait a little for the first point of a training that has just been started."""
     end = trainings.since + PATIENCE
     while trainings.going and not any(trainings.runs.values()) and time.monotonic() < end:
         time.sleep(0.01)
 
 
 def started() -> StartedTrainings | None:
-    """What this visitor started last, whether or not it has ended."""
+    """Return what this user started last, whether or not it has ended."""
     return session().kept.get(RUNNING)
 
 
 def begin(plan: Plan):
-    """Start what is planned; what this visitor had going ends. What cannot be started is said in words by refused()."""
+    """Start a plan; the user's training before it ends. refused() says why one cannot start."""
     pool, kept = workers(), session().kept
+    before = started()
     try:
         states = plan.states()
-        check(list(states.values()), pool.count, pool.pace.best)
-        with pool.lock:  # or many who come at once would all see the same room
-            _check_queue(pool, kept.get(RUNNING))
-            _check_room(list(states.values()), kept.get(RUNNING))
-            if RUNNING in kept:
-                kept[RUNNING].job.stop()
+        with pool.lock:  # or many who start at once would all see the same room
+            others = [job for job in _jobs if before is None or job is not before.job]
+            held = [state for job in others for state in job.states.values()]
+            check(list(states.values()), pool.count, pool.pace, held)
+            stop()
             job = Job(pool, states)
-            _begun.add(job)
+            _jobs.add(job)
     except (ConfigError, MemoryLimit, TimeLimit) as error:
         kept[REFUSED] = plan, str(error)
         return
@@ -90,106 +85,42 @@ def begin(plan: Plan):
     kept[RUNNING] = StartedTrainings(plan, job, time.monotonic())
 
 
-def _check_queue(pool: WorkerPool, own: StartedTrainings | None):
-    """One training for each visitor, whose last one ends; and so many for all. Called under the lock. Raises TimeLimit."""
-    most, own_job = whole_number("ABLATION_MAX_JOBS", MOST), own.job if own else None
-    others = sum(job.alive and not job.background and job is not own_job for job in pool.jobs)
-    if others >= most:
-        raise TimeLimit(
-            f"{most} training{'s' * (most > 1)} of other visitors {'are' if most > 1 else 'is'} going on, and more are not taken on "
-            "at a time (set by ABLATION_MAX_JOBS). Try again in a few minutes."
-        )
-
-
-def _check_room(states: list[State], own: StartedTrainings | None):
-    """All visitors' trainings together, stopped and ended ones too, as long as somebody can still see them, may keep a
-    quarter of the machine's memory, and what one visitor may in any case. Raises MemoryLimit."""
-    most, own_job = max(max_mb(), machine_mb() // 4) << 20, own.job if own else None
-    others = [state for job in list(_begun) if job is not own_job for state in list(job.states.values())]
-    needed = sum(weights_kept(state.config, state.training) for state in [*others, *states])
-    if needed > most:
-        raise MemoryLimit(
-            f"With those of other visitors, {needed >> 20:,} MB of trained weights would be kept; all together may keep "
-            f"{most >> 20:,} MB here. Try again in a few minutes, or train a smaller model."
-        )
-
-
 def refused(plan: Plan) -> str:
-    """Why the plan was not started when that was asked for, or why what had been started could not go on; or nothing."""
+    """Return why a plan could not be started, or ""."""
     asked, why = session().kept.get(REFUSED, (None, ""))
-    own = started()
-    return why if asked == plan or (own and own.job.stopped and asked == own.plan) else ""
+    return why if asked == plan else ""
 
 
 def stop():
+    """Stop the user's training."""
     if started():
         started().job.stop()
 
 
 def resume():
+    """Continue the user's training after a stop."""
     if started():
-        _back_in_line(started(), started().job.resume)
-
-
-def look(trainings: StartedTrainings) -> Job:
-    """Ask about it, which keeps it going. Where nobody did for a while, and others have taken its place, it stops, and can be continued."""
-    job = trainings.job
-    if trainings.going and not job.alive:
-        said = f"Nobody looked at this training for a while, and it was stopped at {job.progress:.0%}. "
-        if not _back_in_line(trainings, job.poll, said):
-            job.stop()
-    return job.poll()
-
-
-def _back_in_line(trainings: StartedTrainings, come: Callable[[], object], said: str = "") -> bool:
-    """Whether there was room for it among those of others. Where there was none, refused() says so in words, after what is said."""
-    pool, kept = workers(), session().kept
-    try:
-        with pool.lock:
-            _check_queue(pool, trainings)
-            come()
-    except TimeLimit as error:
-        kept[REFUSED] = trainings.plan, said + str(error)
-        return False
-    kept.pop(REFUSED, None)
-    return True
+        started().job.resume()
 
 
 def status(job: Job) -> str:
-    """What the job is doing, in few words."""
+    """Describe in a few words what a job is doing."""
+    many = count(len(job.states), "training")
+    left = duration(job.seconds_left())
     if job.error is not None:
         return f"This training failed ({type(job.error).__name__}: {without_paths(str(job.error))[:200]})."
     if job.stopped:
-        return f"Stopped at {job.progress:.0%}, about {duration(seconds_left(job))} before the end."
+        return f"Stopped at {job.progress:.0%}, about {left} before the end."
     if job.done:
         known = f", {job.known} of them known from before" if job.known else ""
-        return f"Done: {count(job)}{known}."
-    before = job.workers.position(job)
-    if before:
-        return f"Waiting: {before} before you, then about {duration(seconds_left(job))}."
-    turns = job.workers.beside()
-    shared = f", in turn with {turns - 1} other{'s' * (turns > 2)}" if turns > 1 else ""
-    return (
-        f"{job.progress:.0%} of {count(job)}, about {duration(seconds_left(job))} left"
-        + shared
-        + f". {job.workers.silence}".rstrip(". ")
-    )
-
-
-def seconds_left(job: Job) -> float:
-    """Return how long a job will still take: as it goes by now, or before its second chunk as trainings here go."""
-    measured = job.seconds_left()
-    if measured is not None:
-        return measured
-    return expected(list(job.states.values()), max(1, job.workers.count), job.workers.pace.median)
-
-
-def count(job: Job) -> str:
-    return f"{len(job.states)} training{'s' * (len(job.states) > 1)}"
+        return f"Done: {many}{known}."
+    others = job.workers.sharing - 1
+    shared = f", in turn with {count(others, 'other')}" if others >= job.workers.count else ""
+    return f"{job.progress:.0%} of {many}, about {left} left{shared}"
 
 
 def elsewhere():
-    """On other pages: goes on, and says how far it is, until its own page has shown the end."""
+    """On other pages: keep the training going and show how far it is, until its own page has shown the end."""
     trainings = started()
     if trainings and trainings.going:
         fragment(_elsewhere, run_every=2.0)(trainings)
@@ -198,19 +129,20 @@ def elsewhere():
 
 
 def _elsewhere(trainings: StartedTrainings):
-    look(trainings)
+    trainings.job.poll()
     _say(trainings)
     if not trainings.going:
         st.rerun()
 
 
 def _say(trainings: StartedTrainings):
-    job, why = trainings.job, refused(trainings.plan)
-    said = f"{'Trained' if job.done else 'Training'}: {status(job)} {literal(why)}"
-    st.caption(f":material/model_training: {said.strip()}")
+    job = trainings.job
+    verb = "Trained" if job.done else "Training"
+    words = f"{verb}: {status(job)} {literal(refused(trainings.plan))}"
+    st.caption(f":material/model_training: {words.strip()}")
 
 
 def shown(trainings: StartedTrainings):
-    """Its own page has drawn it: other pages need not speak of its end any more."""
+    """Note that its own page has drawn a training: other pages need not show its end."""
     if not trainings.going:
         session().kept[SHOWN] = trainings.job

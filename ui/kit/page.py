@@ -17,7 +17,6 @@ from core.figures.scale import can_subtract, for_differences, on_one_scale, subt
 from core.settings.cache import once
 from core.settings.ending import later, wait_for
 from core.settings.memory import reuse_freed_memory
-from core.settings.progress import large
 from ui.kit import address, beside, takeaway, turns
 from ui.kit.guard import in_words, literal, progress_drawn
 from ui.kit.pages import PAGES, Page
@@ -95,7 +94,7 @@ def page(here: Page):
         page_title=f"{here.name} · Ablation Lab", page_icon=ICON, layout="wide", initial_sidebar_state=330
     )
     boot()
-    with opened() as session, large.held(), turns.taken():
+    with opened() as session, turns.taken():
         address.take_address()
         if not allows(here.key):
             _point_elsewhere()

@@ -1,8 +1,8 @@
-"""Who may change what all visitors share: studies, and the models that are downloaded onto the server.
+"""Rights to change what all users share: studies, and models that are downloaded onto the server.
 
-Nobody, unless whoever runs the app allows it to all (ABLATION_READ_ONLY=0), or the visitor has come with the key: a link
-with ?key=…, the same as ABLATION_KEY in the environment or among Streamlit's secrets. The key is taken out of the address
-at once (ui/kit/address.py), and stands in no link that a page writes.
+Everybody has them with ABLATION_READ_ONLY=0, else a user who opened a link with ?key=…, the value of
+ABLATION_KEY in the environment or in Streamlit's secrets. The key is taken out of the address at once
+(ui/kit/address.py), and no link that a page writes holds it.
 """
 
 import hmac
@@ -15,18 +15,18 @@ from ui.kit import address
 from ui.kit.store import session
 
 VARIABLE, PARAMETER = "ABLATION_KEY", "key"
-HOLDS = "holds_the_key"  # what is kept for a visitor
+HOLDS = "holds_the_key"  # key of a session's `kept`
 REASON = "Only whoever runs this server, or has its key, can change what all visitors share."
 WRONG = "The key in this link is not that of this server: nothing can be changed here."
 
 
 def may_write() -> bool:
-    """Whether this visitor may; to be asked where it is offered, and again where it is done."""
+    """Return whether this user may. Ask where it is offered, and again where it is done."""
     return not read_only() or bool(session().kept.get(HOLDS))
 
 
 def take_key() -> list[str]:
-    """Use the key that came with the address. Return what is wrong with it, as sentences."""
+    """Use the key of the address. Return what is wrong with it, as sentences."""
     given = address.pop_secret(PARAMETER)
     if given is None:
         return []
@@ -37,7 +37,7 @@ def take_key() -> list[str]:
 
 
 def _is_key(given: str) -> bool:
-    """Compared in a time that tells nothing of how much of it was right; without a key of the server none is."""
+    """Compare with the server's key in constant time. Without one no key is right."""
     key = os.environ.get(VARIABLE, "") or _secret()
     return bool(key) and hmac.compare_digest(given.encode(errors="replace"), key.encode())
 

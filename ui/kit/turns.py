@@ -1,21 +1,24 @@
-"""Runs of pages take turns: Python's threads, each of which lets go of the interpreter at every message it sends, otherwise all
-become slow together. With a hundred visitors who all move at once, each is served as late as the last (docs/log.md)."""
+"""Runs of pages take turns.
+
+Otherwise a hundred users who move at once are all served as late as the last one (docs/log.md).
+"""
 
 import threading
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-LONGEST = 0.2  # seconds that a run waits, or keeps others waiting: longer ones go on beside them
+LONGEST = 0.2  # seconds that a run waits for its turn at most
 _turn = threading.Semaphore(1)
 
 
 class Turn:
-    """Of one run. It may be given up early, by whatever takes long or waits."""
+    """The turn of one run, which it may give up early."""
 
     def __init__(self):
         self.taken = _turn.acquire(timeout=LONGEST)
 
     def give_up(self):
+        """Let the next run go."""
         if self.taken:
             self.taken = False
             _turn.release()
@@ -26,7 +29,7 @@ _mine: ContextVar[Turn | None] = ContextVar("turn", default=None)
 
 @contextmanager
 def taken():
-    """What is drawn in here has its turn."""
+    """Draw everything inside in one turn."""
     turn = Turn()
     token = _mine.set(turn)
     try:
@@ -37,7 +40,7 @@ def taken():
 
 
 def given_up():
-    """Let others go on: what this run does now takes long, or waits."""
+    """Let others go on: this run now takes long, or waits."""
     turn = _mine.get()
     if turn is not None:
         turn.give_up()

@@ -141,13 +141,13 @@ def _draw_progress(store, study, before: Standing):
 def _left(number: int, now: Standing) -> str:
     workers, service = server.workers(), server.service()
     absent = service.seen.absent
-    if workers.silence:
-        return workers.silence
     if absent:
         return f"Nothing is trained at the moment: {absent}."
     many = max(1, workers.count)
-    starting = "The workers are starting. " * (service.has(number) and not workers.pace.measured)
-    return f"{starting}About {duration(now.left * workers.pace.median / many)} of work left for {count(many, 'worker')} here."
+    is_starting = service.has(number) and not workers.has_trained
+    starting = "The workers are starting. " if is_starting else ""
+    left = duration(now.left * workers.pace / many)
+    return f"{starting}About {left} of work left for {count(many, 'worker')} here."
 
 
 def files(context: StudyContext | None) -> dict:

@@ -15,7 +15,7 @@ from core.study.plan import Study, StudyError
 from core.study.runner import Service
 from core.study.tables import judged_table
 from core.workers import cluster
-from core.workers.protocol import WorkerPool
+from core.workers.job import WorkerPool
 from ui.kit import jobs
 
 

@@ -9,7 +9,7 @@ import streamlit as st
 from core.experiments.training.plan import BASELINE
 from core.measure.intervals import apart
 from core.model.variants import MOST
-from core.settings.errors import without_paths
+from core.settings.environment import without_paths
 from core.settings.wording import count
 from core.study.database.schema import QUEUED, STATES
 from core.study.database.store import taken_ahead

@@ -20,7 +20,6 @@ from core.model.text import words
 from core.settings.memory import MemoryLimit
 from core.settings.setting import ConfigError
 from core.settings.wording import KEY, count
-from core.train.budget import TimeLimit
 from ui.kit.page import capital, literal
 from ui.kit.panel.control import Control, lexicon, press
 from ui.kit.store import bind, change, value
@@ -120,7 +119,7 @@ def _complete(look, opened: Opened):
     text = value("prompt")
     if not words(text) or words(text)[-1] == vocabulary.END:
         return
-    with suppress(ConfigError, MemoryLimit, TimeLimit):  # as the page says itself of a text that cannot be read
+    with suppress(ConfigError, MemoryLimit):  # as the page says itself of a text that cannot be read
         read = experiment.read(opened, text)
         ending = vocabulary.completed(knockout.bench(opened, look.texts), read)
         change(prompt=" ".join([text.strip(), *ending]))

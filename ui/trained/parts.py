@@ -5,7 +5,6 @@ import math
 import streamlit as st
 import torch
 
-from core.experiments.pieces import check_time
 from core.experiments.trained import contributions as experiment
 from core.experiments.trained import effects, tables
 from core.experiments.training.sentences import points
@@ -13,7 +12,7 @@ from core.figures import charts
 from core.measure.intervals import apart
 from core.model.knockout import Cut, cuts, mode
 from core.settings.wording import count, head_name, in_sentence, number
-from core.train.budget import TimeLimit, duration
+from core.train.budget import duration, max_seconds
 from ui.kit.page import capital, caption, chart, figure, literal
 from ui.kit.panel.control import tabs
 from ui.kit.panel.panel import bar
@@ -122,10 +121,10 @@ def _measured(context):
     key, seconds = (context.bench.key, "sweep", context.look.mode), context.bench.sweep_seconds
     if context.opened.results.peek(key) is None and seconds > ASKED:
         many = f"{len(cuts(context.opened.config)):,} parts over {context.bench.questions.what}"
-        try:
-            check_time(seconds, many)
-        except TimeLimit as error:
-            st.info(literal(error), icon=":material/timer:")
+        if seconds > max_seconds():
+            takes = f"{many} would take about {duration(seconds)} here; at most {duration(max_seconds())} are allowed "
+            advice = "(set by ABLATION_MAX_SECONDS). Choose fewer texts, or a smaller model."
+            st.info(literal(takes + advice), icon=":material/timer:")
             return None
         if not st.session_state.get(STARTED):
             st.info(f"{many}: about {duration(seconds)} on this machine.", icon=":material/timer:")

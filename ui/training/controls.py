@@ -135,7 +135,7 @@ def bar(planned: Plan, kinds):
 def _bar(planned, kinds, was_going):
     trainings = jobs.started()
     if trainings:
-        jobs.look(trainings)
+        trainings.job.poll()
     if value("begin") or was_going != (bool(trainings) and trainings.going):
         st.rerun()  # all of the page: with or without its timers, and with the settings of an experiment
     same = bool(trainings) and trainings.plan == planned
@@ -194,13 +194,13 @@ def _takes(planned) -> str:
     """Return what there is to train, and how long that takes here."""
     pool = jobs.workers()
     states = planned.states().values()
-    new = [state for state in states if not pool.known([state])]
+    new = [state for state in states if not pool.is_known(state)]
     soon = (
         f"{count(len(states), 'training')} of {count(planned.training.steps, 'step')}: about "
-        f"{duration(expected(new, pool.count, pool.pace.median))} on {count(pool.count, 'worker')}"
+        f"{duration(expected(new, pool.count, pool.pace))} on {count(pool.count, 'worker')}"
     )
     if len(new) < len(states):
         soon += f", {len(states) - len(new)} of them known already"
-    elif expected(new, pool.count, pool.pace.best) > max_seconds():
+    elif expected(new, pool.count, pool.pace) > max_seconds():
         soon += f"; at most {duration(max_seconds())} are allowed"
     return soon

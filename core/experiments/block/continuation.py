@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from core.experiments.forward import known_to
-from core.experiments.pieces import pieces
 from core.experiments.weights import weights
 from core.model.config import Config
 from core.model.cost import run_bytes
@@ -11,6 +10,7 @@ from core.model.generate import Sampling, Step, generate
 from core.settings.cache import cached
 from core.settings.device import Machine
 from core.settings.memory import max_mb, room_for
+from core.settings.progress import track
 
 Text = tuple[tuple[str, ...], list[Step]]
 
@@ -27,7 +27,7 @@ def continuation(
 
     Raises:
         ConfigError: there are no such weights, or the logits are not finite.
-        MemoryLimit, TimeLimit: it would need more memory or time than is allowed.
+        MemoryLimit: it would need more memory than is allowed.
     """
     return _run(config.replace(padding=0), tuple(tokens), machine, kind, sampling, context)
 
@@ -50,5 +50,5 @@ def _run(
         model = weights[kind].model(config, vocabulary, config).requires_grad_(False)
         model = model.to(machine.torch_device, machine.precision)
         steps = generate(model, [number[token] for token in tokens], sampling, context=context)
-        limited = pieces(steps, sampling.words, f"{sampling.words} words of this model", "Choose fewer words.")
-        return vocabulary, [step._replace(logits=None) for step in limited]
+        written = track(steps, sampling.words, f"{sampling.words} words of this model")
+        return vocabulary, [step._replace(logits=None) for step in written]

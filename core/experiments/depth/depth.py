@@ -8,7 +8,6 @@ import pandas as pd
 import torch
 
 from core.experiments.forward import prepared, square
-from core.experiments.pieces import FEWER_PASSES, steps
 from core.measure.stream_statistics import Streams, attention_entropy, cosines, statistic
 from core.model.config import Config
 from core.model.cost import run_bytes
@@ -20,6 +19,7 @@ from core.settings.cache import cached
 from core.settings.device import Machine
 from core.settings.memory import max_mb, room_for
 from core.settings.menu import Menu
+from core.settings.progress import step_counter
 from core.settings.setting import Settings, setting
 
 PLAYED = (
@@ -118,8 +118,8 @@ def travel(
     played: keep attention and likeness not of three passes, but of as many as there is room for (Depth.played) where one has
     so many attention weights.
 
-    Raises MemoryLimit before anything is allocated, if that would need more than ABLATION_MAX_MB, and TimeLimit once it
-    shows that it would take longer than ABLATION_MAX_SECONDS.
+    Raises:
+        MemoryLimit: It would need more than ABLATION_MAX_MB; nothing is allocated yet.
     """
     machine = machine or Machine()
     compared = compare_precision and machine.dtype == "float32"
@@ -170,7 +170,7 @@ def journey(
     streams: "_Streams | None" = None,
 ) -> Journey:
     """Send the text pass after pass through a model, and measure it in chunks. streams: keeps every stream."""
-    watch = _Watch(len(tokens), shown, steps(len(order) + 1, f"{len(order)} passes", FEWER_PASSES))
+    watch = _Watch(len(tokens), shown, step_counter(len(order) + 1, f"{len(order)} passes"))
     with trace(watch, *([streams] if streams else []), sites=[]):
         end = model.stream(ids, real, order)
     watch.stream(end)

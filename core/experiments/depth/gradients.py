@@ -11,7 +11,6 @@ import torch.nn.functional as F
 
 from core.experiments.depth.depth import Depth
 from core.experiments.forward import prepared
-from core.experiments.pieces import FEWER_PASSES, steps
 from core.model.config import Config
 from core.model.cost import run_bytes
 from core.model.parts.position import Position
@@ -21,6 +20,7 @@ from core.model.transformer import Linear, Transformer
 from core.settings.cache import cached
 from core.settings.device import Machine
 from core.settings.memory import max_mb, room_for
+from core.settings.progress import step_counter
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ def gradients(
 ) -> Gradients:
     """One backward pass through all layers; see Gradients.
 
-    Raises MemoryLimit before anything is allocated, if that would need more than ABLATION_MAX_MB, and TimeLimit once it
-    shows that it would take longer than ABLATION_MAX_SECONDS.
+    Raises:
+        MemoryLimit: It would need more than ABLATION_MAX_MB; nothing is allocated yet.
     """
     return _run(config.replace(n_layers=1), tuple(tokens), machine or Machine(), depth or Depth())
 
@@ -59,7 +59,7 @@ def _run(config: Config, tokens: tuple[str, ...], machine: Machine, depth: Depth
     with room_for(needed, "This model and text"), torch.inference_mode(False), torch.enable_grad():
         model, ids, real = prepared(built, tokens, machine)
         model.requires_grad_(True)
-        step = steps(2 * len(order), f"{depth.passes} passes and the way back", FEWER_PASSES)
+        step = step_counter(2 * len(order), f"{depth.passes} passes and the way back")
 
         def watch(site: str, layer: int, x: torch.Tensor) -> None:
             if site == "resid_pre":

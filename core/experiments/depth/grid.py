@@ -12,7 +12,6 @@ from core.experiments.depth.axes import AXES, Axes, in_words
 from core.experiments.depth.depth import CHUNK, Depth, until_diverged
 from core.experiments.depth.repeats import stream_of
 from core.experiments.forward import numbered
-from core.experiments.pieces import steps
 from core.measure.stream_statistics import SAME, Streams, statistic
 from core.model.batched_variants import Many, families, numbers
 from core.model.config import Config
@@ -22,6 +21,7 @@ from core.model.variants import apply
 from core.settings.cache import cached
 from core.settings.device import Machine
 from core.settings.memory import max_mb, room_for
+from core.settings.progress import step_counter
 from core.settings.setting import ConfigError
 from core.settings.wording import count
 
@@ -90,8 +90,8 @@ def grid(
 ) -> Grid:
     """Every combination of the chosen entries, with all other settings as in the baseline.
 
-    Raises MemoryLimit before anything is allocated, if that would need more than ABLATION_MAX_MB, and TimeLimit once it
-    shows that it would take longer than ABLATION_MAX_SECONDS.
+    Raises:
+        MemoryLimit: It would need more than ABLATION_MAX_MB; nothing is allocated yet.
     """
     return _run(baseline.replace(n_layers=1), axes, tuple(tokens), machine or Machine(), depth or Depth())
 
@@ -163,11 +163,8 @@ def travel_together(
     different = list(dict.fromkeys(built))
     results: dict[Config, tuple[np.ndarray, int | None]] = {}
     kinds = families(different)
-    step = steps(
-        len(kinds) * (len(order) + 1),
-        f"{len(order)} passes of {count(len(different), 'variant')}",
-        "Choose fewer parts in the grid, fewer passes, a smaller model or a shorter text.",
-    )
+    what = f"{len(order)} passes of {count(len(different), 'variant')}"
+    step = step_counter(len(kinds) * (len(order) + 1), what)
     for members in kinds:
         family = [different[at] for at in members]
         with room_for(_bytes(family, tokens, machine), "This grid"), torch.inference_mode():

@@ -13,12 +13,12 @@ from typing import Any
 import pandas as pd
 import torch
 
-from core.experiments.pieces import pieces
 from core.experiments.trained.knockout import Bench, Sites, measured
 from core.measure.intervals import paired, together
 from core.model.knockout import Cut
 from core.model.transformer import Block, Transformer
 from core.settings.memory import max_mb, room_for
+from core.settings.progress import track
 from core.settings.wording import head_name
 
 ROOM = 1 << 22  # numbers that the parts of some questions may take at once
@@ -143,7 +143,7 @@ def of_bench(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> to
         many = max(1, 4 * min(ROOM, max_mb() << 15) // numbers)
         starts = range(0, len(right), many)
         with room_for(4 * many * numbers, "What every part of this model adds"):
-            for at in pieces(starts, len(starts), f"Every part's share in the answers to {len(right)} questions"):
+            for at in track(starts, len(starts), f"Every part's share in the answers to {len(right)} questions"):
                 some = slice(at, at + many)
                 blocks.append(contributions(bench.model, {key: x[some] for key, x in written.items()}, right[some], wrong[some], cuts))  # fmt: skip
         mean = q.per_text(torch.cat(blocks, 1))

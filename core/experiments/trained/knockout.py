@@ -9,7 +9,6 @@ from typing import TypeVar
 import torch
 
 from core.checkpoints.opened import Opened
-from core.experiments.pieces import pieces
 from core.experiments.trained.effects import Answers, effect
 from core.experiments.trained.questions import Questions, questions
 from core.model.cost import activations
@@ -18,7 +17,7 @@ from core.model.parts.placement import norm_places
 from core.model.trace import trace
 from core.model.transformer import Memory
 from core.settings.memory import check_memory, max_mb, room_for
-from core.settings.progress import told_as, turn
+from core.settings.progress import told_as, track, turn
 
 SLICE = 64  # texts at once: what they need stays in the cache
 ENOUGH = 8  # texts that must reach a position for a mean of its own: of fewer, each is too large a part of it
@@ -111,7 +110,7 @@ class Bench:
         return Answers(logits, q.right, self._wrong(logits), q.among), _joined(written)
 
     def _in_turn(self, slices: Iterable[T]) -> Iterator[T]:
-        return pieces(slices, len(self.slices), f"{len(self.questions.tokens)} texts through this model")
+        return track(slices, len(self.slices), f"{len(self.questions.tokens)} texts through this model")
 
     def _wrong(self, logits: torch.Tensor) -> torch.Tensor:
         """What each question calls wrong, or the likeliest word that is not right."""

@@ -9,7 +9,6 @@ import torch
 from core.checkpoints.opened import Opened
 from core.checkpoints.tokens import Words
 from core.experiments.forward import Pass, watched
-from core.experiments.pieces import pieces
 from core.experiments.trained.knockout import Bench
 from core.experiments.trained.questions import partners
 from core.model.cost import activations
@@ -19,6 +18,7 @@ from core.model.text import MAX_CHARACTERS, MAX_TOKENS, shown
 from core.model.trace import trace
 from core.settings.device import Machine
 from core.settings.memory import room_for
+from core.settings.progress import track
 from core.settings.setting import ConfigError
 from core.tasks.sentences import BE
 
@@ -146,7 +146,7 @@ def continuation(
     drawn = DRAWN * len(bench.opened.model.vocabulary)
     with room_for(kept + drawn + sum(activations(config, length).values()), "This model and so many words"):
         steps = generate(bench.model, prompt.ids[: after + 1], limit, *edits, ends=bench.opened.ends)
-        for step in pieces(steps, limit.words, f"{limit.words} words of this model", "Choose fewer words."):
+        for step in track(steps, limit.words, f"{limit.words} words of this model"):
             written.append(step._replace(logits=None))  # nobody asks for them, and the words may be a million
             yield written[-1]
     bench.opened.results.put(key, written, 4 * sum(p.numel() for s in written for p in s.patterns))

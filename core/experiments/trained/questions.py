@@ -5,7 +5,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import torch
 
@@ -14,7 +14,6 @@ from core.checkpoints.tokens import Tokens, Words
 from core.experiments.trained.sentences import sentences
 from core.model.parts.init import generator
 from core.model.text import PAD
-from core.settings.cache import lazily
 from core.settings.setting import ConfigError
 from core.tasks import task
 from core.tasks.sentences import BE, anatomy
@@ -51,7 +50,7 @@ class Questions:
     verb: torch.Tensor | None = None  # (Q)
     across: torch.Tensor | None = None  # (Q) bool: a clause and a noun of the other number stand between them
 
-    @lazily
+    @cached_property
     def key(self) -> str:
         """A hash of all that is asked."""
         digest = hashlib.blake2b(digest_size=12)

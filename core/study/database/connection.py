@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, exc, make_url, select
 
-from core.settings.errors import ServerError
+from core.settings.environment import ServerError
 from core.study.database.schema import clock
 
 T = TypeVar("T")

@@ -1,0 +1,129 @@
+"""Caches of a process: bounded, computed once for all threads, and no thread waits for what another one needs."""
+
+import gc
+import threading
+
+import pytest
+
+from core.settings.cache import CacheGroup, LRUCache, cached, lazily, once
+from core.settings.progress import tell, watched
+from tests.test_long_questions import Left, leave_after
+
+
+def test_a_cache_keeps_the_latest_up_to_its_size():
+    cache, made = LRUCache(10 / 2**20), []
+
+    def get(key, size):
+        return cache.get(key, lambda: (made.append(key) or key, size))
+
+    assert [get(key, 4) for key in "abab"] == list("abab") and made == ["a", "b"]
+    get("c", 4)  # evicts the least recently used
+    get("b", 4)
+    get("a", 4)
+    assert made == ["a", "b", "c", "a"] and cache.bytes == 8
+    get("too large", 11)
+    get("too large", 11)
+    assert made.count("too large") == 2 and set(cache.entries) == {"a", "b"}
+    cache.put("a", "new", 3)
+    assert cache.peek("a") == "new" and cache.bytes == 7 and cache.peek("c") is None
+
+
+def test_caches_of_a_group_empty_those_that_were_not_used_for_longest():
+    group = CacheGroup(10 / 2**20)
+    first, second, third = (LRUCache(8 / 2**20, group) for _ in range(3))
+    first.put("a", "a", 3)
+    second.put("b", "b", 3)
+    assert first.peek("a")
+    third.put("c", "c", 6)
+    assert first.peek("a") and not second.bytes and third.bytes == 6
+    del third
+    gc.collect()
+    second.put("d", "d", 7)
+    assert first.peek("a") and second.peek("d")
+
+
+def test_a_cached_function_is_called_once_for_the_same_arguments():
+    called = []
+
+    @cached(megabytes=10 / 2**20, size=len)
+    def repeat(text, times):
+        called.append(text)
+        return text * times
+
+    assert [repeat("ab", 2), repeat("ab", 2), repeat("abc", 2)] == ["abab", "abab", "abcabc"]
+    assert called == ["ab", "abc"] and repeat.__name__ == "repeat"
+    assert repeat.__wrapped__("ab", 2) == "abab" and called.count("ab") == 2
+
+
+@pytest.mark.parametrize("kind", ["cache", "once"])
+def test_threads_that_ask_for_what_is_being_made_wait_for_it(kind):
+    cache, begun, on, made = LRUCache(1), threading.Event(), threading.Event(), []
+
+    def make():
+        begun.set()
+        on.wait(20)
+        made.append(object())
+        return made[-1], 1
+
+    call = once(make) if kind == "once" else lambda: cache.get("sweep", make)
+    found = []
+    users = [threading.Thread(target=lambda: found.append(call())) for _ in range(4)]
+    for user in users:
+        user.start()
+        begun.wait()
+    on.set()
+    for user in users:
+        user.join()
+    assert len(made) == 1 and len(set(map(id, found))) == 1
+    if kind == "once":
+        call.clear()
+        assert call()[0] is made[1]
+
+
+def test_a_user_who_waits_can_leave_and_where_the_first_one_leaves_the_next_goes_on():
+    cache, begun, on = LRUCache(1), threading.Event(), threading.Event()
+
+    def make():
+        begun.set()
+        on.wait()
+        tell(0.5, "half")
+        return "made", 1
+
+    def first():
+        with watched(leave_after(0)), pytest.raises(Left):
+            cache.get("sweep", make)
+
+    user = threading.Thread(target=first)
+    user.start()
+    begun.wait()
+    with watched(leave_after(0)), pytest.raises(Left):
+        cache.get("sweep", make)
+    on.set()
+    user.join()
+    assert cache.get("sweep", make) == "made" and not cache._making
+
+
+def test_a_lazy_property_that_takes_long_holds_up_no_other_instance():
+    begun, go_on = threading.Event(), threading.Event()
+
+    class Slow:
+        def __init__(self, wait):
+            self.wait, self.times = wait, 0
+
+        @lazily
+        def answer(self):
+            """How long it takes."""
+            self.times += 1
+            if self.wait:
+                begun.set()
+                assert go_on.wait(20)
+            return 42
+
+    long, quick = Slow(True), Slow(False)
+    thread = threading.Thread(target=lambda: long.answer)
+    thread.start()
+    assert begun.wait(20)
+    assert quick.answer == 42 and quick.answer == 42 and quick.times == 1
+    go_on.set()
+    thread.join()
+    assert long.answer == 42 and long.times == 1 and Slow.answer.__doc__ == "How long it takes."
