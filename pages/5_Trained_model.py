@@ -13,10 +13,10 @@ from ui.kit.pages import TRAINED_MODEL
 from ui.kit.panel.panel import bar
 from ui.kit.store import reset
 from ui.pictures import drawing
-from ui.shared.base import LOST
-from ui.shared.models import OPEN, known
+from ui.shared.base import LOST, typed
+from ui.shared.models import OPEN, known, prompts
 from ui.trained.context import TrainedContext, TrainedLook, switch, with_knockout
-from ui.trained.controls import as_read, knockout_row, model_file, prompt_row, script, summary, words_row
+from ui.trained.controls import as_read, knockout_row, model_file, script, summary, words_row
 from ui.trained.model_list import bring, model_list
 
 KINDS = (TrainedLook, Sampling)
@@ -78,7 +78,8 @@ def draw():
         knockout_row(look, model.config, cuts)
         with st.container(gap="xxsmall"):
             if reads:
-                bar("prompt", prompt_row(look), words_row(look, model))
+                text = typed("Prompt", "prompt", "Type a text …", dict(prompts(look.model)))
+                bar("prompt", text, words_row(look, model))
                 as_read(context.prompt)
             notice(*notes, *wrong)
         _opened(context, cuts)

@@ -14,7 +14,7 @@ from core.settings.setting import ConfigError
 from core.settings.wording import count
 from ui.block.context import BlockConfig, BlockContext
 from ui.kit.panel.control import Control, tabs
-from ui.kit.store import change_all, settings_of
+from ui.kit.store import reset, settings_of
 from ui.shared.base import unknown_words
 
 
@@ -54,7 +54,7 @@ def _chosen(kind: str):
         after = BlockConfig(**own | {"weights": kind})
     except ConfigError:
         after = BlockConfig(weights=kind)
-    change_all(after)
+    reset(BlockConfig, **after.write())  # what follows others goes on following
 
 
 def baseline(kind: str, config: Config) -> Config:

@@ -20,7 +20,7 @@ from core.settings.setting import Settings, setting
 from core.settings.wording import count
 from ui.kit import pins
 from ui.kit.page import literal
-from ui.kit.store import is_dragged
+from ui.kit.store import session
 
 
 def script(context: "DepthContext") -> Script:
@@ -112,7 +112,7 @@ class DepthContext:
 
     def travel(self, config: Config, played: int = 0) -> Journey:
         """Send the text through the passes of one configuration. While a slider is dragged, rounding is not looked for."""
-        return travel(config, self.tokens, self.machine, self.depth, played, compare_precision=not is_dragged())
+        return travel(config, self.tokens, self.machine, self.depth, played, compare_precision=not session().dragged)
 
     def say_rounding(self, journeys: dict[str, Journey]):
         """Write from which pass on rounding decides the numbers, where it does."""

@@ -37,7 +37,10 @@ def grid(context):
         st.caption(literal(f"Left out: {reason}"))
     context.say_rounding({"baseline": context.travel(context.baseline)})
     if results.repeats:
-        st.caption(literal(" ".join((_repeated(results.repeats), *results.reasons))))
+        same = f"{results.repeats:,} combinations are not shown, because each is the same model as another one."
+        if results.repeats == 1:
+            same = "1 combination is not shown, because it is the same model as another one."
+        st.caption(literal(" ".join((same, *results.reasons))))
     (by_parts if context.look.grid_order == "parts" else ranked)(context, results, meter)
 
 
@@ -72,13 +75,6 @@ def _choose(axis: str, entries: list[str]):
         st.toast(f"That would be {size:,} variants; at most {MOST:,} are run at once.", icon=":material/info:")
     else:
         change(grid=write_axes(chosen))
-
-
-def _repeated(many: int) -> str:
-    """Say how many combinations are not shown because they are the same model as another one."""
-    if many == 1:
-        return "1 combination is not shown, because it is the same model as another one."
-    return f"{many:,} combinations are not shown, because each is the same model as another one."
 
 
 def told(results, meter) -> str:

@@ -109,11 +109,6 @@ def coloured(spec: dict) -> dict:
     return json.loads(json.dumps(spec).replace(BASELINE, _now.get().colour))
 
 
-def by_itself(sentence: str) -> str:
-    """Return what the numbers of this side say: beside their difference that is about the variant alone."""
-    return f"The variant by itself: {sentence}" if sentence and difference() else sentence
-
-
 def no_difference():
     """Say that what stands here is no difference, where one was asked for."""
     if difference():

@@ -97,7 +97,10 @@ def page(here: Page):
     with opened() as session, turns.taken():
         address.take_address()
         if not allows(here.key):
-            _point_elsewhere()
+            st.info("The link with which this was opened leads to other pages.", icon=":material/lock:")
+            for left in PAGES:
+                if allows(left.key):
+                    st.page_link(left.path, label=left.name, icon=left.icon)
             st.stop()
         takeaway.begin()
         downloads.begin_run()
@@ -107,14 +110,6 @@ def page(here: Page):
             yield
         downloads.end_run()
         acknowledge(here.name_in_address)
-
-
-def _point_elsewhere():
-    """Say where a teacher's link leads, on a page that it leaves out."""
-    st.info("The link with which this was opened leads to other pages.", icon=":material/lock:")
-    for page in PAGES:
-        if allows(page.key):
-            st.page_link(page.path, label=page.name, icon=page.icon)
 
 
 def head(here: Page, *rows: list[Control], beside_title: Sequence[Control] = ()):
@@ -175,7 +170,8 @@ def figure(title: str, sentence: str, weights: str = "", words=()):
     above it, are explained beside.
     """
     takeaway.says(sentence)
-    sentence = beside.by_itself(sentence)
+    if sentence and beside.difference():
+        sentence = f"The variant by itself: {sentence}"
     whose = f" :gray[{literal(weights)}.]" if weights else ""
     st.markdown(f"**{literal(title)}**  \n:small[{literal(sentence)}{whose}]", help=explained(title, sentence, *words))
 

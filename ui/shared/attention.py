@@ -15,7 +15,7 @@ from core.model.parts import MENUS
 from core.settings.wording import count, distinct, in_sentence
 from ui.kit import beside
 from ui.kit.page import capital, chart, figure, literal
-from ui.kit.panel.control import numbered, of, tabs
+from ui.kit.panel.control import among, of, tabs
 from ui.kit.panel.panel import bar
 from ui.kit.store import bind, change
 from ui.pictures.heatmaps import heatmaps, lines
@@ -274,8 +274,13 @@ def steps(forward_pass, look):
     layer, head = look.layer_of(forward_pass), look.head_of(forward_pass)
     stages = walk(forward_pass, layer, head)
     names = [f"{n} {stage.name}" for n, stage in enumerate(stages, 1)]
-    bar("lens", picks("layer", "head", forward_pass=forward_pass), [numbered("Step", "step", names)])
-    step = stages[min(look.step, len(stages)) - 1]
+    now = min(look.step, len(stages))
+    bar(
+        "lens",
+        picks("layer", "head", forward_pass=forward_pass),
+        [among("Step", "step", now, range(1, len(stages) + 1), names)],
+    )
+    step = stages[now - 1]
     said = step.explanation + _entropies(forward_pass, layer, head, step)
     figure(f"{look.step}. {step.name}: {step.formula}", said, forward_pass.weights)
     by_token = step.columns == "token"

@@ -24,8 +24,7 @@ from ui.kit.page import capital, literal
 from ui.kit.panel.control import Control, lexicon, press
 from ui.kit.store import bind, change, value
 from ui.shared import models
-from ui.shared.base import typed, unknown_words
-from ui.shared.models import prompts
+from ui.shared.base import unknown_words
 from ui.trained.context import TrainedContext
 
 
@@ -61,10 +60,11 @@ def model_file(opened: Opened) -> dict:
 def knockout_row(look, config, cuts: tuple[lesion.Cut, ...]):
     """Draw what is knocked out, and what takes its place."""
     there = {cut.write(): cut for cut in lesion.cuts(config)}
+    take_out_these = lambda chosen: change(out="~".join(chosen))  # noqa: E731
     left, middle, right = st.columns([4, 2, 3], vertical_alignment="center")
     with left:
         st.multiselect(
-            "Knock out", list(there), **bind("cut_list", [cut.write() for cut in cuts], _cut), format_func=lambda text: f"− {there[text].name}",
+            "Knock out", list(there), **bind("cut_list", [cut.write() for cut in cuts], take_out_these), format_func=lambda text: f"− {there[text].name}",
             placeholder="Knock out a head, a sub-layer or a layer …", label_visibility="collapsed",
         )  # fmt: skip
     with middle:
@@ -79,10 +79,6 @@ def knockout_row(look, config, cuts: tuple[lesion.Cut, ...]):
     st.caption(f"{capital(KEY)}.")  # what the names of heads mean, which stand in this row from the first
 
 
-def _cut(chosen: list[str]):
-    change(out="~".join(chosen))
-
-
 def summary(context: TrainedContext) -> str:
     """As HTML."""
     opened, config = context.opened, context.opened.config
@@ -92,11 +88,6 @@ def summary(context: TrainedContext) -> str:
         f"{len(opened.model.vocabulary):,} words · {count(len(context.prompt.ids), 'token')} · {context.whole.timing} on {escape(context.whole.machine.name)}<br>"
         f"<i>Trained weights: {escape(opened.task or 'from a file')}</i>"
     )
-
-
-def prompt_row(look) -> list[Control]:
-    """The controls of the text, and of the list of examples beside it."""
-    return typed("Prompt", "prompt", "Type a text …", dict(prompts(look.model)))
 
 
 def words_row(look, opened: Opened) -> list[Control]:

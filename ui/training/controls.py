@@ -1,7 +1,6 @@
 """Start, stop, how far it is and how long it will take; beside it the experiments, and the way to take a model apart."""
 
 import html
-from functools import partial
 
 import streamlit as st
 
@@ -20,7 +19,7 @@ from ui.kit.jobs import StartedTrainings
 from ui.kit.page import capital, literal
 from ui.kit.pages import TRAINED_MODEL, TRAINING
 from ui.kit.panel.control import Control, of, words
-from ui.kit.store import change, has_changed, reset, value
+from ui.kit.store import change, reset, settings_of, value
 from ui.shared.models import OPEN, add
 from ui.training.context import TrainingContext, TrainingLook
 from ui.training.finished import FinishedTrainings, finished, to_show
@@ -56,12 +55,9 @@ def models(trainings: StartedTrainings | FinishedTrainings | None) -> dict:
     for arm, seed in trained_models(trainings) if trainings else []:
         state, accuracy = trainings.states[arm, seed], last(trainings.runs[arm, seed])
         name = f"{state.training.task}: {arm}, seed {seed}"
-        files[f"Model: {arm}, seed {seed}"] = (f"{slug(name)}.zip", partial(_packed, state, name, accuracy))
+        write = lambda model=(state, name, accuracy): own.zipped(own.write_trained(*model))  # noqa: E731
+        files[f"Model: {arm}, seed {seed}"] = (f"{slug(name)}.zip", write)
     return files
-
-
-def _packed(state, name, accuracy) -> bytes:
-    return own.zipped(own.write_trained(state, name, accuracy))
 
 
 def task_row(training) -> list[Control]:
@@ -113,7 +109,7 @@ def live(trainings: StartedTrainings | FinishedTrainings, planned: Plan, look: T
 def _view(planned, look):
     # Looked up anew: what a fragment is handed is kept for as long as somebody's page is open.
     trainings = to_show(planned)
-    if has_changed(look) or trainings is None:
+    if settings_of(TrainingLook) != look or trainings is None:
         st.rerun()  # all of the page, which reads them and writes the link
     takeaway.begin()  # a fragment is drawn again without the rest of the page: its tables take the place of the old ones
     TRAINING.open_view(TrainingContext(trainings, look))

@@ -15,7 +15,7 @@ import streamlit as st
 from ui.kit import beside
 from ui.kit.panel.control import Control, default_of, handle, kind_of, of, words
 from ui.kit.server.scripts import with_store
-from ui.kit.store import is_moved, is_seen, session
+from ui.kit.store import is_moved, session
 
 HERE = Path(__file__).parent
 # Controls above the pictures -> the setting that they move: where a teacher's link does not let it be moved they are not there.
@@ -53,15 +53,17 @@ def acknowledge(path: str):
 
 def panel(groups, *settings, back: Callable, folded=(), without=(), notes=None, label: str):
     """Draw the controls of these groups; see ui.kit.page.sidebar."""
+    limits = session().limits
+    seen = {*limits.moved, *limits.locked} if limits else ()
     drawn = []
     names = set(without)
     for group in groups:
         members = []
         for one in settings:
             mine = [name for name in _members(one, group) if name not in names]
-            members += [_member(one, name) for name in mine if is_seen(name)]
+            members += [_member(one, name) for name in mine if limits is None or name in seen]
             names.update(mine)  # two kinds may share a setting
-        if group in (notes or {}) and (members or session().limits is None):  # a note is about its controls
+        if group in (notes or {}) and (members or limits is None):  # a note is about its controls
             members.append(words(notes[group]))
         if members:
             drawn.append({"name": group, "folded": group in folded, "controls": members})
