@@ -16,7 +16,7 @@ from ui.kit import pins, takeaway
 from ui.kit.page import head, notice, page, sidebar, warn
 from ui.kit.pages import ONE_BLOCK
 from ui.kit.store import change, reset
-from ui.shared.sentence import NO_WORD, sentence
+from ui.shared.base import NO_WORD, sentence
 
 GROUPS = ("Next word", "Size", "Parts", "Attention in detail", "More parts", "Machine")
 FOLDED = ("Attention in detail", "More parts", "Machine")

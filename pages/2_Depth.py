@@ -15,9 +15,10 @@ from ui.kit import pins, takeaway
 from ui.kit.page import head, notice, page, sidebar
 from ui.kit.pages import DEPTH
 from ui.kit.store import reset
-from ui.shared.sentence import NO_WORD, sentence
+from ui.shared.base import NO_WORD, sentence
 
 GROUPS = ("Depth", "Size", "Parts", "Attention in detail", "More parts", "Machine")
+FOLDED = ("Attention in detail", "More parts", "Machine")
 HIDDEN = ("n_layers", "dropout", "ffn_dropout")  # depth is set by the passes; nothing is dropped here
 WHOSE = "The weights are random here: no model is trained to read its own output a hundred times. What shows is what the parts do by themselves."
 
@@ -29,16 +30,8 @@ def draw():
             Input, Config, Machine, Depth, Pins, DepthLook, Axes
         )
         back = partial(reset, Depth, Config, Machine, Pins, Axes)
-        sidebar(
-            GROUPS,
-            depth,
-            config,
-            machine,
-            folded=("Attention in detail", "More parts", "Machine"),
-            without=HIDDEN,
-            notes={"Depth": WHOSE},
-            back=back,
-        )
+        notes_below = {"Depth": WHOSE}
+        sidebar(GROUPS, depth, config, machine, folded=FOLDED, without=HIDDEN, notes=notes_below, back=back)
         head(DEPTH, sentence(), pins.row(config, pinned), [DEPTH.tabs()])
         tokens, cuts = cut(text.text)
         variants, left_out = lineup(config, pinned, n_layers=1, dropout=0.0, ffn_dropout=False)

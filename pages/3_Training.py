@@ -23,18 +23,9 @@ from ui.training.controls import bar, experiment_cards, live, models, task_row
 from ui.training.finished import DAMAGED, finished, shipped, to_show
 
 KINDS = (Training, Learner, Machine, Removed, Trial)
-GROUPS = (
-    "Comparison",
-    "Task",
-    "Training",
-    "Size",
-    "Parts",
-    "Attention in detail",
-    "More parts",
-    "More training",
-    "Machine",
-)
-FOLDED = ("Task", "Attention in detail", "More parts", "More training", "Machine")
+MORE = ("Attention in detail", "More parts", "More training", "Machine")
+GROUPS = ("Comparison", "Task", "Training", "Size", "Parts", *MORE)
+FOLDED = ("Task", *MORE)
 HIDDEN = ("task", "padding")  # the task stands above; its sequences need no padding
 
 
@@ -62,9 +53,8 @@ with page(TRAINING):
         amend(begin=False)
         if not notes:  # else it would be something else than what the link asked for
             known = finished(planned)
-            if (
-                not known or known.states
-            ):  # what is known need not be trained; with its models at hand it is done at once
+            # What is known need not be trained; with its models at hand it is done at once.
+            if not known or known.states:
                 jobs.begin(planned)
             st.rerun()
     bar(planned, KINDS)

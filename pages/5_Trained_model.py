@@ -13,12 +13,11 @@ from ui.kit.pages import TRAINED_MODEL
 from ui.kit.panel.panel import bar
 from ui.kit.store import reset
 from ui.pictures import drawing
-from ui.shared.base import LOST
-from ui.shared.models import OPEN, known
+from ui.shared.base import LOST, typed
+from ui.shared.models import OPEN, known, prompts
 from ui.trained.context import TrainedContext, TrainedLook, switch, with_knockout
-from ui.trained.controls import as_read, knockout_row, prompt_row, summary, words_row
+from ui.trained.controls import as_read, knockout_row, model_file, script, summary, words_row
 from ui.trained.model_list import bring, model_list
-from ui.trained.taken_away import model_file, script
 
 KINDS = (TrainedLook, Sampling)
 GROUPS = {  # group of the sidebar -> the views that depend on it; none: every view
@@ -66,9 +65,8 @@ def draw():
                 bring()
             raise
         model = known(look.model)
-        gone = any(
-            note.startswith("model is ") for note in notes
-        )  # another one is shown, and its parts are other parts
+        # Another one is shown, and its parts are other parts.
+        gone = any(note.startswith("model is ") for note in notes)
         cuts, wrong = read_cuts("" if gone else look.out, model.config)
         groups = [group for group, views in GROUPS.items() if not views or look.taken in views]
         back = partial(reset, *KINDS, model=look.model)
@@ -80,7 +78,8 @@ def draw():
         knockout_row(look, model.config, cuts)
         with st.container(gap="xxsmall"):
             if reads:
-                bar("prompt", prompt_row(look), words_row(look, model))
+                text = typed("Prompt", "prompt", "Type a text …", dict(prompts(look.model)))
+                bar("prompt", text, words_row(look, model))
                 as_read(context.prompt)
             notice(*notes, *wrong)
         _opened(context, cuts)

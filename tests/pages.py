@@ -6,10 +6,37 @@ import re
 from urllib.parse import unquote
 
 from streamlit.components.v2.bidi_component.main import _make_trigger_id
+from streamlit.testing.v1 import AppTest
 
 from ui.kit import store
 from ui.kit.server.downloads import OFFERS
 from ui.kit.store import CHANNEL, SESSION, Session
+
+
+def opened(page: str, **params: str) -> AppTest:
+    """Open a page from a link."""
+    app = AppTest.from_file("../app.py", default_timeout=90)
+    if page != "app.py":
+        app.switch_page(page)
+    app.query_params.update(params)
+    return app.run()
+
+
+def texts(app) -> str:
+    """Return all that a page says, controls and figures included."""
+    html = [each.proto.body for each in app.get("html")]
+    progress = [each.proto.text for each in app.get("progress")]
+    said = [each.value for each in [*app.markdown, *app.caption, *app.info]]
+    return " ".join([*html, *written(app), *said, *progress]).replace("\\", "")
+
+
+def button(app, key: str):
+    return next(each for each in app.button if each.key == key)
+
+
+def legend(app) -> str:
+    """Return the last legend of a page, as HTML."""
+    return [each.proto.body for each in app.get("html") if "class='legend'" in each.proto.body][-1]
 
 
 def session(app) -> Session:

@@ -38,9 +38,13 @@ PLACES = (
 
 @pytest.mark.parametrize("theme, width", [("light", 1280), ("dark", 1280), ("light", 390)])
 @pytest.mark.parametrize("place", PLACES)
-def test_nothing_serious_or_moderate_is_found(open_page, place, theme, width):
+def test_every_view_is_accessible_and_fits_the_screen(open_page, place, theme, width):
     page = open_page(place, theme=theme, width=width)
     settle(page)
+    expect(page.locator("[data-testid=stException], [data-testid=stAlertContentError]")).to_have_count(0)
+    assert page.locator("[data-testid=stMain]").evaluate("e => e.scrollWidth <= e.clientWidth")
+    dark = page.evaluate("getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor")
+    assert (dark == "rgb(17, 21, 26)") == (theme == "dark")
     for fold in page.locator(".lexicon summary").all():
         fold.click()
     look(page)

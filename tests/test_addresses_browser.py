@@ -136,20 +136,7 @@ def test_a_page_whose_name_is_written_otherwise_is_the_one_that_was_meant(chromi
     assert page.url.startswith(f"{address}/{meant}") and not wrong, wrong
 
 
-@pytest.mark.parametrize("name", ["nosuch", "%3Cb%3E"])
-def test_where_there_is_no_such_page_the_start_page_is_whole(chromium, address, name):
-    page, wrong = watched(chromium, address)
-    page.goto(f"{address}/{name}")
-    settle(page)
-    page.get_by_text("Page not found").wait_for()
-    page.get_by_role("link", name="One block", exact=True).first.wait_for(state="attached")
-    assert not [
-        each for each in wrong if "does not seem to exist" not in each
-    ]  # which Streamlit says in the console, too
-    assert "BidiComponent" not in page.inner_text("body")
-
-
-@pytest.mark.parametrize("width", [340, 768, 800, 911, 1024, 1280])
+@pytest.mark.parametrize("width", [340, 800, 1280])
 def test_claims_are_read_at_every_width(open_page, width):
     """No column of theirs is a word wide."""
     page = open_page("/Claims", width=width)
@@ -159,7 +146,7 @@ def test_claims_are_read_at_every_width(open_page, width):
     assert max(heights) < 300, heights
 
 
-@pytest.mark.parametrize("width", [800, 853, 911, 1024])
+@pytest.mark.parametrize("width", [800, 1024])
 @pytest.mark.parametrize("path", ["/One_block?weights=random&variants=norm-none", "/Trained_model"])
 def test_beside_an_open_sidebar_nothing_leaves_the_page(open_page, path, width):
     page = open_page(path, width=width)
@@ -173,14 +160,3 @@ def test_beside_an_open_sidebar_nothing_leaves_the_page(open_page, path, width):
             or each["y"] + each["height"] <= away["y"]
         )
         assert apart, (each, away)
-
-
-def test_an_address_in_what_somebody_sends_is_no_link(chromium, address):
-    """Anybody can write one into a link of the app, and it would stand there as if the app said it."""
-    page = chromium.new_page()
-    page.goto(f"{address}/Studies?study=Log+in+at+https://evil.test/a+or+www.evil.test+or+me@evil.test")
-    page.get_by_text("Log in at").first.wait_for()
-    settle(page)
-    links = page.evaluate("[...document.querySelectorAll('a')].map(each => new URL(each.href).origin)")
-    page.close()
-    assert set(links) == {address}

@@ -194,13 +194,6 @@ def test_beside_a_pinned_baseline_the_sidebar_stands_and_can_be_worked_on():
     assert setting(fine(app), "residual_attention") is False and setting(app, "ffn") is False
 
 
-def test_two_quick_clicks_in_a_drawing_both_count():
-    app = fine(opened(variants="norm-none"))
-    drawing = components(app, "ablation_drawing")[1]
-    app = fine(clicked(app, drawing, "ffn-off", "residual_attention-off"))
-    assert link(app)["variants"] == "residual_attention-off__ffn-off__norm-none"
-
-
 def test_controls_of_the_side_that_has_the_part_are_there():
     for params in (
         {"attention": "off", "variants": "attention-on"},

@@ -9,38 +9,19 @@ import torch
 from PIL import Image
 from playwright.sync_api import expect
 
-from benchmarks.serving import server, settle
+from benchmarks.serving import settle
 from core.checkpoints.family import BASELINE
 from core.experiments.block.attention import patterns
 from core.experiments.forward import forward
 from core.figures.palette import SEQUENTIAL, colour
 from core.model.config import Config
 from core.model.text import DEFAULT_TEXT, words
-from ui.block import view as views
 
 pytestmark = pytest.mark.browser
 
 
 def summary(page) -> str:
     return page.locator(".st-key-drawing .below").inner_text()
-
-
-def drawing(page) -> str:
-    """The words on the picture of the block."""
-    return page.locator(".st-key-drawing svg").text_content()
-
-
-def test_a_deep_link_opens_on_a_cold_server(chromium, open_page):
-    with server() as (address, _):
-        page = open_page(
-            "/One_block?weights=random&d_model=96&n_heads=12&d_ff=100&mask=causal&text=one+two+three&view=stages",
-            at=address,
-        )
-        assert "3 tokens" in summary(page)
-        expected = forward(Config(d_model=96, n_heads=12, d_ff=100, mask="causal"), ["one", "two", "three"])
-        assert f"{sum(p for p in [96 * 96 * 4 + 96 * 4, 96 * 100 * 2 + 196, 4 * 96]):,} parameters" in summary(page)
-        std = expected.statistics.query("site == 'resid_post' and meter == 'std'").value.item()
-        expect(page.locator("[data-testid=stMain]")).to_contain_text(f"to {std:.3g} at the output")
 
 
 def canvas_of(page, key):
@@ -103,18 +84,6 @@ def test_hover_names_the_words_and_the_weight(open_page):
     expect(page.locator(".st-key-all_heads .tip")).to_have_text(f"head 2.3: was → defendant  {weight:.3f}")
 
 
-def test_arrow_keys_move_over_the_cells(open_page):
-    page = open_page()
-    canvas, _ = canvas_of(page, "all_heads")
-    canvas.focus()
-    for _ in range(3):
-        page.keyboard.press("ArrowDown")
-    for _ in range(3):
-        page.keyboard.press("ArrowRight")
-    weight = patterns(forward(BASELINE, words(DEFAULT_TEXT), kind="trained"), 1)[0, 3, 3].item()
-    expect(page.locator(".st-key-all_heads .tip")).to_have_text(f"head 2.1: who → who  {weight:.3f}")
-
-
 def test_a_click_opens_that_head(open_page):
     page = open_page()
     canvas, layout = canvas_of(page, "all_heads")
@@ -160,17 +129,6 @@ def test_a_chosen_head_stays_when_layers_come_and_go_and_its_name_changes(open_p
         expect(page.locator("[data-testid=stAlert]")).to_have_count(0)
 
 
-def test_many_quick_moves_end_where_the_slider_ends(open_page):
-    page = open_page("/One_block?weights=random")
-    page.locator("[data-name=d_ff] input").first.focus()
-    for _ in range(12):
-        page.keyboard.press("ArrowRight")
-        page.wait_for_timeout(25)
-    page.wait_for_function("location.search === '?d_ff=352&weights=random'", timeout=10_000)
-    settle(page)
-    assert f"{49_984 + 96 * 129:,} parameters" in summary(page)
-
-
 def test_typed_markup_is_shown_and_not_run(open_page):
     page = open_page(
         "/One_block?weights=random&text=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E+%3Cscript%3Ealert(2)%3C%2Fscript%3E+%24x%24+**b**&view=pairs"
@@ -180,28 +138,12 @@ def test_typed_markup_is_shown_and_not_run(open_page):
     page.wait_for_function("e => e.value.startsWith('<img src=x')", arg=field.element_handle())
 
 
-@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("view", views)
-def test_every_view_shows_something_on_wide_and_narrow_screens(open_page, view, theme):
-    for width in (1400, 420):
-        page = open_page(f"/One_block?weights=random&view={view}", theme=theme, width=width)
-        expect(page.locator("[data-testid=stException], [data-testid=stAlert]")).to_have_count(0)
-        shown = ".root:has(> .chip)" if view == "text" else ":is(canvas, [data-testid=stVegaLiteChart] svg)"
-        pictures = page.locator(f"[data-testid=stMain] {shown}")
-        pictures.first.wait_for()
-        settle(page)
-        assert all(
-            box["width"] > 50 and box["height"] > 30 for box in map(lambda p: p.bounding_box(), pictures.all()) if box
-        )
-        main = page.locator("[data-testid=stMain]")
-        assert main.evaluate("e => e.scrollWidth <= e.clientWidth"), "the page is wider than the screen"
-        dark = page.evaluate("getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor")
-        assert (dark == "rgb(17, 21, 26)") == (theme == "dark")
-
-
-def test_the_first_screen_shows_the_picture_without_scrolling(open_page):
-    page = open_page()
-    box = page.locator(".st-key-all_heads canvas").bounding_box()
-    assert box["y"] + box["height"] <= 900
-    drawing = page.locator(".st-key-drawing svg").bounding_box()
-    assert drawing["y"] + drawing["height"] <= 900
+@pytest.mark.parametrize(
+    "path, picture",
+    [("/One_block", ".st-key-all_heads canvas, .st-key-drawing svg"), ("/Depth", ".st-key-statistics svg")],
+)
+def test_the_first_screen_shows_the_pictures_without_scrolling(open_page, path, picture):
+    page = open_page(path)
+    for shown in page.locator(picture).all():
+        box = shown.bounding_box()
+        assert box["y"] + box["height"] <= 900

@@ -3,13 +3,12 @@
 import json
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from core.teaching.claims import FILE, claim, describe, judged, read_values, tally
-from tests.pages import components, link
+from tests import pages
+from tests.pages import components, link, texts
 from tests.test_page import fine, opened, said_on
 from tests.test_page import told as warned
-from tests.test_training_page import texts
 from ui.claims import experiment_link
 from ui.kit.pages import CLAIMS, TRAINING
 
@@ -53,10 +52,7 @@ def test_its_experiment_opens_as_it_is_meant(name):
     values = read_values()[name]
     page, params = experiment_link(claim[name], values)
     assert page.key == claim[name].live[0] and claim[name].live[1].items() <= params.items()
-    app = AppTest.from_file("../app.py", default_timeout=90).switch_page(page.path)
-    for key, value in params.items():
-        app.query_params[key] = value
-    app = fine(app.run())
+    app = fine(pages.opened(page.path, **params))
     assert not warned(app)
     asked = {key: value for key, value in params.items() if value not in ("none", "reverse")}  # the page's own
     assert asked.items() <= dict(link(app)).items()

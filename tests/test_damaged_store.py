@@ -10,6 +10,7 @@ from core.study.database import connection as databases
 from core.study.database.connection import StoreError
 from core.study.database.schema import FAILED
 from core.study.database.store import Store
+from tests import pages
 from tests.pages import tables
 from tests.studies import fill, study
 from tests.test_page import fine, told
@@ -52,11 +53,7 @@ def test_a_damaged_store_is_one_error_on_the_page(tmp_path, fresh):
 
 
 def studies(**params) -> AppTest:
-    app = AppTest.from_file("../app.py", default_timeout=60)
-    app.switch_page(STUDIES)
-    for name, value in params.items():
-        app.query_params[name] = value
-    return fine(app.run())
+    return fine(pages.opened(STUDIES, **params))
 
 
 def test_no_visitor_reads_where_the_store_lies(tmp_path, monkeypatch, fresh):

@@ -4,11 +4,9 @@ import csv
 import io
 import json
 import re
-import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
-from PIL import Image
 from playwright.sync_api import expect
 
 from benchmarks.serving import server, settle
@@ -18,7 +16,6 @@ from core.experiments.depth.grid import grid
 from core.model.config import Config
 from core.model.text import DEFAULT_TEXT, words
 from tests.test_browser import canvas_of, centre
-from ui.depth import view as views
 
 pytestmark = pytest.mark.browser
 
@@ -27,7 +24,6 @@ WITHOUT = {
     "residual": {"residual_attention": False, "residual_ffn": False},
     "head": {"n_heads": 1},
 }
-THREE = "variants=norm-none~residual_attention-off__residual_ffn-off~n_heads-1"
 
 
 def curves(page):
@@ -120,28 +116,6 @@ def test_a_link_with_three_variants_opens_the_same_on_a_cold_server(open_page):
         expect(again.locator("[data-name=passes] input")).to_have_value("11")
 
 
-def test_pins_travel_between_pages_and_a_click_shows_its_effect(open_page):
-    page = open_page("/Depth?d_ff=96&variants=ffn-off")
-    page.get_by_role("link", name="One block").first.click()
-    page.locator(".st-key-all_heads canvas").wait_for()
-    settle(page)
-    assert page.url.endswith("/One_block?variants=ffn-off")
-    page.get_by_role("checkbox", name="− scaling", exact=True).click()
-    page.locator(".st-key-all_heads_beside canvas").wait_for()
-    settle(page)
-    assert "− scaling" in page.locator("[data-testid=stMain]").inner_text()
-    page.get_by_role("radio", name="Compare", exact=True).click()
-    page.locator(".st-key-compared_maps canvas").wait_for()
-    settle(page)
-    assert "− scaling" in legend(page) and "− FFN" in legend(page)
-    assert "view=compare" in page.url
-    page.get_by_role("link", name="Depth").first.click()
-    curves(page).first.wait_for()
-    settle(page)
-    assert page.url.endswith("/Depth?d_ff=96&variants=ffn-off~scale-off")
-    expect(page.locator("[data-name=d_ff] input")).to_have_value("96")
-
-
 def test_a_click_on_the_grid_makes_a_variant(open_page):
     page = open_page("/Depth?show=grid&variants=none")
     canvas, layout = canvas_of(page, "grid_cells")
@@ -175,41 +149,6 @@ def open_take_away(page):
     return body
 
 
-@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/Depth",
-        "/Depth?show=attention",
-        "/Depth?show=gradients",
-        "/Depth?show=grid",
-        "/One_block?weights=random",
-        "/One_block?weights=random&maps=lines",
-        "/One_block?weights=random&view=cost",
-    ],
-)
-def test_every_picture_can_be_taken_away(open_page, path, theme):
-    page = open_page(path, theme=theme)
-    body = open_take_away(page)
-    rows = body.locator(".list > div")
-    shown = page.locator(
-        "[data-testid=stMain] :is(canvas[role=img], svg.picture, [data-testid=stVegaLiteChart] svg.marks)"
-    )
-    assert rows.count() >= shown.count() > 0
-    for row in rows.all()[:4]:  # a browser lets no page save many files in a row
-        svg = downloaded(page, row.get_by_text("SVG").click)
-        root = ElementTree.fromstring(svg)
-        assert root.tag.endswith("svg")
-        assert sum(1 for each in root.iter() if each.tag.rsplit("}")[-1] in ("path", "image", "rect", "circle")) > 3
-        assert b"var(--" not in svg
-        image = Image.open(io.BytesIO(downloaded(page, row.get_by_text("PNG").click)))
-        assert (image.width, image.height) == (
-            2 * round(float(root.get("width"))),
-            2 * round(float(root.get("height"))),
-        )
-        assert len(set(image.convert("RGB").resize((60, 60)).tobytes())) > 8  # something is to be seen on it
-
-
 def test_a_table_taken_away_holds_the_numbers(open_page):
     page = open_page("/Depth?variants=norm-none&passes=4")
     body = open_take_away(page)
@@ -227,58 +166,3 @@ def test_a_table_taken_away_holds_the_numbers(open_page):
     assert 'BASELINE.replace(norm="none")' in script
     notebook = json.loads(downloaded(page, body.get_by_role("link", name="Jupyter notebook").click))
     assert "## statistics" in "".join(notebook["cells"][4]["source"])
-
-
-@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("view", views)
-def test_every_view_of_depth_shows_something_on_wide_and_narrow_screens(open_page, view, theme):
-    for width in (1400, 420):
-        page = open_page(f"/Depth?show={view}&{THREE}&blocks=separate&passes=12", theme=theme, width=width)
-        expect(page.locator("[data-testid=stException], [data-testid=stAlert]")).to_have_count(0)
-        pictures = page.locator("[data-testid=stMain] :is(canvas[role=img], svg.picture)")
-        pictures.first.wait_for()
-        boxes = [box for box in (picture.bounding_box() for picture in pictures.all()) if box]
-        assert boxes and all(box["width"] > 50 and box["height"] > 30 for box in boxes)
-        main = page.locator("[data-testid=stMain]")
-        assert main.evaluate("e => e.scrollWidth <= e.clientWidth"), "the page is wider than the screen"
-
-
-def test_the_first_screen_of_depth_shows_the_curves_without_scrolling(open_page):
-    page = open_page("/Depth")
-    for panel in curves(page).all():
-        box = panel.locator("svg").bounding_box()
-        assert box["y"] + box["height"] <= 900
-
-
-def test_back_never_loses_the_settings(open_page):
-    page = open_page("/Depth?passes=20&norm=none&variants=ffn-off")
-    page.get_by_role("link", name="One block").first.click()
-    page.locator(".st-key-all_heads canvas").wait_for()
-    settle(page, 1500)
-    assert page.url.endswith("/One_block?variants=ffn-off")
-    for _ in range(2):  # the bare link that the click led to may or may not be one step of its own
-        page.go_back()
-        settle(page, 1500)
-        assert "variants=ffn-off" in page.url
-        if "/Depth" in page.url:
-            break
-    assert "passes=20&norm=none" in page.url
-    assert "− FFN" in legend(page)
-
-
-@pytest.mark.parametrize("slower", [1, 6, 20])
-def test_no_address_is_that_of_one_page_with_the_settings_of_another(open_page, slower):
-    """The browser takes a page's name into its address a while after it was told of the page, and a slow one handles other
-    messages meanwhile."""
-    page = open_page("/Depth?passes=20&norm=none&variants=ffn-off")
-    page.evaluate(
-        """() => {
-        window.pushed = []
-        const push = history.pushState.bind(history)
-        history.pushState = (state, title, address) => { window.pushed.push(String(address)); push(state, title, address) }
-        }"""
-    )
-    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": slower})
-    page.get_by_role("link", name="One block").first.click()
-    page.wait_for_url("**/One_block?variants=ffn-off")
-    assert not [address for address in page.evaluate("window.pushed") if "/Depth" in address]

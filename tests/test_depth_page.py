@@ -3,40 +3,27 @@
 import re
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from core.experiments.depth.axes import Axes
 from core.experiments.depth.depth import Depth
-from core.measure.stream_statistics import statistic
 from core.model.config import Config
 from core.model.text import Input
 from core.model.variants import Pins, ablation, encode
 from core.settings.device import Machine
-from tests.pages import control, link, press, setting, tell, words
+from tests import pages
+from tests.pages import control, legend, link, press, setting, tell, words
 from tests.pages import tables as tables_of
 from tests.test_page import fine, moved, told
 from ui.depth import view as views
-from ui.depth.context import DepthLook, matrices, orders
+from ui.depth.context import DepthLook
 from ui.kit.pins import PILLS
 
 KINDS = (Input, Config, Machine, Depth, Pins, DepthLook, Axes)
 DEPTH, BLOCK = "pages/2_Depth.py", "pages/1_One_block.py"
 
 
-def opened(page=DEPTH, **params) -> AppTest:
-    app = AppTest.from_file("../app.py", default_timeout=60)
-    app.switch_page(page)
-    for name, value in params.items():
-        app.query_params[name] = value
-    return app.run()
-
-
-def legend(app) -> str:
-    return next(
-        html.proto.body
-        for html in app.get("html")
-        if "class='legend'" in html.proto.body and "baseline" in html.proto.body
-    )
+def opened(page=DEPTH, **params):
+    return pages.opened(page, **params)
 
 
 def said(app) -> str:
@@ -52,18 +39,13 @@ def test_it_opens_on_ten_passes_and_nothing_is_compared_before_somebody_chose():
     app = fine(opened())
     assert link(app) == {}
     assert setting(app, "passes") == 10
+    assert "The weights are random here: no model is trained to read its own output" in control(app, "words")["html"]
     assert names(app) == ["baseline: the settings of the sidebar"]
     app = fine(opened(variants="norm-none"))
     assert names(app) == ["baseline: the settings of the sidebar", "− norm"]
     assert "Random weights, seed 0. Paired: same sentence, and the same random numbers behind all weights" in legend(
         app
     )
-
-
-@pytest.mark.parametrize("matrix", matrices)
-@pytest.mark.parametrize("head", ["0", "2", "64"])
-def test_every_matrix_opens(matrix, head):
-    fine(opened(show="attention", matrix=matrix, map_head=head, variants="n_heads-1~attention-off"))
 
 
 @pytest.mark.parametrize(
@@ -80,20 +62,6 @@ def test_the_grid_says_which_combinations_are_the_same_model(params, many, said)
     assert re.search(rf"\b{many} variants?, after the last pass", shown)
     captions = " ".join(each.value for each in app.caption).replace("\\", "")
     assert said in captions and bool(said) == ("same model" in captions)
-
-
-@pytest.mark.parametrize("order", orders)
-@pytest.mark.parametrize("meter", statistic)
-def test_every_statistic_of_the_grid_opens(order, meter):
-    fine(
-        opened(
-            show="grid",
-            grid_order=order,
-            grid_statistic=meter,
-            grid="activation-gelu__attention-on+off",
-            init="normal_1",
-        )
-    )
 
 
 def test_a_variant_that_cannot_be_is_left_out_with_its_reason():
@@ -151,12 +119,6 @@ def test_pinning_keeps_the_baseline_while_the_sidebar_moves():
     assert setting(app, "n_heads") == 4
 
 
-def test_without_a_pin_variants_move_with_the_sidebar():
-    app = moved(opened(variants="n_heads-1"), d_model=32)
-    assert names(app) == ["baseline: the settings of the sidebar", "1 head"]
-    assert link(app) == {"d_model": "32", "variants": "n_heads-1"}
-
-
 def test_pins_travel_between_pages_and_settings_are_as_they_were():
     app = moved(opened(variants="ffn-off~scale-off", passes="5"), mask="causal")
     app.query_params.clear()
@@ -168,21 +130,6 @@ def test_pins_travel_between_pages_and_settings_are_as_they_were():
     pinned = {"mask": "causal", "variants": "ffn-off~scale-off", "baseline": "mask-causal"}
     assert link(fine(app)) == pinned | {"passes": "5"}
     assert link(moved(app, seed=3)) == pinned | {"passes": "5", "seed": "3"}
-
-
-def test_on_one_block_a_click_on_an_ablation_shows_its_effect():
-    app = opened(BLOCK, view="stages", weights="random")
-    tell(app, PILLS, ["ffn-off", "norm-none"])
-    assert link(fine(app)) == {
-        "weights": "random",
-        "view": "stages",
-        "variants": "ffn-off~norm-none",
-        "beside": "norm-none",
-    }
-    app = fine(opened(BLOCK, weights="random", view="compare", variants="ffn-off~norm-none"))
-    compared = re.findall(r"●</span> ([^<]*)", " ".join(each.proto.body for each in app.get("html")))
-    assert {"baseline: the settings of the sidebar", "− FFN", "− norm"} <= {name.strip() for name in compared}
-    assert "Farthest from the baseline is − FFN" in " ".join(m.value for m in app.markdown)
 
 
 def test_a_link_opens_the_same_again():
@@ -222,10 +169,3 @@ def test_every_table_on_a_page_is_offered_as_csv(page, params, tables):
     for name, make in offered.items():
         table = make()
         assert len(table) and len(table.to_csv(index=False).splitlines()) > 1, name
-
-
-def test_it_says_why_its_weights_are_random():
-    assert (
-        "The weights are random here: no model is trained to read its own output"
-        in control(fine(opened()), "words")["html"]
-    )

@@ -21,9 +21,9 @@ from core.measure.stream_statistics import statistic
 from core.model.config import Config
 from core.model.text import EXAMPLES, words
 from core.settings.wording import fixed, number
-from ui.block.views.compare import farthest
-from ui.depth.views import gradients as gradient_view
-from ui.depth.views import grid as grid_view
+from ui.block.compare import farthest
+from ui.depth import gradients as gradient_view
+from ui.depth import grid as grid_view
 from ui.pictures.heatmaps import pack
 
 TOKENS = words(EXAMPLES[1].text)

@@ -21,7 +21,7 @@ from tests.test_training_page import TINY, button, finish, opened, running, star
 from ui.kit import jobs
 from ui.kit.jobs import RUNNING
 from ui.kit.store import SESSION
-from ui.shared import known
+from ui.shared import trainings as known
 from ui.studies import server
 from ui.training import finished
 from ui.training.controls import ANEW

@@ -17,7 +17,7 @@ from core.model.transformer import Transformer
 from core.settings.device import Machine
 from core.settings.setting import ConfigError
 from tests import reference
-from ui.shared.generated import weights_read
+from ui.pictures.chips import weights_read
 
 WORDS = [str(n) for n in range(30)]
 IDS = torch.randint(0, 30, (2, 14), generator=torch.Generator().manual_seed(0))

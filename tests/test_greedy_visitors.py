@@ -1,19 +1,13 @@
 """What one visitor can make a server keep, or throw away: no more than its share, and nothing that is all visitors'."""
 
-import asyncio
 import re
 import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
 
-import psutil
-import pytest
-import websockets
 from streamlit import config
-from streamlit.proto.BackMsg_pb2 import BackMsg
 
-from benchmarks.serving import server
 from core.checkpoints import CheckpointError
 from tests.test_page import fine, opened
 from ui.kit import jobs
@@ -28,46 +22,6 @@ ROOT = Path(__file__).parent.parent
 def test_a_proxy_as_the_docs_have_it_takes_as_large_files_as_the_server():
     line = re.search(r"client_max_body_size (\d+)m;", (ROOT / "docs/nginx.conf").read_text())
     assert int(line[1]) == config.get_option("server.maxUploadSize")
-
-
-@pytest.mark.slow
-def test_a_browser_that_has_caches_emptied_starts_no_further_workers(monkeypatch):
-    """Anybody can send the message of the entry "Clear cache" in Streamlit's menu."""
-    monkeypatch.setenv("ABLATION_WORKERS", "1")
-
-    async def visit(address, process):
-        async with websockets.connect(address.replace("http", "ws") + "/_stcore/stream", max_size=None) as socket:
-            await train(socket)
-            before = await workers_of(process, 1)
-            for _ in range(3):
-                message = BackMsg()
-                message.clear_cache = True
-                await socket.send(message.SerializeToString())
-                await train(socket)
-                await asyncio.sleep(3)
-            return before, await workers_of(process, 1)
-
-    with server() as (address, process):
-        before, after = asyncio.run(visit(address, process))
-    assert before == after
-
-
-async def train(socket):
-    """Start a training: the workers start with the first one."""
-    message = BackMsg()
-    message.rerun_script.query_string = "begin=on&steps=50"
-    message.rerun_script.page_name = "Training"
-    await socket.send(message.SerializeToString())
-
-
-async def workers_of(process, least: int) -> set[int]:
-    """The processes that a server has started, once there are so many."""
-    while True:
-        children = psutil.Process(process.pid).children(recursive=True)
-        found = {each.pid for each in children if "spawn_main" in " ".join(each.cmdline())}
-        if len(found) >= least:
-            return found
-        await asyncio.sleep(0.2)
 
 
 def test_trainings_of_all_users_together_are_limited(monkeypatch):

@@ -8,8 +8,8 @@ import torch
 from core.experiments.block.compare import compare
 from core.experiments.forward import Pass, _run
 from tests.test_page import fine, opened
+from ui.block.compare import OneByOne
 from ui.block.context import BlockContext
-from ui.block.views.compare import OneByOne
 from ui.depth.context import DepthContext
 from ui.kit.pages import DEPTH, ONE_BLOCK, TRAINED_MODEL
 from ui.trained.context import TrainedContext

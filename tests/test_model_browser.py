@@ -1,12 +1,11 @@
 """The page "Trained model" in a real browser: the head, the knife, what it cost; the text that goes on; two visitors at once."""
 
-import json
 import re
 
 import pytest
 from playwright.sync_api import expect
 
-from benchmarks.serving import server, settle
+from benchmarks.serving import settle
 from core.checkpoints import files
 from core.experiments.trained import knockout, prompt, tables
 from core.experiments.trained.contributions import takeover
@@ -14,7 +13,6 @@ from core.model.generate import Sampling
 from core.model.knockout import read_cuts
 from core.tasks import task
 from tests.test_browser import canvas_of, centre
-from ui.trained import view as views
 
 pytestmark = pytest.mark.browser
 SHIPPED = files.from_folder(files.ROOT / files.SHIPPED)
@@ -90,20 +88,6 @@ def test_a_picture_of_the_lens_shows_words_and_names_them(open_page):
     assert "“liable”" in page.locator(".st-key-lens .tip").inner_text()
 
 
-@pytest.mark.parametrize(("width", "theme"), [(1400, "light"), (420, "dark")])
-def test_nothing_sticks_out(open_page, width, theme):
-    """No view is wider than its page, and none shows an error."""
-    page = open_page(f"{PAGE}?out={READER}", theme=theme, width=width)
-    for view in views:
-        page.goto(page.evaluate("location.origin") + f"{PAGE}?taken={view}&out={READER}")
-        settle(page)
-        expect(page.locator("[data-testid=stAlertContentError]")).to_have_count(0)
-        wide = page.evaluate(
-            "[...document.querySelectorAll('[data-testid=stMain] *')].filter(e => e.getBoundingClientRect().right > innerWidth + 2 && !e.closest('[data-testid=stTable], [data-testid=stDataFrame], .root, .tabs, .pills, [data-testid=stTextInput]')).map(e => e.className + ' ' + (e.innerText || '').slice(0, 40))"
-        )
-        assert wide == [], (view, json.dumps(wide[:3]))
-
-
 def test_a_trained_model_is_taken_apart_from_the_training_page(open_page):
     page = open_page("/Training?task=copy&steps=30&seeds=1&d_model=16&n_heads=2&begin=on")
     page.get_by_text("Done:").wait_for(timeout=60_000)
@@ -151,13 +135,3 @@ def test_a_sentence_is_written_by_clicks_and_by_keys(open_page):
     expect(kinds.first.locator("button").first).to_be_focused()
     page.keyboard.press("Escape")
     expect(page.locator(".lexicon")).not_to_have_attribute("open", "")
-
-
-def test_a_file_over_the_limit_is_refused_and_the_limit_named(open_page, tmp_path):
-    file = tmp_path / "model.safetensors"
-    file.write_bytes(bytes(2 << 20))
-    with server(STREAMLIT_SERVER_MAX_UPLOAD_SIZE="1") as (address, _):
-        page = open_page(PAGE, at=address)
-        page.get_by_role("button", name="Open another model").click()
-        page.locator("input[type=file]").set_input_files(file)
-        expect(page.get_by_text("File must be 1.0MB or smaller")).to_be_visible()

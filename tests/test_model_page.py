@@ -12,43 +12,23 @@ from streamlit.testing.v1 import AppTest
 from core.checkpoints import Opened, family, files, own
 from core.experiments.trained import comparison, contributions, knockout, tables
 from core.model.config import Config
-from core.model.generate import Sampling
 from core.model.knockout import cuts, mode
 from core.model.transformer import Transformer
 from core.settings.wording import number
 from core.tasks import task
-from tests import holm
-from tests.pages import link, setting, tell, words, written
+from tests import holm, pages
+from tests.pages import button, link, setting, tell, texts, words
 from tests.test_page import fine, told
-from tests.test_training_page import finish
-from ui.kit.store import SESSION
-from ui.shared.base import maps
 from ui.trained import view as views
-from ui.trained.context import TrainedLook
-from ui.trained.taken_away import opening_call
+from ui.trained.controls import opening_call
 
 PAGE = "pages/5_Trained_model.py"
 SHIPPED = files.from_folder(files.ROOT / files.SHIPPED)
 READER = ".".join(map(str, SHIPPED.about["reader"]))
 
 
-def opened(page=PAGE, **params) -> AppTest:
-    app = AppTest.from_file("../app.py", default_timeout=90)
-    app.switch_page(page)
-    for name, value in params.items():
-        app.query_params[name] = value
-    return app.run()
-
-
-def texts(app) -> str:
-    html = [each.proto.body for each in app.get("html")]
-    return " ".join([*html, *written(app), *(each.value for each in [*app.markdown, *app.caption, *app.info])]).replace(
-        "\\", ""
-    )
-
-
-def button(app, key):
-    return next(each for each in app.button if each.key == key)
+def opened(page=PAGE, **params):
+    return pages.opened(page, **params)
 
 
 @pytest.mark.parametrize("how", mode)
@@ -91,12 +71,6 @@ def test_one_of_the_family_is_opened_by_one_choice_and_its_script_opens_it():
     assert setting(app, "model") == "family/norm-none.0" and link(app)["model"] == "family/norm-none.0"
     assert link(app).get("taken", "attention") == "attention"
     assert opening_call("family/norm-none.0") == 'family.opened("norm-none", 0)'
-
-
-@pytest.mark.parametrize("picture", maps)
-@pytest.mark.parametrize("knocked", ["on", "off"])
-def test_every_picture_of_attention_opens(picture, knocked):
-    fine(opened(maps=picture, knocked=knocked, out=READER))
 
 
 def test_it_opens_on_the_head_that_reads_the_subject():
@@ -161,16 +135,6 @@ def test_who_decides_is_told_with_its_share_of_the_whole(out):
     assert 0 < adds[most] <= whole
     assert f"{names[most]} adds {number(adds[most])} ({number(100 * adds[most] / whole)} % of it)." in said
     assert f"All parts add up to {number(whole)}." in said
-
-
-def ends():
-    for kind in (TrainedLook, Sampling):
-        for name, made in kind.settings().items():
-            if name in ("prompt", "model", "out", "pairs"):
-                continue
-            values = made.menu or (["on", "off"] if made.kind is bool else [made.low, made.high])
-            for value in values:
-                yield name, str(value)
 
 
 @pytest.mark.parametrize(
@@ -285,21 +249,6 @@ def test_a_folder_of_models_is_offered(tmp_path, monkeypatch):
     app = fine(opened(model="ours"))
     assert not told(app) and "reverse" in texts(app)
     assert "broken, which cannot be opened" in told(fine(opened(model="broken")))
-
-
-def test_what_was_trained_is_taken_apart_with_one_click():
-    app = fine(opened("pages/3_Training.py", task="copy", steps="6", batch="4", seeds="1", d_model="16", n_heads="2"))
-    app = finish(fine(button(app, "start").click().run()))
-    app.session_state["_open_model"] = None
-    del app.session_state["_open_model"]
-    running = app.session_state[SESSION].kept["running"]
-    name, seed = running.plan.arms[0].name, running.plan.seeds[0]
-    app.session_state["_models"] = {"copy": own.of_training(running.job.states[name, seed], "copy")}
-    app.session_state["_open_model"] = "copy"  # as the click does
-    app.query_params.clear()
-    fine(app.switch_page(PAGE).run())
-    assert setting(app, "model") == "copy" and "copy" in texts(app)
-    assert link(app) == {"model": "copy"}
 
 
 @pytest.mark.parametrize("view", views)

@@ -28,8 +28,8 @@ from core.tasks.sentences import (
 from tests.pages import control, press, setting
 from tests.reference import forward, weights_of
 from tests.test_model_page import READER, SHIPPED, fine, opened, texts
-from ui.shared.model_defaults import prompts
 from ui.shared.models import SHIPPED as NAME
+from ui.shared.models import prompts
 
 TEXT = prompts(NAME)[0][1]
 VOCABULARY = SHIPPED.model.vocabulary

@@ -11,6 +11,7 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from benchmarks.serving import settle
+from tests.test_studies_browser import CONTRAST, contrast
 from ui.block import view as block
 from ui.depth import view as depth
 from ui.trained import view as model
@@ -118,14 +119,6 @@ def test_a_picture_that_is_taken_away_has_the_colours_of_the_page(open_page, chr
             assert apart.max(initial=0) < 40, (row.inner_text(), np.argwhere(apart >= 40)[:5] * BLOCK)
 
 
-def light(colour: str) -> float:
-    """Relative luminance (WCAG 2.2) of "#rrggbb" or "#rgb"."""
-    digits = colour[1:] if len(colour) == 7 else "".join(2 * each for each in colour[1:])
-    red, green, blue = (int(digits[at : at + 2], 16) / 255 for at in (0, 2, 4))
-    linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in (red, green, blue)]
-    return sum(share * x for share, x in zip((0.2126, 0.7152, 0.0722), linear))
-
-
 def test_a_figure_can_be_read_on_whatever_colour_its_cell_has(chromium):
     source = "".join(Path(f"ui/pictures/canvas/{name}.js").read_text() for name in ("values", "grid"))
     ink_on = re.search(r"^function inkOn.*?^}", source, re.DOTALL | re.MULTILINE).group(0)
@@ -135,6 +128,5 @@ def test_a_figure_can_be_read_on_whatever_colour_its_cell_has(chromium):
     pixels = [255 << 24 | b << 16 | g << 8 | r for r, g, b in each]
     inks = page.evaluate(f"pixels => {{ {ink_on}; return pixels.map(inkOn) }}", pixels)
     for rgb, ink in zip(each, inks):
-        low, high = sorted((light("#{:02x}{:02x}{:02x}".format(*rgb)), light(ink)))
-        assert (high + 0.05) / (low + 0.05) >= 4.5, (rgb, ink)
+        assert contrast(rgb, {"#000": (0, 0, 0), "#fff": (255, 255, 255)}[ink]) >= CONTRAST, (rgb, ink)
     page.close()

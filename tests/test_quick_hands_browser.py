@@ -131,20 +131,6 @@ def test_forth_and_back_leaves_the_address_at_what_is_shown(open_page, gap):
         assert params(page)["d_model"] == shown
 
 
-@pytest.mark.slow
-def test_a_page_goes_on_however_long_hands_are_quick(open_page):
-    """Its messages refer to earlier ones, which a browser forgets after so many runs."""
-    page = open_page("/One_block?weights=random")
-    for burst in range(40):
-        label = ("Random seed", "Width (d_model)", "Layers (n_layers)")[burst % 3]
-        press(page, label, "ArrowRight", 4, 60)
-        press(page, label, "ArrowLeft", 3, 60)
-        page.wait_for_timeout(700)
-    settle(page)
-    assert not page.get_by_role("dialog").count()
-    assert page.get_by_role("slider", name="Random seed").first.is_enabled()
-
-
 def test_one_back_leads_from_an_experiment_to_the_page_it_was_opened_on(open_page):
     page = open_page("/")
     page.locator(".st-key-home_matrix svg a").first.click()

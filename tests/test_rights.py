@@ -1,7 +1,6 @@
 """What visitors of a server may change: nothing that all share, unless they hold its key or it is open to all."""
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from core.settings import environment
 from core.study.database.schema import QUEUED
@@ -11,8 +10,6 @@ from tests.studies import fill, study
 from tests.test_page import fine, told
 from tests.test_studies_page import button, dialog, forget, good, labels, opened, press, score, store, texts, url  # noqa: F401
 from ui.kit import rights
-from ui.shared import models as choose
-from ui.trained.model_list import DOWNLOADS
 
 CHANGES = {"Stop", "Resume", "Delete it", "Start"}
 SECRET = "a long word, für alle"
@@ -68,26 +65,3 @@ def test_callbacks_refuse_too(store, monkeypatch):  # noqa: F811
     press(app, "Delete it")
     assert [each.id for each in store.studies()] == [number]
     assert {each.state for each in store.runs(number)} == {QUEUED}
-
-
-# Stores that cannot be written
-
-
-# Limits
-
-
-def page_of(name: str, **params: str) -> AppTest:
-    app = AppTest.from_file("../app.py", default_timeout=60)
-    app.switch_page(name)
-    app.query_params.update(params)
-    return fine(app.run())
-
-
-def test_downloads_of_one_visitor_are_limited(monkeypatch):
-    came = []
-    monkeypatch.setattr(choose.files, "from_hub", lambda name, check: came.append(name) or 1 / 0)
-    app = page_of("pages/5_Trained_model.py")
-    for _ in range(DOWNLOADS + 1):
-        app.text_input(key="model_hub").set_value("a/b")
-        app.button(key="model_open").click().run()
-    assert len(came) == DOWNLOADS and f"{DOWNLOADS} models" in told(app)

@@ -3,9 +3,9 @@
 import re
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from core.settings.wording import KEY
+from tests import pages
 from tests.pages import written
 from tests.test_page import fine
 from ui.block import view as block
@@ -43,12 +43,7 @@ def said(monkeypatch):
 
     def opened(page, **params) -> list[str]:
         drawn.clear()
-        app = AppTest.from_file("../app.py", default_timeout=90)
-        if page != "app.py":
-            app.switch_page(page)
-        for name, value in params.items():
-            app.query_params[name] = value
-        fine(app.run())
+        app = fine(pages.opened(page, **params))
         lists = [each for box in [*app.selectbox, *app.multiselect] for each in box.options] + [
             each.proto.body for each in app.get("html")
         ]

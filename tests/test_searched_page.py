@@ -1,7 +1,5 @@
 """The page Training with guards: each model at the learning rate that suits it, and what is held equal, from the click to the table."""
 
-import re
-
 import pandas as pd
 import pytest
 
@@ -73,12 +71,6 @@ def test_a_rate_is_told_once_all_have_been_trained():
 def test_every_view_opens_with_all_guards(view):
     app = trained(search="three", match="time", trained=view, **SHORT)
     assert not app.error and not app.exception
-
-
-def test_equal_time_says_where_the_curves_stand():
-    app = trained(match="time", **SHORT)
-    assert "Each curve stands at the baseline's steps" in texts(app)
-    assert re.search(r"− FFN \(\d+ steps[,)]", texts(app))
 
 
 def test_the_link_of_a_searched_cell_opens_the_search(tmp_path):

@@ -4,7 +4,6 @@ import re
 
 import pytest
 import torch
-from streamlit.testing.v1 import AppTest
 
 from core.checkpoints import files
 from core.experiments.trained.prompt import RIGHT, SUBJECT, TEXT, Flip, Side, flip
@@ -13,9 +12,10 @@ from core.experiments.trained.sentences import sentences
 from core.figures.small_pictures import agreement_svg, describe
 from core.model.trace import trace
 from core.tasks.sentences import BE, anatomy
+from tests import pages
 from tests.pages import components, link
 from tests.test_page import fine, told
-from ui.start.hero import told as said_of
+from ui.start import told as said_of
 
 SHIPPED = files.from_folder(files.ROOT / files.SHIPPED)
 LAYER, HEAD = (n - 1 for n in SHIPPED.about["reader"])
@@ -67,7 +67,7 @@ def test_its_figures_are_those_of_the_model_one_sentence_at_a_time(made, removed
 
 @pytest.mark.parametrize("removed", [False, True])
 def test_the_switch_shows_the_other_side_and_its_figures(made, removed):
-    app = fine(AppTest.from_file("../app.py", default_timeout=90).run())
+    app = fine(pages.opened("app.py"))
     (switch,) = app.toggle
     if removed:
         app = fine(switch.set_value(True).run())
@@ -84,10 +84,7 @@ def test_the_switch_shows_the_other_side_and_its_figures(made, removed):
     ]  # fmt: skip
     assert not told(app)
     assert dict(link(app)) == ({"removed": "on"} if removed else {})
-    again = AppTest.from_file("../app.py", default_timeout=90)
-    for key, value in link(app).items():
-        again.query_params[key] = value
-    assert fine(again.run()).toggle[0].value == removed
+    assert fine(pages.opened("app.py", **link(app))).toggle[0].value == removed
 
 
 @pytest.mark.parametrize("chosen, wrong", [("was", False), ("were", True)])

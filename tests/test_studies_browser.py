@@ -13,7 +13,6 @@ from core.study.database.store import Store
 from core.study.link import read_query
 from core.study.tables import summary_table
 from tests.studies import fill, study
-from tests.test_training_browser import BASELINE, VARIANT, curves, means
 from ui.studies import view as views
 
 pytestmark = pytest.mark.browser
@@ -95,30 +94,6 @@ def test_a_click_opens_the_experiment_with_its_settings(opened, filled):
 def cell_link(table, page) -> str:
     """Row by row: two tasks, so the fifth cell is the third variant of the first task."""
     return table.loc["copy", list(dict.fromkeys(table.index.get_level_values(1)))[2]].link
-
-
-def test_a_cell_can_be_reached_and_opened_by_the_keyboard(opened):
-    page = opened()
-    cells(page)
-    page.locator(".st-key-study_matrix svg a").nth(2).focus()
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/Training?*")
-
-
-def test_curves_are_drawn_from_the_store(opened, filled):
-    page = opened("?shown=curves&of_task=reverse")
-    panel = curves(page).first
-    panel.locator("path").first.wait_for()
-    settle(page)
-    # The baseline, and the variants that lose most in their order: − norm has the first colour of a variant.
-    for colour in (BASELINE, VARIANT):
-        assert len(means(panel, colour)) == 3
-    assert means(panel, BASELINE)[-1][1] < means(panel, VARIANT)[-1][1]  # higher up is more
-    assert (
-        page.locator(".legend").inner_text().count("●") == 4
-        and "From the store" in page.locator(".legend").inner_text()
-    )
-    expect(page.locator(".legend")).to_contain_text(STRANGE)
 
 
 def test_a_run_that_is_picked_can_be_opened(opened):

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from ui.training.views.together import pairs_said, worth_said
+from ui.training.together import pairs_said, worth_said
 
 NAN = math.nan
 A, B = "− FFN", "− norm"

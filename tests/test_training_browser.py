@@ -111,35 +111,6 @@ def test_what_is_picked_in_a_view_is_shown_and_linked(open_page, view, label, na
     )  # sequence 1 has other tokens, layer 2 another entropy (a list's own text is not in it)
 
 
-def test_stop_stops_and_continue_goes_on(open_page):
-    page = open_page(f"/Training?{LONG}")
-    start(page)
-    wait(lambda: grown(page) > 0, page=page)
-    page.get_by_role("button", name="Stop", exact=True).click()
-    page.get_by_text("Stopped at").wait_for()
-    settle(page)
-    at = page.get_by_text("Stopped at").inner_text()
-    time.sleep(1.5)
-    expect(page.get_by_text("Stopped at")).to_have_text(at)
-    page.get_by_role("button", name="Continue", exact=True).click()
-    page.get_by_role("button", name="Stop", exact=True).wait_for()
-    page.get_by_role("button", name="Stop", exact=True).click()
-    page.get_by_text("Stopped at").wait_for()
-
-
-def test_leaving_and_coming_back(open_page):
-    page = open_page(f"/Training?{SMALL}&steps=1500&seeds=2&variants=none")
-    start(page)
-    wait(lambda: grown(page) > 0, page=page)
-    page.locator("[data-testid=stSidebar]").get_by_text("One block", exact=True).click()
-    page.get_by_text(re.compile("Training: |Trained: ")).wait_for()
-    page.locator(".st-key-all_heads canvas").wait_for()  # One block as ever
-    page.get_by_text(re.compile("Trained: Done")).or_(page.get_by_text("Something went wrong")).wait_for(timeout=60_000)
-    page.locator("[data-testid=stSidebar]").get_by_text("Training", exact=True).click()
-    done(page)
-    assert grown(page) == 51
-
-
 def test_a_closed_tab_frees_its_workers(open_page, chromium):
     with server() as (address, _):
         one = chromium.new_page()

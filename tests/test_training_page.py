@@ -1,6 +1,5 @@
 """The page "Training" without a browser: every task and view, every control at its ends, every bad link; never a traceback."""
 
-import dataclasses
 import os
 import re
 import time
@@ -17,7 +16,8 @@ from core.train.budget import duration, expected
 from core.train.match import match
 from core.train.settings import Learner, Removed
 from core.workers.job import WorkerPool
-from tests.pages import link, move, press, setting, written
+from tests import pages
+from tests.pages import button, legend, link, move, press, setting, texts
 from tests.pages import tables as tables_of
 from tests.test_beside import grids
 from tests.test_page import fine, moved, told
@@ -33,16 +33,8 @@ TRAINING, BLOCK = "pages/3_Training.py", "pages/1_One_block.py"
 TINY = {"d_model": "8", "n_heads": "2", "n_layers": "1", "steps": "6", "batch": "4", "seeds": "2", "warmup": "0"}
 
 
-def opened(page=TRAINING, **params) -> AppTest:
-    app = AppTest.from_file("../app.py", default_timeout=60)
-    app.switch_page(page)
-    for name, value in params.items():
-        app.query_params[name] = value
-    return app.run()
-
-
-def button(app, key):
-    return next(each for each in app.button if each.key == key)
+def opened(page=TRAINING, **params):
+    return pages.opened(page, **params)
 
 
 def running(app):
@@ -64,11 +56,6 @@ def trained(**params) -> AppTest:
     """The page with a training that is done."""
     app = fine(opened(**params))
     return finish(fine(button(app, "start").click().run()))
-
-
-def texts(app) -> str:
-    html = [each.proto.body for each in app.get("html")]
-    return " ".join([*html, *written(app), *(each.value for each in [*app.markdown, *app.caption, *app.info])])
 
 
 def start_line(app) -> str:
@@ -169,13 +156,6 @@ def test_the_rows_are_those_of_the_plain_loop():
         assert rows == list(train(arm.config, running(app).plan.training, seed))
 
 
-def test_the_legend_names_every_model_and_says_how_they_are_paired():
-    app = trained(variants="position-none~n_heads-1", **TINY)
-    legend = next(each.proto.body for each in app.get("html") if "class='legend'" in each.proto.body)
-    assert re.findall(r"●</span> ([^<]*)", legend) == ["baseline", "− positions", "1 head"]
-    assert "seeds 0 to 1" in legend and "Paired: same seed, same data" in legend
-
-
 def test_what_is_played_are_the_rows_of_the_plain_loop():
     app = trained(trained="play", **TINY)
     head, cells = grids(app)["played_training"]
@@ -220,14 +200,6 @@ def test_changed_settings_leave_the_curves_and_say_so():
     assert running(app) is before and "class='legend'" in texts(app)
     move(app, steps=50).run()
     assert "Done: 4 trainings" in start_line(app)
-
-
-def test_what_was_trained_before_is_there_at_once():
-    trained(**TINY, seed="70")
-    app = fine(opened(**TINY, seed="70"))
-    app = fine(button(app, "start").click().run())
-    assert running(app).job.done and running(app).job.known == 4
-    assert "4 of them known from before" in start_line(app)
 
 
 def test_a_link_may_begin():
@@ -301,9 +273,9 @@ def test_leaving_the_page_loses_nothing_and_it_goes_on():
 @pytest.mark.parametrize("kind", [each for each in match if each != "nothing"])
 def test_models_can_be_held_equal(kind):
     app = trained(match=kind, variants="ffn-off~attention-off", **(TINY | {"d_model": "32", "n_heads": "4"}))
-    legend = next(each.proto.body for each in app.get("html") if "class='legend'" in each.proto.body)
-    wide = "− FFN (d_" in legend and "− attention (d_ff" in legend
-    assert wide or (kind == "time" and re.search(r"− FFN \(\d+ steps[,)]", legend) and "− attention (" in legend)
+    said = legend(app)
+    wide = "− FFN (d_" in said and "− attention (d_ff" in said
+    assert wide or (kind == "time" and re.search(r"− FFN \(\d+ steps[,)]", said) and "− attention (" in said)
     words = {"parameters": "parameters", "flops": "FLOPs", "time": "estimated training time"}[kind]
     assert f"Held alike for all models: equal {words}." in texts(app)
 
@@ -313,19 +285,6 @@ def test_all_combinations_of_three():
     assert len(running(app).plan.arms) == 8
     assert "What is each part worth?" in texts(app) and "Do the losses add up?" in texts(app)
     assert len(app.dataframe) == 2 and len(app.dataframe[1].value) == 3
-
-
-def test_a_link_of_the_page_opens_the_same_again():
-    app = fine(opened())
-    move(app, steps=150).run()
-    move(app, task="recall").run()
-    move(app, learning_rate=0.01).run()
-    move(app, together=True).run()
-    params = {name: value[0] if isinstance(value, list) else value for name, value in link(app).items()}
-    again = fine(opened(**params))
-    for kind in KINDS:
-        for field in dataclasses.fields(kind):
-            assert setting(again, field.name) == setting(app, field.name), field.name
 
 
 @pytest.mark.slow

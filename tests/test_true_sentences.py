@@ -38,10 +38,10 @@ from core.teaching.lessons.wording import ENGLISH_WORDS, describe_ties
 from tests.test_model_page import opened, texts
 from tests.test_page import fine
 from tests.test_results import NO_ATTENTION, NO_FFN, NO_NORM, NO_SCALING, ended, gone, planned, row
-from ui.depth.views import grid as grid_view
-from ui.trained.views import knockout as knockout_view
-from ui.trained.views import sweep
-from ui.training.views import play
+from ui.depth import grid as grid_view
+from ui.trained import knockout as knockout_view
+from ui.trained import parts as sweep
+from ui.training import curves as play
 
 WORDS = "the judge read the law and the law held".split()
 SMALL = Config(d_model=16, n_heads=2, n_layers=2, position="sinusoidal")

@@ -46,6 +46,11 @@ class Menu(dict[str, Part]):
         self._words[name] = (label, " ".join(text.split()))
         return part
 
+    def arrange(self, names: str) -> None:
+        """Put the parts into the order of these names, which spaces part."""
+        for name in names.split():
+            self[name] = self.pop(name)
+
     def label(self, name: str) -> str:
         """The short name on a control, e.g. "GELU (exact)"."""
         return self._words[name][0]

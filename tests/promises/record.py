@@ -55,7 +55,7 @@ def kinds_of_pages() -> dict[str, tuple]:
     from ui.depth.context import DepthLook
     from ui.lessons import LessonsLook
     from ui.lessons.classroom import ClassLook
-    from ui.start.hero import StartLook
+    from ui.start import StartLook
     from ui.studies.context import StudyLook
     from ui.trained.context import TrainedLook
     from ui.training.context import TrainingLook

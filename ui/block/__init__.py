@@ -1,10 +1,7 @@
-"""The page "One block": what it looks at (context.py), its views (views/), and what stands around them, a file each.
+"""The page "One block": its settings (context.py), its views, and what stands around them."""
 
-Whoever imports any of it has every view in the menu.
-"""
-
-# isort: off
+# Importing a view enters it in the menu.
+from ui.block import attention, compare, cost, neurons, positions, stages, text  # noqa: F401
 from ui.block.context import view
-from ui.block import views
 
-__all__ = ["view", "views"]
+view.arrange("attention compare steps stages norm neurons change heads pairs positions text cost")

@@ -72,11 +72,17 @@ def _view(context: BlockContext, rows, baseline: Variant, variant: Variant | Non
         if variant is None:
             ONE_BLOCK.open_view(context)
         else:
-            _both(context, baseline, variant)
+            sides = {_name(context, each): each for each in (baseline, variant)}
+            less = ", minus the baseline" * context.look.difference
+            drawn = [(name, partial(ONE_BLOCK.open_view, _of(context, each))) for name, each in sides.items()]
+            head = lambda name: pins.marks([(sides[name].colour, name + less * (sides[name] is variant), None)], [])  # noqa: E731
+            one, other = baseline.config, variant.config
+            counts = {"layer": max(one.n_layers, other.n_layers), "head": max(one.n_heads, other.n_heads)}
+            beside.beside(drawn, head, context.look.difference, counts, pins.COLOURS[variant.colour])
 
 
 def _asked(context: BlockContext, others: list[Variant]) -> str:
-    """Which variant is to stand beside the baseline: what has just been moved in the sidebar, or no picture would follow the hand."""
+    """Return which variant is to stand beside the baseline: what has just been moved in the sidebar, or no picture would follow the hand."""
     held, asked = session().kept, context.look.beside
     now = next((each.name for each in others if each.colour == NOW), "")
     name, before = held.get("beside", (now, asked))
@@ -89,25 +95,12 @@ def _asked(context: BlockContext, others: list[Variant]) -> str:
 
 
 def _row(context: BlockContext, variant: Variant | None, others: list[Variant]) -> list[Control]:
-    """What is beside the baseline. There is always a row of it: what stands below it stays under the hand that takes a part out."""
+    """Return what is beside the baseline. There is always a row of it: what stands below it stays under the hand that takes a part out."""
     if variant is None:
         return [words(NOBODY if is_moved("variants") else LOCKED)]
     texts = [_text(context, each) for each in others]
     which = among("Beside", "beside", _text(context, variant), texts, [each.name for each in others])
     return [of(context.look, "difference"), *[which] * (len(others) > 1)]
-
-
-def _both(context: BlockContext, baseline: Variant, variant: Variant):
-    """The view that is open, of the baseline and of one of the others."""
-    sides = {_name(context, each): each for each in (baseline, variant)}
-    less = ", minus the baseline" * context.look.difference
-    beside.beside(
-        [(name, partial(ONE_BLOCK.open_view, _of(context, each))) for name, each in sides.items()],
-        lambda name: pins.marks([(sides[name].colour, name + less * (sides[name] is variant), None)], []),
-        context.look.difference,
-        {name: max(getattr(each.config, f"n_{name}s") for each in (baseline, variant)) for name in ("layer", "head")},
-        pins.COLOURS[variant.colour],
-    )
 
 
 def _drawings(context: BlockContext, baseline: Variant, variant: Variant | None, others: list[Variant]):
@@ -122,7 +115,7 @@ def _drawings(context: BlockContext, baseline: Variant, variant: Variant | None,
 
 
 def _of(context: BlockContext, variant: Variant) -> BlockContext:
-    """What a view is handed of a variant."""
+    """Return what a view is handed of a variant."""
     seen = context.forward_pass
     if variant.config == seen.config:
         return context
@@ -156,13 +149,6 @@ def _drawn(
         else:
             pins.vary(variant.colour - 1, changes, baseline.config)
 
-    drawing.block(
-        seen,
-        context.look.layer_of(seen),
-        key="drawing" if first else "drawing_beside",
-        usual=other or baseline.config,
-        beside=context.pins.texts if first else None,
-        above=pins.legend_html([(variant.colour, name, None)]),
-        below=below,
-        on_pick=clicked,
-    )
+    words = {"above": pins.legend_html([(variant.colour, name, None)]), "below": below}
+    words |= {"key": "drawing" if first else "drawing_beside", "beside": context.pins.texts if first else None}
+    drawing.block(seen, context.look.layer_of(seen), usual=other or baseline.config, on_pick=clicked, **words)

@@ -22,7 +22,7 @@ PLAIN = Config()
 
 
 def usual(kind: str) -> Config:
-    """What a model is that has nothing changed, with such weights."""
+    """Return what a model is that has nothing changed, with such weights."""
     return PLAIN if kind == "random" else family.BASELINE
 
 
@@ -83,7 +83,7 @@ class BlockConfig(Config):
         return Config(**{name: getattr(self, name) for name in Config.settings()})
 
     def one_of(self, name: str) -> list[Any] | None:
-        """What a setting can be in a model that was trained; None where there is no such limit."""
+        """Return what a setting can be in a model that was trained; None where there is no such limit."""
         if self.weights == "random":
             return None
         if name == "seed":
@@ -104,14 +104,8 @@ class BlockConfig(Config):
         if self.weights == "random":
             return []
         if self.weights == "cut":
-            return [
-                "d_model",
-                "n_layers",
-                "d_ff",
-                "d_head",
-                "init",
-                *_without_weights(self.seed, tuple(family.listed())),
-            ]
+            switches = _without_weights(self.seed, tuple(family.listed()))
+            return ["d_model", "n_layers", "d_ff", "d_head", "init", *switches]
         # a head's width follows how many there are
         same = [name for name in Config.settings() if name == "d_head" or len(family.values(name)) < 2]
         return [name for name in same if name not in ("seed", "padding", "dropout", "ffn_dropout")]
@@ -127,7 +121,7 @@ def _without_weights(seed: int, there: tuple[tuple[str, int], ...]) -> list[str]
 
 @lru_cache(maxsize=256)
 def _could(kind: str, seed: int, name: str, there: tuple[tuple[str, int], ...]) -> set[str]:
-    """What a setting from a menu can be by itself. there: the models that ship."""
+    """Return what a setting from a menu can be by itself. there: the models that ship."""
     base = family.BASELINE.replace(seed=seed)
     return {each for each in Config.settings()[name].menu or () if not weights[kind].refused(apply({name: each}, base))}
 
@@ -183,12 +177,12 @@ class BlockContext:
 
     @property
     def variants(self) -> list[Variant]:
-        """What is compared, the baseline first."""
+        """Return what is compared, the baseline first."""
         return self._lineup[0]
 
     @property
     def left_out(self) -> list[str]:
-        """Why which variant is not among them."""
+        """Return the reasons for which variants are left out."""
         return self._lineup[1]
 
     @lazily
@@ -202,7 +196,7 @@ class BlockContext:
         return there, [*notes, *left_out]
 
     def _broken(self, variant: Variant) -> str:
-        """Why the file with its weights cannot be opened: that costs the variant alone."""
+        """Return why the file with its weights cannot be opened: that costs the variant alone."""
         if self.kind == "random":
             return ""  # there is no file
         try:

@@ -14,8 +14,8 @@ from core.settings.setting import ConfigError
 from core.settings.wording import count
 from ui.block.context import BlockConfig, BlockContext
 from ui.kit.panel.control import Control, tabs
-from ui.kit.store import change_all, settings_of
-from ui.shared.sentence import unknown_words
+from ui.kit.store import reset, settings_of
+from ui.shared.base import unknown_words
 
 
 def script(context: BlockContext) -> Script:
@@ -54,7 +54,7 @@ def _chosen(kind: str):
         after = BlockConfig(**own | {"weights": kind})
     except ConfigError:
         after = BlockConfig(weights=kind)
-    change_all(after)
+    reset(BlockConfig, **after.write())  # what follows others goes on following
 
 
 def baseline(kind: str, config: Config) -> Config:
@@ -63,7 +63,7 @@ def baseline(kind: str, config: Config) -> Config:
 
 
 def can_be_had(kind: str) -> Callable[[str, Config], bool] | None:
-    """Whether there are weights for a change, as a link has it, of the baseline; None where there are for all."""
+    """Return whether there are weights for a change, as a link has it, of the baseline; None where there are for all."""
     if kind == "random":
         return None
     there = tuple(family.listed())

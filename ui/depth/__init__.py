@@ -1,10 +1,7 @@
-"""The page "Depth": what it looks at (context.py), its views (views/), and what stands around them, a file each.
+"""The page "Depth": its settings (context.py), its views, and what stands around them."""
 
-Whoever imports any of it has every view in the menu.
-"""
-
-# isort: off
+# Importing a view enters it in the menu.
+from ui.depth import gradients, grid, passes  # noqa: F401
 from ui.depth.context import view
-from ui.depth import views
 
-__all__ = ["view", "views"]
+view.arrange("statistics attention play gradients grid")

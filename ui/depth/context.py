@@ -20,7 +20,7 @@ from core.settings.setting import Settings, setting
 from core.settings.wording import count
 from ui.kit import pins
 from ui.kit.page import literal
-from ui.kit.store import is_dragged
+from ui.kit.store import session
 
 
 def script(context: "DepthContext") -> Script:
@@ -91,32 +91,28 @@ class DepthContext:
     @lazily
     def journeys(self) -> dict[str, Journey]:
         """Name -> journey, in the order of the variants."""
-        return self._travelled(0)
+        return self._travel_all(0)
 
     @lazily
     def played(self) -> dict[str, Journey]:
-        """The same with the attention of all passes, or of those that are played."""
-        return self._travelled(self.cells)
-
-    @property
-    def passes_played(self) -> list[int]:
-        return self.depth.played(self.cells)
+        """The same with the attention of the passes that are played."""
+        return self._travel_all(self.cells)
 
     @property
     def cells(self) -> int:
         """Attention weights of a pass, of the variant that has most of them: the same passes are played of all."""
         return max(v.config.n_heads * (len(self.tokens) + v.config.padding) ** 2 for v in self.variants)
 
-    def _travelled(self, played: int) -> dict[str, Journey]:
-        travelled = {}
-        for done, each in enumerate(self.variants):
-            with told_as(done / len(self.variants), f"{each.name}: {done} of {count(len(self.variants), 'model')}"):
-                travelled[each.name] = self.travel(each.config, played)
-        return travelled
+    def _travel_all(self, played: int) -> dict[str, Journey]:
+        journeys, models = {}, count(len(self.variants), "model")
+        for done, variant in enumerate(self.variants):
+            with told_as(done / len(self.variants), f"{variant.name}: {done} of {models}"):
+                journeys[variant.name] = self.travel(variant.config, played)
+        return journeys
 
     def travel(self, config: Config, played: int = 0) -> Journey:
         """Send the text through the passes of one configuration. While a slider is dragged, rounding is not looked for."""
-        return travel(config, self.tokens, self.machine, self.depth, played, compare_precision=not is_dragged())
+        return travel(config, self.tokens, self.machine, self.depth, played, compare_precision=not session().dragged)
 
     def say_rounding(self, journeys: dict[str, Journey]):
         """Write from which pass on rounding decides the numbers, where it does."""
@@ -130,5 +126,5 @@ class DepthContext:
 
     @property
     def weights(self) -> str:
-        """What every chart says about its weights."""
+        """Return what every chart says about its weights."""
         return pins.seeds(self.variants)

@@ -54,18 +54,18 @@ def picture(kind: str, values, draw: Callable[[Any], None]):
 
 
 def alone() -> bool:
-    """Whether what is drawn has the page to itself: beside another there is no room for what the first look has taught."""
+    """Return whether what is drawn has the page to itself: beside another there is no room for what the first look has taught."""
     return _now.get() is None
 
 
 def second() -> bool:
-    """Whether this is the variant's side, where the baseline's is drawn already."""
+    """Return whether this is the variant's side, where the baseline's is drawn already."""
     side = _now.get()
     return side is not None and side.second
 
 
 def stands(bar: str) -> bool:
-    """Whether this row of controls stands above both sides already; else it does from now on."""
+    """Return whether this row of controls stands above both sides already; else it does from now on."""
     side = _now.get()
     if side is None:
         return False
@@ -75,13 +75,13 @@ def stands(bar: str) -> bool:
 
 
 def count_of(name: str, count: int) -> int:
-    """How many of something can be picked, of which this side has so many."""
+    """Return how many of something can be picked, of which this side has so many."""
     side = _now.get()
     return side.counts.get(name, count) if side else count
 
 
 def above():
-    """Where a row of controls goes, which both sides have in common."""
+    """Return where a row of controls goes, which both sides have in common."""
     return _rows.get() or nullcontext()
 
 
@@ -97,7 +97,7 @@ def rows_in(place):
 
 
 def difference() -> bool:
-    """Whether to draw by how much this side differs from its twin."""
+    """Return whether to draw by how much this side differs from its twin."""
     side = _now.get()
     return side is not None and side.second and side.difference
 
@@ -107,11 +107,6 @@ def coloured(spec: dict) -> dict:
     if not second():
         return spec
     return json.loads(json.dumps(spec).replace(BASELINE, _now.get().colour))
-
-
-def by_itself(sentence: str) -> str:
-    """What the numbers of this side say: beside their difference that is about the variant alone."""
-    return f"The variant by itself: {sentence}" if sentence and difference() else sentence
 
 
 def no_difference():
@@ -167,7 +162,7 @@ def beside(
 
 
 def _same(one, other) -> bool:
-    """Whether two pictures show the same values: tables, arrays, or several of either."""
+    """Return whether two pictures show the same values: tables, arrays, or several of either."""
     if isinstance(one, pd.DataFrame):
         return isinstance(other, pd.DataFrame) and one.equals(other)
     if isinstance(one, torch.Tensor | np.ndarray):

@@ -50,20 +50,14 @@ _WORDS = {term: re.compile(rf"\b{re.escape(term.removesuffix('-test'))}\b", re.I
 
 
 def explained(*texts: str) -> str | None:
-    """What the words in these texts mean, as Markdown; None where none needs it."""
+    """Return what the words in these texts mean, as Markdown; None where none needs it."""
     terms = [term for term, word in _WORDS.items() if any(map(word.search, texts))]
     return "\n\n".join(f"**{term[0].upper()}{term[1:]}**: {TERMS[term]}" for term in terms) or None
 
 
-LATER = (  # loaded before somebody waits for them, in pieces: where the process ends, no more than one is waited for
-    "sqlalchemy",
-    "core.study.database.store",
-    "core.study.file",
-    "core.workers.cluster",
-    "core.study.runner",
-    "ui.studies",
-    "ui.training",
-)
+# Loaded before somebody waits for them, in pieces: where the process ends, no more than one is waited for.
+STORE = ("sqlalchemy", "core.study.database.store", "core.study.file", "core.workers.cluster", "core.study.runner")
+LATER = (*STORE, "ui.studies", "ui.training")
 HERE = Path(__file__).parent
 # With the first element of a page: the other styles come with the first script (server/frame.css), a moment later,
 # and what is on the page would move.
@@ -95,7 +89,7 @@ def _drawing() -> list[threading.Thread]:
 
 
 def _load_driver():
-    """What the store is reached with, and no other: PostgreSQL's takes 12 MB."""
+    """Load what the store is reached with, and no other driver: PostgreSQL's takes 12 MB."""
     from core.study.database.connection import address
 
     with suppress(Exception):  # what is wrong is said where somebody asks for the store
@@ -113,7 +107,10 @@ def page(here: Page):
     with opened() as session, turns.taken():
         address.take_address()
         if not allows(here.key):
-            _point_elsewhere()
+            st.info("The link with which this was opened leads to other pages.", icon=":material/lock:")
+            for left in PAGES:
+                if allows(left.key):
+                    st.page_link(left.path, label=left.name, icon=left.icon)
             st.stop()
         takeaway.begin()
         downloads.begin_run()
@@ -125,16 +122,8 @@ def page(here: Page):
         acknowledge(here.name_in_address)
 
 
-def _point_elsewhere():
-    """Say where a teacher's link leads, on a page that it leaves out."""
-    st.info("The link with which this was opened leads to other pages.", icon=":material/lock:")
-    for page in PAGES:
-        if allows(page.key):
-            st.page_link(page.path, label=page.name, icon=page.icon)
-
-
 def head(here: Page, *rows: list[Control], beside_title: Sequence[Control] = ()):
-    """What stands above a page's pictures: its title, and rows of controls."""
+    """Draw what stands above a page's pictures: its title, and rows of controls."""
     bar("head", [title(here.name), *beside_title], *rows)
 
 
@@ -165,7 +154,7 @@ def sidebar(
 
 
 def notice(*notes: str, left_out: Sequence[str] = ()):
-    """What a page had to change in its settings, and what it leaves out of a comparison. It has a place of its own: what stands below
+    """Draw what a page had to change in its settings, and what it leaves out of a comparison. It has a place of its own: what stands below
     would be made anew where such a sentence comes or goes, and a press on it that is under way would be lost."""
     with st.container():
         warn(*notes)
@@ -191,7 +180,8 @@ def figure(title: str, sentence: str, weights: str = "", words=()):
     above it, are explained beside.
     """
     takeaway.says(sentence)
-    sentence = beside.by_itself(sentence)
+    if sentence and beside.difference():
+        sentence = f"The variant by itself: {sentence}"
     whose = f" :gray[{literal(weights)}.]" if weights else ""
     st.markdown(f"**{literal(title)}**  \n:small[{literal(sentence)}{whose}]", help=explained(title, sentence, *words))
 
@@ -233,7 +223,7 @@ def table(data, alt: str, taken=None, **words):
 
 
 def _columns(data, given: dict) -> dict:
-    """What st.dataframe is told of columns: what is given of each, a name or a column, and help where its name needs it."""
+    """Return what st.dataframe is told of columns: what is given of each, a name or a column, and help where its name needs it."""
     columns = {name: {"help": explained(str(name))} for name in data.columns if explained(str(name))}
     for name, column in given.items():
         column = {"label": column} if isinstance(column, str) else column

@@ -4,27 +4,48 @@ A page says which one it is by its name in this table: `with page(DEPTH): …`.
 """
 
 import importlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlencode
 
 import streamlit as st
 
 from core.settings.menu import Menu
-from ui.kit import address, jobs
+from ui.kit import address, jobs, limits
 from ui.kit.panel.control import Control, tabs
-from ui.kit.panel.menu import draw_menu, name_in_address
 from ui.kit.rights import take_key
-from ui.kit.store import kinds_of, session
+from ui.kit.server.scripts import with_store
+from ui.kit.store import allows, kinds_of, session
+
+PANEL = Path(__file__).parent / "panel"
+# One component, where links of Streamlit's are sent and laid out one by one with every move.
+_menu = st.components.v2.component(
+    "ablation_menu",
+    html=(PANEL / "menu.html").read_text(),
+    js=with_store((PANEL / "menu.js").read_text(), css=(PANEL / "menu.css").read_text()),
+    isolate_styles=False,
+)
 
 
 @dataclass(frozen=True)
 class Page:
-    key: str  # of its settings in a session; its folder is ui/<key>, with a dot within that of another page
-    path: str  # of its file, as Streamlit is told it
+    """A page of the app.
+
+    Args:
+        key: Key of its settings in a session. Its code is ui/<key>; a dot leads into another page's folder.
+        path: Its file, as Streamlit has it.
+        about: What it does, in a line.
+        parameter: The parameter of its links that says which view is open.
+    """
+
+    key: str
+    path: str
     name: str
     icon: str
-    about: str  # what it does, in a line
-    parameter: str = ""  # of its links: which view is open
+    about: str
+    parameter: str = ""
 
     @property
     def views(self) -> Menu:
@@ -33,8 +54,8 @@ class Page:
 
     @property
     def name_in_address(self) -> str:
-        """What the address of this page ends with; nothing for the start page."""
-        return name_in_address(self.path)
+        """Return what the address of this page ends with; nothing for the start page."""
+        return re.sub(r"^\d+_", "", Path(self.path).stem) if self is not START else ""
 
     def settings(self, *kinds) -> tuple[list, list[str]]:
         """Return one instance of each class of settings, and what had to be changed; then draw the menu.
@@ -45,7 +66,10 @@ class Page:
         here = session()
         here.open(self.key, address.read_link(), address.is_back())
         chosen, notes = here.settings(kinds)
-        self._menu()
+        with st.sidebar:
+            self._draw_menu()
+            if self is not TRAINING:
+                jobs.elsewhere()
         return chosen, [*take_key(), *notes]
 
     def open_with(self, kinds: tuple, link: dict[str, str]):
@@ -53,22 +77,49 @@ class Page:
         kinds_of[self.key] = kinds
         session().open(self.key, link, is_back=False)
 
-    def _menu(self):
-        """The links to all pages, and what goes on elsewhere."""
-        with st.sidebar:
-            draw_menu(PAGES, self)
-            if self is not TRAINING:
-                jobs.elsewhere()
+    def _draw_menu(self):
+        """Draw the links to all pages, with the settings of each as they are."""
+        links = [
+            {
+                "key": page.key,
+                "name": page.name,
+                "icon": page.icon.split("/")[1].strip(":"),
+                "to": _address_of(page),
+                "here": page is self,
+            }
+            for page in PAGES
+            if allows(page.key)
+        ]
+        teacher_limits = session().limits
+        if links and teacher_limits and teacher_limits.large:
+            links[0]["large"] = True
+        _menu(key="menu", data=links)
 
     def tabs(self, titles: Mapping[str, str] | None = None) -> Control:
-        """The row of buttons that says which view is open. titles: of views, where they are not called as everywhere."""
-        limits = session().limits
-        left = limits.views_of(self.key) if limits else ()
+        """Return the row of buttons that says which view is open. titles: of views that have another name here."""
+        teacher_limits = session().limits
+        left = teacher_limits.views_of(self.key) if teacher_limits else ()
         return tabs("View", self.views, self.parameter, left=left, titles=titles or {})
 
     def open_view(self, context):
-        """Draw the view that is open. context: what the views of this page are handed, with what is looked at as its `look`."""
+        """Draw the view that is open, as `context.look` says."""
         self.views[getattr(context.look, self.parameter)](context)
+
+
+def link_to(page: str) -> dict[str, str]:
+    """Return the parameters with which the menu leads to a page: its settings as they are."""
+    once = {name for kind in kinds_of.get(page, ()) for name, known in kind.settings().items() if known.once}
+    return {name: text for name, text in session().link(page).items() if name not in once}
+
+
+def _address_of(page: Page) -> str:
+    """Return the address of a page, as seen from any other."""
+    name = page.name_in_address or "."
+    params = link_to(page.key)
+    teacher_limits = session().limits
+    if teacher_limits:
+        params[limits.PARAMETER] = teacher_limits.write()
+    return f"{name}?{urlencode(params)}" if params else name
 
 
 START = Page(
@@ -98,19 +149,11 @@ CLAIMS = Page(
     "What papers say, and whether it is so here.", "shown",
 )  # fmt: skip
 LESSONS = Page(
-    "lessons",
-    "pages/7_Lessons.py",
-    "Lessons",
-    ":material/school:",
-    "Predict, see, explain: thirteen questions.",
-    "shown",
-)
+    "lessons", "pages/7_Lessons.py", "Lessons", ":material/school:",
+    "Predict, see, explain: thirteen questions.", "shown",
+)  # fmt: skip
 CLASS = Page(
-    "lessons.classroom",
-    "pages/8_Class.py",
-    "Class",
-    ":material/groups:",
-    "Predict together, on your own devices.",
-    "shown",
-)
+    "lessons.classroom", "pages/8_Class.py", "Class", ":material/groups:",
+    "Predict together, on your own devices.", "shown",
+)  # fmt: skip
 PAGES = (START, ONE_BLOCK, DEPTH, TRAINING, STUDIES, TRAINED_MODEL, CLAIMS, LESSONS, CLASS)  # in the order of the menu

@@ -35,25 +35,15 @@ def row(
     others, as a link has it, and with "" where one or none is left. can: whether what a text changes in
     the baseline can be had, where not all can; the baseline is then given, and none can be pinned."""
     baseline = config if can else pins.pinned() or config
-    ready = [encode(part()) for part in ablation.values() if _makes_a_difference(part(), baseline)]
+    parts = [part() for part in ablation.values()]
+    ready = [encode(part) for part in parts if any(getattr(baseline, name) != value for name, value in part.items())]
     others = [encode({name: value}) for name, value in baseline.others()]
     if can:
         ready, others = ([text for text in texts if can(text, baseline)] for texts in (ready, others))
     offered = list(dict.fromkeys([*ready, *others, *pins.texts]))
-    chosen = pills(
-        "Compare with",
-        PILLS,
-        pins.texts,
-        offered,
-        list(map(_label, offered)),
-        first=len(ready),
-        on=partial(_switch, on_new),
-    )
+    labels, turn = list(map(_label, offered)), partial(_switch, on_new)
+    chosen = pills("Compare with", PILLS, pins.texts, offered, labels, first=len(ready), on=turn)
     return [chosen, *([] if can else _buttons(config, pins, on_new))]
-
-
-def _makes_a_difference(changes: dict, baseline: Config) -> bool:
-    return any(getattr(baseline, name) != value for name, value in changes.items())
 
 
 @lru_cache(maxsize=1000)
@@ -62,7 +52,7 @@ def _label(text: str) -> str:
 
 
 def now() -> Pins:
-    """What is compared, for a callback: the page may have been drawn with what was compared before."""
+    """Return what is compared, for a callback: the page may have been drawn with what was compared before."""
     return Pins(baseline=value("baseline"), variants=value("variants"))
 
 
@@ -75,16 +65,13 @@ def _switch(on_new: Callable[[str], None], text: str, is_on: bool):
 def _chosen(on_new: Callable[[str], None], texts: list[str]):
     pins = now()
     if len(texts) > MOST:
-        full()  # and the pill goes out again, since what is compared has not changed
+        # And the pill goes out again, since what is compared has not changed.
+        st.toast(f"{MOST} variants are compared already: take one away first.", icon=":material/info:")
     else:
         added = [text for text in texts if text not in pins.texts]
         change(variants=pins.compare(texts))
         if added or len(texts) < 2:
             on_new(added[-1] if added and len(texts) > 1 else "")
-
-
-def full():
-    st.toast(f"{MOST} variants are compared already: take one away first.", icon=":material/info:")
 
 
 def _buttons(config: Config, pins: Pins, on_new: Callable[[str], None]) -> list[Control]:
@@ -93,23 +80,11 @@ def _buttons(config: Config, pins: Pins, on_new: Callable[[str], None]) -> list[
         about = "Keep the settings of the sidebar as the baseline. What you change then is shown beside it."
         return [press("Pin baseline", "pin", about, lambda: change(baseline=pin(config)), icon="keep")]
     changes = encode(difference(config, pinned))
-    return [
-        press(
-            "Keep",
-            "keep",
-            f"Keep the present settings as one of up to {MOST} variants, named by what differs from the baseline.",
-            lambda: _chosen(on_new, [*now().texts, changes]),
-            icon="add",
-            off=not changes or changes in pins.texts or len(pins.texts) >= MOST,
-        ),
-        press(
-            "Unpin",
-            "pin",
-            "The sidebar becomes the baseline again, with the settings that were pinned.",
-            partial(_unpin, pinned),
-            icon="keep_off",
-        ),
-    ]
+    off = not changes or changes in pins.texts or len(pins.texts) >= MOST
+    about = f"Keep the present settings as one of up to {MOST} variants, named by what differs from the baseline."
+    keep = press("Keep", "keep", about, lambda: _chosen(on_new, [*now().texts, changes]), icon="add", off=off)
+    about = "The sidebar becomes the baseline again, with the settings that were pinned."
+    return [keep, press("Unpin", "pin", about, partial(_unpin, pinned), icon="keep_off")]
 
 
 def _unpin(pinned: Config):
@@ -118,7 +93,7 @@ def _unpin(pinned: Config):
 
 
 def legend(variants: list[Variant], said: dict[str, str | None], pins: Pins, kind: str = "random"):
-    """Who has which colour, what is said of each, e.g. "diverged at pass 7", and what they have in common. kind: of weights."""
+    """Draw who has which colour, what is said of each, e.g. "diverged at pass 7", and what they have in common. kind: of weights."""
     entries = [
         (v.colour, f"baseline: {baseline_words(pins, kind)}" if v.colour == 0 else v.name, said.get(v.name))
         for v in variants
@@ -159,19 +134,19 @@ def _line(colour: int) -> str:
 
 
 def seeds(variants: list[Variant], kind: str = "random") -> str:
-    """Whose weights these are."""
+    """Return whose weights these are."""
     seeds = list(dict.fromkeys(variant.config.seed for variant in variants))
     return f"{WHOSE[kind]}, seed{'s' * (len(seeds) > 1)} {' and '.join(map(str, seeds))}"
 
 
 def paired(variants: list[Variant], kind: str = "random") -> str:
-    """What baseline and variants share by construction (core/model/parts/init.py)."""
+    """Return what baseline and variants share by construction (core/model/parts/init.py)."""
     other = len({variant.config.seed for variant in variants}) > 1
     return f"{weights[kind].paired}{', for those of one seed' * other}"
 
 
 def baseline_words(pins: Pins, kind: str = "random") -> str:
-    """What the baseline is, in few words."""
+    """Return what the baseline is, in few words."""
     if kind != "random":
         return "trained with all parts"
     pinned = pins.pinned()
@@ -201,7 +176,7 @@ def vary(place: int, changes: dict, baseline: Config):
 
 
 def _text(changes: dict, config: Config, baseline: Config) -> str | None:
-    """What a config with these changes changes in the baseline; None where it cannot be so, which is said."""
+    """Return what a config with these changes changes in the baseline; None where it cannot be so, which is said."""
     try:
         return encode(difference(apply(changes, config), baseline))
     except ConfigError as error:

@@ -149,7 +149,8 @@ class Session:
                 if handler is not None:
                     handler(member, value == "on") if member else handler(value)
                 return
-        self.change({name: _repair(text) for name, text in delta.items()}, page)
+        # Without halves of characters, which a browser may send and a link cannot hold.
+        self.change({name: text and text.encode(errors="ignore").decode() for name, text in delta.items()}, page)
 
     def open(self, page: str, link: dict[str, str], is_back: bool):
         """Take over the link with which a page was opened. Without one it has what was chosen before."""
@@ -181,11 +182,6 @@ class Session:
         self.built |= {type(settings): settings for settings in chosen}
         notes = [_explain(problem, chosen) for problem in (*self.problems, *problems)]
         return chosen, list(dict.fromkeys(notes))  # two classes may share a setting, and its mistake
-
-
-def _repair(text: str | None) -> str | None:
-    """Return a text without halves of characters, which a browser may send and a link cannot hold."""
-    return text if text is None else text.encode(errors="ignore").decode()
 
 
 def _name_unknown(link: Mapping[str, str], kinds: Kinds) -> list[str]:
@@ -255,17 +251,6 @@ def is_moved(name: str) -> bool:
     return limits is None or name in limits.moved
 
 
-def is_seen(name: str) -> bool:
-    """Return whether a setting stands among the controls: to be moved, or only to be read."""
-    limits = session().limits
-    return limits is None or name in limits.moved or name in limits.locked
-
-
-def is_dragged() -> bool:
-    """Return whether a control is still under the user's finger: what is slow and small waits for its release."""
-    return session().dragged
-
-
 def settings_of(kind: type[Settings]) -> Any:
     """Return the settings of one class as they are now."""
     here = session()
@@ -278,11 +263,6 @@ def value(name: str) -> Any:
     """Return a setting of the open page as it is now."""
     kind = next(kind for kind in kinds_of[session().page] if name in kind.settings())
     return getattr(settings_of(kind), name)
-
-
-def has_changed(settings: Settings) -> bool:
-    """Return whether one of these settings was changed since they were read."""
-    return settings_of(type(settings)) != settings
 
 
 def change(**values: Any):
@@ -322,11 +302,6 @@ def restore(settings: Settings):
     here.change(delta)
 
 
-def change_all(settings: Settings):
-    """Make every setting as in this instance; what follows others there goes on following."""
-    reset(type(settings), **settings.write())
-
-
 def reset(*kinds: type[Settings], **params: str):
     """Let all settings of these classes follow their defaults, but for those with these texts."""
     here = session()
@@ -338,12 +313,6 @@ def default_of(settings: Settings, name: str) -> Any:
     """Return what a setting has where nobody chooses: its default, or what it takes from the others."""
     follows = settings.settings()[name].follows
     return follows(settings) if follows else type(settings).__dataclass_fields__[name].default
-
-
-def is_chosen(settings: Settings, name: str) -> bool:
-    """Return whether a setting was chosen, even if it has the value that it would follow."""
-    choices = session().choices
-    return key_of(type(settings), name, choices) in choices
 
 
 def bind(name: str, value: Any, change_to: Callable[[Any], None] | None = None) -> dict[str, Any]:

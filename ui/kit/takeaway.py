@@ -46,12 +46,12 @@ def begin():
 
 
 def says(sentence: str):
-    """What the words above the next picture say: it is part of the text that stands for the picture."""
+    """Keep what the words above the next picture say: it is part of the text that stands for the picture."""
     st.session_state[SAID] = sentence
 
 
 def said() -> str:
-    """What they say; once, for the first picture below them."""
+    """Return what they say; once, for the first picture below them."""
     return st.session_state.pop(SAID, "")
 
 
@@ -127,20 +127,13 @@ class MatrixTable:
         cells = self._cells()
         panel, row, column = np.nonzero(~np.isnan(cells))
         titles, columns = self.titles or [""] * len(cells), self.columns or [str(n + 1) for n in range(cells.shape[2])]
-        return pd.DataFrame(
-            {
-                "panel": _words(titles, panel),
-                "row_number": row + 1,
-                "row": _words(self.rows, row),
-                "column_number": column + 1,
-                "column": _words(columns, column),
-                "value": cells[panel, row, column].astype(np.float64),
-            }
-        )
+        table = {"panel": _words(titles, panel), "row_number": row + 1, "row": _words(self.rows, row)}
+        table |= {"column_number": column + 1, "column": _words(columns, column)}
+        return pd.DataFrame(table | {"value": cells[panel, row, column].astype(np.float64)})
 
     @property
     def many(self) -> int:
-        """How many rows it has."""
+        """Return how many rows it has."""
         return int((~np.isnan(self._cells())).sum())
 
     def _cells(self) -> np.ndarray:

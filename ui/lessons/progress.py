@@ -15,7 +15,7 @@ from core.teaching.lessons.lesson import Lesson
 from core.teaching.lessons.prediction import BECAUSE, SURE, Entry, check
 from core.teaching.lessons.reader import lesson, read_lesson
 from ui.kit.panel.control import handle
-from ui.kit.panel.script import with_store
+from ui.kit.server.scripts import with_store
 from ui.kit.store import session
 
 KEY, KEPT = "progress", "progress"

@@ -16,8 +16,7 @@ from core.teaching.lessons.wording import fill_in
 from core.teaching.report import CONCLUSION, NAME, Report, measure_part, write_report
 from ui.kit.limits import LOOK, PARAMETER, Limits
 from ui.kit.page import literal
-from ui.kit.pages import CLASS, LESSONS, PAGES, START, TRAINING, Page
-from ui.kit.panel.menu import link_to
+from ui.kit.pages import CLASS, LESSONS, PAGES, START, TRAINING, Page, link_to
 from ui.kit.server.downloads import download_link
 from ui.kit.store import bind, change, kinds_of, session
 from ui.lessons import view

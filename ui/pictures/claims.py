@@ -4,13 +4,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import streamlit as st
-
 from core.figures.palette import BASELINE, VARIANTS
 from core.figures.small_pictures import SPREAD_WIDTH, spread_svg
 from core.teaching.claims import DOES_NOT, REPLICATES, Claim, Judged, claim, describe, format_result, format_value
 from ui.kit.panel.control import handle
-from ui.kit.panel.script import with_store
+from ui.kit.server.scripts import component
 
 KINDS = {REPLICATES: "yes", DOES_NOT: "no"}
 CSS = f"""
@@ -26,12 +24,7 @@ svg {{ width: 100%; max-width: {SPREAD_WIDTH}px; height: auto; display: block; }
 .seed {{ fill: var(--st-text-color); opacity: 0.35; }}
 @container (max-width: 760px) {{ .row {{ grid-template-columns: minmax(0, 1fr); }} }}
 """
-_claims = st.components.v2.component(
-    "ablation_claims",
-    html='<div class="root"></div>',
-    css=CSS,
-    js=with_store((Path(__file__).parent / "claims.js").read_text()),
-)
+_claims = component("claims", Path(__file__).with_suffix(".js"), CSS)
 
 
 def claims(
@@ -49,16 +42,8 @@ def claims(
 
 
 def _row(of: Claim, label: str, found: Judged, values: Sequence[float]) -> dict[str, str]:
-    picture = spread_svg(
-        found.interval[:3], of.smallest, of.alike, lambda value: format_value(value, of) if value else "0", values
-    )
-    return {
-        "title": label,
-        "paper": of.paper.partition(":")[0],
-        "what": of.number,
-        "picture": picture,
-        "kind": KINDS.get(found.verdict, "open"),
-        "verdict": found.verdict,
-        "number": format_result(found, of),
-        "said": f"{label}: {describe(found, of)}",
-    }
+    write = lambda value: format_value(value, of) if value else "0"  # noqa: E731
+    row = {"title": label, "paper": of.paper.partition(":")[0], "what": of.number}
+    row |= {"kind": KINDS.get(found.verdict, "open"), "verdict": found.verdict, "number": format_result(found, of)}
+    row["picture"] = spread_svg(found.interval[:3], of.smallest, of.alike, write, values)
+    return row | {"said": f"{label}: {describe(found, of)}"}

@@ -74,24 +74,13 @@ def curves(
     """
     at = list(at if at is not None else range(max((len(line.values) for p in panels for line in p.lines), default=1)))
     note(key.replace("_", " "), lambda: table(panels, names, x, at))
-    low, high = ends or (at[0], at[-1])
-    data = {
-        "panels": [_panel(panel) for panel in panels],
-        "names": names,
-        "colours": COLOURS,
-        "dashes": DASHES,
-        "x": x,
-        "at": at,
-        "from": low,
-        "to": high,
-        "height": height,
-        "across": across,
-    }
-    _curves(key=key, data=json.dumps(data))
+    axis = {"x": x, "at": at, "from": (ends or at)[0], "to": (ends or at)[-1]}
+    look = {"names": names, "colours": COLOURS, "dashes": DASHES, "height": height, "across": across}
+    _curves(key=key, data=json.dumps({"panels": [_panel(panel) for panel in panels], **axis, **look}))
 
 
 def table(panels, names, x, at) -> pd.DataFrame:
-    """What is drawn, tidy: meter, variant, pass (or whatever x is), value, and the band's low and high where there is one."""
+    """Return what is drawn, tidy: meter, variant, pass (or whatever x is), value, and the band's low and high where there is one."""
     bands = any(line.low for panel in panels for line in panel.lines)
     rows = [
         (panel.label, names[line.colour], at[n], value, *([line.low[n], line.high[n]] if line.low else [math.nan] * 2))
@@ -104,16 +93,13 @@ def table(panels, names, x, at) -> pd.DataFrame:
 
 
 def _panel(panel: Panel) -> dict:
-    lines = [
-        {
-            **line.__dict__,
-            "values": _values(line.values),
-            "low": line.low and _values(line.low),
-            "high": line.high and _values(line.high),
-            "seeds": [_values(seed) for seed in line.seeds or []],
-        }
-        for line in panel.lines
-    ]
+    lines = []
+    for line in panel.lines:
+        drawn = line.__dict__ | {"seeds": [_values(seed) for seed in line.seeds or ()]}
+        for name in ("values", "low", "high"):
+            if drawn[name] is not None:
+                drawn[name] = _values(drawn[name])
+        lines.append(drawn)
     marks = [{"at": at, "name": name} for at, name in panel.marks]
     return {**panel.__dict__, "lines": lines, "marks": marks}
 

@@ -4,12 +4,10 @@ from collections.abc import Callable
 from html import escape
 from pathlib import Path
 
-import streamlit as st
-
 from core.figures.drawing import block_svg
 from core.figures.palette import VARIANTS
 from ui.kit.panel.control import handle
-from ui.kit.panel.script import with_store
+from ui.kit.server.scripts import component
 from ui.kit.store import is_moved
 
 CSS = f"""
@@ -37,12 +35,9 @@ polyline {{ fill: none; stroke: var(--st-text-color); stroke-width: 1.3; }}
 .off {{ fill: none; stroke: var(--st-text-color); stroke-width: 1; stroke-dasharray: 4 4; opacity: 0.6; }}
 rect.changed {{ stroke: {VARIANTS[0]}; stroke-width: 2; opacity: 1; }} text.changed {{ fill: {VARIANTS[0]}; opacity: 1; }}
 """
-_drawing = st.components.v2.component(
-    "ablation_drawing",
-    html='<div class="root"><div class="picture"></div><div class="tip" role="status"></div></div>',
-    css=CSS,
-    js=with_store((Path(__file__).parent / "drawing.js").read_text()),
-)
+SCRIPT = Path(__file__).with_suffix(".js")
+HTML = '<div class="root"><div class="picture"></div><div class="tip" role="status"></div></div>'
+_drawing = component("drawing", SCRIPT, CSS, HTML)
 
 
 def block(
@@ -74,12 +69,6 @@ def block(
     name = f'<div class="above">{above}</div>' if above else ""
     words = f'<p class="below">{below}</p>' if below else ""
     picture = f'{name}<div class="block">{svg}</div>{words}'
-    _drawing(
-        key=key,
-        data={
-            "picture": picture,
-            "clicked": on_pick is not None,
-            "gone": beside and tuple(beside),  # Streamlit asks pandas of each list whether it is a table
-            "set": handle(key, pick),
-        },
-    )
+    gone = beside and tuple(beside)  # Streamlit asks pandas of each list whether it is a table
+    data = {"picture": picture, "clicked": on_pick is not None, "gone": gone, "set": handle(key, pick)}
+    _drawing(key=key, data=data)

@@ -12,7 +12,7 @@ import torch
 from core.figures.palette import DIVERGING, SEQUENTIAL
 from ui.kit import beside
 from ui.kit.panel.control import handle
-from ui.kit.panel.script import with_store
+from ui.kit.server.scripts import with_store
 from ui.kit.takeaway import MatrixTable, note, said
 
 HERE = Path(__file__).parent / "canvas"

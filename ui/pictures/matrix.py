@@ -8,7 +8,7 @@ import streamlit as st
 from core.study.link import query, read_query
 from core.study.picture import COLOURS, matrix_svg
 from core.study.summary import Line, lines
-from ui.kit.panel.script import with_store
+from ui.kit.server.scripts import component
 from ui.kit.store import session
 
 CSS = f"""
@@ -19,12 +19,7 @@ text {{ fill: var(--st-text-color); }} .paper {{ fill: var(--st-background-color
 .edge {{ stroke: var(--st-text-color); fill: none; }} a {{ cursor: pointer; }}
 a:hover .edge, a:focus-visible .edge {{ stroke-opacity: 1; stroke: var(--st-primary-color); stroke-width: 2.5; }} a:focus {{ outline: none; }}
 {COLOURS}"""
-_matrix = st.components.v2.component(
-    "ablation_matrix",
-    html='<div class="root"></div>',
-    css=CSS,
-    js=with_store((Path(__file__).parent / "matrix.js").read_text()),
-)
+_matrix = component("matrix", Path(__file__).with_suffix(".js"), CSS)
 
 
 def matrix(summary, key: str, on_open: Callable[[Line], None] | None = None):

@@ -1,18 +1,61 @@
-"""What views of a pass share: what is picked on the page, and small choices that several of them offer."""
+"""What pages that read a sentence share: the sentence, what of its pass is looked at, and what is said of it."""
 
+import html
 import math
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
 
 from core.experiments.block.attention import read_pairs
-from core.model.text import EXAMPLES, words
+from core.model.text import EXAMPLES, shown, words
 from core.settings.menu import Menu
 from core.settings.setting import Settings, setting
 from ui.kit import beside
-from ui.kit.panel.control import Control, choice
+from ui.kit.panel.control import Control, choice, field
 from ui.kit.panel.panel import bar
 from ui.kit.store import is_moved, value
+
+OWN = "Your own text"
+NAMED = 8  # unknown words that are named
+NO_WORD = "There is no word to work on. Type a sentence above, or choose an example."
+
+
+def sentence() -> list[Control]:
+    """The controls of both."""
+    return typed("Sentence", "text", "Type a sentence …", {example.name: example.text for example in EXAMPLES})
+
+
+def typed(label: str, name: str, hint: str, examples: dict[str, str]) -> list[Control]:
+    """Return the controls of a text, a setting of that name, and of examples for it: their names -> the texts."""
+    text = value(name)
+    texts = list(examples.values())
+    words = list(examples)
+    if text not in texts:
+        texts.append(text)
+        words.append(OWN)
+    example = choice("Example", f"example_of_{name}", text, texts, words)
+    # Another text: what was marked in the old one means nothing in it.
+    anew = {"also": {"pairs": None}}
+    return [field(label, name, hint) | anew, example | anew | {"set": name}]
+
+
+def unknown_words(labels: Sequence[str], unknown: Collection[int]):
+    """Say which words of a text the model does not know. unknown: their numbers, from 0."""
+    if not unknown:
+        return
+    missing = list(dict.fromkeys(labels[at] for at in unknown))
+    named = ", ".join(f"“{html.escape(shown(word))}”" for word in missing[:NAMED])
+    rest = len(missing) - NAMED
+    escaped = list(map(html.escape, labels))
+    for at in unknown:
+        escaped[at] = f"<span style='border-bottom:2px dotted #D55E00'>{escaped[at]}</span>"
+    marked = " ".join(escaped)
+    st.html(
+        f"<div style='font-size:.9rem;line-height:1.5'>This model does not know {named}{f' and {rest:,} more' * (rest > 0)}: "
+        f"each is read as the same unknown word. <span style='opacity:.75'>{marked}</span></div>"
+    )
+
 
 maps = Menu("Picture")
 
@@ -67,11 +110,6 @@ class Picked(Settings):
         return read_pairs("" if self.pairs == "none" else self.pairs, forward_pass.n_real)
 
 
-def weights(forward_pass) -> str:
-    """What every chart says about its weights."""
-    return forward_pass.weights
-
-
 LOST = "The numbers became infinite or NaN here, so nothing can be said."
 
 
@@ -81,7 +119,7 @@ def sure(sentence: str, *values) -> str:
 
 
 def needs(forward_pass, part: str, words: str) -> bool:
-    """Whether a sub-layer is there to be looked at; says what to do if not."""
+    """Return whether a sub-layer is there to be looked at; says what to do if not."""
     if getattr(forward_pass.config, part):
         return True
     if not forward_pass.kind:  # a model from a file, which is as it is
@@ -98,16 +136,17 @@ def picks(*names, forward_pass) -> list[Control]:
     """The choices of layer and head (where there are several), and of a token."""
     counts = {"layer": forward_pass.config.n_layers, "head": forward_pass.config.n_heads, "token": forward_pass.n_real}
     counts = {name: beside.count_of(name, count) for name, count in counts.items()}
-    layer, made = min(value("layer"), counts["layer"]) - 1, []
-    for name in (name for name in names if counts[name] > 1 or name == "token"):
-        words = {
-            "layer": lambda n: f"layer {n}",
-            "head": lambda n: forward_pass.head_name(layer, n - 1),
-            "token": lambda n: f"word {n}: {forward_pass.labels[n - 1]}",
-        }[name]
-        offered = range(1, counts[name] + 1)
-        made.append(choice(name.capitalize(), name, min(value(name), counts[name]), offered, list(map(words, offered))))
-    return made
+    layer = min(value("layer"), counts["layer"]) - 1
+    words = {
+        "layer": [f"layer {n + 1}" for n in range(counts["layer"])],
+        "head": [forward_pass.head_name(layer, n) for n in range(counts["head"])],
+        "token": [f"word {n}: {label}" for n, label in enumerate(forward_pass.labels[: counts["token"]], 1)],
+    }
+    return [
+        choice(name.capitalize(), name, min(value(name), counts[name]), range(1, counts[name] + 1), words[name])
+        for name in names
+        if counts[name] > 1 or name == "token"
+    ]
 
 
 def pick(*names, forward_pass, before: list[Control] | None = None):

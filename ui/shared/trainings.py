@@ -1,10 +1,29 @@
-"""What is said of trainings, on Training and of the runs of a study: who has which colour, and who diverged."""
+"""What Training and Studies show of trainings: curves, costs, and what is said of them."""
 
-from core.experiments.training import results
+import math
+from contextlib import suppress
+from dataclasses import replace
+from typing import NamedTuple
+
+import pandas as pd
+import streamlit as st
+
+from core.experiments.training import results, sentences
 from core.experiments.training.judged import at_an_end, rates
 from core.experiments.training.plan import SEARCHED, guards
+from core.measure.intervals import Interval
+from core.settings.cache import LRUCache
+from core.settings.setting import ConfigError
+from core.study.curves import Made
+from core.study.plan import Run
+from core.tasks import task
+from core.train import Row
+from core.workers.job import ROW
 from ui.kit import pins
 from ui.kit.jobs import StartedTrainings
+from ui.kit.page import literal, table
+from ui.kit.takeaway import note
+from ui.pictures.curves import Line, Panel, curves
 
 
 def arms_shown(trainings: StartedTrainings) -> list:
@@ -16,7 +35,7 @@ TIMED = guards("time", False)[0]
 
 
 def said_alike(held: list[str]) -> str:
-    """What is held alike for all models, as a caption; nothing where nothing is."""
+    """Return what is held alike for all models, as a caption; nothing where nothing is."""
     chosen = " For each seed the rate counts that ends with the lowest training loss; the test has no say in it." * (
         SEARCHED in held
     )
@@ -34,7 +53,7 @@ def rates_chosen(trainings: StartedTrainings) -> dict[str, str]:
 
 
 def _ended(trainings: StartedTrainings, arm) -> bool:
-    """Whether a model has been trained to the end at all its rates, with all seeds."""
+    """Return whether a model has been trained to the end at all its rates, with all seeds."""
     runs = [
         (trainings.every_run[name, seed], way)
         for name, way in trainings.plan.ways(arm).items()
@@ -47,11 +66,8 @@ def said_of_ends(trainings: StartedTrainings) -> str:
     """Of which models the best rate that was tried stands at an end of those that were; nothing where it does of none."""
     ended = {name for name, said in rates_chosen(trainings).items() if said != "–"}
     found = [name for name in at_an_end(trainings.plan, trainings.judge.now.names) if name in ended] if ended else []
-    return (
-        f"The highest or the lowest rate tried was best for {', '.join(found)}: one beyond may be better."
-        if found
-        else ""
-    )
+    names = ", ".join(found)
+    return f"The highest or the lowest rate tried was best for {names}: one beyond may be better." if found else ""
 
 
 def label(arm) -> str:
@@ -59,16 +75,15 @@ def label(arm) -> str:
 
 
 def legend(trainings: StartedTrainings, said=None):
-    """Who has which colour, and what all have in common."""
+    """Draw who has which colour, and what all have in common."""
     plan = trainings.plan
     ended = {arm.name: gone(trainings, arm.name) for arm in arms_shown(trainings)} if said is None else said
     first, last = plan.seeds[0], plan.seeds[-1]
     seeds = f"seeds {first} to {last}" if last > first else f"seed {first}"
     if last - first >= len(plan.seeds):  # a study may have any seeds
         seeds = f"{len(plan.seeds)} seeds from {first} to {last}"
-    common = [
-        f"{trainings.origin}, {seeds}. Paired: same seed, same data, and the same initial weights where shapes agree."
-    ]
+    paired = "Paired: same seed, same data, and the same initial weights where shapes agree."
+    common = [f"{trainings.origin}, {seeds}. {paired}"]
     if any("diverged" in (text or "") for text in ended.values()):
         common.append(pins.DIVERGED)
     marks = [(arm.colour, label(arm), ended.get(arm.name)) for arm in arms_shown(trainings)]
@@ -83,3 +98,149 @@ def gone(trainings: StartedTrainings, name: str) -> str | None:
     if len(phrases) > 2:
         return f"{phrases[0]}; {len(phrases)} of {len(steps)} seeds diverged"
     return "; ".join(phrases) or None
+
+
+_kept = LRUCache(megabytes=8)  # hash of a run -> FromStudy
+
+
+class FromStudy(NamedTuple):
+    """What a study has of a run."""
+
+    rows: list[Row]
+    study: str
+    made: Made
+
+
+def from_study(run: Run) -> FromStudy | None:
+    kept: FromStudy | None = _kept.peek(run.hash)
+    return kept
+
+
+def hand_over(store, number: int, study: str, task: str, variant: str):
+    """Take down what a study has of a cell and of its baseline. A store that cannot be read costs the curves alone."""
+    from core.study.database.connection import StoreError  # loaded by whoever has a store
+    from core.study.tables import cell
+
+    with suppress(StoreError, ConfigError):
+        for run, rows, made in cell(store, number, task, variant):
+            _kept.put(run.hash, FromStudy(rows, study, made), ROW * len(rows))
+
+
+# With the rest as wide as a page of 1280 pixels.
+WIDTHS = {"model": 125, "accuracy, %": 120, "seeds": 85, "Δ accuracy, points": 135, "parameters": 115, "MFLOP": 90}
+SAID = {
+    1: "",
+    2: "Thick lines: mean of the two seeds, here the geometric one; thin lines: the seeds.",
+    3: "Thick lines: mean over seeds, here the geometric one; bands: its 95 % interval; thin lines: the seeds.",
+}
+MANY = "Lines: mean over seeds, here the geometric one; bands: its 95 % interval."
+FEW = 12  # seeds of which each can have a line
+
+
+def draw_learning(trainings):
+    """Accuracy and loss as they grow, and what each model costs."""
+    plan = trainings.plan
+    learnt = task[plan.training.task]
+    legend(trainings)
+    steps, accuracy = lines(trainings, "accuracy")
+    _, loss = lines(trainings, "loss", log=True)
+    sentence = sentences.finding(trainings.runs, plan)
+    said = SAID[min(3, len(plan.seeds))] if len(plan.seeds) <= FEW else MANY
+    panels = [
+        Panel(
+            "How much does it get right?", f"Accuracy on {learnt.tested_on(plan.training.length, plan.training.steps * plan.training.batch)}", sentence, accuracy,
+            bounds=(0.0, 1.0), marks=((learnt.chance, "chance"),),
+            help=f"Share of right answers. Chance {learnt.chance:.3f}: always the most frequent one. Best possible: {learnt.best:g}.",
+        ),
+        Panel(
+            "How far off are its answers?", "Loss: cross-entropy of the training batch, in nats", said, loss, log=True,
+            help="Mean over all answers of −ln(probability of the right one). Lower is better.",
+        ),
+    ]  # fmt: skip
+    names = {arm.colour: label(arm) for arm in arms_shown(trainings)}
+    curves("learning", panels, names, x="step", at=steps or [0], ends=(0, plan.training.steps), height=265, across=2)
+    note("every row of every run", lambda: results.every_row(trainings.every_run, plan))
+    costs(trainings)
+    if learnt.remains and sentences.beats_chance(trainings.runs, plan):
+        st.caption(f"Why more than chance is left: {learnt.remains}")
+
+
+def costs(trainings):
+    """Draw what each model got right, and what it costs, beside each other."""
+    chosen = rates_chosen(trainings)
+    summary = results.summary(trainings.runs, trainings.plan, chosen)
+    several = len(trainings.plan.seeds) > 1
+    if trainings.plan.guards:
+        st.caption(f"{said_alike(trainings.plan.guards)} {literal(said_of_ends(trainings))}")
+    rates = {"learning rate on seeds": list(summary.rates)} if chosen else {}
+    rows = pd.DataFrame({
+        "model": [f"{row.variant}{f' ({row.note})' if row.note else ''}" for row in summary.itertuples()],
+        **rates,
+        "accuracy, %": spans(summary.accuracy, summary.low, summary.high, several),
+        "seeds": [f"{row.seeds}{f' ({row.diverged} diverged)' if row.diverged else ''}" for row in summary.itertuples()],
+        "Δ accuracy, points": spans(summary.difference, summary.difference_low, summary.difference_high, several),
+        "p, corrected (Holm)" if summary.p.notna().sum() > 1 else "p, paired t-test": [chance(row.p, row.difference_low, row.difference_high) for row in summary.itertuples()],
+        "steps to 90 %": [arrived(row.steps_to_90, row.seeds_at_90, len(trainings.plan.seeds)) for row in summary.itertuples()],
+        "parameters": [f"{row.parameters:,}{change(row.parameters_difference)}" for row in summary.itertuples()],
+        "MFLOP": [f"{row.flops / 1e6:.3g}{change(row.flops_difference)}" for row in summary.itertuples()],
+    })  # fmt: skip
+    widths = WIDTHS if several else {}
+    table(
+        rows, "Accuracy and cost of each model.", taken=summary, width="stretch",
+        column_config={name: st.column_config.Column(width=width) for name, width in widths.items()},
+    )  # fmt: skip
+
+
+def spans(values, lows, highs, several: bool) -> list[str]:
+    """Write a column of shares in percent, each with its interval where there is one, all with the same decimals."""
+    decimals = sentences.decimals_of(values)
+    return [span(*each, several, decimals) for each in zip(values, lows, highs)]
+
+
+def span(value, low, high, several: bool, decimals: int = 1) -> str:
+    """A share in percent, with its interval where there is one."""
+    if math.isnan(value):
+        return "–"
+    text = sentences.points(value, decimals)
+    shown = several and not math.isnan(low) and low < high  # where all seeds agree there is no noise to tell one from
+    return f"{text}  [{sentences.points(low, decimals)}, {sentences.points(high, decimals)}]" if shown else text
+
+
+def chance(p: float, low: float, high: float) -> str:
+    """The p of a difference; none where all seeds agree to the last bit."""
+    if math.isnan(p) or low == high:
+        return "–"
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def arrived(steps: float, seeds: int, of: int) -> str:
+    """Return when a model had come to 90 % right, on average, and how many of its seeds did."""
+    if not seeds:
+        return "–"
+    return f"{steps:,.0f}" + (f" ({seeds} of {of})" if seeds < of else "")
+
+
+def change(share: float) -> str:
+    """A relative difference of cost, in brackets, where there is one."""
+    return "" if share == 0 else f"  ({100 * share:+.{1 if abs(share) >= 0.0005 else 2}f} %)".replace("-", "−")
+
+
+def lines(trainings, field: str, log: bool = False) -> tuple[list[int], list[Line]]:
+    """-> (steps, one line per model: the mean over seeds, its 95 % interval, and every seed)"""
+    plan, runs = trainings.plan, trainings.runs
+    steps = sorted({row.step for rows in runs.values() for row in rows if not row.note})
+    several = 1 < len(plan.seeds) <= FEW
+    banded = len(plan.seeds) > 2  # of two seeds an interval spans nearly everything
+    unknown = Interval(math.nan, math.nan, math.nan, 0)
+    panels = []
+    for arm in arms_shown(trainings):
+        spans = dict(results.course(runs, plan, arm.name, field, log))
+        spans = [spans.get(step, unknown) for step in steps]
+        seeds = [{row.step: getattr(row, field) for row in runs[arm.name, seed] if not row.note} for seed in plan.seeds]
+        line = Line(arm.colour, [span.mean for span in spans], gone(trainings, arm.name))
+        if banded:
+            line = replace(line, low=[span.low for span in spans], high=[span.high for span in spans])
+        if several:
+            line = replace(line, seeds=[[values.get(step, math.nan) for step in steps] for values in seeds])
+        panels.append(line)
+    return steps, panels

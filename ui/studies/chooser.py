@@ -1,12 +1,13 @@
 """The row in which a study is chosen, with what can be done to it; and what stands there while there is none."""
 
 import io
+import time
 
 import streamlit as st
 
 from core.export.sheets import slug
 from core.settings.wording import count
-from core.study.database.connection import Busy
+from core.study.database.connection import Busy, StoreError
 from core.study.database.store import Standing, standing
 from core.study.file import read
 from core.study.plan import StudyError
@@ -19,9 +20,71 @@ from ui.kit.page import literal
 from ui.kit.rights import REASON, may_write
 from ui.kit.store import amend, bind, change, session
 from ui.studies import server
-from ui.studies.buttons import buttons, can_write, under_way
 from ui.studies.context import StudyContext, StudyLook
 from ui.studies.new_study import ask, new_study
+
+WIDTH = 120  # pixels
+TURNED = "study_turned"  # kept for a visitor: which study was last stopped or resumed, and when
+TWICE = 0.5  # seconds within which two presses are a double click
+
+
+def buttons(store, study, now: Standing):
+    """For a study of the store, as it is now."""
+    if not can_write(store):
+        return
+    # One button of one width, whatever it says: what stands beside it does not move under a hand that presses again.
+    same = {"key": f"turn_{study.id}", "width": WIDTH, "on_click": _turn}
+    if under_way(study.id, now):
+        st.button("Stop", icon=":material/stop:", args=(store.stop, study.id), **same)
+    elif now.open:
+        st.button("Resume", icon=":material/play_arrow:", type="primary", args=(_resume, study.id), **same)
+    # A key for each study: what was opened for the one that is gone does not stay open for the next one in its place.
+    with st.popover("Delete", icon=":material/delete:", type="tertiary", key=f"delete_{study.id}"):
+        gone = store.unwanted(study.id)
+        more = f"; and {count(gone, 'run')} of an earlier version of its file" * bool(gone)
+        words = literal(now.words() + more)
+        st.markdown(f"Delete **{literal(study.name)}** and all its numbers ({words})? This cannot be undone.")
+        st.button("Delete it", type="primary", key=f"delete_it_{study.id}", on_click=_change, args=(_delete, study.id))
+
+
+def under_way(number: int, now: Standing) -> bool:
+    """Return whether somebody trains it, or is about to."""
+    return now.running or (now.queued and server.service().has(number))
+
+
+def can_write(store) -> bool:
+    """Return whether this visitor may change the store, and whether it can be changed at all."""
+    return may_write() and (store is None or store.writable)
+
+
+def _turn(call, number: int):
+    """Stop or resume (a callback). The second press of a double click meets what the first has made of the button: it is none."""
+    kept, now = session().kept, time.monotonic()
+    last, kept[TURNED] = kept.get(TURNED, (0, -TWICE)), (number, now)
+    if last[0] != number or now - last[1] >= TWICE:
+        _change(call, number)
+
+
+def _change(call, *given):
+    """A callback that changes the store; why it could not is said on the page."""
+    if not may_write():
+        st.toast(REASON, icon=":material/block:", duration="long")
+        return
+    try:
+        call(*given)
+    except StoreError as error:
+        st.toast(literal(error.told), icon=":material/error:", duration="long")
+
+
+def _resume(number: int):
+    server.store().requeue(number)
+    server.service().start(number)
+
+
+def _delete(number: int):
+    server.store().delete(number)
+    change(study="")
+
 
 NAMES = {f"{name.replace('_', ' ')} (ships with the lab)": name for name in shipped}  # as they are offered
 
@@ -51,42 +114,28 @@ TICK = 1.0  # seconds between two looks at a study that is under way
 REST = 5.0  # at one that is not, and not at its end either: somebody may have it go on in another tab
 
 
-def progress(store, study, now: Standing):
-    """How far it is. As long as it is not at its end it is looked at again and again, and the page drawn anew when something has
-    ended, or was stopped or resumed elsewhere."""
-    going = under_way(study.id, now)
-    if going or now.open:
-        fragment(_progress, run_every=TICK if going else REST)(store, study, now)
-    else:
-        _progress(store, study, now)
-
-
-def _progress(store, study, before: Standing):
+def _draw_progress(store, study, before: Standing):
+    """Draw how far a study is. Draw the page anew when it has gone on, stopped or ended since `before`."""
     try:
-        _show(store, study, before)
+        now = standing(store, study.id)
+        going = under_way(study.id, now)
+        if going:
+            st.progress(min(1.0, now.share), text=literal(f"{now.words()}. {_left(study.id, now)}"))
+        else:
+            lost = ""
+            if now.lost:
+                again = "; Resume runs them again" if can_write(store) else ""
+                were = "was" if now.lost == 1 else "were"
+                lost = f" {count(now.lost, 'run')} {were} in the hands of a process that has died{again}."
+            question = " ".join(study.question.split())  # the mark :small ends with its paragraph
+            st.markdown(f":small[{literal(question)} {literal(now.words())}.{literal(lost)}]")
+        trouble = server.service().trouble
+        if trouble:
+            st.error(literal(f"The studies on this server have stopped: {trouble}"), icon=":material/error:")
+        if going != under_way(study.id, before) or now.ended != before.ended:
+            st.rerun()
     except Busy as error:  # it is drawn by itself, again and again: the next time it may be there
         st.warning(literal(error.told), icon=":material/database:")
-
-
-def _show(store, study, before: Standing):
-    now = standing(store, study.id)
-    going = under_way(study.id, now)
-    if going:
-        st.progress(min(1.0, now.share), text=literal(f"{now.words()}. {_left(study.id, now)}"))
-    else:
-        again = "; Resume runs them again" if can_write(store) else ""
-        lost = (
-            f" {count(now.lost, 'run')} {'was' if now.lost == 1 else 'were'} in the hands of a process that has died{again}."
-            if now.lost
-            else ""
-        )
-        question = " ".join(study.question.split())  # the mark :small ends with its paragraph
-        st.markdown(f":small[{literal(question)} {literal(now.words())}.{literal(lost)}]")
-    trouble = server.service().trouble
-    if trouble:
-        st.error(literal(f"The studies on this server have stopped: {trouble}"), icon=":material/error:")
-    if going != under_way(study.id, before) or now.ended != before.ended:
-        st.rerun()
 
 
 def _left(number: int, now: Standing) -> str:
@@ -102,53 +151,35 @@ def _left(number: int, now: Standing) -> str:
 
 
 def files(context: StudyContext | None) -> dict:
-    """What can be taken away beside the tables: label -> (name of the file, what makes its bytes)"""
+    """Return the files of a study: label -> (name of the file, what writes its bytes)."""
     if context is None:
         return {}
     name = slug(context.name, context.number)
-    file = {"The study's file (TOML)": (f"{name}.toml", lambda: context.source.encode())}
-    return (
-        file
-        if context.store is None
-        else file
-        | {
-            "Every number (Parquet)": (f"{name}_rows.parquet", lambda: parquet(context)),
-        }
-    )
+    offered = {"The study's file (TOML)": (f"{name}.toml", lambda: context.source.encode())}
+    if context.store is not None:
+        offered["Every number (Parquet)"] = (f"{name}_rows.parquet", lambda: parquet(context))
+    return offered
 
 
 def parquet(context: StudyContext) -> bytes:
-    """Every row of every run."""
+    """Return every row of every run."""
     buffer = io.BytesIO()
     row_table(context.store, context.number).to_parquet(buffer, index=False)
     return buffer.getvalue()
 
 
-SEEN = "study_seen"  # kept for a visitor: the study that was looked at last
+SEEN = "study_seen"  # kept for a session: the study that was looked at last
 UNWRITABLE = "This store cannot be written: its studies can be looked at, and nothing can be changed here."
 
 
 def choose(look: StudyLook) -> StudyContext | None:
-    """The row in which a study is chosen -> that study as it is now, or None where there is none."""
+    """Draw the row in which a study is chosen. Return that study as it is now, or None where there is none."""
     store = server.store()
     known = {study.name: study for study in store.studies()} if store else {}
     shipped = offered()
     name = _name(look, known, shipped)
-    place = _row(name, store, (*reversed(known), *shipped), known)
-    if store and not store.writable:
-        st.caption(UNWRITABLE)
-    if can_write(store):
-        new_study(store)
-    if name not in known:
-        if not known and name is not None:
-            nothing()
-        return ships(name, look) if name in shipped else None
-    session().kept[SEEN] = name
-    return _shown(store, known[name], place, tuple(other for other in reversed(known) if other != name), look)
-
-
-def _row(name: str | None, store, every: tuple[str, ...], known):
-    """The list of studies, and the button that makes another one -> the place behind it. name: None for one that is gone."""
+    every = (*reversed(known), *shipped)
+    is_writable = can_write(store)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if name is None:
             st.selectbox(
@@ -157,36 +188,46 @@ def _row(name: str | None, store, every: tuple[str, ...], known):
             )  # fmt: skip
         elif every:
             st.selectbox("Study", every, **bind("study", name), label_visibility="collapsed", width="stretch")
-        st.button(
-            "New study",
-            icon=":material/add:",
-            type="tertiary" if known else "primary",
-            on_click=ask,
-            disabled=not can_write(store),
-            help=None if can_write(store) else UNWRITABLE if may_write() else REASON,
-        )
-        return st.container(horizontal=True, gap="small", width="content")
-
-
-def _shown(store, study, place, others: tuple[str, ...], look: StudyLook) -> StudyContext:
-    """A study of the store: its buttons, how far it is, and what the views are handed. others: the studies beside it."""
+        why = None if is_writable else UNWRITABLE if may_write() else REASON
+        kind = "tertiary" if known else "primary"
+        st.button("New study", icon=":material/add:", type=kind, on_click=ask, disabled=not is_writable, help=why)
+        beside = st.container(horizontal=True, gap="small", width="content")
+    if store and not store.writable:
+        st.caption(UNWRITABLE)
+    if is_writable:
+        new_study(store)
+    if name not in known:
+        if not known and name is not None:
+            here = "start one here, or with" if may_write() else "start one with"
+            st.caption(
+                "No study of your own yet. A study trains variants × tasks × seeds unattended, and keeps every number: "
+                f"{here} “python -m core.study run studies/ablation_matrix.toml”. Those that ship have been run already."
+            )
+        return ships(name, look) if name in shipped else None
+    session().kept[SEEN] = name
+    study = known[name]
     now = standing(store, study.id)
-    with place:
+    with beside:
         buttons(store, study, now)
-    progress(store, study, now)
+    if under_way(study.id, now):
+        fragment(_draw_progress, run_every=TICK)(store, study, now)
+    elif now.open:
+        fragment(_draw_progress, run_every=REST)(store, study, now)
+    else:
+        _draw_progress(store, study, now)
     summary = server.summary(store, str(store.url), study.id, store.stamp(study.id))
-    return StudyContext(store, study.id, study.name, study.question, study.source, summary, others, look)
+    others = tuple(other for other in reversed(known) if other != name)
+    return StudyContext(store, study.id, name, study.question, study.source, summary, others, look)
 
 
 def _instead():
-    """Another one is chosen (a callback)."""
+    """Choose another study (a callback)."""
     if st.session_state.get("study_instead"):
         change(study=st.session_state["study_instead"])
 
 
 def _name(look: StudyLook, known: dict, shipped: list[str]) -> str | None:
-    """The study that is looked at: the one of the link, or else the newest, or else the first that ships; None for one that was
-    looked at, and is gone."""
+    """Return the study of the link, else the newest, else the first that ships; None for one that was open and is gone."""
     if look.study in known or look.study in shipped:
         return look.study
     if look.study and look.study == session().kept.get(SEEN):
@@ -201,12 +242,3 @@ def _name(look: StudyLook, known: dict, shipped: list[str]) -> str | None:
     newest = next(reversed(known))
     amend(study=newest)  # it stays the one that is looked at when a newer one comes
     return newest
-
-
-def nothing():
-    """What there is to start."""
-    here = "start one here, or with" if may_write() else "start one with"
-    st.caption(
-        f"No study of your own yet. A study trains variants × tasks × seeds unattended, and keeps every number: {here} "
-        "“python -m core.study run studies/ablation_matrix.toml”. Those that ship have been run already."
-    )

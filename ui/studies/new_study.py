@@ -20,30 +20,6 @@ from ui.kit.store import bind, change, session
 from ui.studies import server
 
 
-def draw_ticks(ticks: Ticks, write: Callable[[Callable[[Ticks], Ticks]], None]):
-    """Draw the boxes. write: called with what changes the ticks as they are by then (a callback)."""
-    left, right = st.columns([2, 1], gap="medium")
-    with left:
-        st.text_input("Name", **bind("tick_name", ticks.name, lambda name: write(partial(replace, name=name))))
-    with right:
-        seeds = bind("tick_seeds", ticks.seeds, lambda seeds: write(partial(replace, seeds=seeds)))
-        st.slider("Seeds", 1, MOST_SEEDS, **seeds)
-    st.text_input(
-        "Question",
-        **bind("tick_question", ticks.question, lambda question: write(partial(replace, question=question))),
-        placeholder="What do you want to know? It stands under the study's name.",
-    )
-    boxes = partial(_boxes, write=write)
-    boxes("Tasks", "tick_tasks", ticks.tasks, list(task), task.label, _tasks)
-    parts, others = _apart(ticks.changes)
-    boxes("Parts to take out", "tick_parts", parts, PARTS, _named, _part)
-    boxes("Other changes", "tick_others", others, _apart(CHANGES)[1], _named, _other)
-    with st.expander("Axes: every combination of values", expanded=bool(ticks.axes)):
-        for name, offered in AXES.items():
-            label, chosen = SETTINGS[name].label, ticks.axes.get(name, ())
-            boxes(label, f"tick_{name}", chosen, list(offered), _value(name), _axis(name))
-
-
 def _boxes(label, name, chosen, offered, words, change: Callable, write):
     """Draw any of a list; of a long one those that are found by their names."""
     bound = bind(name, list(chosen), lambda new: write(partial(change, tuple(new))))
@@ -58,29 +34,8 @@ def _apart(changes) -> tuple[list[str], list[str]]:
     return [text for text in changes if text in PARTS], [text for text in changes if text not in PARTS]
 
 
-def _tasks(new, old: Ticks) -> Ticks:
-    return replace(old, tasks=new)
-
-
-def _part(new, old: Ticks) -> Ticks:
-    return replace(old, changes=(*new, *_apart(old.changes)[1]))
-
-
-def _other(new, old: Ticks) -> Ticks:
-    return replace(old, changes=(*_apart(old.changes)[0], *new))
-
-
-def _axis(name: str) -> Callable:
-    return lambda new, old: replace(old, axes={**old.axes, name: new})
-
-
 def _named(text: str) -> str:
     return name_of(decode(text, "variants"))
-
-
-def _value(name: str) -> Callable[[str], str]:
-    menu = SETTINGS[name].menu
-    return menu.label if menu else str
 
 
 SHIPPED = Path(__file__).parent.parent.parent / "studies"
@@ -144,10 +99,6 @@ def _close():
     session().kept[NEW] = 0
 
 
-def _draft() -> Draft:
-    return session().kept.setdefault(DRAFT, Draft())
-
-
 def _shipped() -> dict[str, Path]:
     """Return the files of studies that a new one may begin with, by name."""
     return {path.stem.replace("_", " "): path for path in sorted(SHIPPED.glob("*.toml"))}
@@ -165,28 +116,6 @@ def _new(store):
             st.error(literal(problem))
         return
     _in_words(study, store)
-    for doubt in _doubts(study, begun):
-        st.warning(doubt, icon=":material/info:")
-    if st.button("Start", type="primary", icon=":material/play_arrow:"):
-        _start(study)
-
-
-def _written() -> tuple[str, str]:
-    """Draw what a study is written with. Return its text, and that of the file it began with."""
-    draft = _draft()
-    st.selectbox("Begin with", [FIRST, *_shipped()], **bind("new_from", draft.begin, draft.begin_with))
-    ticked = ticks(draft.text)
-    if ticked:
-        draw_ticks(ticked, partial(_tick, draft))
-    else:
-        st.caption("This file says more than can be ticked, or cannot be read: change it below.")
-    with st.expander("Advanced: the file", expanded=not ticked):
-        st.text_area("The study, as a TOML file", height=300, **bind("new_text", draft.text, draft.write))
-    return draft.text, draft.original
-
-
-def _doubts(study: Study, begun: str) -> list[str]:
-    """Say why a study may not be what was meant. begun: the text with which it was begun."""
     doubts, cells = [], _cells(study)
     if len(cells) == len({task for task, _ in cells}):
         doubts.append(
@@ -197,7 +126,46 @@ def _doubts(study: Study, begun: str) -> list[str]:
         compared = [{variant for _, variant in _cells(each)} for each in (study, first)]
         if study.question and study.question == first.question and compared[0] != compared[1]:
             doubts.append("The question is still that of the study you began with. Change it to what is compared now.")
-    return doubts
+    for doubt in doubts:
+        st.warning(doubt, icon=":material/info:")
+    if st.button("Start", type="primary", icon=":material/play_arrow:"):
+        _start(study)
+
+
+def _written() -> tuple[str, str]:
+    """Draw what a study is written with. Return its text, and that of the file it began with."""
+    draft = session().kept.setdefault(DRAFT, Draft())
+    st.selectbox("Begin with", [FIRST, *_shipped()], **bind("new_from", draft.begin, draft.begin_with))
+    ticked = ticks(draft.text)
+    if ticked:
+        write = partial(_tick, draft)
+        left, right = st.columns([2, 1], gap="medium")
+        with left:
+            st.text_input("Name", **bind("tick_name", ticked.name, lambda name: write(partial(replace, name=name))))
+        with right:
+            seeds = bind("tick_seeds", ticked.seeds, lambda seeds: write(partial(replace, seeds=seeds)))
+            st.slider("Seeds", 1, MOST_SEEDS, **seeds)
+        bound = bind("tick_question", ticked.question, lambda question: write(partial(replace, question=question)))
+        hint = "What do you want to know? It stands under the study's name."
+        st.text_input("Question", **bound, placeholder=hint)
+        boxes = partial(_boxes, write=write)
+        choose_tasks = lambda new, old: replace(old, tasks=new)  # noqa: E731
+        choose_parts = lambda new, old: replace(old, changes=(*new, *_apart(old.changes)[1]))  # noqa: E731
+        choose_others = lambda new, old: replace(old, changes=(*_apart(old.changes)[0], *new))  # noqa: E731
+        boxes("Tasks", "tick_tasks", ticked.tasks, list(task), task.label, choose_tasks)
+        parts, others = _apart(ticked.changes)
+        boxes("Parts to take out", "tick_parts", parts, PARTS, _named, choose_parts)
+        boxes("Other changes", "tick_others", others, _apart(CHANGES)[1], _named, choose_others)
+        with st.expander("Axes: every combination of values", expanded=bool(ticked.axes)):
+            for name, offered in AXES.items():
+                label, chosen, menu = SETTINGS[name].label, ticked.axes.get(name, ()), SETTINGS[name].menu
+                choose = lambda new, old, name=name: replace(old, axes={**old.axes, name: new})  # noqa: E731
+                boxes(label, f"tick_{name}", chosen, list(offered), menu.label if menu else str, choose)
+    else:
+        st.caption("This file says more than can be ticked, or cannot be read: change it below.")
+    with st.expander("Advanced: the file", expanded=not ticked):
+        st.text_area("The study, as a TOML file", height=300, **bind("new_text", draft.text, draft.write))
+    return draft.text, draft.original
 
 
 def _cells(study: Study) -> set[tuple[str, str]]:
@@ -218,7 +186,7 @@ def _tick(draft: Draft, change: Callable[[Ticks], Ticks]):
 
 
 def _in_words(study: Study, store):
-    """What would be trained, and what of it is there already."""
+    """Draw what would be trained, and what of it is there already."""
     stored = store.stored(study) if store else NOTHING
     first, *rest = told(study, max(1, server.workers().count), stored).split("\n")
     st.markdown(f"**{literal(first)}** {literal(next(line for line in rest if line.startswith(('About', 'Nothing'))))}")

@@ -38,7 +38,7 @@ def _cluster() -> WorkerPool:
 
 
 def workers() -> WorkerPool:
-    """Who trains: the processes that train for visitors, or a cluster. Raises ClusterError for one that cannot be reached."""
+    """Return who trains: the processes that train for visitors, or a cluster. Raises ClusterError for one that cannot be reached."""
     return _cluster() if os.environ.get(cluster.VARIABLE) else jobs.workers()
 
 
@@ -64,7 +64,7 @@ def parsed(text: str) -> Study:
 
 @functools.lru_cache(maxsize=4)
 def _parsed(text: str, limit: int) -> Study | StudyError:
-    """What is refused takes as long to read as what is not, and is kept, too."""
+    """Read a study. Keep the error of one that is refused, too: it takes as long to read."""
     try:
         return parse(text)
     except StudyError as error:

@@ -1,10 +1,7 @@
-"""The page "Trained model": what it looks at (context.py), its views (views/), and what stands around them, a file each.
+"""The page "Trained model": its settings (context.py), its views, and what stands around them."""
 
-Whoever imports any of it has every view in the menu.
-"""
-
-# isort: off
+# Importing a view enters it in the menu.
+from ui.trained import attention, knockout, parts, without, words  # noqa: F401
 from ui.trained.context import view
-from ui.trained import views
 
-__all__ = ["view", "views"]
+view.arrange("attention words knockout sweep without credit layers steps heads pairs")

@@ -18,8 +18,7 @@ from ui.kit.panel.control import of
 from ui.kit.panel.panel import bar
 from ui.kit.store import change, value
 from ui.shared.base import Picked, maps
-from ui.shared.model_defaults import prompts, reader, texts
-from ui.shared.models import SHIPPED, known
+from ui.shared.models import SHIPPED, known, prompts, reader, texts
 
 view = Menu("Views of a trained model")
 WHOLE = "whole model"  # its name beside that of a knock-out
@@ -104,11 +103,6 @@ class TrainedContext:
         """The text, as the model reads it. Raises ConfigError for one of which nothing can be read."""
         return prompt.read(self.opened, self.look.prompt)
 
-    @property
-    def mode(self) -> str:
-        """What takes the place of what is knocked out."""
-        return self.look.mode
-
     @lazily
     def whole(self) -> Pass:
         """The pass of the prompt through the whole model."""
@@ -117,7 +111,7 @@ class TrainedContext:
     @lazily
     def without(self) -> Pass:
         """The same with the knock-out."""
-        return prompt.look(self.bench, self.prompt, self.cuts, self.mode)
+        return prompt.look(self.bench, self.prompt, self.cuts, self.look.mode)
 
     @property
     def shown(self) -> Pass:
@@ -131,7 +125,7 @@ class TrainedContext:
 
     @property
     def effect(self) -> Effect:
-        return knockout.measured(self.bench, self.cuts, self.mode)
+        return knockout.measured(self.bench, self.cuts, self.look.mode)
 
     @lazily
     def readings(self) -> list[Reading]:
@@ -140,9 +134,8 @@ class TrainedContext:
     @property
     def named(self) -> str:
         """The knock-out in words: "− head 2.3 (zero)"."""
-        return (
-            f"{lesion.name_of(self.cuts)} ({lesion.mode.label(self.mode).lower()})" if self.cuts else "the whole model"
-        )
+        mode = lesion.mode.label(self.look.mode).lower()
+        return f"{lesion.name_of(self.cuts)} ({mode})" if self.cuts else "the whole model"
 
     @property
     def told(self) -> str:
@@ -151,7 +144,7 @@ class TrainedContext:
 
     @property
     def language(self) -> bool:
-        """Whether what it says at a place is the next word; models of other tasks give an answer there."""
+        """Return whether what it says at a place is the next word; models of other tasks give an answer there."""
         return self.opened.task in ("", "sentences")
 
     def word(self, token: int) -> str:

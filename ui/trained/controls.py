@@ -6,11 +6,15 @@ from html import escape
 
 import streamlit as st
 
-from core.checkpoints import Opened
+from core.checkpoints import Opened, files, own
 from core.checkpoints.tokens import Words
 from core.experiments.trained import knockout, sentences
 from core.experiments.trained import prompt as experiment
+from core.experiments.trained.comparison import compared
 from core.experiments.trained.prompt import Prompt
+from core.export.script import Script
+from core.export.scripts import ELSEWHERE, family_script, folder_call, knockout_script, member_call
+from core.export.sheets import slug
 from core.model import knockout as lesion
 from core.model.text import words
 from core.settings.memory import MemoryLimit
@@ -19,18 +23,48 @@ from core.settings.wording import KEY, count
 from ui.kit.page import capital, literal
 from ui.kit.panel.control import Control, lexicon, press
 from ui.kit.store import bind, change, value
-from ui.shared.model_defaults import prompts
-from ui.shared.sentence import typed, unknown_words
+from ui.shared import models
+from ui.shared.base import unknown_words
 from ui.trained.context import TrainedContext
 
 
+def script(context: TrainedContext) -> Script:
+    """Write the script of the open view."""
+    look = context.look
+    if look.taken == "without":
+        return family_script(look.compared, look.part if compared[look.compared].split else "")
+    token = context.after + 1 if look.taken == "words" else 1
+    reads = {"text": look.prompt, "token": token, "sampling": context.sampling}
+    return knockout_script(opening_call(look.model), context.cuts, look.mode, look.texts, look.taken, **reads)
+
+
+def opening_call(name: str) -> str:
+    """Write the call that opens a model; the place of one that does not ship stays private."""
+    member = models.of_the_family().get(name)
+    if member:
+        return member_call(*member)
+    folder = files.folders().get(name)
+    if folder and folder.is_relative_to(files.ROOT):
+        return folder_call(folder.relative_to(files.ROOT).as_posix())
+    return ELSEWHERE
+
+
+def model_file(opened: Opened) -> dict:
+    """A model of the lab's own as a file: label -> (name of the file, what makes it)."""
+    if not isinstance(opened.tokens, Words):
+        return {}
+    write = lambda: own.zipped(own.write(opened.model, opened.name, opened.task, **opened.about))  # noqa: E731
+    return {"This model: weights and configuration": (f"{slug(opened.name)}.zip", write)}
+
+
 def knockout_row(look, config, cuts: tuple[lesion.Cut, ...]):
-    """What is knocked out, and what takes its place."""
+    """Draw what is knocked out, and what takes its place."""
     there = {cut.write(): cut for cut in lesion.cuts(config)}
+    take_out_these = lambda chosen: change(out="~".join(chosen))  # noqa: E731
     left, middle, right = st.columns([4, 2, 3], vertical_alignment="center")
     with left:
         st.multiselect(
-            "Knock out", list(there), **bind("cut_list", [cut.write() for cut in cuts], _cut), format_func=lambda text: f"− {there[text].name}",
+            "Knock out", list(there), **bind("cut_list", [cut.write() for cut in cuts], take_out_these), format_func=lambda text: f"− {there[text].name}",
             placeholder="Knock out a head, a sub-layer or a layer …", label_visibility="collapsed",
         )  # fmt: skip
     with middle:
@@ -40,19 +74,9 @@ def knockout_row(look, config, cuts: tuple[lesion.Cut, ...]):
             format_func=lambda each: f"{lesion.mode.label(each).lower()} in its place",
         )  # fmt: skip
     with right:
-        st.button(
-            "Put everything back",
-            on_click=change,
-            kwargs={"out": ""},
-            disabled=not cuts,
-            icon=":material/undo:",
-            width="stretch",
-        )
+        words = {"icon": ":material/undo:", "width": "stretch"}
+        st.button("Put everything back", on_click=change, kwargs={"out": ""}, disabled=not cuts, **words)
     st.caption(f"{capital(KEY)}.")  # what the names of heads mean, which stand in this row from the first
-
-
-def _cut(chosen: list[str]):
-    change(out="~".join(chosen))
 
 
 def summary(context: TrainedContext) -> str:
@@ -64,11 +88,6 @@ def summary(context: TrainedContext) -> str:
         f"{len(opened.model.vocabulary):,} words · {count(len(context.prompt.ids), 'token')} · {context.whole.timing} on {escape(context.whole.machine.name)}<br>"
         f"<i>Trained weights: {escape(opened.task or 'from a file')}</i>"
     )
-
-
-def prompt_row(look) -> list[Control]:
-    """The controls of the text, and of the list of examples beside it."""
-    return typed("Prompt", "prompt", "Type a text …", dict(prompts(look.model)))
 
 
 def words_row(look, opened: Opened) -> list[Control]:
@@ -98,7 +117,7 @@ def _complete(look, opened: Opened):
 
 
 def as_read(prompt: Prompt):
-    """What of the text the model does not read as it stands: what was left out, and which words it does not know."""
+    """Draw what of the text the model does not read as it stands: what was left out, and which words it does not know."""
     for note in prompt.notes:
         st.caption(literal(note))
     unknown_words(prompt.labels, prompt.unknown)

@@ -19,9 +19,7 @@ from ui.shared import models
 
 NOTHING = "There is nothing to open yet: choose the files of a model first."
 REFUSED = "_model_refused"  # key in the session: why the last one could not be opened
-DOWNLOADS = 10  # of one visitor
 _one_at_a_time = Lock()  # one model can take all the memory that one visitor may have
-FETCHED = "_models_fetched"  # key in the session: how many there were
 OPENED = "_models_opened"  # key in the session: how many there were
 
 
@@ -39,11 +37,16 @@ def _brought():
         return
     try:
         if sent:
-            _check_size(sum(each.size for each in sent))
+            size = sum(each.size for each in sent)
+            if size > max_mb() << 20:
+                raise MemoryLimit(
+                    f"These files have {size / 2**20:,.0f} MB; one model may have {max_mb():,} MB here (ABLATION_MAX_MB)."
+                )
             with turn(_one_at_a_time, "waiting for a model that another visitor is opening"):
                 opened = files.from_upload({each.name: each.getvalue() for each in sent}, models.check_room)
         elif wanted:
-            _check_download()
+            if not may_write():
+                raise CheckpointError(REASON)
             opened = files.from_hub(wanted, models.check_room)
         else:
             st.session_state[REFUSED] = NOTHING
@@ -60,31 +63,6 @@ def _brought():
     change(model=name, out="")
 
 
-def _file_mb() -> int:
-    """Return how many MB one file may have. The browser refuses a larger one, and names this limit."""
-    return min(max_mb(), st.get_option("server.maxUploadSize"))
-
-
-def _check_size(size: int):
-    """Raise MemoryLimit for files that are too large together."""
-    if size > max_mb() << 20:
-        raise MemoryLimit(
-            f"These files have {size / 2**20:,.0f} MB; one model may have {max_mb():,} MB here (ABLATION_MAX_MB)."
-        )
-
-
-def _check_download():
-    """Raises CheckpointError for a visitor who may have nothing downloaded, or has had enough."""
-    if not may_write():
-        raise CheckpointError(REASON)
-    fetched = st.session_state.get(FETCHED, 0)
-    if fetched >= DOWNLOADS:
-        raise CheckpointError(
-            f"One visitor may have {DOWNLOADS} models downloaded; these were all. Upload its files instead."
-        )
-    st.session_state[FETCHED] = fetched + 1
-
-
 def model_list(look):
     """The list of models, and what brings another one."""
     offered = models.names()
@@ -99,19 +77,16 @@ def model_list(look):
 
 
 def bring():
-    """What opens another model: an upload, or a name on the Hub."""
+    """Draw what opens another model: an upload, or a name on the Hub."""
     with st.popover("Open another model", icon=":material/upload_file:", width="stretch"):
         st.file_uploader(
             "The files of a model, all at once: **model.safetensors** and **config.json**, for GPT-2 also **tokenizer.json** "
             "(or **vocab.json** and **merges.txt**)",
-            accept_multiple_files=True, key=_uploader(), type=None, max_upload_size=_file_mb(),
+            accept_multiple_files=True, key=_uploader(), type=None, max_upload_size=min(max_mb(), st.get_option("server.maxUploadSize")),
         )  # fmt: skip
         if may_write():
-            st.text_input(
-                "Or a GPT-2 by its name on the Hugging Face Hub (it is then downloaded)",
-                key="model_hub",
-                placeholder="openai-community/gpt2",
-            )
+            words = "Or a GPT-2 by its name on the Hugging Face Hub (it is then downloaded)"
+            st.text_input(words, key="model_hub", placeholder="openai-community/gpt2")
         st.button("Open", key="model_open", type="primary", on_click=_brought, icon=":material/folder_open:")
         st.caption(
             f"What was trained on the page {TRAINING.name} is saved there under *Take away*, as a zip archive: unpack it, and choose both files. Folders in models/ and in ABLATION_MODELS are in the list above."
@@ -121,11 +96,11 @@ def bring():
 
 
 def _label(name: str) -> str:
-    there = models.folders()
     if name in models.of_the_family():
         member, seed = models.of_the_family()[name]
         return f"Trained anew: {label(member)}, seed {seed}"
-    return "Legal sentences (ships with the lab)" if name == models.SHIPPED and name in there else name
+    is_shipped = name == models.SHIPPED and name in models.folders()
+    return "Legal sentences (ships with the lab)" if is_shipped else name
 
 
 def _choose(model: str):

@@ -1,10 +1,7 @@
-"""The page "Training": what it looks at (context.py), its views (views/), and what stands around them, a file each.
+"""The page "Training": its settings (context.py), its views, and what stands around them."""
 
-Whoever imports any of it has every view in the menu.
-"""
-
-# isort: off
+# Importing a view enters it in the menu.
+from ui.training import answers, curves, together  # noqa: F401
 from ui.training.context import view
-from ui.training import views
 
-__all__ = ["view", "views"]
+view.arrange("learning play answers attention steps together")

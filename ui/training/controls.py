@@ -1,7 +1,6 @@
 """Start, stop, how far it is and how long it will take; beside it the experiments, and the way to take a model apart."""
 
 import html
-from functools import partial
 
 import streamlit as st
 
@@ -19,7 +18,7 @@ from ui.kit.jobs import StartedTrainings
 from ui.kit.page import capital, literal
 from ui.kit.pages import TRAINED_MODEL, TRAINING
 from ui.kit.panel.control import Control, of, words
-from ui.kit.store import change, has_changed, reset, value
+from ui.kit.store import change, reset, settings_of, value
 from ui.shared.models import OPEN, add
 from ui.training.context import TrainingContext, TrainingLook
 from ui.training.finished import FinishedTrainings, finished, to_show
@@ -34,16 +33,6 @@ def trained_models(trainings: StartedTrainings | FinishedTrainings) -> list[tupl
         for seed in trainings.plan.seeds
         if (arm.name, seed) in states and states[arm.name, seed].step and not states[arm.name, seed].diverged
     ]
-
-
-def take_apart_menu(trainings: StartedTrainings | FinishedTrainings):
-    """Open one of the models on the page for that, where there are any."""
-    offered = {f"{arm}, seed {seed}": (arm, seed) for arm, seed in trained_models(trainings)}
-    if offered:
-        st.menu_button(
-            "Take one apart", list(offered), key="take_apart", icon=":material/content_cut:", type="tertiary",
-            on_click=_chosen, args=(offered, trainings.plan), help=f"Open a trained model on the page {TRAINED_MODEL.name}: its heads, its answers, knock-outs.",
-        )  # fmt: skip
 
 
 def _chosen(offered: dict[str, tuple[str, int]], plan: Plan):
@@ -65,16 +54,13 @@ def models(trainings: StartedTrainings | FinishedTrainings | None) -> dict:
     for arm, seed in trained_models(trainings) if trainings else []:
         state, accuracy = trainings.states[arm, seed], last(trainings.runs[arm, seed])
         name = f"{state.training.task}: {arm}, seed {seed}"
-        files[f"Model: {arm}, seed {seed}"] = (f"{slug(name)}.zip", partial(_packed, state, name, accuracy))
+        write = lambda model=(state, name, accuracy): own.zipped(own.write_trained(*model))  # noqa: E731
+        files[f"Model: {arm}, seed {seed}"] = (f"{slug(name)}.zip", write)
     return files
 
 
-def _packed(state, name, accuracy) -> bytes:
-    return own.zipped(own.write_trained(state, name, accuracy))
-
-
 def task_row(training) -> list[Control]:
-    """Which task, and what it is: an example drawn from it, what guessing gets right, what it is said to need."""
+    """Return the controls of the task, and what it is: an example, what guessing gets right, what it needs."""
     learnt = task[training.task]
     reads, answer = learnt.example().split(": ", 1)[1].split(" → ")
     # A long answer stands below what is read, word under word.
@@ -88,13 +74,6 @@ def task_row(training) -> list[Control]:
     return [of(training, "task"), words(about)]
 
 
-def experiments_menu(kinds):
-    st.menu_button(
-        "Experiments", list(showcase), key="experiments", icon=":material/science:", type="tertiary",
-        format_func=showcase.label, on_click=_pick_experiment, args=(kinds,),
-    )  # fmt: skip
-
-
 def _pick_experiment(kinds):
     if st.session_state.experiments:
         _start_experiment(st.session_state.experiments, kinds)
@@ -106,7 +85,7 @@ def _start_experiment(name: str, kinds):
 
 
 def experiment_cards(kinds):
-    """What there is to start."""
+    """Draw what there is to start."""
     st.markdown("**Press Start, or begin with an experiment**")
     with st.grid("auto", min_column_width=300):
         for name in showcase:
@@ -129,7 +108,7 @@ def live(trainings: StartedTrainings | FinishedTrainings, planned: Plan, look: T
 def _view(planned, look):
     # Looked up anew: what a fragment is handed is kept for as long as somebody's page is open.
     trainings = to_show(planned)
-    if has_changed(look) or trainings is None:
+    if settings_of(TrainingLook) != look or trainings is None:
         st.rerun()  # all of the page, which reads them and writes the link
     takeaway.begin()  # a fragment is drawn again without the rest of the page: its tables take the place of the old ones
     TRAINING.open_view(TrainingContext(trainings, look))
@@ -176,8 +155,16 @@ def _bar(planned, kinds, was_going):
             st.markdown(f":small[{said}]", width="stretch")
         shown = known or trainings
         if shown and not shown.going:
-            take_apart_menu(shown)
-        experiments_menu(kinds)
+            offered = {f"{arm}, seed {seed}": (arm, seed) for arm, seed in trained_models(shown)}
+            if offered:
+                st.menu_button(
+                    "Take one apart", list(offered), key="take_apart", icon=":material/content_cut:", type="tertiary",
+                    on_click=_chosen, args=(offered, shown.plan), help=f"Open a trained model on the page {TRAINED_MODEL.name}: its heads, its answers, knock-outs.",
+                )  # fmt: skip
+        st.menu_button(
+            "Experiments", list(showcase), key="experiments", icon=":material/science:", type="tertiary",
+            format_func=showcase.label, on_click=_pick_experiment, args=(kinds,),
+        )  # fmt: skip
     if known:
         st.caption(known.said)
     why = jobs.refused(planned)
@@ -199,7 +186,7 @@ def _said(planned, trainings, same, known) -> str:
 
 
 def _takes(planned) -> str:
-    """What there is to train, and how long that takes here."""
+    """Return what there is to train, and how long that takes here."""
     pool = jobs.workers()
     states = planned.states().values()
     new = [state for state in states if not pool.is_known(state)]

@@ -16,7 +16,7 @@ from core.train import State
 from ui.kit import jobs
 from ui.kit.jobs import StartedTrainings
 from ui.kit.page import literal
-from ui.shared.known import from_study
+from ui.shared.trainings import from_study
 
 FILES = [curves_of(name) for name in (*studies, *ALONE)]
 DAMAGED = "Curves that ship, in results/curves, are missing or damaged; make matrix and make claims make them again."
@@ -43,8 +43,8 @@ def to_show(planned: Plan) -> StartedTrainings | FinishedTrainings | None:
 
 
 def finished(planned: Plan) -> FinishedTrainings | None:
-    """Where every training of a plan is known, all of them from one kind of source."""
-    return _done_here(planned) or _shipped(planned) or _from_study(planned)
+    """Return the trainings of a plan if all are known, and from one kind of source."""
+    return _done_here(planned) or _of(tuple(filter(None, shipped())), planned) or _from_study(planned)
 
 
 def _runs(planned: Plan):
@@ -64,10 +64,6 @@ def _done_here(planned: Plan) -> FinishedTrainings | None:
     said = f"This server has done these before, for you or for another visitor: {_these(planned)}."
     whole = states if len(states) == len(runs) else {}  # views compare models: all of them or none
     return FinishedTrainings(planned, Judge(planned, runs), "Trained here before", said, every_state=whole)
-
-
-def _shipped(planned: Plan) -> FinishedTrainings | None:
-    return _of(tuple(filter(None, shipped())), planned)
 
 
 @lru_cache(maxsize=16)

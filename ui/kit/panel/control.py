@@ -7,7 +7,7 @@ setting itself, or, as "@name", of a function that the page registers when it is
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ui.kit.store import HANDLER, default_of, is_chosen, session, value
+from ui.kit.store import HANDLER, default_of, key_of, session, value
 
 Control = dict[str, Any]  # as fields.js reads it
 NO_TITLES: Mapping[str, str] = {}
@@ -87,7 +87,9 @@ def of(settings, name: str) -> Control:
     control["fresh"] = known.write(usual)
     control["usual"] = known.menu.label(usual) if known.menu else known.write(usual)
     control["follows"] = bool(known.follows)
-    if now != usual or (known.follows and is_chosen(settings, name)):
+    chosen = session().choices
+    is_chosen = key_of(type(settings), name, chosen) in chosen
+    if now != usual or (known.follows and is_chosen):
         control["back"] = True
     return control
 
@@ -114,11 +116,6 @@ def tabs(
     if on:
         control["set"] = handle(name, on)
     return control
-
-
-def numbered(label: str, name: str, words: Sequence[str]) -> Control:
-    """Return a setting that is a number from 1 on, as a row of buttons with these words."""
-    return among(label, name, min(value(name), len(words)), range(1, len(words) + 1), words)
 
 
 def among(label: str, name: str, now, offered: Sequence, words: Sequence[str]) -> Control:

@@ -14,8 +14,8 @@ import streamlit as st
 
 from ui.kit import beside
 from ui.kit.panel.control import Control, default_of, handle, kind_of, of, words
-from ui.kit.panel.script import with_store
-from ui.kit.store import is_moved, is_seen, session
+from ui.kit.server.scripts import with_store
+from ui.kit.store import is_moved, session
 
 HERE = Path(__file__).parent
 # Controls above the pictures -> the setting that they move: where a teacher's link does not let it be moved they are not there.
@@ -25,16 +25,17 @@ SETS = {
     "weights": "weights", "remove_here": "out", "task": "task",
 }  # fmt: skip
 _first: ContextVar[list[list[Control]]] = ContextVar("first")
+SCRIPT = "".join((HERE / name).read_text() for name in ("panel.js", "fields.js", "lexicon.js"))
 _panel = st.components.v2.component(
     "ablation_panel",
     html='<div class="ablation-panel"></div>',
-    js=with_store(
-        "".join((HERE / name).read_text() for name in ("panel.js", "fields.js", "lexicon.js")),
-        css=(HERE / "panel.css").read_text(),
-    ),
+    js=with_store(SCRIPT, css=(HERE / "panel.css").read_text()),
     isolate_styles=False,  # a part of the page as all others, for whoever reads or steers it
 )
-_channel = st.components.v2.component("ablation_channel", js=with_store((HERE / "channel.js").read_text()))
+# The last element of a run: what the browser says to the server, and the acknowledgement of what it said.
+CHANNEL = """export default ({ data, setStateValue }) =>
+  store.acknowledge(data, (message) => setStateValue("said", message))"""
+_channel = st.components.v2.component("ablation_channel", js=with_store(CHANNEL))
 
 
 def acknowledge(path: str):
@@ -44,29 +45,25 @@ def acknowledge(path: str):
         path: What the address of this page ends with; nothing for the start page.
     """
     here = session()
-    data = {
-        "session": here.id,
-        "ack": here.number,
-        "page": here.page,
-        "path": f"/{path}" if path else "",
-        "link": here.link() | here.begun,
-        "only": here.limits.write() if here.limits else "",
-        "moves": here.moves,
-    }
+    data = {"session": here.id, "ack": here.number, "moves": here.moves, "page": here.page}
+    data |= {"path": f"/{path}" if path else "", "link": here.link() | here.begun}
+    data["only"] = here.limits.write() if here.limits else ""
     _channel(key="channel", data=data, height=1, on_said_change=lambda: None)
 
 
 def panel(groups, *settings, back: Callable, folded=(), without=(), notes=None, label: str):
     """Draw the controls of these groups; see ui.kit.page.sidebar."""
+    limits = session().limits
+    seen = {*limits.moved, *limits.locked} if limits else ()
     drawn = []
     names = set(without)
     for group in groups:
         members = []
         for one in settings:
             mine = [name for name in _members(one, group) if name not in names]
-            members += [_member(one, name) for name in mine if is_seen(name)]
+            members += [_member(one, name) for name in mine if limits is None or name in seen]
             names.update(mine)  # two kinds may share a setting
-        if group in (notes or {}) and (members or session().limits is None):  # a note is about its controls
+        if group in (notes or {}) and (members or limits is None):  # a note is about its controls
             members.append(words(notes[group]))
         if members:
             drawn.append({"name": group, "folded": group in folded, "controls": members})

@@ -3,16 +3,23 @@
 Streamlit sends a component's script along with every message about it: with a slider under the hand that is a dozen times a
 second. So what it sends is one line, which imports the script from an address that changes with its text.
 
-The server imports this module before there is a runtime: nothing that registers a component may be imported here.
+The server imports this module before there is a runtime: no component may be registered here.
 """
 
 import hashlib
 import json
+import re
 from pathlib import Path
 
+import streamlit as st
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
+
+HERE = Path(__file__).parent
+PAGES = HERE.parent.parent.parent / "pages"
+PATHS = ["/" + re.sub(r"^\d+_", "", path.stem) for path in sorted(PAGES.glob("*.py"))]  # as addresses end
+STORE = f"const PATHS = {json.dumps(PATHS)}\n{(HERE.parent / 'panel' / 'store.js').read_text()}"
 
 _scripts: dict[str, str] = {}  # name -> script
 
@@ -30,7 +37,6 @@ def _with_styles(script: str, css: str) -> str:
     return f"document.head.append({style})\n{script}"
 
 
-HERE = Path(__file__).parent
 BROWSER = _keep(
     _with_styles((HERE / "browser.js").read_text(encoding="utf-8"), (HERE / "frame.css").read_text(encoding="utf-8"))
 )
@@ -49,6 +55,16 @@ def served(script: str, css: str = "") -> str:
     return f"""const load = (name) => import(new URL(`./scripts/${{name}}`, document.baseURI))
 const loaded = Promise.all([load("{name}"), load("{BROWSER}")])
 export default async (component) => (await loaded)[0].default(component)"""
+
+
+def with_store(script: str, css: str = "") -> str:
+    """Return the line that imports the script of a component that calls `store.change`."""
+    return served(STORE + script, css)
+
+
+def component(name: str, script: Path, css: str, html: str = '<div class="root"></div>'):
+    """Register a component that can change settings. Return what draws it."""
+    return st.components.v2.component(f"ablation_{name}", html=html, css=css, js=with_store(script.read_text()))
 
 
 def scripts_route(base: str) -> Route:

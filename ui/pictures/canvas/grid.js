@@ -38,10 +38,7 @@ function paint(canvas, m, theme) {
 // On any canvas, which becomes so wide. scale: pixels of the screen in one of the page.
 function draw(canvas, m, theme, width, scale) {
   const a = arrange(m, width, m.height)
-  canvas.width = Math.round(width * scale)
-  canvas.height = Math.round(a.height * scale)
-  const ink = canvas.getContext("2d")
-  ink.scale(scale, scale)
+  const ink = sharp(canvas, width, a.height, scale)
   ink.imageSmoothingEnabled = false
   drawPanels(ink, m, a, theme)
   return a
@@ -56,16 +53,10 @@ function asSvg(m, a, theme, width) {
   ink.fillText(m.alt, 4, 14)
   ink.out.push('<g transform="translate(0 22)">')
   ink.font = `12px ${theme.font}`
-  ink.fillStyle = theme.text
-  ink.textAlign = "left"
   ink.fillText(m.what, 4, 14)
   const from = 16 + 6.2 * m.what.length
   ink.fillText(end(m, 0), from, 14)
-  m.stops.forEach((stop, n) => {
-    ink.fillStyle = stop
-    ink.out.push(`<rect x="${from + 60 + 10 * n}" y="8" width="10.5" height="11" fill="${stop}"/>`)
-  })
-  ink.fillStyle = theme.text
+  m.stops.forEach((stop, n) => ink.out.push(`<rect x="${from + 60 + 10 * n}" y="8" width="10.5" height="11" fill="${stop}"/>`))
   ink.fillText(end(m, 1), from + 68 + 10 * m.stops.length, 14)
   ink.out.push('</g><g transform="translate(0 52)">')
   drawPanels(ink, m, a, theme)
@@ -137,26 +128,16 @@ function frame(whole, at) {
   return { ...whole, raw: whole.raw.subarray(from), value: (i) => whole.value(i + from), titles: whole.frames.titles[at] }
 }
 
-const shown = new WeakMap()
-
 export default function ({ data, parentElement }) {
   const whole = unpack(data)
   let m = whole.frames ? frame(whole, 0) : whole
   const root = parentElement.querySelector(".root")
   const canvas = root.querySelector("canvas")
   const tip = root.querySelector(".tip")
-  const style = getComputedStyle(root)
-  const pick = (name, other) => style.getPropertyValue(name).trim() || other
-  const theme = {
-    text: pick("--st-text-color", "#333"),
-    line: pick("--st-border-color", "#ccc"),
-    font: pick("--st-font", "sans-serif"),
-    background: pick("--st-background-color", "#fff"),
-  }
+  const theme = themeOf(root)
   canvas.setAttribute("aria-label", [m.alt, m.said].filter(Boolean).join(" ") + (m.clickable ? " Arrow keys move, Enter picks." : " Arrow keys move."))
   canvas.style.cursor = m.clickable ? "pointer" : "default"
-  const bar = root.querySelector(".bar")
-  bar.style.background = `linear-gradient(90deg, ${m.stops.join(",")})`
+  root.querySelector(".bar").style.background = `linear-gradient(90deg, ${m.stops.join(",")})`
   root.querySelector(".low").textContent = end(m, 0)
   root.querySelector(".high").textContent = end(m, 1)
   root.querySelector(".what").textContent = m.what
@@ -229,18 +210,9 @@ export default function ({ data, parentElement }) {
       Object.assign(mark.style, { display: "block", left: `${x - 2}px`, top: `${canvas.offsetTop + y - 2}px`, width: `${a.cellW}px`, height: `${a.cellH}px` })
     } else if (event.key === "Enter" && m.clickable) store.change({ [m.set]: [here.panel, here.row, here.col] })
   }
-  const before = shown.get(root)
-  if (before) before.disconnect()
-  let wide = root.clientWidth
-  const watch = new ResizeObserver(() => {
-    if (root.clientWidth === wide) return
-    wide = root.clientWidth
-    a = paint(canvas, m, theme)
-  })
-  watch.observe(root)
-  shown.set(root, watch)
+  const unwatch = onWidth(root, () => { a = paint(canvas, m, theme) })
   return () => {
-    watch.disconnect()
+    unwatch()
     stop?.()
   }
 }

@@ -11,7 +11,6 @@ class SvgInk {
   measureText(text) {
     return { width: 0.56 * parseFloat(/([\d.]+)px/.exec(this.font)[1]) * text.length } // near enough for a cut
   }
-  scale() {} // an SVG has no pixels to be scaled to
   #attributes(kind) {
     const turn = this.turns.join(" ")
     const alpha = this.globalAlpha < 1 ? ` opacity="${this.globalAlpha}"` : ""

@@ -1,36 +1,25 @@
-// Attention as lines from each token that reads (left) to the tokens it reads (right). Uses unpack() and number() of
-// values.js, which is put in front of this file.
-
-const shown = new WeakMap()
+// Attention as lines from each token that reads (left) to the tokens it reads (right). values.js stands in
+// front of this file.
 
 export default function ({ data, parentElement }) {
   const m = unpack(data)
   const root = parentElement.querySelector(".root")
   const canvas = root.querySelector("canvas")
   const tip = root.querySelector(".tip")
-  const style = getComputedStyle(root)
-  const text = style.getPropertyValue("--st-text-color").trim() || "#333"
-  const font = style.getPropertyValue("--st-font").trim() || "sans-serif"
+  const theme = themeOf(root)
   canvas.setAttribute("aria-label", [m.alt, m.said].filter(Boolean).join(" "))
   const step = Math.max(13, Math.min(26, (m.height - 30) / m.rows))
   const height = Math.ceil(step * m.rows + 30)
   const top = 24
-  const line = style.getPropertyValue("--st-primary-color").trim() || "#0072B2"
   const most = m.high || 1
   let reader = -1
 
   const draw = () => {
-    const width = root.clientWidth
-    const scale = window.devicePixelRatio || 1
-    canvas.width = Math.round(width * scale)
-    canvas.height = Math.round(height * scale)
     canvas.style.height = height + "px"
-    const ink = canvas.getContext("2d")
-    ink.scale(scale, scale)
-    drawLines(ink, width)
+    drawLines(sharp(canvas, root.clientWidth, height, window.devicePixelRatio || 1), root.clientWidth)
   }
   canvas.toSvg = () => {
-    const ink = new SvgInk(root.clientWidth, height, style.getPropertyValue("--st-background-color").trim() || "#fff")
+    const ink = new SvgInk(root.clientWidth, height, theme.background)
     drawLines(ink, root.clientWidth)
     return ink.done()
   }
@@ -38,8 +27,8 @@ export default function ({ data, parentElement }) {
     const left = Math.min(150, width * 0.25)
     const right = width - left
     const y = (i) => top + (i + 0.5) * step
-    ink.font = `600 12px ${font}`
-    ink.fillStyle = text
+    ink.font = `600 12px ${theme.font}`
+    ink.fillStyle = theme.text
     ink.textBaseline = "middle"
     ink.textAlign = "right"
     ink.fillText("reads", left - 8, 10)
@@ -51,7 +40,7 @@ export default function ({ data, parentElement }) {
         const value = m.value(r * m.cols + c)
         const share = value / most
         if (!(share > 0.02)) continue
-        ink.strokeStyle = line
+        ink.strokeStyle = theme.primary
         ink.globalAlpha = Math.min(1, reader >= 0 ? 0.15 + 0.85 * share : 0.04 + 0.9 * share ** 2)
         ink.lineWidth = 0.6 + 4.4 * share ** 1.5
         ink.beginPath()
@@ -61,7 +50,7 @@ export default function ({ data, parentElement }) {
       }
     }
     ink.globalAlpha = 1
-    ink.font = `${Math.min(13, step - 1)}px ${font}`
+    ink.font = `${Math.min(13, step - 1)}px ${theme.font}`
     for (let i = 0; i < m.rows; i++) {
       ink.globalAlpha = reader >= 0 && i !== reader ? 0.35 : 1
       ink.textAlign = "right"
@@ -93,10 +82,5 @@ export default function ({ data, parentElement }) {
     show(Math.min(Math.max(reader + move, 0), m.rows - 1))
   }
   draw()
-  const before = shown.get(root)
-  if (before) before.disconnect()
-  const watch = new ResizeObserver(draw)
-  watch.observe(root)
-  shown.set(root, watch)
-  return () => watch.disconnect()
+  return onWidth(root, draw)
 }

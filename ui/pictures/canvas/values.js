@@ -77,6 +77,44 @@ function end(m, which) {
   return m.clipped?.[which] ? (which ? "≥ " : "≤ ") + text : text
 }
 
+// The colours and the font of the page around a picture.
+function themeOf(root) {
+  const style = getComputedStyle(root)
+  const pick = (name, other) => style.getPropertyValue(name).trim() || other
+  return {
+    text: pick("--st-text-color", "#333"),
+    line: pick("--st-border-color", "#ccc"),
+    font: pick("--st-font", "sans-serif"),
+    background: pick("--st-background-color", "#fff"),
+    primary: pick("--st-primary-color", "#0072B2"),
+  }
+}
+
+// Make a canvas as sharp as the screen. -> its context, in pixels of the page
+function sharp(canvas, width, height, scale) {
+  canvas.width = Math.round(width * scale)
+  canvas.height = Math.round(height * scale)
+  const ink = canvas.getContext("2d")
+  ink.scale(scale, scale)
+  return ink
+}
+
+const watches = new WeakMap()
+
+// Paint again whenever the root has another width. -> what ends that
+function onWidth(root, paint) {
+  watches.get(root)?.disconnect() // else an older call would go on painting what it was given
+  let width = root.clientWidth
+  const watch = new ResizeObserver(() => {
+    if (root.clientWidth === width) return
+    width = root.clientWidth
+    paint()
+  })
+  watch.observe(root)
+  watches.set(root, watch)
+  return () => watch.disconnect()
+}
+
 // As much of a text as there is room for.
 function fit(ink, text, width) {
   if (!ink.measureText || ink.measureText(text).width <= width) return text

@@ -1,0 +1,131 @@
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import streamlit as st
+import torch
+
+from core.experiments.block.attention import patterns
+from core.experiments.block.compare import compare as measure
+from core.experiments.forward import Pass
+from core.measure.stream_statistics import SAME, statistic
+from core.model.config import Config
+from core.settings.wording import fixed, number
+from ui.block.context import view
+from ui.kit import pins
+from ui.kit.page import figure, literal
+from ui.kit.store import is_moved
+from ui.kit.takeaway import note
+from ui.pictures.heatmaps import heatmaps, in_one_frame
+from ui.shared.base import pick
+
+
+@view
+def compare(context):
+    """Compare: baseline and variants side by side."""
+    forward_pass = context.forward_pass
+    for reason in context.left_out:
+        st.caption(literal(reason))
+    passes = OneByOne(forward_pass, context.variants, context.look)
+    table = measure(passes)
+    pins.legend(context.variants, {}, context.pins, forward_pass.kind)
+    figure("What does each difference do to the output?", farthest(table, passes.seen))
+    numbers(table)
+    pick("layer", forward_pass=forward_pass)
+    maps(passes.seen)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the view keeps of a pass. attention: the mean over its heads at one layer, or None where there is none."""
+
+    config: Config
+    finite: bool
+    labels: list[str]
+    attention: torch.Tensor | None
+
+
+class OneByOne(Mapping):
+    """The passes of what is compared, each computed when it is asked for: together they would need several times what one run may."""
+
+    def __init__(self, forward_pass, variants, look):
+        self.forward_pass, self.look = forward_pass, look
+        self.configs, self.seen = {each.name: each.config for each in variants}, {}
+
+    def __getitem__(self, name: str) -> Pass:
+        one = self.forward_pass.other(self.configs[name])
+        there = "pattern" in one.sites
+        mean = patterns(one, self.look.layer_of(one)).mean(0) if there else None
+        self.seen[name] = Seen(one.config, one.finite, one.labels, mean)
+        return one
+
+    def __iter__(self):
+        return iter(self.configs)
+
+    def __len__(self) -> int:
+        return len(self.configs)
+
+
+def farthest(table, passes) -> str:
+    """Return which variant's output is farthest from the baseline's, and which cannot be compared with it."""
+    if len(table) == 1:
+        how = ": choose a part above to take it out" if is_moved("variants") else ""
+        return f"Nothing to compare with yet{how}."
+    base, *others = passes
+    if not passes[base].finite:
+        return "The baseline's numbers became infinite or NaN, so nothing can be compared with it."
+    phrases = []
+    known = table[1:][table.distance[1:].notna()]
+    if len(known):
+        most = known.loc[known.distance.idxmax()]
+        said = "No output differs from the baseline's."
+        if most.distance > SAME:
+            away = f"{number(100 * most.distance)} % of the baseline's length away from it"
+            said = f"Farthest from the baseline is {most.variant}: its output is {away}, with a cosine similarity of {fixed(most.direction)}."
+        phrases.append(said)
+    lost = [name for name in others if not passes[name].finite]
+    wide = [name for name in others if passes[name].config.d_model != passes[base].config.d_model and name not in lost]
+    phrases += [f"The numbers of {', '.join(lost)} became infinite or NaN."] if lost else []
+    phrases += [f"The output of {', '.join(wide)} has another width, so there is no distance."] if wide else []
+    return " ".join(phrases)
+
+
+HELP = {
+    "distance": "‖output − baseline's‖ / ‖baseline's output‖",
+    "direction": "Cosine similarity to the baseline's output, averaged over tokens.",
+    "entropy": "Attention entropy in bits, averaged over layers, heads and reading tokens.",
+}
+
+
+def numbers(table):
+    """The table of all variants, a row each."""
+    note("Baseline and variants", lambda: table)
+    columns = ["distance", "direction", "rms", "cosine", "rank", "entropy", "parameters", "std", "largest", "mean"]
+    columns += [name for name in table if name not in (*columns, "variant")]
+    words = {"variant": st.column_config.TextColumn("", width=130)}
+    shown = table[["variant"]].copy()
+    for name in columns:
+        label = statistic.label(name) if name in statistic else name.capitalize()
+        about = HELP.get(name) or (f"{statistic.help(name)} Of the output." if name in statistic else None)
+        words[name] = st.column_config.TextColumn(label, help=about, alignment="right")
+        shown[name] = [_cell(value) for value in table[name]]
+    st.dataframe(shown, column_config=words, hide_index=True, width="stretch", height="content")
+
+
+def _cell(value) -> str:
+    """A number of the table: four digits, and a dash where there is none."""
+    if isinstance(value, int):
+        return f"{value:,}"
+    if math.isnan(value):
+        return "–"
+    return number(value, 4)
+
+
+def maps(seen: dict[str, Seen]):
+    """Attention of every variant, averaged over its heads, at one layer."""
+    labels = max((each.labels for each in seen.values()), key=len)
+    shown = [each.attention for each in seen.values()]
+    heatmaps(
+        "compared_maps", in_one_frame(shown, len(labels)), labels, labels, titles=list(seen), what="mean attention weight over heads, row reads column",
+        blank="masked or switched off", alt="Attention of each variant, averaged over its heads.", height=330,
+    )  # fmt: skip

@@ -1,0 +1,54 @@
+import torch
+
+from core.experiments.block import positions as experiment
+from core.experiments.block.compare import cosines
+from core.experiments.weights import weights as weights_menu
+from core.figures.charts import stream as charts
+from core.model.parts import MENUS
+from ui.block.context import view
+from ui.kit import beside
+from ui.kit.page import chart, figure
+from ui.pictures.heatmaps import heatmaps
+from ui.shared.base import needs, sure
+
+
+@view
+def positions(context):
+    """Positions: how the model is told the order of words."""
+    forward_pass = context.forward_pass
+    if needs(forward_pass, "attention", "Attention"):
+        table, words = experiment.order(forward_pass), weights_menu[forward_pass.kind].order
+        figure(
+            f"“{' '.join(words)}” against “{' '.join(reversed(words))}”: does the model notice?",
+            f"{_now(table, forward_pass.config)} No difference but rounding (10⁻⁹ of the output, in float64, without dropout) means that the "
+            "outputs are a permutation of each other. ALiBi without a mask sees distances only, and these two orders are "
+            "mirror images.",
+            forward_pass.weights,
+        )
+        table["seen"] = table["mask"].map({"none": "every word sees every word", "causal": "causal mask"})
+        chart(charts.order(), table, "Difference between the two orders under every position encoding.", height=270)
+    tables = experiment.tables(forward_pass)
+    rows = [str(n + 1) for n in range(len(tables["sinusoidal"]))]
+    left, right = beside.columns(2)
+    with left:
+        said = "One row per position, from the first; one column per dimension."
+        figure("What do sinusoidal positions add?", said, "Not learned")
+        heatmaps("sinusoid", tables["sinusoidal"][None], [f"position {n}" for n in rows], [str(n + 1) for n in range(forward_pass.config.d_model)],
+                 colTips=[f"dimension {n + 1}" for n in range(forward_pass.config.d_model)], what="value", alt="The sinusoidal table.", diverging=True, square=False, height=600)  # fmt: skip
+    with right:
+        said = "Sinusoidal: near ones alike. Learned: nothing before training."
+        figure("How alike are two positions?", said, weights_menu["random"].whose(forward_pass.config))
+        both = [cosines(tables[name]) for name in ("sinusoidal", "learned")]
+        heatmaps("position_pairs", torch.stack(both), rows, rows, titles=["sinusoidal", "learned (untrained)"], what="cosine similarity",
+                 alt="Similarity between positions.", diverging=True, rowTips=[f"position {n}" for n in rows], arrow="and", height=600)  # fmt: skip
+
+
+def _now(table, config) -> str:
+    """Return what the present settings make of the two orders."""
+    rows = table[(table.position == config.position) & (table["mask"] == config.mask)]
+    name = f"Now ({MENUS['position'].label(config.position)}, {MENUS['mask'].label(config.mask).lower()} mask)"
+    if not len(rows):
+        return f"{name}: cannot be compared."
+    row = rows.iloc[0]
+    answer = f"yes, by up to {row.value:.2g}" if row.notices else f"no, outputs differ by {row.value:.0e}"
+    return sure(f"{name.replace('none mask', 'no mask')}: {answer}.", row.value)

@@ -1,0 +1,174 @@
+"""Views of the numbers inside the block: every stage, the norm, and how far each token moved."""
+
+import math
+from decimal import Decimal
+
+import streamlit as st
+
+from core.experiments.block import compare as experiment
+from core.experiments.block.stages import moments, normalised, normed, norms, read_vector
+from core.experiments.block.stages import stages as table_of
+from core.figures.charts import stream as charts
+from core.figures.spec import word
+from core.measure.tensor_meters import meter
+from core.model.parts import MENUS
+from core.settings.setting import ConfigError
+from core.settings.wording import count, number
+from ui.block.context import view
+from ui.kit import beside
+from ui.kit.page import capital, chart, figure, literal, small_table
+from ui.kit.page import table as show_table
+from ui.kit.store import bind
+from ui.pictures.heatmaps import heatmaps
+from ui.shared.base import pick, sure
+
+
+@view
+def norm(context):
+    """Norm: what LayerNorm does to one token."""
+    _of_a_token(context.forward_pass, context.look)
+    if not beside.second():
+        _of_a_vector(context.look, context.forward_pass.config.norm_eps)
+
+
+def _of_a_token(forward_pass, look):
+    sites = norms(forward_pass)
+    if not sites and forward_pass.config.part("norm").normalises:
+        st.info("Both sub-layers are off, and their norms with them.", icon=":material/toggle_off:")
+        return
+    if not sites:
+        st.info("There is no norm in this block. Choose one under Parts.", icon=":material/toggle_off:")
+        return
+    pick("token", "layer", forward_pass=forward_pass)
+    for site, (sublayer, place) in sites.items():
+        table, numbers = normalised(forward_pass, look.layer_of(forward_pass), site, look.token_of(forward_pass))
+        where = "attention" if sublayer == "attention" else "the feed-forward network"
+        called = f"Norm {site[2]}" if site[3:] == "" else f"Second norm {site[2]}"
+        biased = "bias" in dict(forward_pass.config.part("norm")("", 1, forward_pass.config.bias).named_parameters())
+        gain = f"Gain is 1{' and bias 0' * biased} before any training."
+        if forward_pass.kind != "random":
+            gain = f"Then it is multiplied by the gain{', and the bias is added' * biased}, as learnt."
+        figure(
+            f"{called}, {place} {where}: “{forward_pass.labels[look.token_of(forward_pass)]}” before and after",
+            sure(f"{_formula(forward_pass.config.norm, numbers)} {gain}", numbers["variance"]),
+            forward_pass.weights,
+        )
+        chart(charts.before_after(), table, f"The token's vector before and after {called.lower()}.", height=260)
+
+
+def _formula(name: str, n: dict) -> str:
+    """Return what a norm of the menu does, with the numbers of one vector; in its own words where it has no formula."""
+    return _filled(name, "formula", n, mean=number(n["mean"], 4)) or capital(MENUS["norm"].help(name))
+
+
+def _worked(name: str, value: float, n: dict) -> str:
+    """The formula for one number, up to its result; nothing where a norm has none."""
+    mean = number(n["mean"], 4)
+    return _filled(name, "worked", n, x=number(value, 4), mean=f"({mean})" if n["mean"] < 0 else mean)
+
+
+def _filled(name: str, which: str, n: dict, **words) -> str:
+    """A norm's own sentence with the numbers in it, or "" where it has none."""
+    part = MENUS["norm"][name]
+    if not getattr(part, which):
+        return ""
+    scale, epsilon = n[part.divides_by], n["epsilon"]
+    size = number(math.sqrt(scale + epsilon), 4)
+    return getattr(part, which).format(scale=number(scale, 4), epsilon=f"{Decimal(str(epsilon)):f}", size=size, **words)
+
+
+def _of_a_vector(look, eps):
+    """The same with numbers of one's own, by every norm of the menu."""
+    st.markdown("**Try it with numbers of your own**")
+    st.text_input(
+        "Vector", **bind("vector", look.vector), placeholder="3.2, −1.5, 0.8, 2.1 …", label_visibility="collapsed"
+    )
+    try:
+        values = read_vector(look.vector)
+    except ConfigError as error:
+        st.error(literal(error))
+        return
+    if not values:
+        st.caption("Type numbers with commas between them, and see what each norm makes of them.")
+        return
+    numbers, table = moments(values, eps), normed(values, eps)
+    figure(
+        f"What does each norm make of {count(len(values), 'number')}?",
+        f"Mean {number(numbers['mean'], 4)}, variance {number(numbers['variance'], 4)} (divided by {len(values)}), mean square {number(numbers['mean square'], 4)}. "
+        "Gain 1, bias 0.",
+    )
+    for name in MENUS["norm"]:
+        worked = f"First number: {_worked(name, values[0], numbers)}{number(table[name][0], 4)}."
+        st.markdown(
+            f":small[**{literal(MENUS['norm'].label(name))}.** {literal(f'{_formula(name, numbers)} {worked}')}]"
+        )
+    labels = {name: MENUS["norm"].label(name) for name in MENUS["norm"]}
+    shown = table.astype({"place": str}).rename(columns=labels)
+    for name in ("typed", *labels.values()):
+        shown[name] = [number(value, 4) for value in shown[name]]
+    small_table(shown, "The typed vector, and what each norm makes of it.", taken=table.rename(columns=labels))
+
+
+@view
+def change(context):
+    """Tokens: how much each word's vector changed."""
+    forward_pass = context.forward_pass
+    table = experiment.per_token(forward_pass)
+    table["label"] = [word(at, text) for at, text in enumerate(table.word)]
+    most = table.loc[table.distance.fillna(0).idxmax()]
+    farthest = f"Farthest: “{most.word}”, {most.distance:.3g}." if most.distance > 0 else "None of them moved."
+    left, right = beside.columns(2)
+    with left:
+        figure("How far did each word move?", sure(farthest, *table.distance), forward_pass.weights)
+        chart(charts.per_token(forward_pass.n_real <= 24, "Euclidean distance, output − input"), table.rename(columns={"distance": "value"}), "Distance from input to output, by token.", height=250)  # fmt: skip
+    with right:
+        said = f"Cosine similarity to its input, {table.cosine.mean():.3f} on average."
+        figure("Does it still point the same way?", sure(said, table.cosine.mean()), forward_pass.weights)
+        chart(charts.per_token(forward_pass.n_real <= 24, "cosine similarity"), table.rename(columns={"cosine": "value"}), "Cosine similarity of output and input, by token.", height=250)  # fmt: skip
+    both = experiment.token_similarity(forward_pass)
+    before, after = (experiment.mean_similarity(matrix) for matrix in both)
+    sentence = "There is only one."
+    if forward_pass.n_real > 1:
+        sentence = sure(f"Average over pairs of tokens: {before:.3f} before, {after:.3f} after.", before, after)
+    figure("How alike are the words, before and after?", sentence, forward_pass.weights)
+    labels = forward_pass.labels[: forward_pass.n_real]
+    heatmaps(
+        "similarity", both, labels, labels, titles=["before: input", "after: output"], what="cosine similarity",
+        alt="Cosine similarity between tokens, before and after.", diverging=True, arrow="and", height=380,
+    )  # fmt: skip
+
+
+@view
+def stages(context):
+    """Stages: the numbers at every point of the block."""
+    forward_pass = context.forward_pass
+    pick("layer", forward_pass=forward_pass)
+    table = table_of(forward_pass, context.look.layer_of(forward_pass))
+    first, last = table.iloc[0], table.iloc[-1]
+    before, after = number(first["std"]), number(last["std"])
+    said = f"Standard deviation goes from {before} at the input to {after} at the output. "
+    if before == after:
+        said = f"Standard deviation is {after} at the input and at the output. "
+    said = sure(said, first["std"], last["std"])
+    if forward_pass.config.padding:
+        said += "Padding tokens are counted in. "
+    said += "Line: lowest to highest; bar: mean ± one standard deviation; tick: mean."
+    figure("How large are the numbers at each stage?", said, forward_pass.weights)
+    drawn = table.assign(
+        stage=[word(at, name) for at, name in enumerate(table.stage)],
+        **{"from": table["mean"] - table["std"], "to": table["mean"] + table["std"]},
+    )
+    chart(charts.stages(), drawn, "Spread of the numbers at every stage of the block.", height=36 * len(table) + 60)
+    width = 54 if beside.alone() else 70
+    numbers = {}
+    for name in meter:
+        how = {"help": meter.help(name), "format": "percent" if name == "zeros" else "%.3g", "width": width}
+        numbers[name] = st.column_config.NumberColumn(meter.label(name), **how)
+    words = {  # as wide as all of them have room for beside the drawing, on a page of 1280 pixels
+        "stage": st.column_config.TextColumn("Stage", width=152),
+        "site": st.column_config.TextColumn("Site", help="TransformerLens's name", width=66),
+        "shape": st.column_config.TextColumn("Shape", width=60),
+    }
+    # Beside another the numbers come first.
+    order = None if beside.alone() else ["stage", *meter, "site", "shape"]
+    show_table(table, "Statistics of every stage.", column_config=numbers | words, column_order=order)

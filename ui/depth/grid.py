@@ -1,0 +1,191 @@
+import itertools
+import math
+from functools import partial
+
+import numpy as np
+import streamlit as st
+
+from core.experiments.depth.axes import AXES, MOST, Axes, combinations, in_words, write_axes
+from core.experiments.depth.grid import grid as run
+from core.experiments.depth.grid import stream_of
+from core.measure.stream_statistics import statistic
+from core.settings.wording import count, number
+from ui.depth.context import orders, view
+from ui.kit import pins
+from ui.kit.page import figure, literal
+from ui.kit.panel.control import choice, tabs
+from ui.kit.panel.panel import bar
+from ui.kit.store import bind, change, is_moved, value
+from ui.pictures.heatmaps import heatmaps
+
+
+@view
+def grid(context):
+    """Grid: every combination of parts at once."""
+    choices(context)
+    results = run(context.baseline, context.axes, context.tokens, context.machine, context.depth)
+    meter = context.look.grid_statistic
+    label, size = statistic.label(meter), len(results.configs)
+    when = "after the last pass" if context.look.grid_order == "parts" else "pass after pass"
+    figure(
+        f"{label} of {count(size, 'variant')}, {when}."
+        + " Click one to compare it; once more takes it away." * is_moved("variants"),
+        told(results, meter),
+        context.weights,
+    )
+    for reason in results.left_out:
+        st.caption(literal(f"Left out: {reason}"))
+    context.say_rounding({"baseline": context.travel(context.baseline)})
+    if results.repeats:
+        same = f"{results.repeats:,} combinations are not shown, because each is the same model as another one."
+        if results.repeats == 1:
+            same = "1 combination is not shown, because it is the same model as another one."
+        st.caption(literal(" ".join((same, *results.reasons))))
+    (by_parts if context.look.grid_order == "parts" else ranked)(context, results, meter)
+
+
+def choices(context):
+    """Draw what colours the grid, how it is laid out, and which parts are in it."""
+    left, right = st.columns([5, 2], vertical_alignment="bottom")
+    with left:
+        labels = list(map(statistic.label, statistic))
+        coloured = choice("Colour", "grid_statistic", context.look.grid_statistic, list(statistic), labels)
+        bar("lens", [coloured, tabs("Arrangement", orders, "grid_order")])
+    with right:
+        shown = st.popover(
+            "Parts in the grid", icon=":material/filter_alt:", key="grid_parts", on_change="rerun", width="stretch"
+        )
+        if shown.open:
+            with shown:
+                st.caption(
+                    "Every combination of what is chosen is run. A part with nothing chosen stays as in the baseline."
+                )
+                for axis, entries in context.axes.chosen.items():
+                    offered = list(AXES[axis].entries)
+                    st.pills(
+                        AXES[axis].label, offered, format_func=AXES[axis].words.get, selection_mode="multi",
+                        **bind(f"axis_{axis}", list(entries), partial(_choose, axis)),
+                    )  # fmt: skip
+
+
+def _choose(axis: str, entries: list[str]):
+    chosen = Axes(value("grid")).chosen | {axis: tuple(entries)}
+    size = combinations(chosen)
+    if size > MOST:  # and the pill goes out again, since the grid has not changed
+        st.toast(f"That would be {size:,} variants; at most {MOST:,} are run at once.", icon=":material/info:")
+    else:
+        change(grid=write_axes(chosen))
+
+
+def told(results, meter) -> str:
+    """Return what the grid says: its ends, how many diverged, and which part makes the most difference."""
+    ends = results.ends(meter)
+    known = np.flatnonzero(np.isfinite(ends))
+    if not len(known):
+        return f"None of them has a number for {statistic.label(meter).lower()} after the last pass.{_lost(results)}"
+    if results.alike(meter):
+        return f"All {'of them' if len(known) == len(ends) else f'{len(known)} that have one'} end at {number(ends[known[0]])}.{_lost(results)}"
+    places = known[ends[known].argmin()], known[ends[known].argmax()]
+    # As many digits as it takes to tell the two ends apart: float32 has seven.
+    digits = next((n for n in range(3, 7) if number(ends[places[0]], n) != number(ends[places[1]], n)), 7)
+    low, high = (f"{number(ends[at], digits)} ({results.name(at)}{_others(ends, at)})" for at in places)
+    return f"From {low} to {high}.{_why(results, meter)}{_lost(results)}"
+
+
+def _others(ends, at) -> str:
+    """Return how many more end at the same number."""
+    same = int(np.isclose(ends, ends[at], rtol=1e-4, atol=0).sum()) - 1
+    return f" and {same} more" if same else ""
+
+
+def _why(results, meter) -> str:
+    shares = results.explained(meter)
+    axis = max(shares, key=shares.get, default=None)
+    if axis is None:
+        return ""
+    of = "the variance of its logarithm" if statistic[meter].log else "its variance"
+    left = " among those left" if any(each is not None for each in results.diverged) else ""
+    share = round(100 * shares[axis], 1)
+    if share <= 50:
+        return f" No part explains more than half of the difference{left}; {_word(axis)} explains {share:g} % of {of}."
+    return f" Most of the difference{left} is made by {_word(axis)}: {share:g} % of {of}."
+
+
+def _lost(results) -> str:
+    gone = sum(each is not None for each in results.diverged)
+    if not gone:
+        return ""
+    shared = results.shared_by_diverged()
+    who = ""
+    if shared and gone < len(results.diverged):
+        who = f": all with {AXES[shared[0]].words[shared[1]]}, and no other"
+    return f" {gone} of {len(results.diverged)} diverged{who}."
+
+
+def _word(axis) -> str:
+    label = AXES[axis].label
+    return label if label[1:2].isupper() or "(" in label else label.lower()
+
+
+def halves(results) -> tuple[list[str], list[str]]:
+    """The axes that make rows and those that make columns, so that there are somewhat more rows."""
+    axes = list(results.axes)
+    sizes = [len(results.axes[axis]) for axis in axes]
+    cuts = range(len(axes) + 1)
+    cut = min(cuts, key=lambda n: abs(math.log(math.prod(sizes[:n]) / math.prod(sizes[n:]) / 1.5)))
+    return axes[:cut], axes[cut:]
+
+
+def _combinations(results, side: list[str]) -> list[tuple[str, ...]]:
+    """Return the combinations of some axes that the grid holds a variant of, in order."""
+    shown = {tuple(entry[axis] for axis in side) for entry in results.entries}
+    return [each for each in itertools.product(*[results.axes[axis] for axis in side]) if each in shown]
+
+
+def by_parts(context, results, meter):
+    """A cell per variant."""
+    down, across = halves(results)
+    rows, columns = (_combinations(results, side) for side in (down, across))
+    cells, chosen = np.full((len(rows), len(columns)), math.nan), {}
+    for at, entry in enumerate(results.entries):
+        place = rows.index(tuple(entry[axis] for axis in down)), columns.index(tuple(entry[axis] for axis in across))
+        cells[place], chosen[place] = results.ends(meter)[at], at
+    built, order = context.depth.plan(context.baseline)
+    size = len(context.tokens) + built.padding, len(order)
+    compared = [stream_of(v.config.replace(n_layers=built.n_layers), *size) for v in context.variants]
+    compared = [stream for stream, _ in compared]
+    marks = [place for place, at in chosen.items() if stream_of(results.configs[at], *size)[0] in compared]
+    heatmaps(
+        "grid_cells", cells[None], [in_words(down, row) for row in rows], [in_words(across, column) for column in columns],
+        height=520, marks=marks, numbers="brief", arrow="·", on_pick=lambda _, row, column: pick(context, results, chosen.get((row, column))),
+        **_picture(context, meter, "framed: compared now"),
+    )  # fmt: skip
+
+
+def ranked(context, results, meter):
+    """A row per variant, a column per pass, in the order of the last value."""
+    ends = results.ends(meter)
+    first = context.look.grid_order == "largest"
+    lost = np.array([-1.0 if each is None else 1e9 / (1 + each) for each in results.diverged])
+    nothing = np.isnan(ends) & (lost < 0)  # no number, and yet not diverged: attention that is switched off
+    keys = (np.where(np.isfinite(ends), ends, 0.0) * (-1 if first else 1), lost * (-1 if first else 1), nothing)
+    order = np.lexsort(keys)
+    cells = results.values[order, :, list(statistic).index(meter)]
+    names = [results.name(at) for at in order]
+    heatmaps(
+        "grid_cells", cells[None], names, [str(n) for n in range(cells.shape[1])], height=max(520, 6 * len(names)),
+        arrow="· pass", on_pick=lambda _, row, column: pick(context, results, int(order[row])), **_picture(context, meter, "columns: passes"),
+    )  # fmt: skip
+
+
+def _picture(context, meter, note) -> dict:
+    label = statistic.label(meter)
+    words = {"what": f"{label} ({note})", "alt": f"{label} of every variant in the grid."}
+    words |= {"blank": "diverged or not there", "square": False}
+    return words | {"log": statistic[meter].log, "diverging": meter == "cosine"}
+
+
+def pick(context, results, at):
+    """Compare a variant of the grid, or no longer (a callback)."""
+    if at is not None:
+        pins.toggle(results.changes[at], context.baseline)

@@ -1,0 +1,240 @@
+"""The views of a study. They read the store alone, whoever trains it."""
+
+from collections.abc import Callable
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from core.experiments.training.plan import BASELINE
+from core.measure.intervals import apart
+from core.model.variants import MOST
+from core.settings.environment import without_paths
+from core.settings.wording import count
+from core.study.database.schema import QUEUED, STATES
+from core.study.database.store import taken_ahead
+from core.study.link import read_query
+from core.study.picture import told
+from core.study.plan import StudyError
+from core.study.summary import in_one_column, is_sparse
+from core.study.tables import comparison, link, run_table, stored
+from ui.kit.page import figure, literal, table
+from ui.kit.pages import TRAINING
+from ui.kit.store import bind, change
+from ui.pictures.matrix import matrix as picture
+from ui.shared.trainings import draw_learning, hand_over, said_alike
+from ui.studies.context import NOT_STORED, view
+from ui.studies.server import parsed
+
+
+def cells(table: pd.DataFrame, look) -> pd.DataFrame:
+    """The lines of a table whose task and variant are chosen; nothing chosen is everything."""
+    left, right = st.columns(2)
+    with left:
+        tasks = several(look, "only_tasks", list(dict.fromkeys(table.task)), placeholder="all tasks")
+    with right:
+        variants = several(look, "only_variants", list(dict.fromkeys(table.variant)), placeholder="all variants")
+    kept = table.task.isin(tasks) | (not tasks)
+    return table[kept & (table.variant.isin(variants) | (not variants))]
+
+
+def several(
+    look, name: str, offered: list[str], usual=(), none: str = "", draw: Callable = st.multiselect, **words
+) -> list[str]:
+    """A choice of several -> what is chosen. name: of the setting that holds it; usual: what is chosen where it names nothing that
+    is offered; none: what it holds where nothing is to be chosen; words: what draw takes."""
+    held = getattr(look, name)
+    chosen = [] if none and held == none else _named(held, offered) or list(usual)
+    chosen = chosen[: words.get("max_selections")]  # a link may name more
+    draw(
+        look.settings()[name].label, offered, **bind(f"{name}_list", chosen, partial(_choose, name, none)),
+        label_visibility="collapsed", **words,
+    )  # fmt: skip
+    return chosen
+
+
+def _choose(name: str, none: str, names: list[str]):
+    change(**{name: "~".join(map(_written, names)) or none})
+
+
+def _named(text: str, offered: list[str]) -> list[str]:
+    """Those of the names offered that a setting's text names."""
+    there = text.split("~") if text else []
+    return [each for each in offered if _written(each) in there]
+
+
+def _written(name: str) -> str:
+    """A study gives its tasks and variants any names."""
+    return name.replace("%", "%25").replace("~", "%7E")
+
+
+@view
+def curves(context):
+    """Curves: accuracy and loss as they grew, each seed, mean and interval, of a task's baseline and up to four variants."""
+    if context.store is None:
+        st.caption(NOT_STORED)
+        return
+    summary = context.summary
+    tasks = list(dict.fromkeys(summary.task))
+    chosen = context.look.of_task if context.look.of_task in tasks else tasks[0]
+    left, right = st.columns([1, 2])
+    with left:
+        name = st.selectbox("Task", tasks, **bind("of_task", chosen), label_visibility="collapsed")
+    lines = summary[(summary.task == name) & (summary.variant != BASELINE)]
+    with right:
+        # Usually those that end lowest beside the baseline, which diverged first of all.
+        comparable = lines[lines.difference.notna() | (lines.diverged > 0)]
+        lowest = list(comparable.sort_values("difference", na_position="first").variant[:MOST])
+        chosen = several(
+            context.look, "curves_of", list(lines.variant), lowest, BASELINE, max_selections=MOST,
+            placeholder="the baseline alone",
+        )  # fmt: skip
+    runs = stored(context.store, context.number, name, chosen)
+    if runs is None:
+        st.caption("There is no seed yet on which all of these have numbers.")
+        return
+    if "rates" in summary:
+        st.caption(
+            "Every model at its own learning rate: of those that were searched, the matrix says which were chosen."
+        )
+    for note in runs.notes:
+        st.caption(literal(note))
+    draw_learning(runs)
+
+
+COLUMNS = ["task", "variant", "seed", "state", "accuracy", "step", "steps", "seconds", "ended", "device", "torch", "code", "tries", "message"]  # fmt: skip
+
+FROM_STORE = [name for name in COLUMNS if name != "accuracy"]
+
+
+@view
+def runs(context):
+    """Runs: every training by itself: its state, its end, where and with what it ran; filter them, and open any."""
+    if context.store is None:
+        st.caption(NOT_STORED)
+        return
+    rows = context.store.runs(context.number, spec=False)
+    frame = pd.DataFrame.from_records(rows, columns=rows[0]._fields)[["id", *FROM_STORE]]
+    frame.loc[frame.id.isin(taken_ahead(rows, context.store.now())), "state"] = QUEUED  # as above the table
+    frame["accuracy"] = frame.pop("id").map(context.store.results(context.number))
+    frame["ended"] = pd.to_datetime(frame.ended, unit="s")
+    frame["code"] = frame.code.str[:12]
+    frame["message"] = frame.message.map(without_paths)
+    there = [state for state in STATES if state in set(frame.state)]
+    read = {state: f"{(frame.state == state).sum():,} {state}" for state in there}
+    states = several(
+        context.look, "only_states", there, draw=st.pills, selection_mode="multi", format_func=read.get,
+    )  # fmt: skip
+    kept = cells(frame, context.look)
+    kept = kept[kept.state.isin(states)] if states else kept
+    which = 0 if len(kept) == len(frame) else hash(tuple(kept.index))  # Streamlit knows a picked row by its place alone
+    picked = table(
+        kept[COLUMNS], "Every run.", taken=lambda: _taken(context), width="stretch", height=420,
+        on_select="rerun", selection_mode="single-row", key=f"run_picked_{context.number}_{which}",
+        column_config={
+            "accuracy": st.column_config.NumberColumn(format="%.3f"),
+            "seconds": st.column_config.NumberColumn("seconds", format="%.1f", help="Of a worker's time."),
+            "step": st.column_config.NumberColumn("step", help="Steps that are done and stored."),
+            "code": st.column_config.TextColumn("code", help="The commit it was trained with."),
+            "tries": st.column_config.NumberColumn("tries", help="How many times it was begun."),
+        },
+    )  # fmt: skip
+    rows = [at for at in picked.selection.rows if at < len(kept)]
+    if not rows:
+        st.caption(
+            f"{len(kept):,} of {len(frame):,} runs. Pick one (the box at its left) to open it on the page {TRAINING.name}."
+        )
+        return
+    _open(context, kept.iloc[rows[0]])
+
+
+def _taken(context):
+    table = run_table(context.store, context.number).drop(columns="spec")
+    return table.assign(message=table.message.map(without_paths))
+
+
+def _open(context, picked):
+    """A link to a run, beside its baseline with the same seed."""
+    specs = context.store.specs(context.number)
+    own, first = specs[picked.task, picked.variant], specs.get((picked.task, BASELINE))
+    params = read_query(link(own, first, [int(picked.seed)]))
+    hand_over(context.store, context.number, context.name, picked.task, picked.variant)
+    label = f"Open {picked.task}, {picked.variant}, seed {picked.seed} on the page {TRAINING.name}"
+    st.page_link(TRAINING.path, label=literal(label), icon=TRAINING.icon, query_params=params)
+
+
+@view
+def compare(context):
+    """Compare: this study and another one, cell by cell, on the seeds that both have."""
+    if context.store is None:
+        st.caption(NOT_STORED)
+        return
+    if not context.others:
+        st.caption("There is no other study in the store to compare this one with.")
+        return
+    against = context.look.against if context.look.against in context.others else context.others[0]
+    words = {"format_func": lambda name: f"against: {name}", "label_visibility": "collapsed"}
+    name = st.selectbox("Against", context.others, **bind("against", against), **words)
+    compared = comparison(context.store, context.number, context.store.find(name))
+    if compared.empty:
+        st.caption(f"No task and variant of {literal(context.name)} has the name of one in {literal(name)}.")
+        return
+    kept = cells(compared, context.look)
+    clear = [line for line in kept.itertuples() if apart(line.low, line.high)]
+    same = (kept.settings == "same").sum()
+    figure(
+        f"{context.name} against {name}",
+        f"{count(len(kept), 'cell')} {'is' if len(kept) == 1 else 'are'} in both, {same} of them with the same settings. "
+        f"{len(clear)} differ{'s' * (len(clear) == 1)} by what can be told from seed noise "
+        "(paired t-test, corrected for all cells by Holm's method).",
+    )
+    words = {"other_accuracy": f"accuracy, {name}", "accuracy": f"accuracy, {context.name}"}
+    words |= {"low": "95 % from", "high": "to"}
+    table(kept.rename(columns=words), "This study and the other, cell by cell.", taken=kept, width="stretch")
+
+
+@view
+def source(context):
+    """File: the text from which the study was made, and what is left out of it."""
+    st.code(context.source, language="toml", line_numbers=True, height=420)
+    try:
+        study = parsed(context.source)
+    except StudyError as error:
+        st.caption(f"This version of the project does not read it any more: {literal(error.problems[0])}")
+        return
+    for note in study.notes:
+        st.caption(literal(note))
+    st.caption("The same from the command line: save it as `study.toml`, then `python -m core.study run study.toml`.")
+
+
+READING = (
+    "Change of accuracy against the baseline in percentage points: mean over seeds and 95 % interval (paired t). "
+    "Intervals are corrected for the variants of a task by Holm's method. Pale: not distinguishable from seed noise."
+)
+
+
+@view
+def matrix(context):
+    """Matrix: what each variant costs on each task, with its interval; a click opens the experiment."""
+    kept = cells(context.summary, context.look)
+    if kept.empty:
+        st.caption("No cell is both of a chosen task and of a chosen variant.")
+        return
+    figure(
+        "What does each part cost, on each task?",
+        f"{READING} A click opens the experiment on the page {TRAINING.name}.",
+    )
+    if "guards" in kept and kept.guards.iloc[0] != "none":
+        st.caption(said_alike(kept.guards.iloc[0].split(", ")))
+    drawn = in_one_column(kept, "change of accuracy") if is_sparse(kept) else kept
+    picture(drawn, "study_matrix", partial(_hand_over, context))
+    with st.expander("The same as a table"):
+        table(kept.drop(columns=["link"]), "Accuracy, difference and cost of each cell.", taken=kept, width="stretch")
+        for line in kept[kept.diverged > 0].itertuples():
+            st.caption(literal(told(line)))
+
+
+def _hand_over(context, line):
+    if context.store is not None:
+        name, variant = getattr(line, "cell", (line.task, line.variant))
+        hand_over(context.store, context.number, context.name, name, variant)

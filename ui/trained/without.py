@@ -1,0 +1,98 @@
+import math
+
+import streamlit as st
+
+from core.checkpoints.family import SEEDS, WHOLE, label, members
+from core.experiments.trained import comparison
+from core.experiments.trained.tables import LEAST
+from core.figures.charts import trained as charts
+from core.settings.wording import count
+from ui.kit.page import caption, chart, figure
+from ui.kit.panel.control import choice, of, tabs
+from ui.kit.panel.panel import bar
+from ui.kit.store import change
+from ui.shared import models
+from ui.trained.context import view
+
+NEAR = 0.065  # of an axis from 0 to 1: names that stand closer would lie on each other
+
+
+@view
+def without(context):
+    """Trained without: the same model trained anew without each part, beside the part cut out of it afterwards."""
+    split = comparison.compared[context.look.compared].split
+    part = [of(context.look, "part")] if split else []
+    bar("lens", [tabs("Compared", comparison.compared, "compared"), *part, *_open(context)])
+    if split:
+        _by_distance(context.look.part)
+    else:
+        measure, rows = comparison.compared[context.look.compared], _summary(context.look.compared)
+        figure(
+            "Is a part needed to learn it, or does the model only come to rely on it?",
+            comparison.told(rows, context.look.compared),
+            f"{comparison.compared.help(context.look.compared).capitalize()} Points: {'geometric ' * measure.logarithmic}mean over seeds. "
+            "Lines: 95 % interval of the difference from the baseline, all corrected together (Holm). One that reaches the dashed line is undecided",
+            [context.look.compared],
+        )
+        baseline = float(rows[(rows.member == WHOLE)].value.iloc[0])
+        decades = math.ceil(math.log10(rows.value.max())) if measure.logarithmic else 0
+        alt = "The model trained without each part, and with the part cut out afterwards."
+        spec, height = charts.with_and_without(measure.axis, decades), 34 * rows.label.nunique() + 60
+        chart(spec, rows.assign(reference=baseline), alt, height=height)
+    caption(
+        "Trained without it: a new model that never had the part, with the same sentences and the same first weights. Cut afterwards: the trained "
+        f"baseline, its weights as they are, run without the part; not there where the change would need other weights.{' Dashed: the baseline.' * (not split)}"
+    )
+
+
+def _by_distance(member: str):
+    rows = _distances(member)
+    merged = comparison.bins(_table())
+    figure(
+        f"{label(member)}: does it matter how far the subject stands from its verb?",
+        comparison.told_by_distance(rows),
+        f"{comparison.compared.help('distance').capitalize()} Points: mean over {count(int(rows.seeds.min()), 'seed')}, each on {rows.n.min()} to {rows.n.max()} sentences{_merged(merged)}. "
+        "Bars: 95 % interval of the difference from the baseline, all corrected together (Holm). One that reaches the baseline is undecided",
+        ["accuracy"],
+    )
+    names = tuple(dict.fromkeys(rows.line))
+    last = rows[rows.distance == rows.distance.iloc[-1]].sort_values("value", ascending=False, kind="stable")
+    at, above = {}, math.inf
+    for line in last.itertuples():
+        above = at[line.Index] = min(line.value, above - NEAR)
+    drawn = rows.assign(end=rows.line.where(rows.index.isin(at), ""), at=[at.get(n, 0.0) for n in rows.index])
+    chart(charts.by_distance(names), drawn, "Accuracy by the words between subject and verb.", height=330)
+
+
+def _merged(bins: list[tuple[str, list[str]]]) -> str:
+    """Return which distances stand together, for there are few sentences of them."""
+    together = [name for name, distances in bins if len(distances) > 1]
+    return f" (fewer than {LEAST} of some: {', '.join(together)} stand together)" if together else ""
+
+
+@st.cache_data
+def _table():
+    return comparison.read()
+
+
+@st.cache_data
+def _distances(member: str):
+    return comparison.by_distance(_table(), member)
+
+
+@st.cache_data
+def _summary(name: str):
+    return comparison.summary(_table(), name)
+
+
+def _open(context) -> list:
+    """Return what opens one of them, in all views of this page."""
+    there = models.of_the_family()
+    offered = [f"{models.FAMILY}{member}.{seed}" for member in members() for seed in SEEDS]
+    offered = [name for name in offered if name in there]
+    if not offered:
+        return []
+    now = context.look.model if context.look.model in offered else offered[0]
+    words = [f"open {label(member)}, seed {seed}" for member, seed in map(there.get, offered)]
+    open_model = lambda name: change(model=name, out="", taken="attention")  # noqa: E731
+    return [choice("Open a model", "open_member", now, offered, words, on=open_model)]

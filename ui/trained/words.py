@@ -1,0 +1,154 @@
+"""The view of the next word, and what a knock-out makes of it."""
+
+from contextlib import closing
+
+import streamlit as st
+
+from core.experiments.trained import prompt
+from core.experiments.trained import prompt as experiment
+from core.figures.charts import trained as charts
+from core.figures.spec import word
+from core.model.knockout import Cut, name_of
+from core.settings.setting import ConfigError
+from core.settings.wording import fixed, number
+from ui.kit.page import capital, chart, figure, literal
+from ui.kit.panel.control import press
+from ui.kit.panel.panel import bar
+from ui.kit.store import bind, is_moved
+from ui.pictures.chips import generated, opened_step
+from ui.trained.context import WHOLE, TrainedContext, take_out, view
+
+
+def said_after(context: TrainedContext) -> int | None:
+    """The word with which the text goes on, where a text is what it is, and it does."""
+    there = context.language and context.after + 1 < len(context.prompt.ids)
+    return context.prompt.ids[context.after + 1] if there else None
+
+
+def scores_of(context: TrainedContext) -> dict:
+    """Name -> scores of every word as the next one: of the whole model, and of the one with the knock-out."""
+    scores = {WHOLE: prompt.logits(context.bench, context.whole, context.after)}
+    if context.cuts:
+        scores[context.named] = prompt.logits(context.bench, context.without, context.after)
+    return scores
+
+
+def consequence(context: TrainedContext, scores: dict) -> str:
+    """The word of the text, what is likeliest without the part, and their rivals in the task: probability → probability."""
+    before, now = (each.double().softmax(-1) for each in scores.values())
+    best, best_now = int(before.argmax()), int(now.argmax())
+    said = said_after(context)
+    named = list(dict.fromkeys([best if said is None else said, best_now]))
+    named += [word for word in _rivals(context, named) if word not in named]
+    text = "; ".join(f"“{context.word(word)}” {_share(before[word])} → {_share(now[word])}" for word in named)
+    without = f"without {name_of(context.cuts).replace('− ', '')}"
+    if best_now == best:
+        return f"{text}. {capital(without)} “{context.word(best)}” stays the likeliest."
+    return f"{text}. {capital(without)} the likeliest is “{context.word(best_now)}”, no longer “{context.word(best)}”."
+
+
+def _share(chance) -> str:
+    return fixed(chance.item()) if chance.isfinite() else number(chance.item())
+
+
+def _rivals(context: TrainedContext, words: list[int]) -> list[int]:
+    """The words that are scored against one of these in the task that the model has learnt."""
+    learnt, known = context.opened.learnt, context.opened.model.vocabulary
+    groups = [[known.index(word) for word in group if word in known] for group in learnt.rivals] if learnt else []
+    return [word for group in groups for word in group if set(group) & set(words)]
+
+
+@view
+def words(context):
+    """Next word: what comes next, how sure the model is, and a text that goes on."""
+    after = context.after
+    labels, at = context.prompt.labels, "after" if context.language else "at"
+    st.selectbox(
+        "After", range(1, len(labels) + 1), **bind("token", context.after + 1), label_visibility="collapsed",
+        format_func=lambda n: f"{at} word {n}: … {' '.join(labels[max(0, n - 5) : n])}",
+    )  # fmt: skip
+    _remove(context)
+    scores, said = scores_of(context), said_after(context)
+    also = () if said is None else (said,)
+    table = experiment.next_words(scores, context.sampling, context.opened.tokens.label, also=also)
+    # Two tokens may read alike: each has a row of its own.
+    rows = {token: row for row, token in enumerate(dict.fromkeys(table.token))}
+    table["label"] = [word(rows[token], text) for token, text in zip(table.token, table.word)]
+    left, right = st.columns([2, 3], gap="medium")
+    with left:
+        asks, axis = "What comes after", "probability of being the next word"
+        if not context.language:
+            asks, axis = "What does it answer at", "probability of being the answer"
+        told = consequence(context, scores) if context.cuts else _told(context, scores[WHOLE], said)
+        ticks = "Grey ticks: the chance of being drawn, with temperature, top k and top p"
+        sampling = context.sampling
+        if sampling.temperature == 1 and sampling.top_k <= 0 and sampling.top_p >= 1:
+            ticks += "; as they stand, it is the probability"
+        figure(f"{asks} “{labels[after]}”?", told, ticks)
+        height = 110 + 26 * len(rows)
+        chart(charts.next_words(axis), table, "Probabilities of the next word.", height=height)
+    with right:
+        if not context.language:
+            only = "This model was trained to answer at each place, and not to go on with a text."
+            st.info(only, icon=":material/info:")
+            return
+        _text(context, after, "the whole model", ())
+        if context.cuts:
+            _text(context, after, context.told, context.cuts)
+
+
+def _told(context, scores, said) -> str:
+    chances = scores.double().softmax(-1)
+    best = int(chances.argmax())
+    if said is None:
+        return f"Most likely “{context.word(best)}” with {number(chances[best].item())}."
+    text = f"The text goes on with “{context.word(said)}”: {number(chances[said].item())}"
+    if said == best:
+        return f"{text}, the likeliest."
+    return f"{text}; likeliest is “{context.word(best)}” with {number(chances[best].item())}."
+
+
+def _remove(context):
+    """Draw what takes the head out that is looked at, where nothing is out yet: the word may change."""
+    if context.cuts or not (context.language and context.opened.config.attention and is_moved("out")):
+        return
+    cut = Cut(context.look.layer_of(context.whole), "head", context.look.head_of(context.whole))
+    about = "Both probabilities then stand side by side."
+    bar(
+        "consequence", [press(f"Remove {cut.name}", "remove_here", about, lambda: take_out(cut.write()), "content_cut")]
+    )
+
+
+def _text(context, after, name, cuts):
+    """The text goes on, word by word; each new one can be opened."""
+    place = st.empty()
+    steps = []
+    try:
+        going_on = experiment.continuation(
+            context.bench, context.prompt, after, context.sampling, cuts, context.look.mode
+        )
+        with closing(going_on):  # a large one has its turn as long as it is not
+            for step in going_on:
+                steps.append(step)
+                if len(steps) % 4 == 1:  # words appear as they are chosen
+                    words = [*context.prompt.labels[: after + 1], *(context.word(s.token) for s in steps)]
+                    place.markdown(literal(" ".join(words)))
+    except ConfigError as error:
+        place.info(literal(error), icon=":material/info:")
+        return
+    key = f"text_{'without' if cuts else 'whole'}"
+    chosen = opened_step(key, steps)
+    with place.container(gap="xxsmall"):
+        figure(
+            f"How {name} goes on", f"Click a new word to see what was read to choose it. Seed {context.sampling.draw}."
+        )
+        step = steps[chosen]
+        layer, head = context.look.layer_of(context.whole), context.look.head_of(context.whole)
+        labels = context.prompt.labels[: after + 1]
+        generated(key, labels, steps, context.word, layer, head, context.prompt.unknown)
+        read = f"shaded is what {context.whole.head_name(layer, head)} read for that, from the word before it"
+        if any(cut.layer == layer and (cut == Cut(layer, "head", head) or "attn_out" in cut.sites()) for cut in cuts):
+            read += ", and it was thrown away: that head is knocked out"
+        st.caption(literal(
+            f"“{context.word(step.token)}” was chosen with a chance of {number(step.chance)} (the model gave it {number(step.probability)}); {read}."
+        ))  # fmt: skip

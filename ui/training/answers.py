@@ -1,0 +1,200 @@
+"""Views of one sequence of the test: what each model answers, and its attention."""
+
+import html
+import math
+
+import pandas as pd
+import streamlit as st
+import torch
+
+from core.experiments.training.trained import contrast, read, untrained
+from core.model.text import PAD, shown
+from core.settings.wording import fixed
+from core.tasks import IGNORE, task
+from core.train import held_out
+from ui.kit.page import figure
+from ui.kit.pins import COLOURS
+from ui.kit.store import bind
+from ui.kit.takeaway import note
+from ui.pictures.heatmaps import heatmaps, in_one_frame
+from ui.shared.trainings import arms_shown, label
+from ui.training.context import TrainingContext, view
+
+MOST = 64  # sequences of the test that can be looked at
+
+
+def without_models(context: TrainingContext) -> bool:
+    """Return whether only the numbers are there, and none of the models that a view would ask; then says so."""
+    if context.trainings.states:
+        return False
+    st.info(
+        "These results came without their models, and only a model can answer. Train it here to ask one.",
+        icon=":material/model_training:",
+    )
+    return True
+
+
+def sequence(context: TrainingContext):
+    """One sequence of the test of the first seed, without padding -> (task, tokens (T,), targets (T,)). The longest come
+    first; number 0 is one on which the models differ most."""
+    plan, look = context.trainings.plan, context.look
+    training, seed = plan.training, plan.seeds[0]
+    learnt = task[training.task]
+    tokens, targets = held_out(training.task, seed, training.length)
+    empty = tokens == (learnt.vocabulary.index(PAD) if PAD in learnt.vocabulary else -1)
+    order = empty.sum(1).argsort(stable=True)[:MOST]
+    if look.sequence:
+        at = order[min(look.sequence, len(order)) - 1]
+    else:
+        states = [context.trainings.states[arm.name, seed] for arm in arms_shown(context.trainings)]
+        at = order[contrast(states, tokens[order], targets[order])]
+    return learnt, tokens[at, ~empty[at]], targets[at, ~empty[at]]
+
+
+def pick_sequence(context: TrainingContext):
+    offered = range(min(MOST, task[context.trainings.plan.training.task].test) + 1)
+    words = lambda n: f"test sequence {n}" if n else "a test sequence on which the models differ"  # noqa: E731
+    bound = bind("sequence", min(context.look.sequence, offered[-1]))
+    st.selectbox("Sequence", offered, format_func=words, label_visibility="collapsed", **bound)
+
+
+@view
+def attention(context):
+    """Attention: before training and now, on one sequence."""
+    if without_models(context):
+        return
+    look, arms, seed = context.look, arms_shown(context.trainings), context.trainings.plan.seeds[0]
+    layers = max(arm.config.n_layers for arm in arms)
+    heads = max(arm.config.n_heads for arm in arms)
+    layer, head = min(look.trained_layer, layers), look.trained_head
+    sequences, of_layer, of_head = st.columns(3)
+    with sequences:
+        pick_sequence(context)
+    with of_layer:
+        st.selectbox(
+            "Layer", range(1, layers + 1), format_func=lambda n: f"layer {n} of {layers}", label_visibility="collapsed",
+            **bind("trained_layer", layer),
+        )  # fmt: skip
+    with of_head:
+        st.selectbox(
+            "Head", range(heads + 1), format_func=lambda n: f"head {n}" if n else "average over heads",
+            label_visibility="collapsed", **bind("trained_head", min(head, heads)),
+        )  # fmt: skip
+    learnt, tokens, targets = sequence(context)
+    if len(arms) <= 2:  # one row: each model before and now
+        pairs, across = [(arm, now) for arm in arms for now in (False, True)], 2 * len(arms)
+    else:  # two rows: all before, all now
+        pairs, across = [(arm, now) for now in (False, True) for arm in arms], len(arms)
+    cells, titles, bits = [], [], {}
+    for arm, now in pairs:
+        state = context.trainings.states[arm.name, seed]
+        reading = read(state if now else untrained(state), tokens, targets)
+        weights, bits[arm, now] = _head_of(reading, layer, head, arm.config)
+        cells.append(weights)
+        titles.append(f"{arm.name}, {f'step {state.step}' if now else 'before'}: {bits[arm, now]}")
+    known = [arm for arm in arms if bits[arm, False] != "none"]
+    phrases = [f"{arm.name} {_change(bits[arm, False], bits[arm, True])} bits" for arm in known]
+    said = f"Mean entropy of a row, {'of this head' if head else 'averaged over heads'}: {'; '.join(phrases)}."
+    figure("Who reads from whom, before training and now?", said if known else "No model has attention here.")
+    labels = [shown(learnt.vocabulary[token]) for token in tokens]
+    heatmaps(
+        "trained_attention", in_one_frame(cells, len(labels)), labels, labels, titles=titles, height=470, across=across,
+        what=f"attention weight, row reads column (above: model, step, entropy in bits{'' if head else ', mean over heads'})",
+        alt="Attention before training and now.", blank="masked, or switched off",
+    )  # fmt: skip
+
+
+def _head_of(reading, layer: int, head: int, config) -> tuple[torch.Tensor | None, str]:
+    """Return the weights of a head (0: the average), NaN where the mask forbids looking, and their entropy in bits.
+
+    A model with fewer layers or heads shows its last one. Padding does not count.
+    """
+    if not reading.patterns:
+        return None, "none"
+    at = min(layer, len(reading.patterns)) - 1
+    weights, entropy = reading.patterns[at], reading.entropy(at)
+    if head:
+        last = min(head, config.n_heads) - 1
+        weights, entropy = weights[last], entropy[last]
+    else:
+        weights, entropy = weights.mean(0), entropy.mean()
+    return weights.masked_fill(~reading.allowed[at], math.nan), fixed(entropy.item())
+
+
+def _change(before: str, now: str) -> str:
+    return f"still {now}" if before == now else f"from {before} to {now}"
+
+
+LINE, SHORTEST = 100, 5  # characters in a line, and what the shortest word takes of it
+CELL = "padding:2px 7px;text-align:center;white-space:nowrap;border-radius:4px;"
+HEAD = "text-align:left;padding-right:14px;font-weight:400;white-space:nowrap;min-width:9.5rem"
+RIGHT, WRONG = "background:rgba(0,158,115,.22)", "background:rgba(213,94,0,.28);font-weight:600"
+
+
+@view
+def answers(context):
+    """Answers: what each model says to one sequence, place by place."""
+    if without_models(context):
+        return
+    trainings = context.trainings
+    pick_sequence(context)
+    learnt, tokens, targets = sequence(context)
+    words, seed = learnt.vocabulary, trainings.plan.seeds[0]
+    readings = {arm: read(trainings.states[arm.name, seed], tokens, targets) for arm in arms_shown(trainings)}
+    phrases = []
+    for arm, reading in readings.items():
+        marks = [right for right in reading.right if right is not None]
+        phrases.append(f"{arm.name} {sum(marks)} of {len(marks)}")
+    figure("What does each model answer?", f"Right here: {'; '.join(phrases)}.")
+    tables = "".join(_lines_of(words, tokens, targets, readings, places) for places in _lines(words, tokens))
+    st.html(f"<div style='overflow-x:auto'>{tables}</div>")
+    st.caption(
+        "Green: right. Orange: wrong. Pale: not scored. · : nothing is asked there. Chosen: the word with the highest score. "
+        f"Models of seed {seed}, as far as they are trained."
+    )
+    note("answers", lambda: _table(readings, words, tokens, targets))
+
+
+def _lines(words, tokens):
+    """Return the places of a sequence, cut into lines that fit on the page."""
+    lines, used = [[]], 0
+    for place, token in enumerate(tokens):
+        width = max(SHORTEST, len(words[token]) + 3)
+        if lines[-1] and used + width > LINE:
+            lines.append([])
+            used = 0
+        lines[-1].append(place)
+        used += width
+    return lines
+
+
+def _lines_of(words, tokens, targets, readings, places) -> str:
+    """Return what is read, what should be answered, and what each model answers, one below the other, as HTML."""
+    wanted = [words[targets[n]] if targets[n] != IGNORE else "·" for n in places]
+    rows = {
+        "reads": [_cell(words[tokens[n]]) for n in places],
+        "should answer": [_cell(word, "opacity:.75") for word in wanted],
+    }
+    for arm, reading in readings.items():
+        dot = f"<span style='color:{COLOURS[arm.colour]}'>●</span> {html.escape(label(arm))}"
+        styles = {True: RIGHT, False: WRONG, None: "opacity:.45"}
+        answered = [_cell(words[reading.answers[n]], styles[reading.right[n]]) for n in places]
+        rows[dot] = [cell if targets[n] != IGNORE else _cell("") for n, cell in zip(places, answered)]
+    shown_rows = [f"<tr><th style='{HEAD}'>{name}</th>{''.join(cells)}</tr>" for name, cells in rows.items()]
+    style = "border-spacing:2px;border-collapse:separate;margin-bottom:12px"
+    return f"<table class='answers' style='{style}'>{''.join(shown_rows)}</table>"
+
+
+def _cell(text, style="") -> str:
+    return f"<td style='{CELL}{style}'>{html.escape(shown(text))}</td>"
+
+
+def _table(readings, words, tokens, targets) -> pd.DataFrame:
+    rows = []
+    for arm, reading in readings.items():
+        for n, target in enumerate(targets):
+            if target != IGNORE:
+                asked = (arm.name, n + 1, words[tokens[n]], words[target])
+                rows.append((*asked, words[reading.answers[n]], reading.right[n], reading.probability[n]))
+    columns = ["variant", "place", "reads", "target", "answer", "right", "probability_of_target"]
+    return pd.DataFrame(rows, columns=columns)

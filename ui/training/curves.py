@@ -1,0 +1,132 @@
+"""Views of the course of a training: accuracy and loss, the same played, and the steps."""
+
+import math
+from dataclasses import replace
+from statistics import fmean
+
+import torch
+
+from core.experiments.training import results
+from core.experiments.training.results import diverged
+from core.experiments.training.sentences import percent
+from core.settings.wording import count, number
+from ui.kit.page import figure
+from ui.pictures.curves import Panel, curves
+from ui.pictures.heatmaps import Frames, played
+from ui.shared.trainings import arms_shown, draw_learning, label, legend, lines
+from ui.training.context import view
+
+
+@view
+def play(context):
+    """Play: the training once more, step by step: what each model gets right with each seed."""
+    trainings = context.trainings
+    plan, arms = trainings.plan, arms_shown(trainings)
+    steps, accuracy = lines(trainings, "accuracy")
+    figure(
+        "Who learns it first?",
+        f"One row a model, one column a seed; {count(len(steps), 'moment')} of the training are there to be played.",
+    )
+    legend(trainings)
+    if steps:
+        _picture(trainings, arms, steps)
+    panel = Panel(
+        "How much does it get right?", "Accuracy on the test, mean over seeds", "", accuracy, bounds=(0.0, 1.0)
+    )
+    names = {arm.colour: label(arm) for arm in arms}
+    curves("played_learning", [panel], names, x="step", at=steps or [0], ends=(0, plan.training.steps), height=170)
+
+
+def _picture(trainings, arms, steps: list[int]):
+    """The accuracy of each model and seed, one moment at a time."""
+    plan = trainings.plan
+    known = {
+        name: {row.step: row.accuracy for row in rows if not row.note} for name, rows in trainings.runs.items()
+    }  # (model, seed) -> step -> accuracy
+    cells = [[[known[arm.name, seed].get(step, math.nan) for seed in plan.seeds] for arm in arms] for step in steps]
+    played(
+        "played_training", torch.tensor(cells)[:, None], [arm.name for arm in arms], [f"seed {seed}" for seed in plan.seeds],
+        Frames(
+            "Step", steps, [f"step {step:,} of {plan.training.steps:,}" for step in steps],
+            [_words(arms, moment, _diverged_by(trainings, step)) for step, moment in zip(steps, cells)], [[f"step {step:,}"] for step in steps], "training_animated",
+            trainings.origin, trainings.going,
+        ),
+        what="accuracy on the test, 0 to 1", alt="Accuracy of each model with each seed, step after step.",
+        blank="diverged, or not come so far", height=60 + 44 * len(arms), arrow="with", square=False,
+    )  # fmt: skip
+
+
+def _diverged_by(trainings, step: int) -> dict[str, int]:
+    """Count the seeds of each model that have diverged by a step."""
+    lost = {arm.name: 0 for arm in trainings.plan.arms}
+    for (name, _), rows in trainings.runs.items():
+        lost[name] += bool(diverged(rows)) and rows[-1].step <= step
+    return lost
+
+
+def _words(arms, moment: list[list[float]], lost: dict[str, int]) -> str:
+    """Return what each model gets right at one moment, on average over the seeds that have come so far. lost: seeds that diverged."""
+    said = []
+    for arm, row in zip(arms, moment):
+        reached, gone = [value for value in row if not math.isnan(value)], lost[arm.name]
+        words = percent(fmean(reached)) if reached else "diverged" if gone else "nothing yet"
+        of_seeds = f" ({gone} of {count(len(row), 'seed')} diverged)" if gone and len(row) > 1 else ""
+        said.append(f"{arm.name}: {words}{of_seeds}")
+    return f"Right on average: {'; '.join(said)}."
+
+
+ALIKE = "The same for all models."
+EACH = "Of each model, mean over seeds."
+
+
+@view
+def steps(context):
+    """Steps: how large the gradients are, and how far each step moves the weights."""
+    trainings = context.trainings
+    legend(trainings)
+    at, gradients = lines(trainings, "gradient_norm", log=True)
+    _, updates = lines(trainings, "update_size", log=True)
+    _, rates = lines(trainings, "learning_rate")
+    rates = [replace(rate, low=None, high=None, seeds=None) for rate in rates]
+    alike = trainings.plan.one_training
+    clip = trainings.plan.training.clip
+    panels = [
+        Panel("How strongly does the error pull?", "Norm of all gradients together, before clipping", pulled(trainings), gradients,
+              log=True, marks=((clip, "clipped to"),) if clip else ()),
+        Panel("How far does a step go?", "Norm of the change of all weights / their norm", moved(trainings), updates, log=True),
+        Panel("What is the learning rate?", "Warm-up, then decay", ALIKE if alike else EACH, rates[:1] if alike else rates),
+    ]  # fmt: skip
+    names = {arm.colour: label(arm) for arm in arms_shown(trainings)}
+    ends = (0, trainings.plan.training.steps)
+    curves("training_steps", panels, names, x="step", at=at or [0], ends=ends, height=265, across=3)
+
+
+def pulled(trainings) -> str:
+    """The largest gradient of each model, and where it was."""
+    phrases = []
+    for arm in arms_shown(trainings):
+        rows = [
+            (row.gradient_norm, row.step) for seed in trainings.plan.seeds for row in trainings.runs[arm.name, seed]
+        ]
+        rows = [(norm, step) for norm, step in rows if norm == norm]
+        if rows:
+            norm, step = max(rows)
+            phrases.append(f"{arm.name} {number(norm)} (step {step})")
+    return f"Largest: {'; '.join(phrases)}." if phrases else ""
+
+
+def moved(trainings) -> str:
+    """Return how far the newest step of each model went, averaged over seeds."""
+    phrases = []
+    for arm in arms_shown(trainings):
+        sizes = [results.last(trainings.runs[arm.name, seed], "update_size") for seed in trainings.plan.seeds]
+        sizes = [size for size in sizes if size == size]
+        if sizes:
+            phrases.append(f"{arm.name} {100 * sum(sizes) / len(sizes):.2g} %")
+    return f"The newest step moves the weights by: {'; '.join(phrases)}." if phrases else ""
+
+
+@view
+def learning(context):
+    """Curves: accuracy and loss as they grow, and what each model costs."""
+    draw_learning(context.trainings)
