@@ -205,9 +205,8 @@ def _register() -> list[torch.library.Library]:
 def _enter():
     """Make core know it, as one more entry of the menu of devices."""
 
-    @device.device
+    @device.device.register("second", label="Second", help="the CPU in another's clothes.")
     def second():
-        """Second: the CPU in another's clothes."""
         return NAME
 
     for each in (device, worker):

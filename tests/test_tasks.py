@@ -63,7 +63,6 @@ def test_a_length_that_cannot_be_drawn_is_refused_in_words(name):
 @EVERY
 def test_the_example_in_the_docstring_is_what_the_generator_gives(name):
     assert inspect.cleandoc(task[name].__doc__).splitlines()[-1] == task[name].example()
-    assert task.help(name).endswith(task[name].example())
     assert task.label(name) and task[name].needs and task[name].why
 
 
@@ -81,7 +80,6 @@ def test_the_full_model_and_the_budget_are_settings_that_can_be(name):
 
 def test_a_new_task_is_one_decorated_definition():
     def constant(generator, batch, length, vocabulary):
-        """Constant: always the first word."""
         zeros = torch.zeros(batch, length, dtype=torch.int64)
         return zeros, zeros
 
@@ -89,7 +87,7 @@ def test_a_new_task_is_one_decorated_definition():
         mask="none", length=2, lengths=range(1, 3), vocabulary=("a", "b"), needs="nothing", marginal=lambda v: 1
     )
     try:
-        assert isinstance(described(**made)(constant), Task)
+        assert isinstance(described("Constant", "always the first word.", **made)(constant), Task)
         assert task["constant"].__name__ == "constant"
         assert task["constant"].example() == "Example (seed 0): a a → a a"
         assert Training(task="constant", steps=1, batch=1, learning_rate=1.0).steps == 1

@@ -45,9 +45,8 @@ class ClaimsContext:
     look: ClaimsLook
 
 
-@view
+@view.register("gallery", label="All claims", help="each with what was measured, and the verdict.")
 def gallery(context):
-    """All claims: each with what was measured, and the verdict."""
     figure(tally(context.found.values()), RULE)
     claims("claims", context.found, lambda name: change(shown="evidence", claim=name))
     takeaway.note("Claims and verdicts", lambda: table(context))
@@ -64,9 +63,8 @@ def table(context: ClaimsContext) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-@view
+@view.register("evidence", label="One claim", help="the experiment, every seed, and the rule; from here it can be run.")
 def evidence(context):
-    """One claim: the experiment, every seed, and the rule; from here it can be run."""
     name = context.look.claim
     names = list(claim)
     st.selectbox("Claim", names, format_func=claim.label, label_visibility="collapsed", **bind("claim", name))

@@ -59,13 +59,14 @@ class Weights:
         return ""
 
 
-@weights(
+@weights.register(
+    "trained",
+    label="Trained",
+    help="each model as it learnt to write legal sentences. One without a part never had it.",
     paired="Paired: same sentences in the same order, and the same first weights of one name and shape",
     order=("bank", "suing", "tenant"),
 )
 class trained(Weights):
-    """Trained: each model as it learnt to write legal sentences. One without a part never had it."""
-
     @staticmethod
     def refused(config: Config) -> str:
         from core.checkpoints import family
@@ -100,10 +101,14 @@ class trained(Weights):
         return f"trained {_changed(config)}"
 
 
-@weights(paired="Paired: the very same trained weights", order=trained.order)  # type: ignore[attr-defined]
+@weights.register(
+    "cut",
+    label="Cut afterwards",
+    help="the model trained with all its parts, then run without one. Its weights are not trained again.",
+    paired="Paired: the very same trained weights",
+    order=trained.order,  # type: ignore[attr-defined]
+)
 class cut(Weights):
-    """Cut afterwards: the model trained with all its parts, then run without one. Its weights are not trained again."""
-
     @staticmethod
     def refused(config: Config) -> str:
         from core.checkpoints import family
@@ -132,13 +137,14 @@ class cut(Weights):
         return f"cut afterwards: {_changed(config)}"
 
 
-@weights(
+@weights.register(
+    "random",
+    label="Random",
+    help="as they are drawn before any training. Every size, and every part.",
     paired="Paired: same sentence, and the same random numbers behind all weights of one name and shape",
     order=("dog", "bites", "man"),
 )
 class random(Weights):
-    """Random: as they are drawn before any training. Every size, and every part."""
-
     @staticmethod
     def numbers(words: Sequence[str]) -> tuple[tuple[str, ...], list[int | None]]:
         return tuple(words), list(range(len(words)))

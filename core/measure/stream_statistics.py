@@ -58,15 +58,25 @@ class Streams:
         return torch.where(self.finite.cpu()[:, None], values, math.nan)
 
 
-@statistic(question="Does the stream grow?", log=True)
+@statistic.register(
+    "rms",
+    label="RMS",
+    help="root mean square of all numbers in the stream: how large it is.",
+    question="Does the stream grow?",
+    log=True,
+)
 def rms(s: Streams) -> torch.Tensor:
-    """RMS: root mean square of all numbers in the stream: how large it is."""
     return s.square.sqrt()
 
 
-@statistic(question="How far do its numbers spread?", log=True)
+@statistic.register(
+    "std",
+    label="Std",
+    help="standard deviation of all numbers in the stream (population formula).",
+    question="How far do its numbers spread?",
+    log=True,
+)
 def std(s: Streams) -> torch.Tensor:
-    """Std: standard deviation of all numbers in the stream (population formula)."""
     spread = s.square - s.mean.square()
     # Where nearly nothing is left of the difference, the long way: rounding would show.
     for at in (spread <= 1e-6 * s.square).nonzero()[:, 0].tolist():
@@ -74,21 +84,31 @@ def std(s: Streams) -> torch.Tensor:
     return spread.sqrt()
 
 
-@statistic(question="Does its average drift?")
+@statistic.register(
+    "mean", label="Mean", help="the average of all numbers in the stream.", question="Does its average drift?"
+)
 def mean(s: Streams) -> torch.Tensor:
-    """Mean: the average of all numbers in the stream."""
     return s.mean
 
 
-@statistic(question="How large is the largest number?", log=True)
+@statistic.register(
+    "largest",
+    label="Largest magnitude",
+    help="the number farthest from zero, without its sign.",
+    question="How large is the largest number?",
+    log=True,
+)
 def largest(s: Streams) -> torch.Tensor:
-    """Largest magnitude: the number farthest from zero, without its sign."""
     return s.largest
 
 
-@statistic(question="Do the words become alike?")
+@statistic.register(
+    "cosine",
+    label="Token similarity",
+    help="cosine similarity, averaged over all pairs of different tokens. 1: all point the same way.",
+    question="Do the words become alike?",
+)
 def cosine(s: Streams) -> torch.Tensor:
-    """Token similarity: cosine similarity, averaged over all pairs of different tokens. 1: all point the same way."""
     length = s.products.diagonal(dim1=1, dim2=2).sqrt()
     weight = torch.where(length > 0, 1 / length, 0.0)  # a token of zeros is like no other
     n = length.shape[1]
@@ -96,9 +116,14 @@ def cosine(s: Streams) -> torch.Tensor:
     return (both - (length > 0).sum(1)) / max(1, n * (n - 1)) if n > 1 else torch.full_like(both, math.nan)
 
 
-@statistic(question="How many directions are left?")
+@statistic.register(
+    "rank",
+    label="Effective rank",
+    help="exp of the entropy of the singular values, each divided by their sum: in how "
+    "many directions the tokens spread (Roy and Vetterli, 2007).",
+    question="How many directions are left?",
+)
 def rank(s: Streams) -> torch.Tensor:
-    """Effective rank: exp of the entropy of the singular values, each divided by their sum: in how many directions the tokens spread (Roy and Vetterli, 2007)."""
     # Squared singular values are the eigenvalues of the products; largest first to 1, so that nothing leaves the range.
     scale = s.products.diagonal(dim1=1, dim2=2).amax(1).clamp_min(1e-300)[:, None, None]
     values = torch.linalg.eigvalsh((s.products / scale).cpu()).clamp_min(0).sqrt()
@@ -106,9 +131,13 @@ def rank(s: Streams) -> torch.Tensor:
     return spread  # NaN where all is zero
 
 
-@statistic(question="Does attention narrow or spread?")
+@statistic.register(
+    "entropy",
+    label="Attention entropy",
+    help="in bits, averaged over heads and reading tokens. 0: each reads one token; log2(n): evenly over n.",
+    question="Does attention narrow or spread?",
+)
 def entropy(s: Streams) -> torch.Tensor:
-    """Attention entropy: in bits, averaged over heads and reading tokens. 0: each reads one token; log2(n): evenly over n."""
     return s.entropy
 
 

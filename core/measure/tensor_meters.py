@@ -15,39 +15,37 @@ meter: Menu[Callable[[Totals], np.ndarray]] = Menu("Statistics")
 Place = tuple[str, int]  # site, layer
 
 
-@meter
+@meter.register("mean", label="Mean", help="the average of all numbers.")
 def mean(t: "Totals") -> Any:
-    """Mean: the average of all numbers."""
     return t.total / t.n
 
 
-@meter
+@meter.register(
+    "std",
+    label="Std",
+    help="standard deviation, how far the numbers lie from their mean (population formula, divided by n).",
+)
 def std(t: "Totals") -> Any:
-    """Std: standard deviation, how far the numbers lie from their mean (population formula, divided by n)."""
     return np.sqrt(t.spread / t.n)
 
 
-@meter
+@meter.register("rms", label="RMS", help="root mean square, how large the numbers are.")
 def rms(t: "Totals") -> Any:
-    """RMS: root mean square, how large the numbers are."""
     return np.sqrt(t.squares / t.n)
 
 
-@meter
+@meter.register("min", label="Min", help="the lowest number.")
 def min(t: "Totals") -> Any:
-    """Min: the lowest number."""
     return t.low
 
 
-@meter
+@meter.register("max", label="Max", help="the highest number.")
 def max(t: "Totals") -> Any:
-    """Max: the highest number."""
     return t.high
 
 
-@meter
+@meter.register("zeros", label="Zeros", help="the share of numbers that are 0, as ReLU and masks make them.")
 def zeros(t: "Totals") -> Any:
-    """Zeros: the share of numbers that are 0, as ReLU and masks make them."""
     return t.zero / t.n
 
 

@@ -21,46 +21,48 @@ part: Menu[Callable[[], tuple[str, ...]]] = Menu("Part")  # each gives the sites
 mode: Menu[Callable[[torch.Tensor, "Recorded"], torch.Tensor]] = Menu("What takes its place")
 
 
-@part
+@part.register("head", label="Head", help="its weighted sum of values (z), before W_O mixes the heads.")
 def head() -> tuple[str, ...]:
-    """Head: its weighted sum of values (z), before W_O mixes the heads."""
     return ("z",)
 
 
-@part
+@part.register("attention", label="Attention", help="what the whole sub-layer adds to the stream (attn_out).")
 def attention() -> tuple[str, ...]:
-    """Attention: what the whole sub-layer adds to the stream (attn_out)."""
     return ("attn_out",)
 
 
-@part
+@part.register("ffn", label="FFN", help="what the feed-forward network adds to the stream (mlp_out).")
 def ffn() -> tuple[str, ...]:
-    """FFN: what the feed-forward network adds to the stream (mlp_out)."""
     return ("mlp_out",)
 
 
-@part
+@part.register("layer", label="Layer", help="both of its residual writes (attn_out and mlp_out).")
 def layer() -> tuple[str, ...]:
-    """Layer: both of its residual writes (attn_out and mlp_out)."""
     return ("attn_out", "mlp_out")
 
 
-@mode
+@mode.register("zero", label="Zero", help="nothing is written there at all.")
 def zero(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
-    """Zero: nothing is written there at all."""
     return torch.zeros_like(x)
 
 
-@mode
+@mode.register(
+    "mean",
+    label="Mean",
+    help="its average at the same position of many texts: what it always writes there "
+    "stays, what it says about this text goes.",
+)
 def mean(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
-    """Mean: its average at the same position of many texts: what it always writes there stays, what it says about this text goes."""
     assert recorded.mean is not None
     return recorded.mean.to(x).expand_as(x)
 
 
-@mode
+@mode.register(
+    "resample",
+    label="Resample",
+    help="what it computed at the same place of another text of the same length: plausible, but about something else.",
+)
 def resample(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
-    """Resample: what it computed at the same place of another text of the same length: plausible, but about something else."""
     assert recorded.elsewhere is not None
     if recorded.elsewhere.shape != x.shape:
         raise ValueError(

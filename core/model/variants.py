@@ -21,57 +21,50 @@ Changes = dict[str, Any]  # the settings that are other than in a baseline
 ablation: Menu[Callable[[], Changes]] = Menu("Ablations")  # one click each; a part gives the settings it changes
 
 
-@ablation
+@ablation.register("no_residual", label="− residual", help="cuts the stream around both sub-layers.")
 def no_residual() -> Changes:
-    """− residual: cuts the stream around both sub-layers."""
     return {"residual_attention": False, "residual_ffn": False}
 
 
-@ablation
+@ablation.register("no_norm", label="− norm", help="nothing brings numbers back to a common scale.")
 def no_norm() -> Changes:
-    """− norm: nothing brings numbers back to a common scale."""
     return {"norm": "none"}
 
 
-@ablation
+@ablation.register("no_ffn", label="− FFN", help="attention alone, no work on single tokens.")
 def no_ffn() -> Changes:
-    """− FFN: attention alone, no work on single tokens."""
     return {"ffn": False}
 
 
-@ablation
+@ablation.register("no_attention", label="− attention", help="tokens can no longer read from each other.")
 def no_attention() -> Changes:
-    """− attention: tokens can no longer read from each other."""
     return {"attention": False}
 
 
-@ablation
+@ablation.register("no_positions", label="− positions", help="nothing tells where a token stands.")
 def no_positions() -> Changes:
-    """− positions: nothing tells where a token stands."""
     return {"position": "none"}
 
 
-@ablation
+@ablation.register("no_scaling", label="− scaling", help="query·key goes into the softmax undivided.")
 def no_scaling() -> Changes:
-    """− scaling: query·key goes into the softmax undivided."""
     return {"scale": False}
 
 
-@ablation
+@ablation.register("post_norm", label="post-norm", help="normalises the stream itself, after each sum.")
 def post_norm() -> Changes:
-    """post-norm: normalises the stream itself, after each sum."""
     return {"placement": "post"}
 
 
-@ablation
+@ablation.register(
+    "identity_activation", label="identity activation", help="the feed-forward network becomes one linear map."
+)
 def identity_activation() -> Changes:
-    """identity activation: the feed-forward network becomes one linear map."""
     return {"activation": "identity"}
 
 
-@ablation
+@ablation.register("one_head", label="1 head", help="a single head as wide as the stream.")
 def one_head() -> Changes:
-    """1 head: a single head as wide as the stream."""
     return {"n_heads": 1}
 
 

@@ -19,45 +19,42 @@ device: Menu[Callable[[], str]] = Menu("Device")
 dtype: Menu[Callable[[], torch.dtype]] = Menu("Precision")
 
 
-@device
+@device.register("auto", label="Fastest present", help="CUDA if there is one, else MPS, else the CPU.")
 def auto() -> str:
-    """Fastest present: CUDA if there is one, else MPS, else the CPU."""
     return present()[0]
 
 
-@device
+@device.register("cuda", label="CUDA", help="an NVIDIA GPU (or AMD's through ROCm).")
 def cuda() -> str:
-    """CUDA: an NVIDIA GPU (or AMD's through ROCm)."""
     return "cuda"
 
 
-@device
+@device.register("mps", label="MPS", help="the GPU of an Apple computer.")
 def mps() -> str:
-    """MPS: the GPU of an Apple computer."""
     return "mps"
 
 
-@device
+@device.register("cpu", label="CPU", help="the processor; every machine has one.")
 def cpu() -> str:
-    """CPU: the processor; every machine has one."""
     return "cpu"
 
 
-@dtype
+@dtype.register(
+    "float32", label="float32", help="32 bits, about 7 decimal digits; what most people mean by a number here."
+)
 def float32() -> torch.dtype:
-    """float32: 32 bits, about 7 decimal digits; what most people mean by a number here."""
     return torch.float32
 
 
-@dtype
+@dtype.register("bfloat16", label="bfloat16", help="16 bits, the range of float32 with about 2 to 3 decimal digits.")
 def bfloat16() -> torch.dtype:
-    """bfloat16: 16 bits, the range of float32 with about 2 to 3 decimal digits."""
     return torch.bfloat16
 
 
-@dtype
+@dtype.register(
+    "float16", label="float16", help="16 bits, about 3 decimal digits and nothing above 65,504; on a GPU only."
+)
 def float16() -> torch.dtype:
-    """float16: 16 bits, about 3 decimal digits and nothing above 65,504; on a GPU only."""
     return torch.float16
 
 

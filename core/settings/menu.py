@@ -1,60 +1,66 @@
-"""Menu: an ordered table of interchangeable parts, filled by decorating them."""
+"""Menu: an ordered table of interchangeable parts."""
 
-import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 Part = TypeVar("Part")  # what can be done with every entry of a menu
-Entered = TypeVar("Entered", bound=Callable[..., Any])  # a part keeps its own type, which may be able to do more
+Entered = TypeVar("Entered")  # a part keeps its own type, which may be able to do more
 
 
 class Menu(dict[str, Part]):
-    """Name -> part, in the order of definition. Used as a decorator on a function or class, alone or with what others
-    must know about the part: `@mask(looks_ahead=False)` becomes its attribute. What its own code reads stands in that code.
+    """Key -> part, in the order of definition.
 
-    A part's name is its `__name__`. Its docstring is its text on screen and starts "Label: what it does"; both
-    halves are shown, so a part without them is refused, as is a second part of the same name.
+    Keys stand in links, run hashes and files, so they never change. Labels and help texts are shown.
     """
 
     def __init__(self, title: str, check: Callable[[Any], object] | None = None, **facts: Any):
-        """check: raises ValueError for what cannot be a part; facts: what is to be known about every part, as it is for
-        one that does not say."""
+        """Make an empty menu.
+
+        Args:
+            title: What the menu is about.
+            check: Raises ValueError for what cannot be a part.
+            facts: What is to be known about every part, with the value for one that does not say.
+        """
         super().__init__()
-        self.title, self.check, self.facts = title, check, facts
+        self.title = title
+        self.check = check
+        self.facts = facts
         self._words: dict[str, tuple[str, str]] = {}
 
-    @overload
-    def __call__(self, part: Entered, **facts: Any) -> Entered: ...
+    def register(self, key: str, *, label: str, help: str, **facts: Any) -> Callable[[Entered], Entered]:
+        """Return a decorator that enters a function or a class. Facts become its attributes."""
 
-    @overload
-    def __call__(self, part: None = None, **facts: Any) -> Callable[[Entered], Entered]: ...
+        def enter(part: Entered) -> Entered:
+            for fact, value in (self.facts | facts).items():
+                setattr(part, fact, value)
+            self.add(key, part, label=label, help=help)
+            return part
 
-    def __call__(self, part: Any = None, **facts: Any) -> Any:
-        if part is None:
-            return lambda part: self(part, **facts)
-        for fact, value in (self.facts | facts).items():
-            setattr(part, fact, value)
-        name = part.__name__
-        if name in self:
-            raise ValueError(f"{self.title}: there is a part called {name} already")
+        return enter
+
+    def add(self, key: str, part: Any = None, *, label: str, help: str) -> None:
+        """Enter a part under its key; without one, a key that stands for itself.
+
+        Raises:
+            ValueError: The key is taken, or the part is none for this menu.
+        """
+        if key in self:
+            raise ValueError(f"{self.title}: there is a part called {key} already")
+        part = key if part is None else part
         if self.check:
             self.check(part)
-        label, colon, text = inspect.cleandoc(part.__doc__ or "").partition(": ")
-        if not (label and colon and text):
-            raise ValueError(f"{self.title}: {name} needs a docstring of the form 'Label: what it does'")
-        self[name] = part
-        self._words[name] = (label, " ".join(text.split()))
-        return part
+        self[key] = part
+        self._words[key] = (label, help)
 
-    def arrange(self, names: str) -> None:
-        """Put the parts into the order of these names, which spaces part."""
-        for name in names.split():
-            self[name] = self.pop(name)
+    def arrange(self, keys: str) -> None:
+        """Put the parts into the order of these keys, separated by spaces."""
+        for key in keys.split():
+            self[key] = self.pop(key)
 
-    def label(self, name: str) -> str:
-        """The short name on a control, e.g. "GELU (exact)"."""
-        return self._words[name][0]
+    def label(self, key: str) -> str:
+        """Return the short name on a control, e.g. "GELU (exact)"."""
+        return self._words[key][0]
 
-    def help(self, name: str) -> str:
-        """What the part does, in one or two sentences."""
-        return self._words[name][1]
+    def help(self, key: str) -> str:
+        """Return what the part does, in one or two sentences."""
+        return self._words[key][1]

@@ -39,6 +39,8 @@ def every_pairing(length: int, vocabulary: Words) -> list[tuple[float, int]]:
 
 
 @described(
+    label="Copy",
+    help="at every place, the same symbol; needs no other token, so attention and positions have nothing to do.",
     mask="none",
     length=12,
     lengths=range(1, 129),
@@ -51,7 +53,7 @@ def every_pairing(length: int, vocabulary: Words) -> list[tuple[float, int]]:
     training={"steps": 100, "batch": 32, "learning_rate": 3e-3, "warmup": 10},
 )
 def copy(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
-    """Copy: at every place, the same symbol; needs no other token, so attention and positions have nothing to do.
+    """Draw sequences.
 
     Example (seed 0): h k f o c i f j e n j k → h k f o c i f j e n j k
     """
@@ -60,6 +62,9 @@ def copy(generator: torch.Generator, batch: int, length: int, vocabulary: Words)
 
 
 @described(
+    label="Reverse",
+    help="the sequence backwards; needs attention, to fetch another token, positions, to "
+    "know which, and in four layers the residuals.",
     mask="none",
     length=12,
     lengths=range(2, 129),
@@ -73,7 +78,7 @@ def copy(generator: torch.Generator, batch: int, length: int, vocabulary: Words)
     training={"steps": 250, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
 )
 def reverse(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
-    """Reverse: the sequence backwards; needs attention, to fetch another token, positions, to know which, and in four layers the residuals.
+    """Draw sequences.
 
     Example (seed 0): h k f o c i f j e n j k → k j n e j f i c o f k h
     """
@@ -82,6 +87,10 @@ def reverse(generator: torch.Generator, batch: int, length: int, vocabulary: Wor
 
 
 @described(
+    label="Induction",
+    help="a random sequence that repeats itself, each time after another number of "
+    "symbols; say what comes next. Needs attention in two layers (Olsson et al., "
+    "2022).",
     mask="causal",
     length=24,
     lengths=range(8, 33),
@@ -96,7 +105,7 @@ def reverse(generator: torch.Generator, batch: int, length: int, vocabulary: Wor
     training={"steps": 300, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
 )
 def induction(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
-    """Induction: a random sequence that repeats itself, each time after another number of symbols; say what comes next. Needs attention in two layers (Olsson et al., 2022).
+    """Draw sequences.
 
     Example (seed 0): h d l j a f h d l j a f h d l j a f h d l j a f → · · · · · · d l j a f h d l j a f h d l j a f h
     """
@@ -107,6 +116,10 @@ def induction(generator: torch.Generator, batch: int, length: int, vocabulary: W
 
 
 @described(
+    label="Associative recall",
+    help="pairs of a key and its value, then the keys in another order; give the value of "
+    "each. Needs attention in two layers (multi-query associative recall, Arora et "
+    "al., 2023).",
     mask="causal",
     length=18,
     lengths=range(3, 25, 3),
@@ -120,7 +133,7 @@ def induction(generator: torch.Generator, batch: int, length: int, vocabulary: W
     training={"steps": 400, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
 )
 def recall(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
-    """Associative recall: pairs of a key and its value, then the keys in another order; give the value of each. Needs attention in two layers (multi-query associative recall, Arora et al., 2023).
+    """Draw sequences.
 
     Example (seed 0): e 4 b 5 g 1 d 2 a 6 c 2 c e b d a g → · · · · · · · · · · · · 2 4 5 2 6 1
     """

@@ -18,6 +18,9 @@ OBJECTS = tuple(map("".join, product("Al Black Cole Fair Green Har North Stan".s
 
 
 @described(
+    label="Modular subtraction",
+    help='a, b and "=" are given; say (a − b) mod 37. Needs the feed-forward network and '
+    "its activation, and gains from several heads.",
     mask="causal",
     length=3,
     lengths=range(3, 4),
@@ -33,7 +36,7 @@ OBJECTS = tuple(map("".join, product("Al Black Cole Fair Green Har North Stan".s
     training={"steps": 1000, "batch": 128, "learning_rate": 3e-3, "warmup": 20},
 )
 def subtraction(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
-    """Modular subtraction: a, b and "=" are given; say (a − b) mod 37. Needs the feed-forward network and its activation, and gains from several heads.
+    """Draw sequences.
 
     Example (seed 0): 13 7 = → · · 6
     """
@@ -62,6 +65,10 @@ def _most_frequent(vocabulary: Words) -> float:
 
 
 @described(
+    label="Fact table",
+    help="a name and a relation are given; say who it is, from a fixed table that has no "
+    "rule. Needs the feed-forward network and its activation as a memory, and "
+    "attention to bring the two together.",
     mask="causal",
     length=2,
     lengths=range(2, 3),
@@ -77,7 +84,7 @@ def _most_frequent(vocabulary: Words) -> float:
     training={"steps": 800, "batch": 256, "learning_rate": 5e-3, "warmup": 20, "decay": "linear"},
 )
 def facts(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
-    """Fact table: a name and a relation are given; say who it is, from a fixed table that has no rule. Needs the feed-forward network and its activation as a memory, and attention to bring the two together.
+    """Draw sequences.
 
     Example (seed 0): Ivik landlord → · Blackman
     """

@@ -152,6 +152,10 @@ CLAUSE = {"people": {True: [*_LATER, Writer.predicate], False: _LATER}, "things"
 
 
 @described(
+    label="Legal sentences",
+    help='predict the next word; scored is whether "was" or "were" agrees with its noun, '
+    "across clauses with other nouns in them. Needs attention. Sentences of the test "
+    "are never seen in training.",
     mask="causal",
     length=LONGEST,
     lengths=range(LONGEST, LONGEST + 1),
@@ -180,12 +184,12 @@ CLAUSE = {"people": {True: [*_LATER, Writer.predicate], False: _LATER}, "things"
     ),
     test=256,
     example_seed=37,
-    revision=2,  # since it has two hundred words
+    revision=2,
     model={"d_model": 64, "n_heads": 4, "n_layers": 2, "position": "rope"},
     training={"steps": 2000, "batch": 32, "learning_rate": 6e-3, "warmup": 20, "decay": "linear"},
 )
 def sentences(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
-    """Legal sentences: predict the next word; scored is whether "was" or "were" agrees with its noun, across clauses with other nouns in them. Needs attention. Sentences of the test are never seen in training.
+    """Draw sequences.
 
     Example (seed 37): their landlords thought that the bank whom their buyers were paying was liable . → landlords thought that the bank whom their buyers were paying was liable . ·
     """

@@ -172,9 +172,15 @@ class Task:
         return f"Example (seed {self.example_seed}): {read} → {answer}"
 
 
-def described(**facts: Any) -> Callable[[Draw], Task]:
-    """Decorator: makes a Task of the function that draws its data, and enters it in the menu."""
-    return lambda draw: task(Task(draw, **facts))
+def described(label: str, help: str, **facts: Any) -> Callable[[Draw], Task]:
+    """Return a decorator that makes a Task of the function that draws its data, and enters it in the menu."""
+
+    def enter(draw: Draw) -> Task:
+        learnt = Task(draw, **facts)
+        task.add(draw.__name__, learnt, label=label, help=help)
+        return learnt
+
+    return enter
 
 
 def uniform(words_of: Callable[[Words], int] = len) -> Share:

@@ -270,33 +270,46 @@ def _on_sentences(evidence: Evidence, variant: str) -> Values:
     return evidence.gain("sentences", "sentences", variant)
 
 
-@claim(
+@claim.register(
+    "warm_up",
+    label="Post-norm needs warm-up, pre-norm does not",
+    help="with the norm after each sum, gradients near the output are large at first.",
     paper="Xiong et al., 2020: On layer normalization in the Transformer architecture",
     here="twelve layers learn to reverse a sequence at a learning rate of 0.005, with 100 steps of warm-up and without",
     number="What warm-up gains with post-norm, minus what it gains with pre-norm",
     within=(-2.0, 2.0),
     smallest=0.3,
-    live=("training", {"task": "reverse", "n_layers": "12", "learning_rate": "0.005", "warmup": "0", "variants": "placement-post"}),
-)  # fmt: skip
+    live=(
+        "training",
+        {"task": "reverse", "n_layers": "12", "learning_rate": "0.005", "warmup": "0", "variants": "placement-post"},
+    ),
+)
 def warm_up(evidence: Evidence) -> Values:
-    """Post-norm needs warm-up, pre-norm does not: with the norm after each sum, gradients near the output are large at first."""
     post = evidence.gain("warm_up", "reverse", "post-norm, warm-up", "post-norm")
     return subtract(post, evidence.gain("warm_up", "reverse", "warm-up"))
 
 
-@claim(
+@claim.register(
+    "scaling",
+    label="Scores have to be divided by √d_k",
+    help="where heads are wide, the softmax is else so sharp that no gradient is left.",
     paper="Vaswani et al., 2017: Attention is all you need, section 3.2.1",
     here="induction with a single head of width 128, queries and keys of variance 1",
     number="Accuracy with scaling minus accuracy without",
     smallest=0.3,
-    live=("training", {"task": "induction", "d_model": "128", "n_heads": "1", "init": "xavier", "variants": "scale-off"}),
-)  # fmt: skip
+    live=(
+        "training",
+        {"task": "induction", "d_model": "128", "n_heads": "1", "init": "xavier", "variants": "scale-off"},
+    ),
+)
 def scaling(evidence: Evidence) -> Values:
-    """Scores have to be divided by √d_k: where heads are wide, the softmax is else so sharp that no gradient is left."""
     return evidence.gain("ablation_matrix", "induction, one wide head", BASELINE, "− scaling")
 
 
-@claim(
+@claim.register(
+    "gated_ffn",
+    label="Gated activations are better at equal parameters",
+    help="a value times a gate, with two thirds of the width.",
     paper="Shazeer, 2020: GLU variants improve Transformer, table 1",
     here=SENTENCES,
     number="Accuracy with SwiGLU minus accuracy with GELU, at equal parameters",
@@ -304,11 +317,13 @@ def scaling(evidence: Evidence) -> Values:
     live=_sentences("activation-swiglu__matched-on"),
 )
 def gated_ffn(evidence: Evidence) -> Values:
-    """Gated activations are better at equal parameters: a value times a gate, with two thirds of the width."""
     return _on_sentences(evidence, "SwiGLU, equal parameters")
 
 
-@claim(
+@claim.register(
+    "rms_norm",
+    label="RMSNorm does as well as LayerNorm",
+    help="the mean need not be taken off.",
     paper="Zhang and Sennrich, 2019: Root mean square layer normalization",
     here=SENTENCES,
     number="Accuracy with RMSNorm minus accuracy with LayerNorm",
@@ -317,11 +332,13 @@ def gated_ffn(evidence: Evidence) -> Values:
     live=_sentences("norm-RMSNorm"),
 )
 def rms_norm(evidence: Evidence) -> Values:
-    """RMSNorm does as well as LayerNorm: the mean need not be taken off."""
     return _on_sentences(evidence, "RMSNorm")
 
 
-@claim(
+@claim.register(
+    "no_positions",
+    label="A causal model learns positions without being told",
+    help="the mask itself shows how many tokens came before.",
     paper="Kazemnejad et al., 2023: The impact of positional encoding on length generalization in Transformers, section 5",
     here="two layers learn a − b modulo 37 and are not told which number came first",
     number="Accuracy with the causal mask minus accuracy without a mask, both without positions",
@@ -329,11 +346,13 @@ def rms_norm(evidence: Evidence) -> Values:
     live=("training", {"task": "subtraction", "position": "none", "n_layers": "2", "variants": "mask-none"}),
 )
 def no_positions(evidence: Evidence) -> Values:
-    """A causal model learns positions without being told: the mask itself shows how many tokens came before."""
     return evidence.gain("no_positions", "subtraction", BASELINE, "no mask")
 
 
-@claim(
+@claim.register(
+    "qk_norm",
+    label="QK-norm allows higher learning rates",
+    help="with normed queries and keys, scores cannot grow without limit.",
     paper="Dehghani et al., 2023: Scaling vision Transformers to 22 billion parameters, section 2",
     here="four layers learn induction at three and at ten times the usual learning rate",
     number="Accuracy with QK-norm minus accuracy without, mean of both rates",
@@ -341,13 +360,15 @@ def no_positions(evidence: Evidence) -> Values:
     live=("training", {"task": "induction", "n_layers": "4", "learning_rate": "0.03", "variants": "qk_norm-on"}),
 )
 def qk_norm(evidence: Evidence) -> Values:
-    """QK-norm allows higher learning rates: with normed queries and keys, scores cannot grow without limit."""
     usual = evidence.gain("qk_norm", "induction", "QK-norm")
     higher = evidence.gain("qk_norm", "induction", "rate 0.03, QK-norm", "rate 0.03")
     return {seed: (usual[seed] + higher[seed]) / 2 for seed in usual}
 
 
-@claim(
+@claim.register(
+    "memories",
+    label="Feed-forward networks are memories",
+    help="what was learnt by heart is kept in them, what stands in the text is not.",
     paper="Geva et al., 2021: Transformer feed-forward layers are key-value memories",
     here="a table of facts to be memorised, and pairs to be read from the text, each with the FFN and without",
     number="What taking the FFN out costs on facts, minus what it costs on recall from the text",
@@ -356,12 +377,14 @@ def qk_norm(evidence: Evidence) -> Values:
     live=("training", {"task": "facts", "variants": "ffn-off"}),
 )
 def memories(evidence: Evidence) -> Values:
-    """Feed-forward networks are memories: what was learnt by heart is kept in them, what stands in the text is not."""
     facts, recall = (evidence.gain("memories", name, BASELINE, "− FFN") for name in ("facts", "recall"))
     return subtract(facts, recall)
 
 
-@claim(
+@claim.register(
+    "induction",
+    label="Induction needs two layers",
+    help="one tells each token what stood before it, the next finds the token after its twin.",
     paper="Olsson et al., 2022: In-context learning and induction heads, argument 2",
     here="a sequence that repeats itself has to be gone on with, by one layer and by two",
     number="Accuracy of two layers minus accuracy of one",
@@ -369,11 +392,13 @@ def memories(evidence: Evidence) -> Values:
     live=("training", {"task": "induction", "variants": "n_layers-1"}),
 )
 def induction(evidence: Evidence) -> Values:
-    """Induction needs two layers: one tells each token what stood before it, the next finds the token after its twin."""
     return evidence.gain("induction", "induction", BASELINE, "1 layer")
 
 
-@claim(
+@claim.register(
+    "suddenly",
+    label="Induction comes suddenly",
+    help="most of it is learnt in a small part of the training.",
     paper="Olsson et al., 2022: In-context learning and induction heads, argument 1",
     here="the same task, two layers: the accuracy of every sixth step of 300",
     number="The most that is gained within a tenth of the training, as a share of all that is gained",
@@ -383,7 +408,6 @@ def induction(evidence: Evidence) -> Values:
     live=("training", {"task": "induction"}),
 )
 def suddenly(evidence: Evidence) -> Values:
-    """Induction comes suddenly: most of it is learnt in a small part of the training."""
     shares = {}
     for seed, rows in evidence.curves("induction", "induction").items():
         accuracy = {row.step: row.accuracy for row in rows}
@@ -393,7 +417,10 @@ def suddenly(evidence: Evidence) -> Values:
     return shares
 
 
-@claim(
+@claim.register(
+    "grouped_queries",
+    label="Grouped queries cost little",
+    help="heads can share keys and values, and half of them need not be kept.",
     paper="Ainslie et al., 2023: GQA: training generalized multi-query Transformer models, section 3",
     here=SENTENCES,
     number="Accuracy with two heads of keys and values minus accuracy with four",
@@ -402,11 +429,13 @@ def suddenly(evidence: Evidence) -> Values:
     live=_sentences("n_kv_heads-2"),
 )
 def grouped_queries(evidence: Evidence) -> Values:
-    """Grouped queries cost little: heads can share keys and values, and half of them need not be kept."""
     return _on_sentences(evidence, "2 key-value heads")
 
 
-@claim(
+@claim.register(
+    "dyt",
+    label="DyT can replace the norm",
+    help="squeezing every number by tanh does as well as dividing by their spread.",
     paper="Zhu et al., 2025: Transformers without normalization, section 5",
     here=SENTENCES,
     number="Accuracy with DyT minus accuracy with LayerNorm",
@@ -415,11 +444,13 @@ def grouped_queries(evidence: Evidence) -> Values:
     live=_sentences("norm-DyT"),
 )
 def dyt(evidence: Evidence) -> Values:
-    """DyT can replace the norm: squeezing every number by tanh does as well as dividing by their spread."""
     return _on_sentences(evidence, "DyT")
 
 
-@claim(
+@claim.register(
+    "value_residual",
+    label="Value residual helps",
+    help="a later layer that also reads the values of the first one learns faster.",
     paper="Zhou et al., 2024: Value residual learning",
     here=SENTENCES,
     number="Accuracy with value residual minus accuracy without",
@@ -427,11 +458,13 @@ def dyt(evidence: Evidence) -> Values:
     live=_sentences("value_residual-on"),
 )
 def value_residual(evidence: Evidence) -> Values:
-    """Value residual helps: a later layer that also reads the values of the first one learns faster."""
     return _on_sentences(evidence, "value residual")
 
 
-@claim(
+@claim.register(
+    "muon",
+    label="Muon learns in fewer steps than AdamW",
+    help="a matrix is changed in all its directions alike.",
     paper="Jordan, 2024: Muon, an optimizer for hidden layers in neural networks",
     here=SENTENCES,
     number="Accuracy with Muon minus accuracy with AdamW, at the same learning rate",
@@ -439,23 +472,36 @@ def value_residual(evidence: Evidence) -> Values:
     live=_sentences(optimiser="muon"),
 )
 def muon(evidence: Evidence) -> Values:
-    """Muon learns in fewer steps than AdamW: a matrix is changed in all its directions alike."""
     return _on_sentences(evidence, "Muon")
 
 
-@claim(
+@claim.register(
+    "rezero",
+    label="ReZero trains deep models without a norm",
+    help="each sub-layer is multiplied by a number that begins at zero.",
     paper="Bachlechner et al., 2021: ReZero is all you need",
     here="six layers without any norm learn to reverse a sequence at a learning rate of 0.015",
     number="Accuracy with ReZero minus accuracy without, neither with a norm",
     smallest=0.3,
-    live=("training", {"task": "reverse", "n_layers": "6", "learning_rate": "0.015", "norm": "none", "variants": "residual_scale-rezero"}),
-)  # fmt: skip
+    live=(
+        "training",
+        {
+            "task": "reverse",
+            "n_layers": "6",
+            "learning_rate": "0.015",
+            "norm": "none",
+            "variants": "residual_scale-rezero",
+        },
+    ),
+)
 def rezero(evidence: Evidence) -> Values:
-    """ReZero trains deep models without a norm: each sub-layer is multiplied by a number that begins at zero."""
     return evidence.gain("rezero", "reverse", "ReZero")
 
 
-@claim(
+@claim.register(
+    "parallel",
+    label="Attention and FFN can work at the same time",
+    help="the FFN need not wait for what attention has read.",
     paper="Black et al., 2022: GPT-NeoX-20B, section 2.1",
     here=SENTENCES,
     number="Accuracy with parallel sub-layers minus accuracy one after the other",
@@ -464,7 +510,6 @@ def rezero(evidence: Evidence) -> Values:
     live=_sentences("parallel-on"),
 )
 def parallel(evidence: Evidence) -> Values:
-    """Attention and FFN can work at the same time: the FFN need not wait for what attention has read."""
     return _on_sentences(evidence, "parallel sub-layers")
 
 
@@ -508,7 +553,10 @@ def on_the_first(transformer: Transformer, tokens: torch.Tensor) -> float:
     return torch.stack(of_layers).mean().item()
 
 
-@claim(
+@claim.register(
+    "rank_collapse",
+    label="Without residuals attention makes all words alike",
+    help="pure attention loses rank doubly exponentially with depth.",
     paper="Dong et al., 2021: Attention is not all you need, theorem 2.2",
     here="ten layers of attention alone, random weights, no norm and no FFN",
     number="Similarity of all words after ten layers without residuals, minus with them (1: all are the same)",
@@ -516,10 +564,8 @@ def on_the_first(transformer: Transformer, tokens: torch.Tensor) -> float:
     smallest=0.3,
     points=False,
     live=("depth", {"ffn": "off", "norm": "none", "blocks": "separate", "variants": "residual_attention-off"}),
-)  # fmt: skip
+)
 def rank_collapse(evidence: Evidence) -> Values:
-    """Without residuals attention makes all words alike: pure attention loses rank doubly exponentially with depth."""
-
     def likeness(seed: int, residual: bool) -> float:
         config = Config(seed=seed, ffn=False, norm="none", residual_attention=residual)
         values = travel(config, TEXT, CPU, Depth(passes=10, blocks="separate")).values
@@ -528,7 +574,10 @@ def rank_collapse(evidence: Evidence) -> Values:
     return {seed: likeness(seed, False) - likeness(seed, True) for seed in DRAWS}
 
 
-@claim(
+@claim.register(
+    "heads_can_go",
+    label="Most heads can be removed",
+    help="a trained model hardly gets worse without any one of them.",
     paper="Michel et al., 2019: Are sixteen heads really better than one?, section 3.2",
     here="language models of two layers with four heads each, trained for 600 steps; 512 rows of text",
     number="Share of the heads that can be removed, one at a time, for less than one point of accuracy",
@@ -538,11 +587,13 @@ def rank_collapse(evidence: Evidence) -> Values:
     live=("trained", {"taken": "sweep"}),
 )
 def heads_can_go(evidence: Evidence) -> Values:
-    """Most heads can be removed: a trained model hardly gets worse without any one of them."""
     return {seed: removable(trained(seed), *texts(seed)) for seed in SEEDS}
 
 
-@claim(
+@claim.register(
+    "sinks",
+    label="Attention sinks vanish with gated attention",
+    help="a head that finds nothing need not look at the first word.",
     paper="Qiu et al., 2025: Gated attention for large language models",
     here="the same language models, and the same again with a gate behind each head; 512 rows of text",
     number="Attention to the first word of a row without gates, minus with them",
@@ -551,7 +602,6 @@ def heads_can_go(evidence: Evidence) -> Values:
     live=("training", {"task": "sentences", "steps": "600", "variants": "gate-on"}),
 )
 def sinks(evidence: Evidence) -> Values:
-    """Attention sinks vanish with gated attention: a head that finds nothing need not look at the first word."""
     tokens = {seed: texts(seed)[0] for seed in SEEDS}
     plain = {seed: on_the_first(trained(seed), tokens[seed]) for seed in SEEDS}
     return subtract(plain, {seed: on_the_first(trained(seed, gate=True), tokens[seed]) for seed in SEEDS})

@@ -26,21 +26,20 @@ def _times(rate: float, factors: tuple[float, ...]) -> list[float]:
     return [each for each in rates if (known.low or 0) <= each <= (known.high or math.inf) and each != rate]
 
 
-@search
+@search.register("none", label="No", help="each model has the learning rate that is set.")
 def none(rate: float) -> list[float]:
-    """No: each model has the learning rate that is set."""
     return []
 
 
-@search
+@search.register(
+    "three", label="Three rates", help="a third of the one that is set, that one, and three times as much."
+)
 def three(rate: float) -> list[float]:
-    """Three rates: a third of the one that is set, that one, and three times as much."""
     return _times(rate, (1 / 3, 3))
 
 
-@search
+@search.register("five", label="Five rates", help="from a ninth of the one that is set to nine times as much.")
 def five(rate: float) -> list[float]:
-    """Five rates: from a ninth of the one that is set to nine times as much."""
     return _times(rate, (1 / 9, 1 / 3, 3, 9))
 
 
@@ -78,27 +77,37 @@ Measured = Callable[[Config], float]  # what a config costs
 match: Menu[Callable[[Config, Training], float]] = Menu("Hold equal", by_steps=False)
 
 
-@match
+@match.register("nothing", label="Nothing", help="a part is taken out, and its parameters with it.")
 def nothing(config: Config, training: Training) -> float:
-    """Nothing: a part is taken out, and its parameters with it."""
     return 0
 
 
-@match
+@match.register(
+    "parameters",
+    label="Parameters",
+    help="the widths of what is left are changed until there are as many numbers to learn as before.",
+)
 def parameters(config: Config, training: Training) -> float:
-    """Parameters: the widths of what is left are changed until there are as many numbers to learn as before."""
     return sum(cost.parameters(config, len(task[training.task].vocabulary)).values())
 
 
-@match
+@match.register(
+    "flops",
+    label="FLOPs",
+    help="the widths of what is left are changed until a forward pass takes as many "
+    "floating point operations as before.",
+)
 def flops(config: Config, training: Training) -> float:
-    """FLOPs: the widths of what is left are changed until a forward pass takes as many floating point operations as before."""
     return cost.forward_flops(config, training.length, len(task[training.task].vocabulary))
 
 
-@match(by_steps=True)
+@match.register(
+    "time",
+    label="Estimated training time",
+    help="a model whose steps are quicker is trained for more of them, by the time that a step is expected to take.",
+    by_steps=True,
+)
 def time(config: Config, training: Training) -> float:
-    """Estimated training time: a model whose steps are quicker is trained for more of them, by the time that a step is expected to take."""
     return step_seconds(config, training)
 
 

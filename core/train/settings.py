@@ -25,39 +25,46 @@ Make = Callable[[Weights, Heights, float, float, bool], Optimizer]
 optimiser: Menu[Make] = Menu("Optimiser")
 
 
-@decay
+@decay.register("none", label="None", help="the learning rate stays as it is after warm-up.")
 def none(progress: float) -> float:
-    """None: the learning rate stays as it is after warm-up."""
     return 1.0
 
 
-@decay
+@decay.register("linear", label="Linear", help="in a straight line to zero.")
 def linear(progress: float) -> float:
-    """Linear: in a straight line to zero."""
     return 1.0 - progress
 
 
-@decay
+@decay.register(
+    "cosine", label="Cosine", help="slowly at first, then fast, then slowly to zero (Loshchilov and Hutter, 2017)."
+)
 def cosine(progress: float) -> float:
-    """Cosine: slowly at first, then fast, then slowly to zero (Loshchilov and Hutter, 2017)."""
     return 0.5 * (1 + math.cos(math.pi * progress))
 
 
-@optimiser
+@optimiser.register(
+    "adamw",
+    label="AdamW",
+    help="a step size of its own for every parameter, from its past gradients (Loshchilov and Hutter, 2019).",
+)
 def adamw(weights: Weights, heights: Heights, rate: float, decay: float, fused: bool) -> Optimizer:
-    """AdamW: a step size of its own for every parameter, from its past gradients (Loshchilov and Hutter, 2019)."""
     return torch.optim.AdamW(weights, lr=rate, weight_decay=decay, fused=fused)
 
 
-@optimiser
+@optimiser.register(
+    "sgd", label="SGD", help="gradient descent with momentum 0.9; needs a higher learning rate than AdamW, about 0.1."
+)
 def sgd(weights: Weights, heights: Heights, rate: float, decay: float, fused: bool) -> Optimizer:
-    """SGD: gradient descent with momentum 0.9; needs a higher learning rate than AdamW, about 0.1."""
     return torch.optim.SGD(weights, lr=rate, momentum=0.9, weight_decay=decay, fused=fused)
 
 
-@optimiser
+@optimiser.register(
+    "muon",
+    label="Muon",
+    help="momentum made orthogonal for every matrix of a block, AdamW for the rest "
+    "(Jordan, 2024); scaled so that AdamW's rates fit.",
+)
 def muon(weights: Weights, heights: Heights, rate: float, decay: float, fused: bool) -> Optimizer:
-    """Muon: momentum made orthogonal for every matrix of a block, AdamW for the rest (Jordan, 2024); scaled so that AdamW's rates fit."""
     return Muon(weights, heights, rate, decay)
 
 

@@ -16,6 +16,7 @@ from core.measure.tensor_meters import meter
 from core.model.config import Config
 from core.model.knockout import Cut
 from core.settings.device import Machine
+from tests.laws.toys import enter
 
 WORDS = ("the", "dog", "bites", "man")
 SMALL = Config(d_model=16, n_heads=2, seed=77)  # of which no other test has results that are kept
@@ -42,7 +43,7 @@ TOYS = [toy_meter, toy_statistic, toy_effect]
 @pytest.fixture(params=[(meter, toy_meter, {}), (statistic, toy_statistic, {"question": "How large is the stream in all?"}), (effect, toy_effect, {"distance": True})], ids=lambda of: of[1].__name__)  # fmt: skip
 def toy(request):
     menu, part, facts = request.param
-    menu(**facts)(part) if facts else menu(part)
+    enter(menu, part, **facts)
     yield part
     del menu[part.__name__], menu._words[part.__name__]
 

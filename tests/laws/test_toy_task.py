@@ -37,6 +37,8 @@ steps = 3
 @pytest.fixture(autouse=True)
 def toy():
     described(
+        label="Toy task",
+        help="the word before.",
         mask="causal",
         length=6,
         lengths=range(2, 17),

@@ -24,7 +24,7 @@ from core.model.transformer import Transformer
 from core.settings.device import Machine
 from core.tasks import task
 from core.train import Training, train
-from tests.laws.toys import TOYS
+from tests.laws.toys import TOYS, enter
 from ui.block import view as block
 from ui.depth import view as depth
 
@@ -36,7 +36,7 @@ SMALL = {"d_model": 16, "n_heads": 2}
 def toy(request):
     """A setting and its value: a toy part is in the menu for as long as a test lasts."""
     menu, part = MENUS[request.param], TOYS[request.param]
-    menu(part)
+    enter(menu, part)
     yield request.param, part.__name__
     del menu[part.__name__], menu._words[part.__name__]
 
@@ -64,7 +64,7 @@ def test_a_pass_with_everything_that_is_read_from_it(config):
 
 def test_it_is_drawn_where_it_acted():
     """A norm between the sub-layer and the sum is drawn there: below the box, above where the branch meets the stream."""
-    MENUS["placement"](TOYS["placement"])
+    enter(MENUS["placement"], TOYS["placement"])
     try:
         svg = block_svg(forward(Config(**SMALL, placement="toy_placement"), WORDS))
     finally:
@@ -83,7 +83,7 @@ def test_a_placement_that_does_not_call_its_norms_once_is_refused(which, calls, 
     """One norm at two places would be one gain for both, and its tensors two at one site."""
     place.__name__, place.__doc__ = "toy_placement", "Toy placement: wrong."
     with pytest.raises(ValueError, match=f"toy_placement calls its {which} {calls} times; a placement calls it once"):
-        MENUS["placement"](place)
+        enter(MENUS["placement"], place)
     assert "toy_placement" not in MENUS["placement"]
 
 
@@ -154,7 +154,7 @@ def test_what_a_mask_says_of_itself_is_so(name):
 
 def test_a_text_goes_on_alike_with_and_without_kept_keys_under_a_mask_that_forgets():
     """The newest token may not see all there is: it needs its mask."""
-    MENUS["mask"](looks_ahead=False)(TOYS["mask"])
+    enter(MENUS["mask"], TOYS["mask"], looks_ahead=False)
     try:
         model = Transformer(Config(**SMALL, n_layers=2, mask="toy_mask"), WORDS)
         kept, anew = (list(generate(model, [0, 1, 2, 3], Sampling(words=5), cache=cache)) for cache in (True, False))

@@ -11,6 +11,12 @@ from core.model.trace import tap
 from core.tasks import IGNORE
 
 
+def enter(menu, part, **facts):
+    """Register a toy under its name, with the label and the help of its docstring."""
+    label, _, help = part.__doc__.partition(": ")
+    menu.register(part.__name__, label=label, help=help, **facts)(part)
+
+
 class toy_norm(nn.Module):
     """Toy norm: divides by the largest magnitude."""
 
@@ -78,7 +84,7 @@ TOYS = {"norm": toy_norm, "placement": toy_placement, "activation": toy_activati
 
 
 def toy_task(generator, batch, length, vocabulary):
-    """Toy task: the word before.
+    """Draw sequences.
 
     Example (seed 0): a b c → · a b
     """

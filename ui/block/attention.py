@@ -4,25 +4,21 @@ from ui.block.context import view
 from ui.shared import attention as shared
 
 
-@view
+@view.register("attention", label="Attention", help="who reads from whom, head by head.")
 def attention(context):
-    """Attention: who reads from whom, head by head."""
     shared.attention(context.forward_pass, context.look)
 
 
-@view
+@view.register("steps", label="Step by step", help="one head by hand, from queries to output.")
 def steps(context):
-    """Step by step: one head by hand, from queries to output."""
     shared.steps(context.forward_pass, context.look)
 
 
-@view
+@view.register("heads", label="Heads", help="what each head does differently.")
 def heads(context):
-    """Heads: what each head does differently."""
     shared.heads(context.forward_pass, context.look, recut=True)
 
 
-@view
+@view.register("pairs", label="Marked pairs", help="how much attention falls on words that belong together.")
 def pairs(context):
-    """Marked pairs: how much attention falls on words that belong together."""
     shared.pairs(context.forward_pass, context.look, context.text)

@@ -20,9 +20,8 @@ from ui.pictures.heatmaps import heatmaps, in_one_frame
 from ui.shared.base import pick
 
 
-@view
+@view.register("compare", label="Compare", help="baseline and variants side by side.")
 def compare(context):
-    """Compare: baseline and variants side by side."""
     forward_pass = context.forward_pass
     for reason in context.left_out:
         st.caption(literal(reason))

@@ -15,9 +15,8 @@ MB = 10**6
 LENGTHS = (128, 1024)  # tokens of a text, beside this one
 
 
-@view
+@view.register("cost", label="Cost", help="parameters, operations, memory, time.")
 def cost(context):
-    """Cost: parameters, operations, memory, time."""
     forward_pass = context.forward_pass
     config, tokens, machine = forward_pass.config, len(forward_pass.tokens), forward_pass.machine
     left, right = beside.columns(2)

@@ -13,9 +13,8 @@ from ui.pictures.heatmaps import heatmaps
 from ui.shared.base import needs, pick, sure
 
 
-@view
+@view.register("neurons", label="Neurons", help="which hidden units of the feed-forward network fire for which word.")
 def neurons(context):
-    """Neurons: which hidden units of the feed-forward network fire for which word."""
     forward_pass = context.forward_pass
     if not needs(forward_pass, "ffn", "The feed-forward network"):
         return

@@ -12,9 +12,8 @@ from ui.pictures.heatmaps import heatmaps
 from ui.shared.base import needs, sure
 
 
-@view
+@view.register("positions", label="Positions", help="how the model is told the order of words.")
 def positions(context):
-    """Positions: how the model is told the order of words."""
     forward_pass = context.forward_pass
     if needs(forward_pass, "attention", "Attention"):
         table, words = experiment.order(forward_pass), weights_menu[forward_pass.kind].order

@@ -23,9 +23,8 @@ from ui.pictures.heatmaps import heatmaps
 from ui.shared.base import pick, sure
 
 
-@view
+@view.register("norm", label="Norm", help="what LayerNorm does to one token.")
 def norm(context):
-    """Norm: what LayerNorm does to one token."""
     _of_a_token(context.forward_pass, context.look)
     if not beside.second():
         _of_a_vector(context.look, context.forward_pass.config.norm_eps)
@@ -109,9 +108,8 @@ def _of_a_vector(look, eps):
     small_table(shown, "The typed vector, and what each norm makes of it.", taken=table.rename(columns=labels))
 
 
-@view
+@view.register("change", label="Tokens", help="how much each word's vector changed.")
 def change(context):
-    """Tokens: how much each word's vector changed."""
     forward_pass = context.forward_pass
     table = experiment.per_token(forward_pass)
     table["label"] = [word(at, text) for at, text in enumerate(table.word)]
@@ -138,9 +136,8 @@ def change(context):
     )  # fmt: skip
 
 
-@view
+@view.register("stages", label="Stages", help="the numbers at every point of the block.")
 def stages(context):
-    """Stages: the numbers at every point of the block."""
     forward_pass = context.forward_pass
     pick("layer", forward_pass=forward_pass)
     table = table_of(forward_pass, context.look.layer_of(forward_pass))

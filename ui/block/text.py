@@ -13,9 +13,8 @@ from ui.pictures.chips import generated, opened_step
 from ui.shared.base import pick
 
 
-@view
+@view.register("text", label="Text", help="how the sentence goes on, word by word.")
 def text(context):
-    """Text: how the sentence goes on, word by word."""
     forward_pass, look = context.forward_pass, context.look
     if forward_pass.config.attention:
         pick("layer", "head", forward_pass=forward_pass)

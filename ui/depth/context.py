@@ -36,29 +36,11 @@ matrices = Menu("Matrix")
 orders = Menu("Arrangement")
 
 
-@matrices
-def pattern():
-    """Attention: which word reads from which."""
-
-
-@matrices
-def alike():
-    """Likeness: cosine similarity of every word's vector with every other's."""
-
-
-@orders
-def parts():
-    """By parts: one row and column per combination."""
-
-
-@orders
-def largest():
-    """Largest first: every variant pass after pass, those that diverged on top."""
-
-
-@orders
-def smallest():
-    """Smallest first: every variant pass after pass, those that diverged last."""
+matrices.add("pattern", label="Attention", help="which word reads from which.")
+matrices.add("alike", label="Likeness", help="cosine similarity of every word's vector with every other's.")
+orders.add("parts", label="By parts", help="one row and column per combination.")
+orders.add("largest", label="Largest first", help="every variant pass after pass, those that diverged on top.")
+orders.add("smallest", label="Smallest first", help="every variant pass after pass, those that diverged last.")
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,8 @@ from ui.shared.base import LOST
 VANISHED, EXPLODED = 1e-3, 1e3  # a thousandth, a thousandfold of what went in at the end
 
 
-@view
+@view.register("gradients", label="Gradients", help="what of the error arrives at each layer, and at each weight.")
 def gradients(context):
-    """Gradients: what of the error arrives at each layer, and at each weight."""
     of_variants = {v.name: run(v.config, context.tokens, context.machine, context.depth) for v in context.variants}
     said = {name: lost(each) for name, each in of_variants.items()}
     pins.legend(context.variants, said, context.pins)

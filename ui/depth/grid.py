@@ -19,9 +19,8 @@ from ui.kit.store import bind, change, is_moved, value
 from ui.pictures.heatmaps import heatmaps
 
 
-@view
+@view.register("grid", label="Grid", help="every combination of parts at once.")
 def grid(context):
-    """Grid: every combination of parts at once."""
     choices(context)
     results = run(context.baseline, context.axes, context.tokens, context.machine, context.depth)
     meter = context.look.grid_statistic

@@ -20,9 +20,8 @@ ORDER = ("rms", "cosine", "rank", "entropy", "std", "largest", "mean")
 PLAYED = ("entropy", "cosine", "rms")  # the curves on which the pass that is played is marked
 
 
-@view
+@view.register("statistics", label="Statistics", help="how the stream changes, pass after pass.")
 def statistics(context):
-    """Statistics: how the stream changes, pass after pass."""
     journeys = context.journeys
     ended = {n: None if j.diverged is None else f"diverged at pass {j.diverged}" for n, j in journeys.items()}
     pins.legend(context.variants, ended, context.pins)
@@ -42,9 +41,8 @@ def _draw_curves(key: str, names, context, journeys, ended: dict[str, str | None
     curves(key, panels, {v.colour: v.name for v in context.variants}, **size)
 
 
-@view
+@view.register("attention", label="First, middle, last", help="attention and likeness of the words at three passes.")
 def attention(context):
-    """First, middle, last: attention and likeness of the words at three passes."""
     journeys = context.journeys
     labels = _head_matrices(context, journeys, "How alike are the words?")
     passes = dict.fromkeys(context.depth.shown.values())  # one or two passes have no middle of their own
@@ -61,9 +59,8 @@ def attention(context):
     heatmaps("three_passes", cells, labels, labels, titles=titles, height=520, across=across, **words)
 
 
-@view
+@view.register("play", label="Play", help="one pass after another, attention and curves together.")
 def play(context):
-    """Play: one pass after another, attention and curves together."""
     journeys = context.played
     labels = _head_matrices(context, journeys, "How alike do the words become, pass after pass?")
     passes = context.depth.played(context.cells)

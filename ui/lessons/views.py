@@ -34,9 +34,8 @@ FREE = ("variants", "out")  # settings that can be moved unless the teacher lock
 NO_CONTROL = ("baseline", "begin", "device", "dtype")  # settings that a class has no use for
 
 
-@view
+@view.register("every", label="All lessons", help="each a question, a prediction, an experiment, and what comes out.")
 def every(context):
-    """All lessons: each a question, a prediction, an experiment, and what comes out."""
     words, entries = context.words, progress().entries
     st.markdown(literal(words["why_predict"]))
     for problem in problems:
@@ -63,9 +62,8 @@ def _draw_card(context, of, entry):
     st.markdown(said)
 
 
-@view
+@view.register("one", label="One lesson", help="predict, see, explain, change, carry over.")
 def one(context):
-    """One lesson: predict, see, explain, change, carry over."""
     words, of = context.words, context.lesson(context.look.lesson)
     entry = progress().entries.get(of.name)
     about = f"{words['minutes'].format(n=of.minutes)} · {words[of.difficulty.replace(' ', '_')]}"
@@ -99,9 +97,12 @@ def _draw_picture(of, words, answer, out=None):
     draw("lesson", sketches(of) if is_sketch else svg(of, words, answer, out))
 
 
-@view
+@view.register(
+    "report",
+    label="My report",
+    help="one file to hand in, with predictions, results, and what is needed to do it again.",
+)
 def report(context):
-    """My report: one file to hand in, with predictions, results, and what is needed to do it again."""
     words, entries = context.words, progress().entries
     st.markdown(f"**{literal(words['report_title'])}**  \n{literal(words['report_hand_in'])}")
     names = [name for name in lesson if name in entries]
@@ -146,9 +147,8 @@ def _describe(of, entry, words) -> str:
     return f"- {of.number} · {literal(of.title)} :gray[{literal(said)}]"
 
 
-@view
+@view.register("teacher_link", label="Link for a class", help="some pages, views and controls, and the rest locked.")
 def teacher_link(context):
-    """Link for a class: some pages, views and controls, and the rest locked."""
     words = context.words
     st.markdown(literal(words["link_about"]))
     left, right = st.columns([3, 2], gap="large")

@@ -60,24 +60,10 @@ def unknown_words(labels: Sequence[str], unknown: Collection[int]):
 maps = Menu("Picture")
 
 
-@maps
-def heads():
-    """All heads: one small map per head; click one to open it."""
-
-
-@maps
-def one():
-    """One head: large, with every word."""
-
-
-@maps
-def average():
-    """Average: the mean over all heads."""
-
-
-@maps
-def lines():
-    """Lines: from each token that reads to the tokens it reads, for one head."""
+maps.add("heads", label="All heads", help="one small map per head; click one to open it.")
+maps.add("one", label="One head", help="large, with every word.")
+maps.add("average", label="Average", help="the mean over all heads.")
+maps.add("lines", label="Lines", help="from each token that reads to the tokens it reads, for one head.")
 
 
 @dataclass(frozen=True)

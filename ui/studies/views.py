@@ -68,9 +68,12 @@ def _written(name: str) -> str:
     return name.replace("%", "%25").replace("~", "%7E")
 
 
-@view
+@view.register(
+    "curves",
+    label="Curves",
+    help="accuracy and loss as they grew, each seed, mean and interval, of a task's baseline and up to four variants.",
+)
 def curves(context):
-    """Curves: accuracy and loss as they grew, each seed, mean and interval, of a task's baseline and up to four variants."""
     if context.store is None:
         st.caption(NOT_STORED)
         return
@@ -107,9 +110,12 @@ COLUMNS = ["task", "variant", "seed", "state", "accuracy", "step", "steps", "sec
 FROM_STORE = [name for name in COLUMNS if name != "accuracy"]
 
 
-@view
+@view.register(
+    "runs",
+    label="Runs",
+    help="every training by itself: its state, its end, where and with what it ran; filter them, and open any.",
+)
 def runs(context):
-    """Runs: every training by itself: its state, its end, where and with what it ran; filter them, and open any."""
     if context.store is None:
         st.caption(NOT_STORED)
         return
@@ -163,9 +169,10 @@ def _open(context, picked):
     st.page_link(TRAINING.path, label=literal(label), icon=TRAINING.icon, query_params=params)
 
 
-@view
+@view.register(
+    "compare", label="Compare", help="this study and another one, cell by cell, on the seeds that both have."
+)
 def compare(context):
-    """Compare: this study and another one, cell by cell, on the seeds that both have."""
     if context.store is None:
         st.caption(NOT_STORED)
         return
@@ -193,9 +200,8 @@ def compare(context):
     table(kept.rename(columns=words), "This study and the other, cell by cell.", taken=kept, width="stretch")
 
 
-@view
+@view.register("source", label="File", help="the text from which the study was made, and what is left out of it.")
 def source(context):
-    """File: the text from which the study was made, and what is left out of it."""
     st.code(context.source, language="toml", line_numbers=True, height=420)
     try:
         study = parsed(context.source)
@@ -213,9 +219,12 @@ READING = (
 )
 
 
-@view
+@view.register(
+    "matrix",
+    label="Matrix",
+    help="what each variant costs on each task, with its interval; a click opens the experiment.",
+)
 def matrix(context):
-    """Matrix: what each variant costs on each task, with its interval; a click opens the experiment."""
     kept = cells(context.summary, context.look)
     if kept.empty:
         st.caption("No cell is both of a chosen task and of a chosen variant.")

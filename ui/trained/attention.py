@@ -17,9 +17,12 @@ from ui.shared import attention as shared
 from ui.trained.context import put_back, take_out, view, with_knockout
 
 
-@view
+@view.register(
+    "layers",
+    label="Layer by layer",
+    help="what each layer would say next (logit lens), and what reaches a word through all (rollout).",
+)
 def layers(context):
-    """Layer by layer: what each layer would say next (logit lens), and what reaches a word through all (rollout)."""
     forward_pass = with_knockout(context)
     labels = forward_pass.labels
     lens = experiment.logit_lens(context.bench.model, forward_pass, context.word)
@@ -70,9 +73,8 @@ def _reached(context, rolled) -> str:
     return f"“{label}” gets {number(row[source].item())} from “{context.whole.labels[source]}”, more than from any other word but itself."
 
 
-@view
+@view.register("attention", label="Attention", help="who reads from whom, in the trained model.")
 def attention(context):
-    """Attention: who reads from whom, in the trained model."""
     _found(context)
     shared.attention(with_knockout(context), context.look)
 
@@ -118,19 +120,16 @@ def _here(context, layer, head) -> str:
     )
 
 
-@view
+@view.register("steps", label="Step by step", help="one head by hand.")
 def steps(context):
-    """Step by step: one head by hand."""
     shared.steps(with_knockout(context), context.look)
 
 
-@view
+@view.register("heads", label="Heads", help="what each head does differently.")
 def heads(context):
-    """Heads: what each head does differently."""
     shared.heads(with_knockout(context), context.look)
 
 
-@view
+@view.register("pairs", label="Marked pairs", help="how much attention falls on words that belong together.")
 def pairs(context):
-    """Marked pairs: how much attention falls on words that belong together."""
     shared.pairs(with_knockout(context), context.look, context.look.prompt)

@@ -24,9 +24,12 @@ NOBODY = "No part that comes after the cut is shown to add more to the logit dif
 TELLS = 0.05  # of what was lost: a rise that is less is not called a takeover
 
 
-@view
+@view.register(
+    "knockout",
+    label="Knock-out",
+    help="how much worse the model gets without what was taken out, and whether another part takes over.",
+)
 def knockout(context):
-    """Knock-out: how much worse the model gets without what was taken out, and whether another part takes over."""
     if not context.cuts:
         _nothing(context)
         return

@@ -27,9 +27,8 @@ STARTED = "sweep_start"
 ASKED = 10.0  # seconds from which on a sweep waits for a click
 
 
-@view
+@view.register("credit", label="Who decides", help="what every head and sub-layer adds to the answer; it all adds up.")
 def credit(context):
-    """Who decides: what every head and sub-layer adds to the answer; it all adds up."""
     key = (context.bench.key, "credit", context.cuts, context.look.mode)
     table = context.opened.results.get(
         key, lambda: (experiment.table(context.bench, context.cuts, context.look.mode), 1 << 16)
@@ -74,9 +73,8 @@ def _heads(context, table):
     )  # fmt: skip
 
 
-@view
+@view.register("sweep", label="Every part", help="each head and each sub-layer taken out by itself, ranked.")
 def sweep(context):
-    """Every part: each head and each sub-layer taken out by itself, ranked."""
     bar("lens", [tabs("Ranked by", knockout.effect, "rank_by")])
     ranked = _measured(context)
     if ranked is None:

@@ -17,9 +17,12 @@ from ui.trained.context import view
 NEAR = 0.065  # of an axis from 0 to 1: names that stand closer would lie on each other
 
 
-@view
+@view.register(
+    "without",
+    label="Trained without",
+    help="the same model trained anew without each part, beside the part cut out of it afterwards.",
+)
 def without(context):
-    """Trained without: the same model trained anew without each part, beside the part cut out of it afterwards."""
     split = comparison.compared[context.look.compared].split
     part = [of(context.look, "part")] if split else []
     bar("lens", [tabs("Compared", comparison.compared, "compared"), *part, *_open(context)])

@@ -58,9 +58,8 @@ def _rivals(context: TrainedContext, words: list[int]) -> list[int]:
     return [word for group in groups for word in group if set(group) & set(words)]
 
 
-@view
+@view.register("words", label="Next word", help="what comes next, how sure the model is, and a text that goes on.")
 def words(context):
-    """Next word: what comes next, how sure the model is, and a text that goes on."""
     after = context.after
     labels, at = context.prompt.labels, "after" if context.language else "at"
     st.selectbox(

@@ -58,9 +58,8 @@ def pick_sequence(context: TrainingContext):
     st.selectbox("Sequence", offered, format_func=words, label_visibility="collapsed", **bound)
 
 
-@view
+@view.register("attention", label="Attention", help="before training and now, on one sequence.")
 def attention(context):
-    """Attention: before training and now, on one sequence."""
     if without_models(context):
         return
     look, arms, seed = context.look, arms_shown(context.trainings), context.trainings.plan.seeds[0]
@@ -131,9 +130,8 @@ HEAD = "text-align:left;padding-right:14px;font-weight:400;white-space:nowrap;mi
 RIGHT, WRONG = "background:rgba(0,158,115,.22)", "background:rgba(213,94,0,.28);font-weight:600"
 
 
-@view
+@view.register("answers", label="Answers", help="what each model says to one sequence, place by place.")
 def answers(context):
-    """Answers: what each model says to one sequence, place by place."""
     if without_models(context):
         return
     trainings = context.trainings

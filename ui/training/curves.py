@@ -17,9 +17,10 @@ from ui.shared.trainings import arms_shown, draw_learning, label, legend, lines
 from ui.training.context import view
 
 
-@view
+@view.register(
+    "play", label="Play", help="the training once more, step by step: what each model gets right with each seed."
+)
 def play(context):
-    """Play: the training once more, step by step: what each model gets right with each seed."""
     trainings = context.trainings
     plan, arms = trainings.plan, arms_shown(trainings)
     steps, accuracy = lines(trainings, "accuracy")
@@ -79,9 +80,8 @@ ALIKE = "The same for all models."
 EACH = "Of each model, mean over seeds."
 
 
-@view
+@view.register("steps", label="Steps", help="how large the gradients are, and how far each step moves the weights.")
 def steps(context):
-    """Steps: how large the gradients are, and how far each step moves the weights."""
     trainings = context.trainings
     legend(trainings)
     at, gradients = lines(trainings, "gradient_norm", log=True)
@@ -126,7 +126,6 @@ def moved(trainings) -> str:
     return f"The newest step moves the weights by: {'; '.join(phrases)}." if phrases else ""
 
 
-@view
+@view.register("learning", label="Curves", help="accuracy and loss as they grow, and what each model costs.")
 def learning(context):
-    """Curves: accuracy and loss as they grow, and what each model costs."""
     draw_learning(context.trainings)

@@ -12,9 +12,12 @@ from ui.training.context import view
 NOTHING = "Nothing can be said before all have been trained a little."
 
 
-@view
+@view.register(
+    "together",
+    label="Together",
+    help="what each part is worth alone, what with the others, and whether their losses add up.",
+)
 def together(context):
-    """Together: what each part is worth alone, what with the others, and whether their losses add up."""
     plan, runs = context.trainings.plan, context.trainings.runs
     if len(plan.parts) < 2:
         st.info("Two variants at least can act together: choose another one above.", icon=":material/add:")

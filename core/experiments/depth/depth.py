@@ -32,15 +32,15 @@ Way = tuple[Config, list[int]]  # config of the model to build, the order in whi
 blocks: Menu[Callable[[Config, int], Way]] = Menu("Blocks")
 
 
-@blocks
+@blocks.register(
+    "same", label="Same block", help="its output is fed back to it as input, as in a Universal Transformer."
+)
 def same(config: Config, passes: int) -> Way:
-    """Same block: its output is fed back to it as input, as in a Universal Transformer."""
     return config.replace(n_layers=1), [0] * passes
 
 
-@blocks
+@blocks.register("separate", label="Separate blocks", help="stacked, each with weights of its own, as in most models.")
 def separate(config: Config, passes: int) -> Way:
-    """Separate blocks: stacked, each with weights of its own, as in most models."""
     return config.replace(n_layers=passes), list(range(passes))
 
 

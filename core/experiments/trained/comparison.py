@@ -30,16 +30,27 @@ ONE_SEED = "One seed each: whether a difference is more than noise between seeds
 # (rows of one model) -> number. within, differences: what it can be; worse: the sign of a change for the worse; does: in words, what such
 # a change does; logarithmic: whether logarithms are compared; split: whether it is compared at every distance, for one part alone.
 compared: Menu[Any] = Menu("What is compared", logarithmic=False, split=False)
-removed: Menu[Callable[[], str]] = Menu("What the family was trained without")
+removed: Menu[str] = Menu("What the family was trained without")
 
 
-@compared(axis="accuracy", within=(0.0, 1.0), differences=(-1.0, 1.0), worse=-1, does="lower accuracy")
+@compared.register(
+    "accuracy",
+    label="Accuracy",
+    help="how often the model prefers the right one of was and were, on held-out sentences.",
+    axis="accuracy",
+    within=(0.0, 1.0),
+    differences=(-1.0, 1.0),
+    worse=-1,
+    does="lower accuracy",
+)
 def accuracy(rows: pd.DataFrame) -> float:
-    """Accuracy: how often the model prefers the right one of was and were, on held-out sentences."""
     return float(rows[(rows.meter == "accuracy") & (rows["at"] == "")].value.iloc[0])
 
 
-@compared(
+@compared.register(
+    "perplexity",
+    label="Perplexity",
+    help="among how many words, as it were, the model hesitates at each place of a held-out sentence.",
     axis="perplexity (log scale)",
     within=(1.0, math.inf),
     differences=ANYTHING,
@@ -48,11 +59,13 @@ def accuracy(rows: pd.DataFrame) -> float:
     logarithmic=True,
 )
 def perplexity(rows: pd.DataFrame) -> float:
-    """Perplexity: among how many words, as it were, the model hesitates at each place of a held-out sentence."""
     return float(rows[rows.meter == "perplexity"].value.iloc[0])
 
 
-@compared(
+@compared.register(
+    "subject",
+    label="Attention on the subject",
+    help="of the head that reads the subject most where the verb is chosen, the share it gives to it.",
     axis="share of attention on the subject",
     within=(0.0, 1.0),
     differences=(-1.0, 1.0),
@@ -60,26 +73,26 @@ def perplexity(rows: pd.DataFrame) -> float:
     does="take attention from the subject",
 )
 def subject(rows: pd.DataFrame) -> float:
-    """Attention on the subject: of the head that reads the subject most where the verb is chosen, the share it gives to it."""
     return float(rows[rows.meter == "subject"].value.max())  # NaN where there is no head
 
 
-@compared(axis="accuracy", within=(0.0, 1.0), differences=(-1.0, 1.0), worse=-1, does="lower accuracy", split=True)
+@compared.register(
+    "distance",
+    label="By distance",
+    help="how often the model prefers the right one of was and were, by the words between subject and verb.",
+    axis="accuracy",
+    within=(0.0, 1.0),
+    differences=(-1.0, 1.0),
+    worse=-1,
+    does="lower accuracy",
+    split=True,
+)
 def distance(rows: pd.DataFrame) -> float:
-    """By distance: how often the model prefers the right one of was and were, by the words between subject and verb."""
     return float((rows.value * rows.n).sum() / rows.n.sum())
 
 
-def _enter(member: str) -> None:
-    def part() -> str:
-        return member
-
-    part.__name__, part.__doc__ = member, f"{label(member)}: trained without it, and cut from the trained baseline."
-    removed(part)
-
-
 for _member in members()[1:]:
-    _enter(_member)
+    removed.add(_member, label=label(_member), help="trained without it, and cut from the trained baseline.")
 
 
 def read(path: Path = TABLE) -> pd.DataFrame:

@@ -43,9 +43,15 @@ class Answers:
         return self.logits.gather(1, words[:, None])[:, 0].double()
 
 
-@effect(bounds=(-1.0, 1.0), share=True, flips=True)
+@effect.register(
+    "accuracy",
+    label="Accuracy",
+    help="share of a text's questions to which the right answer has the highest score, averaged over texts.",
+    bounds=(-1.0, 1.0),
+    share=True,
+    flips=True,
+)
 def accuracy(answers: Answers, whole: Answers) -> torch.Tensor:
-    """Accuracy: share of a text's questions to which the right answer has the highest score, averaged over texts."""
     logits = answers.logits
     if answers.among:
         choice = torch.tensor(answers.among, device=logits.device)
@@ -53,22 +59,31 @@ def accuracy(answers: Answers, whole: Answers) -> torch.Tensor:
     return (logits.argmax(-1) == answers.right).double()
 
 
-@effect(bounds=(-1.0, 1.0), share=True)
+@effect.register(
+    "probability",
+    label="Probability",
+    help="what the model gives to the right word, among all words.",
+    bounds=(-1.0, 1.0),
+    share=True,
+)
 def probability(answers: Answers, whole: Answers) -> torch.Tensor:
-    """Probability: what the model gives to the right word, among all words."""
     return _by_rows(answers, lambda rows: answers.log(rows).gather(1, answers.right[rows, None])[:, 0].exp())
 
 
-@effect
+@effect.register("difference", label="Logit difference", help="score of the right word minus score of the wrong one.")
 def difference(answers: Answers, whole: Answers) -> torch.Tensor:
-    """Logit difference: score of the right word minus score of the wrong one."""
     return answers.of(answers.right) - answers.of(whole.wrong)
 
 
-@effect(bounds=(0.0, math.inf), distance=True, unit="nats")
+@effect.register(
+    "divergence",
+    label="KL divergence",
+    help="how far all next-word probabilities have moved from the whole model's, in nats; 0: not at all.",
+    bounds=(0.0, math.inf),
+    distance=True,
+    unit="nats",
+)
 def divergence(answers: Answers, whole: Answers) -> torch.Tensor:
-    """KL divergence: how far all next-word probabilities have moved from the whole model's, in nats; 0: not at all."""
-
     def of(rows: slice) -> torch.Tensor:
         before = whole.log(rows)
         return (before.exp() * (before - answers.log(rows))).sum(-1).clamp_min(0.0)

@@ -19,45 +19,54 @@ from core.train.match import at_rate, held, match, search
 otherwise: Menu[Callable[[], dict[str, Any]]] = Menu("Also trained")
 
 
-@otherwise
+@otherwise.register("nothing", label="No", help="every model is trained in the way that is set.")
 def nothing() -> dict[str, Any]:
-    """No: every model is trained in the way that is set."""
     return {}
 
 
-@otherwise
+@otherwise.register("muon", label="Muon", help="the baseline once more, with Muon as its optimiser.")
 def muon() -> dict[str, Any]:
-    """Muon: the baseline once more, with Muon as its optimiser."""
     return {"optimiser": "muon"}
 
 
-@otherwise
+@otherwise.register(
+    "sgd",
+    label="SGD, rate 0.1",
+    help="the baseline once more, with gradient descent and the learning rate that this needs.",
+)
 def sgd() -> dict[str, Any]:
-    """SGD, rate 0.1: the baseline once more, with gradient descent and the learning rate that this needs."""
     return {"optimiser": "sgd", "learning_rate": 0.1}
 
 
-@otherwise
+@otherwise.register(
+    "no_warmup", label="no warm-up", help="the baseline once more, with its full learning rate from the first step."
+)
 def no_warmup() -> dict[str, Any]:
-    """no warm-up: the baseline once more, with its full learning rate from the first step."""
     return {"warmup": 0}
 
 
-@otherwise
+@otherwise.register(
+    "no_decay", label="no decay", help="the baseline once more, with a learning rate that does not fall."
+)
 def no_decay() -> dict[str, Any]:
-    """no decay: the baseline once more, with a learning rate that does not fall."""
     return {"decay": "none"}
 
 
-@otherwise
+@otherwise.register(
+    "cosine",
+    label="cosine decay",
+    help="the baseline once more, with a learning rate that falls to zero along a cosine.",
+)
 def cosine() -> dict[str, Any]:
-    """cosine decay: the baseline once more, with a learning rate that falls to zero along a cosine."""
     return {"decay": "cosine"}
 
 
-@otherwise
+@otherwise.register(
+    "clipped",
+    label="gradients clipped at 1",
+    help="the baseline once more, with gradients that are shortened to a norm of 1.",
+)
 def clipped() -> dict[str, Any]:
-    """gradients clipped at 1: the baseline once more, with gradients that are shortened to a norm of 1."""
     return {"clip": 1.0}
 
 
@@ -65,42 +74,56 @@ def clipped() -> dict[str, Any]:
 showcase: Menu[Callable[[], dict[str, str]]] = Menu("Experiments")
 
 
-@showcase
+@showcase.register(
+    "residual",
+    label="No residuals at 12 layers",
+    help="what becomes of a deep model when nothing is passed on beside its sub-layers?",
+)
 def residual() -> dict[str, str]:
-    """No residuals at 12 layers: what becomes of a deep model when nothing is passed on beside its sub-layers?"""
     return {"task": "reverse", "n_layers": "12", "steps": "120", "variants": "residual_attention-off__residual_ffn-off"}
 
 
-@showcase
+@showcase.register(
+    "warm_up",
+    label="Post-norm without warm-up",
+    help="twelve layers learn with the norm before each sub-layer; do they with the norm after it?",
+)
 def warm_up() -> dict[str, str]:
-    """Post-norm without warm-up: twelve layers learn with the norm before each sub-layer; do they with the norm after it?"""
     return {
         "task": "reverse", "n_layers": "12", "steps": "120", "warmup": "0", "learning_rate": "0.005",
         "variants": "placement-post",
     }  # fmt: skip
 
 
-@showcase
+@showcase.register(
+    "positions",
+    label="No positions on reverse",
+    help="who does not know where a word stands cannot turn a sequence round. Or a little?",
+)
 def positions() -> dict[str, str]:
-    """No positions on reverse: who does not know where a word stands cannot turn a sequence round. Or a little?"""
     return {"task": "reverse", "variants": "position-none"}
 
 
-@showcase
+@showcase.register(
+    "heads",
+    label="One head on subtraction",
+    help="six hundred steps of a − b modulo 37, with a single wide head instead of four.",
+)
 def heads() -> dict[str, str]:
-    """One head on subtraction: six hundred steps of a − b modulo 37, with a single wide head instead of four."""
     return {"task": "subtraction", "steps": "600", "seeds": "5", "variants": "n_heads-1"}
 
 
-@showcase
+@showcase.register(
+    "facts", label="No FFN on the fact table", help="two thousand facts to be memorised. Where are they kept?"
+)
 def facts() -> dict[str, str]:
-    """No FFN on the fact table: two thousand facts to be memorised. Where are they kept?"""
     return {"task": "facts", "variants": "ffn-off"}
 
 
-@showcase
+@showcase.register(
+    "norm", label="No norm at a high learning rate", help="six layers at 0.02. Which of them comes through?"
+)
 def norm() -> dict[str, str]:
-    """No norm at a high learning rate: six layers at 0.02. Which of them comes through?"""
     return {"task": "reverse", "n_layers": "6", "learning_rate": "0.02", "variants": "norm-none"}
 
 

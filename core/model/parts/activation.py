@@ -16,70 +16,93 @@ def inputs(part: object) -> int:
     return int(getattr(part, "inputs", 1))
 
 
-@activation
+@activation.register("relu", label="ReLU", help="max(0, x). Cheap, and exactly zero for about half of its inputs.")
 def relu(x: torch.Tensor) -> torch.Tensor:
-    """ReLU: max(0, x). Cheap, and exactly zero for about half of its inputs."""
     return F.relu(x)
 
 
-@activation
+@activation.register(
+    "relu2",
+    label="ReLU²",
+    help="max(0, x)². As sparse as ReLU, and large inputs count for more (So et al., 2021, Primer, section 3).",
+)
 def relu2(x: torch.Tensor) -> torch.Tensor:
-    """ReLU²: max(0, x)². As sparse as ReLU, and large inputs count for more (So et al., 2021, Primer, section 3)."""
     return F.relu(x).square()
 
 
-@activation
+@activation.register(
+    "leaky_relu2",
+    label="Leaky ReLU²",
+    help="the square of x, or of x/2 where x is negative. Nothing is exactly zero, so "
+    "every unit goes on learning (parameter-golf and modded-nanogpt, 2026).",
+)
 def leaky_relu2(x: torch.Tensor) -> torch.Tensor:
-    """Leaky ReLU²: the square of x, or of x/2 where x is negative. Nothing is exactly zero, so every unit goes on learning (parameter-golf and modded-nanogpt, 2026)."""
     return F.leaky_relu(x, 0.5).square()
 
 
-@activation
+@activation.register(
+    "gelu", label="GELU", help="x·Φ(x), with Φ the normal distribution function (Hendrycks and Gimpel, 2016)."
+)
 def gelu(x: torch.Tensor) -> torch.Tensor:
-    """GELU: x·Φ(x), with Φ the normal distribution function (Hendrycks and Gimpel, 2016)."""
     return F.gelu(x)
 
 
-@activation
+@activation.register(
+    "gelu_tanh",
+    label="GELU tanh",
+    help="the approximation of GELU by tanh that GPT-2 uses; within 0.0005 of the exact one.",
+)
 def gelu_tanh(x: torch.Tensor) -> torch.Tensor:
-    """GELU tanh: the approximation of GELU by tanh that GPT-2 uses; within 0.0005 of the exact one."""
     return F.gelu(x, approximate="tanh")
 
 
-@activation
+@activation.register(
+    "silu", label="SiLU", help="x·sigmoid(x), also called Swish. Smooth, and slightly negative left of zero."
+)
 def silu(x: torch.Tensor) -> torch.Tensor:
-    """SiLU: x·sigmoid(x), also called Swish. Smooth, and slightly negative left of zero."""
     return F.silu(x)
 
 
-@activation(inputs=2)
+@activation.register(
+    "swiglu",
+    label="SwiGLU",
+    help="a value times SiLU of a gate (Shazeer, 2020). Needs a third matrix, so d_ff costs half as much again.",
+    inputs=2,
+)
 def swiglu(x: torch.Tensor) -> torch.Tensor:
-    """SwiGLU: a value times SiLU of a gate (Shazeer, 2020). Needs a third matrix, so d_ff costs half as much again."""
     value, gate = x.chunk(2, dim=-1)
     return value * F.silu(gate)
 
 
-@activation(inputs=2)
+@activation.register(
+    "geglu",
+    label="GeGLU",
+    help="a value times GELU of a gate (Shazeer, 2020). Needs a third matrix, as SwiGLU does.",
+    inputs=2,
+)
 def geglu(x: torch.Tensor) -> torch.Tensor:
-    """GeGLU: a value times GELU of a gate (Shazeer, 2020). Needs a third matrix, as SwiGLU does."""
     value, gate = x.chunk(2, dim=-1)
     return value * F.gelu(gate)
 
 
-@activation(inputs=2)
+@activation.register(
+    "geglu_tanh",
+    label="GeGLU tanh",
+    help="GeGLU with the approximation of GELU by tanh, as in Gemma. Needs a third matrix, as SwiGLU does.",
+    inputs=2,
+)
 def geglu_tanh(x: torch.Tensor) -> torch.Tensor:
-    """GeGLU tanh: GeGLU with the approximation of GELU by tanh, as in Gemma. Needs a third matrix, as SwiGLU does."""
     value, gate = x.chunk(2, dim=-1)
     return value * F.gelu(gate, approximate="tanh")
 
 
-@activation
+@activation.register("tanh", label="tanh", help="squeezes everything into −1 to 1, so large inputs all look alike.")
 def tanh(x: torch.Tensor) -> torch.Tensor:
-    """tanh: squeezes everything into −1 to 1, so large inputs all look alike."""
     return x.tanh()
 
 
-@activation
+@activation.register(
+    "identity", label="Identity", help="no nonlinearity at all. Two matrices in a row are then only one matrix."
+)
 def identity(x: torch.Tensor) -> torch.Tensor:
-    """Identity: no nonlinearity at all. Two matrices in a row are then only one matrix."""
     return x

@@ -42,10 +42,12 @@ class Init:
         return normal(shape, 1.0, stream)
 
 
-@init
+@init.register(
+    "default",
+    label="PyTorch default",
+    help="uniform within ±1/√fan_in for weights and biases, N(0, 1) for embeddings (nn.Linear, nn.Embedding).",
+)
 class default(Init):
-    """PyTorch default: uniform within ±1/√fan_in for weights and biases, N(0, 1) for embeddings (nn.Linear, nn.Embedding)."""
-
     def weight(self, shape: tuple[int, int], stream: torch.Generator) -> torch.Tensor:
         return uniform(shape, 1 / math.sqrt(shape[1]), stream)
 
@@ -53,26 +55,30 @@ class default(Init):
         return uniform(shape, 1 / math.sqrt(fan_in), stream)
 
 
-@init
+@init.register(
+    "xavier",
+    label="Xavier",
+    help="uniform within ±√(6/(fan_in + fan_out)), biases zero, N(0, 1) for embeddings (Glorot and Bengio, 2010).",
+)
 class xavier(Init):
-    """Xavier: uniform within ±√(6/(fan_in + fan_out)), biases zero, N(0, 1) for embeddings (Glorot and Bengio, 2010)."""
-
     def weight(self, shape: tuple[int, int], stream: torch.Generator) -> torch.Tensor:
         return uniform(shape, math.sqrt(6 / sum(shape)), stream)
 
 
-@init
+@init.register(
+    "xavier_normal",
+    label="Xavier normal",
+    help="standard deviation √(2/(fan_in + fan_out)), biases zero, N(0, 1) for embeddings (Glorot and Bengio, 2010).",
+)
 class xavier_normal(Init):
-    """Xavier normal: standard deviation √(2/(fan_in + fan_out)), biases zero, N(0, 1) for embeddings (Glorot and Bengio, 2010)."""
-
     def weight(self, shape: tuple[int, int], stream: torch.Generator) -> torch.Tensor:
         return normal(shape, math.sqrt(2 / sum(shape)), stream)
 
 
-@init
+@init.register(
+    "normal_002", label="N(0, 0.02)", help="standard deviation 0.02 for weights and embeddings, biases zero (GPT-2)."
+)
 class normal_002(Init):
-    """N(0, 0.02): standard deviation 0.02 for weights and embeddings, biases zero (GPT-2)."""
-
     def weight(self, shape: tuple[int, int], stream: torch.Generator) -> torch.Tensor:
         return normal(shape, 0.02, stream)
 
@@ -80,18 +86,16 @@ class normal_002(Init):
         return normal(shape, 0.02, stream)
 
 
-@init
+@init.register("normal_1", label="N(0, 1)", help="far too large on purpose; attention saturates and numbers explode.")
 class normal_1(Init):
-    """N(0, 1): far too large on purpose; attention saturates and numbers explode."""
-
     def weight(self, shape: tuple[int, int], stream: torch.Generator) -> torch.Tensor:
         return normal(shape, 1.0, stream)
 
 
-@init
+@init.register(
+    "normal_1_biases", label="N(0, 1) weights and biases", help="biases are drawn as well, far too large on purpose."
+)
 class normal_1_biases(normal_1):
-    """N(0, 1) weights and biases: biases are drawn as well, far too large on purpose."""
-
     def bias(self, shape: tuple[int], fan_in: int, stream: torch.Generator) -> torch.Tensor:
         return normal(shape, 1.0, stream)
 

@@ -12,15 +12,19 @@ from core.settings.menu import Menu
 mask: Menu[Any] = Menu("Mask", looks_ahead=True, sees_all_before=False)
 
 
-@mask
+@mask.register("none", label="None", help="every token sees every token, as in BERT.")
 def none(length: int, device: torch.device | None = None) -> None:
-    """None: every token sees every token, as in BERT."""
     return None
 
 
-@mask(looks_ahead=False, sees_all_before=True)
+@mask.register(
+    "causal",
+    label="Causal",
+    help="a token sees itself and what came before it, never the future, as in GPT.",
+    looks_ahead=False,
+    sees_all_before=True,
+)
 def causal(length: int, device: torch.device | None = None) -> torch.Tensor:
-    """Causal: a token sees itself and what came before it, never the future, as in GPT."""
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
 
 

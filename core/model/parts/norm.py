@@ -20,14 +20,15 @@ norm: Menu[Any] = Menu("Norm", normalises=True, formula="", worked="", divides_b
 EPSILON = 1e-5  # added to the variance or the mean square by default, as in torch.nn.LayerNorm
 
 
-@norm(
+@norm.register(
+    "LayerNorm",
+    label="LayerNorm",
+    help="subtracts a token's mean and divides by its standard deviation, then gain and bias (Ba et al., 2016).",
     divides_by="variance",
     formula="Mean {mean} is subtracted; the rest is divided by √(variance {scale} + {epsilon}) = {size}.",
     worked="({x} − {mean}) / {size} = ",
 )
 class LayerNorm(nn.Module):
-    """LayerNorm: subtracts a token's mean and divides by its standard deviation, then gain and bias (Ba et al., 2016)."""
-
     def __init__(self, site: str, width: int, bias: bool = True, eps: float = EPSILON):
         super().__init__()
         self.site = site
@@ -45,14 +46,15 @@ class LayerNorm(nn.Module):
         return (x - x.mean(-1, keepdim=True)) * scale * self.weight
 
 
-@norm(
+@norm.register(
+    "RMSNorm",
+    label="RMSNorm",
+    help="divides by the root mean square and leaves the mean alone; a gain, no bias (Zhang and Sennrich, 2019).",
     divides_by="mean square",
     formula="Each number is divided by √(mean square {scale} + {epsilon}) = {size}; the mean, {mean}, stays in.",
     worked="{x} / {size} = ",
 )
 class RMSNorm(nn.Module):
-    """RMSNorm: divides by the root mean square and leaves the mean alone; a gain, no bias (Zhang and Sennrich, 2019)."""
-
     def __init__(self, site: str, width: int, bias: bool = True, eps: float = EPSILON):
         super().__init__()
         self.site = site
@@ -67,10 +69,13 @@ class RMSNorm(nn.Module):
         return x * (at.square().mean(-1, keepdim=True) + self.eps).rsqrt() * self.weight
 
 
-@norm
+@norm.register(
+    "DyT",
+    label="DyT",
+    help="no norm but a squeeze: tanh(α·x) with a learned α, 0.5 at first, then gain and "
+    "bias (Zhu et al., 2025, section 4).",
+)
 class DyT(nn.Module):
-    """DyT: no norm but a squeeze: tanh(α·x) with a learned α, 0.5 at first, then gain and bias (Zhu et al., 2025, section 4)."""
-
     def __init__(self, site: str, width: int, bias: bool = True, eps: float = EPSILON):
         super().__init__()
         self.site = site
@@ -87,10 +92,13 @@ class DyT(nn.Module):
         return x * slope * self.weight
 
 
-@norm(normalises=False)
+@norm.register(
+    "none",
+    label="None",
+    help="no normalisation; numbers are free to grow or fade from layer to layer.",
+    normalises=False,
+)
 class none(nn.Module):
-    """None: no normalisation; numbers are free to grow or fade from layer to layer."""
-
     def __init__(self, site: str, width: int, bias: bool = True, eps: float = EPSILON):
         super().__init__()
 

@@ -45,27 +45,40 @@ def norm_places(place: Placement) -> tuple[str, ...]:
 placement: Menu[Placement] = Menu("Norm placement", check=norm_places)
 
 
-@placement
+@placement.register(
+    "pre",
+    label="Pre-norm",
+    help="before the sub-layer. Normalises what the sub-layer reads; the stream itself is "
+    "never squeezed (GPT-2 and later).",
+)
 def pre(x: torch.Tensor, sublayer: Map, norm: Map, add: Add) -> torch.Tensor:
-    """Pre-norm: before the sub-layer. Normalises what the sub-layer reads; the stream itself is never squeezed (GPT-2 and later)."""
     return add(x, sublayer(norm(x)))
 
 
-@placement
+@placement.register(
+    "post",
+    label="Post-norm",
+    help="after the sum. Normalises the stream itself after every sub-layer (Vaswani et al., 2017).",
+)
 def post(x: torch.Tensor, sublayer: Map, norm: Map, add: Add) -> torch.Tensor:
-    """Post-norm: after the sum. Normalises the stream itself after every sub-layer (Vaswani et al., 2017)."""
     return norm(add(x, sublayer(x)))
 
 
-@placement
+@placement.register(
+    "output",
+    label="Output norm",
+    help="on what the sub-layer writes, inside the residual. The stream is read as it is (OLMo 2, 2024, section 3.2).",
+)
 def output(x: torch.Tensor, sublayer: Map, norm: Map, add: Add) -> torch.Tensor:
-    """Output norm: on what the sub-layer writes, inside the residual. The stream is read as it is (OLMo 2, 2024, section 3.2)."""
     return add(x, norm(sublayer(x)))
 
 
-@placement
+@placement.register(
+    "sandwich",
+    label="Sandwich norm",
+    help="one before the sub-layer, and one on what it writes (Ding et al., 2021; so in Gemma 2 and 3).",
+)
 def sandwich(x: torch.Tensor, sublayer: Map, norm: Map, add: Add, second: Map) -> torch.Tensor:
-    """Sandwich norm: one before the sub-layer, and one on what it writes (Ding et al., 2021; so in Gemma 2 and 3)."""
     return add(x, second(sublayer(norm(x))))
 
 

@@ -90,23 +90,31 @@ def slopes(n_heads: int) -> list[float]:
     return first + more[: n_heads - power]
 
 
-@position
+@position.register(
+    "none",
+    label="None",
+    help="the model is not told. Without a mask it then cannot know the order of the words at all.",
+)
 class none(Position):
-    """None: the model is not told. Without a mask it then cannot know the order of the words at all."""
+    """None: as its base class."""
 
 
-@position
+@position.register(
+    "sinusoidal",
+    label="Sinusoidal",
+    help="adds a fixed pattern of sines and cosines to each token (Vaswani et al., 2017).",
+)
 class sinusoidal(Position):
-    """Sinusoidal: adds a fixed pattern of sines and cosines to each token (Vaswani et al., 2017)."""
-
     def embed(self, x: torch.Tensor, start: int = 0) -> torch.Tensor:
         return x + sinusoid(start + x.shape[-2], x.shape[-1], exact(x))[start:].to(x)
 
 
-@position
+@position.register(
+    "learned",
+    label="Learned",
+    help="adds a vector per position, which training would shape; random before that (GPT-2, BERT).",
+)
 class learned(Position):
-    """Learned: adds a vector per position, which training would shape; random before that (GPT-2, BERT)."""
-
     table_rows = CONTEXT
 
     def __init__(self, config: "Config", draw: Draw | None = None):
@@ -121,10 +129,13 @@ class learned(Position):
         return x + self.weight[start:end]
 
 
-@position(on_queries=", then turned by its position (RoPE)")
+@position.register(
+    "rope",
+    label="RoPE",
+    help="turns queries and keys by an angle that grows with position, so scores depend on distance (Su et al., 2021).",
+    on_queries=", then turned by its position (RoPE)",
+)
 class rope(Position):
-    """RoPE: turns queries and keys by an angle that grows with position, so scores depend on distance (Su et al., 2021)."""
-
     turns = True
 
     def __init__(self, config: "Config", draw: Draw | None = None):
@@ -142,10 +153,14 @@ class rope(Position):
         return turn(q, cos, sin), turn(k, cos, sin)
 
 
-@position(on_scores=" − slope · distance (ALiBi)")
+@position.register(
+    "alibi",
+    label="ALiBi",
+    help="takes from every score a penalty that grows with distance, at a different rate "
+    "per head (Press et al., 2021).",
+    on_scores=" − slope · distance (ALiBi)",
+)
 class alibi(Position):
-    """ALiBi: takes from every score a penalty that grows with distance, at a different rate per head (Press et al., 2021)."""
-
     slopes: torch.Tensor
 
     def __init__(self, config: "Config", draw: Draw | None = None):

@@ -16,15 +16,17 @@ class Scale(nn.Module):
         return y
 
 
-@residual_scale
+@residual_scale.register("none", label="None", help="added as it is.")
 class none(Scale):
-    """None: added as it is."""
+    """None: as its base class."""
 
 
-@residual_scale
+@residual_scale.register(
+    "rezero",
+    label="ReZero",
+    help="times one learned number, 0 at first: before training a block changes nothing (Bachlechner et al., 2021).",
+)
 class rezero(Scale):
-    """ReZero: times one learned number, 0 at first: before training a block changes nothing (Bachlechner et al., 2021)."""
-
     def __init__(self, width: int):
         super().__init__(width)
         self.gain = nn.Parameter(torch.zeros(1))
@@ -33,10 +35,12 @@ class rezero(Scale):
         return y * self.gain
 
 
-@residual_scale
+@residual_scale.register(
+    "layerscale",
+    label="LayerScale",
+    help="times a learned number for each dimension, 0.1 at first (Touvron et al., 2021, for up to 18 layers).",
+)
 class layerscale(Scale):
-    """LayerScale: times a learned number for each dimension, 0.1 at first (Touvron et al., 2021, for up to 18 layers)."""
-
     def __init__(self, width: int):
         super().__init__(width)
         self.gain = nn.Parameter(torch.full((width,), 0.1))

@@ -41,26 +41,36 @@ def beside(scores: torch.Tensor, allowed: torch.Tensor | None, more: torch.Tenso
     return torch.cat([scores, more], -1).softmax(-1)[..., :-1]
 
 
-@softmax
+@softmax.register(
+    "usual",
+    label="Softmax",
+    help="the weights of a row add up to 1, so a head has to read something (Vaswani et al., 2017).",
+)
 class usual(Softmax):
-    """Softmax: the weights of a row add up to 1, so a head has to read something (Vaswani et al., 2017)."""
-
     def forward(self, scores: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.Tensor:
         return weights(scores, allowed)
 
 
-@softmax(sums_to_one=False, formula="exp(s) / (1 + Σ exp(s))")
+@softmax.register(
+    "off_by_one",
+    label="Softmax + 1",
+    help="a 1 more in the denominator, so a head that finds nothing may read nothing (Miller, 2023).",
+    sums_to_one=False,
+    formula="exp(s) / (1 + Σ exp(s))",
+)
 class off_by_one(Softmax):
-    """Softmax + 1: a 1 more in the denominator, so a head that finds nothing may read nothing (Miller, 2023)."""
-
     def forward(self, scores: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.Tensor:
         return beside(scores, allowed, torch.zeros(1))
 
 
-@softmax(sums_to_one=False, formula="exp(s) / (exp(sink) + Σ exp(s))")
+@softmax.register(
+    "sink",
+    label="Softmax with a sink",
+    help="each head learns a score of nobody, which takes what the head does not want to read (gpt-oss, 2025).",
+    sums_to_one=False,
+    formula="exp(s) / (exp(sink) + Σ exp(s))",
+)
 class sink(Softmax):
-    """Softmax with a sink: each head learns a score of nobody, which takes what the head does not want to read (gpt-oss, 2025)."""
-
     def __init__(self, n_heads: int):
         super().__init__(n_heads)
         self.score = nn.Parameter(torch.zeros(n_heads))

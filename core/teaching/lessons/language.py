@@ -7,7 +7,7 @@ words, and the texts of the lessons that it translates. What it lacks stays Engl
 import functools
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ ENGLISH = "en"
 # Control characters, halves of characters, and marks that turn the direction of the writing behind them.
 UNFIT = re.compile("[\0-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 
-language: Menu[Callable[[], None]] = Menu("Languages")
+language: Menu[str] = Menu("Languages")
 
 
 @functools.cache
@@ -60,11 +60,7 @@ def clean(text: str) -> str:
 def _enter_languages() -> None:
     """Enter every file in the menu, English first: the label is the language's own name."""
     for path in sorted(FOLDER.glob("*.toml"), key=lambda path: (path.stem != ENGLISH, path.stem)):
-
-        def entry() -> None: ...
-
-        entry.__name__, entry.__doc__ = path.stem, f"{_read(path.stem)['name']}: lessons in this language."
-        language(entry)
+        language.add(path.stem, label=_read(path.stem)["name"], help="lessons in this language.")
 
 
 _enter_languages()

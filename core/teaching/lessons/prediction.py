@@ -47,27 +47,25 @@ class Outcome:
 combine: Menu[Callable[..., float]] = Menu("Numbers", unit="")
 
 
-@combine
+@combine.register("value", label="Value", help="the number itself.")
 def value(one: float) -> float:
-    """Value: the number itself."""
     return one
 
 
-@combine(unit="times")
+@combine.register("ratio", label="Ratio", help="the first divided by the second, seed by seed.", unit="times")
 def ratio(one: float, other: float) -> float:
-    """Ratio: the first divided by the second, seed by seed."""
     return one / other
 
 
-@combine(unit="points")
+@combine.register("difference", label="Difference", help="the first minus the second, seed by seed.", unit="points")
 def difference(one: float, other: float) -> float:
-    """Difference: the first minus the second, seed by seed."""
     return one - other
 
 
-@combine(unit="times")
+@combine.register(
+    "growth", label="Growth", help="the end of the curve divided by its start, seed by seed.", unit="times"
+)
 def growth(start: float, end: float) -> float:
-    """Growth: the end of the curve divided by its start, seed by seed."""
     return end / start
 
 

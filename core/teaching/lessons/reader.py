@@ -3,7 +3,7 @@
 import functools
 import math
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -226,7 +226,7 @@ def load(path: Path) -> dict[str, Any]:
         raise LessonError(path.stem, f"its file cannot be read: {error}.") from None
 
 
-lesson: Menu[Callable[[], None]] = Menu("Lessons")
+lesson: Menu[str] = Menu("Lessons")
 problems: list[str] = []  # of files that cannot be read: their lessons are left out
 _given: dict[str, dict[str, Any]] = {}
 
@@ -248,11 +248,7 @@ def _enter_lessons() -> None:
         except LessonError as error:
             problems.append(str(error))
     for of in sorted(found, key=lambda of: (of.number, of.name)):
-
-        def entry() -> None: ...
-
-        entry.__name__, entry.__doc__ = of.name, f"{of.title}: {of.question}"
-        lesson(entry)
+        lesson.add(of.name, label=of.title, help=of.question)
 
 
 _enter_lessons()

@@ -139,21 +139,32 @@ def tokens_of(params: Params) -> int:
     raise ConfigError("tokens", f"tokens is {text[:20]}; it must be a whole number from 1 to {LONGEST}.")
 
 
-@reading(unit="count", takes=names_of(Config))
+@reading.register(
+    "parameters", label="Parameters", help="how many numbers the block learns.", unit="count", takes=names_of(Config)
+)
 def parameters(params: Params) -> Measured:
-    """Parameters: how many numbers the block learns."""
     return exact(sum(cost.parameters(settings_of(params, Config)).values()))
 
 
-@reading(unit="count", takes=(*names_of(Config), "tokens"))
+@reading.register(
+    "attention_work",
+    label="Work of attention",
+    help="floating point operations of scores and weighted sum, for so many words.",
+    unit="count",
+    takes=(*names_of(Config), "tokens"),
+)
 def attention_work(params: Params) -> Measured:
-    """Work of attention: floating point operations of scores and weighted sum, for so many words."""
     return exact(cost.flops(settings_of(params, Config), tokens_of(params))["scores and weighted sum"])
 
 
-@reading(unit="count", takes=(*names_of(Config), "tokens"))
+@reading.register(
+    "block_work",
+    label="Work of the block",
+    help="floating point operations of all its matrix products, for so many words.",
+    unit="count",
+    takes=(*names_of(Config), "tokens"),
+)
 def block_work(params: Params) -> Measured:
-    """Work of the block: floating point operations of all its matrix products, for so many words."""
     return exact(sum(cost.flops(settings_of(params, Config), tokens_of(params)).values()))
 
 
@@ -166,30 +177,43 @@ def measure_passes(params: Params, measure: Callable[[Pass], float], text: Seque
     return {seed: measure(forward(config.replace(seed=seed), list(text), CPU)) for seed in SEEDS}
 
 
-@reading(unit="percent", within=SHARE, takes=names_of(Config))
+@reading.register(
+    "largest_weight",
+    label="Largest weight",
+    help="the share of its attention that a word gives to a single one, on average over words and heads.",
+    unit="percent",
+    within=SHARE,
+    takes=names_of(Config),
+)
 def largest_weight(params: Params) -> Measured:
-    """Largest weight: the share of its attention that a word gives to a single one, on average over words and heads."""
-
     def largest(p: Pass) -> float:
         return torch.stack([pattern.amax(-1).mean() for pattern in p.sites["pattern"]]).mean().item()
 
     return per_seed(measure_passes(params, largest), SHARE)
 
 
-@reading(unit="percent", within=SHARE, takes=names_of(Config))
+@reading.register(
+    "silent",
+    label="Silent units",
+    help="the share of the hidden units of the FFN that are exactly 0.",
+    unit="percent",
+    within=SHARE,
+    takes=names_of(Config),
+)
 def silent(params: Params) -> Measured:
-    """Silent units: the share of the hidden units of the FFN that are exactly 0."""
-
     def zeros(p: Pass) -> float:
         return (p.sites["mlp_post"][0][: p.n_real] == 0).double().mean().item()
 
     return per_seed(measure_passes(params, zeros), SHARE)
 
 
-@reading(takes=names_of(Config))
+@reading.register(
+    "turned",
+    label="Word order",
+    help='the largest difference that the output of a word shows between "dog bites man" and "man bites dog".',
+    takes=names_of(Config),
+)
 def turned(params: Params) -> Measured:
-    """Word order: the largest difference that the output of a word shows between "dog bites man" and "man bites dog"."""
-
     def difference(p: Pass) -> float:
         table = order(p)
         row = table[(table.position == p.config.position) & (table["mask"] == p.config.mask)].iloc[0]
@@ -208,21 +232,39 @@ def measure_stream(params: Params, statistic: str, within: Within) -> Measured:
     return per_seed({seed: values[max(values)] for seed, values in curve.items()}, within, curve)
 
 
-@reading(curve="pass", within=POSITIVE, takes=names_of(Config, Depth))
+@reading.register(
+    "spread",
+    label="Size of the numbers",
+    help="their standard deviation after the last pass, over words and dimensions.",
+    curve="pass",
+    within=POSITIVE,
+    takes=names_of(Config, Depth),
+)
 def spread(params: Params) -> Measured:
-    """Size of the numbers: their standard deviation after the last pass, over words and dimensions."""
     return measure_stream(params, "std", POSITIVE)
 
 
-@reading(curve="pass", within=COSINE, takes=names_of(Config, Depth))
+@reading.register(
+    "likeness",
+    label="Likeness of words",
+    help="the mean cosine similarity of all pairs of words after the last pass. 1: all are the same.",
+    curve="pass",
+    within=COSINE,
+    takes=names_of(Config, Depth),
+)
 def likeness(params: Params) -> Measured:
-    """Likeness of words: the mean cosine similarity of all pairs of words after the last pass. 1: all are the same."""
     return measure_stream(params, "cosine", COSINE)
 
 
-@reading(curve="pass", within=POSITIVE, takes=names_of(Config, Depth))
+@reading.register(
+    "gradient",
+    label="Gradient that arrives",
+    help="its size before the first pass, divided by that behind the last.",
+    curve="pass",
+    within=POSITIVE,
+    takes=names_of(Config, Depth),
+)
 def gradient(params: Params) -> Measured:
-    """Gradient that arrives: its size before the first pass, divided by that behind the last."""
     config, depth = settings_of(params, Config), settings_of(params, Depth)
     curve = {}
     for seed in SEEDS:
@@ -252,24 +294,43 @@ def training_rows(params: Params) -> dict[int, list[Row]]:
         raise ConfigError("study", f"The trainings of this lesson are missing: {error}") from None
 
 
-@reading(unit="percent", within=SHARE, curve="step", takes=NAMES)
+@reading.register(
+    "accuracy",
+    label="Accuracy after training",
+    help="the share of right answers on a test set.",
+    unit="percent",
+    within=SHARE,
+    curve="step",
+    takes=NAMES,
+)
 def accuracy(params: Params) -> Measured:
-    """Accuracy after training: the share of right answers on a test set."""
     curve = {seed: {row.step: row.accuracy for row in rows} for seed, rows in training_rows(params).items()}
     return per_seed(Evidence().accuracy(*name_training(params)), SHARE, curve)
 
 
-@reading(within=POSITIVE, curve="step", takes=NAMES)
+@reading.register(
+    "loss",
+    label="Training loss",
+    help="mean of the last tenth of the steps, in nats.",
+    within=POSITIVE,
+    curve="step",
+    takes=NAMES,
+)
 def loss(params: Params) -> Measured:
-    """Training loss: mean of the last tenth of the steps, in nats."""
     curve = {seed: {row.step: row.loss for row in rows} for seed, rows in training_rows(params).items()}
     ends = {seed: late_loss(losses.items(), max(losses)) for seed, losses in curve.items()}
     return per_seed(ends, POSITIVE, curve)
 
 
-@reading(unit="percent", within=SHARE, takes=("task", "variant"))
+@reading.register(
+    "accuracy_at_own_rate",
+    label="Accuracy at its own rate",
+    help="each seed at the learning rate that suits it best, out of three.",
+    unit="percent",
+    within=SHARE,
+    takes=("task", "variant"),
+)
 def accuracy_at_own_rate(params: Params) -> Measured:
-    """Accuracy at its own rate: each seed at the learning rate that suits it best, out of three."""
     table = read_summary(table_of("own_learning_rates"))
     rows = table[(table.task == params.get("task")) & (table.variant == params.get("variant", BASELINE))]
     if len(rows) != 1:
@@ -295,17 +356,29 @@ def find_head(params: Params) -> Cut:
     return heads[params["head"]]
 
 
-@reading(unit="percent", within=SHARE, takes=["head"])
+@reading.register(
+    "reads_subject",
+    label="Attention to the subject",
+    help="the share of the head's attention that the verb gives to its subject, across a clause.",
+    unit="percent",
+    within=SHARE,
+    takes=["head"],
+)
 def reads_subject(params: Params) -> Measured:
-    """Attention to the subject: the share of the head's attention that the verb gives to its subject, across a clause."""
     cut = find_head(params)
     (of,) = [row for row in subject_readings(shipped_bench()) if (row.layer, row.head) == (cut.layer, cut.head)]
     return Measured({}, Interval(of.verb.mean, float(of.verb.low), float(of.verb.high), of.verb.n), SENTENCE)
 
 
-@reading(unit="points", within=COSINE, takes=["head"])
+@reading.register(
+    "without_head",
+    label="Without the head",
+    help="the change of accuracy when it is taken out, over the same sentences.",
+    unit="points",
+    within=COSINE,
+    takes=["head"],
+)
 def without_head(params: Params) -> Measured:
-    """Without the head: the change of accuracy when it is taken out, over the same sentences."""
     asked = shipped_bench()
     effect = knocked_out(asked, (find_head(params),), "zero")
     found = compared(effect, asked.baseline, "accuracy")
@@ -313,9 +386,15 @@ def without_head(params: Params) -> Measured:
     return Measured(dict(enumerate(values.tolist())), Interval(found.mean, found.low, found.high, found.n), SENTENCE)
 
 
-@reading(unit="percent", within=SHARE, takes=["text", "word", "temperature"])
+@reading.register(
+    "next_word",
+    label="Next word",
+    help="the chance of a word to be the one that is drawn, at a temperature.",
+    unit="percent",
+    within=SHARE,
+    takes=["text", "word", "temperature"],
+)
 def next_word(params: Params) -> Measured:
-    """Next word: the chance of a word to be the one that is drawn, at a temperature."""
     asked = shipped_bench()
     vocabulary, word = asked.model.vocabulary, params.get("word", "")
     if word not in vocabulary:

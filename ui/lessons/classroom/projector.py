@@ -21,9 +21,10 @@ EVERY = 1.0  # seconds
 ALONE = "<style>[data-testid=stSidebar], [data-testid=stExpandSidebarButton] { display: none }</style>"
 
 
-@view
+@view.register(
+    "projector", label="Projector", help="the question, how many have answered, and later what they answered. No names."
+)
 def projector(context):
-    """Projector: the question, how many have answered, and later what they answered. No names."""
     st.html(ALONE)
     fragment(_draw, run_every=EVERY)(context, address_of(PAGE, shared_address()))
 

@@ -44,9 +44,8 @@ TROUBLE = "class_trouble"  # entry of the session: why a class could not be star
 USUAL = ("heads", "residuals", "order")  # lessons that a first class begins with
 
 
-@view
+@view.register("student", label="Student", help="joins by a code, predicts, votes.")
 def student(context):
-    """Student: joins by a code, predicts, votes."""
     code, words = context.code, context.words
     now = find_class(context) if code else None
     if now is None:

@@ -41,9 +41,8 @@ TROUBLE = "class_teacher_trouble"
 NAMED = 40  # students who have not answered yet
 
 
-@view
+@view.register("teacher", label="Teacher", help="asks, closes, shows, reveals.")
 def teacher(context):
-    """Teacher: asks, closes, shows, reveals."""
     words = context.words
     given = address.pop_secret("teacher")  # of a link that an earlier version made
     if given or not context.code:
