@@ -148,6 +148,7 @@ CHANGES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", task)
 @pytest.mark.parametrize(("model", "training"), CHANGES, ids=str)
 def test_memory_is_never_below_what_a_chunk_holds(name, model, training):

@@ -115,6 +115,7 @@ def assert_cells_are_journeys(baseline, chosen, way, passes=4):
     return made
 
 
+@pytest.mark.slow
 @WAYS
 @pytest.mark.parametrize("name", GRIDS)
 @pytest.mark.parametrize("padding", [0, 2])

@@ -389,6 +389,7 @@ def test_what_is_asked_begins_with_words_that_training_never_read():
 # Contributions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [

@@ -40,6 +40,7 @@ def test_many_sentences_at_once_are_those_that_a_writer_writes_one_by_one():
         assert [VOCABULARY[token] for token in row] == wanted + [VOCABULARY[0]] * (LONGEST + 1 - len(wanted))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("many", "digest"),
     [(8, "b5b6adc71252e813"), (64, "7acbd517aa1f5254"), (256, "ac3268bf663d84f9"), (1024, "77b20f08e31629e5"), (4096, "fe365d10bc232441")],

@@ -54,6 +54,7 @@ def fitted(kind, name, change):
     return full, changed, widened(changed, measured(full), measured), learnt.length, learnt.vocabulary
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("name", task)
 @pytest.mark.parametrize("kind", KINDS)

@@ -137,6 +137,7 @@ def test_who_decides_is_told_with_its_share_of_the_whole(out):
     assert f"All parts add up to {number(whole)}." in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

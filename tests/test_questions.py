@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from core.figures.small_pictures import Count, tally_svg
@@ -66,6 +66,7 @@ def test_an_answer_has_words_and_anything_else_has_none(name):
 
 
 @of_each
+@settings(max_examples=40)
 @given(data=some.data())
 def test_every_vote_is_counted_once(name, data):
     of, offered = find_question(name, WORDS), some_answers(name)

@@ -163,6 +163,7 @@ class Hands:
         assert not self.app.exception, [each.value for each in self.app.exception]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_a_run_that_is_cut_short_loses_no_change(name, monkeypatch):
     @given(some.lists(some.tuples(deltas(name), some.integers(0, 30)), min_size=1, max_size=4))

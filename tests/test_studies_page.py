@@ -114,6 +114,7 @@ def test_before_the_first_study_it_says_how_to_start_one_and_makes_no_store(tmp_
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", views)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_view_of_every_study_opens(store, kind, view):

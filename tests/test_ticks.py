@@ -112,6 +112,7 @@ def test_a_study_with_nothing_to_compare_says_so_before_it_starts(url):  # noqa:
     assert not good(app).warning
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_studies_that_ship_are_there_with_their_results(url, name):  # noqa: F811
     app = good(opened(study=name))

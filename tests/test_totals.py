@@ -250,6 +250,7 @@ def test_measuring_changes_no_tensor_and_no_random_state():
     assert torch.equal(torch.random.get_rng_state(), state)
 
 
+@pytest.mark.slow
 @pytest.mark.own_process
 def test_attention_entropy_holds_where_subnormal_numbers_are_flushed_to_zero():
     torch.set_flush_denormal(True)  # as on Apple's GPUs

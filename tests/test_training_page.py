@@ -136,6 +136,7 @@ def test_a_baseline_that_is_pinned_and_unpinned_leaves_what_follows_the_task_fol
     assert (setting(app, "d_model"), setting(app, "n_layers")) == (64, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", views)
 @pytest.mark.parametrize("name", task)
 def test_every_view_opens_while_training_and_after_it(name, view):

@@ -51,6 +51,7 @@ def same(seen, wanted) -> bool:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", family.SEEDS)
 @pytest.mark.parametrize("member", members())
 def test_a_trained_pass_is_that_of_its_file(member, seed):
