@@ -15,10 +15,10 @@ from tests.test_page import fine, opened, said_on
 from tests.test_page import told as warned
 from ui.kit.pages import CLASS
 from ui.kit.store import SESSION
+from ui.lessons.addresses import in_the_room, qr_svg
+from ui.lessons.addresses import link as class_link
 from ui.lessons.classroom import server
 from ui.lessons.classroom.server import KEPT, TEACHER_KEYS
-from ui.lessons.links import in_the_room, qr_svg
-from ui.lessons.links import link as class_link
 
 
 @pytest.fixture(autouse=True)

@@ -9,9 +9,9 @@ from streamlit.testing.v1 import AppTest
 from core.settings.cache import LRUCache
 from core.study.curves import MADE, write_curves
 from core.study.database.store import Store
-from core.study.link import query, read_query
 from core.study.plan import Run
 from core.study.tables import summary_table
+from core.study.training_link import query, read_query
 from core.train import train
 from tests.pages import components, move, trigger
 from tests.pages import tables as tables_of

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from benchmarks.serving import server, settle
 from core.experiments.training.sentences import percent
-from core.study.link import read_query
+from core.study.training_link import read_query
 from tests.test_training_browser import BASELINE, SMALL, VARIANT, curves, done, means, start, wait
 
 pytestmark = pytest.mark.browser

@@ -11,11 +11,11 @@ import pytest
 from core.experiments.training.plan import BASELINE
 from core.study.curves import read_curves
 from core.study.file import read, without_rate
-from core.study.link import parameters, query
 from core.study.picture import STYLE, matrix_svg
 from core.study.plan import MODEL, TRAINING
 from core.study.shipped import ALONE, curves_of, shipped, study_of, table_of
 from core.study.summary import AS_SET, SEARCHED, beside_one_rate, is_sparse
+from core.study.training_link import parameters, query
 from core.teaching.claims import shipped_curves
 
 ROOT = Path(__file__).parent.parent

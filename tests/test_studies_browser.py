@@ -10,8 +10,8 @@ from benchmarks.serving import server, settle
 from core.experiments.training.sentences import points
 from core.study.database import connection as databases
 from core.study.database.store import Store
-from core.study.link import read_query
 from core.study.tables import summary_table
+from core.study.training_link import read_query
 from tests.studies import fill, study
 from ui.studies import view as views
 

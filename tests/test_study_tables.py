@@ -34,10 +34,10 @@ from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, 
 from core.study.database.store import Report, Store, standing
 from core.study.file import parse
 from core.study.file import read as read_file
-from core.study.link import read_query
 from core.study.picture import matrix_svg, told
 from core.study.plan import SETTINGS, Study, TaskSetup, arms, runs
 from core.study.tables import comparison, row_table, run_table, stored, summary_table
+from core.study.training_link import read_query
 from core.tasks import task
 from core.train import Row, Training
 from core.train.settings import Learner, Removed

@@ -25,7 +25,7 @@ from ui.kit.panel.panel import bar
 from ui.kit.server.scripts import component
 from ui.kit.store import bind
 from ui.pictures import drawing
-from ui.pictures.matrix import matrix
+from ui.pictures.ablation_matrix import matrix
 from ui.shared.models import SHIPPED, known, reader
 
 CSS = f"""

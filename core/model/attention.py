@@ -14,7 +14,8 @@ from core.model.parts.mask import near
 from core.model.trace import tap
 
 TINY = 1e-30  # the least cap that is divided by: float32 holds it
-Memory = dict[Any, torch.Tensor]  # what layers leave for later ones, by name or by their own number
+# What layers leave for later ones: values by name (here), the stream by the layer's number (transformer.py).
+Memory = dict[Any, torch.Tensor]
 
 
 class MultiHeadAttention(Part):
@@ -44,7 +45,7 @@ class MultiHeadAttention(Part):
         self.in_layer(layer)
 
     def in_layer(self, layer: int) -> None:
-        """What depends on the layer, counted from 0: whether it knows positions, and how far it sees."""
+        """Set what depends on the layer, counted from 0: its positions, and how far it sees."""
         self.position = self.config.position_in(layer)(self.config)
         self.window = self.config.window_in(layer)
 
@@ -64,35 +65,41 @@ class MultiHeadAttention(Part):
             eps = self.config.norm_eps
             q, k = head_norm(q, self.q_norm, eps), head_norm(k, self.k_norm, eps)
         if self.config.value_residual and memory is not None:  # "identity" form: ½ and ½ (Zhou et al., 2024, section 3)
-            v = (v + memory["values"]) / 2 if "values" in memory else memory.setdefault("values", v)
+            if "values" in memory:
+                v = (v + memory["values"]) / 2
+            else:
+                memory["values"] = v
         q, k = self.position.rotate(q, k, 0 if kept is None else kept.length)
         q, k, v = tap("q", q), tap("k", k), tap("v", v)  # (B, H, T, d_head), of k and v (B, n_kv_heads, T, d_head)
         if kept is not None:
             k, v = kept.add(k, v)  # from here on there are more keys than queries: K of them
-        scores = self.shared(q, k.mT).mul_(self.factor)
+        scores = self.per_group_matmul(q, k.mT).mul_(self.factor)
         if self.config.score_cap:
             scores = capped(scores, self.config.score_cap)
         scores = tap("scores", self.position.bias(scores))  # (B, H, T, K)
         pattern = drop(tap("pattern", self.softmax.forward(scores, self.seen(allowed, scores))), self.dropout)
-        z = self.shared(pattern, v)  # (B, H, T, d_head)
+        z = self.per_group_matmul(pattern, v)  # (B, H, T, d_head)
         if self.gate is not None:
             z = z * tap("gate", self.gate(x).sigmoid().view(B, T, self.n_heads, -1).transpose(1, 2))
         z = tap("z", z)
         return drop(self.out(z.transpose(1, 2).flatten(2)), self.dropout)
 
-    def shared(self, of_heads: torch.Tensor, of_groups: torch.Tensor) -> torch.Tensor:
-        """The products of each head with what its group has: (B, H, T, n) by (B, n_kv_heads, n, m) -> (B, H, T, m)."""
+    def per_group_matmul(self, of_heads: torch.Tensor, of_groups: torch.Tensor) -> torch.Tensor:
+        """Multiply each head by its group's matrix: (B, H, T, n), (B, n_kv_heads, n, m) -> (B, H, T, m)."""
         if self.n_kv_heads == self.n_heads:
             return of_heads @ of_groups
         B, H, T, n = of_heads.shape
         return (of_heads.reshape(B, self.n_kv_heads, -1, n) @ of_groups).view(B, H, T, -1)
 
     def seen(self, allowed: torch.Tensor | None, scores: torch.Tensor) -> torch.Tensor | None:
-        """What mask, padding and this layer's window leave to be seen."""
+        """Combine mask, padding and this layer's window."""
         if not self.window:
             return allowed
         inside = near(self.window, *scores.shape[-2:], scores.device)
-        return inside if allowed is None else allowed[..., -scores.shape[-1] :] & inside  # older keys are kept no more
+        if allowed is None:
+            return inside
+        # The cache dropped keys outside the window, so `allowed` is cut to those that are left.
+        return allowed[..., -scores.shape[-1] :] & inside
 
 
 def head_norm(x: torch.Tensor, gain: torch.Tensor, eps: float) -> torch.Tensor:

@@ -30,7 +30,10 @@ def dropping(stream: torch.Generator | None) -> Iterator[None]:
 
 
 def drop(x: torch.Tensor, share: float) -> torch.Tensor:
-    """x with a random share of its numbers zero and the rest divided by 1 − share (Srivastava et al., 2014)."""
+    """Set a random share of x to zero and divide the rest by 1 − share (Srivastava et al., 2014).
+
+    Called in attention.py, block.py and transformer.py.
+    """
     stream = _stream.get()
     if stream is None or share == 0:
         return x

@@ -53,7 +53,13 @@ class Menu(dict[str, Part]):
         self._words[key] = (label, help)
 
     def arrange(self, keys: str) -> None:
-        """Put the parts into the order of these keys, separated by spaces."""
+        """Put the parts into the order of these keys, separated by spaces.
+
+        Raises:
+            ValueError: A key is missing, or is none of this menu.
+        """
+        if set(keys.split()) != set(self):
+            raise ValueError(f"{self.title}: its keys are {', '.join(self)}, and not {keys}")
         for key in keys.split():
             self[key] = self.pop(key)
 

@@ -15,9 +15,9 @@ from core.figures.palette import BASELINE as MORE
 from core.figures.palette import VARIANTS
 from core.measure.intervals import apart
 from core.settings.wording import count
-from core.study.link import query, read_query
 from core.study.summary import Line
 from core.study.summary import lines as lines_of
+from core.study.training_link import query, read_query
 
 LESS = VARIANTS[0]
 COLUMN, ROW, LINE, LETTER = 96, 40, 15, 7.6  # width and height of a cell, height of a line of words, width of a letter

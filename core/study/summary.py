@@ -10,8 +10,8 @@ from pandas.api.types import is_numeric_dtype
 from core.experiments.training.plan import BASELINE
 from core.export.sheets import read_csv
 from core.settings.wording import distinct, shorten
-from core.study.link import read_query
 from core.study.plan import StudyError
+from core.study.training_link import read_query
 
 TEXTS = ("task", "of", "variant", "link")
 NUMBERS = (

@@ -18,8 +18,8 @@ from core.study.curves import MADE, Made
 from core.study.database.schema import DIVERGED, DONE, ENDED, runs
 from core.study.database.store import HIDDEN, Line, Store
 from core.study.file import guards, search_of, without_rate
-from core.study.link import parameters, query
 from core.study.plan import TRAINING, Run, StudyError, machine_of, read_run, read_settings
+from core.study.training_link import parameters, query
 from core.tasks import task
 from core.train import Row
 from core.train.match import choose, counted, match

@@ -228,7 +228,7 @@ class WorkerPool:
     def shared(self, state: State) -> SharedTraining:
         """Return the training of a state that others share, as far as it came. Call under the lock."""
         key = key_of(state)
-        self.kept.peek(key)  # it was used
+        self.kept.peek(key)  # marks it as used, so that it stays longer
         training = self.trainings.get(key)
         if training is None or training.error:
             training = self.trainings[key] = SharedTraining(state)
@@ -264,9 +264,9 @@ class WorkerPool:
 
     @property
     def pace(self) -> float:
-        """Return seconds here per estimated second, of the fastest chunk of late.
+        """Return how much slower this machine is than budget.seconds says.
 
-        So it does not depend on who else is at work.
+        The smallest ratio among the recent chunks: so it does not depend on who else is at work.
         """
         return min(self._paces, default=1.0)
 
@@ -324,7 +324,7 @@ class WorkerPool:
         for future in iter(self._landed.get, None):
             with self.lock:
                 self._land(future)
-            if not future.cancelled():  # else what is cancelled at once would be submitted for ever
+            if not future.cancelled():  # assigning would submit it again, to be cancelled again, without end
                 self.assign()
 
     def _land(self, future: Future[bytes]) -> None:

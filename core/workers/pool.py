@@ -1,4 +1,7 @@
-"""Worker processes of this machine. They start with the first training and end with this process."""
+"""Worker processes of this machine. They start with the first training and end with this process.
+
+What a killed process had in hand runs again: job.py.
+"""
 
 import os
 import pickle

@@ -1,6 +1,7 @@
 """The browser's address: the link with which a page was opened, and the keys that came with it.
 
-The browser writes the link of the present settings itself (panel/store.js).
+What its parameters mean: store.py and core/settings/setting.py. The browser writes the link of the present settings
+itself (panel/store.js).
 """
 
 from pathlib import Path

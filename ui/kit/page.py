@@ -226,6 +226,9 @@ def _columns(data, given: dict) -> dict:
     """Return what st.dataframe is told of columns: what is given of each, a name or a column, and help where its name needs it."""
     columns = {name: {"help": explained(str(name))} for name in data.columns if explained(str(name))}
     for name, column in given.items():
+        if column is None:  # st.dataframe leaves the column out
+            columns[name] = None
+            continue
         column = {"label": column} if isinstance(column, str) else column
         columns[name] = columns.get(name, {}) | {key: value for key, value in column.items() if value is not None}
     return columns

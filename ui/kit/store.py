@@ -62,7 +62,7 @@ def apply(
 
 
 def _forget(choices: Choices, kinds: Kinds, names: Iterable[str]):
-    # All keys first: with one of the choices another scope may go.
+    # All keys first: without one choice (such as weights), key_of gives other keys for the rest.
     keys = [key_of(kind, name, choices) for name in names for kind in kinds]
     for key in keys:
         choices.pop(key, None)
@@ -97,7 +97,7 @@ def link_of(choices: Choices, kinds: Kinds) -> dict[str, str]:
 
 
 def build(params: Mapping[str, str], kinds: Kinds) -> tuple[list, list[ConfigError]]:
-    """Return one instance of each class, and why which choice had to give way to another value."""
+    """Return one instance of each class, and a ConfigError for each choice that was replaced."""
     chosen = []
     problems = []
     for kind in kinds:
@@ -116,7 +116,9 @@ class Session:
     choices: Choices = field(default_factory=dict)
     number: int = 0  # of the last delta that was applied
     page: str = ""  # the page that was opened last
-    begun: dict[str, str] = field(default_factory=dict)  # what the link of that page began, such as a training
+    begun: dict[str, str] = field(
+        default_factory=dict
+    )  # settings with `once` from that link, such as a training to start
     problems: list[ConfigError | str] = field(default_factory=list)  # of the last delta, or of the opened link
     moves: int = 0  # changes that were made by Streamlit's own widgets: each is worth an entry of the history
     dragged: bool = False  # whether a control is still under the user's finger
@@ -142,6 +144,7 @@ class Session:
                 self._take_delta(page, delta)
 
     def _take_delta(self, page: str, delta: Mapping[str, Any]):
+        """Change the settings that a delta names. "@name" and "@name/member" call a function of the page."""
         for name, value in delta.items():
             if name.startswith(HANDLER):
                 name, _, member = name.removeprefix(HANDLER).partition("/")

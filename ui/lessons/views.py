@@ -20,7 +20,7 @@ from ui.kit.pages import CLASS, LESSONS, PAGES, START, TRAINING, Page, link_to
 from ui.kit.server.downloads import download_link
 from ui.kit.store import bind, change, kinds_of, session
 from ui.lessons import view
-from ui.lessons.links import QR, address_of, link, own_address, qr_svg, shared_address
+from ui.lessons.addresses import QR, address_of, link, own_address, qr_svg, shared_address
 from ui.lessons.predict import ask
 from ui.lessons.progress import progress
 from ui.lessons.result import draw, page_of, render_next_steps, render_result, render_way

@@ -13,15 +13,15 @@ from core.settings.environment import without_paths
 from core.settings.wording import count
 from core.study.database.schema import QUEUED, STATES
 from core.study.database.store import taken_ahead
-from core.study.link import read_query
 from core.study.picture import told
 from core.study.plan import StudyError
 from core.study.summary import in_one_column, is_sparse
 from core.study.tables import comparison, link, run_table, stored
+from core.study.training_link import read_query
 from ui.kit.page import figure, literal, table
 from ui.kit.pages import TRAINING
 from ui.kit.store import bind, change
-from ui.pictures.matrix import matrix as picture
+from ui.pictures.ablation_matrix import matrix as picture
 from ui.shared.trainings import draw_learning, hand_over, said_alike
 from ui.studies.context import NOT_STORED, view
 from ui.studies.server import parsed

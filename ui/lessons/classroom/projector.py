@@ -11,9 +11,9 @@ from core.teaching.lessons.wording import fill_in
 from core.teaching.questions import CARRY, CHECK, PREDICTION, Question
 from ui.kit.guard import fragment
 from ui.kit.page import literal
+from ui.lessons.addresses import address_of, link, qr_svg, shared_address
 from ui.lessons.classroom import view
 from ui.lessons.classroom.server import PAGE, answered, distribution, find_class, left, reasons, students
-from ui.lessons.links import address_of, link, qr_svg, shared_address
 from ui.lessons.result import draw, render_meaning
 
 EVERY = 1.0  # seconds

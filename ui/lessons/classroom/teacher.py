@@ -17,6 +17,7 @@ from ui.kit.guard import fragment
 from ui.kit.page import literal
 from ui.kit.server.downloads import download_link
 from ui.kit.store import amend, change
+from ui.lessons.addresses import address_of, link, listens_here_alone, qr_svg, shared_address
 from ui.lessons.classroom import view
 from ui.lessons.classroom.server import (
     PAGE,
@@ -32,7 +33,6 @@ from ui.lessons.classroom.server import (
     sync_teacher_key,
 )
 from ui.lessons.classroom.student import draw_door, label_questions
-from ui.lessons.links import address_of, link, listens_here_alone, qr_svg, shared_address
 from ui.lessons.result import draw
 
 EVERY = 1.0  # seconds

@@ -1,4 +1,4 @@
-// One or several matrices of one shape as heat maps on a canvas: colours, words, hover, click, arrow keys.
+// Attention maps and other matrices of one shape as heat maps on a canvas: colours, words, hover, click, arrow keys.
 
 // How many panels to a row, and how large: as large as the width and the height at hand allow. Words stand once, left
 // of each row of panels and below each column of them.

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import streamlit as st
 
-from core.study.link import query, read_query
 from core.study.picture import COLOURS, matrix_svg
 from core.study.summary import Line, lines
+from core.study.training_link import query, read_query
 from ui.kit.server.scripts import component
 from ui.kit.store import session
 
