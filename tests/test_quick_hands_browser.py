@@ -12,13 +12,17 @@ GAPS = [pytest.param(20, marks=pytest.mark.slow), 60, pytest.param(120, marks=py
 
 
 def params(page) -> dict[str, str]:
-    """What the address holds once the page has come to rest."""
-    page.wait_for_timeout(300)
-    settle(page)
-    said = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(page.url).query))
-    return {
-        name: value for name, value in said.items() if (name, value) != ("weights", "random")
-    }  # of One block, all along
+    """Return what the address holds once the page has come to rest: twice the same, a moment apart."""
+    before = None
+    while True:
+        page.wait_for_timeout(300)
+        settle(page)
+        if page.url == before:
+            break
+        before = page.url
+    query = urllib.parse.parse_qsl(urllib.parse.urlsplit(page.url).query)
+    # All pages of One block here have random weights.
+    return {name: value for name, value in query if (name, value) != ("weights", "random")}
 
 
 def press(page, label, key, times, gap):
