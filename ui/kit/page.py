@@ -67,6 +67,7 @@ LAYOUT = """<style>
 :root [data-testid="stHeader"] { height: 2.2rem; min-height: 2.2rem; }
 :root [data-testid="stMain"] [data-testid="stVerticalBlock"] { gap: 0.6rem; }
 :root .st-key-head:not(:has(.ablation-panel > *)) { min-height: 71px; }
+@media (max-width: 640px) { :root [data-testid="stMainBlockContainer"] { padding-left: 0.9rem; padding-right: 0.9rem; } }
 </style>"""
 # As data: Streamlit would read and encode a file in every run of a page.
 ICON = f"data:image/svg+xml;base64,{base64.b64encode((HERE / 'icon.svg').read_bytes()).decode()}"
