@@ -49,7 +49,6 @@ def test_a_teacher_who_presses_twice_takes_one_step(open_page, gap):
     expect(student.get_by_text("Voting is closed.")).to_be_visible()
 
 
-@pytest.mark.xfail(strict=False, reason="known fault: the second press may take out the sub-layer below; to be mended next")
 @pytest.mark.parametrize("gap", GAPS)
 @pytest.mark.parametrize("start", ["taken=knockout", "head=2.3"])
 def test_a_head_that_is_removed_twice_is_out_and_nothing_else(open_page, start, gap):

@@ -52,7 +52,7 @@ class Hand {
 
   constructor(picture) {
     Object.assign(this, { picture, past: [], down: null, elsewhere: false, watched: 0 })
-    const heard = { pointerdown: this.#pressed, pointerup: this.#letGo, pointercancel: this.#forget, mousedown: this.#kept, mouseup: this.#kept, click: this.#kept, scroll: this.#scrolled, keydown: this.#typed }
+    const heard = { pointerdown: this.#pressed, pointerup: this.#letGo, pointercancel: this.#forget, mousedown: this.#counted, mouseup: this.#kept, click: this.#kept, scroll: this.#scrolled, keydown: this.#typed }
     for (const [name, what] of Object.entries(heard)) {
       const listen = (event) => (picture.isConnected ? what.call(this, event) : removeEventListener(name, listen, true))
       addEventListener(name, listen, true)
@@ -89,6 +89,8 @@ class Hand {
     if (!event.isPrimary || event.button) return
     if (this.last) this.#notice() // it may have moved in the frame that this press comes with, which nobody has seen yet
     const here = this.#under(event), aimed = this.#aimedAt(event) ?? here
+    this.wasAPart = this.isAPart // whether the press before met a part
+    this.isAPart = Boolean(aimed)
     if (!aimed) return
     this.down = { part: aimed, x: event.clientX, y: event.clientY }
     this.elsewhere = aimed !== here
@@ -112,6 +114,12 @@ class Hand {
     this.#kept(event)
     if (Math.hypot(event.clientX - down.x, event.clientY - down.y) > Hand.SLIP && this.#under(event) !== down.part) return
     this.click(down.part)
+  }
+
+  // The second press of a double click that began elsewhere takes no part that has come under it.
+  #counted(event) {
+    this.#kept(event)
+    if (event.detail > 1 && !this.wasAPart) this.#forget()
   }
 
   #forget() { this.down = null; this.elsewhere = false }
